@@ -11,7 +11,7 @@
 #include <webnn/stablehlo.h>
 
 #include "calls.h"
-#include "device.h"
+#include "kept.h"
 #include "sharding.h"
 #include "unroll.h"
 #include "world_ranks.h"
@@ -26,12 +26,15 @@ struct WNNStablehloProgramImpl {
 	WNNStablehloValueInfoArray (*values)[2];
 	/* The last run, which owns the results. */
 	struct shlo_run run;
-	/* the module with unrolled loops, for a run on a context, and texts about it */
-	struct shlo_arena unrolled;
+	struct shlo_kept *kept; /* what a run on a context uses; NULL between runs */
 	WNNStablehloTensor *results;
 	size_t result_count;
 	WNNStablehloRunInfo info;
-	WNNStablehloPlacementArray placement;
+	uint64_t built;
+	/* Where operations ran: it stays as it is while the same graphs run. */
+	struct shlo_arena told;
+	uint64_t told_serial; /* of the kept graphs that it tells about; 0: none */
+	WNNStablehloPlacementArray placement, told_placement;
 	/*
 	 * The ranks that run the program; they compare the file's hash, to tell whether all have
 	 * the same program.
@@ -221,18 +224,23 @@ void wnnStablehloProgramAddRef(WNNStablehloProgram program)
 		program->refs++;
 }
 
-static void forget_run(struct WNNStablehloProgramImpl *program)
+static void forget_results(struct WNNStablehloProgramImpl *program)
 {
 	struct shlo_run fresh = { 0 };
 
 	shlo_run_reset(&program->run);
 	memcpy(fresh.spares, program->run.spares, sizeof(fresh.spares));
 	program->run = fresh;
-	shlo_arena_exit(&program->unrolled);
 	import_free(program->results);
 	program->results = NULL;
 	program->result_count = 0;
+}
+
+static void forget_run(struct WNNStablehloProgramImpl *program)
+{
+	forget_results(program);
 	program->info = (WNNStablehloRunInfo){ 0 };
+	program->built = 0;
 	program->placement = (WNNStablehloPlacementArray){ 0, NULL };
 }
 
@@ -240,8 +248,10 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 {
 	if (!program || --program->refs)
 		return;
+	shlo_kept_drop(program);
 	forget_run(program);
 	shlo_run_exit(&program->run);
+	shlo_arena_exit(&program->told);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
 	import_free(program);
@@ -339,18 +349,64 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 	return value;
 }
 
-/* Unrolls loops of the module for a run on a context, so that they can become part of a graph. */
-static void unroll(struct WNNStablehloProgramImpl *program)
+/*
+ * Takes the graphs of an earlier run on the context. The first run unrolls loops of the module, so
+ * that they can become part of a graph.
+ */
+static void take_kept(struct WNNStablehloProgramImpl *program, WNNContext context)
 {
+	struct shlo_run *run = &program->run;
+	struct shlo_kept_key key = { program, run->module, context, program->loop_limit,
+				     program->unroll_limit };
+	struct shlo_kept *kept = shlo_kept_take(&key);
 	struct shlo_unroll with = {
-		.arena = &program->unrolled,
 		.loop_limit = program->loop_limit,
 		.limit = program->unroll_limit,
 	};
 
-	program->unrolled.guard = &program->run.guard;
-	if (program->run.device && program->unroll_limit)
-		program->run.module = shlo_unroll(&with, program->run.module);
+	if (!kept)
+		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
+	program->kept = kept;
+	kept->arena.guard = &run->guard;
+	with.arena = &kept->arena;
+	if (!kept->module)
+		kept->module = program->unroll_limit ? shlo_unroll(&with, run->module) :
+						       run->module;
+	run->module = kept->module;
+	run->device = kept->device;
+	shlo_device_begin(run->device);
+}
+
+/* Tells where operations ran, again if other graphs ran than before. */
+static void tell_placement(struct WNNStablehloProgramImpl *program)
+{
+	const struct shlo_kept *kept = program->kept;
+
+	if (program->told_serial != kept->serial || shlo_device_differs(kept->device)) {
+		program->told_serial = 0;
+		shlo_arena_exit(&program->told);
+		program->told.guard = &program->run.guard;
+		program->told_placement = shlo_device_placement(kept->device, &program->told);
+		program->told_serial = kept->serial;
+	}
+	program->placement = program->told_placement;
+}
+
+/* Keeps the graphs for the next run, unless another try may do better. */
+static void leave_kept(struct WNNStablehloProgramImpl *program, WNNStatus status)
+{
+	struct shlo_kept *kept = program->kept;
+
+	if (!kept)
+		return;
+	program->info.cpuOperators = shlo_device_cpu_operators(kept->device);
+	program->built = shlo_device_built(kept->device);
+	program->run.device = NULL;
+	program->kept = NULL;
+	if (status == WNNStatus_Success && !shlo_device_lacked_memory(kept->device))
+		shlo_kept_give(kept);
+	else
+		shlo_kept_free(kept);
 }
 
 static void run_entry(struct WNNStablehloProgramImpl *program, const WNNStablehloTensor *inputs)
@@ -449,7 +505,7 @@ static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
 }
 
 static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t module,
-			     const WNNStablehloTensor *inputs)
+			     WNNContext context, const WNNStablehloTensor *inputs)
 {
 	struct shlo_guard *guard = &program->run.guard;
 
@@ -460,13 +516,14 @@ static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t mod
 			shlo_ranks_fail(program->world, guard->message);
 		return shlo_set_error(guard->status, "%s", guard->message);
 	}
-	unroll(program);
+	if (context)
+		take_kept(program, context);
 	if (program->world)
 		run_on_ranks(program, module, inputs);
 	else
 		run_entry(program, inputs);
-	if (program->run.device)
-		program->placement = shlo_device_placement(program->run.device, &program->unrolled);
+	if (context)
+		tell_placement(program);
 	return WNNStatus_Success;
 }
 
@@ -516,22 +573,30 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 				      entry->type->item_count);
 	forget_run(program);
 	program->run.module = program->file.modules[module];
-	program->run.device = shlo_device_create(context);
 	program->run.loop_limit = program->loop_limit;
-	if (context && !program->run.device)
-		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
-	status = guarded_run(program, module, inputs);
+	status = guarded_run(program, module, context, inputs);
 	program->info.referenceOperations = program->run.reference_ops;
 	program->info.graphOperations = program->run.device_ops;
-	program->info.cpuOperators = shlo_device_cpu_operators(program->run.device);
-	shlo_device_destroy(program->run.device);
-	program->run.device = NULL;
+	leave_kept(program, status);
 	return status;
 }
 
 WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program)
 {
 	return (WNNStablehloTensorArray){ program->result_count, program->results };
+}
+
+void wnnStablehloProgramForgetResults(WNNStablehloProgram program)
+{
+	if (!program)
+		return;
+	forget_results(program);
+	shlo_run_exit(&program->run);
+}
+
+uint64_t wnnStablehloProgramGetBuildCount(WNNStablehloProgram program)
+{
+	return program->built;
 }
 
 WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program)

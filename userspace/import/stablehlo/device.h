@@ -3,6 +3,7 @@
 #ifndef SHLO_DEVICE_H
 #define SHLO_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <webnn/stablehlo.h>
@@ -14,10 +15,20 @@ struct shlo_device;
 /* Returns NULL when context is NULL, or memory is exhausted. */
 struct shlo_device *shlo_device_create(WNNContext context);
 void shlo_device_destroy(struct shlo_device *device);
-/* Returns the number of operators in the device's graphs that do not run on the NPU. */
+/* Begins a run, which the functions below tell about. */
+void shlo_device_begin(struct shlo_device *device);
+/* Returns the number of operators in the run's graphs that do not run on the NPU. */
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
+/* Returns how many graphs the run has built, instead of using those of an earlier run. */
+uint64_t shlo_device_built(const struct shlo_device *device);
+/* Whether a graph was not built for lack of memory, so that the next run should try again. */
+bool shlo_device_lacked_memory(const struct shlo_device *device);
+/* Returns about how many bytes the graphs hold: constants, inputs, and values between them. */
+size_t shlo_device_bytes(const struct shlo_device *device);
 
-/* Returns the device that computed each operation of the last run. */
+/* Whether the run has reached other functions, regions or graphs than the run before it. */
+bool shlo_device_differs(const struct shlo_device *device);
+/* Returns the device that computed each operation of the run. */
 WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,
 						 struct shlo_arena *arena);
 

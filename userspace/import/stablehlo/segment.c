@@ -12,6 +12,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "device.h"
+#include "kept.h"
 #include "lower.h"
 
 /* In loops and branches, a graph pays only for values of at least so many elements. */
@@ -29,6 +30,7 @@ struct segment {
 	WNNGraph graph; /* NULL, although built: it could not be built */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;
+	uint64_t cpu_operators;
 };
 
 struct shlo_plan {
@@ -36,13 +38,20 @@ struct shlo_plan {
 	const struct shlo_region *region;
 	size_t count;
 	struct segment *segments;
+	uint64_t reached; /* number of the last run that came here */
 };
 
 struct shlo_device {
 	WNNContext context;
 	pthread_mutex_t lock; /* one process at a time dispatches the graph */
 	struct shlo_plan *plans;
-	uint64_t cpu_operators;
+	uint64_t run; /* number of the run, from 1 */
+	/* plans that the run, and the one before it, have reached */
+	size_t reached, reached_before;
+	bool news; /* the run has reached a plan that the run before it had not */
+	bool lacked_memory;
+	uint64_t built;
+	size_t bytes;
 };
 
 struct shlo_device *shlo_device_create(WNNContext context)
@@ -71,6 +80,7 @@ static void segment_clear(struct segment *segment)
 	segment->input_count = segment->output_count = 0;
 	wnnGraphRelease(segment->graph);
 	segment->graph = NULL;
+	segment->operations = 0;
 }
 
 void shlo_device_destroy(struct shlo_device *device)
@@ -89,9 +99,52 @@ void shlo_device_destroy(struct shlo_device *device)
 	import_free(device);
 }
 
+void shlo_device_begin(struct shlo_device *device)
+{
+	device->run++;
+	device->reached_before = device->reached;
+	device->reached = 0;
+	device->news = false;
+	device->built = 0;
+}
+
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device)
 {
-	return device ? device->cpu_operators : 0;
+	uint64_t sum = 0;
+
+	for (const struct shlo_plan *plan = device->plans; plan; plan = plan->next)
+		for (size_t i = 0; plan->reached == device->run && i < plan->count; i++)
+			sum += plan->segments[i].cpu_operators;
+	return sum;
+}
+
+uint64_t shlo_device_built(const struct shlo_device *device)
+{
+	return device->built;
+}
+
+bool shlo_device_lacked_memory(const struct shlo_device *device)
+{
+	return device->lacked_memory;
+}
+
+size_t shlo_device_bytes(const struct shlo_device *device)
+{
+	return device->bytes;
+}
+
+bool shlo_device_differs(const struct shlo_device *device)
+{
+	return device->news || device->reached != device->reached_before;
+}
+
+static void reach(struct shlo_device *device, struct shlo_plan *plan)
+{
+	if (plan->reached == device->run)
+		return;
+	device->news |= plan->reached + 1 != device->run;
+	plan->reached = device->run;
+	device->reached++;
 }
 
 /* ---- which */
@@ -194,6 +247,11 @@ static WNNOperandDescriptor descriptor_of(const struct shlo_type *type, struct s
 	return descriptor;
 }
 
+static size_t bytes_of(const struct shlo_type *type)
+{
+	return (size_t)shlo_type_count(type) * shlo_elements[type->element].bytes;
+}
+
 static struct port *port_add(struct port **ports, size_t *count, char letter,
 			     const struct shlo_value *value)
 {
@@ -210,7 +268,8 @@ static struct port *port_add(struct port **ports, size_t *count, char letter,
 
 /*
  * Returns an operand from outside of the sequence: a constant, or else an input. If all operands
- * would be constants, they become inputs, because a graph needs at least one.
+ * would be constants, they become inputs, because a graph needs at least one. What a graph holds
+ * is the program's own, so that it serves all runs: values that one run has computed are inputs.
  */
 static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct shlo_frame *frame,
 			  const struct shlo_value *value)
@@ -221,10 +280,8 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 	struct port *port;
 
 	if (is_constant(value->op) && !segment->only_constants)
-		return tensor ? wnnGraphBuilderConstant(
-					l->b, &descriptor, tensor->data,
-					(size_t)tensor->count *
-						shlo_elements[tensor->type.element].bytes) :
+		return tensor ? wnnGraphBuilderConstant(l->b, &descriptor, tensor->data,
+							bytes_of(value->type)) :
 				NULL;
 	port = port_add(&segment->inputs, &segment->input_count, 'i', value);
 	return port ? wnnGraphBuilderInput(l->b, WNN_STR(port->name), &descriptor) : NULL;
@@ -273,19 +330,28 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 	return true;
 }
 
-static bool make_tensors(WNNContext context, struct port *ports, size_t count, bool input)
+/* Notes a failure that another try may not have, so that the segment is not given up for ever. */
+static bool is_made(struct shlo_device *device, WNNStatus status)
+{
+	device->lacked_memory |= status == WNNStatus_UnknownError;
+	return status == WNNStatus_Success;
+}
+
+static bool make_tensors(struct shlo_device *device, struct port *ports, size_t count, bool input)
 {
 	for (size_t i = 0; i < count; i++) {
 		WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
 		struct shlo_sizes sizes;
 		WNNOperandDescriptor of = descriptor_of(ports[i].value->type, &sizes);
+		WNNStatus status;
 
 		descriptor.dataType = of.dataType;
 		descriptor.shape = of.shape;
 		descriptor.writable = input;
 		descriptor.readable = !input;
-		if (wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
-					       &ports[i].tensor) != WNNStatus_Success)
+		status = wnnContextCreateTensorSync(device->context, &descriptor, WNN_WAIT_FOREVER,
+						    &ports[i].tensor);
+		if (!is_made(device, status))
 			return false;
 	}
 	return true;
@@ -323,15 +389,27 @@ static bool finish(struct shlo_device *device, struct segment *segment, struct s
 		status = wnnGraphBuilderBuildSync(l->b, segment->output_count, outputs,
 						  WNN_WAIT_FOREVER, &segment->graph);
 	import_free(outputs);
-	if (status != WNNStatus_Success)
+	if (!is_made(device, status))
 		return false;
 	drop_unused(segment);
 	if (!segment->input_count)
 		return false;
 	if (wnnGraphGetPlacement(segment->graph, &placement) == WNNStatus_Success)
-		device->cpu_operators += placement.cpuCount;
-	return make_tensors(device->context, segment->inputs, segment->input_count, true) &&
-	       make_tensors(device->context, segment->outputs, segment->output_count, false);
+		segment->cpu_operators = placement.cpuCount;
+	return make_tensors(device, segment->inputs, segment->input_count, true) &&
+	       make_tensors(device, segment->outputs, segment->output_count, false);
+}
+
+static size_t bytes_of_segment(const struct segment *segment, const struct shlo_region *region)
+{
+	size_t bytes = 0;
+
+	for (size_t i = segment->first; i < segment->end; i++)
+		for (size_t k = 0; k < region->block.ops[i]->result_count; k++)
+			bytes += bytes_of(region->block.ops[i]->results[k]->type);
+	for (size_t i = 0; i < segment->input_count; i++)
+		bytes += bytes_of(segment->inputs[i].value->type);
+	return bytes;
 }
 
 static bool try_to_build(struct shlo_device *device, struct segment *segment,
@@ -349,8 +427,12 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 	done = done && segment->input_count && finish(device, segment, &l);
 	wnnGraphBuilderRelease(l.b);
 	import_free(l.operands);
-	if (!done)
+	if (done) {
+		device->built++;
+		device->bytes += bytes_of_segment(segment, region);
+	} else {
 		segment_clear(segment);
+	}
 	return done;
 }
 
@@ -358,8 +440,13 @@ static void build(struct shlo_device *device, struct segment *segment, struct sh
 		  const struct shlo_region *region)
 {
 	segment->built = true;
-	if (!try_to_build(device, segment, frame, region) && segment->only_constants)
-		try_to_build(device, segment, frame, region);
+	if (try_to_build(device, segment, frame, region))
+		return;
+	if (segment->only_constants && try_to_build(device, segment, frame, region))
+		return;
+	/* Graphs that other programs keep for later may have the memory. */
+	if (device->lacked_memory && shlo_kept_drop(NULL))
+		device->lacked_memory = !try_to_build(device, segment, frame, region);
 }
 
 /* ---- running */
@@ -417,17 +504,20 @@ static struct segment *segment_at(struct shlo_run *run, const struct shlo_region
 	/* The region of a function is an outer one; the regions of operations are not. */
 	bool outer = false;
 
-	for (size_t i = 0; !outer && i < run->module->function_count; i++)
-		outer = run->module->functions[i]->region == region;
 	while (plan && plan->region != region)
 		plan = plan->next;
 	if (!plan) {
+		for (size_t i = 0; !outer && i < run->module->function_count; i++)
+			outer = run->module->functions[i]->region == region;
 		plan = plan_new(region, outer);
-		if (!plan)
+		if (!plan) {
+			device->lacked_memory = true;
 			return NULL;
+		}
 		plan->next = device->plans;
 		device->plans = plan;
 	}
+	reach(device, plan);
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->segments[i].first == at)
 			return &plan->segments[i];
@@ -577,6 +667,7 @@ WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *devic
 	struct placements p = { .arena = arena };
 
 	for (const struct shlo_plan *plan = device->plans; plan; plan = plan->next)
-		add_plan(&p, plan);
+		if (plan->reached == device->run)
+			add_plan(&p, plan);
 	return (WNNStablehloPlacementArray){ p.count, p.items };
 }

@@ -322,7 +322,9 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
 						       uint64_t operations);
 
 /**
- * Runs a module, and waits for its end.
+ * Runs a module, and waits for its end. On a context, the first run builds graphs and later runs
+ * use them again; until it is released, the program keeps them, with a reference to the context, as
+ * long as the process does not keep more than 256 such programs, or 512 MiB in their graphs.
  *
  * @param program The program.
  * @param module Index of the module, from 0.
@@ -349,9 +351,17 @@ WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, siz
  *
  * @param program The program.
  *
- * @return Belongs to the program, until it is released or runs again.
+ * @return Belongs to the program, until it is released, runs again or forgets them; then empty.
  */
 WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program);
+
+/**
+ * Frees the results of the last run, and the memory that the program keeps for values of the next
+ * one. Its graphs stay. NULL: does nothing.
+ *
+ * @param program The program.
+ */
+WNN_EXPORT void wnnStablehloProgramForgetResults(WNNStablehloProgram program);
 
 /**
  * Returns how many operations the last run computed on which device.
@@ -361,6 +371,16 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloPro
  * @return The counts; zero before the first run.
  */
 WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
+
+/**
+ * Returns how many graphs the last run has built. It used those that an earlier run had built on the
+ * context, with the same limits.
+ *
+ * @param program The program.
+ *
+ * @return The count; 0 before the first run, and when the run had no context.
+ */
+WNN_EXPORT uint64_t wnnStablehloProgramGetBuildCount(WNNStablehloProgram program);
 
 /**
  * Returns the device and the reason for every operator of the graphs of the last run, and for every

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* Tests that a program builds its graphs in its first run, and uses them in later ones. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <webnn/stablehlo.h>
+#include <webnn/webnn_npu.h>
+
+#include "kept.h"
+
+#define COUNT 1024
+#define KEPT  256 /* programs whose graphs the process keeps */
+
+/* The number of iterations and the branch are inputs, so that neither is known before a run. */
+static const char text[] =
+	"func.func private @twice(%x: tensor<1024xf32>) -> tensor<1024xf32> {\n"
+	"  %y = stablehlo.add %x, %x : tensor<1024xf32>\n"
+	"  return %y : tensor<1024xf32>\n}\n"
+	"func.func @main(%x: tensor<1024xf32>, %n: tensor<i32>, %which: tensor<i32>) -> "
+	"tensor<1024xf32> {\n"
+	"  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+	"  %one = stablehlo.constant dense<1> : tensor<i32>\n"
+	"  %half = stablehlo.constant dense<0.5> : tensor<1024xf32>\n"
+	"  %r:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<1024xf32>\n"
+	"    cond {\n"
+	"      %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+	"      stablehlo.return %go : tensor<i1>\n"
+	"    } do {\n"
+	"      %next = stablehlo.add %i, %one : tensor<i32>\n"
+	"      %b = func.call @twice(%a) : (tensor<1024xf32>) -> tensor<1024xf32>\n"
+	"      %c = stablehlo.add %b, %half : tensor<1024xf32>\n"
+	"      stablehlo.return %next, %c : tensor<i32>, tensor<1024xf32>\n"
+	"    }\n"
+	"  %d = \"stablehlo.case\"(%which) ({\n"
+	"    %s = stablehlo.multiply %r#1, %half : tensor<1024xf32>\n"
+	"    stablehlo.return %s : tensor<1024xf32>\n"
+	"  }, {\n"
+	"    %s = stablehlo.negate %r#1 : tensor<1024xf32>\n"
+	"    stablehlo.return %s : tensor<1024xf32>\n"
+	"  }) : (tensor<i32>) -> tensor<1024xf32>\n"
+	"  return %d : tensor<1024xf32>\n}\n";
+
+static WNNContext contexts[2];
+
+static WNNStablehloProgram load(void)
+{
+	WNNStablehloProgram program;
+
+	assert_int_equal(wnnStablehloLoadMemory(text, strlen(text), NULL, &program),
+			 WNNStatus_Success);
+	return program;
+}
+
+/* Runs it, and returns whether the result has the right bits. */
+static bool runs(WNNStablehloProgram program, WNNContext context, float x, int32_t n, int32_t which)
+{
+	WNNStablehloTensor inputs[3] = { { .size = COUNT * sizeof(x) },
+					 { &n, sizeof(n), 0, NULL },
+					 { &which, sizeof(which), 0, NULL } };
+	float values[COUNT], expected[COUNT];
+	WNNStablehloTensorArray results;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		values[i] = expected[i] = x + (float)i / 8;
+		for (int32_t k = 0; k < n; k++)
+			expected[i] = expected[i] * 2 + 0.5f;
+		expected[i] = which ? -expected[i] : expected[i] / 2;
+	}
+	inputs[0].data = values;
+	if (wnnStablehloProgramRunSync(program, 0, context, 3, inputs) != WNNStatus_Success)
+		return false;
+	results = wnnStablehloProgramGetResults(program);
+	return results.count == 1 && results.data[0].size == sizeof(expected) &&
+	       !memcmp(results.data[0].data, expected, sizeof(expected));
+}
+
+static uint64_t built(WNNStablehloProgram program)
+{
+	return wnnStablehloProgramGetBuildCount(program);
+}
+
+static void test_later_runs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		WNNStablehloProgram program = load();
+		uint64_t cpu;
+
+		assert_int_equal(built(program), 0);
+		/* The called function, the rest of the body, whatever its iterations, and a branch. */
+		assert_true(runs(program, contexts[i], 1, 5, 0));
+		assert_int_equal(built(program), 3);
+		cpu = wnnStablehloProgramGetRunInfo(program).cpuOperators;
+		assert_int_equal(cpu > 0, i == 1);
+		assert_true(runs(program, contexts[i], -2, 9, 0));
+		assert_int_equal(built(program), 0);
+		assert_int_equal(wnnStablehloProgramGetRunInfo(program).cpuOperators, cpu);
+		assert_true(runs(program, contexts[i], 3, 0, 1));
+		assert_int_equal(built(program), 1);
+		assert_true(runs(program, contexts[i], 3, 2, 1));
+		assert_int_equal(built(program), 0);
+		assert_true(runs(program, NULL, 3, 2, 1));
+		assert_int_equal(built(program), 0);
+		wnnStablehloProgramRelease(program);
+	}
+}
+
+/* Another context and other limits have graphs of their own, and leave those that there are. */
+static void test_keys(void **state)
+{
+	WNNStablehloProgram program = load();
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_true(runs(program, contexts[0], 1, 2, 0));
+		assert_int_equal(built(program), i ? 0 : 3);
+		assert_true(runs(program, contexts[1], 1, 2, 0));
+		assert_int_equal(built(program), i ? 0 : 3);
+		wnnStablehloProgramSetUnrollLimit(program, 0);
+		assert_true(runs(program, contexts[1], 1, 2, 0));
+		assert_int_equal(built(program), i ? 0 : 3);
+		wnnStablehloProgramSetUnrollLimit(program, WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT);
+	}
+	wnnStablehloProgramRelease(program);
+}
+
+/* Returns whether the last run tells about an operation of this line. */
+static bool tells(WNNStablehloProgram program, const char *label)
+{
+	WNNStablehloPlacementArray placement = wnnStablehloProgramGetPlacement(program);
+
+	for (size_t i = 0; i < placement.count; i++)
+		if (placement.data[i].label.length == strlen(label) &&
+		    !memcmp(placement.data[i].label.data, label, strlen(label)))
+			return true;
+	return false;
+}
+
+/* The placement is that of the last run, though the program keeps graphs of others. */
+static void test_placement(void **state)
+{
+	static const char half[] = "stablehlo.multiply at 20:5",
+			  minus[] = "stablehlo.negate at 23:5";
+	WNNStablehloProgram program = load();
+
+	(void)state;
+	for (int32_t i = 0; i < 6; i++) {
+		int32_t which = i / 2 % 2;
+
+		assert_true(runs(program, contexts[1], 1, 2, which));
+		assert_int_equal(tells(program, half), !which);
+		assert_int_equal(tells(program, minus), which);
+	}
+	assert_true(runs(program, NULL, 1, 2, 0));
+	assert_int_equal(wnnStablehloProgramGetPlacement(program).count, 0);
+	wnnStablehloProgramRelease(program);
+}
+
+/* A run that fails leaves no graphs, because they may be why it failed. */
+static void test_failure(void **state)
+{
+	WNNStablehloProgram program = load();
+
+	(void)state;
+	assert_true(runs(program, contexts[1], 1, 4, 0));
+	wnnStablehloProgramSetLoopLimit(program, 3);
+	assert_true(runs(program, contexts[1], 1, 3, 0));
+	assert_false(runs(program, contexts[1], 1, 4, 0));
+	assert_int_equal(wnnStablehloProgramGetPlacement(program).count, 0);
+	assert_true(runs(program, contexts[1], 1, 3, 0));
+	assert_int_equal(built(program), 3);
+	wnnStablehloProgramSetLoopLimit(program, WNN_STABLEHLO_LOOP_LIMIT_DEFAULT);
+	assert_true(runs(program, contexts[1], 1, 3, 0));
+	assert_int_equal(built(program), 0);
+	wnnStablehloProgramRelease(program);
+}
+
+static void test_forget_results(void **state)
+{
+	WNNStablehloProgram program = load();
+
+	(void)state;
+	wnnStablehloProgramForgetResults(NULL);
+	wnnStablehloProgramForgetResults(program);
+	assert_true(runs(program, contexts[1], 1, 4, 0));
+	wnnStablehloProgramForgetResults(program);
+	assert_int_equal(wnnStablehloProgramGetResults(program).count, 0);
+	assert_int_equal(built(program), 3);
+	assert_true(runs(program, contexts[1], 1, 4, 0));
+	assert_int_equal(built(program), 0);
+	wnnStablehloProgramRelease(program);
+}
+
+/* The process keeps the graphs of so many programs, and frees the oldest. */
+static void test_bound(void **state)
+{
+	WNNStablehloProgram programs[KEPT + 1];
+
+	(void)state;
+	for (size_t i = 0; i <= KEPT; i++) {
+		programs[i] = load();
+		assert_true(runs(programs[i], contexts[1], 1, 1, 0));
+	}
+	assert_true(tells(programs[0], "stablehlo.multiply at 20:5"));
+	assert_true(runs(programs[1], contexts[1], 1, 1, 0));
+	assert_int_equal(built(programs[1]), 0);
+	assert_true(runs(programs[0], contexts[1], 1, 1, 0));
+	assert_int_equal(built(programs[0]), 3);
+	for (size_t i = 0; i <= KEPT; i++)
+		wnnStablehloProgramRelease(programs[i]);
+	assert_false(shlo_kept_drop(NULL));
+}
+
+static void *run_many(void *arg)
+{
+	WNNStablehloProgram programs[KEPT / 2 + 8];
+	size_t count = sizeof(programs) / sizeof(programs[0]), right = 0;
+
+	(void)arg;
+	for (size_t i = 0; i < count; i++)
+		programs[i] = load();
+	for (size_t round = 0; round < 2; round++)
+		for (size_t i = 0; i < count; i++)
+			right += runs(programs[i], contexts[1], (float)i, 1, 0);
+	for (size_t i = 0; i < count; i++)
+		wnnStablehloProgramRelease(programs[i]);
+	return right == 2 * count ? NULL : contexts;
+}
+
+/* Two threads keep more than there may be, so that each frees graphs of the other. */
+static void test_threads(void **state)
+{
+	pthread_t threads[2];
+	void *wrong;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_many, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	assert_false(shlo_kept_drop(NULL));
+}
+
+int main(void)
+{
+	static const char *const devices[] = { "sim", "cpu" };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_later_runs),     cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_placement),      cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_forget_results), cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_threads),
+	};
+	WNNInstance instance = wnnCreateInstance(NULL);
+	int ret;
+
+	for (int i = 0; i < 2; i++) {
+		WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+		WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+
+		chained.device = WNN_STR(devices[i]);
+		options.nextInChain = &chained.chain;
+		if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
+						 &contexts[i]) != WNNStatus_Success)
+			return 1;
+	}
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	for (int i = 0; i < 2; i++)
+		wnnContextRelease(contexts[i]);
+	wnnInstanceRelease(instance);
+	return ret;
+}

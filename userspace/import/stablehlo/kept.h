@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs that are kept from one run of a program to the next. */
+#ifndef SHLO_KEPT_H
+#define SHLO_KEPT_H
+
+#include "device.h"
+#include "module.h"
+
+/* What the graphs depend on: they hold no value that is computed by a run. */
+struct shlo_kept_key {
+	const void *owner; /* the program */
+	const struct shlo_module *module;
+	WNNContext context;
+	uint64_t loop_limit, unroll_limit;
+};
+
+/* A module, with its loops unrolled, and the device with its graphs. */
+struct shlo_kept {
+	struct shlo_kept_key key;
+	struct shlo_kept *next;
+	struct shlo_arena arena;	  /* memory of the unrolled module */
+	const struct shlo_module *module; /* NULL: not unrolled yet */
+	struct shlo_device *device;
+	uint64_t serial; /* of all that were made, from 1 */
+};
+
+/*
+ * Returns what an earlier run left for this key, or else a new object, which holds a reference to
+ * the context; NULL: memory is exhausted. It belongs to the caller, so that no other thread uses or
+ * frees it, until it is given back.
+ */
+struct shlo_kept *shlo_kept_take(const struct shlo_kept_key *key);
+/* Keeps it for the next run; the process keeps a bounded number and size, of the newest. */
+void shlo_kept_give(struct shlo_kept *kept);
+void shlo_kept_free(struct shlo_kept *kept);
+/* Frees all that is kept for a program; NULL: for all programs. Returns whether there was any. */
+bool shlo_kept_drop(const void *owner);
+
+#endif
