@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A client of the plugin for JAX that needs no JAX: test_plugin LIBRARY */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "../../userspace/pjrt/pjrt.h"
 
 #define F32 11
+#define F64 12
 #define S32 4
 
 static const struct pjrt_api *api;
@@ -515,6 +517,48 @@ static void test_serialising(void **state)
 	unload(loaded);
 }
 
+/* Returns the bytes that the process has allocated. */
+static size_t allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* A program keeps no copy of its results, nor memory for those of the next run. */
+static void test_memory(void **state)
+{
+	static const char text[] =
+		"func.func @main(%x: tensor<2097152xf64>) -> tensor<2097152xf64> {\n"
+		"  %r = stablehlo.add %x, %x : tensor<2097152xf64>\n"
+		"  return %r : tensor<2097152xf64>\n}\n";
+	static const int64_t dims[1] = { 2097152 };
+	const size_t size = (size_t)dims[0] * sizeof(double);
+	double *numbers = calloc(1, size);
+	struct pjrt_buffer *in, *out;
+	struct pjrt_loaded *loaded;
+	size_t before, behind;
+
+	(void)state;
+	assert_non_null(numbers);
+	works(compile(text, "mlir", NULL, 0, &loaded));
+	in = upload(F64, 1, dims, numbers, NULL);
+	before = allocated();
+	works(execute(loaded, 1, &in, &out));
+	behind = allocated();
+	/* ASan's allocator tells nothing. */
+	if (before) {
+		assert_in_range(behind - before, size, size + size / 2);
+		drop(out);
+		assert_true(allocated() < before + size / 2);
+	} else {
+		drop(out);
+	}
+	drop(in);
+	unload(loaded);
+	free(numbers);
+}
+
 /* A buffer and a program outlive the client that made them. */
 static void test_order(void **state)
 {
@@ -548,7 +592,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_layouts),
 		cmocka_unit_test(test_uploads),	 cmocka_unit_test(test_lending),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_serialising),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_order),	 cmocka_unit_test(test_memory),
 	};
 	struct pjrt_Client_Create_args create = ARGS(Client_Create, );
 	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );

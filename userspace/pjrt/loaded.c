@@ -134,6 +134,9 @@ static struct pjrt_error *give_outputs(struct pjrt_executable *executable,
 	struct pjrt_error *error = NULL;
 	size_t made = 0;
 
+	if (results.count != executable->outputs.count)
+		return onpu_error(PJRT_INTERNAL, "onpu: there are %zu results instead of %zu",
+				  results.count, executable->outputs.count);
 	for (; made < executable->outputs.count && !error; made++) {
 		const WNNStablehloTensor *result = &results.data[made];
 		struct onpu_block *block;
@@ -170,6 +173,8 @@ static struct pjrt_error *run(struct pjrt_executable *executable, const struct i
 					    inputs->count, inputs->tensors);
 	error = status == WNNStatus_Success ? give_outputs(executable, outputs) :
 					      onpu_stablehlo_error(status, "the program failed");
+	/* JAX keeps programs that it does not run again, and the results are copied. */
+	wnnStablehloProgramForgetResults(executable->program);
 	pthread_mutex_unlock(&executable->lock);
 	return error;
 }
