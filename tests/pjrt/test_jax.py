@@ -57,6 +57,11 @@ def step(weights, x, y):
     return jax.tree.map(lambda w, slope: w - 0.1 * slope, weights, slopes), value
 
 
+def rebuilt(w, v):
+    """The matrix from its eigenvalues and vectors, whose signs are not defined."""
+    return (v * w) @ jnp.conj(v.T)
+
+
 def train():
     """Forward, backward and update in one program, five times."""
     weights, losses = WEIGHTS, []
@@ -91,6 +96,15 @@ PROGRAMS = {
     "qr-zero": lambda: jnp.linalg.qr(jnp.zeros((3, 2))),
     "qr-gradient": lambda: jax.grad(lambda a: jnp.sum(jnp.linalg.qr(a)[1]))(B),
     "qr-complex": lambda: jnp.linalg.qr(B + 1j * B[::-1]),
+    "eigvalsh": lambda: jax.jit(jnp.linalg.eigvalsh)(numpy.stack([S, -S])),
+    "eigh": lambda: rebuilt(*jnp.linalg.eigh(S + 1j * (A - A.T), symmetrize_input=False)),
+    "eigh-upper": lambda: rebuilt(*jnp.linalg.eigh(S, UPLO="U")),
+    "eig": lambda: [jnp.sort(jnp.abs(w)) for w in (jnp.linalg.eigvals(A), jnp.linalg.eigvals(A + 1j * A.T))],
+    "svd-values": lambda: jnp.linalg.svd(numpy.stack([B, B[::-1] * 2]), compute_uv=False),
+    "svd": lambda: (lambda u, s, v: (u * s) @ v)(*jnp.linalg.svd(B.T, full_matrices=False)),
+    "schur": lambda: (lambda t, q: q @ t @ q.T)(*jax.scipy.linalg.schur(A)),
+    "tridiagonal": lambda: [jnp.abs(x) for x in lax.linalg.tridiagonal(jnp.asarray(S), lower=True)[1:3]],
+    "hessenberg": lambda: jnp.abs(jnp.triu(lax.linalg.hessenberg(jnp.asarray(A))[0], -1)),
     "det": lambda: jnp.linalg.det(S),
     "scan": lambda: lax.scan(lambda c, x: (c + x, c * x), jnp.zeros(5), A),
     "while": lambda: lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 1, c[1] * 1.5), (0, A)),

@@ -35,6 +35,17 @@ CASES = [
      "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be in parts of tensor<1xi32>: values are not parted"),
     (body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
      "tensor<4xi32> would be in parts of tensor<2xi32>"),
+    (body(X, "%y, %z = stablehlo.custom_call @onpu.eigh(%x) : (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)"),
+     "onpu.eigh takes one tensor of matrices, of f32, f64 or complex numbers, whose dimensions are known"),
+    (body(X, "%f = stablehlo.constant dense<0.0> : tensor<2x3xf32>\n"
+          "%y, %z = stablehlo.custom_call @onpu.eigh(%f) : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)"),
+     "onpu.eigh takes square matrices, not those of 2 rows and 3 columns"),
+    (body(X, "%f = stablehlo.constant dense<0.0> : tensor<2x3xf32>\n"
+          "%y, %z = stablehlo.custom_call @onpu.svd(%f) : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x2xf32>)"),
+     "onpu.svd has 3 results, not 2"),
+    (body(X, "%f = stablehlo.constant dense<(0.0, 0.0)> : tensor<4x2x2xcomplex<f32>>\n%y, %z = stablehlo.custom_call "
+          "@onpu.eigh(%f) : (tensor<4x2x2xcomplex<f32>>) -> (tensor<4x2x2xcomplex<f32>>, tensor<4x2xcomplex<f32>>)"),
+     "result 1 of onpu.eigh must be tensor<4x2xf32>, not tensor<4x2xcomplex<f32>>"),
     (body(X, "stablehlo.custom_call @Sharding(%x) : (tensor<2xi32>) -> ()"), "Sharding has 1 operands and 0 results"),
     (body(X, "%y = sdy.manual_computation(%x) in_shardings=[<@m, [{\"x\"}]>] out_shardings=[<@m, [{\"x\"}]>] "
              "manual_axes={\"x\"} (%a: tensor<1xi32>) { sdy.return %a : tensor<1xi32> } : (tensor<2xi32>) -> tensor<2xi32>"),

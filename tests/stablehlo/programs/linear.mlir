@@ -103,3 +103,63 @@ func.func @einsum() {
   check.expect_eq_const %d, dense<[4.0, 6.0]> : tensor<2xf32>
   return
 }
+
+// -----
+
+// Custom calls of the plugin for JAX. A zero beside a diagonal matrix leaves signs of vectors alone.
+func.func @eigenvalues() {
+  %h = stablehlo.constant dense<[[[2.0, 99.0], [0.0, -1.0]], [[5.0, 99.0], [4.0, 5.0]], [[1.0, 0.0], [0x7FC00000, 1.0]]]> : tensor<3x2x2xf32>
+  %v, %w = stablehlo.custom_call @onpu.eigh(%h) : (tensor<3x2x2xf32>) -> (tensor<3x2x2xf32>, tensor<3x2xf32>)
+  check.expect_almost_eq_const %w, dense<[[-1.0, 2.0], [1.0, 9.0], [0x7FC00000, 0x7FC00000]]> : tensor<3x2xf32>
+  %square = stablehlo.multiply %v, %v : tensor<3x2x2xf32>
+  check.expect_almost_eq_const %square, dense<[[[0.0, 1.0], [1.0, 0.0]], [[0.5, 0.5], [0.5, 0.5]], [[0x7FC00000, 0x7FC00000], [0x7FC00000, 0x7FC00000]]]> : tensor<3x2x2xf32>
+  %a = stablehlo.constant dense<[[1.0, -2.0], [2.0, 1.0]]> : tensor<2x2xf64>
+  %values, %left, %right = stablehlo.custom_call @onpu.eig(%a) : (tensor<2x2xf64>) -> (tensor<2xcomplex<f64>>, tensor<2x2xcomplex<f64>>, tensor<2x2xcomplex<f64>>)
+  check.expect_almost_eq_const %values, dense<[(1.0, 2.0), (1.0, -2.0)]> : tensor<2xcomplex<f64>>
+  %ca = stablehlo.convert %a : (tensor<2x2xf64>) -> tensor<2x2xcomplex<f64>>
+  %av = stablehlo.dot %ca, %right : (tensor<2x2xcomplex<f64>>, tensor<2x2xcomplex<f64>>) -> tensor<2x2xcomplex<f64>>
+  %rows = stablehlo.broadcast_in_dim %values, dims = [1] : (tensor<2xcomplex<f64>>) -> tensor<2x2xcomplex<f64>>
+  %vw = stablehlo.multiply %right, %rows : tensor<2x2xcomplex<f64>>
+  check.expect_almost_eq %av, %vw : tensor<2x2xcomplex<f64>>
+  return
+}
+
+// -----
+
+func.func @singular_values() {
+  %a = stablehlo.constant dense<[[3.0, 0.0, 0.0], [0.0, -4.0, 0.0]]> : tensor<2x3xf32>
+  %s = stablehlo.custom_call @onpu.svd(%a) : (tensor<2x3xf32>) -> tensor<2xf32>
+  check.expect_almost_eq_const %s, dense<[4.0, 3.0]> : tensor<2xf32>
+  %t, %u, %v = stablehlo.custom_call @onpu.svd(%a) : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x2xf32>, tensor<2x3xf32>)
+  %columns = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<2xf32>) -> tensor<2x2xf32>
+  %us = stablehlo.multiply %u, %columns : tensor<2x2xf32>
+  %again = stablehlo.dot %us, %v : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  check.expect_almost_eq %again, %a : tensor<2x3xf32>
+  %e = stablehlo.constant dense<> : tensor<0x2xcomplex<f32>>
+  %none, %eu, %ev = stablehlo.custom_call @onpu.svd(%e) : (tensor<0x2xcomplex<f32>>) -> (tensor<0xf32>, tensor<0x0xcomplex<f32>>, tensor<2x2xcomplex<f32>>)
+  check.expect_almost_eq_const %ev, dense<[[(1.0, 0.0), (0.0, 0.0)], [(0.0, 0.0), (1.0, 0.0)]]> : tensor<2x2xcomplex<f32>>
+  return
+}
+
+// -----
+
+// A real matrix with complex eigenvalues keeps a block of two.
+func.func @similar_forms() {
+  %a = stablehlo.constant dense<[[0.0, -1.0], [1.0, 0.0]]> : tensor<2x2xf32>
+  %t, %q = stablehlo.custom_call @onpu.schur(%a) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)
+  check.expect_almost_eq %t, %a : tensor<2x2xf32>
+  check.expect_almost_eq_const %q, dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf32>
+  %b = stablehlo.constant dense<[[1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [4.0, 6.0, 7.0]]> : tensor<3x3xf64>
+  %h, %f = stablehlo.custom_call @onpu.hessenberg(%b) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<2xf64>)
+  check.expect_almost_eq_const %h, dense<[[1.0, -3.6, 0.2], [-5.0, 11.2, 0.6], [0.5, -0.4, -0.2]]> : tensor<3x3xf64>
+  check.expect_almost_eq_const %f, dense<[1.6, 0.0]> : tensor<2xf64>
+  %m = stablehlo.constant dense<[[1.0, 0.0, 0.0], [3.0, 2.0, 0.0], [4.0, 0.0, 2.0]]> : tensor<3x3xf64>
+  %l:4 = stablehlo.custom_call @onpu.tridiagonal_lower(%m) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<2xf64>, tensor<2xf64>)
+  check.expect_almost_eq_const %l#1, dense<[1.0, 2.0, 2.0]> : tensor<3xf64>
+  check.expect_almost_eq_const %l#2, dense<[-5.0, 0.0]> : tensor<2xf64>
+  %n = stablehlo.constant dense<[[2.0, 0.0, 4.0], [0.0, 2.0, 3.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf64>
+  %r:4 = stablehlo.custom_call @onpu.tridiagonal_upper(%n) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<2xf64>, tensor<2xf64>)
+  check.expect_almost_eq_const %r#1, dense<[2.0, 2.0, 1.0]> : tensor<3xf64>
+  check.expect_almost_eq_const %r#2, dense<[0.0, -5.0]> : tensor<2xf64>
+  return
+}

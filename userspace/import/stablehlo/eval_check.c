@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "run.h"
 
 static const char *number_text(const struct shlo_tensor *x, int64_t at, char text[80])
@@ -184,6 +185,10 @@ void shlo_eval_custom_call(struct shlo_call *call)
 
 	if (!strcmp(name, "shape_assertion")) {
 		shlo_eval_assertion(call);
+		return;
+	}
+	if (shlo_is_factor(name)) {
+		shlo_eval_factor(call);
 		return;
 	}
 	if (strncmp(name, "check.", 6)) {

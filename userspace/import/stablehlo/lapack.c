@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,14 +20,50 @@
 #define IMAGE_BYTES  (64 * MIB)
 #define BUFFER_BYTES (136 * MIB)
 
-/*
- * OpenBLAS's cblas.h declares a variant of ztrsm but no LAPACK, so that both are called by their
- * Fortran names.
- */
+/* OpenBLAS's cblas.h declares a variant of ztrsm but no LAPACK: all have their Fortran names. */
 static void (*zpotrf)(const char *uplo, const int *n, double complex *a, const int *lda, int *info);
 static void (*ztrsm)(const char *side, const char *uplo, const char *transa, const char *diag,
 		     const int *m, const int *n, const double complex *alpha,
 		     const double complex *a, const int *lda, double complex *b, const int *ldb);
+
+static void (*zheev)(const char *jobz, const char *uplo, const int *n, double complex *a,
+		     const int *lda, double *w, double complex *work, const int *lwork,
+		     double *rwork, int *info);
+static void (*zhetrd)(const char *uplo, const int *n, double complex *a, const int *lda, double *d,
+		      double *e, double complex *tau, double complex *work, const int *lwork,
+		      int *info);
+static void (*zgehrd)(const int *n, const int *ilo, const int *ihi, double complex *a,
+		      const int *lda, double complex *tau, double complex *work, const int *lwork,
+		      int *info);
+static void (*zgesvd)(const char *jobu, const char *jobvt, const int *m, const int *n,
+		      double complex *a, const int *lda, double *s, double complex *u,
+		      const int *ldu, double complex *vt, const int *ldvt, double complex *work,
+		      const int *lwork, double *rwork, int *info);
+static void (*zgeev)(const char *jobvl, const char *jobvr, const int *n, double complex *a,
+		     const int *lda, double complex *w, double complex *vl, const int *ldvl,
+		     double complex *vr, const int *ldvr, double complex *work, const int *lwork,
+		     double *rwork, int *info);
+static void (*dgeev)(const char *jobvl, const char *jobvr, const int *n, double *a, const int *lda,
+		     double *wr, double *wi, double *vl, const int *ldvl, double *vr,
+		     const int *ldvr, double *work, const int *lwork, int *info);
+static void (*zgees)(const char *jobvs, const char *sort, void *select, const int *n,
+		     double complex *a, const int *lda, int *sdim, double complex *w,
+		     double complex *vs, const int *ldvs, double complex *work, const int *lwork,
+		     double *rwork, int *bwork, int *info);
+static void (*dgees)(const char *jobvs, const char *sort, void *select, const int *n, double *a,
+		     const int *lda, int *sdim, double *wr, double *wi, double *vs, const int *ldvs,
+		     double *work, const int *lwork, int *bwork, int *info);
+
+static const struct {
+	const char *name;
+	void **function;
+} functions[] = {
+	{ "zpotrf_", (void **)&zpotrf }, { "ztrsm_", (void **)&ztrsm },
+	{ "zheev_", (void **)&zheev },	 { "zhetrd_", (void **)&zhetrd },
+	{ "zgehrd_", (void **)&zgehrd }, { "zgesvd_", (void **)&zgesvd },
+	{ "zgeev_", (void **)&zgeev },	 { "dgeev_", (void **)&dgeev },
+	{ "zgees_", (void **)&zgees },	 { "dgees_", (void **)&dgees },
+};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char problem[256];
@@ -77,11 +114,12 @@ static void load(void)
 		snprintf(problem, sizeof(problem), "OpenBLAS cannot be loaded: %s", dlerror());
 		return;
 	}
-	*(void **)&zpotrf = dlsym(handle, "zpotrf_");
-	*(void **)&ztrsm = dlsym(handle, "ztrsm_");
-	if (!zpotrf || !ztrsm)
-		snprintf(problem, sizeof(problem), "%s has no function %s", OPENBLAS_SONAME,
-			 zpotrf ? "ztrsm_" : "zpotrf_");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		*functions[i].function = dlsym(handle, functions[i].name);
+		if (!*functions[i].function)
+			snprintf(problem, sizeof(problem), "%s has no function %s", OPENBLAS_SONAME,
+				 functions[i].name);
+	}
 }
 
 const char *shlo_lapack_problem(void)
@@ -105,4 +143,183 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 
 	ztrsm(solve->left ? "L" : "R", solve->lower ? "L" : "U", &solve->transpose,
 	      solve->unit ? "U" : "N", &rows, &columns, &one, a, &n, b, &rows);
+}
+
+/* ---- factors */
+
+/* The room to work in: of LAPACK's own, of real numbers beside it, and of as many as a matrix has. */
+struct room {
+	int count; /* numbers of LAPACK's own */
+	double *real;
+	double complex *matrix;
+};
+
+static struct room room_of(const struct shlo_factors *f)
+{
+	int each = f->m + f->n + 1;
+
+	return (struct room){
+		.count = 64 * each,
+		.real = (double *)(f->work + (size_t)64 * (size_t)each),
+		.matrix = f->work + (size_t)66 * (size_t)each,
+	};
+}
+
+static size_t size_of(const struct shlo_factors *f)
+{
+	return (size_t)f->m * (size_t)f->n;
+}
+
+static void copy(double complex *to, const double complex *from, size_t count)
+{
+	memcpy(to, from, count * sizeof(*to));
+}
+
+static void widen(double complex *to, const double *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = from[i];
+}
+
+/* Stores the real parts of the matrix in place of it. */
+static double *real_matrix(const struct shlo_factors *f)
+{
+	double *a = (double *)f->a;
+
+	for (size_t i = 0; i < size_of(f); i++)
+		a[i] = creal(f->a[i]);
+	return a;
+}
+
+bool shlo_factor_eigh(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	int info = 0;
+
+	zheev("V", &f->triangle, &f->n, f->a, &f->n, room.real, f->work, &room.count,
+	      room.real + f->n, &info);
+	copy(f->parts[0], f->a, size_of(f));
+	widen(f->parts[1], room.real, (size_t)f->n);
+	return info == 0;
+}
+
+bool shlo_factor_tridiagonal(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	int info = 0;
+
+	zhetrd(&f->triangle, &f->n, f->a, &f->n, room.real, room.real + f->n, f->parts[3], f->work,
+	       &room.count, &info);
+	copy(f->parts[0], f->a, size_of(f));
+	widen(f->parts[1], room.real, (size_t)f->n);
+	widen(f->parts[2], room.real + f->n, (size_t)f->n - 1);
+	return info == 0;
+}
+
+bool shlo_factor_hessenberg(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	const int first = 1;
+	int info = 0;
+
+	zgehrd(&f->n, &first, &f->n, f->a, &f->n, f->parts[1], f->work, &room.count, &info);
+	copy(f->parts[0], f->a, size_of(f));
+	return info == 0;
+}
+
+static void set_unit(double complex *a, int n)
+{
+	for (int i = 0; i < n; i++)
+		a[(size_t)i * (size_t)n + (size_t)i] = 1;
+}
+
+bool shlo_factor_svd(const struct shlo_factors *f)
+{
+	const char *job = !f->vectors ? "N" : f->full ? "A" : "S";
+	struct room room = room_of(f);
+	int least = f->m < f->n ? f->m : f->n, rows = f->full ? f->n : least, info = 0;
+
+	if (!least) {
+		if (f->full) {
+			set_unit(f->parts[1], f->m);
+			set_unit(f->parts[2], f->n);
+		}
+		return true;
+	}
+	/* Without vectors their places are not used. */
+	zgesvd(job, job, &f->m, &f->n, f->a, &f->m, room.real, f->parts[1], &f->m, f->parts[2],
+	       &rows, f->work, &room.count, room.real + least, &info);
+	widen(f->parts[0], room.real, (size_t)least);
+	return info == 0;
+}
+
+/* Two real columns are those of two conjugate eigenvectors where the eigenvalues are conjugate. */
+static void widen_vectors(double complex *to, const double *from, const double *imaginary, int n)
+{
+	size_t rows = (size_t)n;
+
+	for (size_t k = 0; k < rows; k++) {
+		const double *real = from + k * rows;
+
+		for (size_t i = 0; i < rows; i++) {
+			if (imaginary[k] == 0) {
+				to[k * rows + i] = real[i];
+				continue;
+			}
+			to[k * rows + i] = CMPLX(real[i], real[rows + i]);
+			to[(k + 1) * rows + i] = CMPLX(real[i], -real[rows + i]);
+		}
+		k += imaginary[k] != 0;
+	}
+}
+
+static bool real_eig(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	double *re = room.real, *im = re + f->n, *left = (double *)room.matrix;
+	double *right = left + size_of(f);
+	int info = 0;
+
+	dgeev("V", "V", &f->n, real_matrix(f), &f->n, re, im, left, &f->n, right, &f->n,
+	      (double *)f->work, &room.count, &info);
+	if (info)
+		return false;
+	for (int i = 0; i < f->n; i++)
+		f->parts[0][i] = CMPLX(re[i], im[i]);
+	widen_vectors(f->parts[1], left, im, f->n);
+	widen_vectors(f->parts[2], right, im, f->n);
+	return true;
+}
+
+bool shlo_factor_eig(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	int info = 0;
+
+	if (f->is_real)
+		return real_eig(f);
+	zgeev("V", "V", &f->n, f->a, &f->n, f->parts[0], f->parts[1], &f->n, f->parts[2], &f->n,
+	      f->work, &room.count, room.real, &info);
+	return info == 0;
+}
+
+bool shlo_factor_schur(const struct shlo_factors *f)
+{
+	struct room room = room_of(f);
+	double *vectors = (double *)room.matrix;
+	int sorted, info = 0;
+
+	if (f->is_real) {
+		double *a = real_matrix(f);
+
+		dgees("V", "N", NULL, &f->n, a, &f->n, &sorted, room.real, room.real + f->n,
+		      vectors, &f->n, (double *)f->work, &room.count, NULL, &info);
+		widen(f->parts[0], a, size_of(f));
+		widen(f->parts[1], vectors, size_of(f));
+		return info == 0;
+	}
+	zgees("V", "N", NULL, &f->n, f->a, &f->n, &sorted, room.matrix, f->parts[1], &f->n, f->work,
+	      &room.count, room.real, NULL, &info);
+	copy(f->parts[0], f->a, size_of(f));
+	return info == 0;
 }

@@ -19,4 +19,36 @@ bool shlo_cholesky(bool lower, int n, double complex *a);
 void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
 			   const double complex *a, int n, double complex *b);
 
+/*
+ * A matrix and its factors, in column-major order. Functions overwrite the matrix, set all parts, in
+ * the order of the custom call's results, and return false where LAPACK finds no solution.
+ */
+struct shlo_factors {
+	int m, n; /* rows and columns */
+	bool is_real;
+	bool full, vectors; /* of singular values: all vectors, any vectors */
+	char triangle;	    /* L, U: where a Hermitian matrix is */
+	double complex *a;
+	double complex *parts[4];
+	double complex *work; /* SHLO_FACTOR_ROOM(m, n) numbers */
+};
+
+#define SHLO_FACTOR_ROOM(m, n) (66 * ((m) + (n) + 1) + (m) * (n))
+
+/* Eigenvalues, and left and right eigenvectors as columns. */
+bool shlo_factor_eig(const struct shlo_factors *f);
+/* Eigenvectors, and eigenvalues in rising order, of a Hermitian matrix. */
+bool shlo_factor_eigh(const struct shlo_factors *f);
+/* The Hessenberg form with the vectors of reflections below it, and their factors. */
+bool shlo_factor_hessenberg(const struct shlo_factors *f);
+/* The Schur form, which for a real matrix is real and has blocks of 2, and its vectors. */
+bool shlo_factor_schur(const struct shlo_factors *f);
+/* Singular values in falling order, left vectors as columns, and right ones as rows, adjoint. */
+bool shlo_factor_svd(const struct shlo_factors *f);
+/*
+ * The tridiagonal form of a Hermitian matrix with the vectors of reflections beyond it, its diagonal
+ * and the one beside that, and factors of the reflections.
+ */
+bool shlo_factor_tridiagonal(const struct shlo_factors *f);
+
 #endif

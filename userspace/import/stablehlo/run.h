@@ -166,5 +166,7 @@ void shlo_eval_dequantised(struct shlo_call *call);
 
 /* Evaluates the custom call @shape_assertion. */
 void shlo_eval_assertion(struct shlo_call *call);
+/* Evaluates a custom call that factors matrices. */
+void shlo_eval_factor(struct shlo_call *call);
 
 #endif

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rules for operations of linear algebra that JAX lowers to calls of functions of other platforms.
 
-QR is made of Householder reflections, in the form in which LAPACK's geqrf leaves them.
+QR is made of Householder reflections, in the form in which LAPACK's geqrf leaves them. Eigenvalues, singular values and
+forms that are similar to a matrix are custom calls, which the plugin computes with LAPACK.
 """
 from __future__ import annotations
 
@@ -61,6 +62,62 @@ def _batched(function: Any) -> Any:
     return call
 
 
+def _factors(name: str, a: Any, *results: tuple[tuple[int, ...], Any]) -> Any:
+    """Calls a function of the plugin; results are shapes without those of the batch, and types."""
+    batch = a.shape[:-2]
+    return jax.ffi.ffi_call(name, tuple(jax.ShapeDtypeStruct((*batch, *shape), kind) for shape, kind in results))(a)
+
+
+def _real(a: Any) -> Any:
+    return jnp.finfo(a.dtype).dtype
+
+
+def _eigh(a: Any, *, lower: bool, subset_by_index: tuple[int, int] | None = None, **_: Any) -> Any:
+    n = a.shape[-1]
+    first, last = subset_by_index or (0, n)
+    a = a if lower else jnp.conj(jnp.swapaxes(a, -1, -2))
+    v, w = _factors("onpu.eigh", a, ((n, n), a.dtype), ((n,), _real(a)))
+    return v[..., first:last], w[..., first:last]
+
+
+def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None = None,
+         **_: Any) -> Any:
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    first, last = subset_by_index or (0, k)
+    if not compute_uv:
+        s, = _factors("onpu.svd", a, ((k,), _real(a)))
+        return (s[..., first:last],)
+    if full_matrices:
+        return _factors("onpu.svd", a, ((k,), _real(a)), ((m, m), a.dtype), ((n, n), a.dtype))
+    s, u, v = _factors("onpu.svd", a, ((k,), _real(a)), ((m, k), a.dtype), ((k, n), a.dtype))
+    return s[..., first:last], u[..., first:last], v[..., first:last, :]
+
+
+def _eig(a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool, **_: Any) -> Any:
+    n = a.shape[-1]
+    kind = jnp.result_type(a.dtype, jnp.complex64)
+    w, left, right = _factors("onpu.eig", a, ((n,), kind), ((n, n), kind), ((n, n), kind))
+    return (w, *([left] if compute_left_eigenvectors else []), *([right] if compute_right_eigenvectors else []))
+
+
+def _schur(a: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, **_: Any) -> Any:
+    if sort_eig_vals:
+        raise NotImplementedError("schur with sort_eig_vals is not implemented, on JAX's CPU neither")
+    both = _factors("onpu.schur", a, (a.shape[-2:], a.dtype), (a.shape[-2:], a.dtype))
+    return both if compute_schur_vectors else both[:1]
+
+
+def _hessenberg(a: Any) -> Any:
+    return _factors("onpu.hessenberg", a, (a.shape[-2:], a.dtype), ((max(a.shape[-1] - 1, 0),), a.dtype))
+
+
+def _tridiagonal(a: Any, *, lower: bool) -> Any:
+    n = a.shape[-1]
+    return _factors("onpu.tridiagonal_lower" if lower else "onpu.tridiagonal_upper", a, ((n, n), a.dtype),
+                    ((n,), _real(a)), ((n - 1,), _real(a)), ((n - 1,), a.dtype))
+
+
 def register(platform: str) -> None:
     """Registers the rules for a platform that JAX knows."""
     # pylint: disable=import-outside-toplevel
@@ -71,3 +128,6 @@ def register(platform: str) -> None:
                            platform=platform)
     mlir.register_lowering(linalg.householder_product_p, mlir.lower_fun(_batched(_multiply), multiple_results=False),
                            platform=platform)
+    for primitive, rule in ((linalg.eig_p, _eig), (linalg.eigh_p, _eigh), (linalg.hessenberg_p, _hessenberg),
+                            (linalg.schur_p, _schur), (linalg.svd_p, _svd), (linalg.tridiagonal_p, _tridiagonal)):
+        mlir.register_lowering(primitive, mlir.lower_fun(rule, multiple_results=True), platform=platform)
