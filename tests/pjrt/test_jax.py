@@ -62,6 +62,12 @@ def rebuilt(w, v):
     return (v * w) @ jnp.conj(v.T)
 
 
+def strictly(program):
+    """Runs a program that allows no promotion of types."""
+    with jax.numpy_dtype_promotion("strict"):
+        return program()
+
+
 def train():
     """Forward, backward and update in one program, five times."""
     weights, losses = WEIGHTS, []
@@ -95,7 +101,8 @@ PROGRAMS = {
     "qr-wide": lambda: jnp.linalg.qr(numpy.stack([B.T, -B.T])),
     "qr-zero": lambda: jnp.linalg.qr(jnp.zeros((3, 2))),
     "qr-gradient": lambda: jax.grad(lambda a: jnp.sum(jnp.linalg.qr(a)[1]))(B),
-    "qr-complex": lambda: jnp.linalg.qr(B + 1j * B[::-1]),
+    "qr-complex": lambda: strictly(lambda: jnp.linalg.qr(B + 1j * B[::-1])),
+    "qr-scale": lambda: [r / scale for scale in (1e30, 1e-30) for r in jnp.linalg.qr(B * numpy.float32(scale))[1:]],
     "eigvalsh": lambda: jax.jit(jnp.linalg.eigvalsh)(numpy.stack([S, -S])),
     "eigh": lambda: rebuilt(*jnp.linalg.eigh(S + 1j * (A - A.T), symmetrize_input=False)),
     "eigh-upper": lambda: rebuilt(*jnp.linalg.eigh(S, UPLO="U")),

@@ -161,5 +161,9 @@ func.func @similar_forms() {
   %r:4 = stablehlo.custom_call @onpu.tridiagonal_upper(%n) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<2xf64>, tensor<2xf64>)
   check.expect_almost_eq_const %r#1, dense<[2.0, 2.0, 1.0]> : tensor<3xf64>
   check.expect_almost_eq_const %r#2, dense<[0.0, -5.0]> : tensor<2xf64>
+  %o = stablehlo.constant dense<[[2.0, 6.0, 7.0], [0.0, 2.0, 8.0], [4.0, 3.0, 1.0]]> : tensor<3x3xf64>
+  %s:4 = stablehlo.custom_call @onpu.tridiagonal_lower(%o) : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<2xf64>, tensor<2xf64>)
+  %other = stablehlo.slice %s#0 [0:2, 1:3] : (tensor<3x3xf64>) -> tensor<2x2xf64>
+  check.expect_almost_eq_const %other, dense<[[6.0, 7.0], [1.0, 8.0]]> : tensor<2x2xf64>
   return
 }

@@ -182,8 +182,8 @@ static struct shlo_tensor *numbers(struct shlo_run *run, int64_t count)
 }
 
 /*
- * Copies a matrix, or a triangle of it, to column-major order; false: it has a number that is not
- * finite, with which LAPACK may not end.
+ * Copies a matrix to column-major order; false: it has a number, in the triangle that is read, that
+ * is not finite, with which LAPACK may not end.
  */
 static bool take(const struct shlo_tensor *x, int64_t matrix, char triangle, double complex *a)
 {
@@ -191,12 +191,13 @@ static bool take(const struct shlo_tensor *x, int64_t matrix, char triangle, dou
 	bool finite = true;
 
 	for (int64_t i = 0; i < m; i++)
-		for (int64_t k = triangle == 'U' ? i : 0; k < (triangle == 'L' ? i + 1 : n); k++) {
+		for (int64_t k = 0; k < n; k++) {
+			bool read = triangle == 'L' ? k <= i : triangle == 'U' ? k >= i : true;
 			struct shlo_num number = shlo_get(x, (matrix * m + i) * n + k);
 
 			if (!shlo_is_complex(x->type.element))
 				number.im = 0;
-			finite = finite && isfinite(number.re) && isfinite(number.im);
+			finite = finite && (!read || (isfinite(number.re) && isfinite(number.im)));
 			a[k * m + i] = CMPLX(number.re, number.im);
 		}
 	return finite;

@@ -21,8 +21,11 @@ def _reflect(a: Any) -> tuple[Any, Any]:
         a, factors = state
         alpha = a[j, j]
         tail = jnp.where(rows > j, a[:, j], 0)
-        below = jnp.sum(jnp.abs(tail) ** 2)
-        norm = jnp.sqrt(jnp.abs(alpha) ** 2 + below)
+        # Squares of small and large numbers have no place in the type.
+        scale = jnp.maximum(jnp.max(jnp.abs(tail)), jnp.abs(alpha))
+        scale = jnp.where(scale == 0, 1, scale)
+        below = jnp.sum(jnp.abs(tail / scale) ** 2)
+        norm = scale * jnp.sqrt(jnp.abs(alpha / scale) ** 2 + below)
         beta = jnp.where(jnp.real(alpha) < 0, norm, -norm)
         # A column that is as it should be is not reflected.
         done = (below == 0) & (jnp.imag(alpha) == 0)
@@ -118,16 +121,23 @@ def _tridiagonal(a: Any, *, lower: bool) -> Any:
                     ((n,), _real(a)), ((n - 1,), _real(a)), ((n - 1,), a.dtype))
 
 
+def _lenient(rule: Any) -> Any:
+    """Has a rule promote types and ranks, whatever the program allows itself."""
+    def call(*args: Any, **options: Any) -> Any:
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            return rule(*args, **options)
+
+    return call
+
+
 def register(platform: str) -> None:
     """Registers the rules for a platform that JAX knows."""
     # pylint: disable=import-outside-toplevel
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg
 
-    mlir.register_lowering(linalg.geqrf_p, mlir.lower_fun(_batched(_reflect), multiple_results=True),
-                           platform=platform)
-    mlir.register_lowering(linalg.householder_product_p, mlir.lower_fun(_batched(_multiply), multiple_results=False),
-                           platform=platform)
-    for primitive, rule in ((linalg.eig_p, _eig), (linalg.eigh_p, _eigh), (linalg.hessenberg_p, _hessenberg),
+    for primitive, rule in ((linalg.geqrf_p, _batched(_reflect)), (linalg.householder_product_p, _batched(_multiply)),
+                            (linalg.eig_p, _eig), (linalg.eigh_p, _eigh), (linalg.hessenberg_p, _hessenberg),
                             (linalg.schur_p, _schur), (linalg.svd_p, _svd), (linalg.tridiagonal_p, _tridiagonal)):
-        mlir.register_lowering(primitive, mlir.lower_fun(rule, multiple_results=True), platform=platform)
+        several = primitive is not linalg.householder_product_p
+        mlir.register_lowering(primitive, mlir.lower_fun(_lenient(rule), multiple_results=several), platform=platform)
