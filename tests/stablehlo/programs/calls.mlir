@@ -103,6 +103,7 @@ func.func @identities() {
   %x = stablehlo.constant dense<[0.5, -0.25]> : tensor<2xf32>
   %a = stablehlo.custom_call @annotate_device_placement(%x) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<2xf32>) -> tensor<2xf32>
   %b = stablehlo.custom_call @LayoutConstraint(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  stablehlo.custom_call @dce_sink(%b) {has_side_effect = true} : (tensor<2xf32>) -> ()
   check.expect_eq_const %b, dense<[0.5, -0.25]> : tensor<2xf32>
   func.return
 }

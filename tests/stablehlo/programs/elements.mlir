@@ -131,3 +131,12 @@ func.func @hyperbolic() {
   check.expect_eq_const %first, dense<[0.0, 0.521095305]> : tensor<2xf32>
   return
 }
+
+// -----
+
+// MLIR writes one element, as of equal ones, where there is none.
+func.func @no_elements() {
+  %a = stablehlo.constant dense<"0x0000803F"> : tensor<0x2xf32>
+  check.expect_eq_const %a, dense<> : tensor<0x2xf32>
+  return
+}

@@ -109,6 +109,9 @@ bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uin
 	bool packed = element == SHLO_I1 && count && size != count && size == (count + 7) / 8;
 	uint8_t *data;
 
+	/* MLIR writes one element of an array that has none, as it does of equal elements. */
+	if (!count && size == one)
+		size = 0;
 	attr->splat = !packed && size == one && size != count * one && count;
 	if (!packed && !attr->splat && size != count * one)
 		return false;

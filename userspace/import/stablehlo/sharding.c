@@ -21,9 +21,10 @@ bool shlo_is_mark(const char *call, bool *gives)
 	} marks[] = {
 		{ "LayoutConstraint", true },		{ "Sharding", true },
 		{ "SPMDFullToShardShape", true },	{ "SPMDShardToFullShape", true },
-		{ "annotate_device_placement", true },	{ "xla.sdy.FuncResultSharding", true },
-		{ "xla.sdy.GlobalToLocalShape", true }, { "xla.sdy.LocalToGlobalShape", true },
-		{ "xla.sdy.PropagationBarrier", true }, { "xla.sdy.ShardingGroup", false },
+		{ "annotate_device_placement", true },	{ "dce_sink", false },
+		{ "xla.sdy.FuncResultSharding", true }, { "xla.sdy.GlobalToLocalShape", true },
+		{ "xla.sdy.LocalToGlobalShape", true }, { "xla.sdy.PropagationBarrier", true },
+		{ "xla.sdy.ShardingGroup", false },
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
