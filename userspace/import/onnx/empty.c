@@ -107,20 +107,6 @@ static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *typ
 	return 0;
 }
 
-static int as_gemm(struct onnx_node *node, struct onnx_shape *shape, int *type)
-{
-	const struct onnx_shape *a = onnx_in_shape(node, 0), *b = onnx_in_shape(node, 1);
-
-	if (a->rank != 2 || b->rank != 2)
-		return 1;
-	*shape = (struct onnx_shape){ 2,
-				      { a->dim[onnx_attr_int(node, "transA", 0) ? 1 : 0],
-					b->dim[onnx_attr_int(node, "transB", 0) ? 0 : 1] } };
-	*type = onnx_in_type(node, 0);
-	/* When the product is empty, the result of Gemm is C: the translator has to add it. */
-	return onnx_shape_elements(shape) && onnx_has(node, 2) ? 1 : 0;
-}
-
 static int as_arg(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	struct onnx_shape from = node->inputs[0]->shape;
@@ -166,7 +152,6 @@ static const struct {
 	{ onnx_op_function, as_first },
 	{ onnx_op_gather_elements, as_indices },
 	{ onnx_op_gelu, as_first },
-	{ onnx_op_gemm, as_gemm },
 	{ onnx_op_group_norm, as_first },
 	{ onnx_op_hard_sigmoid, as_first },
 	{ onnx_op_instance_norm, as_first },
@@ -204,7 +189,12 @@ static bool has_empty(const struct onnx_node *node)
 			return false;
 		found = found || (value && !onnx_shape_elements(&value->shape));
 	}
-	return found && node->input_count && node->inputs[0];
+	return found;
+}
+
+static bool has_first(const struct onnx_node *node)
+{
+	return node->input_count && node->inputs[0];
 }
 
 /* Handles a scatter without updates: the result is the input. */
@@ -223,30 +213,40 @@ int onnx_empty(struct onnx_node *node)
 
 	if (!has_empty(node))
 		return 1;
-	if (node->op->translate == onnx_op_scatter)
-		return scatter_nothing(node);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	if ((node->op->translate == onnx_op_scatter ||
+	     node->op->translate == onnx_op_tensor_scatter) &&
+	    has_first(node)) {
+		ret = scatter_nothing(node);
+		if (ret <= 0)
+			return ret;
+	}
+	/* The rules are for the first output. */
+	for (size_t i = 1; i < node->output_count; i++)
+		if (onnx_wants(node, i))
+			return node->op->translate ? onnx_infer_empty(node) : 1;
+	for (size_t i = 0; has_first(node) && i < sizeof(rules) / sizeof(rules[0]); i++) {
 		void *data;
 
 		if (rules[i].translate != node->op->translate)
 			continue;
 		ret = rules[i].rule(node, &shape, &type);
-		if (ret)
+		if (ret < 0)
 			return ret;
+		if (ret)
+			break;
 		/*
 		 * A dimension of 0 in parameters alone is left to the builder, which refuses it by
 		 * name.
 		 */
-		if (onnx_shape_elements(&shape) && node->op->translate != onnx_op_matmul &&
-		    node->op->translate != onnx_op_gemm)
-			return 1;
+		if (onnx_shape_elements(&shape) && node->op->translate != onnx_op_matmul)
+			break;
 		data = onnx_out_constant(node, 0, type, &shape);
 		if (!data)
 			return -1;
 		memset(data, 0, onnx_data_size(type, onnx_shape_elements(&shape)));
 		return 0;
 	}
-	return 1;
+	return node->op->translate ? onnx_infer_empty(node) : 1;
 }
 
 struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,

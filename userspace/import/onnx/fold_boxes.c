@@ -142,8 +142,6 @@ int onnx_fold_non_max_suppression(struct onnx_node *node)
 
 	if (read_inputs(node, &s))
 		return -1;
-	if (s.batches < 1 || s.classes < 1 || s.count < 1)
-		return onnx_refuse(node, "", "boxes or scores have no elements");
 	if (onnx_work(node, (uint64_t)onnx_shape_elements(&s.scores->shape)))
 		return -1;
 	candidates = onnx_node_alloc(node, (size_t)s.count * sizeof(*candidates));

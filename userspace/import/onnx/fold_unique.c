@@ -112,8 +112,8 @@ int onnx_fold_unique(struct onnx_node *node)
 	uint32_t axis = 0;
 	int64_t found;
 
-	if (!x || x->sequence || !onnx_is_small(x) || !onnx_shape_elements(&x->shape))
-		return onnx_refuse(node, "", "it is computed for 1 to %d elements", ONNX_SMALL);
+	if (!x || x->sequence || !onnx_is_small(x))
+		return onnx_refuse(node, "", "it is computed for up to %d elements", ONNX_SMALL);
 	if (!onnx_attr(node, "axis")) {
 		flat.dim[0] = onnx_shape_elements(&x->shape);
 		x = onnx_move_reshape(node, x, &flat);
@@ -125,8 +125,8 @@ int onnx_fold_unique(struct onnx_node *node)
 	for (uint32_t i = 0; i < x->shape.rank; i++)
 		*(i < axis ? &u.outer : i > axis ? &u.inner : &u.count) *= x->shape.dim[i];
 	u.x = x;
-	items = onnx_node_alloc(node, (size_t)u.count * sizeof(*items));
-	firsts = onnx_node_alloc(node, (size_t)u.count * sizeof(*firsts));
+	items = onnx_node_alloc(node, (size_t)u.count * sizeof(*items) + 1);
+	firsts = onnx_node_alloc(node, (size_t)u.count * sizeof(*firsts) + 1);
 	indices = onnx_new_value(node);
 	if (!items || !firsts || !indices)
 		return -1;
@@ -135,7 +135,7 @@ int onnx_fold_unique(struct onnx_node *node)
 		return -1;
 	flat.dim[0] = found;
 	*indices = (struct onnx_value){ .type = ONNX_INT64, .shape = flat };
-	indices->data = onnx_node_alloc(node, (size_t)found * sizeof(int64_t));
+	indices->data = onnx_node_alloc(node, (size_t)found * sizeof(int64_t) + 1);
 	for (int64_t i = 0; indices->data && i < found; i++)
 		onnx_put_int(ONNX_INT64, (void *)indices->data, (size_t)i, firsts[i].index);
 	y = indices->data ? onnx_move_gather(node, x, indices, axis) : NULL;

@@ -153,7 +153,7 @@ static bool refused_inputs(struct onnx_node *node)
 	return refused;
 }
 
-static int run_translator(struct onnx_node *node)
+int onnx_translate(struct onnx_node *node)
 {
 	if (onnx_carry(node) || onnx_wide_begin(node) || node->op->translate(node) ||
 	    onnx_wide_end(node))
@@ -188,7 +188,7 @@ static int translate(struct onnx_node *node)
 	if (result == 1)
 		result = onnx_empty(node);
 	if (result == 1 && node->op->translate)
-		result = run_translator(node);
+		result = onnx_translate(node);
 	else if (result == 1)
 		result = refuse_variable(node);
 	/*

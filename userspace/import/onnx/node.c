@@ -401,6 +401,19 @@ int onnx_in_type(struct onnx_node *node, size_t input)
 	return onnx_has(node, input) ? node->inputs[input]->type : 0;
 }
 
+/* Returns a constant input whose elements are read; NULL: refused. */
+static struct onnx_value *constant(struct onnx_node *node, size_t input, const char *what)
+{
+	struct onnx_value *value = tensor(node, input);
+
+	if (input < 64)
+		node->read |= UINT64_C(1) << input;
+	if (!value || value->data)
+		return value;
+	onnx_refuse_variable(node, input, what);
+	return NULL;
+}
+
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count)
 {
@@ -411,11 +424,9 @@ int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const i
 	*count = 0;
 	if (!onnx_has(node, input))
 		return 0;
-	value = tensor(node, input);
+	value = constant(node, input, what);
 	if (!value)
 		return -1;
-	if (!value->data)
-		return onnx_refuse_variable(node, input, what);
 	elements = onnx_shape_elements(&value->shape);
 	if (elements < 0 || elements > MAX_CONSTANT)
 		return onnx_refuse(node, what, "%s has too many elements: %s, at most %lld", what,
@@ -437,11 +448,9 @@ int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double
 
 	if (!onnx_has(node, input))
 		return 0;
-	value = tensor(node, input);
+	value = constant(node, input, what);
 	if (!value)
 		return -1;
-	if (!value->data)
-		return onnx_refuse_variable(node, input, what);
 	if (onnx_shape_elements(&value->shape) != 1)
 		return onnx_refuse(node, what, "%s must have one element", what);
 	*number = onnx_value_float(value, 0);
@@ -459,11 +468,9 @@ int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const
 	*count = 0;
 	if (!onnx_has(node, input))
 		return 0;
-	value = tensor(node, input);
+	value = constant(node, input, what);
 	if (!value)
 		return -1;
-	if (!value->data)
-		return onnx_refuse_variable(node, input, what);
 	elements = onnx_shape_elements(&value->shape);
 	if (elements < 0 || elements > MAX_CONSTANT)
 		return onnx_refuse(node, what, "%s has too many elements: %s, at most %lld", what,

@@ -71,6 +71,7 @@ struct onnx_node {
 	struct onnx_value **inputs; /* an item is NULL where the input is absent */
 	struct onnx_value **outputs;
 	bool wide; /* the translator sees inputs of float16 as float32 */
+	uint64_t read; /* bit i: the translator has read the elements of input i */
 };
 
 /* Records a refusal of the node; always returns -1. */
@@ -246,6 +247,14 @@ static inline WNNOperand x_cast(struct onnx_node *node, WNNOperand a, WNNOperand
  * node's translator has to do it.
  */
 int onnx_empty(struct onnx_node *node);
+/*
+ * infer.c: runs the translator of a node that has inputs without elements. When it refuses them,
+ * finds the shapes of the outputs by running it on inputs that have elements. Returns 0; -1:
+ * refused; 1: the operator has graphs of its own, and its translator has to do it.
+ */
+int onnx_infer_empty(struct onnx_node *node);
+/* import.c: runs the node's translator. Returns 0; -1: refused. */
+int onnx_translate(struct onnx_node *node);
 /* Returns a constant without elements; NULL: no memory. */
 struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
 				    const struct onnx_shape *shape);

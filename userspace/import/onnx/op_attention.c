@@ -88,6 +88,12 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 	return x_reshape(node, x, &shape);
 }
 
+/* Whether there is a past that has positions: the first step of a decoder gives one without. */
+static bool has_past(struct onnx_node *node, size_t input)
+{
+	return onnx_has(node, input) && onnx_shape_elements(onnx_in_shape(node, input));
+}
+
 /* Returns x appended to the past, along the dimension of positions. */
 static WNNOperand behind(struct onnx_node *node, WNNOperand past, WNNOperand x)
 {
@@ -276,7 +282,7 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 					   2,
 			   2 * width, heads) :
 		NULL;
-	if (v && onnx_has(node, 6)) {
+	if (v && has_past(node, 6)) {
 		k = behind(node, onnx_in(node, 6), k);
 		v = behind(node, onnx_in(node, 7), v);
 	}
@@ -316,7 +322,7 @@ static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 
 	for (int i = 0; i < 3; at += widths[i++]) {
 		part[i] = onnx_split_heads(node, x_part(node, x, 2, at, widths[i], 1), heads);
-		if (i && part[i] && onnx_has(node, past_at)) {
+		if (i && part[i] && has_past(node, past_at)) {
 			WNNOperand past = onnx_in(node, past_at);
 
 			part[i] = behind(node, past ? x_at(node, past, 0, i - 1) : NULL, part[i]);

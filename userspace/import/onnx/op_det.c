@@ -40,12 +40,28 @@ static WNNOperand minor_of(struct onnx_node *node, WNNOperand x, uint32_t size, 
 	return sum;
 }
 
+/* Sets the output to the determinants of matrices without elements, which are 1. */
+static int det_of_nothing(struct onnx_node *node)
+{
+	struct onnx_shape shape = *onnx_in_shape(node, 0);
+	void *data;
+
+	shape.rank -= 2;
+	data = onnx_out_constant(node, 0, onnx_in_type(node, 0), &shape);
+	for (int64_t i = 0; data && i < onnx_shape_elements(&shape); i++)
+		onnx_put_float(onnx_in_type(node, 0), data, (size_t)i, 1);
+	return data ? 0 : -1;
+}
+
 int onnx_op_det(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0);
-	struct onnx_shape shape;
+	struct onnx_shape shape = *onnx_in_shape(node, 0);
+	WNNOperand x;
 	int64_t size;
 
+	if (shape.rank > 1 && !shape.dim[shape.rank - 1] && !shape.dim[shape.rank - 2])
+		return det_of_nothing(node);
+	x = onnx_in(node, 0);
 	if (!x)
 		return -1;
 	shape = x_shape(x);

@@ -277,13 +277,6 @@ static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_
 	if (onnx_axis(node, "scan_input_axes", s->in_axes ? s->in_axes[input] : 0, shape.rank,
 		      &axis))
 		return NULL;
-	if (!s->length)
-		s->length = shape.dim[axis];
-	if (shape.dim[axis] != s->length || !s->length) {
-		onnx_refuse(node, "scan_input_axes",
-			    "its inputs must be equally long along their axes of scan_input_axes");
-		return NULL;
-	}
 	for (uint32_t i = 0; i < shape.rank; i++) {
 		strides[i] = 1;
 		if (i != axis)
@@ -295,15 +288,34 @@ static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_
 	return value ? onnx_move_reshape(node, value, &less) : NULL;
 }
 
+/* Sets the number of iterations, which all scanned inputs must have. Returns 0 or -1. */
+static int read_length(struct onnx_node *node, struct scan *s)
+{
+	for (size_t i = 0; i < s->inputs; i++) {
+		const struct onnx_shape *shape = onnx_in_shape(node, s->loop.carried + i);
+		uint32_t axis;
+
+		if (onnx_axis(node, "scan_input_axes", s->in_axes ? s->in_axes[i] : 0, shape->rank,
+			      &axis))
+			return -1;
+		if (i && shape->dim[axis] != s->length)
+			return onnx_refuse(node, "scan_input_axes",
+					   "its inputs must be equally long along their axes of "
+					   "scan_input_axes");
+		s->length = shape->dim[axis];
+	}
+	return 0;
+}
+
 int onnx_op_scan(struct onnx_node *node)
 {
 	struct scan s = { .length = 0 };
 	struct loop *l = &s.loop;
 
-	if (read_scan(node, &s))
+	if (read_scan(node, &s) || read_length(node, &s))
 		return -1;
 	memcpy(l->in, node->inputs, l->carried * sizeof(*l->in));
-	do {
+	while (l->done < s.length) {
 		for (size_t i = 0; i < s.inputs; i++)
 			if (!(l->in[l->carried + i] = slice_at(node, &s, i, l->done)))
 				return -1;
@@ -311,7 +323,7 @@ int onnx_op_scan(struct onnx_node *node)
 		    keep_outputs(node, l, l->results + l->carried))
 			return -1;
 		memcpy(l->in, l->results, l->carried * sizeof(*l->in));
-	} while (l->done < s.length);
+	}
 	return loop_end(node, l, l->in, s.out_axes, s.out_back);
 }
 

@@ -50,7 +50,7 @@ int onnx_op_qlinear_unary(struct onnx_node *node)
 
 int onnx_op_qlinear_concat(struct onnx_node *node)
 {
-	size_t count = node->input_count / 3;
+	size_t count = 0;
 	WNNOperand *parts;
 	uint32_t axis;
 
@@ -60,12 +60,16 @@ int onnx_op_qlinear_concat(struct onnx_node *node)
 			"it has %zu inputs: a scale and a zero point for the result, then "
 			"tensor, scale and zero point for each part are needed",
 			node->input_count);
-	parts = onnx_node_alloc(node, (count + 1) * sizeof(*parts));
+	parts = onnx_node_alloc(node, (node->input_count / 3 + 1) * sizeof(*parts));
 	if (!parts)
 		return -1;
-	for (size_t i = 0; i < (node->input_count - 2) / 3; i++) {
-		parts[i] = onnx_dequantise(node, 2 + 3 * i, 1);
-		if (!parts[i])
+	for (size_t i = 2; i < node->input_count; i += 3) {
+		/* A part without elements adds nothing, unless it is the only one. */
+		if (!onnx_shape_elements(onnx_in_shape(node, i)) &&
+		    (count || i + 3 < node->input_count))
+			continue;
+		parts[count] = onnx_dequantise(node, i, 1);
+		if (!parts[count++])
 			return onnx_out(node, 0, NULL);
 	}
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(parts[0]).rank, &axis))

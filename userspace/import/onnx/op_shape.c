@@ -136,7 +136,7 @@ int onnx_op_squeeze(struct onnx_node *node)
 		gone[axis] = true;
 	}
 	for (uint32_t i = 0; i < x->shape.rank; i++)
-		if (axes ? !gone[i] : x->shape.dim[i] != 1)
+		if (count ? !gone[i] : x->shape.dim[i] != 1)
 			shape.dim[shape.rank++] = x->shape.dim[i];
 	return out(node, 0, onnx_move_reshape(node, x, &shape));
 }
@@ -217,6 +217,9 @@ static int split_sizes(struct onnx_node *node, int64_t size, size_t count, int64
 		given = onnx_attr_ints(node, "split", &number);
 	else if (onnx_in_ints(node, 1, "split", &given, &number))
 		return -1;
+	/* A split without items is none: the parts are equal. */
+	if (!number)
+		given = NULL;
 	if (given && number != count)
 		return onnx_refuse(node, "split", "split has %zu items for %zu outputs", number,
 				   count);
@@ -401,18 +404,60 @@ int onnx_op_gather_elements(struct onnx_node *node)
 			   onnx_in_type(node, 0));
 }
 
+/*
+ * Returns x for each of the indices, which have no numbers and thus select all of x behind the
+ * dimensions of the batch.
+ */
+static WNNOperand gather_all(struct onnx_node *node, WNNOperand x, const struct onnx_shape *indices,
+			     uint32_t batch)
+{
+	struct onnx_shape from = x_shape(x), middle = { 0 }, to = { 0 };
+
+	if (indices->rank - 1 + from.rank - batch > ONNX_MAX_RANK) {
+		onnx_refuse(node, "", "the result would have more than %d dimensions",
+			    ONNX_MAX_RANK);
+		return NULL;
+	}
+	for (uint32_t i = 0; i + 1 < indices->rank; i++) {
+		middle.dim[middle.rank++] = i < batch ? from.dim[i] : 1;
+		to.dim[to.rank++] = indices->dim[i];
+	}
+	for (uint32_t i = batch; i < from.rank; i++) {
+		middle.dim[middle.rank++] = from.dim[i];
+		to.dim[to.rank++] = from.dim[i];
+	}
+	return x_expand(node, x_reshape(node, x, &middle), &to);
+}
+
+/* Whether indices without numbers select something: all their other dimensions are at least 1. */
+static bool selects_all(const struct onnx_shape *indices)
+{
+	struct onnx_shape others = *indices;
+
+	if (!others.rank || others.dim[others.rank - 1])
+		return false;
+	others.rank--;
+	return onnx_shape_elements(&others) > 0;
+}
+
 int onnx_op_gather_nd(struct onnx_node *node)
 {
 	struct onnx_shape shape = *onnx_in_shape(node, 1), data = *onnx_in_shape(node, 0);
 	int64_t batch = onnx_attr_int(node, "batch_dims", 0), flat = 1;
 	WNNOperand x = onnx_in(node, 0);
-	WNNOperand indices = x ? onnx_in(node, 1) : NULL;
+	WNNOperand indices;
 	int64_t *numbers;
 
-	if (!indices)
+	if (!x)
 		return -1;
 	if (batch < 0 || batch >= shape.rank || batch >= data.rank)
 		return onnx_refuse(node, "batch_dims", "batch_dims is beyond the dimensions");
+	if (selects_all(&shape))
+		return onnx_out_as(node, 0, gather_all(node, x, &shape, (uint32_t)batch),
+				   onnx_in_type(node, 0));
+	indices = onnx_in(node, 1);
+	if (!indices)
+		return -1;
 	if (batch) {
 		/* Merges the batch dimensions into one, whose index is put before the others. */
 		struct onnx_shape index = { 3, { 1, 1, shape.dim[shape.rank - 1] } },

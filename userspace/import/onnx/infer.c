@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds the results of operators on tensors without elements, for all operators alike. The
+ * translator runs on stand-ins whose dimensions of 0 have several other sizes; from the shapes of
+ * its results follow those that it has for 0. Operators that the stand-ins add have no users, so
+ * that the build of the graph drops them.
+ */
+#include <string.h>
+
+#include "ops.h"
+
+#define SIZES 3
+
+/* The stand-ins have these sizes; operators that split a dimension need multiples of many. */
+static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
+
+/*
+ * Operators that add up products, and one that puts zeros around its input: a stand-in of one zero
+ * gives the result, as a sum without terms is 0. The bits of @zeros are inputs that are left out
+ * then: with a zero point, a stand-in would stand for another number than 0.
+ */
+static const struct {
+	int (*translate)(struct onnx_node *node);
+	uint64_t zeros;
+} sums[] = {
+	{ onnx_op_center_crop_pad, 0 },
+	{ onnx_op_conv, 0 },
+	{ onnx_op_conv_transpose, 0 },
+	{ onnx_op_dynamic_quantize_matmul, 1 << 3 },
+	{ onnx_op_einsum, 0 },
+	{ onnx_op_fused_conv, 0 },
+	{ onnx_op_fused_matmul, 0 },
+	{ onnx_op_gemm, 0 },
+	{ onnx_op_gemm_fast_gelu, 0 },
+	{ onnx_op_integer_product, 1 << 2 | 1 << 3 },
+	{ onnx_op_matmul, 0 },
+	{ onnx_op_matmul_integer_to_float, 1 << 4 | 1 << 5 },
+	{ onnx_op_qgemm, 1 << 2 | 1 << 5 },
+	{ onnx_op_qlinear_conv, 1 << 2 | 1 << 5 },
+	{ onnx_op_qlinear_matmul, 1 << 2 | 1 << 5 },
+};
+
+/* Networks, whose step adds up products with the features of the input. */
+static int (*const networks[])(struct onnx_node *) = {
+	onnx_op_gru,
+	onnx_op_lstm,
+	onnx_op_rnn,
+};
+
+/* Operators that run graphs of their own, whose nodes must be translated once. */
+static int (*const with_graphs[])(struct onnx_node *) = {
+	onnx_op_flex_attention, onnx_op_if,	      onnx_op_loop,
+	onnx_op_scan,		onnx_op_scan_batches, onnx_op_sequence_map,
+};
+
+#define IS_ONE_OF(node, list) is_one_of(node, list, sizeof(list) / sizeof((list)[0]))
+
+static bool is_one_of(const struct onnx_node *node, int (*const *list)(struct onnx_node *),
+		      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i] == node->op->translate)
+			return true;
+	return false;
+}
+
+struct trial {
+	uint64_t read;	       /* bit i: the translator reads the elements of input i */
+	WNNOnnxRefusal choice; /* a refusal because an input must be a constant; else zeros */
+};
+
+static bool is_sum(const struct onnx_node *node)
+{
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (sums[i].translate == node->op->translate)
+			return true;
+	return false;
+}
+
+/* Returns the inputs that are zero points, as bits. */
+static uint64_t zeros_of(const struct onnx_node *node)
+{
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (sums[i].translate == node->op->translate)
+			return sums[i].zeros;
+	return 0;
+}
+
+/* What is taken back after a translator has failed, or has run on stand-ins. */
+struct mark {
+	size_t refusals, notices;
+	uint64_t work, operators;
+};
+
+static struct mark set_mark(const struct onnx_import *import)
+{
+	return (struct mark){ import->model->refusal_count, import->model->notice_count,
+			      import->work, import->operators };
+}
+
+static void take_back(struct onnx_import *import, const struct mark *mark)
+{
+	import->model->refusal_count = mark->refusals;
+	import->model->notice_count = mark->notices;
+	import->work = mark->work;
+	import->operators = mark->operators;
+}
+
+/* Returns a value like an empty one with dimensions of @size instead of 0; all elements are 0. */
+static struct onnx_value *stand_in(struct onnx_node *node, const struct onnx_value *empty,
+				   int64_t size)
+{
+	struct onnx_value *value = onnx_node_alloc(node, sizeof(*value)), *carrier;
+	WNNOperandDataType type = onnx_type_webnn(empty->type);
+
+	if (!value)
+		return NULL;
+	*value = (struct onnx_value){ .type = empty->type, .shape = empty->shape };
+	for (uint32_t i = 0; i < value->shape.rank; i++)
+		if (!value->shape.dim[i])
+			value->shape.dim[i] = size;
+	if (type == WNNOperandDataType_Undefined || onnx_shape_is_too_big(&value->shape))
+		return NULL;
+	/* WebNN expands no int4 and uint4. */
+	value->operand = type == WNNOperandDataType_Int4 || type == WNNOperandDataType_Uint4 ?
+				 onnx_filled(node, type, &value->shape, 0) :
+				 x_expand(node, x_number(node, type, 0), &value->shape);
+	if (!value->operand)
+		return NULL;
+	if (!onnx_type_is_carried(value->type))
+		return value;
+	carrier = onnx_node_alloc(node, sizeof(*carrier));
+	if (!carrier)
+		return NULL;
+	*carrier = *value;
+	carrier->type = (int)onnx_type_of(type);
+	value->carrier = carrier;
+	return value;
+}
+
+/*
+ * Runs the translator of a copy of the node, whose inputs without elements are replaced by
+ * stand-ins, save those that @read has. Fills in @results, an array of as many items as the node
+ * has outputs. Returns 0 or -1.
+ */
+static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
+		   struct onnx_value **results)
+{
+	struct onnx_node copy = *node;
+	size_t inputs = node->input_count * sizeof(*copy.inputs);
+	int ret;
+
+	copy.inputs = onnx_node_alloc(node, inputs + 1);
+	if (!copy.inputs)
+		return -1;
+	if (inputs)
+		memcpy(copy.inputs, node->inputs, inputs);
+	memset(results, 0, node->output_count * sizeof(*results));
+	copy.outputs = results;
+	copy.read = 0;
+	for (size_t i = 0; size && i < node->input_count; i++) {
+		struct onnx_value *value = copy.inputs[i];
+
+		if (!value || value->absent || onnx_shape_elements(&value->shape) ||
+		    (i < 64 && *read >> i & 1))
+			continue;
+		copy.inputs[i] = stand_in(node, value, size);
+		if (!copy.inputs[i])
+			return -1;
+	}
+	for (size_t i = 0; size == 1 && i < node->input_count && i < 64; i++)
+		if (zeros_of(node) >> i & 1)
+			copy.inputs[i] = NULL;
+	ret = onnx_translate(&copy);
+	*read |= copy.read;
+	return ret;
+}
+
+/* Keeps a refusal after @mark that asks for a constant, as a program can give one. */
+static void keep_choice(const struct onnx_model *model, const struct mark *mark,
+			WNNOnnxRefusal *choice)
+{
+	for (size_t i = mark->refusals; i < model->refusal_count; i++)
+		if (model->refusals[i].input.length)
+			*choice = model->refusals[i];
+}
+
+/* Runs attempts until no elements are read of an input that a stand-in replaces. */
+static int attempt_all(struct onnx_node *node, int64_t size, struct trial *trial,
+		       struct onnx_value **results)
+{
+	struct mark mark = set_mark(node->import);
+	uint64_t before;
+	int ret;
+
+	do {
+		before = trial->read;
+		ret = attempt(node, size, &trial->read, results);
+		if (ret)
+			keep_choice(node->import->model, &mark, &trial->choice);
+		if (ret)
+			take_back(node->import, &mark);
+	} while (ret && trial->read != before && node->import->status == WNNStatus_Success);
+	return ret;
+}
+
+/*
+ * Sets *size to the size that a dimension has when others are 0, from those for three sizes. It
+ * grows as they do, or is a multiple of them. Returns whether it is known.
+ */
+static bool at_zero(const int64_t *from, const int64_t *dims, int64_t *size)
+{
+	int64_t step = dims[1] - dims[0], by = from[1] - from[0];
+
+	if (dims[2] - dims[1] == step && step * from[0] % by == 0) {
+		*size = dims[0] - step * from[0] / by;
+		return *size >= 0;
+	}
+	*size = 0;
+	return dims[0] % from[0] == 0 && dims[1] % from[1] == 0 && dims[2] % from[2] == 0;
+}
+
+/* Sets *shape to the shape that a result has when others are 0; false: it is not known. */
+static bool shape_at_zero(const int64_t *from, struct onnx_value *const *values,
+			  struct onnx_shape *shape)
+{
+	if (!values[0] || !values[1] || !values[2] || values[0]->sequence)
+		return false;
+	*shape = values[0]->shape;
+	for (uint32_t i = 0; i < shape->rank; i++) {
+		int64_t dims[SIZES];
+
+		for (int k = 0; k < SIZES; k++) {
+			if (values[k]->shape.rank != shape->rank)
+				return false;
+			dims[k] = values[k]->shape.dim[i];
+		}
+		if (!at_zero(from, dims, &shape->dim[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the results of a node with stand-ins of one zero are its results without elements. */
+static bool adds_up(struct onnx_node *node)
+{
+	const struct onnx_shape *x = onnx_in_shape(node, 0);
+
+	if (is_sum(node))
+		return true;
+	/* A network without steps or sequences adds up nothing, one without features does. */
+	return IS_ONE_OF(node, networks) && x->rank == 3 && x->dim[0] && x->dim[1];
+}
+
+/* Makes outputs with elements from stand-ins of one zero. Returns 0 or -1, or 1: it cannot. */
+static int make_sums(struct onnx_node *node, struct trial *trial, const struct onnx_shape *shapes)
+{
+	struct onnx_value **results = node->outputs;
+
+	if (!adds_up(node) || attempt_all(node, 1, trial, results))
+		return node->import->status == WNNStatus_Success ? 1 : -1;
+	for (size_t i = 0; i < node->output_count; i++)
+		if (onnx_wants(node, i) &&
+		    (!results[i] || !onnx_shape_same(&results[i]->shape, &shapes[i])))
+			return 1;
+	return 0;
+}
+
+/*
+ * Makes the outputs constants without elements, if their shapes follow from those for three sizes
+ * of the empty dimensions; those with elements are sums without terms. Returns 0; -1: refused; 1:
+ * a shape is not known, or the elements are not.
+ */
+static int make_outputs(struct onnx_node *node, const int64_t *from, struct trial *trial)
+{
+	size_t count = node->output_count;
+	struct onnx_value **results =
+		onnx_node_alloc(node, (SIZES * count + 1) * sizeof(struct onnx_value *));
+	struct onnx_value **made = onnx_node_alloc(node, (count + 1) * sizeof(*made));
+	struct onnx_shape *shapes = onnx_node_alloc(node, (count + 1) * sizeof(*shapes));
+	bool filled = false;
+
+	if (!results || !made || !shapes)
+		return -1;
+	for (int k = 0; k < SIZES; k++)
+		if (attempt_all(node, from[k], trial, results + (size_t)k * count))
+			return node->import->status == WNNStatus_Success ? 1 : -1;
+	for (size_t i = 0; i < count; i++) {
+		struct onnx_value *values[SIZES];
+
+		if (!onnx_wants(node, i))
+			continue;
+		for (size_t k = 0; k < SIZES; k++)
+			values[k] = results[k * count + i];
+		if (!shape_at_zero(from, values, &shapes[i]))
+			return 1;
+		filled = filled || onnx_shape_elements(&shapes[i]);
+		made[i] = onnx_empty_value(node, values[0]->type, &shapes[i]);
+		if (!made[i])
+			return -1;
+	}
+	if (filled)
+		return make_sums(node, trial, shapes);
+	for (size_t i = 0; i < count; i++)
+		if (made[i])
+			onnx_out_value(node, i, made[i]);
+	return 0;
+}
+
+/* Runs the translator on stand-ins; 0; -1: refused; 1: what it makes does not tell the result. */
+static int from_stand_ins(struct onnx_node *node, struct trial *trial)
+{
+	int ret = 1;
+
+	for (size_t i = 0; ret == 1 && i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct mark mark = set_mark(node->import);
+
+		ret = make_outputs(node, sizes[i], trial);
+		take_back(node->import, &mark);
+	}
+	return ret;
+}
+
+int onnx_infer_empty(struct onnx_node *node)
+{
+	struct onnx_model *model = node->import->model;
+	struct mark mark = set_mark(node->import), refused;
+	WNNOnnxRefusal *own;
+	struct trial trial = { 0 };
+	int ret;
+
+	if (IS_ONE_OF(node, with_graphs))
+		return 1;
+	if (!attempt(node, 0, &trial.read, node->outputs))
+		return 0;
+	if (node->import->status != WNNStatus_Success)
+		return -1;
+	/* The refusals are kept, as they say why, unless the result is found without the data. */
+	if (mark.refusals == model->refusal_count)
+		onnx_value_of(node, NULL, 0);
+	refused = set_mark(node->import);
+	own = onnx_node_alloc(node, (refused.refusals - mark.refusals + 1) * sizeof(*own));
+	if (!own)
+		return -1;
+	if (refused.refusals > mark.refusals)
+		memcpy(own, model->refusals + mark.refusals,
+		       (refused.refusals - mark.refusals) * sizeof(*own));
+	take_back(node->import, &mark);
+	ret = from_stand_ins(node, &trial);
+	if (ret <= 0)
+		return ret;
+	if (trial.choice.input.length && refused.refusals > mark.refusals) {
+		own[0] = trial.choice;
+		refused.refusals = mark.refusals + 1;
+	}
+	if (refused.refusals > mark.refusals)
+		memcpy(model->refusals + mark.refusals, own,
+		       (refused.refusals - mark.refusals) * sizeof(*own));
+	model->refusal_count = refused.refusals;
+	return -1;
+}
