@@ -70,7 +70,7 @@ struct onnx_node {
 	size_t input_count, output_count;
 	struct onnx_value **inputs; /* an item is NULL where the input is absent */
 	struct onnx_value **outputs;
-	bool wide; /* the translator sees inputs of float16 as float32 */
+	bool wide;     /* the translator sees inputs of float16 as float32 */
 	uint64_t read; /* bit i: the translator has read the elements of input i */
 };
 
