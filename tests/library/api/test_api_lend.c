@@ -18,7 +18,7 @@ static const char *const devices[] = { "cpu", "sim" };
 /* Returns whether the device can use the application's memory; sim can when it runs firmware. */
 static bool takes_memory(const char *device)
 {
-	return !strcmp(device, "cpu") || !getenv("ONPU_FIRMWARE");
+	return !strcmp(device, "cpu") || !(getenv("ONPU_FIRMWARE") || getenv("ONPU_COPIES"));
 }
 
 static WNNStatus lend_part(WNNContext context, void *data, size_t size, WNNTensor *tensor)

@@ -40,6 +40,8 @@ static struct kernel {
 	uint64_t seqno; /* last job of the last context, which is the only one */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	int unknown;	/* how many unexpected calls came */
+	uint32_t features;
+	uint32_t syncs[2]; /* the syncs for the device and for the processor */
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER };
 
 static uint64_t take(uint64_t size)
@@ -58,6 +60,7 @@ static int query(const struct drm_onpu_dev_query *args)
 	const struct drm_onpu_dev_info info = {
 		.interface_major = DRM_ONPU_DRIVER_MAJOR,
 		.interface_minor = DRM_ONPU_DRIVER_MINOR,
+		.features = kernel.features,
 		.va_start = VA_FIRST,
 		.va_end = VA_FIRST + MEMORY,
 		.memory_limit = MEMORY,
@@ -121,6 +124,17 @@ static int bo_info(struct drm_onpu_bo_info *args)
 	return 0;
 }
 
+static int sync_bo(const struct drm_onpu_bo_sync *args)
+{
+	if (!args->handle || args->handle > kernel.num_bos)
+		return ENOENT;
+	if (!args->size || args->offset > kernel.bos[args->handle].size ||
+	    args->size > kernel.bos[args->handle].size - args->offset)
+		return EINVAL;
+	kernel.syncs[args->flags == DRM_ONPU_BO_SYNC_FOR_CPU]++;
+	return 0;
+}
+
 static int create_ctx(struct drm_onpu_ctx_create *args)
 {
 	if (kernel.num_contexts == MAX_CONTEXTS)
@@ -149,6 +163,8 @@ static int sync_file_info(struct sync_file_info *args)
 
 static int answer(unsigned long request, void *args)
 {
+	int why;
+
 	switch (request) {
 	case DRM_IOCTL_ONPU_DEV_QUERY:
 		return query(args);
@@ -156,6 +172,10 @@ static int answer(unsigned long request, void *args)
 		return create_bo(args);
 	case DRM_IOCTL_ONPU_BO_INFO:
 		return bo_info(args);
+	case DRM_IOCTL_ONPU_BO_SYNC:
+		why = sync_bo(args);
+		kernel.unknown += why != 0;
+		return why;
 	case DRM_IOCTL_ONPU_CTX_CREATE:
 		return create_ctx(args);
 	case DRM_IOCTL_ONPU_CTX_DESTROY:
@@ -296,6 +316,8 @@ static int forget_contexts(void **state)
 	pthread_mutex_lock(&kernel.lock);
 	kernel.num_contexts = kernel.destroyed = 0;
 	kernel.ends_with = 0;
+	kernel.features = DRM_ONPU_FEATURE_COHERENT;
+	memset(kernel.syncs, 0, sizeof(kernel.syncs));
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
@@ -378,6 +400,67 @@ static void high_performance(void **state)
 	check_power(WNNPowerPreference_HighPerformance, DRM_ONPU_POWER_HIGH_PERFORMANCE);
 }
 
+/* Returns how many syncs there were since the last call. */
+static uint32_t take_syncs(bool for_cpu)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&kernel.lock);
+	count = kernel.syncs[for_cpu];
+	kernel.syncs[for_cpu] = 0;
+	pthread_mutex_unlock(&kernel.lock);
+	return count;
+}
+
+/*
+ * Whatever the processor has written is synced before a job, and what it reads afterwards; a
+ * coherent device costs no call.
+ */
+static void check_syncs(uint32_t features)
+{
+	const uint32_t one = features & DRM_ONPU_FEATURE_COHERENT ? 0 : 1;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	float data[16] = { 0 };
+	WNNContext context;
+	WNNTensor x, y;
+	WNNGraph graph;
+
+	kernel.features = features;
+	context = open_with_power(instance, WNNPowerPreference_Default);
+	graph = build_add_relu(context, 4, 4);
+	/* The program with its constants. */
+	assert_int_equal(take_syncs(false), one);
+	x = make_tensor(context, 4, 4);
+	y = make_tensor(context, 4, 4);
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	/* The input, and the slots. */
+	assert_int_equal(take_syncs(false), 2 * one);
+	take_syncs(true);
+	assert_ok(wnnContextReadTensorIntoSync(context, y, data, sizeof(data), GENEROUS));
+	assert_int_equal(take_syncs(true), one);
+	assert_int_equal(take_syncs(false), 0);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	wait_for_the_end();
+}
+
+static void no_syncs(void **state)
+{
+	(void)state;
+	check_syncs(DRM_ONPU_FEATURE_COHERENT);
+}
+
+static void syncs(void **state)
+{
+	(void)state;
+	check_syncs(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +468,8 @@ int main(void)
 		cmocka_unit_test_setup(no_value, forget_contexts),
 		cmocka_unit_test_setup(low_power, forget_contexts),
 		cmocka_unit_test_setup(high_performance, forget_contexts),
+		cmocka_unit_test_setup(no_syncs, forget_contexts),
+		cmocka_unit_test_setup(syncs, forget_contexts),
 	};
 
 	kernel.memory = memfd_create("node", MFD_CLOEXEC);

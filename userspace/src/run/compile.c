@@ -348,6 +348,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 				    &filling))
 			return wnn_error_nomem(err, "the constants of a graph");
 	}
+	run_buffer_flush(&c->code, 0, c->code_bytes);
 	return 0;
 }
 

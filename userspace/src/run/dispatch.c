@@ -78,6 +78,8 @@ static void patch_step(const struct run_dispatch *d, const struct run_step *step
 		slot.base += base;
 		memcpy(table + (size_t)patch->slot * sizeof(slot), &slot, sizeof(slot));
 	}
+	run_buffer_flush(&d->instance->slots, step->slots,
+			 (size_t)program->num_slots * sizeof(union onpu_slot));
 }
 
 /* Copies the slots of step s, and names the data that the step keeps in SRAM. */
@@ -150,8 +152,8 @@ static int take_instance(struct run_dispatch *d)
 }
 
 /*
- * Ends the processor's access to inputs and outputs that are dma-bufs. The access to outputs was
- * begun for reads and writes, as steps may read them.
+ * Ends the processor's access to inputs, outputs and intermediate results. The access to outputs
+ * was begun for reads and writes, as steps may read them.
  */
 static void end_access(const struct run_dispatch *d)
 {
@@ -161,6 +163,7 @@ static void end_access(const struct run_dispatch *d)
 		run_buffer_end(d->inputs[i], false);
 	for (uint32_t i = 0; i < graph->num_outputs; i++)
 		run_buffer_end(d->outputs[i], true);
+	run_buffer_end(&d->instance->arena, true);
 }
 
 static int begin_access(struct run_dispatch *d)
@@ -174,7 +177,7 @@ static int begin_access(struct run_dispatch *d)
 	       !run_buffer_begin(d->outputs[out], true, &d->error))
 		out++;
 	if (in == graph->num_inputs && out == graph->num_outputs)
-		return 0;
+		return run_buffer_begin(&d->instance->arena, true, &d->error);
 	while (in--)
 		run_buffer_end(d->inputs[in], false);
 	while (out--)
@@ -183,7 +186,7 @@ static int begin_access(struct run_dispatch *d)
 }
 
 /*
- * Whether the processor accesses dma-bufs during the whole dispatch: true for a device without
+ * Whether the processor accesses buffers during the whole dispatch: true for a device without
  * fences, which does its work on the processor.
  */
 static bool by_processor(const struct run_dispatch *d)
@@ -361,7 +364,8 @@ static int note_job(struct run_dispatch *d, const struct winsys_result *result)
 		.cycles = result->cycles,
 	};
 
-	if (note_span(d, d->submit_ns, span))
+	if (note_span(d, d->submit_ns, span) ||
+	    run_buffer_begin(&d->instance->records, false, &d->error))
 		return -1;
 	return run_profile_add_job(
 		d->profile, step->program, job, step->first,
@@ -416,18 +420,18 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		.num_slots = job->num_slots,
 	};
 	if (d->profile) {
-		d->job.desc.profile_va =
-			d->instance->records.va + step->records +
-			(uint64_t)job->first_insn * sizeof(struct onpu_profile_record);
+		size_t records = (size_t)step->records +
+				 (size_t)job->first_insn * sizeof(struct onpu_profile_record);
+
+		d->job.desc.profile_va = d->instance->records.va + records;
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
 		 * A job that begins behind its first instructions writes no records for these:
 		 * clears the records of the last job, which would be taken for its own.
 		 */
-		memset((char *)d->instance->records.map + step->records +
-			       (size_t)job->first_insn * sizeof(struct onpu_profile_record),
-		       0xff, d->job.desc.profile_size);
+		memset((char *)d->instance->records.map + records, 0xff, d->job.desc.profile_size);
+		run_buffer_flush(&d->instance->records, records, d->job.desc.profile_size);
 	}
 	d->job.done = job_done;
 	d->submit_ns = wnn_clock_ns();

@@ -74,6 +74,18 @@ void run_host_free(struct run_heap *heap, void *memory, size_t size)
 	atomic_fetch_sub(&heap->used, size);
 }
 
+/* Syncs a range of the buffer, if its device needs this and has allocated the memory. */
+static void sync_range(const struct run_buffer *buffer, size_t offset, size_t size, bool for_device)
+{
+	if (buffer->bo && buffer->bo->ws->ops->bo_sync && !buffer->dmabuf.map)
+		buffer->bo->ws->ops->bo_sync(buffer->bo, offset, size, for_device);
+}
+
+void run_buffer_flush(const struct run_buffer *buffer, size_t offset, size_t size)
+{
+	sync_range(buffer, offset, size, true);
+}
+
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err)
 {
@@ -107,6 +119,7 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 		if (run_buffer_create(heap, buffer, size, what, err))
 			return -1;
 		memcpy(buffer->map, map, size);
+		run_buffer_flush(buffer, 0, size);
 		return 0;
 	}
 	memset(buffer, 0, sizeof(*buffer));
@@ -169,6 +182,7 @@ size_t run_buffer_fetch(const struct run_buffer *buffer)
 	if (!buffer->host)
 		return 0;
 	memcpy(buffer->map, buffer->host, buffer->size);
+	run_buffer_flush(buffer, 0, buffer->size);
 	return buffer->size;
 }
 
@@ -176,6 +190,7 @@ size_t run_buffer_return(const struct run_buffer *buffer)
 {
 	if (!buffer->host)
 		return 0;
+	sync_range(buffer, 0, buffer->size, false);
 	memcpy(buffer->host, buffer->map, buffer->size);
 	return buffer->size;
 }
@@ -220,13 +235,18 @@ int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct w
 
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err)
 {
-	return buffer->dmabuf.map ? wnn_dmabuf_begin(&buffer->dmabuf, writes, err) : 0;
+	if (buffer->dmabuf.map)
+		return wnn_dmabuf_begin(&buffer->dmabuf, writes, err);
+	sync_range(buffer, 0, buffer->size, false);
+	return 0;
 }
 
 void run_buffer_end(const struct run_buffer *buffer, bool writes)
 {
 	if (buffer->dmabuf.map)
 		wnn_dmabuf_end(&buffer->dmabuf, writes);
+	else if (writes)
+		run_buffer_flush(buffer, 0, buffer->size);
 }
 
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer)

@@ -74,11 +74,13 @@ size_t run_buffer_return(const struct run_buffer *buffer);
 /* Returns the address at which the processor reads and writes the contents. */
 void *run_buffer_data(const struct run_buffer *buffer);
 /*
- * Lets the processor read the buffer, and with @writes also write it, until run_buffer_end(). 0 or
- * -1.
+ * Lets the processor read the buffer, and with @writes also write it, until run_buffer_end(). The
+ * device must not be using the buffer meanwhile. 0 or -1; only a dma-buf can fail.
  */
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
 void run_buffer_end(const struct run_buffer *buffer, bool writes);
+/* Lets jobs that are submitted later read what the processor has written to a range. */
+void run_buffer_flush(const struct run_buffer *buffer, size_t offset, size_t size);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
 /* Allocates host memory, aligned to WNN_ALIGNMENT and not cleared. */

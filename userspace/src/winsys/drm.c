@@ -32,6 +32,7 @@
 
 struct drm_winsys {
 	struct winsys base;
+	struct winsys_ops ops; /* drm_ops, but bo_sync only if the device needs it */
 	int fd;
 	struct drm_onpu_dev_info info;
 	struct drm_shares shares;
@@ -180,6 +181,20 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a dma-buf of a buffer: %s",
 		      strerror(-ret));
 	return -1;
+}
+
+/* An error means that the process is being killed or the device is gone: its jobs fail, too. */
+static void drm_bo_sync(struct winsys_bo *base, size_t offset, size_t size, bool for_device)
+{
+	struct drm_onpu_bo_sync sync = {
+		.handle = ((struct drm_bo *)base)->handle,
+		.flags = for_device ? DRM_ONPU_BO_SYNC_FOR_DEVICE : DRM_ONPU_BO_SYNC_FOR_CPU,
+		.offset = offset,
+		.size = size,
+	};
+
+	if (size)
+		drmIoctl(drm_of(base->ws)->fd, DRM_IOCTL_ONPU_BO_SYNC, &sync);
 }
 
 /* ---- contexts */
@@ -555,6 +570,7 @@ static const struct winsys_ops drm_ops = {
 	.bo_import = drm_bo_import,
 	.bo_export = drm_bo_export,
 	.bo_destroy = drm_bo_destroy,
+	.bo_sync = drm_bo_sync,
 	.ctx_create = drm_ctx_create,
 	.ctx_destroy = drm_ctx_destroy,
 	.submit = drm_submit,
@@ -733,7 +749,8 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		return NULL;
 	}
 	drm_shares_init(&drm->shares);
-	drm->base.ops = &drm_ops;
+	drm->ops = drm_ops;
+	drm->base.ops = &drm->ops;
 	drm->base.name = "drm";
 	drm->fd = find_node(node, drm->base.node, err);
 	if (drm->fd < 0) {
@@ -744,6 +761,8 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 	ret = query(drm->fd, DRM_ONPU_DEV_QUERY_INFO, &drm->info, sizeof(drm->info));
 	if (!ret)
 		ret = read_caps(drm->fd, &drm->base.caps);
+	if (drm->info.features & DRM_ONPU_FEATURE_COHERENT)
+		drm->ops.bo_sync = NULL;
 	if (!ret)
 		return &drm->base;
 	wnn_error_set(err, WNN_UNKNOWN_ERROR,

@@ -100,6 +100,12 @@ struct winsys_ops {
 	int (*bo_export)(struct winsys_bo *bo, struct wnn_error *err);
 	void (*bo_destroy)(struct winsys_bo *bo);
 	/*
+	 * Syncs a range of a buffer that is not imported: with @for_device after the processor has
+	 * written it and before jobs that read it are submitted, else after jobs that write it have
+	 * ended and before the processor reads it. The member is NULL when this is not needed.
+	 */
+	void (*bo_sync)(struct winsys_bo *bo, size_t offset, size_t size, bool for_device);
+	/*
 	 * Creates a context; NULL with *err. `power` has no effect on a device that never sleeps.
 	 */
 	struct winsys_ctx *(*ctx_create)(struct winsys *ws, enum winsys_power power,
