@@ -128,16 +128,16 @@ TEST_F(devices, a_buffer_of_each_is_memory_of_the_others)
 
 		EXPECT_EQ(BYTES, info.size);
 		EXPECT_EQ(0, npu_run(user->fd, user->ctx.id, &job));
-		EXPECT_TRUE(npu_all(bo.map, BYTES, 5));
+		EXPECT_TRUE(npu_sees(bo.map, BYTES, 5));
 		job = npu_fill(owner->fd, bo.va, BYTES / 2, 6);
 		EXPECT_EQ(0, npu_run(owner->fd, owner->ctx.id, &job));
-		EXPECT_TRUE(npu_all(bo.map, BYTES / 2, 6));
-		EXPECT_TRUE(npu_all(bo.map + BYTES / 2, BYTES / 2, 5));
+		EXPECT_TRUE(npu_sees(bo.map, BYTES / 2, 6));
+		EXPECT_TRUE(npu_sees(bo.map + BYTES / 2, BYTES / 2, 5));
 		/* The owner's handle goes; the memory stays while the other device has it. */
 		EXPECT_EQ(0, npu_gem_close(owner->fd, bo.handle));
 		job = npu_fill(user->fd, info.va, BYTES, 7);
 		EXPECT_EQ(0, npu_run(user->fd, ctx.id, &job));
-		EXPECT_TRUE(npu_all(bo.map, BYTES, 7));
+		EXPECT_TRUE(npu_sees(bo.map, BYTES, 7));
 		EXPECT_EQ(0, npu_gem_close(user->fd, handle));
 		EXPECT_EQ(EFAULT, npu_run(user->fd, ctx.id, &job));
 	}
@@ -182,11 +182,11 @@ TEST_F(fences, a_job_waits_for_one_of_another_device)
 	usleep(100000);
 	EXPECT_FALSE(npu_signalled(first->fd, endless));
 	EXPECT_FALSE(npu_signalled(second->fd, behind));
-	EXPECT_TRUE(npu_all(data.map, BYTES, 0));
+	EXPECT_TRUE(npu_sees(data.map, BYTES, 0));
 	EXPECT_EQ(0, npu_ctx_destroy(first->fd, first->ctx.id));
 	EXPECT_EQ(ECANCELED, npu_wait(first->fd, endless));
 	EXPECT_EQ(0, npu_wait(second->fd, behind));
-	EXPECT_TRUE(npu_all(data.map, BYTES, 3));
+	EXPECT_TRUE(npu_sees(data.map, BYTES, 3));
 }
 
 /*
@@ -214,7 +214,7 @@ TEST_F(fences, a_chain_over_all_devices_runs_in_order)
 	}
 	ASSERT_EQ(0, npu_wait(self->npu[(STEPS - 1) % DEVICES].fd, signal));
 	for (uint32_t page = 0; page < STEPS; page++)
-		EXPECT_TRUE(npu_all(data.map + page * 4096, 4096, (uint8_t)(STEPS - page)));
+		EXPECT_TRUE(npu_sees(data.map + page * 4096, 4096, (uint8_t)(STEPS - page)));
 }
 
 /* Writes the address of a device to a file of the driver, such as unbind. */
@@ -269,9 +269,9 @@ TEST_F(unbinding, one_that_goes_disturbs_nobody_else)
 	 * runs nevertheless, and fills a buffer that the second device had lent.
 	 */
 	EXPECT_EQ(0, npu_wait(first->fd, behind));
-	EXPECT_TRUE(npu_all(lent.map, 4096, 4));
+	EXPECT_TRUE(npu_sees(lent.map, 4096, 4));
 	EXPECT_EQ(0, npu_run(first->fd, first->ctx.id, &job));
-	EXPECT_TRUE(npu_all(lent.map, BYTES, 8));
+	EXPECT_TRUE(npu_sees(lent.map, BYTES, 8));
 	EXPECT_EQ(ENODEV, npu_submit(gone->fd, gone->ctx.id, &late, 1, NULL));
 	/* The third device, whose buffer the second had, works on and was not reset. */
 	EXPECT_FALSE(npu_signalled(third->fd, stays));

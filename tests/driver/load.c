@@ -122,7 +122,7 @@ static int work(const char *how)
 		cancelled += error == ECANCELED;
 		if (error && !is_innocent(node, ctx.id))
 			return 1;
-		if (!error && !npu_all(data.map, BYTES, PROGRAMS)) {
+		if (!error && !npu_sees(data.map, BYTES, PROGRAMS)) {
 			fprintf(stderr, "# a wrong result after %llu rounds\n",
 				(unsigned long long)rounds);
 			return 1;

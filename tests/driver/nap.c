@@ -108,7 +108,7 @@ static bool run_round(struct client *clients, int round)
 		struct client *c = &clients[i];
 
 		good = good && !npu_wait(c->fd, syncobj[i]) &&
-		       npu_all(c->data.map, BYTES, (uint8_t)(round + i)) &&
+		       npu_sees(c->data.map, BYTES, (uint8_t)(round + i)) &&
 		       npu_state(c->fd, c->ctx).state == DRM_ONPU_CTX_ACTIVE;
 	}
 	return good;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <linux/sync_file.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,71 @@ uint64_t npu_settled_memory(int fd, uint64_t bytes)
 
 /* ---- buffers */
 
+/* The mapped buffers of devices that are not coherent. */
+static struct {
+	int fd;
+	struct npu_bo bo;
+} synced[4096];
+static unsigned int num_synced;
+
+static void add_synced(int fd, const struct npu_bo *bo)
+{
+	must(num_synced < sizeof(synced) / sizeof(synced[0]));
+	synced[num_synced].fd = fd;
+	synced[num_synced++].bo = *bo;
+}
+
+static void drop_synced(int fd, uint32_t handle)
+{
+	for (unsigned int i = 0; i < num_synced; i++)
+		if (synced[i].fd == fd && synced[i].bo.handle == handle)
+			synced[i--] = synced[--num_synced];
+}
+
+/* A mapping may have been replaced by a newer one at its address, so the last one counts. */
+static void sync_range(const uint8_t *at, uint64_t size, uint32_t flags)
+{
+	for (unsigned int i = num_synced; i-- > 0;) {
+		const struct npu_bo *bo = &synced[i].bo;
+		struct drm_onpu_bo_sync args = { .handle = bo->handle, .flags = flags };
+
+		if (at < bo->map || at >= bo->map + bo->size)
+			continue;
+		args.offset = (uint64_t)(at - bo->map);
+		args.size = size;
+		must(!npu_ioctl(synced[i].fd, DRM_IOCTL_ONPU_BO_SYNC, &args));
+		return;
+	}
+}
+
+void npu_flush(const void *at, uint64_t size)
+{
+	sync_range(at, size, DRM_ONPU_BO_SYNC_FOR_DEVICE);
+}
+
+void npu_refresh(const void *at, uint64_t size)
+{
+	sync_range(at, size, DRM_ONPU_BO_SYNC_FOR_CPU);
+}
+
+bool npu_sees(const uint8_t *at, uint64_t size, uint8_t value)
+{
+	npu_refresh(at, size);
+	return npu_all(at, size, value);
+}
+
+bool npu_dmabuf_sees(int file, const uint8_t *at, uint64_t size, uint8_t value)
+{
+	struct dma_buf_sync sync = { DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
+	bool same;
+
+	must(!ioctl(file, DMA_BUF_IOCTL_SYNC, &sync));
+	same = npu_all(at, size, value);
+	sync.flags = DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ;
+	must(!ioctl(file, DMA_BUF_IOCTL_SYNC, &sync));
+	return same;
+}
+
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags)
 {
 	struct drm_onpu_bo_create create = { .size = size, .flags = flags };
@@ -157,11 +223,14 @@ struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags)
 		   (off_t)npu_bo_info(fd, bo.handle).mmap_offset);
 	must(map != MAP_FAILED);
 	bo.map = map;
+	if (!(npu_info(fd).features & DRM_ONPU_FEATURE_COHERENT))
+		add_synced(fd, &bo);
 	return bo;
 }
 
 int npu_gem_close(int fd, uint32_t handle)
 {
+	drop_synced(fd, handle);
 	return npu_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &(struct drm_gem_close){ .handle = handle });
 }
 
@@ -317,6 +386,7 @@ void npu_insn(struct npu_program *program, struct onpu_insn insn)
 struct drm_onpu_job npu_job(struct npu_program *program)
 {
 	npu_insn(program, (struct onpu_insn){ .op = ONPU_OP_END });
+	npu_flush(program->bo.map, program->bo.size);
 	return (struct drm_onpu_job){
 		.program_va = program->bo.va + CODE_OFFSET,
 		.slots_va = program->bo.va,

@@ -89,6 +89,17 @@ int npu_gem_close(int fd, uint32_t handle);
 /* Returns address and flags of a handle that came from elsewhere. */
 struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle);
 bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
+/*
+ * Hand a range of npu_bo.map to the device, after the processor has written it, or back, before the
+ * processor reads what jobs have written. Nothing happens where the device is coherent, or with
+ * other memory.
+ */
+void npu_flush(const void *at, uint64_t size);
+void npu_refresh(const void *at, uint64_t size);
+/* Like npu_all(), for what jobs have written. */
+bool npu_sees(const uint8_t *at, uint64_t size, uint8_t value);
+/* Begins and ends an access of the processor to a dma-buf, and checks its bytes. */
+bool npu_dmabuf_sees(int file, const uint8_t *at, uint64_t size, uint8_t value);
 
 /* Returns 0 or the errno. Tries again for a while as long as destroyed contexts still take room. */
 int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args);
@@ -105,7 +116,7 @@ uint16_t npu_tensor(struct npu_program *program, enum onpu_dtype dtype, enum onp
 void npu_insn(struct npu_program *program, struct onpu_insn insn);
 /* Adds four words to the program, which need not be a valid instruction. */
 void npu_words(struct npu_program *program, const uint32_t *words);
-/* Ends the program and returns a job that runs it. */
+/* Ends the program, hands it to the device, and returns a job that runs it. */
 struct drm_onpu_job npu_job(struct npu_program *program);
 /* Unmaps all programs, as mappings keep their files open; jobs run without them. */
 void npu_unmap_programs(void);

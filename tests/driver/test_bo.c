@@ -196,7 +196,7 @@ TEST_F(bo, sizes_and_addresses)
 		EXPECT_EQ(0, bos[i].va % self->info.page_size);
 		EXPECT_LE(self->info.va_start, bos[i].va);
 		EXPECT_GE(self->info.va_end, bos[i].va + bos[i].size);
-		EXPECT_TRUE(npu_all(bos[i].map, bos[i].size, 0));
+		EXPECT_TRUE(npu_sees(bos[i].map, bos[i].size, 0));
 		for (unsigned int j = 0; j < i; j++)
 			EXPECT_TRUE(bos[j].va + bos[j].size <= bos[i].va ||
 				    bos[i].va + bos[i].size <= bos[j].va);
@@ -230,7 +230,7 @@ TEST_F(bo, memory_is_zero_also_the_second_time)
 	for (int round = 0; round < 8; round++) {
 		struct npu_bo bo = npu_bo(self->fd, 1 << 20, 0);
 
-		EXPECT_TRUE(npu_all(bo.map, bo.size, 0));
+		EXPECT_TRUE(npu_sees(bo.map, bo.size, 0));
 		memset(bo.map, 0xff, bo.size);
 		npu_bo_close(self->fd, &bo);
 	}
@@ -324,7 +324,7 @@ TEST_F(bo, a_mapping_outlives_handle_and_file)
 		EXPECT_TRUE(npu_all(bo.map, bo.size, 0x42));
 		memset(bo.map, 0x43, bo.size);
 		for (int i = 0; i < 8; i++) {
-			EXPECT_TRUE(npu_all(more[i].map, 1 << 20, 0x99));
+			EXPECT_TRUE(npu_sees(more[i].map, 1 << 20, 0x99));
 			npu_bo_close(self->fd, &more[i]);
 		}
 		EXPECT_TRUE(npu_all(bo.map, bo.size, 0x43));
@@ -381,8 +381,9 @@ TEST_F(bo, the_device_sees_what_was_written_write_combining)
 	job = npu_job(&program);
 	for (int round = 1; round < 40; round++) {
 		memset(from.map, round, 4096);
+		npu_flush(from.map, 4096);
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
-		ASSERT_TRUE(npu_all(to.map, 4096, (uint8_t)round));
+		ASSERT_TRUE(npu_sees(to.map, 4096, (uint8_t)round));
 	}
 }
 

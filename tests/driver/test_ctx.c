@@ -198,7 +198,7 @@ TEST_F(ctx, priorities_and_power)
 
 			ASSERT_EQ(0, npu_ctx_create(self->fd, &args));
 			EXPECT_EQ(0, npu_run(self->fd, args.ctx_id, &job));
-			EXPECT_TRUE(npu_all(data.map, 4096, value));
+			EXPECT_TRUE(npu_sees(data.map, 4096, value));
 			EXPECT_EQ(0, npu_ctx_destroy(self->fd, args.ctx_id));
 		}
 	}
@@ -239,9 +239,9 @@ TEST_F(ctx, what_a_good_job_leaves)
 		EXPECT_LT(0, state.busy_ns);
 		EXPECT_TRUE(npu_all(state.fault, sizeof(state.fault), 0));
 	}
-	EXPECT_TRUE(npu_all(data.map, 3, 0));
-	EXPECT_TRUE(npu_all(data.map + 3, 65000, 7));
-	EXPECT_TRUE(npu_all(data.map + 65003, 65536 - 65003, 0));
+	EXPECT_TRUE(npu_sees(data.map, 3, 0));
+	EXPECT_TRUE(npu_sees(data.map + 3, 65000, 7));
+	EXPECT_TRUE(npu_sees(data.map + 65003, 65536 - 65003, 0));
 }
 
 /* Jobs of a context for long work wait for syncobjs, but signal none. */

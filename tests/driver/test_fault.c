@@ -105,6 +105,7 @@ FAULT(index, INDEX_RANGE, EFAULT, {
 	};
 
 	((int32_t *)f->data.map)[2] = 8;
+	npu_flush(f->data.map, 16);
 	INSN(.op = ONPU_OP_DMA_GATHER_AXIS, .dst = sram(f, 0, 4),
 	     .s0 = memory(f, f->data.va + 1024, 8),
 	     .s1 = npu_tensor(&f->program, ONPU_DT_I32, ONPU_SPACE_VA, f->data.va, 4),
@@ -261,8 +262,8 @@ TEST_F(bad_program, profiles)
 	job.profile_va = profile.va;
 	job.profile_size = 2 * sizeof(struct onpu_profile_record);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
-	EXPECT_FALSE(npu_all(profile.map, job.profile_size, 0));
-	EXPECT_TRUE(npu_all(profile.map + job.profile_size, 4096 - job.profile_size, 0));
+	EXPECT_FALSE(npu_sees(profile.map, job.profile_size, 0));
+	EXPECT_TRUE(npu_sees(profile.map + job.profile_size, 4096 - job.profile_size, 0));
 	job.profile_va = data.va + (1 << 20);
 	EXPECT_EQ(EFAULT, npu_run(self->fd, self->ctx.id, &job));
 }

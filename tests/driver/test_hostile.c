@@ -54,8 +54,9 @@ static void compute(struct record *record)
 	while (!record->stop && !record->error) {
 		((struct onpu_slot_param_fill *)(program.bo.map + 2 * ONPU_SLOT_SIZE))->value =
 			++value;
+		npu_flush(program.bo.map + 2 * ONPU_SLOT_SIZE, ONPU_SLOT_SIZE);
 		record->error = npu_run(fd, ctx.id, &job);
-		if (!npu_all(to.map, VICTIM_BYTES, value) || npu_state(fd, ctx.id).state)
+		if (!npu_sees(to.map, VICTIM_BYTES, value) || npu_state(fd, ctx.id).state)
 			record->error = record->error ? record->error : -2;
 		record->rounds++;
 	}
@@ -255,7 +256,7 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	 * Instructions that were fetched before may still run: then the slots are the first error.
 	 */
 	EXPECT_EQ(EINVAL, error);
-	EXPECT_TRUE(npu_all(program->bo.map, program->bo.size, 0xff));
+	EXPECT_TRUE(npu_sees(program->bo.map, program->bo.size, 0xff));
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, npu_state(self->fd, self->ctx.id).state);
 	finish(_metadata, self);
 }

@@ -41,7 +41,10 @@ FIXTURE_TEARDOWN(process)
 
 static void fill_again(struct npu_program *program, uint8_t value)
 {
-	((struct onpu_slot_param_fill *)(program->bo.map + 2 * ONPU_SLOT_SIZE))->value = value;
+	uint8_t *slot = program->bo.map + 2 * ONPU_SLOT_SIZE;
+
+	((struct onpu_slot_param_fill *)slot)->value = value;
+	npu_flush(slot, ONPU_SLOT_SIZE);
 }
 
 /* ---- isolation */
@@ -53,11 +56,11 @@ TEST_F(process, one_address_is_other_memory)
 	EXPECT_EQ(self->data.va, self->other_data.va);
 	job = npu_fill(self->fd, self->data.va, BYTES, 1);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
-	EXPECT_TRUE(npu_all(self->other_data.map, BYTES, 0));
+	EXPECT_TRUE(npu_sees(self->other_data.map, BYTES, 0));
 	job = npu_fill(self->other, self->data.va, BYTES, 2);
 	EXPECT_EQ(0, npu_run(self->other, self->other_ctx.id, &job));
-	EXPECT_TRUE(npu_all(self->data.map, BYTES, 1));
-	EXPECT_TRUE(npu_all(self->other_data.map, BYTES, 2));
+	EXPECT_TRUE(npu_sees(self->data.map, BYTES, 1));
+	EXPECT_TRUE(npu_sees(self->other_data.map, BYTES, 2));
 }
 
 /* An address is used repeatedly for other memory: the device must not use an old translation. */
@@ -76,7 +79,7 @@ TEST_F(process, an_address_that_is_used_again)
 
 		fill_again(&program, (uint8_t)(round + 1));
 		ASSERT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
-		ASSERT_TRUE(npu_all(bo.map, BYTES, (uint8_t)(round + 1)));
+		ASSERT_TRUE(npu_sees(bo.map, BYTES, (uint8_t)(round + 1)));
 		npu_bo_close(self->fd, &bo);
 		/*
 		 * This buffer is likely to get the freed pages, so that an old translation shows.
@@ -90,8 +93,8 @@ TEST_F(process, an_address_that_is_used_again)
 		}
 		ASSERT_EQ(va, bo.va);
 		ASSERT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
-		EXPECT_TRUE(npu_all(bo.map, BYTES, (uint8_t)(round + 1)));
-		EXPECT_TRUE(npu_all(keep.map, BYTES, 0));
+		EXPECT_TRUE(npu_sees(bo.map, BYTES, (uint8_t)(round + 1)));
+		EXPECT_TRUE(npu_sees(keep.map, BYTES, 0));
 		npu_bo_close(self->other, &keep);
 	}
 }
@@ -111,7 +114,7 @@ TEST_F(process, a_closed_buffer_is_out_of_reach)
 		npu_bo_close(self->fd, &bo);
 		next = npu_bo(self->other, 16 * BYTES, 0);
 		EXPECT_EQ(EFAULT, npu_run(self->fd, ctx.id, &job));
-		EXPECT_TRUE(npu_all(next.map, 16 * BYTES, 0));
+		EXPECT_TRUE(npu_sees(next.map, 16 * BYTES, 0));
 		npu_bo_close(self->other, &next);
 		EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	}
@@ -135,7 +138,7 @@ TEST_F(process, gem_close_under_a_running_job)
 	EXPECT_EQ(EFAULT, state.error);
 	EXPECT_EQ(ONPU_FAULT_MMU_NOT_PRESENT, npu_fault(&state).code);
 	next = npu_bo(self->other, NPU_LONG_BYTES, 0);
-	EXPECT_TRUE(npu_all(next.map, next.size, 0));
+	EXPECT_TRUE(npu_sees(next.map, next.size, 0));
 	good = npu_fill(self->other, next.va, BYTES, 1);
 	EXPECT_EQ(0, npu_run(self->other, self->other_ctx.id, &good));
 }
@@ -154,7 +157,7 @@ TEST_F(process, a_child_uses_the_file)
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_EQ(0, npu_wait(self->fd, syncobj));
-	EXPECT_TRUE(npu_all(self->data.map, BYTES, 0x11));
+	EXPECT_TRUE(npu_sees(self->data.map, BYTES, 0x11));
 }
 
 static void send_file(int socket, int file)

@@ -163,6 +163,7 @@ TEST_F(share, interrupted_jobs_go_on)
 			uint32_t at = j * (CELLS + 1) * CELL;
 
 			memset(cells[i].map + at, i + 1, CELL);
+			npu_flush(cells[i].map + at, CELL);
 			job[j] = relay(self->fd, cells[i].va + at, self->data.va, 200);
 		}
 		ASSERT_EQ(0, npu_submit(self->fd, ctx[i].id, job, 2, NULL));
@@ -174,8 +175,8 @@ TEST_F(share, interrupted_jobs_go_on)
 		for (uint32_t j = 0; j < JOBS; j++) {
 			uint8_t *at = cells[i].map + j * (CELLS + 1) * CELL;
 
-			EXPECT_TRUE(npu_all(at, CELLS * CELL, 0));
-			EXPECT_TRUE(npu_all(at + CELLS * CELL, CELL, (uint8_t)(i + 1)));
+			EXPECT_TRUE(npu_sees(at, CELLS * CELL, 0));
+			EXPECT_TRUE(npu_sees(at + CELLS * CELL, CELL, (uint8_t)(i + 1)));
 		}
 	}
 	/* Each context took the cycles that it takes undisturbed. */

@@ -214,7 +214,7 @@ static void check_good(struct __test_metadata *_metadata, FIXTURE_DATA(submit) *
 	EXPECT_EQ(2, self->args.seqno);
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, npu_wait(self->fd, self->out[i]));
-	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 9));
+	EXPECT_TRUE(npu_sees(self->data.map, 2 * BYTES, 9));
 	EXPECT_EQ(2, npu_state(self->fd, self->ctx.id).completed);
 }
 
@@ -227,6 +227,7 @@ static void give_fence(FIXTURE_DATA(submit) * self)
 	must(!npu_submit_signal(self->fd, ctx.id, job, self->in));
 	must(!npu_wait(self->fd, self->in));
 	memset(self->data.map, 0, self->data.size);
+	npu_flush(self->data.map, self->data.size);
 }
 
 TEST_F(submit, is_refused)
@@ -243,7 +244,7 @@ TEST_F(submit, is_refused)
 	EXPECT_EQ(0, npu_state(self->fd, self->ctx.id).submitted);
 	for (int i = 0; i < 2; i++)
 		EXPECT_FALSE(npu_has_fence(self->fd, self->out[i]));
-	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 0));
+	EXPECT_TRUE(npu_sees(self->data.map, 2 * BYTES, 0));
 	/*
 	 * With correct arguments at these addresses, the submission is accepted, and gets the first
 	 * number.

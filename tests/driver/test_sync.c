@@ -69,7 +69,7 @@ TEST_F(sync, the_largest_batch)
 		EXPECT_EQ(seqno, self->ctx.page->seqno);
 		EXPECT_EQ(seqno, npu_state(self->fd, self->ctx.id).completed);
 	}
-	EXPECT_TRUE(npu_all(self->data.map, BYTES, 3));
+	EXPECT_TRUE(npu_sees(self->data.map, BYTES, 3));
 	free(jobs);
 }
 
@@ -92,7 +92,8 @@ TEST_F(sync, a_batch_runs_in_order_and_signals_in_between)
 			EXPECT_EQ(0, npu_wait(self->fd, syncs[i].handle));
 	ASSERT_EQ(0, npu_run(self->fd, self->ctx.id, &jobs[COUNT - 1]));
 	/* Every job wrote one byte less than the job before. */
-	EXPECT_TRUE(npu_all(self->data.map, BYTES - COUNT + 1, COUNT));
+	EXPECT_TRUE(npu_sees(self->data.map, BYTES - COUNT + 1, COUNT));
+	npu_refresh(self->data.map, BYTES);
 	for (uint32_t i = 0; i < COUNT - 1; i++)
 		EXPECT_EQ(i + 1, self->data.map[BYTES - i - 1]);
 }
@@ -130,7 +131,7 @@ TEST_F(sync, timeline_in_and_out)
 	}
 	ASSERT_EQ(0, drmSyncobjTimelineWait(self->fd, &timeline, &point, 1,
 					    npu_deadline(NPU_PATIENCE_S), 0, NULL));
-	EXPECT_TRUE(npu_all(self->data.map, 1 << 18, 100));
+	EXPECT_TRUE(npu_sees(self->data.map, 1 << 18, 100));
 	EXPECT_EQ(0, drmSyncobjQuery(self->fd, &timeline, &point, 1));
 	EXPECT_EQ(100, point);
 }
@@ -161,7 +162,7 @@ TEST_F(sync, binary_between_contexts)
 		ASSERT_EQ(0, npu_submit_signal(self->fd, self->ctx.id, first, syncobj));
 		ASSERT_EQ(0, npu_submit(self->fd, self->other.id, &second, 1, NULL));
 		ASSERT_EQ(0, npu_wait(self->fd, done));
-		ASSERT_TRUE(npu_all(self->data.map + (1 << 20), 1 << 18, (uint8_t)i));
+		ASSERT_TRUE(npu_sees(self->data.map + (1 << 20), 1 << 18, (uint8_t)i));
 		npu_bo_close(self->fd, &program.bo);
 	}
 }
@@ -233,7 +234,7 @@ TEST_F(sync, a_later_job_waits_for_the_earlier_one)
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
 	EXPECT_EQ(0, npu_wait(self->fd, last));
 	EXPECT_EQ(2, npu_state(self->fd, self->ctx.id).completed);
-	EXPECT_TRUE(npu_all(self->data.map, BYTES, 2));
+	EXPECT_TRUE(npu_sees(self->data.map, BYTES, 2));
 }
 
 /* A job waits for each of its fences, whichever of them ends last. */
@@ -299,7 +300,7 @@ TEST_F(sync, arrays_at_any_address)
 	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, &args));
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, npu_wait(self->fd, syncobj[i]));
-	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 7));
+	EXPECT_TRUE(npu_sees(self->data.map, 2 * BYTES, 7));
 }
 
 TEST_F(sync, longer_elements_of_a_newer_program)
@@ -326,7 +327,7 @@ TEST_F(sync, longer_elements_of_a_newer_program)
 	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_ONPU_SUBMIT, &args));
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, npu_wait(self->fd, syncs[i].sync.handle));
-	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 5));
+	EXPECT_TRUE(npu_sees(self->data.map, 2 * BYTES, 5));
 }
 
 TEST_F(sync, as_many_syncs_as_are_allowed)
@@ -413,7 +414,7 @@ TEST_F(sync, more_contexts_than_queues)
 	for (uint32_t i = 0; i < CONTEXTS; i++) {
 		EXPECT_EQ(0, npu_wait(self->fd, syncobj[i]));
 		EXPECT_EQ(ROUNDS, npu_state(self->fd, ctx[i].id).completed);
-		EXPECT_TRUE(npu_all(self->data.map + i * BYTES, BYTES, (uint8_t)(i + 1)));
+		EXPECT_TRUE(npu_sees(self->data.map + i * BYTES, BYTES, (uint8_t)(i + 1)));
 	}
 }
 
