@@ -267,6 +267,27 @@ def values_seeds(_, rng):
     yield 'jpeg', b'\1' + picture_files.jpeg([[rng.randrange(256) for _ in range(3)] for _ in range(2)])
 
 
+def gguf_seeds(_, rng):
+    """Yields small files of language models: every kind of key, every type of tensor."""
+    sys.path.insert(0, os.path.join(HERE, '..', 'gguf'))
+    import gguf_file
+    for version in (2, 3):
+        file = gguf_file.File(version)
+        for kind in gguf_file.KINDS:
+            file.add(kind, 1, kind)
+            file.add(f'{kind}.list', [1, 0], kind)
+        file.add('text', 'some text')
+        file.add('texts', ['a', '', 'bc'])
+        for name, (_, elements, size) in gguf_file.TYPES.items():
+            file.tensor(name, (elements, 2), name, rng.randbytes(size * 2))
+        yield f'all-{version}', file.bytes()
+    yield 'empty', gguf_file.File().bytes()
+    file = gguf_file.File()
+    file.add('general.alignment', 64)
+    file.tensor('t', (2, 1, 1, 2), 'F32', rng.randbytes(16))
+    yield 'aligned', file.bytes()
+
+
 def graph_file_seeds(_, rng):
     """Yields each kind of change in each section of each file, with corrected checksums and with
     the old ones; and no change.
@@ -280,8 +301,9 @@ def graph_file_seeds(_, rng):
                     yield f'file-{file}-{signed}-{kind}-{part}', bytes([file + signed]) + change
 
 
-TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'graph-file': graph_file_seeds,
-           'ir-text': ir_text_seeds, 'onnx': onnx_seeds, 'registers': registers_seeds, 'slots': slots_seeds,
+TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'gguf': gguf_seeds,
+           'graph-file': graph_file_seeds, 'ir-text': ir_text_seeds, 'onnx': onnx_seeds,
+           'registers': registers_seeds, 'slots': slots_seeds,
            'stablehlo-bytecode': stablehlo_bytecode_seeds, 'stablehlo-text': stablehlo_text_seeds, 'stream': stream_seeds,
            'values': values_seeds, 'vfio-user': vfio_user_seeds}
 

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gguf/gguf.h>
+
 #include "../size_text.h"
 #include "cost.h"
 #include "drawing.h"
+#include "gguf_info.h"
 #include "model_file.h"
 #include "program.h"
 #include "quantity.h"
@@ -670,12 +673,14 @@ int command_info(int argc, char **argv)
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &info);
-	if (!program_is(info.options.model))
+	if (!program_is(info.options.model) && !gguf_is(info.options.model))
 		ret = inform(&info, &subject, &target);
 	else if (info.svg || info.html)
 		ret = complain(BAD_MODEL, "%s: only models of ONNX are drawn", info.options.model);
-	else
+	else if (program_is(info.options.model))
 		ret = program_info(&info.options);
+	else
+		ret = gguf_info(&info.options);
 	for (size_t i = 0; i < info.kind_count; i++)
 		free(info.kinds[i].reason);
 	free(info.kinds);

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The types of GGUF's tensors as floats, from the format's description: decode(kind, bytes)."""
+import numpy as np
+
+
+def bits(values, low, count):
+    return values.astype(np.int32) >> low & (1 << count) - 1
+
+
+def half(blocks, at):
+    return blocks[:, at:at + 2].copy().view(np.float16).astype(np.float32)
+
+
+def nibbles(data):
+    """Low halves of all bytes, then the high halves."""
+    return np.concatenate([bits(data, 0, 4), bits(data, 4, 4)], axis=1)
+
+
+def fifth(data):
+    """Bit i of four bytes, for i from 0 to 31."""
+    return np.stack([bits(data[:, i // 8], i % 8, 1) for i in range(32)], axis=1) * 16
+
+
+def q4_0(b):
+    return half(b, 0) * (nibbles(b[:, 2:]) - 8)
+
+
+def q4_1(b):
+    return half(b, 0) * nibbles(b[:, 4:]) + half(b, 2)
+
+
+def q5_0(b):
+    return half(b, 0) * (nibbles(b[:, 6:]) + fifth(b[:, 2:6]) - 16)
+
+
+def q5_1(b):
+    return half(b, 0) * (nibbles(b[:, 8:]) + fifth(b[:, 4:8])) + half(b, 2)
+
+
+def q8_0(b):
+    return half(b, 0) * b[:, 2:].view(np.int8)
+
+
+def k_scales(b):
+    """Eight scales and eight offsets of 6 bits in the twelve bytes behind two half floats."""
+    first, second, third = b[:, 4:8], b[:, 8:12], b[:, 12:16]
+    scales = np.concatenate([bits(first, 0, 6), bits(third, 0, 4) + 16 * bits(first, 6, 2)], axis=1)
+    offsets = np.concatenate([bits(second, 0, 6), bits(third, 4, 4) + 16 * bits(second, 6, 2)], axis=1)
+    return half(b, 0) * scales, half(b, 2) * offsets
+
+
+def k_numbers(b, at):
+    """Four runs of 32 bytes, each with 64 numbers."""
+    return np.concatenate([nibbles(b[:, at + 32 * i:at + 32 * i + 32]) for i in range(4)], axis=1)
+
+
+def q4_k(b):
+    scales, offsets = k_scales(b)
+    return np.repeat(scales, 32, 1) * k_numbers(b, 16) - np.repeat(offsets, 32, 1)
+
+
+def q5_k(b):
+    scales, offsets = k_scales(b)
+    high = np.concatenate([bits(b[:, 16:48], i, 1) for i in range(8)], axis=1)
+    return np.repeat(scales, 32, 1) * (k_numbers(b, 48) + 16 * high) - np.repeat(offsets, 32, 1)
+
+
+def q6_k(b):
+    parts = []
+    for side in range(2):
+        low, high = b[:, 64 * side:64 * side + 64], b[:, 128 + 32 * side:160 + 32 * side]
+        lows = nibbles(low)
+        highs = np.concatenate([bits(high, 2 * i, 2) for i in range(4)], axis=1)
+        parts.append(lows + 16 * highs - 32)
+    scales = half(b, 208) * b[:, 192:208].view(np.int8)
+    return np.repeat(scales, 16, 1) * np.concatenate(parts, axis=1)
+
+
+BLOCKS = {"Q4_0": (18, q4_0), "Q4_1": (20, q4_1), "Q5_0": (22, q5_0), "Q5_1": (24, q5_1),
+          "Q8_0": (34, q8_0), "Q4_K": (144, q4_k), "Q5_K": (176, q5_k), "Q6_K": (210, q6_k)}
+
+
+def decode(kind, data):
+    if kind == "F32":
+        return np.frombuffer(data, np.float32)
+    if kind == "F16":
+        return np.frombuffer(data, np.float16).astype(np.float32)
+    if kind == "BF16":
+        return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    size, function = BLOCKS[kind]
+    return function(np.frombuffer(data, np.uint8).reshape(-1, size)).astype(np.float32).reshape(-1)
