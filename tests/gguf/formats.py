@@ -89,3 +89,18 @@ def decode(kind, data):
         return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
     size, function = BLOCKS[kind]
     return function(np.frombuffer(data, np.uint8).reshape(-1, size)).astype(np.float32).reshape(-1)
+
+
+# Where half floats stand in a block: the scale, and the offset.
+HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2],
+          "Q6_K": [208]}
+
+
+def random_blocks(kind, rng, blocks, scale=None):
+    """Blocks of random bits. Half floats have both signs; with @scale, values are about so large."""
+    data = rng.integers(0, 256, (blocks, BLOCKS[kind][0]), dtype=np.uint8)
+    largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000}[kind]
+    for at in HALVES[kind]:
+        size = 2 if scale is None else scale / largest * (largest if at == 2 and kind in ("Q4_1", "Q5_1") else 1)
+        data[:, at:at + 2] = rng.uniform(-size, size, (blocks, 1)).astype(np.float16).view(np.uint8)
+    return data.tobytes()

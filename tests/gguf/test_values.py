@@ -13,18 +13,6 @@ import formats
 import gguf_file
 
 READ = sys.argv[2]
-# Where half floats stand in a block.
-HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2],
-          "Q5_K": [0, 2], "Q6_K": [208]}
-
-
-def random_data(kind, rng, blocks):
-    """Blocks of random bits, with scales of both signs that are numbers."""
-    size = gguf_file.TYPES[kind][2]
-    data = rng.integers(0, 256, (blocks, size), dtype=np.uint8)
-    for at in HALVES.get(kind, []):
-        data[:, at:at + 2] = rng.uniform(-2, 2, (blocks, 1)).astype(np.float16).view(np.uint8)
-    return data.tobytes()
 
 
 class Values(unittest.TestCase):
@@ -39,9 +27,9 @@ class Values(unittest.TestCase):
 
     def test_blocks(self):
         rng = np.random.default_rng(44)
-        for kind in HALVES:
+        for kind in formats.BLOCKS:
             with self.subTest(kind):
-                data = random_data(kind, rng, 40)
+                data = formats.random_blocks(kind, rng, 40)
                 got = self.read(kind, data, (gguf_file.TYPES[kind][1] * 4, 10))
                 want = formats.decode(kind, data)
                 self.assertGreater(len(np.unique(want)), 100)

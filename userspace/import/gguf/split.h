@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Splits text into words, as byte-pair tokenizers do before they merge. */
+#ifndef GGUF_SPLIT_H
+#define GGUF_SPLIT_H
+
+#include "gguf.h"
+
+#define GGUF_MAX_PATTERNS 4
+
+/* How texts are split: patterns one after the other, each within the pieces of the one before. */
+struct gguf_splitter {
+	void *codes[GGUF_MAX_PATTERNS], *match; /* of PCRE2 */
+	void *utf8;				/* an empty pattern, which checks texts */
+	size_t count;
+	bool whole;   /* a word that is a token is not merged of others */
+	bool add_bos; /* what holds unless the file says otherwise */
+};
+
+/* Is called for each piece, in order. Returns 0, or -1 to end. */
+typedef int (*gguf_piece_fn)(void *data, struct gguf_text piece);
+
+/*
+ * Takes the patterns of this name, the value of tokenizer.ggml.pre; NULL: no patterns, for texts
+ * that are checked only. Returns 0, or -1 with a message.
+ */
+int gguf_splitter_init(struct gguf_splitter *splitter, const struct gguf_text *name,
+		       struct gguf_error *error);
+void gguf_splitter_exit(struct gguf_splitter *splitter);
+
+/* Checks that a text is UTF-8. Returns 0, or -1 with a message. */
+int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
+		    struct gguf_error *error);
+/* Splits a text of UTF-8. Returns 0 or -1. */
+int gguf_split(const struct gguf_splitter *splitter, struct gguf_text text, gguf_piece_fn fn,
+	       void *data, struct gguf_error *error);
+
+#endif
