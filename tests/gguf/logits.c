@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs a model for tests: gguf-logits FILE LENGTH BLOCK TOKEN,TOKEN… TOKEN… feeds each list of tokens
+ * on the device of WEBNN_DEVICE, and writes the logits behind it as floats.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gguf/session.h>
+
+static int feed(struct gguf_session *session, char *text, struct gguf_error *error)
+{
+	size_t size = session->model->vocabulary;
+	float *logits = calloc(size, sizeof(*logits));
+	uint32_t tokens[256];
+	size_t count = 0;
+	int ret;
+
+	for (char *item = strtok(text, ","); item && count < 256; item = strtok(NULL, ","))
+		tokens[count++] = (uint32_t)strtoul(item, NULL, 10);
+	ret = logits ? gguf_session_feed(session, tokens, count, logits, error) : -1;
+	if (!ret)
+		fwrite(logits, sizeof(*logits), size, stdout);
+	free(logits);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	struct gguf_session session = { 0 };
+	struct gguf_llama model = { 0 };
+	struct gguf_error error = { "" };
+	WNNContext context = NULL;
+	struct gguf gguf = { 0 };
+	int ret = -1;
+
+	if (argc < 4)
+		return 64;
+	if (wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context) ==
+	    WNNStatus_Success)
+		ret = gguf_open(&gguf, argv[1], &error);
+	if (!ret)
+		ret = gguf_llama_init(&model, &gguf, &error);
+	if (!ret)
+		ret = gguf_session_open(&session, &model, context, (uint32_t)atoi(argv[2]),
+					(uint32_t)atoi(argv[3]), &error);
+	for (int i = 4; i < argc && !ret; i++)
+		ret = feed(&session, argv[i], &error);
+	if (ret)
+		fprintf(stderr, "%s\n", error.text);
+	gguf_session_close(&session);
+	gguf_llama_exit(&model);
+	gguf_close(&gguf);
+	if (context)
+		wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	return ret ? 2 : 0;
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+/* Runs a model: a prompt in blocks, then one token after the other. The caches stay on the device. */
+#include "session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "../common/memory.h"
+
+/* What is added to the score of a position that a token does not see. */
+#define HIDDEN (-1e9f)
+
+/* Inputs of a graph beside the caches, and outputs. */
+#define INPUTS	6
+#define OUTPUTS 1
+
+static int fail_last(struct gguf_error *error, const char *what)
+{
+	WNNError last = WNN_ERROR_INIT;
+
+	wnnGetLastError(&last);
+	return gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
+}
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- tensors */
+
+static int make(const struct gguf_session *s, WNNOperandDataType type, WNNUint32Array shape,
+		bool readable, bool writable, WNNTensor *tensor, struct gguf_error *error)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+
+	descriptor.dataType = type;
+	descriptor.shape = shape;
+	descriptor.readable = readable;
+	descriptor.writable = writable;
+	if (wnnContextCreateTensorSync(s->context, &descriptor, WNN_WAIT_FOREVER, tensor) ==
+	    WNNStatus_Success)
+		return 0;
+	return fail_last(error, "a tensor cannot be made");
+}
+
+#define SHAPE(...) WNN_UINT32_ARRAY(((uint32_t[]){ __VA_ARGS__ }))
+
+static int open_step(struct gguf_session *s, struct gguf_step *step, uint32_t tokens,
+		     struct gguf_error *error)
+{
+	const WNNOperandDataType real = WNNOperandDataType_Float32;
+	uint32_t half = s->model->rotated / 2;
+	uint64_t begin = nanoseconds();
+
+	step->tokens = tokens;
+	if (gguf_llama_build(s->model, s->context, tokens, s->length, &step->graph, error))
+		return -1;
+	step->build_ns = nanoseconds() - begin;
+	return make(s, real, SHAPE(tokens, s->model->width), false, true, &step->x, error) ||
+			       make(s, real, SHAPE(1, tokens, half), false, true, &step->cosine,
+				    error) ||
+			       make(s, real, SHAPE(1, tokens, half), false, true, &step->sine,
+				    error) ||
+			       make(s, real, SHAPE(1, tokens, s->length), false, true, &step->mask,
+				    error) ||
+			       make(s, real, SHAPE(1, tokens), false, true, &step->pick, error) ||
+			       make(s, WNNOperandDataType_Uint8, SHAPE(1, s->length / tokens, 1, 1),
+				    false, true, &step->place, error) ?
+		       -1 :
+		       0;
+}
+
+/* Both sets of caches begin with zeros: what no token has written is masked, but must be numbers. */
+static int make_caches(struct gguf_session *s, struct gguf_error *error)
+{
+	const struct gguf_llama *m = s->model;
+	size_t count = 2 * (size_t)m->layer_count;
+	size_t bytes = (size_t)m->key_heads * s->length * m->size * sizeof(float);
+	void *zeros = import_alloc(bytes);
+	int ret = zeros ? 0 : gguf_fail_memory(error);
+
+	for (int set = 0; set < 2 && !ret; set++) {
+		s->caches[set] = import_alloc(count * sizeof(*s->caches[set]));
+		if (!s->caches[set])
+			ret = gguf_fail_memory(error);
+		for (size_t i = 0; i < count && !ret; i++) {
+			ret = make(s, WNNOperandDataType_Float32,
+				   SHAPE(m->key_heads, s->length, m->size), false, true,
+				   &s->caches[set][i], error);
+			if (!ret && wnnContextWriteTensor(s->context, s->caches[set][i], zeros,
+							  bytes) != WNNStatus_Success)
+				ret = fail_last(error, "a cache cannot be written");
+		}
+	}
+	import_free(zeros);
+	return ret;
+}
+
+static int make_names(struct gguf_session *s, struct gguf_error *error)
+{
+	size_t count = 2 * (size_t)s->model->layer_count;
+
+	s->inputs = import_alloc((count + INPUTS) * sizeof(*s->inputs));
+	s->outputs = import_alloc((count + OUTPUTS) * sizeof(*s->outputs));
+	s->names = import_alloc(2 * count * sizeof(*s->names));
+	if (!s->inputs || !s->outputs || !s->names)
+		return gguf_fail_memory(error);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(s->names[i], sizeof(s->names[i]), "%c%zu", i % 2 ? 'v' : 'k', i / 2);
+		snprintf(s->names[count + i], sizeof(s->names[i]), "%c%zu", i % 2 ? 'V' : 'K',
+			 i / 2);
+		s->inputs[INPUTS + i].name = WNN_STR(s->names[i]);
+		s->outputs[OUTPUTS + i].name = WNN_STR(s->names[count + i]);
+	}
+	return 0;
+}
+
+/* Returns the number of floats of the largest input of a step. */
+static size_t largest_input(const struct gguf_session *s)
+{
+	size_t columns = s->length;
+
+	if (columns < s->model->width)
+		columns = s->model->width;
+	if (columns < s->model->rotated)
+		columns = s->model->rotated;
+	return columns * s->block.tokens;
+}
+
+int gguf_session_open(struct gguf_session *s, const struct gguf_llama *model, WNNContext context,
+		      uint32_t length, uint32_t block, struct gguf_error *error)
+{
+	uint32_t vocabulary[] = { 1, model->vocabulary };
+
+	*s = (struct gguf_session){ .model = model, .context = context };
+	/* Shapes have at most 2^31 - 1 elements. */
+	if (block < 1 || length < 1 || block > length || length > INT32_MAX / 2 ||
+	    (uint64_t)(length + block) * model->key_heads * model->size > INT32_MAX)
+		return gguf_fail(error, "there is no room for caches of %u tokens", length);
+	s->length = (length + block - 1) / block * block;
+	if (open_step(s, &s->one, 1, error) ||
+	    (block > 1 && open_step(s, &s->block, block, error)) ||
+	    make(s, WNNOperandDataType_Float32, WNN_UINT32_ARRAY(vocabulary), true, false,
+		 &s->logits, error) ||
+	    make_caches(s, error) || make_names(s, error))
+		return -1;
+	if (block == 1)
+		s->block.tokens = 1;
+	s->scratch = import_alloc(largest_input(s) * sizeof(*s->scratch));
+	return s->scratch ? 0 : gguf_fail_memory(error);
+}
+
+static void close_step(struct gguf_step *step)
+{
+	WNNTensor tensors[] = { step->x,    step->cosine, step->sine,
+				step->mask, step->pick,	  step->place };
+
+	for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++)
+		if (tensors[i])
+			wnnTensorRelease(tensors[i]);
+	if (step->graph)
+		wnnGraphRelease(step->graph);
+}
+
+void gguf_session_close(struct gguf_session *s)
+{
+	close_step(&s->one);
+	close_step(&s->block);
+	if (s->logits)
+		wnnTensorRelease(s->logits);
+	for (int set = 0; set < 2; set++) {
+		for (size_t i = 0; s->caches[set] && i < 2 * (size_t)s->model->layer_count; i++)
+			if (s->caches[set][i])
+				wnnTensorRelease(s->caches[set][i]);
+		import_free(s->caches[set]);
+	}
+	import_free(s->inputs);
+	import_free(s->outputs);
+	import_free(s->names);
+	import_free(s->scratch);
+	*s = (struct gguf_session){ 0 };
+}
+
+/* ---- steps */
+
+static int write(const struct gguf_session *s, WNNTensor tensor, size_t size,
+		 struct gguf_error *error)
+{
+	if (wnnContextWriteTensor(s->context, tensor, s->scratch, size) == WNNStatus_Success)
+		return 0;
+	return fail_last(error, "an input cannot be written");
+}
+
+/* Writes vectors of the tokens; a token that fills up the block is the last one once more. */
+static int write_vectors(const struct gguf_session *s, const struct gguf_step *step,
+			 const uint32_t *tokens, uint32_t count, struct gguf_error *error)
+{
+	size_t width = s->model->width;
+
+	for (uint32_t i = 0; i < step->tokens; i++)
+		gguf_llama_embed(s->model, tokens[i < count ? i : count - 1],
+				 s->scratch + i * width);
+	return write(s, step->x, step->tokens * width * sizeof(float), error);
+}
+
+static int write_angles(const struct gguf_session *s, const struct gguf_step *step,
+			struct gguf_error *error)
+{
+	size_t half = s->model->rotated / 2, size = step->tokens * half;
+
+	for (int sine = 0; sine < 2; sine++) {
+		for (size_t i = 0; i < size; i++) {
+			double angle =
+				(double)(s->used + i / half) * s->model->frequencies[i % half];
+
+			s->scratch[i] = (float)(sine ? sin(angle) : cos(angle));
+		}
+		if (write(s, sine ? step->sine : step->cosine, size * sizeof(float), error))
+			return -1;
+	}
+	return 0;
+}
+
+/* A token sees itself and all before it. */
+static int write_mask(const struct gguf_session *s, const struct gguf_step *step,
+		      struct gguf_error *error)
+{
+	size_t size = (size_t)step->tokens * s->length;
+
+	for (size_t i = 0; i < size; i++)
+		s->scratch[i] = i % s->length <= s->used + i / s->length ? 0 : HIDDEN;
+	return write(s, step->mask, size * sizeof(float), error);
+}
+
+static int write_choices(const struct gguf_session *s, const struct gguf_step *step, uint32_t count,
+			 struct gguf_error *error)
+{
+	uint8_t *places = (uint8_t *)s->scratch;
+
+	for (uint32_t i = 0; i < step->tokens; i++)
+		s->scratch[i] = i == count - 1;
+	if (write(s, step->pick, step->tokens * sizeof(float), error))
+		return -1;
+	for (uint32_t i = 0; i < s->length / step->tokens; i++)
+		places[i] = i == s->used / step->tokens;
+	return write(s, step->place, s->length / step->tokens, error);
+}
+
+static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct gguf_error *error)
+{
+	size_t caches = 2 * (size_t)s->model->layer_count;
+	const WNNNamedTensor fixed[INPUTS] = {
+		{ WNN_STR("x"), step->x },	   { WNN_STR("cos"), step->cosine },
+		{ WNN_STR("sin"), step->sine },	   { WNN_STR("mask"), step->mask },
+		{ WNN_STR("place"), step->place }, { WNN_STR("pick"), step->pick },
+	};
+	const WNNNamedTensor logits = { WNN_STR("logits"), s->logits };
+
+	memcpy(s->inputs, fixed, sizeof(fixed));
+	s->outputs[0] = logits;
+	for (size_t i = 0; i < caches; i++) {
+		s->inputs[INPUTS + i].tensor = s->caches[s->current][i];
+		s->outputs[OUTPUTS + i].tensor = s->caches[!s->current][i];
+	}
+	if (wnnContextDispatch(s->context, step->graph, INPUTS + caches, s->inputs,
+			       OUTPUTS + caches, s->outputs) != WNNStatus_Success)
+		return fail_last(error, "a dispatch failed");
+	s->current = !s->current;
+	return 0;
+}
+
+/* Runs a step with @count tokens, at most those of its graph. */
+static int run(struct gguf_session *s, const struct gguf_step *step, const uint32_t *tokens,
+	       uint32_t count, struct gguf_error *error)
+{
+	if (write_vectors(s, step, tokens, count, error) || write_angles(s, step, error) ||
+	    write_mask(s, step, error) || write_choices(s, step, count, error) ||
+	    dispatch(s, step, error))
+		return -1;
+	s->used += count;
+	return 0;
+}
+
+int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t count, float *logits,
+		      struct gguf_error *error)
+{
+	if (!count || count > s->length - s->used)
+		return gguf_fail(error, "%zu tokens are too many behind %u: the caches have %u",
+				 count, s->used, s->length);
+	for (size_t i = 0; i < count; i++)
+		if (tokens[i] >= s->model->vocabulary)
+			return gguf_fail(error, "the model has no token %u", tokens[i]);
+	while (count) {
+		/* A block begins at whole blocks; what it has too much, later tokens overwrite. */
+		bool block = s->block.graph && count > 1 && s->used % s->block.tokens == 0;
+		const struct gguf_step *step = block ? &s->block : &s->one;
+		uint32_t now = count < step->tokens ? (uint32_t)count : step->tokens;
+
+		if (run(s, step, tokens, now, error))
+			return -1;
+		tokens += now;
+		count -= now;
+	}
+	if (wnnContextReadTensorIntoSync(s->context, s->logits, logits,
+					 s->model->vocabulary * sizeof(*logits),
+					 WNN_WAIT_FOREVER) != WNNStatus_Success)
+		return fail_last(error, "the logits cannot be read");
+	return 0;
+}
