@@ -15,6 +15,7 @@ NOT_TYPED = {
     "coredump": "the commands start a guest; guest_smi.sh and smi-program test onpu-smi dump",
     "driver": "the commands build the driver and load it as root; ./npu check driver and the guest tests do so",
     "emulator": "the commands start a server and a guest; guest_*.sh do so",
+    "generate": "the model is the reader's own; gguf-generate has each command on models that it makes",
     "guest": "the commands start guests",
     "guide": "the command opens a shell for the reader; each example of the page is a test of the suite examples or library",
     "webnn-run": "the model is the reader's own; the suite tools has each command on models that it makes",

@@ -25,6 +25,7 @@ class Llama:
         self.function("llama_model_get_vocab", ctypes.c_void_p, ctypes.c_void_p)
         self.function("llama_context_default_params", Block)
         self.function("llama_init_from_model", ctypes.c_void_p, ctypes.c_void_p, Block)
+        self.function("llama_set_n_threads", None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
         self.function("llama_batch_get_one", Block, ctypes.c_void_p, ctypes.c_int32)
         self.function("llama_decode", ctypes.c_int32, ctypes.c_void_p, Block)
         self.function("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_int32)
@@ -48,6 +49,8 @@ class Llama:
     def logits(self, tokens):
         """Behind the last token."""
         context = self.library.llama_init_from_model(self.model, self.library.llama_context_default_params())
+        # More threads wait for each other by spinning, which takes long where others use the processors.
+        self.library.llama_set_n_threads(context, 1, 1)
         given = (ctypes.c_int32 * len(tokens))(*tokens)
         assert self.library.llama_decode(context, self.library.llama_batch_get_one(given, len(tokens))) == 0
         return self.library.llama_get_logits_ith(context, -1)[:self.library.llama_vocab_n_tokens(self.vocabulary)]

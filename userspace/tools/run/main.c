@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: runs ONNX models and StableHLO programs on a device, and describes, times and compares
- * them.
+ * webnn-run: runs ONNX models, StableHLO programs and language models on a device, and describes,
+ * times and compares them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +25,7 @@ static const struct {
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
 	{ "extract", command_extract, "save a part of it, between tensors, as a model" },
+	{ "generate", command_generate, "continue a text with a language model (GGUF)" },
 	{ "doctor", command_doctor, "without a model: what works on this machine, and what helps" },
 };
 

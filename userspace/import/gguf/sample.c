@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Draws tokens: of the likeliest ones (top-k), those that are needed for a sum of probabilities
+ * (top-p) and that are likely enough beside the first (min-p), by the probabilities that the
+ * temperature gives them.
+ */
+#include "sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../common/memory.h"
+
+int gguf_sampler_init(struct gguf_sampler *s, const struct gguf *gguf, struct gguf_error *error)
+{
+	uint64_t top_k = 40;
+
+	*s = (struct gguf_sampler){ .temperature = 0.8, .top_p = 0.95, .min_p = 0.05 };
+	if (gguf_number(gguf, "general.sampling.top_k", INT32_MAX, &top_k, error) ||
+	    gguf_real(gguf, "general.sampling.temp", &s->temperature, error) ||
+	    gguf_real(gguf, "general.sampling.top_p", &s->top_p, error) ||
+	    gguf_real(gguf, "general.sampling.min_p", &s->min_p, error))
+		return -1;
+	s->top_k = (uint32_t)top_k;
+	return 0;
+}
+
+void gguf_sampler_exit(struct gguf_sampler *s)
+{
+	import_free(s->choices);
+}
+
+/* Returns a random number from 0 to less than 1; the generator is SplitMix64. */
+static double draw(struct gguf_sampler *s)
+{
+	uint64_t x = s->state += 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+}
+
+/* The largest logit comes first, and the lower token of equal ones. */
+static int compare(const void *a, const void *b)
+{
+	const struct gguf_choice *x = a, *y = b;
+
+	if (x->logit != y->logit)
+		return x->logit < y->logit ? 1 : -1;
+	return (x->token > y->token) - (x->token < y->token);
+}
+
+/* Returns the probability of a choice, but for a factor that all have. */
+static double weight(const struct gguf_sampler *s, size_t i, double temperature)
+{
+	return exp(((double)s->choices[i].logit - (double)s->choices[0].logit) / temperature);
+}
+
+/* Returns how many of the sorted choices are left. */
+static size_t keep(const struct gguf_sampler *s, size_t count)
+{
+	double all = 0, sum = 0;
+	size_t kept = 0;
+
+	if (s->top_k && s->top_k < count)
+		count = s->top_k;
+	for (size_t i = 0; i < count; i++)
+		all += weight(s, i, 1);
+	while (kept < count && (!kept || sum < s->top_p * all))
+		sum += weight(s, kept++, 1);
+	while (kept > 1 && weight(s, kept - 1, 1) < s->min_p)
+		kept--;
+	return kept;
+}
+
+static uint32_t draw_token(struct gguf_sampler *s, size_t count)
+{
+	double all = 0, at;
+
+	for (size_t i = 0; i < count; i++)
+		all += weight(s, i, s->temperature);
+	at = draw(s) * all;
+	for (size_t i = 0; i + 1 < count; i++) {
+		at -= weight(s, i, s->temperature);
+		if (at < 0)
+			return s->choices[i].token;
+	}
+	return s->choices[count - 1].token;
+}
+
+int gguf_sample(struct gguf_sampler *s, const float *logits, size_t count, uint32_t *token,
+		struct gguf_error *error)
+{
+	size_t best = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!isfinite(logits[i]))
+			return gguf_fail(error, "the logit of token %zu is infinite or no number",
+					 i);
+		if (logits[i] > logits[best])
+			best = i;
+	}
+	*token = (uint32_t)best;
+	if (s->temperature <= 0)
+		return 0;
+	if (s->room < count) {
+		import_free(s->choices);
+		s->choices = import_alloc(count * sizeof(*s->choices));
+		s->room = s->choices ? count : 0;
+		if (!s->choices)
+			return gguf_fail_memory(error);
+	}
+	for (size_t i = 0; i < count; i++)
+		s->choices[i] = (struct gguf_choice){ (uint32_t)i, logits[i] };
+	qsort(s->choices, count, sizeof(*s->choices), compare);
+	*token = draw_token(s, keep(s, count));
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Chooses the next token from logits. */
+#ifndef GGUF_SAMPLE_H
+#define GGUF_SAMPLE_H
+
+#include "gguf.h"
+
+struct gguf_choice {
+	uint32_t token;
+	float logit;
+};
+
+struct gguf_sampler {
+	double temperature; /* 0 or less: the token with the largest logit */
+	uint32_t top_k;	    /* how many tokens are drawn from; 0: all */
+	double top_p;	    /* the least probability that these must have together */
+	double min_p;	    /* the least probability of one, as a share of that of the likeliest */
+	uint64_t state;	    /* of the random numbers; its first value is the seed */
+	struct gguf_choice *choices;
+	size_t room;
+};
+
+/*
+ * Sets llama.cpp's defaults, and what the file has for general.sampling.*, for seed 0. Returns 0,
+ * or -1 with a message.
+ */
+int gguf_sampler_init(struct gguf_sampler *sampler, const struct gguf *gguf,
+		      struct gguf_error *error);
+void gguf_sampler_exit(struct gguf_sampler *sampler);
+
+/*
+ * Writes the token that is chosen. Returns 0, or -1 with a message: memory is exhausted, or a logit
+ * is no number.
+ */
+int gguf_sample(struct gguf_sampler *sampler, const float *logits, size_t count, uint32_t *token,
+		struct gguf_error *error);
+
+#endif

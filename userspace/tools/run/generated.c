@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run generate: keeps the text that a model writes, and prints it piece by piece. */
+#include "generated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Drops all from the first of the texts on. */
+static void cut(struct generated *text, const struct pairs *stops)
+{
+	for (size_t i = 0; i < stops->count; i++) {
+		const char *stop = stops->items[i].text;
+		const char *found = memmem(text->data, text->size, stop, strlen(stop));
+
+		if (!found)
+			continue;
+		text->size = (size_t)(found - text->data);
+		text->stopped = true;
+	}
+}
+
+int generated_add(struct generated *text, const char *bytes, size_t size, const struct pairs *stops)
+{
+	if (!size)
+		return 0;
+	if (size > text->room - text->size) {
+		size_t room = 2 * (text->size + size);
+		char *data = realloc(text->data, room);
+
+		if (!data)
+			return -1;
+		text->data = data;
+		text->room = room;
+	}
+	memcpy(text->data + text->size, bytes, size);
+	text->size += size;
+	cut(text, stops);
+	return 0;
+}
+
+/* Returns the size of the longest end of the text that a text of @stops begins with. */
+static size_t open_end(const struct generated *text, const struct pairs *stops)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < stops->count; i++) {
+		const char *stop = stops->items[i].text;
+		size_t size = strlen(stop);
+
+		if (size > text->size)
+			size = text->size;
+		while (size > most && memcmp(text->data + text->size - size, stop, size))
+			size--;
+		if (size > most)
+			most = size;
+	}
+	return most;
+}
+
+void generated_print(struct generated *text, bool last, const struct pairs *stops)
+{
+	size_t end = text->size - (last ? 0 : open_end(text, stops));
+
+	if (end <= text->printed)
+		return;
+	fwrite(text->data + text->printed, 1, end - text->printed, stdout);
+	fflush(stdout);
+	text->printed = end;
+}

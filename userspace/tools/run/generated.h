@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate: the text that a model writes, up to a text at which it ends. */
+#ifndef ONPU_TOOLS_RUN_GENERATED_H
+#define ONPU_TOOLS_RUN_GENERATED_H
+
+#include "run.h"
+
+struct generated {
+	char *data;
+	size_t size, room, printed;
+	bool stopped; /* a text at which it ends was found; what comes from there on is gone */
+};
+
+/* Appends bytes; those from a text of @stops on are dropped. Returns 0; -1: memory is exhausted. */
+int generated_add(struct generated *text, const char *bytes, size_t size,
+		  const struct pairs *stops);
+/* Prints what is new, but, unless it is @last, no end that may be the begin of a text of @stops. */
+void generated_print(struct generated *text, bool last, const struct pairs *stops);
+
+#endif
