@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of the reader of GGUF: the input is a file. What is read without an error has all its
- * keys, strings and tensors inside of the file.
+ * Fuzz target of language models: the input is a file of GGUF. What is read without an error has all
+ * its keys, strings and tensors inside of the file; its tokenizer turns a text into tokens and back,
+ * and its weights are packed. No graph is built.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include <gguf/type.h>
+#include <gguf/chat.h>
+#include <gguf/llama.h>
+#include <gguf/vocabulary.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +57,39 @@ static unsigned int look(const struct gguf *gguf)
 	return total;
 }
 
+static void tokenise(const struct gguf *gguf)
+{
+	static const char text[] = "The end <|im_start|> \xc3\xa9\xe2\x82\xac 1234's\n\n  ab";
+	struct gguf_tokens tokens = { 0 };
+	struct gguf_vocabulary v = { 0 };
+	struct gguf_error error;
+
+	if (!gguf_vocabulary_init(&v, gguf, &error))
+		gguf_encode(&v, (struct gguf_text){ text, sizeof(text) - 1 }, true, true, &tokens,
+			    &error);
+	for (size_t i = 0; i < tokens.count; i++) {
+		size_t room = v.texts[tokens.items[i]].size;
+		char *bytes = malloc(room ? room : 1);
+
+		if (!bytes || gguf_piece(&v, tokens.items[i], true, bytes) > room)
+			abort();
+		free(bytes);
+	}
+	gguf_tokens_free(&tokens);
+	gguf_vocabulary_exit(&v);
+}
+
+static void pack(const struct gguf *gguf)
+{
+	struct gguf_llama model;
+	struct gguf_error error;
+	size_t size;
+
+	gguf_llama_init(&model, gguf, &error);
+	gguf_llama_exit(&model);
+	gguf_free(gguf_chat(gguf, (struct gguf_text){ "a", 1 }, &size, &error));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Memory of exactly this size, so that reading behind it is found. */
@@ -69,6 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!gguf_read(&gguf, copy, size, &error)) {
 		total = look(&gguf);
 		(void)total;
+		tokenise(&gguf);
+		pack(&gguf);
 		gguf_close(&gguf);
 	}
 	free(copy);

@@ -286,6 +286,34 @@ def gguf_seeds(_, rng):
     file.add('general.alignment', 64)
     file.tensor('t', (2, 1, 1, 2), 'F32', rng.randbytes(16))
     yield 'aligned', file.bytes()
+    yield from language_model_seeds(gguf_file, rng)
+
+
+def language_model_seeds(gguf_file, rng):
+    """Yields models of one layer, with tokenizers of both kinds."""
+    kinds = {'Q4_0': 32, 'Q4_1': 32, 'Q8_0': 32, 'Q4_K': 256, 'Q6_K': 256, 'BF16': 2}
+    for kind, width in kinds.items():
+        file, pairs = gguf_file.File(), kind != 'Q8_0'
+        tokens = ['<|im_start|>', 'T', 'h', 'e', 'he', 'a', 'b', '\u0120', '\u2581', '1', '<0x0A>']
+        for key, value in (('block_count', 1), ('context_length', 8), ('embedding_length', width),
+                           ('feed_forward_length', width), ('attention.head_count', 1)):
+            file.add(f'llama.{key}', value)
+        file.add('llama.attention.layer_norm_rms_epsilon', 1e-5)
+        file.add('general.architecture', 'llama')
+        file.add('tokenizer.ggml.model', 'gpt2' if pairs else 'llama')
+        file.add('tokenizer.ggml.tokens', tokens)
+        file.add('tokenizer.ggml.token_type', [3] + [1] * 9 + [6], 'int32')
+        file.add('tokenizer.ggml.scores', [-float(i) for i in range(11)])
+        file.add('tokenizer.ggml.merges', ['h e', 'T he'])
+        file.add('tokenizer.ggml.unknown_token_id', 1)
+        file.add('tokenizer.chat_template', "<|im_start|>system\nx<|im_end|>'")
+        for part in ('attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'):
+            _, elements, size = gguf_file.TYPES[kind]
+            file.tensor(f'blk.0.{part}.weight', (width, width), kind, rng.randbytes(width * width // elements * size))
+        for part in ('blk.0.attn_norm', 'blk.0.ffn_norm', 'output_norm', 'token_embd'):
+            rows = 11 if part == 'token_embd' else 1
+            file.tensor(f'{part}.weight', (width, rows)[:1 + (rows > 1)], 'F32', bytes(4 * width * rows))
+        yield f'model-{kind}', file.bytes()
 
 
 def graph_file_seeds(_, rng):

@@ -253,16 +253,17 @@ class Usage(ToolTest):
             self.refuses(2, "none.onnx: ", command, self.folder / "none.onnx")
         (self.folder / "text.onnx").write_text("This is no model.")
         self.refuses(2, "text.onnx: ", "run", self.folder / "text.onnx")
+        # The command info describes files of GGUF itself.
         for content, kind in ((b'{"model": [1, 2]}', "JSON"), (b"<!DOCTYPE html><html></html>", "a web page"),
                               (b"\x1f\x8b\x08\0\0\0\0\0", "compressed with gzip"),
                               (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
-                              (b"\x1c\0\0\0TFL3\0\0", "TensorFlow Lite"), (b"GGUF\3\0\0\0", "llama.cpp"),
+                              (b"\x1c\0\0\0TFL3\0\0", "TensorFlow Lite"), (b"GGUF\3\0\0\0", "webnn-run generate runs it"),
                               (b"PK\3\4" + bytes(26) + b"archive/data.pkl", "torch.onnx.export"),
                               (b"\x10\0\0\0\0\0\0\0{\"w\": [1, 2, 3]}", "safetensors"),
                               (b"ir_version: 8\ngraph {}\n", "in text form"), (b"\x80\2}q\0.", "pickled")):
             (self.folder / "other.onnx").write_bytes(content)
-            self.refuses(2, "it is no model of ONNX; it is ", "info", self.folder / "other.onnx")
-            self.refuses(2, kind, "info", self.folder / "other.onnx")
+            self.refuses(2, "it is no model of ONNX; it is ", "explain", self.folder / "other.onnx")
+            self.refuses(2, kind, "explain", self.folder / "other.onnx")
         self.refuses(4, "none.bin", "run", model, "--random", 1, "-d", "sim", "--full", "--firmware",
                      self.folder / "none.bin")
         if not os.path.exists("/dev/accel"):

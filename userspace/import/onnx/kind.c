@@ -12,7 +12,9 @@ static const struct {
 #define KIND(offset, bytes, is) { offset, sizeof(bytes) - 1, bytes, is }
 	KIND(0, "version https://git-lfs",
 	     "a pointer of Git LFS: fetch the model itself with git lfs pull"),
-	KIND(0, "GGUF", "a file of llama.cpp (GGUF): take the ONNX export of the model"),
+	KIND(0, "GGUF",
+	     "a file of llama.cpp (GGUF): webnn-run generate runs it, or take the ONNX export of "
+	     "the model"),
 	KIND(4, "TFL3", "a model of TensorFlow Lite: convert it with tf2onnx"),
 	KIND(4, "ORTM", "a model in ONNX Runtime's own format: take the .onnx file it was made of"),
 	KIND(0, "\x89HDF\r\n\x1a\n",
