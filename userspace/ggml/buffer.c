@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "plan.h"
 
 /* Tensors are aligned to what the library calls fastest for memory of programs. */
 #define ALIGNMENT 64
@@ -13,10 +13,23 @@ struct memory {
 	bool is_own;
 };
 
+/* Forgets graphs that have a buffer's weights as constants, before these change. */
+static void before_change(const struct gg_buffer *buffer)
+{
+	if (buffer->usage != GG_USAGE_WEIGHTS)
+		return;
+	pthread_mutex_lock(&onpu.lock);
+	onpu_forget();
+	pthread_mutex_unlock(&onpu.lock);
+}
+
 static void free_buffer(struct gg_buffer *buffer)
 {
 	struct memory *memory = buffer->context;
 
+	pthread_mutex_lock(&onpu.lock);
+	onpu_forget();
+	pthread_mutex_unlock(&onpu.lock);
 	if (memory->is_own)
 		free(memory->data);
 	free(memory);
@@ -32,14 +45,14 @@ static void *get_base(struct gg_buffer *buffer)
 static void memset_tensor(struct gg_buffer *buffer, struct gg_tensor *tensor, uint8_t value,
 			  size_t offset, size_t size)
 {
-	(void)buffer;
+	before_change(buffer);
 	memset((char *)tensor->data + offset, value, size);
 }
 
 static void set_tensor(struct gg_buffer *buffer, struct gg_tensor *tensor, const void *data,
 		       size_t offset, size_t size)
 {
-	(void)buffer;
+	before_change(buffer);
 	memcpy((char *)tensor->data + offset, data, size);
 }
 
@@ -53,9 +66,9 @@ static void get_tensor(struct gg_buffer *buffer, const struct gg_tensor *tensor,
 /* Copies where both tensors are in memory of the host; ggml copies others through its own. */
 static bool cpy_tensor(struct gg_buffer *buffer, const struct gg_tensor *from, struct gg_tensor *to)
 {
-	(void)buffer;
 	if (!from->buffer || !base.backend_buft_is_host(from->buffer->type))
 		return false;
+	before_change(buffer);
 	memmove(to->data, from->data, base.nbytes(from));
 	return true;
 }
@@ -64,6 +77,7 @@ static void clear(struct gg_buffer *buffer, uint8_t value)
 {
 	struct memory *memory = buffer->context;
 
+	before_change(buffer);
 	memset(memory->data, value, buffer->size);
 }
 

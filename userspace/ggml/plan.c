@@ -1,33 +1,246 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Cuts a graph of ggml into steps and keeps them for graphs that are the same, addresses included.
+ *
+ * A graph of WebNN computes values from values. A node that writes into another tensor's memory
+ * ends one: nodes before it are computed and in memory by then, those after it read memory.
+ */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan.h"
 
-/* Whether an operator only gives its operand's memory another shape, so that nothing is computed. */
-static bool is_view(const struct gg_tensor *op)
-{
-	static const char *const names[] = { "NONE", "VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE" };
+/* A conversation needs a few: one for each size of a block of tokens, one for each part of a cache. */
+#define MOST_PLANS 16
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(base.op_name(op->op), names[i]))
-			return true;
-	return false;
+struct plan {
+	struct plan *next;
+	char *key;
+	size_t key_size;
+	struct onpu_step *steps;
+};
+
+static struct plan *plans; /* the last one that was used comes first */
+
+static void free_plan(struct plan *plan)
+{
+	while (plan->steps)
+		plan->steps = onpu_step_free(plan->steps);
+	free(plan->key);
+	free(plan);
 }
 
-bool onpu_supports(const struct gg_tensor *op)
+void onpu_forget(void)
 {
-	return is_view(op);
+	while (plans) {
+		struct plan *plan = plans;
+
+		plans = plan->next;
+		free_plan(plan);
+	}
+	onpu_weights_forget();
 }
 
-int onpu_compute(struct gg_graph *graph)
+/* ---- keys */
+
+struct key {
+	char *bytes;
+	size_t size, space;
+};
+
+static int append(struct key *key, const void *data, size_t size)
+{
+	if (key->space - key->size < size) {
+		size_t space = 2 * key->space + size;
+		char *bytes = realloc(key->bytes, space);
+
+		if (!bytes)
+			return -1;
+		key->bytes = bytes;
+		key->space = space;
+	}
+	memcpy(key->bytes + key->size, data, size);
+	key->size += size;
+	return 0;
+}
+
+/* Appends all of a tensor that decides what is computed, where from and where to. */
+static int append_tensor(struct key *key, const struct gg_tensor *tensor)
+{
+	const struct gg_tensor *root = onpu_root(tensor);
+	struct {
+		uint64_t type, op, is_weight, view_offs;
+		const void *data, *root;
+	} facts = { tensor->type,      tensor->op,   onpu_is_weight(tensor),
+		    tensor->view_offs, tensor->data, root->data };
+
+	return append(key, &facts, sizeof(facts)) || append(key, tensor->ne, sizeof(tensor->ne)) ||
+	       append(key, tensor->nb, sizeof(tensor->nb)) ||
+	       append(key, root->ne, sizeof(root->ne)) || append(key, root->nb, sizeof(root->nb));
+}
+
+/* Whether ggml wants a node computed, which is more than a view and has elements. */
+static bool is_computed(const struct gg_tensor *node)
+{
+	return node->flags & GG_FLAG_COMPUTE && onpu_kind(node) != KIND_VIEW && onpu_count(node);
+}
+
+static int make_key(struct key *key, struct gg_graph *graph)
 {
 	for (int i = 0; i < base.graph_n_nodes(graph); i++) {
 		const struct gg_tensor *node = base.graph_node(graph, i);
 
-		if (!is_view(node)) {
-			onpu_say("%s cannot be computed on the device", base.op_name(node->op));
+		if (!is_computed(node))
+			continue;
+		if (append_tensor(key, node) || append(key, node->params, sizeof(node->params)))
 			return -1;
-		}
+		for (uint32_t j = 0; j < GG_SOURCES; j++)
+			if (node->src[j] &&
+			    (append(key, &j, sizeof(j)) || append_tensor(key, node->src[j])))
+				return -1;
 	}
+	return 0;
+}
+
+/* ---- making a plan */
+
+/* Steps of a plan that is being made. */
+struct maker {
+	struct onpu_step **end;
+	struct onpu_emit emit; /* of the graph of WebNN that nodes are added to; builder or NULL */
+};
+
+static int add_step(struct maker *maker, struct onpu_step *step)
+{
+	if (!step)
+		return -1;
+	*maker->end = step;
+	maker->end = onpu_step_next(step);
+	return 0;
+}
+
+/* Ends the graph of WebNN that nodes are added to. */
+static int finish(struct maker *maker)
+{
+	struct onpu_emit emit = maker->emit;
+
+	memset(&maker->emit, 0, sizeof(maker->emit));
+	return emit.builder ? add_step(maker, onpu_step_build(&emit)) : 0;
+}
+
+static int add_node(struct maker *maker, const struct gg_tensor *node)
+{
+	struct onpu_emit *e = &maker->emit;
+	WNNOperand operand;
+
+	if (!e->builder)
+		e->builder = wnnContextCreateGraphBuilder(onpu.context);
+	operand = e->builder ? onpu_emit_op(e, node) : NULL;
+	if (operand && !onpu_value_set(e, node, operand))
+		return 0;
+	if (e->refusal) {
+		onpu_say("%s %s: %s", base.op_name(node->op), node->name, e->refusal);
+	} else {
+		WNNError error = WNN_ERROR_INIT;
+
+		wnnGetLastError(&error);
+		onpu_say("%s %s: %.*s", base.op_name(node->op), node->name,
+			 (int)error.message.length, error.message.data);
+	}
+	return -1;
+}
+
+/* Adds a node; one that writes into the memory of another tensor is the last of its graph. */
+static int add(struct maker *maker, const struct gg_tensor *node)
+{
+	enum onpu_kind kind = onpu_kind(node);
+
+	if (kind == KIND_NONE) {
+		onpu_say("%s is not supported", base.op_name(node->op));
+		return -1;
+	}
+	if (kind == KIND_MOVE)
+		return finish(maker) || add_step(maker, onpu_step_move(node)) ? -1 : 0;
+	if (!node->view_src)
+		return add_node(maker, node);
+	if (onpu_value_has(&maker->emit, node->view_src) && finish(maker))
+		return -1;
+	return add_node(maker, node) || finish(maker) ? -1 : 0;
+}
+
+static struct plan *make_plan(struct gg_graph *graph, struct key *key)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	struct maker maker;
+	int error = 0;
+
+	if (!plan)
+		return NULL;
+	memset(&maker, 0, sizeof(maker));
+	maker.end = &plan->steps;
+	for (int i = 0; i < base.graph_n_nodes(graph) && !error; i++)
+		if (is_computed(base.graph_node(graph, i)))
+			error = add(&maker, base.graph_node(graph, i));
+	if (error || finish(&maker)) {
+		onpu_emit_exit(&maker.emit);
+		free_plan(plan);
+		return NULL;
+	}
+	plan->key = key->bytes;
+	plan->key_size = key->size;
+	key->bytes = NULL;
+	return plan;
+}
+
+/* Returns the plan with a key and takes it out of the list, or NULL. */
+static struct plan *take_plan(const struct key *key)
+{
+	for (struct plan **at = &plans; *at; at = &(*at)->next) {
+		struct plan *plan = *at;
+
+		if (plan->key_size != key->size || memcmp(plan->key, key->bytes, key->size))
+			continue;
+		*at = plan->next;
+		return plan;
+	}
+	return NULL;
+}
+
+/* Puts a plan first, and forgets the last one of too many. */
+static void keep_plan(struct plan *plan)
+{
+	struct plan **at = &plans;
+
+	plan->next = plans;
+	plans = plan;
+	for (int i = 0; i < MOST_PLANS && *at; i++)
+		at = &(*at)->next;
+	if (*at) {
+		free_plan(*at);
+		*at = NULL;
+	}
+}
+
+int onpu_compute(struct gg_graph *graph)
+{
+	struct key key = { 0 };
+	struct plan *plan = NULL;
+	int error = make_key(&key, graph);
+
+	if (error)
+		onpu_say("memory is exhausted");
+	else if (key.size)
+		plan = take_plan(&key);
+	if (!error && key.size && !plan) {
+		plan = make_plan(graph, &key);
+		error = plan ? 0 : -1;
+	}
+	free(key.bytes);
+	if (!plan)
+		return error;
+	keep_plan(plan);
+	for (struct onpu_step *step = plan->steps; step; step = *onpu_step_next(step))
+		if (onpu_step_run(step))
+			return -1;
 	return 0;
 }

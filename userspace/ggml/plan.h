@@ -3,12 +3,27 @@
 #ifndef ONPU_GGML_PLAN_H
 #define ONPU_GGML_PLAN_H
 
-#include "backend.h"
+#include "emit.h"
 
-/* Returns whether the device computes the operator of a tensor. */
+/* supports.c: returns whether the device computes the operator of a tensor. */
 bool onpu_supports(const struct gg_tensor *op);
 
-/* Computes a graph of operators that are supported. Returns 0, or -1 with a line on stderr. */
+/* plan.c: computes a graph of operators that are supported. Returns 0, or -1 after onpu_say(). */
 int onpu_compute(struct gg_graph *graph);
+/* Forgets all that is kept, before weights change or memory goes. */
+void onpu_forget(void);
+
+/* step.c: a part of a graph of ggml, computed by one dispatch or moved by the host. */
+struct onpu_step;
+/* Returns a step that moves elements, NULL when memory is exhausted. */
+struct onpu_step *onpu_step_move(const struct gg_tensor *node);
+/*
+ * Returns a step that computes count nodes in order, of which those that later nodes overwrite are
+ * not kept; NULL after onpu_say(). Takes over what e has.
+ */
+struct onpu_step *onpu_step_build(struct onpu_emit *e);
+int onpu_step_run(struct onpu_step *step);
+struct onpu_step *onpu_step_free(struct onpu_step *step);
+struct onpu_step **onpu_step_next(struct onpu_step *step);
 
 #endif

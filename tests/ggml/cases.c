@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "cases.h"
+
+static uint32_t number_of(const char *(*name_of)(uint32_t), const char *name)
+{
+	for (uint32_t i = 0; i < 32; i++)
+		if (name_of(i) && !strcmp(name_of(i), name))
+			return i;
+	fail("ggml has no %s", name);
+}
+
+uint32_t type_number(const char *name)
+{
+	return number_of(gg.ggml_type_name, name);
+}
+
+static struct gg_tensor *leaf(struct world *w, enum fill fill, const char *type, int64_t ne0,
+			      int64_t ne1, int64_t ne2, int64_t ne3)
+{
+	struct gg_tensor *tensor = gg.ggml_new_tensor_4d(w->is_weight ? w->weights : w->context,
+							 type_number(type), ne0, ne1, ne2, ne3);
+
+	w->leaves[w->leaf_count++] = (struct leaf){ tensor, fill, 0 };
+	return tensor;
+}
+
+static struct gg_tensor *real(struct world *w, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3)
+{
+	return leaf(w, FILL_REAL, "f32", ne0, ne1, ne2, ne3);
+}
+
+static struct gg_tensor *rows(struct world *w, enum fill fill, int64_t limit, int64_t ne0,
+			      int64_t ne1)
+{
+	struct gg_tensor *tensor =
+		leaf(w, fill, fill == FILL_DISTINCT ? "i64" : "i32", ne0, ne1, 1, 1);
+
+	w->leaves[w->leaf_count - 1].limit = limit;
+	return tensor;
+}
+
+/* ---- operators of single elements */
+
+static struct gg_tensor *binary(struct world *w)
+{
+	static const int64_t shapes[][4] = {
+		{ 10, 5, 4, 3 }, { 10, 1, 1, 1 }, { 10, 5, 1, 1 }, { 1, 5, 2, 3 }, { 5, 5, 4, 1 },
+	};
+	const int64_t *shape = shapes[w->variant % 5];
+	struct gg_tensor *a = real(w, 10, 5, 4, 3);
+	struct gg_tensor *b = leaf(w, FILL_POSITIVE, "f32", shape[0], shape[1], shape[2], shape[3]);
+
+	switch (w->variant / 5) {
+	case 0:
+		return gg.ggml_add(w->context, a, b);
+	case 1:
+		return gg.ggml_sub(w->context, a, b);
+	case 2:
+		return gg.ggml_mul(w->context, a, b);
+	default:
+		return gg.ggml_div(w->context, a, b);
+	}
+}
+
+static struct gg_tensor *scale(struct world *w)
+{
+	return gg.ggml_scale_bias(w->context, real(w, 33, 7, 1, 1), w->variant ? 1 : -0.75f,
+				  w->variant ? 0.5f : 0);
+}
+
+/* A function that writes its operand's memory, behind one that reads it and before another. */
+static struct gg_tensor *clamp(struct world *w)
+{
+	struct gg_tensor *a = real(w, 33, 7, 1, 1);
+	struct gg_tensor *b = w->variant ? gg.ggml_sqr(w->context, a) : a;
+	struct gg_tensor *sum = gg.ggml_add(w->context, b, a);
+
+	return gg.ggml_mul(w->context, sum, gg.ggml_clamp(w->context, b, -0.3f, 0.4f));
+}
+
+static struct gg_tensor *function(struct world *w)
+{
+	static const char *const names[] = { "ABS",   "SGN",	   "NEG",     "TANH",
+					     "RELU",  "SIGMOID",   "GELU",    "GELU_QUICK",
+					     "SILU",  "HARDSWISH", "EXP",     "SOFTPLUS",
+					     "FLOOR", "CEIL",	   "GELU_ERF" };
+
+	return gg.ggml_unary(w->context, gg.ggml_scale_bias(w->context, real(w, 65, 3, 2, 1), 4, 0),
+			     number_of(gg.ggml_unary_op_name, names[w->variant]));
+}
+
+static struct gg_tensor *function_of_op(struct world *w)
+{
+	struct gg_tensor *a = leaf(w, FILL_POSITIVE, "f32", 65, 3, 2, 1);
+
+	switch (w->variant) {
+	case 0:
+		return gg.ggml_sqr(w->context, a);
+	case 1:
+		return gg.ggml_sqrt(w->context, a);
+	case 2:
+		return gg.ggml_log(w->context, a);
+	case 3:
+		return gg.ggml_sin(w->context, a);
+	default:
+		return gg.ggml_cos(w->context, a);
+	}
+}
+
+static struct gg_tensor *gated(struct world *w)
+{
+	static const char *const names[] = { "REGLU", "GEGLU", "SWIGLU", "GEGLU_ERF",
+					     "GEGLU_QUICK" };
+	uint32_t number = number_of(gg.ggml_glu_op_name, names[w->variant % 5]);
+
+	if (w->variant / 5 == 2)
+		return gg.ggml_glu_split(w->context, real(w, 24, 5, 1, 1), real(w, 24, 5, 1, 1),
+					 number);
+	return gg.ggml_glu(w->context, real(w, 48, 5, 1, 1), number, w->variant / 5);
+}
+
+/* ---- operators of rows */
+
+static struct gg_tensor *row(struct world *w)
+{
+	struct gg_tensor *a = real(w, 70, 5, 2, 1);
+
+	switch (w->variant) {
+	case 0:
+		return gg.ggml_norm(w->context, a, 1e-5f);
+	case 1:
+		return gg.ggml_rms_norm(w->context, a, 1e-6f);
+	case 2:
+		return gg.ggml_sum_rows(w->context, a);
+	default:
+		return gg.ggml_mean(w->context, a);
+	}
+}
+
+/* Products with matrices of each type: operands that may change, and weights. */
+static struct gg_tensor *product(struct world *w)
+{
+	static const char *const types[] = { "f32", "f16", "q4_0", "q4_1", "q8_0", "q6_K", "q5_0" };
+	static const int64_t lines[] = { 1, 9 };
+	struct gg_tensor *a, *b;
+
+	w->is_weight = w->variant / 7 % 2;
+	a = leaf(w, FILL_REAL, types[w->variant % 7], 256, 33, 1, 1);
+	w->is_weight = false;
+	b = real(w, 256, lines[w->variant / 14 % 2], 1, 1);
+	return gg.ggml_mul_mat(w->context, a, b);
+}
+
+/* Batches, in groups, and an operand that is a transposed view. */
+static struct gg_tensor *batch_product(struct world *w)
+{
+	struct gg_tensor *a = leaf(w, FILL_REAL, w->variant % 2 ? "f16" : "f32", 32, 11, 2, 3), *b;
+
+	if (w->variant < 2)
+		return gg.ggml_mul_mat(w->context, a, real(w, 32, 5, 6, 3));
+	b = gg.ggml_permute(w->context, real(w, 32, 2, 5, 3), 0, 2, 1, 3);
+	return gg.ggml_mul_mat(w->context, a, b);
+}
+
+static struct gg_tensor *get_rows(struct world *w)
+{
+	int64_t batches = w->variant / 2 ? 3 : 1;
+	struct gg_tensor *table =
+		leaf(w, FILL_REAL, w->variant % 2 ? "f16" : "f32", 40, 17, batches, 1);
+
+	return gg.ggml_get_rows(w->context, table, rows(w, FILL_ROWS, 17, 6, batches));
+}
+
+/* ---- operators that move elements */
+
+/* Rows that go into a cache, whose view is read in the same graph. */
+static struct gg_tensor *set_rows(struct world *w)
+{
+	struct gg_tensor *cache = leaf(w, FILL_REAL, w->variant ? "f16" : "f32", 24, 20, 1, 1);
+	struct gg_tensor *written = gg.ggml_set_rows(w->context, cache,
+						     gg.ggml_sqr(w->context, real(w, 24, 4, 1, 1)),
+						     rows(w, FILL_DISTINCT, 20, 4, 1));
+
+	return gg.ggml_mul_mat(w->context, written, real(w, 24, 3, 1, 1));
+}
+
+/* Copies: into another type, into strides, and of transposed views. */
+static struct gg_tensor *copy(struct world *w)
+{
+	struct gg_tensor *a = real(w, 12, 10, 3, 1), *to;
+
+	switch (w->variant) {
+	case 0:
+		return gg.ggml_cont(w->context, gg.ggml_transpose(w->context, a));
+	case 1:
+		return gg.ggml_cont(w->context, gg.ggml_permute(w->context, a, 2, 0, 1, 3));
+	case 2:
+		return gg.ggml_cpy(w->context, a, leaf(w, FILL_REAL, "f16", 12, 10, 3, 1));
+	case 3:
+		return gg.ggml_dup(w->context, a);
+	case 4:
+		return gg.ggml_cont(w->context,
+				    gg.ggml_view_4d(w->context, a, 5, 4, 2, 1, 96, 480, 1440, 28));
+	default:
+		to = leaf(w, FILL_REAL, "f32", 20, 14, 3, 1);
+		to = gg.ggml_cpy(w->context, a,
+				 gg.ggml_view_4d(w->context, to, 12, 10, 3, 1, 80, 1120, 3360, 16));
+		return gg.ggml_cont(w->context, to);
+	}
+}
+
+static struct gg_tensor *join(struct world *w)
+{
+	int64_t ne[4] = { 6, 5, 4, 3 };
+	struct gg_tensor *a = real(w, 6, 5, 4, 3);
+
+	if (w->variant == 4)
+		return gg.ggml_repeat(w->context, a, real(w, 12, 5, 8, 3));
+	ne[w->variant] = 7;
+	return gg.ggml_concat(w->context, a, real(w, ne[0], ne[1], ne[2], ne[3]), w->variant);
+}
+
+/* ---- attention */
+
+static struct gg_tensor *soft_max(struct world *w)
+{
+	struct gg_tensor *a = real(w, 21, 6, 4, 2), *mask = NULL, *y;
+
+	if (w->variant)
+		mask = leaf(w, FILL_MASK, w->variant % 2 ? "f16" : "f32", 21,
+			    w->variant > 2 ? 8 : 6, w->variant > 2 ? 2 : 1, 1);
+	y = gg.ggml_soft_max_ext(w->context, a, mask, 0.7f, w->variant > 3 ? 8.0f : 0);
+	if (w->variant == 2)
+		gg.ggml_soft_max_add_sinks(y, real(w, 4, 1, 1, 1));
+	return y;
+}
+
+/* Rotations: neighbours or halves, all of a row or a part, with factors and far positions. */
+static struct gg_tensor *rope(struct world *w)
+{
+	struct gg_tensor *a = real(w, 32, 3, 5, 1), *factors = NULL;
+	struct gg_tensor *positions = rows(w, FILL_ROWS, 300, 5, 1);
+	int count = w->variant / 2 % 2 ? 20 : 32;
+
+	if (w->variant / 4 == 1)
+		factors = leaf(w, FILL_POSITIVE, "f32", 16, 1, 1, 1);
+	return gg.ggml_rope_ext(w->context, a, positions, factors, count, w->variant % 2 * 2, 512,
+				10000, w->variant / 4 == 2 ? 0.25f : 1,
+				w->variant / 4 == 2 ? 1.0f : 0, 1, 32, 1);
+}
+
+static struct gg_tensor *attention(struct world *w)
+{
+	const char *type = w->variant % 2 ? "f16" : "f32";
+	struct gg_tensor *q = real(w, 32, w->variant / 2 % 2 ? 1 : 7, 6, 1), *mask = NULL, *y;
+	struct gg_tensor *k = leaf(w, FILL_REAL, type, 32, 40, 2, 1);
+	struct gg_tensor *v = leaf(w, FILL_REAL, type, 32, 40, 2, 1);
+
+	if (w->variant > 1)
+		mask = leaf(w, FILL_MASK, "f16", 40, 8, 1, 1);
+	y = gg.ggml_flash_attn_ext(w->context, q, k, v, mask, 0.17f, w->variant == 4 ? 8.0f : 0,
+				   w->variant == 5 ? 10.0f : 0);
+	if (w->variant == 3)
+		gg.ggml_flash_attn_ext_add_sinks(y, real(w, 6, 1, 1, 1));
+	return y;
+}
+
+/* A block of a network whose weights are quantised, with a view of a part of a product. */
+static struct gg_tensor *block(struct world *w)
+{
+	struct gg_tensor *x = real(w, 64, 3, 1, 1), *y, *gate, *up, *down;
+
+	w->is_weight = true;
+	gate = leaf(w, FILL_REAL, "q4_1", 64, 192, 1, 1);
+	up = leaf(w, FILL_POSITIVE, "f32", 64, 1, 1, 1);
+	down = leaf(w, FILL_REAL, "q4_0", 96, 64, 1, 1);
+	w->is_weight = false;
+	y = gg.ggml_mul(w->context, gg.ggml_rms_norm(w->context, x, 1e-5f), up);
+	y = gg.ggml_mul_mat(w->context, gate, y);
+	y = gg.ggml_glu_split(w->context,
+			      gg.ggml_cont(w->context, gg.ggml_view_4d(w->context, y, 96, 3, 1, 1,
+								       768, 2304, 2304, 0)),
+			      gg.ggml_cont(w->context, gg.ggml_view_4d(w->context, y, 96, 3, 1, 1,
+								       768, 2304, 2304, 384)),
+			      number_of(gg.ggml_glu_op_name, "SWIGLU"));
+	return gg.ggml_add(w->context, x, gg.ggml_mul_mat(w->context, down, y));
+}
+
+const struct test_case cases[] = {
+	{ "binary", 20, binary },
+	{ "scale", 2, scale },
+	{ "clamp", 2, clamp },
+	{ "function", 15, function },
+	{ "function of an operator", 5, function_of_op },
+	{ "gated", 15, gated },
+	{ "row", 4, row },
+	{ "product", 28, product },
+	{ "product of batches", 4, batch_product },
+	{ "get rows", 4, get_rows },
+	{ "set rows", 2, set_rows },
+	{ "copy", 6, copy },
+	{ "join", 5, join },
+	{ "softmax", 5, soft_max },
+	{ "rope", 12, rope },
+	{ "attention", 6, attention },
+	{ "block", 1, block },
+	{ NULL, 0, NULL },
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Small graphs of ggml, each of an operator or two, with random operands. */
+#ifndef TESTS_GGML_CASES_H
+#define TESTS_GGML_CASES_H
+
+#include "client.h"
+
+/* What a leaf of a graph holds. */
+enum fill {
+	FILL_REAL,     /* -1 to 1 */
+	FILL_POSITIVE, /* 0.1 to 2 */
+	FILL_ROWS,     /* int32 below limit */
+	FILL_DISTINCT, /* int64, all different, below limit */
+	FILL_MASK,     /* 0, or -infinity but in the first column */
+};
+
+struct leaf {
+	struct gg_tensor *tensor;
+	enum fill fill;
+	int64_t limit;
+};
+
+/* A graph that is being made. Weights are in a buffer of their own. */
+struct world {
+	struct gg_context *context, *weights;
+	struct leaf leaves[16];
+	int leaf_count;
+	bool is_weight; /* whether new leaves are weights */
+	int variant;	/* which of a case's graphs */
+};
+
+struct test_case {
+	const char *name;
+	int variants;
+	struct gg_tensor *(*make)(struct world *w);
+};
+
+/* Ends with a row without a name. */
+extern const struct test_case cases[];
+
+/* ggml's number of a type or function. */
+uint32_t type_number(const char *name);
+
+#endif

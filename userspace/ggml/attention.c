@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* Rotary positions, softmax with a mask, and attention, as operators of WebNN in float32. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+static float number_of(const struct gg_tensor *op, int index)
+{
+	float number;
+
+	memcpy(&number, &op->params[index], sizeof(number));
+	return number;
+}
+
+static WNNOperand number(struct onpu_emit *e, double value)
+{
+	return x_number(e, WNNOperandDataType_Float32, value);
+}
+
+/* ---- rotary positions */
+
+/* The parameters of a rotation; pairs are neighbours, or half of the rotated elements apart. */
+struct rope {
+	uint32_t pairs;
+	bool is_split; /* whether the elements of a pair are half apart */
+	double base, scale, extrapolation, magnitude, low, high;
+};
+
+/* Returns the pair that turns a given number of times over the context of the training. */
+static double turning_pair(const struct gg_tensor *op, double turns)
+{
+	return op->params[1] * log(op->params[4] / (turns * 2 * M_PI)) /
+	       (2 * log(number_of(op, 5)));
+}
+
+static bool read_rope(const struct gg_tensor *op, struct rope *rope)
+{
+	enum { COUNT = 1, MODE, TRAINED = 4, BASE, SCALE, EXTRAPOLATION, MAGNITUDE, FAST, SLOW };
+	enum { SPLIT = 2 };
+
+	rope->pairs = (uint32_t)op->params[COUNT] / 2;
+	rope->is_split = op->params[MODE] == SPLIT;
+	rope->base = number_of(op, BASE);
+	rope->scale = number_of(op, SCALE);
+	rope->extrapolation = number_of(op, EXTRAPOLATION);
+	rope->magnitude = number_of(op, MAGNITUDE);
+	if (op->params[MODE] & ~SPLIT || op->params[15] || op->params[COUNT] < 2 ||
+	    op->params[COUNT] > op->ne[0] || op->params[COUNT] % 2)
+		return false;
+	if (rope->extrapolation != 0) {
+		rope->magnitude *= 1 + 0.1 * log(1 / rope->scale);
+		rope->low = fmax(0, floor(turning_pair(op, number_of(op, FAST))));
+		rope->high =
+			fmin(op->params[COUNT] - 1, ceil(turning_pair(op, number_of(op, SLOW))));
+	}
+	return true;
+}
+
+/* Returns the angle of each pair at position 1, [1, 1, 1, pairs]. */
+static WNNOperand make_steps(struct onpu_emit *e, const struct rope *rope)
+{
+	float *steps = malloc(rope->pairs * sizeof(*steps));
+	WNNOperand operand;
+
+	if (!steps)
+		return onpu_refuse(e, "memory is exhausted");
+	for (uint32_t i = 0; i < rope->pairs; i++) {
+		double step = pow(rope->base, -(double)i / rope->pairs), mix = 0;
+
+		if (rope->extrapolation != 0) {
+			mix = (i - rope->low) / fmax(0.001, rope->high - rope->low);
+			mix = (1 - fmin(1, fmax(0, mix))) * rope->extrapolation;
+		}
+		steps[i] = (float)(step * (rope->scale * (1 - mix) + mix));
+	}
+	operand = x_constant(e, WNNOperandDataType_Float32, SHAPE(1, 1, 1, rope->pairs), steps);
+	free(steps);
+	return operand;
+}
+
+/* Returns one element of each pair, [.., pairs]. */
+static WNNOperand take(struct onpu_emit *e, const struct rope *rope, WNNOperand x,
+		       struct onpu_shape shape, uint32_t which)
+{
+	struct onpu_shape pairs = SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs, 2);
+
+	if (rope->is_split)
+		return x_slice_last(e, x, shape, which * rope->pairs, rope->pairs);
+	x = x_reshape(e, x_slice_last(e, x, shape, 0, 2 * rope->pairs), pairs);
+	x = x_slice_last(e, x, pairs, which, 1);
+	return x_reshape(e, x, SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs));
+}
+
+/* Returns elements of pairs, [.., pairs] each, in the order of a row. */
+static WNNOperand join(struct onpu_emit *e, const struct rope *rope, WNNOperand a, WNNOperand b,
+		       struct onpu_shape shape)
+{
+	struct onpu_shape pairs = SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs, 1);
+
+	if (rope->is_split)
+		return x_concat(e, a, b, 3);
+	shape.dim[3] = 2 * rope->pairs;
+	return x_reshape(e, x_concat(e, x_reshape(e, a, pairs), x_reshape(e, b, pairs), 4), shape);
+}
+
+WNNOperand onpu_emit_rope(struct onpu_emit *e, const struct gg_tensor *op)
+{
+	struct onpu_shape shape = onpu_shape(op->src[0]);
+	WNNOperand x = onpu_float(e, op->src[0]), angle, sine, cosine, a, b, first, second;
+	struct rope rope;
+
+	if (!read_rope(op, &rope))
+		return onpu_refuse(e, "the mode of rotary positions is not one of those known");
+	angle = x_cast(e, onpu_value(e, op->src[1]), WNNOperandDataType_Float32);
+	angle = x_mul(e, x_reshape(e, angle, SHAPE(1, shape.dim[1], 1, 1)), make_steps(e, &rope));
+	if (op->src[2])
+		angle = x_binary(e, wnnGraphBuilderDiv, angle,
+				 x_slice_last(e, onpu_float(e, op->src[2]), onpu_shape(op->src[2]),
+					      0, rope.pairs));
+	cosine = x_unary(e, wnnGraphBuilderCos, angle);
+	sine = x_unary(e, wnnGraphBuilderSin, angle);
+	if (rope.magnitude != 1) {
+		cosine = x_mul(e, cosine, number(e, rope.magnitude));
+		sine = x_mul(e, sine, number(e, rope.magnitude));
+	}
+	a = take(e, &rope, x, shape, 0);
+	b = take(e, &rope, x, shape, 1);
+	first = x_binary(e, wnnGraphBuilderSub, x_mul(e, a, cosine), x_mul(e, b, sine));
+	second = x_add(e, x_mul(e, a, sine), x_mul(e, b, cosine));
+	first = join(e, &rope, first, second, shape);
+	if (2 * rope.pairs == shape.dim[3])
+		return first;
+	return x_concat(e, first,
+			x_slice_last(e, x, shape, 2 * rope.pairs, shape.dim[3] - 2 * rope.pairs),
+			3);
+}
+
+/* ---- softmax */
+
+/* Returns the factor of the mask for each head, [1, heads, 1, 1]. */
+static WNNOperand make_slopes(struct onpu_emit *e, uint32_t heads, double bias)
+{
+	uint32_t power = 1;
+	float *slopes = malloc(heads * sizeof(*slopes));
+	WNNOperand operand;
+
+	if (!slopes)
+		return onpu_refuse(e, "memory is exhausted");
+	while (2 * power <= heads)
+		power *= 2;
+	for (uint32_t i = 0; i < heads; i++)
+		slopes[i] = (float)(i < power ? pow(2, -bias / power * (i + 1)) :
+						pow(2, -bias / 2 / power * (2 * (i - power) + 1)));
+	operand = x_constant(e, WNNOperandDataType_Float32, SHAPE(1, heads, 1, 1), slopes);
+	free(slopes);
+	return operand;
+}
+
+/* Adds a mask, of which the first rows count and whose heads repeat, to scores of a shape. */
+static WNNOperand add_mask(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
+			   const struct gg_tensor *mask, double bias)
+{
+	struct onpu_shape sizes = onpu_shape(mask), starts = SHAPE(0, 0, 0, 0);
+	struct onpu_shape copies = SHAPE(1, 1, 1, 1);
+	WNNOperand x = onpu_float(e, mask);
+
+	if (sizes.dim[2] != shape.dim[2]) {
+		sizes.dim[2] = shape.dim[2];
+		x = x_slice(e, x, starts, sizes);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		if (sizes.dim[i] != 1)
+			copies.dim[i] = shape.dim[i] / sizes.dim[i];
+	if (x && copies.dim[0] * copies.dim[1] != 1)
+		x = wnnGraphBuilderTile(e->builder, x, (WNNUint32Array){ 4, copies.dim }, NULL);
+	if (bias > 0)
+		x = x_mul(e, x, make_slopes(e, shape.dim[1], bias));
+	return x_add(e, scores, x);
+}
+
+/* Returns the softmax of scores over the last dimension; sinks, one for a head, take part. */
+static WNNOperand soft_max(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
+			   const struct gg_tensor *sinks)
+{
+	struct onpu_shape column = shape;
+	WNNOperand x = scores;
+
+	column.dim[3] = 1;
+	if (sinks)
+		x = x_concat(
+			e, x,
+			x_expand(e,
+				 x_reshape(e, onpu_float(e, sinks), SHAPE(1, shape.dim[1], 1, 1)),
+				 column),
+			3);
+	x = x ? wnnGraphBuilderSoftmax(e->builder, x, 3, NULL) : NULL;
+	return sinks ? x_slice(e, x, SHAPE(0, 0, 0, 0), shape) : x;
+}
+
+WNNOperand onpu_emit_soft_max(struct onpu_emit *e, const struct gg_tensor *op)
+{
+	struct onpu_shape shape = onpu_shape(op);
+	WNNOperand x = onpu_float(e, op->src[0]);
+
+	if (number_of(op, 0) != 1)
+		x = x_mul(e, x, number(e, number_of(op, 0)));
+	if (op->src[1])
+		x = add_mask(e, x, shape, op->src[1], number_of(op, 1));
+	return soft_max(e, x, shape, op->src[2]);
+}
+
+/* Queries [batch, heads, T, D], of which groups share keys and values: [batch, T, heads, D]. */
+WNNOperand onpu_emit_flash_attention(struct onpu_emit *e, const struct gg_tensor *op)
+{
+	enum { Q, K, V, MASK, SINKS };
+	struct onpu_shape q = onpu_shape(op->src[Q]), k = onpu_shape(op->src[K]);
+	struct onpu_shape v = onpu_shape(op->src[V]);
+	struct onpu_shape scores = SHAPE(q.dim[0], q.dim[1], q.dim[2], k.dim[2]);
+	struct onpu_shape grouped = q;
+	double cap = number_of(op, 2), scale = number_of(op, 0);
+	WNNOperand x = onpu_float(e, op->src[Q]);
+
+	if (q.dim[1] % k.dim[1] || k.dim[1] != v.dim[1] || q.dim[0] != k.dim[0])
+		return onpu_refuse(e, "heads of queries, keys and values do not fit");
+	grouped.dim[1] = k.dim[1];
+	grouped.dim[2] = q.dim[1] / k.dim[1] * q.dim[2];
+	x = x_matmul(e, x_reshape(e, x, grouped),
+		     x_transpose(e, onpu_float(e, op->src[K]), SHAPE(0, 1, 3, 2)));
+	x = x_mul(e, x_reshape(e, x, scores), number(e, cap != 0 ? scale / cap : scale));
+	if (cap != 0)
+		x = x_mul(e, x_unary(e, wnnGraphBuilderTanh, x), number(e, cap));
+	if (op->src[MASK])
+		x = add_mask(e, x, scores, op->src[MASK], number_of(op, 1));
+	x = soft_max(e, x, scores, op->src[SINKS]);
+	grouped.dim[3] = scores.dim[3];
+	x = x_matmul(e, x_reshape(e, x, grouped), onpu_float(e, op->src[V]));
+	q.dim[3] = v.dim[3];
+	return x_transpose(e, x_reshape(e, x, q), SHAPE(0, 2, 1, 3));
+}
