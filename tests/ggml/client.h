@@ -7,6 +7,17 @@
 
 struct gg_context;
 
+/*
+ * A structure of llama.cpp that functions take and return by value, larger than any is: the ABI has
+ * such ones in memory, of which the callee uses the first part.
+ */
+struct llama_params {
+	_Alignas(8) char bytes[512];
+};
+struct llama_model;
+struct llama_context;
+struct llama_vocab;
+
 struct gg_init {
 	size_t size;
 	void *memory;

@@ -171,12 +171,19 @@ static void test_refused(struct gg_backend *backend)
 int main(int argc, char **argv)
 {
 	struct gg_backend *cpu, *ours;
+	void (*set_threads)(struct gg_backend *backend, int count);
 	int done = 0;
 
 	if (argc != 3)
 		fail("usage: %s LIBRARY FOLDER", argv[0]);
 	client_load(argv[2], argv[1]);
 	cpu = gg.ggml_backend_dev_init(gg.cpu, NULL);
+	/* Threads of ggml wait by looking, which takes the processor from others. */
+	*(void **)&set_threads =
+		gg.cpu->reg->table.get_proc_address(gg.cpu->reg, "ggml_backend_set_n_threads");
+	if (!set_threads)
+		fail("the number of threads cannot be set");
+	set_threads(cpu, 1);
 	ours = gg.ggml_backend_dev_init(gg.onpu, NULL);
 	test_refused(ours);
 	for (const struct test_case *test = cases; test->name; test++) {

@@ -117,10 +117,14 @@ static bool device_supports_op(struct gg_device *device, const struct gg_tensor 
 	return supported;
 }
 
+/*
+ * Other memory of the host would do, but ggml's scheduler would then have the device compute with
+ * weights that the user leaves to the processor.
+ */
 static bool device_supports_type(struct gg_device *device, struct gg_buffer_type *type)
 {
 	(void)device;
-	return type == &onpu.type || base.backend_buft_is_host(type);
+	return type == &onpu.type;
 }
 
 static const struct gg_device_table device_table = {
