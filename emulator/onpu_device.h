@@ -95,7 +95,7 @@ enum onpu_progress {
 
 struct onpu_device;
 
-/** onpu_device_config_default - returns the configuration onpu-ref1, with a TLB that evicts */
+/** onpu_device_config_default - returns the configuration of the default machine, with a TLB that evicts */
 struct onpu_device_config onpu_device_config_default(void);
 
 /**

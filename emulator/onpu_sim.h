@@ -58,8 +58,20 @@ struct onpu_sim_memory {
 	void (*release)(void *ctx, void *memory);
 };
 
-/** onpu_sim_config_default - the named machine onpu-ref1, one thread, best SIMD level */
+/** onpu_sim_config_default - the default of the named machines, one thread, best SIMD level */
 struct onpu_sim_config onpu_sim_config_default(void);
+
+/**
+ * onpu_sim_config_name - make the sizes those of a named machine
+ * @config: keeps its threads and its SIMD level
+ * @name: of a machine of uapi/onpu/machines.xml, such as "onpu-ref1"
+ *
+ * Return: false if no machine has the name; @config then stays as it is.
+ */
+bool onpu_sim_config_name(struct onpu_sim_config *config, const char *name);
+
+/** onpu_sim_config_machine - the named machine that has these sizes, as CAP_MACHINE reads */
+enum onpu_machine_id onpu_sim_config_machine(const struct onpu_sim_config *config);
 
 /**
  * struct onpu_mem - the memory that a job sees through its virtual addresses

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Check that no number of the contract in uapi/onpu is typed a second time: check-numbers.py [CHECKOUT].
 
-Names and values come from isa.xml and registers.xml. Looked at are the sources that speak with the machine, without
+Names and values come from isa.xml, registers.xml and machines.xml. Looked at are the sources that speak with the machine, without
 their comments. A copy is
 
   * a definition (#define, enumerator, constant, member of an initialiser) with the value of a contract's constant and
@@ -55,7 +55,7 @@ def words(name):
 
 
 def contract(top):
-    """Name -> value of the constants, sizes and capabilities that isa.xml and registers.xml define."""
+    """Name -> value of the constants, sizes and capabilities that the contract defines."""
     numbers = {}
     isa = ElementTree.parse(os.path.join(top, "uapi/onpu/isa.xml")).getroot()
     for constant in isa.findall("constant"):
@@ -74,6 +74,10 @@ def contract(top):
             for reg in thing:
                 if reg.get("name", "").startswith("CAP_") and reg.get("reset"):
                     numbers[f"ONPU_{reg.get('name')}__RESET"] = int(reg.get("reset"), 0)
+    machines = ElementTree.parse(os.path.join(top, "uapi/onpu/machines.xml")).getroot()
+    for cap in machines.find("machine[@default='yes']").findall("cap"):
+        if cap.get("value"):
+            numbers[f"ONPU_CAP_{cap.get('name')}__RESET"] = int(cap.get("value"), 0)
     return {name: value for name, value in numbers.items() if value >= LEAST}
 
 

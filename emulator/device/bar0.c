@@ -14,15 +14,10 @@ _Static_assert(ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT == ONPU_ISA_MAJO
 static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 {
 	const struct onpu_sim_config *sim = &d->config.sim;
-	const struct onpu_sim_config ref = onpu_sim_config_default();
-	bool named = sim->sram_bytes == ref.sram_bytes && sim->lanes == ref.lanes &&
-		     sim->mxu_rows == ref.mxu_rows && sim->mxu_cols == ref.mxu_cols &&
-		     sim->fifo_depth == ref.fifo_depth && sim->num_queues == ref.num_queues &&
-		     sim->dma_bytes_per_cycle == ref.dma_bytes_per_cycle;
 
 	switch (offset) {
 	case ONPU_REG_CAP_MACHINE:
-		return named ? ONPU_MACHINE_REF1 : ONPU_MACHINE_CUSTOM;
+		return onpu_sim_config_machine(sim);
 	case ONPU_REG_CAP_ISA:
 		return ONPU_CAP_ISA__RESET;
 	case ONPU_REG_CAP_SRAM_BYTES:

@@ -9,23 +9,53 @@
 #include <string.h>
 
 #include "machine/machine.h"
+#include "onpu/machines.h"
 #include "onpu_memory.h"
 
 /* ---- Configuration ---- */
 
+static void set_sizes(struct onpu_sim_config *config, const struct onpu_machine_info *machine)
+{
+	config->sram_bytes = machine->sram_bytes;
+	config->lanes = machine->lanes;
+	config->mxu_rows = machine->mxu_rows;
+	config->mxu_cols = machine->mxu_cols;
+	config->fifo_depth = machine->fifo_depth;
+	config->dma_bytes_per_cycle = machine->dma_bytes;
+	config->num_queues = machine->num_queues;
+}
+
 struct onpu_sim_config onpu_sim_config_default(void)
 {
-	return (struct onpu_sim_config){
-		.sram_bytes = ONPU_CAP_SRAM_BYTES__RESET,
-		.lanes = ONPU_CAP_LANES__RESET,
-		.mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
-		.mxu_cols = ONPU_CAP_MXU_COLS__RESET,
-		.fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
-		.dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET,
-		.num_queues = ONPU_CAP_NUM_QUEUES__RESET,
-		.threads = 1,
-		.simd = -1,
-	};
+	struct onpu_sim_config config = { .threads = 1, .simd = -1 };
+
+	set_sizes(&config, onpu_machine_default);
+	return config;
+}
+
+bool onpu_sim_config_name(struct onpu_sim_config *config, const char *name)
+{
+	const struct onpu_machine_info *machine = onpu_machine_by_name(name);
+
+	if (machine)
+		set_sizes(config, machine);
+	return machine;
+}
+
+enum onpu_machine_id onpu_sim_config_machine(const struct onpu_sim_config *config)
+{
+	for (unsigned int i = 0; i < ONPU_MACHINE_COUNT; i++) {
+		struct onpu_sim_config named = *config;
+
+		set_sizes(&named, &onpu_machines[i]);
+		if (named.sram_bytes == config->sram_bytes && named.lanes == config->lanes &&
+		    named.mxu_rows == config->mxu_rows && named.mxu_cols == config->mxu_cols &&
+		    named.fifo_depth == config->fifo_depth &&
+		    named.num_queues == config->num_queues &&
+		    named.dma_bytes_per_cycle == config->dma_bytes_per_cycle)
+			return (enum onpu_machine_id)onpu_machines[i].id;
+	}
+	return ONPU_MACHINE_CUSTOM;
 }
 
 static const char *config_error(const struct onpu_sim_config *c)

@@ -3,7 +3,7 @@
 """Tables of Documentation/ have a row for each name that the sources define, and no other.
 
 cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules. The page and the
-picture of the machine have the sizes of uapi/onpu/registers.xml.
+picture of the machine have the sizes of onpu-ref1 in uapi/onpu/machines.xml.
 """
 import pathlib
 import re
@@ -33,10 +33,10 @@ def rules():
 
 def sizes(page):
     """(sizes of the machine, those of them that the page has)"""
-    reset = {register.get("name"): register.get("reset")
-             for register in xml.etree.ElementTree.parse(TOP / "uapi/onpu/registers.xml").iter()}
+    machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@name='onpu-ref1']")
+    caps = {cap.get("name"): cap.get("value") for cap in machine.findall("cap")}
     rows, columns, lanes, dma, sram = (
-        int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
+        int(caps[name], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
     named = [f"{rows} x {columns}", f"{lanes} lanes of 32 bits", f"{dma} bytes a cycle", f"{sram >> 20} MiB"]
     text = (TOP / "Documentation" / page).read_text(encoding="utf-8")
     return named, [size for size in named if size in text]

@@ -143,13 +143,13 @@ class Includes(ScriptTest):
 
 
 class Numbers(ScriptTest):
-    """The real isa.xml and registers.xml define the numbers; the copies are cases that sources once
+    """The real files of uapi/onpu define the numbers; the copies are cases that sources once
     had.
     """
 
     def setUp(self):
         super().setUp()
-        for name in ("isa.xml", "registers.xml"):
+        for name in ("isa.xml", "machines.xml", "registers.xml"):
             with open(os.path.join(TOP, "uapi/onpu", name), encoding="utf-8") as file:
                 self.write("uapi/onpu/" + name, file.read())
 

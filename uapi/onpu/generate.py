@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generates C headers and reference pages from isa.xml and registers.xml.
+"""Generates C headers and reference pages from isa.xml, registers.xml and machines.xml.
 
-  generate.py --out DIR     DIR/onpu/{isa.h,isa.c,slots.h,registers.h}
-  generate.py --rst DIR     DIR/{instructions,slots,registers}.rst
+  generate.py --out DIR     DIR/onpu/{isa.h,isa.c,slots.h,registers.h,machines.h,machines.c}
+  generate.py --rst DIR     DIR/{instructions,slots,registers,machines}.rst
   generate.py --check       reads and checks the specification only
 """
 
@@ -11,9 +11,10 @@ import argparse
 import os
 import sys
 
-from generator import isa_c, regs_c, rst
+from generator import isa_c, machines_c, regs_c, rst
 from generator.common import SpecError
 from generator.isa_model import Isa
+from generator.machines_model import Machines
 from generator.regs_model import Registers
 
 
@@ -42,6 +43,7 @@ def parse_arguments(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--isa', default=os.path.join(here, 'isa.xml'))
     parser.add_argument('--registers', default=os.path.join(here, 'registers.xml'))
+    parser.add_argument('--machines', default=os.path.join(here, 'machines.xml'))
     parser.add_argument('--out', metavar='DIR', help='write C into DIR/onpu')
     parser.add_argument('--rst', metavar='DIR', help='write reference pages into DIR')
     parser.add_argument('--check', action='store_true', help='only read and check')
@@ -56,12 +58,14 @@ def main(arguments):
     try:
         isa = Isa(options.isa)
         registers = Registers(options.registers)
+        machines = Machines(options.machines, registers)
         if options.out:
             out = Output(os.path.join(options.out, 'onpu'))
             isa_c.write_sources(isa, out)
             regs_c.write_headers(registers, out)
+            machines_c.write_sources(machines, registers, out)
         if options.rst:
-            rst.write_pages(isa, registers, Output(options.rst))
+            rst.write_pages(isa, registers, machines, Output(options.rst))
     except SpecError as error:
         print(f'generate.py: {error}', file=sys.stderr)
         return 1

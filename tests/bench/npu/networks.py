@@ -4,7 +4,7 @@ the shared models.
 
 A table here only counts its weights; bench-npu-graph makes them from a seed. bound() returns the
 fewest cycles in which the machine can run a table. It uses the shapes in the table and the
-machine's numbers in isa.xml and registers.xml, and nothing of the compiler.
+machine's numbers in isa.xml and machines.xml, and nothing of the compiler.
 """
 import math
 import pathlib
@@ -221,25 +221,31 @@ NETWORKS = {
 # --- the bound
 
 
-def machine():
-    """Returns the numbers of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one
-    DMA engine in a cycle, bytes of SRAM).
-    """
-    reset = {reg.get("name"): reg.get("reset") for reg in xml.etree.ElementTree.parse(UAPI / "registers.xml").iter()}
-    return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES")),)
+FACTORS = {bitset.get("name"): int(bitset.find("meta").get("factor"))
+           for bitset in xml.etree.ElementTree.parse(UAPI / "isa.xml").getroot().findall("bitset") if bitset.get("extends")}
 
 
-def step_cycles(instruction):
-    """Returns the cycles of the matrix unit for each step of the depth."""
-    for bitset in xml.etree.ElementTree.parse(UAPI / "isa.xml").iter():
-        if bitset.get("name") == instruction:
-            return int(bitset.find("meta").get("factor"))
-    raise KeyError(instruction)
+class Machine:
+    """The numbers of a machine of machines.xml, and what instructions cost on it by isa.xml."""
+
+    def __init__(self, element):
+        self.name = element.get("name")
+        caps = {cap.get("name"): cap.attrib for cap in element.findall("cap")}
+        self.rows, self.columns, self.lanes, dma_bytes, self.sram_bytes = (
+            int(caps[name]["value"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
+        # Bytes in a cycle: both DMA engines load and store.
+        self.bytes = 2 * dma_bytes
+
+    def mxu_cycles(self, instruction, batch, rows, columns, depth):
+        return batch * -(-rows // self.rows) * -(-columns // self.columns) * max(depth * FACTORS[instruction], self.rows)
+
+    def lane_cycles(self, elements):
+        return -(-elements // self.lanes)
 
 
-ROWS, COLS, LANES, DMA_BYTES, SRAM_BYTES = machine()
-# Bytes in a cycle: both DMA engines load and store.
-BYTES = 2 * DMA_BYTES
+MACHINES = {element.get("name"): Machine(element)
+            for element in xml.etree.ElementTree.parse(UAPI / "machines.xml").getroot().findall("machine")}
+REF1 = MACHINES["onpu-ref1"]
 # By type: the instruction of products, bytes of an element of an input or output, bytes of a
 # weight, whether the values between layers are integers.
 TYPES = {
@@ -249,38 +255,46 @@ TYPES = {
     "w8": ("mma.f16", 2, 1, False),
     "w4": ("mma.f16", 2, .5 + 2 / 32, False),
 }
-# Passes of the vector unit over the elements of a result, for layers that only the vector unit can
-# compute.
-PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "sigmoid": 1, "mul": 1, "softmax": 1 + 1 + 4 + 1 + 2, "layernorm": 6, "rmsnorm": 4,
-          "rotary": 3}
+# Instructions of the vector unit over the elements of a result, for layers that only it can compute.
+PASSES = {
+    "relu": ("vrelu",), "relu6": ("vclamp",), "gelu": ("vgelu",), "sigmoid": ("vsigmoid",), "mul": ("vmul",),
+    "softmax": ("rmax", "vsub", "vexp", "rsum", "vdiv"),
+    "layernorm": ("rsum", "vsub", "rsumsq", "vmul", "vmul", "vadd"),
+    "rmsnorm": ("rsumsq", "vmul", "vmul"),
+    "rotary": ("vmul", "vmul", "vadd"),
+}
 
 
 class Costs:
     """The least cost of each layer of a table, in a type."""
 
-    def __init__(self, net, type="f32"):
-        self.net = net
-        instruction, self.value_bytes, self.weight_bytes, self.integers = TYPES[type]
-        self.step = step_cycles(instruction)
+    def __init__(self, net, type="f32", machine=REF1):
+        self.net, self.machine = net, machine
+        self.instruction, self.value_bytes, self.weight_bytes, self.integers = TYPES[type]
         self.packed = type in ("w8", "w4")
 
-    def mxu_cycles(self, batch, rows, columns, depth):
-        return batch * -(-rows // ROWS) * -(-columns // COLS) * max(depth * self.step, ROWS)
+    def lane_cycles(self, elements):
+        return self.machine.lane_cycles(elements)
+
+    def passes(self, instructions, elements):
+        """Returns the cycles of instructions of the vector unit that read so many elements. The
+        factor of a reduction is for its results, which are few."""
+        return sum(self.lane_cycles(elements) * (1 if name.startswith("r") else FACTORS[name]) for name in instructions)
 
     def product(self, batch, rows, columns, depth):
-        return self.mxu_cycles(batch, rows, columns, depth), batch * rows * columns * depth
+        return self.machine.mxu_cycles(self.instruction, batch, rows, columns, depth), batch * rows * columns * depth
 
-    def either(self, layer, shape):
-        """Returns the cycles of the vector unit, with columns in its lanes, for a product of one
-        row, which either unit can compute; 0: the layer is no such product."""
+    def row_depth(self, layer, shape):
+        """Returns the depth of a product of one row, which the vector unit can compute, too, with
+        columns in its lanes; 0: the layer is no such product."""
         x = self.net.shapes[layer["inputs"][0]]
         if self.integers or layer["op"] not in ("linear", "matmul") or math.prod(shape) != shape[-1]:
             return 0
-        return lane_cycles(shape[-1]) * (layer["matrix"][1] if layer["op"] == "linear" else x[-1])
+        return layer["matrix"][1] if layer["op"] == "linear" else x[-1]
 
     def weights(self, matrix, bias):
         """Returns the cycles of the vector unit to widen packed weights, and their bytes."""
-        return lane_cycles(matrix) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
+        return self.lane_cycles(matrix) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
 
     def of(self, layer, shape):
         """Returns [cycles of the matrix unit, of the vector unit, bytes of weights, MACs of the
@@ -290,12 +304,12 @@ class Costs:
         x = self.net.shapes[layer["inputs"][0]]
         # The vector unit makes a quantised result from int32 sums, and computes the activation in
         # the same pass.
-        store = lane_cycles(n) if self.integers else 0
+        store = self.lane_cycles(n) if self.integers else 0
         if op == "conv":
             out, depth, kh, kw = layer["filter"]
             widen, weights = self.weights(out * depth * kh * kw, out)
             if depth == 1 and layer["groups"] > 1:
-                return [0, lane_cycles(n) * kh * kw + store, weights, 0]
+                return [0, self.lane_cycles(n) * kh * kw + store, weights, 0]
             cycles, macs = self.product(layer["groups"], math.prod(shape[1:]), out // layer["groups"], depth * kh * kw)
             return [cycles, store + widen, weights, macs]
         if op == "linear":
@@ -310,25 +324,26 @@ class Costs:
             # Pooling goes along rows and then along columns, when that takes less than the whole
             # window at once.
             kernel, stride = layer["kernel"], layer["stride"]
-            return [0, lane_cycles(n) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
+            return [0, self.lane_cycles(n) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
         if op == "add":
             # The accumulators of a product may start from the other operand, so that the sum costs
             # nothing.
             made = {self.net.layers[i - 1]["op"] for i in layer["inputs"] if i}
-            return [0, store or lane_cycles(n) * (not made & {"conv", "linear", "matmul"}), 0, 0]
-        passes = 0 if self.integers and op in ("relu", "relu6") else PASSES.get(op, 0)
-        return [0, lane_cycles(n) * passes, 0, 0]
+            return [0, store or self.lane_cycles(n) * (not made & {"conv", "linear", "matmul"}), 0, 0]
+        passes = () if self.integers and op in ("relu", "relu6") else PASSES.get(op, ())
+        return [0, self.passes(passes, n), 0, 0]
 
     def layers(self):
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
-    def rows(self):
+    def rows(self, batch=1):
         """Returns [cycles of the matrix unit, of the vector unit instead, MACs] of each product of
-        one row.
+        one row, which a batch makes a product of as many rows.
         """
-        made = ((layer, self.net.shapes[i + 1]) for i, (layer, *_) in enumerate(self.layers()))
-        return [[cost[0], self.either(layer, shape), cost[3]] for layer, shape in made
-                if self.either(layer, shape) for cost in [self.of(layer, shape)]]
+        made = ((layer, self.net.shapes[i + 1]) for i, layer in enumerate(self.net.layers))
+        sizes = ((shape[-1], self.row_depth(layer, shape)) for layer, shape in made)
+        return [[self.product(1, batch, columns, depth)[0], batch * self.lane_cycles(columns) * depth, columns * depth]
+                for columns, depth in sizes if depth]
 
     def border_bytes(self):
         """Returns the bytes of the inputs and the outputs."""
@@ -336,10 +351,6 @@ class Costs:
         values = [0] + [i + 1 for i, layer in enumerate(self.net.layers)
                         if layer["op"] == "input" or layer.get("output") or i + 1 not in used]
         return sum(math.prod(self.net.shapes[i]) for i in values) * self.value_bytes
-
-
-def lane_cycles(elements):
-    return -(-elements // LANES)
 
 
 def share_out(mxu, vpu, rows):
@@ -352,18 +363,18 @@ def share_out(mxu, vpu, rows):
     return math.floor(max(mxu, vpu))
 
 
-def bound(net, type="f32", batch=1, warm=False):
+def bound(net, type="f32", batch=1, warm=False, machine=REF1):
     """Returns (cycles, MACs) of a batch: the cycles are those of the busiest engine when each does
     only what must be done. In a warm dispatch, weights up to the size of SRAM need not be moved."""
-    costs = Costs(net, type)
+    costs = Costs(net, type, machine)
     layers = costs.layers()
     mxu, vpu, weights, macs = (sum(layer[i] for layer in layers) for i in range(1, 5))
     if warm:
-        weights = max(0, weights - SRAM_BYTES)
-    moved = math.ceil((weights + batch * costs.border_bytes()) / BYTES)
+        weights = max(0, weights - machine.sram_bytes)
+    moved = math.ceil((weights + batch * costs.border_bytes()) / machine.bytes)
     # In a batch, products of one row become products of as many rows, which the matrix unit
     # computes at once.
-    rows = [[on_mxu * -(-batch // ROWS), batch * on_vpu, _] for on_mxu, on_vpu, _ in costs.rows()]
+    rows = costs.rows(batch)
     mxu = batch * (mxu - sum(row[0] for row in costs.rows())) + sum(row[0] for row in rows)
     return max(share_out(mxu, batch * vpu, rows), moved), batch * macs
 
@@ -374,9 +385,9 @@ def least_macs(net):
     return sum(layer[4] for layer in costs.layers()) - sum(row[2] for row in costs.rows())
 
 
-def share_of_peak(macs, cycles, type):
+def share_of_peak(macs, cycles, type, machine=REF1):
     """Returns the MACs as a share of those that the matrix unit can do in so many cycles."""
-    return macs * step_cycles(TYPES[type][0]) / (ROWS * COLS * cycles)
+    return macs * FACTORS[TYPES[type][0]] / (machine.rows * machine.columns * cycles)
 
 
 # Operators of WebNN that the layers of a table become, for the layers that take time.
@@ -384,11 +395,11 @@ OPERATORS = {"conv": ("conv2d",), "linear": ("gemm", "matmul"), "matmul": ("matm
              "averagepool": ("averagePool2d",), "add": ("add",), "softmax": ("softmax",), "layernorm": ("layerNormalization",)}
 
 
-def bounds_of_nodes(net, nodes):
+def bounds_of_nodes(net, nodes, machine=REF1):
     """Returns for each node of a float32 profile the bound of its layer alone, 0 for nodes that
     belong to no layer; None when nodes and layers do not match. An activation belongs to the layer
     before it when nothing else uses that layer's result."""
-    layers = Costs(net).layers()
+    layers = Costs(net, machine=machine).layers()
     uses = [0] * len(net.shapes)
     for layer in net.layers:
         for x in layer["inputs"]:
@@ -402,7 +413,7 @@ def bounds_of_nodes(net, nodes):
     for node in nodes:
         if layers and node["op"].split("+")[0] in OPERATORS[layers[0][0]["op"]]:
             _, mxu, vpu, weights, _ = layers.pop(0)
-            result.append(max(mxu, vpu, math.ceil(weights / BYTES)))
+            result.append(max(mxu, vpu, math.ceil(weights / machine.bytes)))
         else:
             result.append(0)
     return None if layers else result

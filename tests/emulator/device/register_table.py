@@ -28,8 +28,12 @@ def rows(domain):
 def main():
     source, output = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(source)))
+    from generator.machines_model import Machines
     from generator.regs_model import Registers
-    domains = {d.name: d for d in Registers(source).domains}
+    registers = Registers(source)
+    # The reset values of the default machine.
+    Machines(os.path.join(os.path.dirname(os.path.abspath(source)), 'machines.xml'), registers)
+    domains = {d.name: d for d in registers.domains}
     with open(output, 'w', encoding='utf-8') as file:
         for domain, table in (('ONPU', 'bar0_table'), ('ONPU_CORE', 'core_table')):
             file.write(f'static const struct reg {table}[] = {{\n')

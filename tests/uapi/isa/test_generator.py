@@ -14,6 +14,7 @@ sys.path.insert(0, UAPI)
 
 from generator.common import SpecError  # noqa: E402
 from generator.isa_model import Isa  # noqa: E402
+from generator.machines_model import Machines  # noqa: E402
 from generator.regs_model import Registers  # noqa: E402
 
 
@@ -209,6 +210,40 @@ class RegistersTest(SpecCase):
                     'offset="0x0008" name="ID2"', 'reg64')
 
 
+class MachinesTest(SpecCase):
+    @staticmethod
+    def reader(path):
+        return Machines(path, Registers(os.path.join(UAPI, 'registers.xml')))
+
+    def refuse(self, old, new, *words):
+        self.refused(self.reader, 'machines.xml', old, new, *words)
+
+    def test_the_default_gives_the_reset_values(self):
+        registers = Registers(os.path.join(UAPI, 'registers.xml'))
+        machines = Machines(os.path.join(UAPI, 'machines.xml'), registers)
+        caps = {i.name: i.reset for d in registers.domains if d.name == 'ONPU' for i in d.items
+                if i.name.startswith('CAP_')}
+        self.assertEqual(machines.default.name, 'onpu-ref1')
+        self.assertEqual((caps['CAP_MACHINE'], caps['CAP_LANES'], caps['CAP_SRAM_BYTES']),
+                         (1, 128, 4 << 20))
+        self.assertEqual(caps['CAP_SAVE_BYTES'], (4 << 20) + 8192)
+
+    def test_names(self):
+        self.refuse('name="onpu-ref1"', 'name="Onpu ref1"', 'Onpu ref1', 'a-z')
+        self.refuse('id="ONPU_MACHINE_REF1"', 'id="ONPU_MACHINE_REF0"', 'REF0', 'REF1')
+        self.refuse(' default="yes"', '', '0 machines have default')
+
+    def test_values(self):
+        lanes = '<cap name="LANES" value="128"/>'
+        self.refuse(lanes, lanes + lanes, 'onpu-ref1', 'LANES twice')
+        self.refuse(lanes, '<cap name="LANES" value="many"/>', 'LANES', "'many'")
+        self.refuse(lanes, '<cap name="LANES" value="0x100000000"/>', 'LANES', '32 bits')
+        self.refuse(lanes, '<cap name="LANES"/>', 'LANES', 'no value', 'takes value')
+        self.refuse('name="LANES"', 'name="LINES"', 'CAP_LINES')
+        self.refuse('name="LANES" value="128"', 'name="NUM_VMS" value="64"', 'CAP_NUM_VMS',
+                    'no reset')
+
+
 class ProgramTest(unittest.TestCase):
     """Tests the command line of generate.py."""
 
@@ -240,7 +275,8 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual(before, self.snapshot(folder))
             self.assertEqual({os.path.relpath(path, folder) for path in before},
                              {'onpu/isa.h', 'onpu/isa.c', 'onpu/slots.h', 'onpu/registers.h',
-                              'instructions.rst', 'slots.rst', 'registers.rst'})
+                              'onpu/machines.h', 'onpu/machines.c', 'instructions.rst',
+                              'slots.rst', 'registers.rst', 'machines.rst'})
 
     @staticmethod
     def snapshot(folder):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the reference pages: instructions, slots, registers."""
+"""Writes the reference pages: instructions, slots, registers, machines."""
 
 import re
 
@@ -244,7 +244,30 @@ def registers_page(registers, which, heading):
     return text
 
 
-def write_pages(isa, registers, out):
+def machines_page(machines, registers):
+    caps = {item.name: item for domain in registers.domains if domain.name == 'ONPU'
+            for item in domain.items}
+    text = HEAD.format(source='machines.xml') + title('Machines', '=')
+    text += ('A named machine is its values of these registers. What an instruction costs on it follows '
+             'from them, see #cost in :doc:`instructions`.\n\n')
+    rows = []
+    for name in machines.caps:
+        register = caps[f'CAP_{name}']
+        parts = register.fields or [register]
+        for part in parts:
+            shown = f'CAP_{name}' + (f'.{part.name}' if register.fields else '')
+            values = [(m.caps[name] & part.mask) >> part.low if register.fields else m.caps[name]
+                      for m in machines.all]
+            rows.append([f'``{shown}``', escape(part.doc)] + [str(value) for value in values])
+    text += table(['Register', 'Meaning'] + [f'``{m.name}``' for m in machines.all], rows)
+    for machine in machines.all:
+        default = ', the default' if machine is machines.default else ''
+        text += f'* ``{machine.name}``{default}: {escape(machine.doc)}\n'
+    return text
+
+
+def write_pages(isa, registers, machines, out):
     out.write('instructions.rst', instructions_page(isa))
     out.write('slots.rst', registers_page(registers, 'slots', 'Slots'))
+    out.write('machines.rst', machines_page(machines, registers))
     out.write('registers.rst', registers_page(registers, 'registers', 'Registers and layouts'))

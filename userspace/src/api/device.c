@@ -10,7 +10,7 @@
 #include "cpu/simd.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
-#include "onpu/slots.h"
+#include "onpu/isa.h"
 #include "pass/pass.h"
 #include "util/malloc.h"
 #include "util/printable.h"
@@ -489,7 +489,8 @@ struct listed {
 static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
 {
 	info->sramBytes = caps->sram_bytes;
-	info->peakMacsPerCycle = (uint64_t)caps->mxu_rows * caps->mxu_cols / 2;
+	info->peakMacsPerCycle =
+		(uint64_t)caps->mxu_rows * caps->mxu_cols / onpu_op_info[ONPU_OP_MMA_F16].factor;
 	info->clockHz = (uint64_t)caps->clock_khz * 1000;
 }
 

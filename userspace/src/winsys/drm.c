@@ -8,6 +8,7 @@
 #include "winsys/winsys.h"
 
 #include <drm/onpu_accel.h>
+#include <onpu/machines.h>
 #include <onpu/registers.h>
 
 #include <errno.h>
@@ -614,8 +615,7 @@ static int read_caps(int fd, struct npu_caps *caps)
 		.isa_major = cap(block, ONPU_REG_CAP_ISA) >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
 	snprintf(caps->machine, sizeof(caps->machine), "%s",
-		 cap(block, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1 ? "onpu-ref1" :
-									 "onpu-custom");
+		 onpu_machine_name(cap(block, ONPU_REG_CAP_MACHINE)));
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "winsys/sim_heap.h"
 #include "winsys/sim_queue.h"
 
+#include <onpu/machines.h>
 #include <onpu_sim.h>
 
 #include <pthread.h>
@@ -429,12 +430,6 @@ static const struct winsys_ops sim_ops = {
 
 static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config)
 {
-	struct onpu_sim_config named = onpu_sim_config_default();
-	bool same = config->sram_bytes == named.sram_bytes && config->lanes == named.lanes &&
-		    config->mxu_rows == named.mxu_rows && config->mxu_cols == named.mxu_cols &&
-		    config->fifo_depth == named.fifo_depth &&
-		    config->dma_bytes_per_cycle == named.dma_bytes_per_cycle;
-
 	*caps = (struct npu_caps){
 		.sram_bytes = config->sram_bytes,
 		.lanes = config->lanes,
@@ -445,7 +440,8 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 		.num_queues = config->num_queues,
 		.isa_major = ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
-	snprintf(caps->machine, sizeof(caps->machine), "%s", same ? "onpu-ref1" : "onpu-custom");
+	snprintf(caps->machine, sizeof(caps->machine), "%s",
+		 onpu_machine_name(onpu_sim_config_machine(config)));
 }
 
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err)

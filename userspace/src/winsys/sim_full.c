@@ -6,6 +6,7 @@
 #include "winsys/sim_full.h"
 
 #include <errno.h>
+#include <onpu/machines.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -371,7 +372,6 @@ static const struct winsys_ops full_ops = {
 static void read_caps(struct full *full)
 {
 	struct npu_caps *caps = &full->base.caps;
-	bool named = full_read(full, ONPU_REG_CAP_MACHINE) == ONPU_MACHINE_REF1;
 
 	*caps = (struct npu_caps){
 		.sram_bytes = full_read(full, ONPU_REG_CAP_SRAM_BYTES),
@@ -383,7 +383,8 @@ static void read_caps(struct full *full)
 		.num_queues = full_read(full, ONPU_REG_CAP_NUM_QUEUES),
 		.isa_major = full_read(full, ONPU_REG_CAP_ISA) >> ONPU_CAP_ISA_MAJOR__SHIFT,
 	};
-	snprintf(caps->machine, sizeof(caps->machine), "%s", named ? "onpu-ref1" : "onpu-custom");
+	snprintf(caps->machine, sizeof(caps->machine), "%s",
+		 onpu_machine_name(full_read(full, ONPU_REG_CAP_MACHINE)));
 }
 
 static void init_sync(struct full *full)

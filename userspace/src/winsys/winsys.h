@@ -32,7 +32,7 @@ struct npu_caps {
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
 	uint32_t clock_khz; /* nominal frequency; 0: it has none */
-	char machine[32];   /* "onpu-ref1" if it is this machine, otherwise "onpu-custom" */
+	char machine[32];   /* name of the machine; "onpu-custom": its sizes have none */
 	uint32_t max_slots; /* the most slots of a job; 0: as many as an operand can name */
 	uint32_t isa_major; /* major version of the instruction set */
 };
@@ -141,7 +141,7 @@ struct winsys {
 
 struct winsys_sim_config {
 	bool full;	      /* full mode, with firmware, registers and page tables; else flat */
-	uint32_t sram_bytes;  /* 0: as onpu-ref1 */
+	uint32_t sram_bytes;  /* 0: that of the machine */
 	uint32_t threads;     /* host threads of the device model; 0: one */
 	int simd;	      /* SIMD level; -1: the best of the host; 0: scalar */
 	const char *firmware; /* full mode: path of the image; NULL: the installed one */

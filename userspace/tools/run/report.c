@@ -5,6 +5,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <onpu/machines.h>
 #include <onpu/registers.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,20 @@
 #include "../placement.h"
 #include "../size_text.h"
 #include "quantity.h"
+
+/*
+ * Returns the bytes that both DMA engines of the device move in a cycle. The library reports no such
+ * figure, but the name of the machine; "onpu-custom" has the engines of the default machine.
+ */
+static double bytes_per_cycle(const WNNDeviceInfo *device)
+{
+	const struct onpu_machine_info *machine;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", (int)device->machine.length, device->machine.data);
+	machine = onpu_machine_by_name(name);
+	return 2.0 * (machine ? machine : onpu_machine_default)->dma_bytes;
+}
 
 /* ---- what follows from the profile */
 
@@ -177,10 +192,7 @@ int report_init(struct report *report, const struct options *options, const stru
 		part((double)report->statistics.peakMacs, (double)report->statistics.npuCycles);
 	report->share_of_peak =
 		part((double)report->statistics.macs, (double)report->statistics.peakMacs);
-	/*
-	 * The library does not report this figure; all machines so far are the reference machine.
-	 */
-	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
+	report->bytes_per_cycle = bytes_per_cycle(&target->device);
 	report->sram_bytes = target->device.sramBytes;
 	report->clock_hz = target->device.clockHz ? target->device.clockHz :
 						    UINT64_C(1000) * ONPU_CAP_CLOCK_KHZ__RESET;

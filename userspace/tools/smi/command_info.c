@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <onpu/machines.h>
 #include <onpu/registers.h>
 
 #include "../size_text.h"
@@ -22,12 +23,7 @@ static void row(const char *name, char *text)
 
 static const char *machine_name(const struct device *device)
 {
-	switch (device_cap(device, ONPU_REG_CAP_MACHINE)) {
-	case ONPU_MACHINE_REF1:
-		return "onpu-ref1";
-	default:
-		return "custom";
-	}
+	return onpu_machine_name(device_cap(device, ONPU_REG_CAP_MACHINE));
 }
 
 static void print_machine(const struct device *device)
