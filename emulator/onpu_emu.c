@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "onpu/machines.h"
 #include "vfu/replay.h"
 #include "vfu/server.h"
 
@@ -24,6 +25,7 @@ enum {
 	KEY_SYNC = 0x100,
 	KEY_NO_MSIX,
 	KEY_TLB,
+	KEY_MACHINE,
 	KEY_SRAM,
 	KEY_QUEUES,
 	KEY_THREADS,
@@ -50,6 +52,9 @@ static const struct argp_option options[] = {
 	  "accesses alone",
 	  1 },
 	{ NULL, 0, NULL, 0, "The device:", 2 },
+	{ "machine", KEY_MACHINE, "NAME", 0,
+	  "the named machine that it is: " ONPU_MACHINE_NAMES "; other options change parts of it",
+	  2 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096, such as 512K", 2 },
 	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
 	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction, 1 to 64",
@@ -94,7 +99,8 @@ struct arguments {
 	unsigned int num_faults;
 	bool asks; /* take requests for more faults from standard input */
 	const char *record, *replay;
-	uint32_t record_mib; /* 0: no limit */
+	uint32_t record_mib;		 /* 0: no limit */
+	uint32_t sram_bytes, num_queues; /* 0: those of the machine */
 };
 
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
@@ -128,6 +134,13 @@ static uint32_t size(struct argp_state *state, const char *name, const char *tex
 	return (uint32_t)value;
 }
 
+static void choose_machine(struct argp_state *state, struct onpu_sim_config *sim, const char *name)
+{
+	if (!onpu_sim_config_name(sim, name))
+		argp_error(state, "--machine %s: there is no such machine; there are %s", name,
+			   ONPU_MACHINE_NAMES);
+}
+
 static bool sticky(struct argp_state *state, const char *mode)
 {
 	if (strcmp(mode, "sticky") && strcmp(mode, "evict"))
@@ -151,6 +164,27 @@ static void add_fault(struct argp_state *state, struct arguments *arguments, con
 	if (wrong)
 		argp_error(state, "--inject %s: %s", text, wrong);
 	arguments->num_faults++;
+}
+
+/* Checks the options together, and completes the machine. */
+static void finish(struct argp_state *state, struct arguments *arguments)
+{
+	struct onpu_sim_config *sim = &arguments->config.function.device.sim;
+
+	if (!arguments->socket == !arguments->replay)
+		argp_error(state, "give --socket PATH to be a device, or --replay FILE alone to "
+				  "repeat a recording");
+	if (arguments->record_mib && !arguments->record)
+		argp_error(state, "--record-limit needs --record FILE");
+	if (arguments->record && sim->threads > 1)
+		argp_error(state, "--record needs one thread, as recordings with more cannot be "
+				  "replayed: leave out --threads");
+	if (arguments->config.function.sync && (arguments->num_faults || arguments->asks))
+		argp_error(state, "--inject and --sync exclude each other: leave out one of them");
+	if (arguments->sram_bytes)
+		sim->sram_bytes = arguments->sram_bytes;
+	if (arguments->num_queues)
+		sim->num_queues = arguments->num_queues;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -187,11 +221,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SYNC:
 		config->function.sync = true;
 		break;
+	case KEY_MACHINE:
+		choose_machine(state, sim, arg);
+		break;
 	case KEY_SRAM:
-		sim->sram_bytes = size(state, "sram", arg, 1u << 30);
+		arguments->sram_bytes = size(state, "sram", arg, 1u << 30);
 		break;
 	case KEY_QUEUES:
-		sim->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);
+		arguments->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);
 		break;
 	case KEY_THREADS:
 		sim->threads = number(state, "threads", arg, ONPU_SIM_MAX_THREADS);
@@ -203,19 +240,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_error(state, "'%s' is no option", arg);
 		break;
 	case ARGP_KEY_END:
-		if (!arguments->socket == !arguments->replay)
-			argp_error(state,
-				   "give --socket PATH to be a device, or --replay FILE alone to "
-				   "repeat a recording");
-		if (arguments->record_mib && !arguments->record)
-			argp_error(state, "--record-limit needs --record FILE");
-		if (arguments->record && sim->threads > 1)
-			argp_error(state,
-				   "--record needs one thread, as recordings with more cannot be "
-				   "replayed: leave out --threads");
-		if (config->function.sync && (arguments->num_faults || arguments->asks))
-			argp_error(state,
-				   "--inject and --sync exclude each other: leave out one of them");
+		finish(state, arguments);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -5,7 +5,10 @@
 #include "vfu/record.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "onpu/machines.h"
 
 uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size)
 {
@@ -64,11 +67,18 @@ void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_
 		.num_queues = config->sim.num_queues,
 		.tlb_sticky = config->tlb_sticky,
 		.vectors = vectors,
+		.lanes = config->sim.lanes,
+		.mxu_rows = config->sim.mxu_rows,
+		.mxu_cols = config->sim.mxu_cols,
+		.fifo_depth = config->sim.fifo_depth,
+		.dma_bytes_per_cycle = config->sim.dma_bytes_per_cycle,
 	};
 
 	if (!recorder)
 		return;
 	memcpy(header.magic, VFU_RECORD_MAGIC, sizeof(header.magic));
+	snprintf(header.machine, sizeof(header.machine), "%s",
+		 onpu_machine_name(onpu_sim_config_machine(&config->sim)));
 	put(recorder, &header, sizeof(header));
 }
 

@@ -15,7 +15,7 @@
 #include "onpu_device.h"
 
 #define VFU_RECORD_MAGIC   "ONPUREC\n"
-#define VFU_RECORD_VERSION 1u
+#define VFU_RECORD_VERSION 2u
 
 /* The header of a file. Numbers are little endian. */
 struct vfu_record_header {
@@ -23,6 +23,8 @@ struct vfu_record_header {
 	uint32_t version, size; /* size of this header */
 	uint32_t sram_bytes, num_queues;
 	uint32_t tlb_sticky, vectors; /* number of MSI-X vectors, 0: none */
+	char machine[32];	      /* name of the machine, filled with zeros, for messages */
+	uint32_t lanes, mxu_rows, mxu_cols, fifo_depth, dma_bytes_per_cycle;
 };
 
 enum vfu_record_kind {

@@ -324,6 +324,11 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	if (!wrong) {
 		config.sim.sram_bytes = header.sram_bytes;
 		config.sim.num_queues = header.num_queues;
+		config.sim.lanes = header.lanes;
+		config.sim.mxu_rows = header.mxu_rows;
+		config.sim.mxu_cols = header.mxu_cols;
+		config.sim.fifo_depth = header.fifo_depth;
+		config.sim.dma_bytes_per_cycle = header.dma_bytes_per_cycle;
 		config.sim.threads = 1;
 		config.tlb_sticky = header.tlb_sticky;
 		r.device = onpu_device_create(&config, &host, &wrong);

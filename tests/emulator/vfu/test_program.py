@@ -104,14 +104,15 @@ class Program(unittest.TestCase):
         self.assertRegex(done.stdout, 'record: the device does the same in all [1-9][0-9]* events\n')
         with open(file, 'rb') as record:
             data = record.read()
+        self.assertEqual(data[32:64], b'onpu-custom'.ljust(32, b'\0'))
         # Change the recorded value of the register's read, and make the checksum right again.
         at = data.index(struct.pack('<II', self.register(), 65536)) + 4
         data = data[:at] + b'\1' + data[at + 1:]
         data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
         for content, status, told in ((data, 2, ': the replay does not do what was recorded; recorded: a register is read'),
                                       (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'it is empty'),
-                                      (bytes(32), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
-                                      (data[:8] + b'\2' + data[9:], 1, 'another version')):
+                                      (bytes(84), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
+                                      (data[:8] + b'\1' + data[9:], 1, 'another version')):
             with open(file, 'wb') as record:
                 record.write(content)
             done = self.run_emu('--replay', file)
@@ -125,7 +126,7 @@ class Program(unittest.TestCase):
     def test_help(self):
         result = self.run_emu('--help')
         self.assertEqual(result.returncode, 0)
-        for option in ('--socket', '--sync', '--no-msix', '--tlb', '--sram', '--queues',
+        for option in ('--socket', '--sync', '--no-msix', '--tlb', '--machine', '--sram', '--queues',
                        '--threads', '--once', '--quiet', 'memory-backend-memfd'):
             self.assertIn(option, result.stdout)
 
@@ -135,6 +136,7 @@ class Program(unittest.TestCase):
                               ((*socket_option, 'more'), "'more'"),
                               ((*socket_option, '--queues=65'), '1 to 64'),
                               ((*socket_option, '--queues=0'), '--queues 0'),
+                              ((*socket_option, '--machine=onpu-ref0'), 'onpu-ref0: there is no such machine; there are onpu-ref1'),
                               ((*socket_option, '--sram=-4096'), '-4096'),
                               ((*socket_option, '--sram=4T'), '4T'),
                               ((*socket_option, '--sram=5000'), '4096'),

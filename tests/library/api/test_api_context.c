@@ -166,6 +166,31 @@ static void list_of_devices(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* The environment chooses the machine that sim is, also in the list of devices. */
+static void machine_by_environment(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNDeviceInfoArray devices = WNN_DEVICE_INFO_ARRAY_INIT;
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+	WNNContext context = NULL;
+
+	(void)state;
+	setenv("WEBNN_SIM_MACHINE", "onpu-ref1", 1);
+	assert_ok(try_device(instance, "sim", WNNPlacementPolicy_NPUOnly, &context));
+	assert_ok(wnnContextGetDeviceInfo(context, &info));
+	assert_true(view_is(info.machine, "onpu-ref1"));
+	wnnContextRelease(context);
+	setenv("WEBNN_SIM_MACHINE", "onpu-ref0", 1);
+	assert_failed(try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
+		      "WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1");
+	assert_ok(wnnInstanceGetDevices(instance, &devices));
+	assert_false(devices.data[1].usable);
+	assert_true(view_has(devices.data[1].reason, "WEBNN_SIM_MACHINE is \"onpu-ref0\""));
+	wnnDeviceInfoArrayFreeMembers(devices);
+	unsetenv("WEBNN_SIM_MACHINE");
+	wnnInstanceRelease(instance);
+}
+
 static void bad_context_options(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -745,6 +770,7 @@ int main(void)
 		cmocka_unit_test(devices_by_option),
 		cmocka_unit_test(devices_by_environment),
 		cmocka_unit_test(list_of_devices),
+		cmocka_unit_test(machine_by_environment),
 		cmocka_unit_test(bad_context_options),
 		cmocka_unit_test(a_context_asynchronously),
 		cmocka_unit_test(permissions),

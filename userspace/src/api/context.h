@@ -26,8 +26,9 @@ struct context_config {
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
-	char *firmware; /* NULL: the installed firmware */
-	char *node;	/* NULL: the first device node that can be opened */
+	const char *sim_machine; /* name of the machine that sim is; NULL: the default one */
+	char *firmware;		 /* NULL: the installed firmware */
+	char *node;		 /* NULL: the first device node that can be opened */
 	bool no_folding;
 	uint64_t rules_off; /* mask of disabled rules, see wnn_rules_mask() */
 	bool profile;

@@ -11,6 +11,7 @@
 #include "graph/label.h"
 #include "graph/op_table.h"
 #include "onpu/isa.h"
+#include "onpu/machines.h"
 #include "pass/pass.h"
 #include "util/malloc.h"
 #include "util/printable.h"
@@ -136,6 +137,27 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 		"the environment variable WEBNN_CPU_LEVEL is \"%s\"; this processor and "
 		"this build of the library have %s",
 		text, known);
+}
+
+/* Reads which machine the device sim is. */
+static int parse_machine(struct context_config *config, struct wnn_error *err)
+{
+	const char *name = secure_getenv("WEBNN_SIM_MACHINE");
+	const struct onpu_machine_info *machine;
+	char text[64];
+
+	if (!name || !*name)
+		return 0;
+	machine = onpu_machine_by_name(name);
+	if (machine) {
+		config->sim_machine = machine->name;
+		return 0;
+	}
+	wnn_text_printable(text, sizeof(text), name, strlen(name));
+	return wnn_error_set(err, WNN_NOT_SUPPORTED,
+			     "the environment variable WEBNN_SIM_MACHINE is \"%s\"; the device sim "
+			     "can be %s",
+			     text, ONPU_MACHINE_NAMES);
 }
 
 /* Reads "-name,-name": rules that are disabled, to find out which one changes results. */
@@ -337,7 +359,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* The driver of an NPU uses the hint, too, to decide when the device sleeps. */
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
-	    parse_level(config, err) || parse_spin(config, err) || parse_rules(config, err))
+	    parse_level(config, err) || parse_machine(config, err) || parse_spin(config, err) ||
+	    parse_rules(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -397,6 +420,7 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	const struct context_config *config = &context->config;
 	struct winsys_sim_config sim = {
 		.full = config->sim_full,
+		.machine = config->sim_machine,
 		.sram_bytes = config->sim_sram_bytes,
 		.threads = config->sim_threads,
 		.simd = -1,
@@ -546,9 +570,20 @@ static size_t count_npus(void)
 	return count;
 }
 
+/* Returns the device model that a context on sim would have, or NULL with *err. */
+static struct winsys *create_listed_sim(struct wnn_error *err)
+{
+	struct winsys_sim_config sim = { .threads = 1, .simd = -1 };
+	struct context_config config = { 0 };
+
+	if (parse_machine(&config, err))
+		return NULL;
+	sim.machine = config.sim_machine;
+	return check_instructions(winsys_sim_create(&sim, err), err);
+}
+
 WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *devices)
 {
-	const struct winsys_sim_config sim = { .threads = 1, .simd = -1 };
 	struct wnn_error err = { 0 };
 	size_t npus, count;
 	struct listed *texts;
@@ -569,8 +604,7 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 		infos[i].nodePath = infos[i].machine = api_view("");
 	}
 	describe_npus(infos, texts, npus);
-	describe(&infos[npus], &texts[npus],
-		 check_instructions(winsys_sim_create(&sim, &err), &err), &err,
+	describe(&infos[npus], &texts[npus], create_listed_sim(&err), &err,
 		 "the device model in this process, never chosen unless named");
 	infos[count - 1].usable = WNN_TRUE;
 	infos[count - 1].reason = api_view("every host has one");

@@ -458,6 +458,8 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 		wnn_error_nomem(err, "the device model");
 		return NULL;
 	}
+	if (config->machine)
+		onpu_sim_config_name(&machine, config->machine);
 	if (config->sram_bytes)
 		machine.sram_bytes = config->sram_bytes;
 	machine.threads = config->threads ? config->threads : 1;

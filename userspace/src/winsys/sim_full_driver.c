@@ -352,6 +352,8 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 		.wake = wake,
 	};
 
+	if (config->machine)
+		onpu_sim_config_name(&device.sim, config->machine);
 	if (config->sram_bytes)
 		device.sim.sram_bytes = config->sram_bytes;
 	device.sim.threads = config->threads ? config->threads : 1;

@@ -141,6 +141,7 @@ struct winsys {
 
 struct winsys_sim_config {
 	bool full;	      /* full mode, with firmware, registers and page tables; else flat */
+	const char *machine;  /* name of the machine; NULL: the default one */
 	uint32_t sram_bytes;  /* 0: that of the machine */
 	uint32_t threads;     /* host threads of the device model; 0: one */
 	int simd;	      /* SIMD level; -1: the best of the host; 0: scalar */
