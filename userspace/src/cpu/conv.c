@@ -97,7 +97,6 @@ static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places,
 	*end = *end > *begin ? *end : *begin;
 }
 
-/* Returns which rows and columns of a phase lie inside the image, for output rows from `row` on. */
 static struct cpu_inside find_inside(const struct cpu_planes *p, int64_t row, int64_t phase)
 {
 	int64_t line = row * p->h.stride + p->h.first[phase / p->w.phases] - p->h.pad;

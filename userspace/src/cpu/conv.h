@@ -17,8 +17,8 @@ struct cpu_conv {
 };
 
 /*
- * Whether the filter of a convolution may be packed, for kernels that multiply padding by it: not a
- * constant with NaN or infinities when there is padding.
+ * Returns whether kernels that multiply padding by the filter may use a packed filter: false when
+ * there is padding and the filter is a constant with NaN or infinities.
  */
 bool cpu_conv_can_pack(const struct ir_node *node);
 
@@ -105,11 +105,18 @@ struct cpu_inside {
 /* A block of output rows of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;
-	/* Output rows; floats of a row of the planes, including those that only taps read. */
+	/*
+	 * Output rows of the block; floats of a row of the planes: its output columns, and the
+	 * columns beyond them that only taps read.
+	 */
 	int64_t lines, width;
 	int64_t phase_size, size; /* counts of floats */
-	int64_t *at;		  /* [h.taps * w.taps]: where each tap reads for output 0 */
-	/* [h.phases * w.phases]: each phase, for output rows from 0 on */
+	/* [h.taps * w.taps]: the offset in the planes that each tap reads for output 0 */
+	int64_t *at;
+	/*
+	 * [h.phases * w.phases]: the part of each phase that lies inside the image, for output rows
+	 * from 0 on
+	 */
 	struct cpu_inside *inside;
 	float fill; /* value of the padding */
 };

@@ -19,14 +19,14 @@ struct columns {
 	const struct cpu_conv_run *run;
 	bool direct;
 	struct cpu_planes planes;
-	int64_t plane;		 /* pixels of a channel of the result */
-	int64_t step;		 /* depth of a step of the sum */
-	int64_t *at;		 /* [step]: offset of each row of B in the image or the planes */
-	struct cpu_split panels; /* the output channels of a group, divided into panels */
-	struct cpu_split shares; /* the panels, divided among items */
-	int64_t together;	 /* panels whose filters for a step stay in the cache */
-	int64_t block, blocks;	 /* direct: columns of a block; else its output rows */
-	bool keeps;		 /* whether packed tiles of a block are used more than once */
+	int64_t plane; /* pixels of a channel of the result */
+	int64_t step;  /* depth of a step of the sum */
+	int64_t *at;   /* [step]: offset of each row of B in the image or the planes */
+	struct cpu_split panels;
+	struct cpu_split shares;
+	int64_t together;      /* panels whose filters for a step stay in the cache */
+	int64_t block, blocks; /* direct: columns of a block; else its output rows */
+	bool keeps;	       /* whether packed tiles of a block are used more than once */
 	char *scratch;
 	size_t planes_bytes, worker_bytes;
 };
@@ -115,7 +115,7 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 /* One step of the sum: `depth` rows of B from row k0 on. */
 struct step {
 	int64_t k0, depth;
-	struct cpu_pack pack; /* the source of the rows */
+	struct cpu_pack pack;
 	int64_t room; /* direct: floats of the image behind the first column of the last row */
 };
 
@@ -195,9 +195,6 @@ static void multiply(const struct columns *c, const struct item *item, const str
 	}
 }
 
-/*
- * Runs a step for all panels of an item: the first panels pack the tiles, and the others read them.
- */
 static void run_step(const struct columns *c, const struct item *item, struct step *step)
 {
 	const struct cpu_simd *simd = c->run->cpu->simd;
@@ -221,9 +218,6 @@ static void run_step(const struct columns *c, const struct item *item, struct st
 	}
 }
 
-/*
- * Sets the source of the rows of a step: the image itself, or planes that it fills from the image.
- */
 static void find_source(const struct columns *c, const struct item *item, struct step *step)
 {
 	const struct cpu_conv *g = &c->run->conv;

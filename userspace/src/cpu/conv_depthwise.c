@@ -28,7 +28,6 @@ static const float *line_of(const struct cpu_depthwise *d, const struct cpu_imag
 	return x->first + line % x->count * d->conv.in_w * d->conv.in_c;
 }
 
-/* Computes the results of a row from `begin` to `end`, tap by tap. */
 static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 		       int64_t begin, int64_t end, float *y, const float **from)
 {

@@ -21,9 +21,6 @@ struct rows {
 	int64_t in_h, in_w; /* size of the image with padding */
 	int64_t *at;	    /* [depth]: offset of each element of a window */
 	const float *bias;  /* bias, with readable memory behind it for whole vectors */
-	/*
-	 * panels: panels of the filter; shares: shares of the panels; per_share: panels of a share
-	 */
 	int64_t panels, shares, per_share;
 	int64_t block, blocks; /* pixels of a block; number of blocks */
 	/* whether the windows of a block are copied one after the other, not transposed */
@@ -91,8 +88,9 @@ struct block {
 	int64_t first, size; /* first pixel of the block and number of its pixels */
 	struct cpu_split panels;
 	float *a, *c;
-	int64_t *place;	     /* [size]: offset of the first element of a pixel's window */
-	int64_t column, ldc; /* column: the first column of the share; ldc: row stride of c */
+	int64_t *place; /* [size]: offset of the first element of a pixel's window */
+	/* column: the first column of the share; ldc: stride of the rows of c */
+	int64_t column, ldc;
 };
 
 /* Copies n floats, four at a time; the last four may overlap those before. n is small. */
@@ -134,7 +132,6 @@ static void gather_four(float *to, int64_t step, const float *from, const int64_
 	}
 }
 
-/* Gathers n contiguous elements of the window of each pixel of a panel. */
 static void gather_neighbours(float *to, const float *from, const int64_t *place, int64_t rows,
 			      int64_t n)
 {
@@ -151,7 +148,6 @@ static void gather_neighbours(float *to, const float *from, const int64_t *place
 	}
 }
 
-/* Returns how many elements of a window are contiguous in the image. */
 static int64_t neighbours(const struct cpu_conv *g)
 {
 	bool whole = g->in_per_group == g->in_c && g->attrs->dilations[1] == 1;
@@ -176,7 +172,6 @@ static void gather_panel(const struct rows *r, const float *x, const int64_t *pl
 	}
 }
 
-/* Copies the windows of a block one after the other, without transposing them. */
 static void copy_windows(const struct rows *r, const float *x, const struct block *b, int64_t k0,
 			 int64_t depth)
 {
@@ -432,7 +427,6 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 
-	/* Measured with AVX2 only: copying whole windows takes less time than transposing them. */
 	r.as_they_are = g->nhwc && cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));

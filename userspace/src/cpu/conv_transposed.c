@@ -20,7 +20,7 @@ struct transposed {
 	struct cpu_conv conv;
 	const float *x, *filter, *bias;
 	float *y;
-	int64_t together;      /* output channels that share panels */
+	int64_t together;
 	int64_t lines, blocks; /* output rows of a block; number of blocks */
 	int64_t in_rows,
 		/*
@@ -105,7 +105,6 @@ struct block {
 	float *sums;
 };
 
-/* Returns the smallest n with n * d >= x, for d > 0. */
 static int64_t divide_up(int64_t x, int64_t d)
 {
 	return x > 0 ? (x + d - 1) / d : -(-x / d);
@@ -123,7 +122,6 @@ static void places_within(int64_t offset, int64_t stride, int64_t n, int64_t in,
 	*end = *end > *begin ? *end : *begin;
 }
 
-/* Finds the input rows that reach any output row of the block. */
 static void find_input(const struct transposed *t, struct block *b)
 {
 	const struct cpu_conv *g = &t->conv;
@@ -168,7 +166,6 @@ static void add_line(float *to, int64_t step, const float *from, int64_t n)
 			to[i * step] += from[i];
 }
 
-/* Adds the products of one tap to the output rows of its channel. */
 static void add_tap(const struct transposed *t, const struct block *b, int64_t tap,
 		    const float *product, float *sums)
 {
@@ -226,7 +223,6 @@ static void finish(const struct transposed *t, const struct block *b, int64_t ch
 		y[i * g->out_c] = sums[i];
 }
 
-/* Computes `n` output channels of one group from `channel` on. */
 static void run_channels(const struct transposed *t, const struct block *b, int64_t channel,
 			 int64_t n)
 {

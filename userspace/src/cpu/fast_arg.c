@@ -6,7 +6,6 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* The least elements of an item of work. */
 #define GRAIN 16384
 /* Results that are found at a time. */
 #define COLUMNS 1024
@@ -146,8 +145,6 @@ static void columns(void *argument, int64_t begin, int64_t end)
 			cpu_store_int(s->result, s->y, outer * s->inner + first + i, at[i]);
 	}
 }
-
-/* --- */
 
 static int arg(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 	       void *const *out, struct wnn_error *err)

@@ -6,9 +6,7 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* The least elements of an item of work. */
 #define GRAIN 16384
-/* Elements that are converted through float32 at a time. */
 #define CHUNK 1024
 
 /* --- To float32, rounded once --- */
@@ -91,8 +89,6 @@ static const integer_fn integers[][3] = {
 	[IR_I8] = ROW(int8_t),	  [IR_U8] = ROW(uint8_t),   [IR_I32] = ROW(int32_t),
 	[IR_U32] = ROW(uint32_t), [IR_I64] = ROW(uint64_t), [IR_U64] = ROW(uint64_t),
 };
-
-/* --- */
 
 struct cast {
 	const struct cpu_simd *simd;

@@ -139,7 +139,6 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 	cpu_depthwise_pack(&g, from, to);
 }
 
-/* Computes `lines` rows of one channel in nchw from its planes. */
 static void depthwise_rows(const struct depthwise *d, int64_t c, int64_t lines, const float *planes,
 			   float *y)
 {
@@ -200,7 +199,6 @@ static void depthwise_channels(void *argument, int64_t item, unsigned int worker
 				  c > first && d->planes.lines == d->lines.conv.out_h);
 }
 
-/* Computes one row of results in nhwc. */
 static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;

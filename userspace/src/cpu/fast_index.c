@@ -82,13 +82,13 @@ struct indexed {
 	const void *index;
 	uint32_t axis;
 	int64_t element; /* bytes of an element */
-	int64_t line;	 /* runs whose offsets are computed alike */
+	int64_t line; /* runs of a line; the functions below compute offsets of runs of one line */
 	void (*offsets)(const struct indexed *x, int64_t at, int64_t n, int64_t *offset);
 };
 
 /*
- * The functions below set the byte offsets of n runs from run `at` of the dense tensor on, which
- * are within one line: its length is x->line.
+ * The functions below set the byte offsets of n runs from run `at` of the dense tensor on. All n
+ * runs are in one line of x->line runs.
  */
 static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
@@ -183,7 +183,10 @@ static void run(struct cpu_context *cpu, const struct ir_node *node, const void 
 		x.offsets = of_elements;
 	}
 	x.mover.run = (size_t)(run * x.element);
-	/* When two runs go to one place, the last one stays there. */
+	/*
+	 * If two indices select one destination, the last run must stay there: one thread copies
+	 * all runs in order.
+	 */
 	if (scatter)
 		move_range(&x, 0, count);
 	else

@@ -192,7 +192,7 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 
 	init_conv(&c, node);
 	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
-	/* Multiplies the matrix by alpha, so that the result need not be. */
+	/* The factor alpha is applied to the packed matrix once, not to each result. */
 	for (int64_t i = 0; i < floats && alpha != 1; i++)
 		packed[i] *= alpha;
 }

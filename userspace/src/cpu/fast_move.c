@@ -80,7 +80,7 @@ static void copy_row(char *to, const char *from, int64_t step, size_t run, int64
 	size_t done = run, all = run * (size_t)n;
 
 	if (!step) {
-		/* One run is repeated: what is there already doubles. */
+		/* Each copy doubles the bytes that the run has been repeated to so far. */
 		memcpy(to, from, run);
 		for (size_t more; done < all; done += more) {
 			more = done < all - done ? done : all - done;
@@ -107,7 +107,10 @@ static void copy_row(char *to, const char *from, int64_t step, size_t run, int64
 	}
 }
 
-/* Copies the runs begin to end - 1, row by row; the indices of a row count like digits. */
+/*
+ * Copies the runs begin to end - 1, row by row. digit[] is the index of the current row; like
+ * digits of a number, a digit that reaches its dimension becomes 0 and carries.
+ */
 static void copy_runs(void *argument, int64_t begin, int64_t end)
 {
 	const struct strided *s = argument;
@@ -191,8 +194,8 @@ struct matrices {
 #define SQUARE 16
 
 /*
- * The last rows, too few for a square, are transposed with the square before. A matrix of fewer
- * columns than a square has is transposed in one call: each column is a stream.
+ * The last rows, too few for a square, are transposed together with the square before them. All
+ * rows of a matrix with fewer columns than a square are transposed in one call.
  */
 static void transpose_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
 			      int64_t end)
@@ -206,7 +209,6 @@ static void transpose_columns(const struct matrices *m, const float *from, float
 	}
 }
 
-/* Transposes the items begin to end - 1; an item is SQUARE columns of a matrix. */
 static void transpose_items(void *argument, int64_t begin, int64_t end)
 {
 	const struct matrices *m = argument;

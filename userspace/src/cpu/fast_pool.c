@@ -65,7 +65,6 @@ static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 	}
 }
 
-/* Computes one row of results in nhwc. */
 static void pool_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -92,7 +91,6 @@ static void pool_line(void *argument, int64_t item, unsigned int worker)
 	finish(p, y, oh, p->c);
 }
 
-/* Computes one channel in nchw. */
 static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 {
 	const struct cpu_simd *simd = p->cpu->simd;
@@ -128,7 +126,6 @@ static void pool_channels(void *argument, int64_t item, unsigned int worker)
 		pool_channel(p, c, (float *)(p->scratch + worker * p->worker_bytes));
 }
 
-/* Computes the average of one whole channel in nchw. */
 static void pool_whole(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;

@@ -52,7 +52,6 @@ static void larger(const struct pool *p, uint8_t *y, const uint8_t *x, int64_t n
 		larger_unsigned(y, x, n);
 }
 
-/* Computes one row of maxima in nhwc. */
 static void pool_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -71,7 +70,6 @@ static void pool_line(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* Computes the maxima of one channel in nchw. */
 static void pool_channel(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -118,7 +116,6 @@ static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
 	return (uint8_t)cpu_average(p->to, sum, count, p->scale, p->average->zero);
 }
 
-/* Computes one row of averages in nhwc. */
 static void average_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -140,7 +137,6 @@ static void average_line(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* Computes the averages of one channel in nchw. */
 static void average_channel(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;

@@ -11,7 +11,6 @@
 
 /* The least elements of an item of work; even, since two elements may share a byte. */
 #define GRAIN 16384
-/* Elements that are converted at a time. */
 #define CHUNK 1024
 
 /* The operands of a node that quantises or dequantises runs of elements. */

@@ -24,7 +24,6 @@ struct network {
 	float *h, *c, *reset; /* [batch, hidden] */
 };
 
-/* One direction of the network. */
 struct pass {
 	const struct network *n;
 	int64_t direction;
@@ -47,7 +46,6 @@ static void add_vectors(float *x, const float *y, int64_t count)
 		x[i] += y[i];
 }
 
-/* Sets every row of [lines, width] to the bias. */
 static void set_bias(float *x, const float *bias, int64_t lines, int64_t width)
 {
 	for (int64_t i = 0; i < lines; i++) {

@@ -132,7 +132,6 @@ static double joined(enum cpu_fold fold, double a, double b)
 	return a + b;
 }
 
-/* Reduces rows that are so long that threads share one. */
 static int reduce_long_lines(struct cpu_context *cpu, struct reduction *r, struct wnn_error *err)
 {
 	int64_t count = r->a.outer * r->parts;
@@ -187,7 +186,6 @@ static void log_vectors(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* Finds the largest elements of n columns, whose rows are r->a.inner floats apart. */
 static void largest_in_columns(const struct reduction *r, const float *x, float *max, int64_t n)
 {
 	double columns[COLUMNS];
@@ -434,8 +432,6 @@ static int normalize_channels(struct cpu_context *cpu, const struct ir_node *nod
 			    &b);
 	return 0;
 }
-
-/* --- */
 
 enum { REDUCE, NORMALIZE, CHANNELS };
 

@@ -291,8 +291,6 @@ static int cumsum(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* --- */
-
 enum { PAD, TILE, TRIANGULAR, CUMSUM };
 
 static const struct cpu_fast_kernel kernels[] = {

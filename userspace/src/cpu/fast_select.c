@@ -167,8 +167,6 @@ static void where_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* --- */
-
 static int run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 	       void *const *out, struct wnn_error *err)
 {

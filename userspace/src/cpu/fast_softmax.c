@@ -91,7 +91,6 @@ static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 	s->simd->transpose(s->y + at, s->step, lines, s->n, count, s->n);
 }
 
-/* Computes interleaved rows side by side, without a buffer. */
 static void softmax_beside(void *argument, int64_t item, unsigned int worker)
 {
 	const struct softmax *s = argument;

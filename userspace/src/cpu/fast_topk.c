@@ -13,7 +13,6 @@
 
 /* The least elements that are worth a thread. */
 #define GRAIN 8192
-/* Elements that are converted to keys at a time. */
 #define BLOCK 256
 /* Entries of the buffer beyond twice the number of results. */
 #define SPARE 32
@@ -102,7 +101,6 @@ static void sort_few(struct entry *e, int64_t n)
 	}
 }
 
-/* Merges two sorted runs into `to`. */
 static void merge(const struct entry *a, int64_t na, const struct entry *b, int64_t nb,
 		  struct entry *to)
 {
@@ -119,7 +117,6 @@ static void merge(const struct entry *a, int64_t na, const struct entry *b, int6
 	memcpy(to + na + j, b + j, (size_t)(nb - j) * sizeof(*b));
 }
 
-/* Sorts n entries; `beside` is a buffer for n entries. */
 static void sort(struct entry *e, int64_t n, struct entry *beside)
 {
 	struct entry *from = e, *to = beside;
@@ -188,7 +185,6 @@ static void keep_best(struct entry *e, int64_t n, int64_t k, struct entry *besid
 	}
 }
 
-/* Returns the smallest key of the first k entries. */
 static uint64_t last_key(const struct entry *e, int64_t k)
 {
 	uint64_t key = UINT64_MAX;

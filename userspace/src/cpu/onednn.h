@@ -62,8 +62,8 @@ struct onednn {
 const struct onednn *onednn_get(void);
 
 /*
- * Makes oneDNN use one thread for calls on this thread until onednn_leave(), which gets the value
- * that this returns.
+ * Makes oneDNN use one thread for calls on this thread. Returns the number of threads that was set
+ * before, which onednn_leave() restores.
  */
 static inline int onednn_enter(const struct onednn *dnn)
 {

@@ -169,7 +169,6 @@ static int run(const struct onednn *dnn, struct cpu_context *cpu, struct trial *
 	return ret;
 }
 
-/* Returns the index of the first wrong element, or -1. */
 static int64_t first_wrong(const struct ir_type *type, const void *expected, const void *actual)
 {
 	for (int64_t i = 0; i < ir_type_elements(type); i++) {

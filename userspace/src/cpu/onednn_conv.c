@@ -16,13 +16,19 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* MAX_PARTS: the most slices of an image. ELEMENT_WORK: multiplications per moved element. */
+/*
+ * MAX_PARTS: the most slices of an image. ELEMENT_WORK: multiplications that take as long as moving
+ * one element.
+ */
 #define MAX_PARTS    8
 #define MIN_PIXELS   24 /* least pixels of a slice: with fewer, the filter is read too often */
 #define ELEMENT_WORK 8
 /* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
-/* A slice has a multiple of this many channels; of a vector's lanes when rows stay whole. */
+/*
+ * A slice of channels has a multiple of this many channels, except where slices of rows failed:
+ * there it has a multiple of CPU_MAX_LANES.
+ */
 #define CHANNEL_BLOCK 64
 /* A filter is large from cpu_context.part_work / LARGE_FILTER elements on: 1 MiB of floats. */
 #define LARGE_FILTER 8
@@ -57,7 +63,7 @@ struct conv {
 	bool flat; /* whether a 1x1 convolution has no strides, so that all pixels are one row */
 	bool has_bias;
 	const struct ir_integer_attrs *integer; /* NULL: float32 */
-	bool filter_unsigned;			/* uint8 with zero point 128 */
+	bool filter_unsigned; /* whether the filter is uint8 with zero point 128 */
 	dnnl_data_type_t in_type, filter_type, out_type;
 	int64_t in_bytes, filter_bytes, out_bytes; /* bytes of an element */
 	uint32_t operands;			   /* operands of the node without fused ones */
@@ -84,7 +90,6 @@ struct conv {
 	size_t sums_bytes;    /* a thread's integer sums, or results of a slice of channels */
 };
 
-/* One run of the node. */
 struct run {
 	struct conv *conv;
 	struct cpu_context *cpu;
@@ -186,7 +191,6 @@ static int describe_filter(struct conv *c)
 	       dnn->memory_desc_create_with_tag(&c->bias_desc, 1, bias, dnnl_f32, dnnl_a);
 }
 
-/* Describes one image of `rows` x `columns` pixels in channels-last layout. */
 static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl_data_type_t type,
 			    int64_t channels, int64_t rows, int64_t columns)
 {
@@ -277,7 +281,6 @@ static int make_memories(struct conv *c)
 	return 0;
 }
 
-/* Releases the descriptions, which are no longer needed when primitives and memories are made. */
 static void drop_descriptions(struct conv *c)
 {
 	const struct onednn *dnn = c->dnn;
@@ -428,7 +431,6 @@ static void spread_channels(const struct run *run, int64_t part, int64_t pixels,
 	}
 }
 
-/* Converts integer sums to float results. */
 static void finish_real(const struct run *run, float *y, const int32_t *sums, int64_t pixels)
 {
 	const struct conv *c = run->conv;
@@ -477,7 +479,6 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 		add_addend(run, (float *)y, (const float *)y, pixels * g->out_c);
 }
 
-/* Fills in the scales, biases and addends of a run, one for each channel. */
 static void spread(struct conv *c, const void *const *in)
 {
 	const float *scale = in[2], *addend = c->addends ? in[4] : NULL;
@@ -526,9 +527,8 @@ static int64_t power_of_two(int64_t n)
 }
 
 /*
- * Whether to divide the work by channels instead of rows, which it then does: when the filter is
- * larger than the input and than the share of the cache that is left while the next rows are
- * computed, and few channels are computed twice.
+ * Divides the work by channels instead of rows, and returns true, when the filter has at least
+ * `least` elements and at least as many as the input, and few channels are computed twice.
  */
 static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {
@@ -693,7 +693,10 @@ static bool sums_are_right(const struct conv *c)
 	       !(c->dnn->has_amx && (is_strided_column(g) || groups));
 }
 
-/* False for strided columns of a single channel: oneDNN 3.7 computes noise with AVX-512. */
+/*
+ * Whether oneDNN's sums of floats are right. Version 3.7 computes noise with AVX-512 for strided
+ * columns of a single channel, and may read unmapped memory where a window covers only padding.
+ */
 static bool floats_are_right(const struct cpu_conv *g)
 {
 	return !(has_single_channel(g) && is_strided_column(g)) && !sees_only_padding(g, 0) &&

@@ -32,7 +32,6 @@ static bool query(const struct onednn *dnn, const_dnnl_memory_desc_t desc, struc
 	       !dnn->memory_desc_query(desc, dnnl_query_inner_idxs, &b->dim_of);
 }
 
-/* Adds a loop unless it has a single step. */
 static void add_axis(struct onednn_form *form, struct onednn_axis axis)
 {
 	if (axis.count > 1)
@@ -158,8 +157,6 @@ bool onednn_form_read(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 	form->bytes = dnn->memory_desc_get_size(desc);
 	return find_sums(form, &b, input);
 }
-
-/* --- */
 
 struct walk {
 	const struct onednn_form *form;

@@ -81,7 +81,6 @@ struct run {
 	atomic_bool failed;
 };
 
-/* Applies the factor and the activation to contiguous results. */
 static void finish_line(const struct run *run, float *c, int64_t n)
 {
 	const struct ir_matmul_attrs *attrs = run->mm->attrs;

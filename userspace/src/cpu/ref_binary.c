@@ -5,7 +5,7 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* NaN if either is NaN; +0 is greater than -0. fmax() leaves both open. */
+/* NaN if either is NaN; +0 is greater than -0. fmax() ignores a NaN, and may return either zero. */
 static double maximum(double a, double b)
 {
 	if (isnan(a) || isnan(b))

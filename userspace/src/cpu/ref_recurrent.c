@@ -121,7 +121,6 @@ static void step_lstm(const struct cell *cell, double *h, double *c)
 	}
 }
 
-/* Runs one item of the batch through all steps. */
 static void run(const struct cpu_recurrent *r, int64_t direction, int64_t batch, double *state)
 {
 	int64_t n = r->hidden, first = (direction * r->batch + batch) * n;

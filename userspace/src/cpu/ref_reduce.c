@@ -5,7 +5,6 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* The elements that are reduced to one result. */
 struct group {
 	struct cpu_shape from;
 	uint32_t axes;
@@ -150,7 +149,6 @@ void cpu_ref_reduce(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
-/* Returns one result of softmax for the input x. */
 static double softmax_of(const struct ir_softmax_attrs *attrs, double x, double max, double sum)
 {
 	double y = attrs->log ? x - max - log(sum) : exp(x - max) / sum;

@@ -18,10 +18,6 @@ typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *
 #undef CPU_OPERATOR
 #undef CPU_RECURRENT
 
-/*
- * Recurrent networks need memory for their states: cpu_ref_recurrent_state() returns its size in
- * doubles.
- */
 size_t cpu_ref_recurrent_state(const struct ir_node *node);
 void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
 		       double *state);

@@ -69,7 +69,6 @@ static int64_t part_of(const struct cpu_product *p)
 	return part > MIN_PART ? (part + 15) / 16 * 16 : MIN_PART;
 }
 
-/* Computes a slice of the rows or columns of the result. */
 static void multiply_part(void *argument, int64_t item, unsigned int worker)
 {
 	struct cpu_product p = *(const struct cpu_product *)argument;

@@ -65,7 +65,7 @@ INLINE struct group scaled_erfc(struct group z)
 	return p;
 }
 
-/* The number x for which e^(-x^2 / 2) rounds to 0. */
+/* From here down, e^(-x^2 / 2) rounds to 0. */
 #define LEAST_GELU (-14.484375f)
 
 /* Returns x / 2 * erfc(-x / sqrt(2)). It is max(x, 0) minus |x| / 2 * erfc(|x| / sqrt(2)). */

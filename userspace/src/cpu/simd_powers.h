@@ -111,8 +111,8 @@ INLINE struct group exponential(struct group x, const struct group *lost, ivec o
 #define MOST_POWER 89.0f
 
 /*
- * Returns e^x. One power of 2 has too small a range: those below 1 lose POWER_FACTOR, others gain
- * it.
+ * Returns e^x. The factor 2^n is applied in two steps, since the exponents of floats have too small
+ * a range: 2^(n + POWER_FACTOR) for x < 0, 2^(n - POWER_FACTOR) for other x, then the rest.
  */
 INLINE struct group exp_of(struct group x, float alpha, float beta)
 {

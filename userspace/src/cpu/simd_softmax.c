@@ -7,8 +7,8 @@
 #include "cpu/simd_powers.h"
 
 /*
- * Returns the largest element. When there is a NaN, it may be another one: the NaN makes the sum,
- * and so all of softmax, NaN.
+ * Returns the largest element. When an element is NaN, the result may be any other element: the NaN
+ * makes the sum, and so all of softmax, NaN.
  */
 static float largest(const float *x, int64_t n)
 {
@@ -104,7 +104,6 @@ INLINE struct group exp_to(float *y, struct group x, const struct powers *p)
 	return x;
 }
 
-/* Computes the powers of a row; returns the lanes of their sum. */
 INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *powers)
 {
 	float rest[GROUP * LANES];
@@ -146,7 +145,6 @@ static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 	}
 }
 
-/* Adds e^(x - max) of a group to the sums. */
 INLINE void add_powers(dvec sum[2], struct group x, float max)
 {
 	for (int k = 0; k < GROUP; k++)
@@ -195,7 +193,6 @@ INLINE void store_some(float *y, struct group g, int64_t count, const bool all)
 	memcpy(y, rest, (size_t)count * sizeof(*y));
 }
 
-/* Returns 1 / sum for each element of a group. */
 INLINE struct group one_over(dvec sum[GROUP][2])
 {
 	double sums[GROUP * LANES];

@@ -80,7 +80,6 @@ static inline vec choose(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
-/* Returns the elements 0, 2, 4, ... of two vectors. */
 static inline vec even(vec a, vec b)
 {
 #if LANES == 16

@@ -15,7 +15,6 @@
 
 typedef int8_t narrow __attribute__((vector_size(LANES)));
 
-/* Loads one vector of 8-bit integers as 32-bit integers. */
 INLINE ivec integers(const int8_t *from)
 {
 #if defined(__AVX512F__)
@@ -49,7 +48,6 @@ INLINE struct common common_of(const struct cpu_weights *w, int64_t block, const
 	return c;
 }
 
-/* Sets b to the weights of step k as floats. */
 INLINE void weights_at(const struct cpu_weights *w, int64_t k, const struct common *c,
 		       const int vecs, const bool nibbles, const bool zeros, vec *b)
 {

@@ -41,7 +41,6 @@ INLINE vec finished(enum cpu_window kind, vec y, vec bias)
 	return y;
 }
 
-/* Stores the first n floats of a vector; n is less than its length. */
 INLINE void store_part(float *to, vec v, int64_t n)
 {
 	float part[LANES];

@@ -50,7 +50,7 @@ struct matmul {
 	int64_t m, n, k, batches, min_lines;
 	/* whether b is transposed: its rows in memory are columns of the matrix */
 	bool transposed;
-	bool has_bias, limited; /* limited: the activation is lo and hi */
+	bool has_bias, limited; /* limited: whether the limits lo and hi are the whole activation */
 	float lo, hi;
 	int64_t at[]; /* offset of each row of b, unless b is transposed */
 };
@@ -115,7 +115,6 @@ static void fetch_next(const struct matmul *mm, const float *next, int64_t part,
 		__builtin_prefetch(next + mm->at[k], 0, 2);
 }
 
-/* Multiplies some rows with one panel. */
 static void multiply_panel(const struct run *run, struct worker *worker, const float *a,
 			   const float *b, float *c, int64_t lines, int64_t column)
 {
@@ -281,8 +280,8 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 }
 
 /*
- * The strides of an operand or of the result: of the batch axes, by axis of the result, and of the
- * rows.
+ * Sets the strides of the batch axes of an operand or of the result, by axis of the result; 0 where
+ * an operand is broadcast.
  */
 static void set_steps(const struct matmul *mm, const struct ir_type *type, const int64_t *strides,
 		      int64_t *steps)

@@ -70,7 +70,6 @@ static int64_t depth_of(const struct cpu_tile_product *p, int64_t k0)
 	return p->k - k0 < DEPTH ? p->k - k0 : DEPTH;
 }
 
-/* A range of steps whose rows are packed. */
 struct steps {
 	const float *packed;
 	int64_t begin, end;
@@ -145,7 +144,6 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	}
 }
 
-/* Packs some steps of a strip, which is the rows of one tile. */
 static void pack_rows(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 		      const struct cpu_split *rows, int64_t strip, int64_t k0, float *packed)
 {

@@ -26,7 +26,7 @@
 #define MIN_BLOCK 48
 /* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
-/* Input rows that a 3x3 depthwise convolution reads for one row of results; columns, too. */
+/* Rows, and columns, of the window of a depthwise convolution that can be fused. */
 #define WINDOW 3
 /*
  * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
@@ -51,7 +51,7 @@ struct tile_rows {
 	int64_t m, k, n;
 	/* whether rows are pixels that are not adjacent (strides), so that they are copied */
 	bool apart;
-	bool has_bias, limited; /* limited: the activation is lo and hi */
+	bool has_bias, limited; /* limited: whether the limits lo and hi are the whole activation */
 	float lo, hi;
 	uint32_t operands; /* operands of the node without fused ones */
 	bool adds;	   /* whether an addition is fused, and then the activation sum_act */
@@ -110,7 +110,6 @@ static size_t copy_bytes(const struct tile_rows *l, int64_t lines)
 	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
 }
 
-/* Computes a block: some rows and all columns. */
 static void run_block(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -145,7 +144,6 @@ static void pack_strip(void *argument, int64_t item, unsigned int worker)
 	cpu_tile_pack_strip(run->lines->simd, &run->whole, item, (float *)run->scratch);
 }
 
-/* Computes all rows and a slice of the columns. */
 static void run_columns(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;

@@ -30,7 +30,6 @@
 #define LEAST_ALPHA 0x1p-20f
 #define MOST_ALPHA  0x1p20f
 
-/* The sizes of a product, and the offsets in its packed weights. */
 struct sizes {
 	int64_t m, k, n, wide; /* wide: n rounded up to whole vectors */
 	int64_t block, blocks; /* block: steps that share a scale; blocks: number of such blocks */
@@ -38,7 +37,6 @@ struct sizes {
 	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
 };
 
-/* The header of the packed weights. */
 struct header {
 	bool has_zeros;
 };
@@ -114,7 +112,6 @@ static int8_t integer_at(const struct packing *p, int64_t k, int64_t column)
 	return (int8_t)(cpu_load_int(p->dtype, p->from, at) - bias_of(p->dtype));
 }
 
-/* Packs the integers of the panel that begins at column `begin`. */
 static void pack_panel(const struct packing *p, int64_t begin, int64_t width, int8_t *to)
 {
 	bool rows = p->column == 1 && begin + width <= p->s.n;
@@ -279,7 +276,6 @@ static void copy_edge(const struct run *run, const float *edge, int64_t width, i
 		memcpy(y + i * run->s.n, edge + i * width, (size_t)n * sizeof(*y));
 }
 
-/* Multiplies few rows with one panel. */
 static void weigh_panel(const struct run *run, struct worker *worker, int64_t column, int64_t width)
 {
 	int64_t rest = run->s.n - column, n = rest < width ? rest : width;
@@ -384,7 +380,6 @@ static void pack_strip(void *argument, int64_t strip, unsigned int worker)
 	}
 }
 
-/* Returns the number of rows that are packed at a time. */
 static int64_t lines_of(const struct sizes *s)
 {
 	int64_t lines = NEAR / s->k > LEAST ? NEAR / s->k : LEAST;
@@ -420,8 +415,6 @@ static void multiply(struct run *run, int64_t threads)
 		spread(run, pieces * run->parts.parts, run_piece);
 	}
 }
-
-/* ---- */
 
 static int prepare_scratch(struct run *run, struct cpu_context *cpu, struct wnn_error *err)
 {

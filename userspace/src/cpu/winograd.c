@@ -69,7 +69,7 @@ struct winograd {
 
 /* The header of the packed filter, one cache line. */
 union header {
-	/* some transformed numbers are too large: the unpacked filter follows instead */
+	/* whether the unpacked filter follows, because some transformed numbers are too large */
 	bool plain;
 	char line[64];
 };
@@ -436,8 +436,6 @@ static int run_plainly(const struct run *run, const void *packed, const void *co
 	wnn_free(filter);
 	return ret;
 }
-
-/* --- */
 
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
