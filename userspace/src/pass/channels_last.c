@@ -23,9 +23,13 @@
 
 struct layout_change {
 	struct rewrite *rw;
-	bool *last;		/* by old node id: whether the node works in channels-last order */
-	uint32_t *region;	/* by old node id: another node of its region, or the node itself */
-	int64_t *work, *border; /* by old node id, for the node that represents a region */
+	bool *last;	  /* by old node id: whether the node works in channels-last order */
+	uint32_t *region; /* by old node id: another node of its region, or the node itself */
+	/*
+	 * by old node id, for the node that represents a region: its multiplications; the elements
+	 * that transposes at its border move
+	 */
+	int64_t *work, *border;
 	/* By old value id: the new value in channels-last order, or NULL. */
 	struct ir_value **permuted;
 };
@@ -174,7 +178,6 @@ static int64_t work_of(const struct ir_node *node)
 	return ir_type_elements(y) / ir_type_dim(y, 1) * ir_type_elements(&node->operands[1]->type);
 }
 
-/* Whether a node is a transpose with this perm. */
 static bool transposes(const struct ir_node *node, const uint32_t *perm)
 {
 	return node && node->op == IR_OP_TRANSPOSE && node->results[0]->type.rank == 4 &&

@@ -481,7 +481,10 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 			f->uses[producer->operands[i]->id]++;
 }
 
-/* Reports dequantisations whose results only fused nodes used as fused into the new node. */
+/*
+ * Sets the fates of dequantisations: if only fused nodes used the result of one, it counts as fused
+ * into node `node`.
+ */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {
 	for (uint32_t i = 0; i < from->num_operands; i++) {

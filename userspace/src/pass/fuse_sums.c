@@ -265,7 +265,6 @@ static int64_t channels_of(const struct sum *s)
 	return ir_type_dim(&s->node->results[0]->type, channels_axis(s->node));
 }
 
-/* Returns the product of the constant factors of a channel. */
 static double constant_factor(const struct sum *s, int64_t channel)
 {
 	double factor = s->alpha;
@@ -525,7 +524,10 @@ static union ir_attrs attrs_of(const struct sum *s)
 	return attrs;
 }
 
-/* Reports dequantisations whose results only fused products used as fused into the new node. */
+/*
+ * Sets the fates of dequantisations: if only fused products used the result of one, it counts as
+ * fused into node `node`.
+ */
 static void adopt_operands(struct fusion *f, const struct sum *s, uint32_t node)
 {
 	for (uint32_t i = 0; i < 2; i++) {

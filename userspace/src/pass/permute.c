@@ -206,7 +206,6 @@ static void permute_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
 		list[perm[i]] = from[i];
 }
 
-/* Converts numbers of axes. */
 static void permute_numbers(uint32_t *axes, uint32_t count, const uint32_t *perm)
 {
 	for (uint32_t i = 0; i < count; i++)

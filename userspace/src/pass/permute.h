@@ -21,7 +21,10 @@ bool permute_moves_nothing(const struct ir_type *before, const uint32_t *perm);
  * of its result.
  */
 bool permute_can(const struct ir_node *node, const uint32_t *perm);
-/* Whether operand `operand` of a node that permute_can() accepts is one before the transpose. */
+/*
+ * Whether a node that permute_can() accepts reads operand `operand` as it is before the transpose;
+ * other operands stay as they are.
+ */
 bool permute_takes(const struct ir_node *node, uint32_t operand);
 /* Changes attributes for operands before the transpose. */
 void permute_attributes(enum ir_op op, union ir_attrs *attrs, const uint32_t *perm, uint32_t rank);

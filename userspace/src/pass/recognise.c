@@ -178,7 +178,6 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 #define MAX_DEPTH 8
 #define DEGREE	  3
 
-/* The coefficients of a polynomial. */
 struct polynomial {
 	double factor[DEGREE + 1];
 };
@@ -481,8 +480,8 @@ static const struct ir_value *under_root(struct search *s, const struct ir_value
 }
 
 /*
- * Returns `numerator` if divisor is the root of the mean of its squares plus epsilon; with
- * `reciprocal`, if it is the reciprocal of that. Else NULL.
+ * Returns `numerator` if `divisor` is the root of the mean of the numerator's squares plus epsilon;
+ * with `reciprocal`, if `divisor` is the reciprocal of that root. Else NULL.
  */
 static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
 					    const struct ir_value *divisor, bool reciprocal,

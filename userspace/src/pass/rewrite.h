@@ -9,7 +9,6 @@
 
 #include "pass/pass.h"
 
-/* The fate of an old node. */
 struct rewrite_fate {
 	enum wnn_fate fate;
 	uint32_t node; /* id in the new graph, if kept or fused */
@@ -27,7 +26,6 @@ struct rewrite {
 	struct wnn_error *err;
 };
 
-/* The arguments of each pass. */
 struct pass_context {
 	const struct wnn_pass_options *options;
 	/* Leave 8-bit constants as integers, so that operators on integers can be found. */
@@ -85,7 +83,6 @@ const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const stru
  */
 bool rewrite_number(const struct ir_value *value, double *number);
 
-/* The passes. */
 int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
 int pass_tidy(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx);

@@ -202,7 +202,6 @@ static bool take_join(struct search *s, const struct ir_node *node, uint32_t mos
 	return true;
 }
 
-/* Returns the type of the rotated numbers of x. */
 static struct ir_type rotated_type(const struct pattern *found)
 {
 	struct ir_type type = found->x->type;
@@ -419,7 +418,7 @@ static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *fou
 
 /*
  * Returns cosines or sines with the shape for rows of pairs: one number for each pair, or one for
- * each number of it.
+ * each number of a pair.
  */
 static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *found,
 				    const struct ir_node *root, const struct ir_value *angles)

@@ -130,8 +130,7 @@ static bool is_positive(const struct ir_value *value, int height)
 
 /*
  * Whether a value is never -0, so that adding +0 does not change it. A sum is -0 only where both
- * summands are. Products are not recognised: they may be too small for their type, and keep the
- * sign.
+ * summands are. Products are not recognised: one that underflows may be -0.
  */
 static bool has_no_negative_zero(const struct ir_value *value, int height)
 {

@@ -56,7 +56,8 @@ struct repeated {
 	const struct ir_node *transpose; /* transpose of the repeated value; NULL: none */
 	const struct ir_node *expand;
 	struct ir_type whole; /* the expanded type */
-	uint32_t axis;	      /* the axis that is merged with the next one to that of the heads */
+	/* the axis that the reshape merges with the axis behind it, to the axis of the heads */
+	uint32_t axis;
 };
 
 static bool is_expand(const struct ir_node *node)

@@ -72,13 +72,11 @@ const char *wnn_rules_list(char *buffer, size_t size)
 	return buffer;
 }
 
-/* The state of a value of the new graph. */
 struct value_state {
 	uint32_t uses;
 	bool is_output;
 };
 
-/* The state of a node of the new graph. */
 struct node_state {
 	const struct ir_node *main; /* the node that it mainly replaces, for the report */
 	uint32_t first, last;	    /* list of the old nodes whose work it does; UINT32_MAX: none */
@@ -112,7 +110,7 @@ bool rules_failed(const struct rules *rules)
 	return rules->failed;
 }
 
-/* Makes room for the state of new nodes and values. 0 or -1. */
+/* Allocates the states of new nodes and values. 0 or -1. */
 static int keep_up(struct rules *rules)
 {
 	const struct ir_graph *to = rules->rw->to;
@@ -203,7 +201,7 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 
 /*
  * Moves the list of old nodes from one new node to another. With `first`, the moved nodes come
- * first in the new list, and the report goes on to call the kept ones kept.
+ * first in the list of `to` and keep their mark `kept`; without it, they lose the mark.
  */
 static void hand_over(struct rules *rules, struct node_state *from, struct node_state *to,
 		      bool first)

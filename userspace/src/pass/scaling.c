@@ -487,7 +487,6 @@ static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number
 typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
 typedef double four_doubles __attribute__((vector_size(32)));
 
-/* Multiplies n weights by one factor. */
 static void scale_run(float *to, const float *from, int64_t n, double factor)
 {
 	int64_t i = 0;

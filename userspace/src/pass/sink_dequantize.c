@@ -87,8 +87,8 @@ static uint32_t moved_operands(const struct ir_node *node)
 }
 
 /*
- * Whether all data operands were dequantised with one scale and zero point; *q becomes that of the
- * first.
+ * Whether all data operands were dequantised with one scale and zero point; *q becomes the operands
+ * of the first dequantisation.
  */
 static bool find_integers(const struct rewrite *rw, const struct ir_node *node, struct quantized *q)
 {

@@ -57,7 +57,10 @@ struct sinking {
 	 * build
 	 */
 	bool *fixed;
-	/* by old value id: whether the gain of its region includes that it leaves the region */
+	/*
+	 * by old value id: whether the gain of its region includes the transpose that the value
+	 * needs when it leaves the region
+	 */
 	bool *counted;
 	/* by old value id: the new value in the order before the transpose, or NULL */
 	struct ir_value **permuted;
@@ -349,7 +352,6 @@ static void choose_regions(struct sinking *s)
 
 /* ---- the new graph */
 
-/* Whether a value belongs to a region whose order changes. */
 static bool is_permuted(const struct sinking *s, const struct ir_value *value)
 {
 	return s->perms[value->id] && region_of_value(s, value)->permuted;
@@ -395,8 +397,8 @@ static struct ir_value *share_constant(struct sinking *s, const struct ir_value 
 }
 
 /*
- * Returns a constant, or a value without order, in the order before a perm of that rank; NULL when
- * out of memory.
+ * Returns a constant, or another value that needs no transpose, in the order before a perm of that
+ * rank; NULL when out of memory.
  */
 static struct ir_value *permute_leaf(struct sinking *s, const struct ir_value *old,
 				     const uint32_t *perm, uint32_t rank)
