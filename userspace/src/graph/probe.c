@@ -125,7 +125,6 @@ static WNNOperand make_input(struct probe *probe, WNNOperandDataType type, const
 	return operand;
 }
 
-/* The data of the lists among the arguments. */
 struct lists {
 	uint32_t ones[IR_MAX_RANK], sizes[IR_MAX_RANK], zeros[IR_MAX_RANK];
 };

@@ -9,7 +9,6 @@
 
 #include "graph/rules.h"
 
-/* The sizes and options that the four operators have in common. */
 struct recurrent {
 	uint32_t gates; /* number of gates: 3 (gru) or 4 (lstm) */
 	bool cell;

@@ -7,7 +7,6 @@
 
 #include "graph/rules.h"
 
-/* Returns the type after reducing the axes of `mask`. */
 static struct ir_type reduced_type(const struct ir_type *input, uint32_t mask, bool keep)
 {
 	struct ir_type type = { .dtype = input->dtype };
