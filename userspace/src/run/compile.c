@@ -64,7 +64,7 @@ static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_
 	return true;
 }
 
-/* Destroys the nodes that were prepared early and that no step has taken. */
+/* Destroys the kernels that strides.c prepared and that no step has taken. */
 static void drop_early(struct run_compiled *c)
 {
 	for (uint32_t i = 0; c->early && i < c->graph->num_nodes; i++)

@@ -14,7 +14,10 @@
 #include "util/malloc.h"
 #include "util/printable.h"
 
-/* Returns the address of a value's bytes in this dispatch. */
+/*
+ * Returns the address of a value's bytes in this dispatch; NULL when the value is a constant that
+ * was dropped after packing.
+ */
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
 {
 	const struct run_location *location = &d->compiled->locations[value->id];
@@ -427,8 +430,8 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
-		 * A job that begins behind its first instructions writes no records for these:
-		 * clears the records of the last job, which would be taken for its own.
+		 * A job that begins behind its first instructions writes no records for these. The
+		 * records that the job before left there must not be taken for its own.
 		 */
 		memset((char *)d->instance->records.map + records, 0xff, d->job.desc.profile_size);
 		run_buffer_flush(&d->instance->records, records, d->job.desc.profile_size);

@@ -21,7 +21,6 @@ struct run_image {
 int run_save(const struct run_compiled *compiled, struct run_image *image, struct wnn_error *err);
 void run_image_release(struct run_image *image);
 
-/* The bytes of a stored graph in memory. */
 struct run_stored {
 	struct wnn_reader graph;
 	const uint8_t *data; /* aligned to the page size */

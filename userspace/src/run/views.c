@@ -91,7 +91,6 @@ static void note_life(struct finder *f, const struct ir_value *value, uint32_t n
 	life->last = n;
 }
 
-/* Adds bytes to the live bytes of the nodes from `first` to before `end`. */
 void views_add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes)
 {
 	for (uint32_t n = first; n < end; n++)
@@ -130,7 +129,6 @@ static void find_lives(struct finder *f)
 	f->patience = 256 * (uint64_t)graph->num_nodes + (1 << 20);
 }
 
-/* Whether no node from `first` to before `end` has more live bytes than the peak. */
 bool views_stay_below(struct finder *f, uint32_t first, uint32_t end)
 {
 	for (uint32_t n = first; n < end; n++)
