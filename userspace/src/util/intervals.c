@@ -338,8 +338,6 @@ static int pack_many(struct memory_interval **order, uint32_t count)
 	return ret;
 }
 
-/* --- */
-
 /*
  * Sorts the intervals, largest first; intervals without bytes come last, and need no offset.
  * Returns the number of the others.

@@ -174,8 +174,8 @@ static void *in_large_pages(void *memory, size_t size)
 }
 
 /*
- * Returns the alignment of a block: one that can contain large pages begins with one, so that it
- * has as many as possible.
+ * Returns the alignment of a block: a block of at least LARGE_PAGE bytes begins at a large page, so
+ * that it contains as many large pages as possible.
  */
 static size_t alignment_of(size_t alignment, size_t size)
 {
@@ -287,8 +287,8 @@ void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size)
 
 	/*
 	 * Page sizes are chosen only for blocks of large_calloc(): advice for a slice of a mapping
-	 * splits it into mappings, and kernel drivers that count pages from the begin of one would
-	 * write to the wrong pages.
+	 * splits the mapping, and kernel drivers that count pages from the begin of a mapping would
+	 * then write to the wrong pages.
 	 */
 	*filling = (struct wnn_filling){
 		.next = memory,
