@@ -18,7 +18,7 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-#define MAX_NUMBER_DIGITS 4 /* of the number of an NPU */
+#define MAX_NUMBER_DIGITS 4 /* digits of the number of an NPU */
 
 /* The most threads for which the option may ask. */
 #define MAX_THREADS 1024
@@ -505,7 +505,6 @@ int context_open_device(WNNContext context, struct wnn_error *err)
 	return open_cpu(context, &no_npu, err);
 }
 
-/* The strings of an entry in a list of devices. */
 struct listed {
 	char machine[32], node[64], reason[256];
 };
@@ -519,8 +518,8 @@ static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
 }
 
 /*
- * Fills in an entry of the list, and destroys @ws. NULL: the device cannot be opened, and *err says
- * why.
+ * Fills in an entry of the list, and destroys @ws; @ws is NULL when the device cannot be opened,
+ * and *err says why.
  */
 static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws,
 		     const struct wnn_error *err, const char *reason)

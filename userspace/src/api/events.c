@@ -247,8 +247,8 @@ void events_drop_user(struct events *events)
 }
 
 /*
- * Cancels a request. In any mode, its callback now runs on the callback thread, and the object that
- * it made is released there.
+ * Cancels a request, unless its callback runs already or gives borrowed memory back. Whatever the
+ * mode, the callback thread runs the callback, and releases the object that the operation made.
  */
 static void cancel(struct events *events, struct request *request)
 {

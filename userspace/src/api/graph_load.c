@@ -15,7 +15,6 @@
 #include "util/malloc.h"
 #include "util/printable.h"
 
-/* A file that is mapped to memory. */
 struct mapping {
 	void *map;
 	size_t size;

@@ -45,8 +45,8 @@ void request_put(struct request *request)
 }
 
 /*
- * Stores the position of the application's call for the debug layer; if memory runs out, it is
- * unknown.
+ * Stores the position of the application's call for the debug layer; without memory for it the
+ * position stays unknown.
  */
 static void note_place(struct request *request, const char *function)
 {

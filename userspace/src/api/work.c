@@ -61,8 +61,8 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 }
 
 /*
- * Whether a use of the tensor may have to wait for other users of its memory, which is a dma-buf.
- * Only the timeline waits for them.
+ * Whether the tensor's memory is a dma-buf: a use may then have to wait for other users of that
+ * memory, and only the timeline waits for them.
  */
 static bool may_wait(const struct WNNTensorImpl *tensor)
 {
