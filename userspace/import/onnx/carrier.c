@@ -11,7 +11,7 @@
 #include "ops.h"
 
 #define LEAST_POWER  (-149)
-#define POWERS	     277    /* up to 2^127 */
+#define POWERS	     277    /* powers of two, from 2^-149 to 2^127 */
 #define LEAST_NORMAL (-119) /* rounding to bfloat16 below that would need subnormal numbers */
 /* elements; only constants of at most so many are converted in the importer's memory */
 #define MAX_COPY 65536u

@@ -40,7 +40,6 @@ static double draw(const struct onnx_draw *draw, uint64_t key, uint64_t index)
 	}
 }
 
-/* Rounds a number to a type. */
 static double rounded_to(int type, double number)
 {
 	uint64_t element;

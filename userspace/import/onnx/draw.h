@@ -12,7 +12,6 @@ enum onnx_draw_kind {
 	DRAW_GUMBEL,
 };
 
-/* How the elements of a value are drawn. */
 struct onnx_draw {
 	enum onnx_draw_kind kind;
 	double a, b;

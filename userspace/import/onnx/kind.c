@@ -61,7 +61,6 @@ static bool is_text(const uint8_t *data, size_t size)
 	return true;
 }
 
-/* Returns the kind of a text from its first bytes behind blanks. */
 static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;

@@ -313,7 +313,6 @@ enum x_reduction {
 };
 WNNOperand x_reduce(struct onnx_node *node, enum x_reduction kind, WNNOperand a, uint32_t count,
 		    const uint32_t *axes, bool keep);
-/* Reduces along one axis. */
 static inline WNNOperand x_reduce1(struct onnx_node *node, enum x_reduction kind, WNNOperand a,
 				   uint32_t axis, bool keep)
 {

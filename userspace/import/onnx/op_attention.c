@@ -109,8 +109,8 @@ static WNNOperand weaken(struct onnx_node *node, WNNOperand on, WNNOperandDataTy
 }
 
 /*
- * Returns whether each key is allowed: its position is below the length, or within begin and end,
- * that the mask gives for its batch.
+ * Returns whether each key is allowed. The mask gives each batch an end, or an end and a begin: a
+ * key is allowed when its position lies before the end, and not before the begin.
  */
 static WNNOperand lengths_mask(struct onnx_node *node, WNNOperand mask, int64_t batch,
 			       int64_t total)

@@ -24,9 +24,11 @@ static struct halves split(struct onnx_node *node, WNNOperand x)
 	return (struct halves){ x, high, x_sub(node, x, high) };
 }
 
-/* The numbers of a division, while digits of the quotient are taken. */
 struct division {
-	/* the divisor; and what it and the rest are multiplied by, so that no product overflows */
+	/*
+	 * the divisor; guard: the factor by which divisor and rest are multiplied so that no
+	 * product overflows, or NULL
+	 */
 	struct halves divisor;
 	WNNOperand guard;
 };
@@ -83,8 +85,8 @@ static WNNOperand scale_where(struct onnx_node *node, WNNOperand x, bool above, 
 /*
  * Returns fmod(a, b) exactly, by long division with digits of 22 bits. The quotient of float32 has
  * up to 277 bits. Its last digits are taken with both numbers scaled by a power of two, so that the
- * errors of products stay in the range of float32; those before, where the rest may be large, only
- * with large numbers made smaller.
+ * errors of products stay in the range of float32. The first digits, where the rest may be large,
+ * are taken with large numbers scaled down, and other numbers as they are.
  */
 static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)
 {

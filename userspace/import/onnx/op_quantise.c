@@ -135,8 +135,8 @@ WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, 
 }
 
 /*
- * Returns a value with one item for each block as one with an item for each element of the
- * dimension; the last block may be shorter.
+ * Converts a value that has one item for each block of a dimension to one item for each element;
+ * the last block may be shorter. NULL: refused.
  */
 static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *value, uint32_t axis,
 				  int64_t block, int64_t size)
@@ -178,9 +178,9 @@ static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *val
 }
 
 /*
- * ONNX's last block may be shorter than the others, which WebNN does not allow. Then this replaces
- * scale and zero point, inputs 1 and 2, by one item for each element. Returns 0; -1: they do not
- * fit the shape, and the node is refused.
+ * Handles a last block that is shorter than the others, which WebNN does not allow: replaces scale
+ * and zero point, inputs 1 and 2, by one item for each element. Returns 0; -1: they do not fit the
+ * shape, and the node is refused.
  */
 static int stretch_blocks(struct onnx_node *node)
 {

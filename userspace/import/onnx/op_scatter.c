@@ -21,7 +21,6 @@ static WNNOperand combine(struct onnx_node *node, enum reduction how, WNNOperand
 			    x_min(node, a, b);
 }
 
-/* Returns the neutral element of a reduction. */
 static WNNOperand neutral(struct onnx_node *node, enum reduction how, WNNOperandDataType type)
 {
 	return how == ADD || how == MUL ? x_number(node, type, how == MUL) :

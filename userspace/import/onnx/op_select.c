@@ -9,7 +9,6 @@
 #define MAX_COMPARISONS (1 << 24)
 #define PART		256 /* elements of one slice of a long row, which are ranked at once */
 
-/* Returns the smallest or largest number of a type. */
 WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool largest)
 {
 	switch (type) {
@@ -27,7 +26,6 @@ WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool la
 	}
 }
 
-/* Returns the numbers from 0 on along one dimension. */
 WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64_t count)
 {
 	struct onnx_shape shape = { .rank = rank };

@@ -384,9 +384,9 @@ static WNNOperand split_bytes(struct onnx_node *node, WNNOperand x, int64_t bits
 }
 
 /*
- * Returns an input with its rows gathered, unless these belong to a dimension of blocks. Numbers
- * below 8 bits become int8 or uint8, after the gather where each row is whole bytes: @count of
- * @bits bits along the last dimension if the type is uint8.
+ * Returns an input with its rows gathered, unless the gather is along the dimension of the blocks.
+ * Numbers below 8 bits become int8 or uint8, which happens after the gather when each row is whole
+ * bytes. An input of type uint8 holds @count numbers of @bits bits along its last dimension.
  */
 static WNNOperand gather_rows(struct onnx_node *node, const struct table *t, size_t input,
 			      int64_t bits, int64_t count)

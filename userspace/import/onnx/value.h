@@ -120,7 +120,7 @@ struct onnx_format {
 	int least;	 /* exponent of the least normal number */
 	double largest;	 /* largest finite number */
 	bool infinities; /* numbers beyond the range become infinite unless they saturate */
-	bool nan;	 /* without infinities, such numbers become NaN */
+	bool nan; /* whether numbers beyond the range become NaN, in a format without infinities */
 	bool signed_nan; /* the code of -0 is NaN */
 };
 

@@ -37,7 +37,7 @@ static bool has_factor(struct onnx_node *node)
 
 static const struct {
 	int (*translate)(struct onnx_node *node);
-	/* condition that the operator is widened; NULL: always */
+	/* condition under which the operator is widened; NULL: always */
 	bool (*when)(struct onnx_node *node);
 } compositions[] = {
 	{ onnx_op_affine_grid, NULL },
