@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-/* Sets a result with the operand's element type. */
 static void out_moved(struct shlo_check *check, const struct shlo_type *x, int rank,
 		      const int64_t *dims)
 {

@@ -65,7 +65,6 @@ static void need_allowed(struct shlo_check *check, const struct shlo_type *type,
 
 /* ---- operations of elements */
 
-/* Whether both types are quantised and have equal storage and expressed types. */
 static bool same_base(const struct shlo_type *a, const struct shlo_type *b)
 {
 	return a->kind == SHLO_TENSOR && b->kind == SHLO_TENSOR && a->quant && b->quant &&

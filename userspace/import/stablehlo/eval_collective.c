@@ -92,7 +92,6 @@ struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count)
 	return shlo_tensor_new(run, &type);
 }
 
-/* Fills in the group of this process. Returns the tensor that holds the list of its members. */
 struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping grouping,
 				  struct shlo_group *group)
 {
@@ -203,7 +202,6 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 	return all;
 }
 
-/* Returns a tuple of the values of all members. */
 struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,
 				  size_t operand)
 {
@@ -220,7 +218,6 @@ struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_grou
 	return all;
 }
 
-/* Grouping of all_gather, all_reduce and reduce_scatter. */
 enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op)
 {
 	bool channel = channel_of(op) > 0;
@@ -446,8 +443,8 @@ void shlo_eval_collective_broadcast(struct shlo_call *call)
 }
 
 /*
- * Fills in a group of all processes with this process's partition, or with @by_partition its
- * replica: source_target_pairs number the processes of that group.
+ * Fills in the group of all processes that have this process's partition, or with @by_partition of
+ * those that have its replica: source_target_pairs number the processes of that group.
  */
 static struct shlo_tensor *line_of(struct shlo_call *call, bool by_partition,
 				   struct shlo_group *group)

@@ -6,7 +6,6 @@
 
 #include "run.h"
 
-/* Transforms an array in place along one dimension. */
 static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool inverse)
 {
 	int64_t length = x->dims[dim], inner = 1, room = 2 * length;

@@ -7,8 +7,8 @@
 #define RANK	(2 + SPATIAL)
 
 /*
- * Returns an operand in WebNN's layout; dimensions of 1 come in front of fewer than two spatial
- * ones.
+ * Returns an operand in WebNN's layout; if it has fewer than two spatial dimensions, dimensions of
+ * 1 come in front of these.
  */
 static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t first, int64_t second,
 			  const struct shlo_list *spatial, int64_t *dims)

@@ -153,7 +153,8 @@ struct scatter {
 };
 
 /*
- * Combines one update with each element: the first one that remains. Returns whether there was any.
+ * Combines each element with the first of its updates that remain. Returns whether an update
+ * remained.
  */
 static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 {

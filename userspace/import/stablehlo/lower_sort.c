@@ -120,11 +120,10 @@ static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
 
 /*
  * Returns the position to which each element moves, [rows, length]. @before: for all pairs, whether
- * the first must come before the second. Only pairs whose first is behind the second count: it
- * passes the second if it must come before it, otherwise both stay.
- *
- * A comparator may be no order, such as one of floats with NaN; two elements could then get one
- * position. So elements are ranked once more by position, and equal positions by index.
+ * the first must come before the second. Only pairs count whose first element is behind the second:
+ * the first passes the second when it must come before it, else both stay. A comparator may be no
+ * order, such as one of floats with NaN; two elements could then get one position. So elements are
+ * ranked once more by position, and equal positions by index.
  */
 static WNNOperand places(const struct lines *s, WNNOperand before)
 {

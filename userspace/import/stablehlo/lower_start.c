@@ -12,7 +12,6 @@
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
 
-/* Returns the stride of dimension @dim, in elements. */
 static int64_t step_of(const struct shlo_type *type, int dim)
 {
 	int64_t step = 1;

@@ -24,7 +24,6 @@ static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 
 typedef WNNOperand (*reduce_fn)(WNNGraphBuilder, WNNOperand, WNNReduceOptions const *);
 
-/* Returns the code of the binary operation that is all of @region, on its two arguments, or -1. */
 int shlo_only_binary(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;

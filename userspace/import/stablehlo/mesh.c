@@ -58,8 +58,8 @@ static bool measure(struct grid *grid)
 }
 
 /*
- * Adds an axis by its name. It may be a sub-axis: "(2)4" has 4 steps, behind a factor of 2 in
- * front. False: there is no such axis.
+ * Adds an axis by its name. The axis may be a sub-axis: "(2)4" has size 4, and a part of size 2 in
+ * front of it. False: there is no such axis.
  */
 static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 {

@@ -160,7 +160,6 @@ struct shlo_module {
 	struct shlo_function **functions;
 };
 
-/* The contents of a file. */
 struct shlo_file {
 	struct shlo_arena arena;
 	struct shlo_guard guard;

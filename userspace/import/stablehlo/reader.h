@@ -50,7 +50,8 @@ struct shlo_reader {
 	/* The names and slots of values of the function that is read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
-	bool in_parts; /* as in struct shlo_function */
+	/* whether arguments or results of the function are marked as slices of values */
+	bool in_parts;
 };
 
 /* Ends the reading with an error that names line and column. */
@@ -95,7 +96,6 @@ const struct shlo_attr *shlo_attr_number(struct shlo_reader *r, int64_t number);
 /* Reads dimension numbers such as [b, 0, f]x[i, o, 0]->[b, 0, f]. */
 const struct shlo_attr *shlo_read_conv_dims(struct shlo_reader *r);
 
-/* Values. */
 struct shlo_value *shlo_value_new(struct shlo_reader *r, const char *name,
 				  const struct shlo_type *type, struct shlo_op *op);
 void shlo_name_add(struct shlo_reader *r, const char *text, size_t count,
@@ -137,7 +137,7 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op);
 void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs);
 /* Finds the resources of the text, which come behind their uses. */
 void shlo_read_resources(struct shlo_reader *r);
-void shlo_skip_resources(struct shlo_reader *r); /* at their start */
+void shlo_skip_resources(struct shlo_reader *r); /* skips the resources, when they come next */
 /* Reads what follows the word dense_resource. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
 /*

@@ -43,7 +43,7 @@ struct unroller {
 	struct shlo_arena *arena;
 	const struct shlo_kind *constant;
 	struct scope *scopes; /* by function: scopes of those that are called */
-	size_t parts;	      /* how many may still be copied */
+	size_t parts;	      /* operations, operands and results that may still be copied */
 	/* number of the current attempt; operations that its iterations have made */
 	uint64_t attempt, made;
 	size_t first, slots; /* first slot of new values in the function, and the end so far */
@@ -275,7 +275,7 @@ static const struct shlo_op *last_of(const struct shlo_block *block)
 	return block->ops[block->op_count - 1];
 }
 
-/* Returns the values that currently replace these. */
+/* Returns the values that replace @values at present. */
 static struct shlo_value **values_now(struct unroller *u, struct scope *s,
 				      struct shlo_value *const *values, size_t count)
 {
