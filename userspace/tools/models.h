@@ -47,7 +47,6 @@ void model_release(struct model *model);
 int model_run(const struct model *model, WNNContext context, WNNTensor input,
 	      WNNTensor const *outputs);
 
-/* The tensors that model_infer() uses. */
 struct model_tensors {
 	WNNTensor input, outputs[MODEL_MAX_OUTPUTS];
 };

@@ -29,7 +29,10 @@ static int no_device(const char *device)
 		why + sizeof(asked) - 1);
 }
 
-/* Asks for the device, and has its name say which NPU it is. Returns an exit code. */
+/*
+ * Asks the context for its device, and replaces the device's name by one that tells which NPU it
+ * is. Returns an exit code.
+ */
 static int name_device(struct target *target, const char *asked)
 {
 	char name[64];

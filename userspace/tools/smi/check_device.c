@@ -173,7 +173,7 @@ static void check_permission(struct check *check, const struct device *device,
 	free(group);
 }
 
-/* Whether permissions allow to open the device node. */
+/* Reports a missing or forbidden device node; returns whether this user may open the node. */
 static bool check_node(struct check *check, const struct device *device)
 {
 	char path[PATH_MAX];

@@ -9,7 +9,6 @@
 
 #define CLIENT_ENGINES 4
 
-/* The use of one engine by a client. */
 struct client_engine {
 	char name[16];
 	uint64_t busy_ns, cycles;

@@ -9,7 +9,6 @@
 
 #include <drm/onpu_accel.h>
 
-/* The state of a device. */
 enum device_state {
 	STATE_READY,	     /* the device answers */
 	STATE_GONE,	     /* the device does not answer on the bus */
