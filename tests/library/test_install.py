@@ -146,7 +146,7 @@ class Installed(unittest.TestCase):
             self.assertEqual(dynamic(path, "SONAME"), [path.name + ".1"])
 
     def test_conformance_cases(self):
-        """The program's help names the folder of the installed cases, and the cases pass."""
+        """The program's help names the folder of the installed cases, and these cases pass."""
         program, cases = self.prefix / "bin/wnn-conformance", self.prefix / "share/webnn-npu/conformance"
         told = run([program, "--help"], LD_LIBRARY_PATH=str(self.libdir)).split()
         self.assertTrue([word for word in told if word.rstrip(".").endswith("/share/webnn-npu/conformance")], told)

@@ -346,7 +346,7 @@ static void constants_of_tensors(void **state)
 	assert_ok(wnnContextReadTensorIntoSync(f->context, out, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 1 && got[3] == 4);
 	wnnGraphRelease(graph);
-	/* Before the build, it may not. */
+	/* A build fails when one of its constant tensors was destroyed before. */
 	wnnGraphBuilderRelease(f->builder);
 	f->builder = wnnContextCreateGraphBuilder(f->context);
 	constant = constant_tensor(f->context, data);
@@ -406,7 +406,7 @@ static void bad_outputs(void **state)
 	output.operand = y;
 	assert_ok(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph));
 	wnnGraphRelease(graph);
-	/* The build has used it up. */
+	/* The successful build has used up the builder. */
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_InvalidStateError, "only once");
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL),

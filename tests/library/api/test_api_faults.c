@@ -97,7 +97,6 @@ static void victims_of_a_fault_run_again(void **state)
 	wnnTensorRelease(y);
 }
 
-/* Makes jobs have few slots. */
 static void use_small_jobs(struct fixture *f)
 {
 	wnnContextRelease(f->context);

@@ -219,7 +219,7 @@ static void a_callback_gets_the_memory(void **state)
 	assert_int_equal(mapped.calls, 2);
 	assert_int_equal(mapped.status, WNNStatus_InvalidStateError);
 	assert_null(mapped.data);
-	/* The instance drops the operation: the tensor is not mapped then either. */
+	/* The instance is released before the callback runs, and drops the mapping. */
 	wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
 	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	wnnTensorRelease(x);

@@ -194,7 +194,6 @@ static WNNOperand input_of(struct run *run)
 	return wnnGraphBuilderInput(run->builder, WNN_STR("x"), &descriptor);
 }
 
-/* Makes a constant of small numbers that are exact in float32. */
 static WNNOperand weights_of(struct run *run, uint32_t rank, const uint32_t *shape)
 {
 	static const float data[4 * 3 * 3 * 3 + 64 * RESULTS] = { 1, -1, 0.5f, 2, -0.25f, 1, 3, -2 };

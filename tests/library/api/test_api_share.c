@@ -562,7 +562,7 @@ static void fences_go_both_ways(void **state)
 	}
 }
 
-/* Reading waits for fences as well, and two fences together like one. */
+/* A read waits for a fence, and for two fences at once. */
 static void a_read_waits(void **state)
 {
 	(void)state;

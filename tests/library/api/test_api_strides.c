@@ -95,7 +95,6 @@ static void expect(const float *x, double *y)
 		}
 }
 
-/* Counts the operators that a step of the graph computes. */
 static size_t count_steps(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;

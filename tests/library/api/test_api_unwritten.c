@@ -40,7 +40,6 @@ static WNNStatus read(struct chain *c, WNNTensor tensor)
 	return wnnContextReadTensorIntoSync(c->context, tensor, c->buffer, BYTES, GENEROUS);
 }
 
-/* Makes the device's next allocation fail. */
 static void fail_next_memory(void)
 {
 	pthread_mutex_lock(&fake.lock);
@@ -172,7 +171,7 @@ static void a_fault_while_the_next_is_under_way(void **state)
 	wait_until(&fake.jobs, 2);
 	release_jobs();
 	assert_failed(read(&c, c.y), WNNStatus_UnknownError, "the NPU stopped with fault BOUNDS");
-	assert_int_equal(fake.jobs, 3); /* the second one runs once more */
+	assert_int_equal(fake.jobs, 3); /* the second job runs once more */
 	end_chain(&c);
 }
 

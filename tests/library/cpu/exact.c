@@ -17,7 +17,7 @@ int64_t lowest(enum ir_dtype dtype)
 int64_t highest(enum ir_dtype dtype)
 {
 	if (dtype == IR_U64)
-		return -1; /* returned as bits */
+		return -1;
 	return dtype == IR_I64 ? INT64_MAX : cpu_int_max(dtype);
 }
 

@@ -397,8 +397,6 @@ void rig_expect_all_seen(uint64_t ops)
 		assert_non_null(prepared_name);
 }
 
-/* --- */
-
 void rig_make_constant(struct rig *rig, uint32_t operand)
 {
 	const struct ir_type *type = &rig->operand[operand]->type;

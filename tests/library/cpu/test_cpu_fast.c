@@ -302,7 +302,6 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-/* Draws a type for operators that only move elements. */
 static enum ir_dtype random_type(void)
 {
 	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I64, IR_U8 };

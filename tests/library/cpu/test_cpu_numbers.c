@@ -443,7 +443,6 @@ static void test_far_elements(void **state)
 	}
 }
 
-/* Checks a function of x in both float types. */
 static void check_unary(int kind, float alpha, float beta, double x, double expected)
 {
 	union ir_attrs attrs = { .unary = { .kind = kind, .alpha = alpha, .beta = beta } };

@@ -32,7 +32,6 @@ static struct wnn_pass_options all_passes(void)
 	return (struct wnn_pass_options){ .evaluator = { can_evaluate, evaluate, cpu } };
 }
 
-/* Builds the outputs, runs the passes, and checks graph and report. */
 static void check(struct fixture *f, size_t count, const WNNNamedOperand *outputs,
 		  const struct wnn_pass_options *options, const char *graph, const char *report)
 {

@@ -14,7 +14,7 @@ static void conv2d_sizes(void **state)
 	o.strides = WNN_UINT32_LIST(2, 3);
 	o.dilations = WNN_UINT32_LIST(2, 5);
 	o.bias = INPUT(f, Float32, 6);
-	/* (7 + 3 - 5) / 2 + 1; (9 + 7 - 6) / 3 + 1 */
+	/* height (7 + 3 - 5) / 2 + 1, width (9 + 7 - 6) / 3 + 1 */
 	y = wnnGraphBuilderConv2d(f->b, x, w, &o);
 	assert_shape(y, Float32, 2, 6, 3, 4);
 	attrs = &y->value->def->attrs.conv;
@@ -162,7 +162,7 @@ static void conv_transpose2d_sizes(void **state)
 	o.outputPadding = WNN_UINT32_LIST(2, 1);
 	o.groups = 2;
 	o.bias = INPUT(f, Float32, 4);
-	/* 2 * 3 + 3 - 2 + 2; 2 * 2 + 3 - 1 + 1 */
+	/* height 2 * 3 + 3 - 2 + 2, width 2 * 2 + 3 - 1 + 1 */
 	y = wnnGraphBuilderConvTranspose2d(f->b, x, w, &o);
 	assert_shape(y, Float32, 1, 4, 9, 7);
 	assert_true(y->value->def->attrs.conv.transposed);
@@ -269,7 +269,7 @@ static void pool_sizes(void **state)
 	o.outputShapeRounding = WNNRoundingType_Ceil;
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
 		     1, 1, 1);
-	/* outputSizes may ask for such a window, too. */
+	/* outputSizes may also ask for a window that begins outside the input. */
 	o.outputShapeRounding = WNNRoundingType_Floor;
 	o.outputSizes = WNN_UINT32_LIST(1, 1);
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
@@ -287,7 +287,7 @@ static void pool_windows_are_trimmed(void **state)
 	WNNOperand x = INPUT(f, Float32, 1, 1, 2, 2), y;
 	const struct ir_pool_attrs *pool;
 
-	/* One output sees all of the input, and the window is reduced to that. */
+	/* The only output covers the whole input, and the window is trimmed to the input. */
 	o.windowDimensions = WNN_UINT32_LIST(4000000000u, 4000000000u);
 	o.padding = WNN_UINT32_LIST(2000000000u, 2000000000u, 1999999999u, 2000000000u);
 	y = wnnGraphBuilderAveragePool2d(f->b, x, &o);

@@ -475,8 +475,8 @@ static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint3
 }
 
 /*
- * Padding multiplies by 0, and 0 times infinity is NaN: a convolution with padding and such weights
- * runs on the CPU.
+ * Padding multiplies weights by 0, and 0 times infinity is NaN: a convolution with padding and with
+ * infinite or NaN weights runs on the CPU.
  */
 static void test_weights_without_end(void **state)
 {

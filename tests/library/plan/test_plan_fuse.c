@@ -124,8 +124,8 @@ static void test_sums(void **state)
 }
 
 /*
- * An activation that is no gate, another use or another type prevents fusing: the convolution's
- * result is stored, and the vector unit adds.
+ * The convolution applies an activation before the addition, its result has a second use, or the
+ * type is float16: the addition is not fused, and the vector unit adds.
  */
 static void test_apart(void **state)
 {

@@ -37,10 +37,10 @@ static void test_sharing(void **state)
 	graph_init(&t);
 	t.tolerance = 0;
 	x = add_operand(&t, IR_F32, 2, dims, false);
-	add_output(&t, node_reshape(&t, x, 1, flat)); /* from input to output */
+	add_output(&t, node_reshape(&t, x, 1, flat));
 	y = node_unary(&t, IR_NEG, x);
 	add_output(&t, y);
-	add_output(&t, node_reshape(&t, y, 1, flat)); /* from output to output */
+	add_output(&t, node_reshape(&t, y, 1, flat));
 	z = node_unary(&t, IR_ABS, x);
 	twice = node_concat(&t, z, z, 1);
 	part = node_slice(&t, twice, 1, 35, 70);
@@ -220,7 +220,10 @@ static void test_refusals(void **state)
 				       "softmax \"fir\\u000ast\": a part";
 		struct wnn_error err = { 0 };
 
-		/* With both rows, the error names the first one; then with the second row alone. */
+		/*
+		 * The first round compiles both rows, and the error names the first; the second
+		 * round compiles the second row alone.
+		 */
 		assert_int_equal(npu_compile(t.graph, 2 * i, 4 - 2 * i, &value->id, 1, &caps, false,
 					     &refusals, &program, &err),
 				 -1);

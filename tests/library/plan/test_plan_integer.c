@@ -23,8 +23,8 @@ static enum ir_dtype random_result(void)
 }
 
 /*
- * Draws a function behind a float result that only limits it: others do not give the same bits on
- * all paths.
+ * Draws a function behind a float result that only limits the result: other functions do not give
+ * the same bits on all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -58,7 +58,7 @@ static struct ir_value *add_constant(struct test_graph *t, enum ir_dtype dtype, 
 	return value;
 }
 
-/* Adds a scale for each channel, or one for all. */
+/* Adds a constant with a scale for each channel, or one scale for all channels. */
 static struct ir_value *add_scale(struct test_graph *t, int64_t channels, double most)
 {
 	int64_t count = random_below(4) ? channels : 1;
@@ -445,7 +445,7 @@ static void test_residual(void **state)
 	}
 }
 
-/* Averages of windows, some of which reach beyond the image, and of whole images. */
+/* Computes averages of windows, some of which reach beyond the image, and of whole images. */
 static void test_average(void **state)
 {
 	for (int i = 0; i < 24; i++) {

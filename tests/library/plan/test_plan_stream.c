@@ -251,7 +251,10 @@ static void test_random_images(void **state)
 				break;
 			branch = image;
 			image = random_layer(&t, image);
-			/* Branches are added again. */
+			/*
+			 * The branch is joined with the image when their heights and widths match;
+			 * otherwise the branch is an output.
+			 */
 			if (!random_below(3)) {
 				branch = conv(&t, branch, 6, 1, 1, 1, 0, 0);
 				if (side(&branch, 0) == side(&image, 0) &&

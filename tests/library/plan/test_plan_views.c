@@ -215,7 +215,9 @@ static void test_chain(void **state)
 		check_graph(&t, *state);
 		small = count_traffic(&t, *state, SMALLEST);
 		large = count_traffic(&t, *state, LARGEST);
-		/* Two nodes read x; as an output, so is the value between. */
+		/*
+		 * Two nodes read x; two nodes read the value between when that value is an output.
+		 */
 		assert_int_equal(large.loaded, (between ? 4 : 2) * LONG_BYTES);
 		assert_int_equal(large.stored, (between ? 2 : 1) * LONG_BYTES);
 		assert_int_equal(small.loaded, 16 * LONG_BYTES);
