@@ -26,7 +26,7 @@ static uint64_t key_of(const struct shlo_group *group, int64_t channel)
 
 /* ---- swapping parts */
 
-/* The key depends on the size: a message of another size than expected is not received. */
+/* Every rank begins with another neighbour, so that not all send to one rank at a time. */
 static size_t neighbour(const struct shlo_group *group, size_t away)
 {
 	return (group->own + away) % group->count;
@@ -39,7 +39,7 @@ static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int
 	uint64_t key = shlo_ranks_key(ranks, key_of(group, channel), &run->guard);
 
 	ranks->key = key;
-	/* Every rank begins with another neighbour, so that not all send to one rank at a time. */
+	/* The key depends on the size: a message of another size than expected is not received. */
 	for (size_t k = group->count - 1; k; k--) {
 		const struct shlo_part *part = &in[neighbour(group, k)];
 
