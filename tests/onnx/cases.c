@@ -605,7 +605,6 @@ static void finish_json(FILE *json, const char *device)
 	fclose(json);
 }
 
-/* Prints the table of operators for the documentation. */
 static int print_operators(void)
 {
 	size_t count;

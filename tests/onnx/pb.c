@@ -182,7 +182,6 @@ bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *v
 	return good;
 }
 
-/* Converts elements from one type to another. */
 static uint8_t *convert(const struct pb_tensor *like, int from, const void *data, int to,
 			size_t *size)
 {

@@ -103,14 +103,17 @@ static int test_file(const char *folder, const char *name)
 	return test(path, data, size);
 }
 
-/* Parts of models: a field of IR version 8 and a graph of a length, fields of the graph. */
+/*
+ * Encoded parts of models: a field of IR version 8 and a graph of the given length, and fields of
+ * that graph.
+ */
 #define MODEL(length) "\x08\x08\x3a" length
 #define NEG(x, y)     "\x0a\x0b\x0a\x01" x "\x12\x01" y "\x22\x03Neg"
 #define WEIGHT(name)  "\x2a\x03\x42\x01" name
 #define INPUT(name)   "\x5a\x03\x0a\x01" name
 #define OUTPUT(name)  "\x62\x03\x0a\x01" name
 
-/* Models without a meaning, and their errors. */
+/* Malformed models, and the errors that loading them gives. */
 static const struct {
 	const char *bytes;
 	size_t size;
@@ -148,7 +151,6 @@ static int test_errors(void)
 	return 0;
 }
 
-/* An error in a file names the file. */
 static int test_name_of_file(void)
 {
 	char name[] = "/tmp/onnx-damage-XXXXXX";

@@ -26,9 +26,8 @@ def scales(*shape):
 
 
 def bytes_of(*shape, dtype=numpy.uint8):
-    """Returns random bytes. Signed ones, which are weights, have 7 bits: without VNNI, ONNX
-    Runtime's sums of 8-bit products saturate.
-    """
+    """Returns random bytes. Signed bytes, which are weights, have 7 bits: without VNNI, ONNX
+    Runtime's sums of 8-bit products saturate."""
     info = numpy.iinfo(dtype)
     return RANDOM.integers(info.min // 2, info.max // 2 + 1 if info.min else info.max + 1, shape).astype(dtype)
 
@@ -83,7 +82,8 @@ def bits_cases():
         attributes = {"block_size": block, "quantize_axis": -1} | ({"bits": bits} if bits else {})
         yield "GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * zeros, attributes
         if block == 16:
-            yield "GatherBlockQuantized", inputs, 1, ["s"] + ["z"] * zeros, attributes  # the table is computed
+            # The data is an input as well: the table is computed.
+            yield "GatherBlockQuantized", inputs, 1, ["s"] + ["z"] * zeros, attributes
     for shape, axis, quantised, kind in (((5, 33), 0, 1, "INT4"), ((5, 34), 0, 1, "INT4"), ((3, 4, 20), 1, 2, "UINT4"),
                                          ((3, 40, 6), 2, 1, "INT4"), ((40, 4, 6), 1, 0, "UINT4")):
         blocks = tuple(-(-size // 16) if at == quantised else size for at, size in enumerate(shape))
@@ -146,7 +146,7 @@ def default_cases():
 
 
 def half_cases():
-    """Some of the cases in float16."""
+    """Yields some of the cases in float16."""
     for name, inputs, count, constants, attributes in (
             next(bits_cases()), next(rotary_cases()), list(group_cases())[3]):
         inputs = {key: array.astype(numpy.float16) if array is not None and
@@ -260,7 +260,7 @@ def quantised_cases():
     inputs = {"a": bytes_of(3, 8), "b": bytes_of(8, 4, dtype=numpy.int8), "as": a["s"],
               "bs": scales(4), "az": a["z"], "bz": None, "bias": floats(4)}
     yield "MatMulIntegerToFloat", inputs, 1, ["b", "bs", "as", "az"], {}
-    # Big enough not to be dequantised at build.
+    # The weights are big enough not to be dequantised when the graph is built.
     yield ("MatMulIntegerToFloat", dict(inputs, a=bytes_of(3, 256), bs=scales(128), bias=floats(128),
                                         b=bytes_of(256, 128, dtype=numpy.int8),
                                         bz=bytes_of(128, dtype=numpy.int8)), 1,
@@ -333,7 +333,7 @@ def eight_bits(inputs, bits, **_):
 
 
 def codes_of(array, bits, count):
-    """What bytes hold along the last dimension, the first numbers in the low bits."""
+    """Returns the numbers in the bytes of the last dimension; the first number is in the low bits."""
     parts = [array >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return numpy.stack(parts, -1).reshape(*array.shape[:-1], -1)[..., :count].astype(float)
 
@@ -382,7 +382,8 @@ def gemm_fast_gelu(inputs):
 
 
 def packed_attention(inputs, num_heads, scale=None):
-    """MultiHeadAttention whose query, key and value are one input, or key and value are."""
+    """Computes MultiHeadAttention whose query, key and value are one input, or whose key and value
+    are."""
     q, k = inputs["q"].astype(float), inputs["k"]
     if k is None:
         q, k, v = (q[:, :, :, i] for i in range(3))
@@ -402,7 +403,7 @@ BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNor
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,
            "GatherBlockQuantized": gather_blocks}
-# Nodes on integers, and the operators that become them.
+# The operators on integers that the nodes of these cases must become.
 INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
             "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-17": "qmatmul",
             "DynamicQuantizeMatMul-quantised_cases-16": "qmatmul",
@@ -411,7 +412,7 @@ STEPS = ("QLinear", "QGemm", "DynamicQuantize")
 
 
 def becomes(program, paths, wanted):
-    """Whether the NPU computes with the integers, instead of what was made of them before."""
+    """Returns whether the compiled graphs have each of the wanted operators."""
     done = subprocess.run([program, "--device", "sim", "--text", *paths], check=False, text=True,
                           stdout=subprocess.PIPE)
     missing = [name for name in wanted if f" = {name}(" not in done.stdout]

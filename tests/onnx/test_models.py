@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from onnx_cases import onnx, onnxruntime, quiet
 
 MODELS = shared_models.SHARED / "onnx"
-# It decodes pictures with operators of an extension; its network alone is another file.
+# This model decodes pictures with operators of an extension; another file has its network alone.
 EXTENSIONS = "super_resolution_with_pre_post_processing_op18.onnx"
 # Values of inputs that are no measurements, and shapes that files leave open.
 FIXED = {"sr": 16000}
@@ -42,7 +42,8 @@ def write_value(path, value):
 
 
 def drawn_text(shape):
-    """A picture of text, which these networks were trained on. In noise they see none: nearly all outputs would be 0."""
+    """Returns a picture of text, on which these networks were trained. In noise they find no text:
+    nearly all outputs would be 0."""
     image = Image.new("RGB", (shape[3], shape[2]), "white")
     for y in range(8, shape[2], 64):
         ImageDraw.Draw(image).text((8, y), "Open NPU 123", "black", ImageFont.load_default(28))
@@ -51,7 +52,8 @@ def drawn_text(shape):
 
 
 def make_input(name, shape, integers, network):
-    """Elements that depend on the name and shape of the input only, whatever else was made."""
+    """Returns the input's elements, which follow from the arguments alone, not from what was made
+    before."""
     if integers:
         return numpy.full(shape, FIXED[name], numpy.int64)
     if network.startswith("ch_PP"):
@@ -60,7 +62,8 @@ def make_input(name, shape, integers, network):
 
 
 def make_case(model, case, shapes):
-    """The folder that onnx-cases reads: the model, a path or bytes; random inputs; ONNX Runtime's outputs."""
+    """Writes the folder that onnx-cases reads: the model, given as a path or as bytes, random
+    inputs, and ONNX Runtime's outputs."""
     data = case / "test_data_set_0"
     data.mkdir(parents=True)
     if isinstance(model, bytes):
@@ -95,7 +98,7 @@ def test_precision(program, devices, model, case, feed, result):
 
 
 def seeded_values(tensor):
-    """The formula of the models' README."""
+    """Returns a tensor's elements by the formula of the models' README."""
     x = numpy.arange(numpy.prod(tensor["shape"]), dtype=numpy.uint32)
     x += numpy.uint32((tensor["index"] + 1) * 0x9e3779b1 % 2**32)
     x = (x ^ (x >> numpy.uint32(16))) * numpy.uint32(0x7feb352d)
@@ -106,7 +109,8 @@ def seeded_values(tensor):
 
 
 def seeded(entry):
-    """A file whose weights, one number each as it is stored, become pseudo-random."""
+    """Returns the bytes of a model whose weights, which the file stores as one number each, become
+    pseudo-random."""
     model = onnx.load(MODELS / "light" / entry["model"])
     values = {tensor["name"]: seeded_values(tensor) for tensor in entry["tensors"]}
     nodes = [node for node in model.graph.node if node.output[0] not in values]
@@ -119,7 +123,7 @@ def seeded(entry):
 
 
 def networks(samples):
-    """(name, path or function that makes the file, shapes)"""
+    """Yields (name, path or function that makes the file, shapes)."""
     yield "digits", shared_models.digits, {"input": [3, 1, 8, 8]}
     for path in sorted(MODELS.rglob("*.onnx")):
         if path.name != EXTENSIONS:
@@ -148,7 +152,7 @@ def run(program, device, case, *options):
 
 
 def test_extensions(program):
-    """What it needs is said by name."""
+    """Checks that the refusal names the domain of the operators that are missing."""
     with tempfile.TemporaryDirectory() as folder:
         case = pathlib.Path(folder) / "extensions"
         (case / "test_data_set_0").mkdir(parents=True)
@@ -163,7 +167,7 @@ def main():
     program, samples, *devices = sys.argv[1:]
     wrong = 0
     for name, model, shapes in networks(pathlib.Path(samples).resolve()):
-        # One at a time: some are big.
+        # Each case is removed before the next is written: some are big.
         with tempfile.TemporaryDirectory() as folder:
             case = pathlib.Path(folder) / name
             feed, results = make_case(model if isinstance(model, pathlib.Path) else model(), case, shapes)

@@ -29,7 +29,7 @@ def softmax(x):
 
 
 def attend(q, k, v, bias=0.0, scale=None, softcap=0.0):
-    """Result, product, product with the cap, with the masks, and weights."""
+    """Returns (result, product, capped product, masked product, weights)."""
     k, v = (numpy.repeat(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     product = q @ k.swapaxes(2, 3) * (scale or q.shape[3] ** -0.5)
     capped = softcap * numpy.tanh(product / softcap) if softcap else product
@@ -39,7 +39,7 @@ def attend(q, k, v, bias=0.0, scale=None, softcap=0.0):
 
 
 def positions(length, total, offset, left=-1, right=-1):
-    """0 where a key may be seen, else -inf; offsets may be one for each batch."""
+    """Returns a mask: 0 where a query may see a key, else -inf; each batch may have its own offset."""
     distance = numpy.arange(total) - (numpy.arange(length)[:, None] + offset)
     allowed = numpy.ones(distance.shape, bool)
     if left >= 0:
@@ -107,7 +107,8 @@ def cache_cases():
                [node("Attention", "q k v - pk pv", "y ok ov",
                      q_num_heads=4, kv_num_heads=2, is_causal=1, left_window_size=4)],
                inputs, {"y": floats(flat(y)), "ok": floats(keys), "ov": floats(values)}, ())
-        # The cache is kept outside: each batch has its own number of keys, which may be below that of queries.
+        # The caller keeps the cache: each batch has its own number of keys, which may be below that
+        # of queries.
         lengths = numpy.array([6, 2] if grouped else [8, 4])
         q, k, v = normal(2, 4, 3, 6), normal(2, 2, 8, 6), normal(2, 2, 8, 4)
         inside = numpy.where(numpy.arange(8) < lengths.reshape(2, 1, 1, 1), 0, NOTHING)
@@ -290,7 +291,7 @@ def signal_cases():
                {"y": floats(x[..., None])}, ("n", "a"))
     yield ("irfft-default", [node("DFT", "x", "y", inverse=1, onesided=1)],
            {"x": floats(parts)}, {"y": floats(numpy.fft.irfft(spectrum)[..., None])}, ())
-    # More bins than are needed are not looked at, and those that are missing are 0.
+    # Bins beyond those that are needed are ignored, and missing bins count as 0.
     for length in (4, 12):
         yield (f"irfft-cut-{length}", [node("DFT", "x n", "y", inverse=1, onesided=1)],
                {"x": floats(parts), "n": Typed(INT64, length)},
@@ -313,7 +314,7 @@ def empty_cases():
 
 
 def finish(inputs, name):
-    """Outputs of those cases that are written with what they are made of."""
+    """Returns the outputs of the cases that are written without outputs; None for other cases."""
     x = inputs["x"].elements if "x" in inputs else None
     if name == "empty-slice":
         return {"y": floats(x)}
@@ -323,7 +324,8 @@ def finish(inputs, name):
 
 
 def write_sequences(folder):
-    """Sequences and optional values as inputs, which are passed on or taken apart."""
+    """Writes cases whose inputs are sequences and optional values, which are passed on or taken
+    apart."""
     sequence = onnx.helper.make_tensor_sequence_value_info
     made = []
     items = [normal(2, 3), normal(1, 3)]
@@ -371,7 +373,8 @@ def write_raw(folder, graph, inputs, outputs):
 
 
 def write_scan(folder):
-    """Scan of operator set 8 runs its body for each batch by itself."""
+    """Writes a case of Scan of operator set 8, which runs its body for each item of the batch
+    separately."""
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
         t = Add(s, a) o = Identity(t) }""")
     initial, x = normal(3, 2), normal(3, 4, 2)

@@ -49,7 +49,7 @@ def node(*parts, **attributes):
 
 
 def several(nodes, shape=(2,), functions=()):
-    """Models of more than one node, of an input x."""
+    """Returns a model of several nodes, with an input x."""
     value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
     graph = onnx.helper.make_graph(nodes, "several", [value],
                                    [onnx.helper.make_empty_tensor_value_info("y")])
@@ -67,7 +67,8 @@ def function(name, outputs, nodes):
 
 
 def nested():
-    """A function that calls itself in a branch, and is called in a branch: the branches are too many."""
+    """Returns a model whose function calls itself in a branch and is called in a branch: there are
+    too many branches."""
     call = ("Own", ["x"], ["y"], None, None, "own")
     branch = refusals.graph([], ["y"], [call])
     body = function("Own", ["y"], [constant("c", 1), node("If", ["c"], ["y"], then_branch=branch)])
@@ -76,7 +77,7 @@ def nested():
 
 
 def other_rows():
-    """Reason and model of what takes more than one node."""
+    """Yields (reason, model) of refusals that take more than one node."""
     sequence = node("SequenceConstruct", ["x", "x"], ["s"])
     yield ("input 0 is a sequence instead of a tensor",
            several([sequence, node("Relu", ["s"], ["y"])]))
@@ -144,16 +145,17 @@ UNREACHABLE = {
 
 
 def source_messages():
-    """Format strings of all refusals, by file."""
+    """Yields (file name, format string) of each refusal in the importer's source."""
     for path in sorted(SOURCES.glob("*.c")):
-        # Its reasons are for programs that compute nodes themselves; test_graph.c has them.
+        # probe.c has reasons for programs that compute nodes themselves; test_graph.c tests these
+        # reasons.
         if path.name == "probe.c":
             continue
         text = path.read_text(encoding="utf-8")
         for match in re.finditer(r"onnx_refuse\(", text):
             call = text[match.end():text.index(";", match.end())]
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"|([,?:()])', call)
-            # The second argument is a string or a choice of them, the format comes behind a comma.
+            # The third argument is the format, a string or a choice of strings.
             depth, commas, pieces = 0, 0, []
             for string, mark in parts:
                 if mark in ("(", ")"):
@@ -171,11 +173,11 @@ def pattern(message):
 
 
 def table(rows):
-    """The messages with the operators that the rows have them of."""
+    """Returns the table of messages; each has the operators with which the rows have the message."""
     operators = {}
     for message, model in rows:
         formats = [text for _, text in source_messages() if re.fullmatch(pattern(text), message)]
-        # The most special one: with the fewest characters left open.
+        # When several formats match, the one with the longest fixed text is taken.
         text = max(formats, key=lambda text: len(re.sub("%[a-z]+", "", text)), default=message)
         name = model.graph.node[-1]
         operators.setdefault(re.sub(r"%(\.\*)?(zu|lld|[dusg])", "…", text), set()).add(

@@ -16,7 +16,7 @@ from onnx_cases import run_cases, write_case
 
 
 def check_refusals(program, folder):
-    """A refusal of each model: the operator and the reason."""
+    """Checks that each model is refused with its operator and reason; returns how many are not."""
     failed = 0
     for name, (model, operator, reason) in situations.REFUSED.items():
         path = pathlib.Path(folder) / f"{name}.onnx"

@@ -27,7 +27,7 @@ def node(operator, inputs, outputs, **attributes):
 
 
 def awkward(kind):
-    """Numbers of a type, what lies between two of them, and what is beyond all."""
+    """Returns numbers of a type, numbers between two of them, and numbers beyond the largest."""
     bits = 4 if kind == E2M1 else 8
     own = sorted(x for x in (decode(kind, code) for code in range(1 << bits)) if numpy.isfinite(x))
     middle = [(a + b) / 2 for a, b in zip(own, own[1:])]
@@ -143,7 +143,8 @@ def shift_cases():
 
 
 def bitwise_cases():
-    """Each bit, and what division leaves: with the sign of the divisor, or that of what is divided."""
+    """Yields cases of bit operators and of remainders, with the sign of the divisor or of the
+    dividend."""
     for kind in (INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64):
         signed, bits = numpy.dtype(PLAIN[kind]).kind == "i", 8 * numpy.dtype(PLAIN[kind]).itemsize
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -169,7 +170,8 @@ def bitwise_cases():
 
 
 def scale_cases():
-    """One scale, one for each row, and blocks of which the last is short."""
+    """Yields cases with one scale, with a scale for each row, and with blocks of which the last is
+    short."""
     for kind in (*SMALL, INT2, UINT2, INT16, UINT16):
         signed = kind not in (UINT2, UINT16)
         top = {INT2: 1, UINT2: 3, INT16: 32767, UINT16: 65535}.get(kind) or \
@@ -238,7 +240,7 @@ def bits_cases():
 
 
 def move_cases():
-    """Operators that move elements, of inputs and of constants."""
+    """Yields cases of operators that move elements, of inputs and of constants."""
     for kind in (*SMALL, E8M0, INT2, UINT2, INT4, UINT4, INT16, BFLOAT16):
         bits, signed = FEW_BITS.get(kind, (4, 0))
         low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, (1 << bits) - 1)
@@ -273,7 +275,7 @@ def wide_cases():
                                      coded(kind, [want.max()]).elements[0])}, ("w", "h"))
 
 
-# Functions of integers that the CPU has, in the order of the nodes of a case.
+# The functions of integers on the CPU that the nodes of a case become, in the order of the nodes.
 OWN_FUNCTIONS = {f"bitwise-{INT32}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder", "floored_remainder"],
                  f"bitwise-{UINT64}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder"],
                  f"shift-{INT8}": ["shift_right", "shift_left"]}

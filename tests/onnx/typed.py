@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of types that numpy has not, and models of one operator with them, for onnx-cases."""
+"""Tensors of types that numpy lacks, and models of one operator with such tensors, for onnx-cases."""
 import numpy
 from onnx_cases import onnx
 
@@ -16,7 +16,8 @@ NAMES = {BFLOAT16: "bfloat16", E4M3FN: "e4m3fn", E4M3FNUZ: "e4m3fnuz", E5M2: "e5
 
 
 def decode(kind, code):
-    """The number that a code of a float type of few bits stands for, by its definition."""
+    """Returns the number that a code of a float type of few bits stands for, by the type's
+    definition."""
     if kind == E8M0:
         return float("nan") if code == 255 else 2.0 ** (code - 127)
     exponents, mantissa, bias = {E4M3FN: (4, 3, 7), E4M3FNUZ: (4, 3, 8), E5M2: (5, 2, 15),
@@ -64,7 +65,8 @@ def encode(kind, number, saturate=True):
 
 
 def pack(codes, bits):
-    """Numbers of less than 8 bits, the first in the low bits of its byte."""
+    """Returns the bytes of numbers of less than 8 bits; the first number is in the low bits of its
+    byte."""
     total = sum((int(code) & (1 << bits) - 1) << (bits * i) for i, code in enumerate(codes))
     return total.to_bytes((len(codes) * bits + 7) // 8, "little")
 
@@ -95,7 +97,8 @@ def floats(elements):
 
 
 def coded(kind, elements, saturate=True):
-    """A tensor of a float type of few bits whose elements are the nearest to some numbers."""
+    """Returns a tensor of a float type of few bits, with the elements that are nearest to the
+    numbers."""
     elements = numpy.asarray(elements)
     codes = [encode(kind, number, saturate) for number in elements.reshape(-1)]
     return Typed(kind, numpy.array(codes).reshape(elements.shape))
@@ -116,7 +119,7 @@ def describe(name, tensor):
 
 
 def write_typed(folder, nodes, inputs, outputs, constants=(), domain=""):
-    """A case of nodes whose inputs and outputs are tensors of any type, by name."""
+    """Writes a case of nodes whose inputs and outputs are tensors of any type, by name."""
     graph = onnx.helper.make_graph(
         nodes, "typed", [describe(*item) for item in inputs.items() if item[0] not in constants],
         [describe(*item) for item in outputs.items()],
