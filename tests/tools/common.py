@@ -16,7 +16,8 @@ USAGE = 64
 
 
 def save(folder, name, nodes, inputs, outputs, weights=()):
-    """A model of float tensors; inputs and outputs are (name, shape) or (name, shape, type)."""
+    """Saves a model of float tensors; inputs and outputs are (name, shape) or (name, shape, type).
+    Returns the path."""
     def info(name, shape, kind=TensorProto.FLOAT):
         return helper.make_tensor_value_info(name, kind, shape)
 
@@ -34,7 +35,8 @@ def node(kind, inputs, outputs, name=None, **attributes):
 
 
 def perceptron(folder, scale=1.0):
-    """[N, 6] to [N, 4]: two layers. And what it computes."""
+    """Saves a model of two layers, from [N, 6] to [N, 4]; returns the path and a function that
+    computes the output."""
     random = np.random.default_rng(7)
     first = random.uniform(-1, 1, (6, 5)).astype(np.float32)
     second = (random.uniform(-1, 1, (5, 4)) * scale).astype(np.float32)
@@ -49,7 +51,7 @@ def perceptron(folder, scale=1.0):
 
 
 def convolution(folder):
-    """A picture of 16x16 to the probabilities of four classes."""
+    """Saves a model that turns a picture of 16x16 into the probabilities of four classes."""
     random = np.random.default_rng(8)
     weights = [("filter", random.uniform(-1, 1, (8, 3, 3, 3)).astype(np.float32)),
                ("dense", random.uniform(-1, 1, (8 * 8 * 8, 4)).astype(np.float32))]
@@ -67,7 +69,7 @@ CONVOLUTION_TENSORS = ["c", "r", "p", "f", "d", "y"]
 
 
 def same(folder, name, shape, kind=TensorProto.FLOAT):
-    """The output is the input."""
+    """Saves a model whose output is its input."""
     return save(folder, name, [node("Identity", ["x"], ["y"], "copy")], [("x", shape, kind)],
                 [("y", shape, kind)])
 
@@ -86,7 +88,7 @@ class ToolTest(unittest.TestCase):
         return done.stdout, done.stderr
 
     def refuses(self, status, text, *arguments):
-        """It says what is wrong, and nothing else."""
+        """Checks that the program prints an error with this text, and nothing else."""
         out, err = self.tool(*arguments, status=status)
         self.assertIn(text, err)
         self.assertEqual(out, "")
@@ -99,7 +101,7 @@ class ToolTest(unittest.TestCase):
 
 class CompareTest(ToolTest):
     def compare(self, model, *options, status=0, device="cpu"):
-        """The result, and all that was said."""
+        """Returns the result of webnn-run compare, and all text that the program printed."""
         path = self.folder / "result.json"
         out, err = self.tool("compare", model, "-d", device, "--json", path, *options, status=status)
         return json.loads(path.read_text()), out + err
@@ -110,7 +112,7 @@ class CompareTest(ToolTest):
 
 
 def on_devices(test):
-    """Runs a test that takes a device on all that every machine has."""
+    """Runs a test that takes a device on each device that every machine has."""
     def run(self):
         for device in DEVICES:
             with self.subTest(device):

@@ -5,7 +5,8 @@ import zlib
 
 
 def png(rows, channels):
-    """A PNG file of rows of bytes: 3 channels are red, green and blue, 1 is grey."""
+    """Returns a PNG file of rows of bytes: with 3 channels they are red, green and blue, with 1
+    channel grey."""
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data +
                 struct.pack(">I", zlib.crc32(kind + data)))
@@ -17,10 +18,11 @@ def png(rows, channels):
 
 
 def jpeg(levels):
-    """Grey blocks of 8x8, in rows: a mean of each and nothing else, which is exact."""
+    """Returns a JPEG file of grey blocks of 8x8 pixels, given in rows. Each block has only a mean,
+    so that its pixels are exact."""
     bits, before = "", 0
     for level in (level for row in levels for level in row):
-        # With a divisor of 8 a step of the mean is a step of the pixels, which count from 128.
+        # With a divisor of 8, a step of the mean is a step of the pixels; a mean counts from 128.
         difference, before = level - 128 - before, level - 128
         size = abs(difference).bit_length()
         bits += f"{size:04b}"

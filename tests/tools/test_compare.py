@@ -24,7 +24,7 @@ def chain(folder, kinds):
 
 
 def differing():
-    """An operator of which sim and cpu round some result in another way."""
+    """Returns an operator with some result that sim and cpu round differently."""
     for kind in ("HardSwish", "Softmax", "LpNormalization"):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([PROGRAM, "compare", chain(folder, [kind]), "-d", "sim", "--with", "cpu",
@@ -59,7 +59,7 @@ class Devices(ToolTest):
         self.assertIn("v0: DIFFERS", out)
         self.assertNotIn("first", result)
         self.tool("compare", model, "-d", "sim", "--with", "cpu")
-        # One side is what run gives there.
+        # One side has the result of webnn-run run on that device.
         self.tool("run", model, "-d", "cpu", "-r", 1, "-o", self.folder / "cpu.npy")
         expected = np.load(self.folder / "cpu.npy").reshape(-1)
         one = result["outputs"][0]
@@ -79,7 +79,8 @@ class Devices(ToolTest):
                 self.assertIn(f'first operator that differs: "n{before}" ({OTHER})', out)
 
     def test_bisect_branches(self):
-        """The branch that differs is made first, the other one is looked at in the middle."""
+        """The branch that differs comes first in the file; the middle of the file is in the other
+        branch."""
         nodes = [node(OTHER, ["x"], ["a"], "culprit")]
         nodes += [node("Neg", [f"b{i}" if i else "x"], [f"b{i + 1}"], f"good{i}") for i in range(9)]
         nodes += [node("Add", ["a", "b9"], ["y"], "join")]
@@ -96,11 +97,11 @@ class Devices(ToolTest):
         model = save(self.folder, "sequence", nodes[:3], [("x", [1, SIZE])], [("q", None)])
         self.assertEqual(self.compare(model, "--bisect")[1]["first"]["node"], "before")
 
-    # A sequence "q" has an item "q/0": where a value of this name crosses the cut too, nothing can be
-    # looked at.
+    # The item of the sequence "q" has the name "q/0". When another value of this name crosses the
+    # cut as well, nothing can be compared there.
 
     def test_bisect_goes_back(self):
-        """Behind the middle nothing is known, so that it goes on before it."""
+        """When no cut behind the middle can be compared, the search goes on before the middle."""
         nodes = [node(OTHER, ["x"], ["q/0"], "culprit"),
                  node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["n"], "neg"),
                  node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
@@ -111,7 +112,8 @@ class Devices(ToolTest):
         self.assertEqual((first["node"], first["candidates"]), ("culprit", 1))
 
     def test_bisect_neighbours(self):
-        """The cut right before the operator is not known: it may be the one before that."""
+        """The cut right before the operator that differs cannot be compared: the operator before
+        may be at fault as well."""
         nodes = [node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["q/0"], "neg"),
                  node(OTHER, ["q/0"], ["s"], "culprit"),
                  node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
@@ -123,7 +125,8 @@ class Devices(ToolTest):
         self.assertIn("or one of the 1 before it", out)
 
     def test_bisect_constants_and_shapes(self):
-        """Shapes come from files, and an input that they depend on is a constant in every part."""
+        """Shapes come from the files of inputs, and an input on which shapes depend is a constant
+        in every part."""
         nodes = [node("Neg", ["x"], ["n"], "neg"), node("Shape", ["n"], ["z"], "shape"),
                  node("Reshape", ["n", "s"], ["r"], "reshape"),
                  node(OTHER, ["r"], ["g"], "culprit"), node("Reshape", ["g", "z"], ["y"], "back")]

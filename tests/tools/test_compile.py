@@ -29,7 +29,7 @@ class Compile(ToolTest):
             more = () if given[0] == "-i" else ("--dim", "N=3")
             np.testing.assert_array_equal(self.output(graph, device, *given),
                                           self.output(model, device, *given, *more))
-        # The model is not needed any more, and no name either.
+        # The graph needs neither the model's file nor a name of its own.
         model.unlink()
         np.testing.assert_array_equal(self.output(graph, device, "-i", x),
                                       self.output(graph.rename(self.folder / "g"), device, "-i", x))
@@ -73,12 +73,12 @@ class Compile(ToolTest):
         graph, _ = self.compile(model, "sim", "--profile")
         saved, built = (json.loads(self.tool("profile", m, "-d", "sim", "--json", "-")[0])
                         for m in (graph, model))
-        # The graph has no names of ONNX.
+        # The graph does not have the names of ONNX operators.
         self.assertEqual([each.pop("onnx_operator") for each in saved["nodes"]],
                          [each["operator"] for each in saved["nodes"]])
         self.assertIn("Conv", [each.pop("onnx_operator") for each in built["nodes"]])
         self.assertEqual(saved["nodes"], built["nodes"])
-        # Other commands take it as well.
+        # Other commands take the compiled graph, too.
         np.testing.assert_array_equal(self.output(graph, "sim", "-r", 1), self.output(model, "sim", "-r", 1))
         self.assertIn("with time stamps", self.tool("info", graph, "-d", "sim")[0])
 
@@ -124,7 +124,7 @@ class Compile(ToolTest):
                 self.assertEqual(out, "")
                 self.assertRegex(err, rf"^webnn-run: {graph}: it ")
                 self.assertIn(text, err)
-        # By another name it is still known, where it begins as one.
+        # A damaged graph is recognised by its first bytes, whatever its name is.
         other = self.folder / "other"
         other.write_bytes(whole[:-1])
         self.refuses(2, "it is damaged", "run", other, "-d", "cpu")

@@ -36,7 +36,7 @@ class Doctor(unittest.TestCase):
         self.system.write(PAGES, "always [madvise] never\n")
 
     def ask(self, status=0, **environment):
-        """The findings about the made-up system, by their names."""
+        """Returns the findings about the made-up system, by their names."""
         done = run("--root", str(self.system.top), "--json=-", **environment)
         self.assertEqual(done.stderr, "")
         data = json.loads(done.stdout)

@@ -14,7 +14,7 @@ GREEN, ORANGE, RED, WHITE = "#a9d9a0", "#f9cf92", "#f28e8e", "white"
 
 
 def read(text):
-    """(colours of nodes by their two lines, shapes at the arrows)"""
+    """Returns (colours of each node by its two lines, texts at the arrows)."""
     nodes, labels = {}, []
     for group in xml.etree.ElementTree.fromstring(text).iter(f"{SVG}g"):
         texts = [t.text for t in group.iter(f"{SVG}text")]
@@ -55,7 +55,7 @@ class Drawing(ToolTest):
         self.assertEqual(sorted(labels), ["", "", "", "N×4", "N×6"])
 
     def test_names(self):
-        """No name of a file becomes a part of the picture or the page."""
+        """Names in a model cannot become markup of the picture or the page."""
         name = '<b>\\N "&"];x [label="</svg>'
         model = save(self.folder, "odd", [node("Neg", ["x"], ["y"], name)], [("x", [4])], [("y", [4])])
         self.assertIn(("Neg", name), self.draw(model)[0])

@@ -14,7 +14,8 @@ from common import PROGRAM, USAGE, ToolTest, convolution, main, node, on_devices
 
 class Extract(ToolTest):
     def extract(self, model, *options, name="part.onnx", sound=True):
-        """The part, which is a sound model, and what was said."""
+        """Extracts a part and, with @sound, lets ONNX check it; returns (path, part, text that the
+        program printed)."""
         path = self.folder / name
         out, err = self.tool("extract", model, "-o", path, *options)
         part = onnx.load(path)
@@ -30,7 +31,8 @@ class Extract(ToolTest):
 
     @on_devices
     def test_front_and_back(self, device):
-        """Two parts, one behind the other, give the bits of the whole on the CPU, and nearly so on sim."""
+        """Two parts, run one after the other, give the bits of the whole model on the CPU, and
+        nearly the whole model's numbers on sim."""
         model = convolution(self.folder)
         x = self.array("x.npy", np.random.default_rng(1).uniform(-1, 1, (1, 3, 16, 16)).astype("f4"))
         front, part, said = self.extract(model, "--outputs", "p", name="front.onnx")
@@ -43,7 +45,7 @@ class Extract(ToolTest):
         middle = self.array("p.npy", self.outputs(front, "-i", x, device=device)["p"])
         whole = self.outputs(model, "-i", x, device=device)["y"]
         np.testing.assert_allclose(self.outputs(back, "-i", f"p={middle}", device=device)["y"], whole, atol=1e-6)
-        # It is the part itself that computes, not what the model would give.
+        # The part's own outputs are compared, to the bit.
         self.tool("compare", front, "-d", device, "-i", x, "--expect", middle, "--tolerance", 0)
 
     def test_between(self):
@@ -55,7 +57,8 @@ class Extract(ToolTest):
         self.assertEqual(part.graph.output[0].type.tensor_type.elem_type, TensorProto.FLOAT)
 
     def test_several(self):
-        """Lists have commas or come one by one; another input that is needed stays."""
+        """Names are in one option with commas or in several options; another input that the part
+        needs is kept."""
         nodes = [node("Add", ["a", "b"], ["s"]), node("Neg", ["s"], ["n"]), node("Exp", ["c"], ["e"]),
                  node("Mul", ["n", "e"], ["m"]), node("Sub", ["m", "b"], ["y"]), node("Abs", ["d"], ["z"])]
         model = save(self.folder, "several", nodes, [(x, [3]) for x in "abcd"], [("y", [3]), ("z", [3])])
@@ -66,7 +69,7 @@ class Extract(ToolTest):
             self.assertIn("inputs: n, e, b\noutputs: m, y\n", said)
             got = self.outputs(path, "--fill", "n=2", "--fill", "e=3", "--fill", "b=1")
             self.assertEqual((list(got["m"]), list(got["y"])), ([6] * 3, [5] * 3))
-        # All outputs, unless some are named.
+        # Without --outputs, the part has all outputs.
         _, part, _ = self.extract(model, "--inputs", "n")
         self.assertEqual([o.name for o in part.graph.output], ["y", "z"])
         result = self.folder / "result.json"
@@ -88,7 +91,7 @@ class Extract(ToolTest):
         self.assertEqual([d.dim_value for d in part.graph.input[0].type.tensor_type.shape.dim], [5, 4])
 
     def test_types(self):
-        """Types and shapes that the file does not say follow from the operators."""
+        """Types and shapes that the file lacks follow from the operators."""
         nodes = [node("Cast", ["x"], ["c"], to=TensorProto.FLOAT16), node("Neg", ["c"], ["h"]),
                  node("Less", ["x", "zero"], ["l"]), node("Not", ["l"], ["b"]), node("Shape", ["x"], ["s"]),
                  node("TopK", ["x", "k"], ["v", "i"]), node("Where", ["b", "x", "zero"], ["w"]),
@@ -120,7 +123,7 @@ class Extract(ToolTest):
         model = save(self.folder, "several", nodes, [("a", ["N", "L"]), ("b", [None, 7])], [("y", None)])
         _, part, _ = self.extract(model, "--inputs", "t", "--outputs", "c", "--shape", "b=4,7")
         self.assertEqual((self.shape(part.graph.input[0]), self.shape(part.graph.output[0])), (["L", "N"], ["L", None]))
-        # Two names could be it.
+        # The dimension is open: N and M fit equally.
         nodes = [node("Add", ["a", "one"], ["s"]), node("Add", ["b", "one"], ["t"]), node("Concat", ["s", "t"], ["y"], axis=0)]
         model = save(self.folder, "names", nodes, [("a", ["N", 3]), ("b", ["M", 3])], [("y", [None, 3])],
                      [("one", np.ones(1, "f4"))])
@@ -128,7 +131,7 @@ class Extract(ToolTest):
         self.assertEqual(self.shape(part.graph.input[0]), [None, 3])
 
     def test_unknown_shapes(self):
-        """Only some sizes give a graph, and none of those that are tried."""
+        """The model can be built for some sizes only, and extract tries none of these."""
         nodes = [node("Reshape", ["x", "s"], ["r"]), node("Neg", ["r"], ["n"]), node("Exp", ["n"], ["y"])]
         model = save(self.folder, "some", nodes, [("x", ["N", 4])], [("y", [28])], [("s", np.array([28]))])
         path, part, said = self.extract(model, "--inputs", "n", sound=False)
@@ -139,7 +142,7 @@ class Extract(ToolTest):
         self.assertEqual((said.count("unknown"), self.shape(part.graph.input[0])), (0, [28]))
 
     def test_node_on_both_sides(self):
-        """One result of a node is given, another one computed."""
+        """One result of a node is an input of the part, the other one is computed."""
         nodes = [node("Split", ["x"], ["a", "b"], axis=0), node("Add", ["a", "b"], ["y"])]
         model = save(self.folder, "split", nodes, [("x", [4])], [("y", [2])])
         path, part, _ = self.extract(model, "--inputs", "a")
@@ -148,7 +151,7 @@ class Extract(ToolTest):
         np.testing.assert_array_equal(self.outputs(path, "-i", f"x={x}", "--fill", "a=10")["y"], [13, 14])
 
     def test_regions(self):
-        """Graphs in nodes read what is around them."""
+        """Branches read values of the graph around them."""
         def branch(kind):
             out = helper.make_tensor_value_info("o", TensorProto.FLOAT, [3])
             return helper.make_graph([node(kind, ["n", "w"], ["o"])], kind, [], [out])
@@ -175,7 +178,8 @@ class Extract(ToolTest):
         self.assertEqual((part.metadata_props[0].value, part.producer_name, part.opset_import[0].version),
                          ("somebody", "tests", 17))
         self.assertEqual([v.name for v in part.graph.value_info], ["c"])
-        # A value whose type the file says becomes an input of that type, and is said once.
+        # A value whose type is in the file becomes an input of that type, and is in value_info no
+        # longer.
         _, part, _ = self.extract(path, "--inputs", "c")
         self.assertEqual(([i.name for i in part.graph.input], [v.name for v in part.graph.value_info]), (["c"], ["d"]))
 
@@ -187,7 +191,8 @@ class Extract(ToolTest):
         onnx.save_model(loaded, inner / "m.onnx", save_as_external_data=True, location="data.bin", size_threshold=0)
         x = self.array("x.npy", np.ones((2, 6), "f4"))
         whole = self.outputs(inner / "m.onnx", "-i", x, "--outputs", "active")["active"]
-        # In another folder the data are taken along, in the same one they stay where they are.
+        # A part in another folder contains the weights; a part in the model's folder refers to the
+        # model's file of weights.
         path, part, _ = self.extract(inner / "m.onnx", "--outputs", "active")
         self.assertEqual(part.graph.initializer[0].data_location, TensorProto.DEFAULT)
         np.testing.assert_array_equal(self.outputs(path, "-i", x)["active"], whole)
@@ -222,7 +227,7 @@ class Extract(ToolTest):
         self.assertFalse(out.exists())
 
     def test_no_room(self):
-        """After a failure the file is as before."""
+        """When writing fails, the old file stays."""
         model, out = convolution(self.folder), self.folder / "part.onnx"
         out.write_bytes(b"before")
         done = subprocess.run([PROGRAM, "extract", model, "--inputs", "f", "-o", out], check=False,

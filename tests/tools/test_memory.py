@@ -33,11 +33,11 @@ class Memory(ToolTest):
         layer = np.random.default_rng(1).standard_normal(SIDE * SIDE, np.float32)
         with open(self.folder / "weights", "wb") as file:
             for index in range(LAYERS):
-                # No two are the same, or the compiler would keep one.
+                # No two weights are equal: the compiler would keep only one of them.
                 (layer * np.float32((index + 1) / SIDE)).tofile(file)
 
     def peak(self, operator, shape, weight, device="cpu", **attributes):
-        """The most memory that a run takes, as a part of that of the weights."""
+        """Returns the most memory that a run takes, as a multiple of the weights' size."""
         nodes = [helper.make_node(operator, [f"v{i}", f"w{i}"], [f"v{i + 1}"], **attributes)
                  for i in range(LAYERS)]
         values = [helper.make_tensor_value_info(f"v{i}", TensorProto.FLOAT, shape) for i in (0, LAYERS)]

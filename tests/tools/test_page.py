@@ -31,7 +31,7 @@ class Browser(ToolTest):
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def test_console(self):
-        """It would be heard if a page complained."""
+        """The console of a page that complains is noticed."""
         page = self.folder / "bad.html"
         page.write_text("<!DOCTYPE html><title>x</title><script>console.error('as planned')</script>")
         _, console = self.browse(page, "--dump-dom")
@@ -54,14 +54,16 @@ class Browser(ToolTest):
                     self.measure(width)
 
     def measure(self, width):
-        """Nothing is beyond the edge of a narrow window: what is wider has a scroll bar of its own."""
+        """No element is wider than a narrow window, except those that have a scroll bar of their
+        own."""
         script = "<script>document.title=document.documentElement.scrollWidth+' of '+innerWidth</script></body>"
         (self.folder / "narrow.html").write_text((self.folder / "p.html").read_text().replace("</body>", script))
         text, _ = self.browse(self.folder / "narrow.html", "--dump-dom", f"--window-size={width},900")
         self.assertIn(f"<title>{width} of {width}</title>", text)
 
     def draw(self, device):
-        """A picture that is not empty: the same page without its content is far smaller."""
+        """Draws the page, and checks that the picture is far larger than one of the page without
+        its content."""
         sizes = []
         page = (self.folder / "p.html").read_text()
         (self.folder / "empty.html").write_text(page[:page.index("<body>")] + "<body></body></html>")

@@ -24,7 +24,8 @@ def write_jpeg(path, levels):
 
 
 def scaled(pixels, size, axis):
-    """Each new pixel is the mean of the old ones under a triangle, as wide as the reduction."""
+    """Returns scaled pixels: each is the mean of the old pixels, weighted by a triangle that is as
+    wide as the reduction."""
     old = pixels.shape[axis]
     ratio = old / size
     places = np.arange(old) + 0.5

@@ -19,7 +19,7 @@ LANES = {1: "control", 2: "load", 3: "store", 4: "matrix", 5: "vector"}
 
 
 class Page(html.parser.HTMLParser):
-    """The tables by their ids, as rows of texts, and the elements of each drawing."""
+    """The page's tables by their ids, as rows of texts, and the elements of each drawing."""
     def __init__(self, text):
         super().__init__()
         self.tables, self.drawings, self.tags, self.attributes = {}, {}, [], []
@@ -35,7 +35,7 @@ class Page(html.parser.HTMLParser):
         elif tag == "tr":
             self.table.append([])
         elif tag in ("td", "th"):
-            # A number that is short for people has the exact one as its title.
+            # A cell with a shortened number has the exact number as its title.
             self.table[-1].append(attrs.get("title", ""))
             self.cell = "title" not in attrs
         elif tag == "svg" and "id" in attrs:
@@ -129,7 +129,7 @@ def compare_page(test, page, result):
 
 
 def profile(test, model, device, *options):
-    """(text, JSON, events of the trace, page)"""
+    """Returns (text, JSON, events of the trace, page)."""
     result, trace, page = (test.folder / n for n in ("p.json", "t.json", "p.html"))
     text, _ = test.tool("profile", model, "-d", device, *options, *(OPTIONS if device == "sim" else ()), "--json",
                         result, "--trace", trace, "--html", page)
@@ -141,8 +141,6 @@ class Profile(ToolTest):
     def setUp(self):
         super().setUp()
         self.table, self.json, self.events, self.page = profile(self, convolution(self.folder), "sim")
-
-    # The trace.
 
     def test_lanes(self):
         names = {(e["pid"], e["tid"]): e["args"]["name"] for e in self.events
@@ -185,8 +183,6 @@ class Profile(ToolTest):
     def engine_events(self, lane):
         return [e["args"] for e in self.events if e["ph"] == "X" and (e["pid"], e["tid"]) == (2, lane)]
 
-    # The table.
-
     def test_table(self):
         total, rest = map(int, re.match(r"(\d+) cycles, (\d+) of them",
                                         next(t for t in self.table if " of them" in t)).groups())
@@ -209,8 +205,6 @@ class Profile(ToolTest):
             self.assertEqual(sum(e["end_cycle"] - e["start_cycle"] for e in events),
                              int(engine.group(3)))
 
-    # JSON.
-
     def test_json_adds_up(self):
         nodes = self.json["nodes"]
         self.assertEqual(sum(n["cycles"] for n in nodes) + self.json["end_cycles"],
@@ -229,7 +223,7 @@ class Profile(ToolTest):
         self.assertLessEqual({"Conv", "MatMul", "Softmax"}, {s["name"] for s in self.json["by_operator"]})
 
     def test_sums(self):
-        """A node that becomes several operators, and several nodes of one operator."""
+        """Tests a node that becomes several operators, and several nodes of one operator."""
         nodes = [node("Softmax", ["x"], ["a"], "first"), node("MeanVarianceNormalization", ["a"], ["b"], "several"),
                  node("Softmax", ["b"], ["y"], "second")]
         model = save(self.folder, "sums", nodes, [("x", [1, 3, 8, 8])], [("y", [1, 3, 8, 8])])
@@ -273,8 +267,6 @@ class Profile(ToolTest):
             _, err = self.tool("profile", "x.onnx", "--sram", text, status=64)
             self.assertIn(f"for KiB, MiB or GiB, not '{text}'", err)
 
-    # The page.
-
     def test_page_needs_nothing_else(self):
         self.assertFalse({"script", "link", "img", "iframe", "object"} & set(self.page.tags))
         self.assertFalse({"src", "href", "xlink:href"} & set(self.page.attributes))
@@ -284,7 +276,7 @@ class Profile(ToolTest):
         compare_page(self, self.page, self.json)
 
     def test_over_time(self):
-        """Nothing that moves is lost; the drawing is that of the figures."""
+        """over_time has all bytes that are moved, and the drawing shows its numbers."""
         over_time = self.json["over_time"]
         parts = len(over_time["sram_bytes"])
         for key in ("bytes_read", "bytes_written"):

@@ -28,7 +28,7 @@ from onnx import numpy_helper
 
 @contextlib.contextmanager
 def quiet():
-    """The libraries complain of each other, of old files, and of files without shapes."""
+    """Discards what the libraries print about each other, old files and files without shapes."""
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -65,7 +65,8 @@ def session(path, fused=False):
 
 
 def prepared(path, folder):
-    """An operator set that knows scales of channels, and a name for each node."""
+    """Returns the path of a copy that has an operator set with scales of channels, and a name for
+    each node."""
     model = onnx.load(path)
     if model.opset_import[0].version < 13:
         model = onnx.version_converter.convert_version(model, 13)
@@ -76,7 +77,7 @@ def prepared(path, folder):
 
 
 class Pictures(CalibrationDataReader):
-    """Noise of another seed each time."""
+    """Calibration data: noise with another seed each time."""
 
     def __init__(self, path):
         self.inputs = [(i.name, i.shape) for i in session(path).get_inputs()]
@@ -92,7 +93,8 @@ class Pictures(CalibrationDataReader):
 
 
 def quanta(model):
-    """The scale of each output: that of the dequantisation before it, behind which at most elements move."""
+    """Returns the scale of each output: that of the DequantizeLinear before it. Nodes in between
+    only move elements."""
     constants = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
     makers = {name: node for node in model.graph.node for name in node.output}
     scales = {}
@@ -140,7 +142,7 @@ class Quantised(ToolTest):
                 self.assertEqual(right.flat[got.argmax()], right.max())
 
     def test_dynamic(self):
-        """The products of integers are nodes on integers, and their scales and additions part of these."""
+        """Products of integers become nodes on integers, which include the scales and additions."""
         random = np.random.default_rng(5)
         source, quantised = self.folder / "source.onnx", self.folder / "quantised.onnx"
         weights = {"w": (300, 200), "b": (200,), "v": (200, 50)}
@@ -179,12 +181,13 @@ class Quantised(ToolTest):
     def test_networks(self):
         for name in NETWORKS:
             net = bench_cpu.MODELS[name](**SIZE)
-            # Nearly all probabilities of a thousand are the integer 0.
+            # The softmax is left out: nearly all of its thousand probabilities would be the integer
+            # 0.
             net.layers.pop()
             net.shapes.pop()
             bench_cpu.write_files(net, self.folder, "float32")
             (self.folder / "model.onnx").rename(self.folder / f"{name}.onnx")
-            # The largest element for this picture is some quanta ahead of the next.
+            # The largest element for this picture is some quanta above the next.
             self.check(self.folder / f"{name}.onnx", 103)
 
     def test_shared(self):

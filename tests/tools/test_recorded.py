@@ -30,7 +30,7 @@ class Measures(CompareTest):
         self.assertEqual((result["outputs"][0]["cosine"], result["outputs"][0]["mean_error"]), (1, 0))
 
     def test_integers(self):
-        """Those that are one double are still told apart, and counted."""
+        """Integers that are equal as doubles are still told apart, and counted."""
         model = save(self.folder, "same", [node("Identity", ["x"], ["y"])], [("x", [4], TensorProto.INT64)],
                      [("y", [4], TensorProto.INT64)])
         x, y = np.array([2 ** 60, 5, 7, 9]), np.array([2 ** 60 + 1, 5, 7, 10])
@@ -40,7 +40,7 @@ class Measures(CompareTest):
 
 class Recorded(CompareTest):
     def record(self, model, *names, more=()):
-        """A folder with what webnn-run computes."""
+        """Returns a folder with the values that webnn-run computes."""
         folder = self.folder / "recorded"
         cuts = [word for name in names for word in ("--outputs", name)]
         self.tool("run", model, "-d", "cpu", "-r", 1, *cuts, *more, "--output-dir", folder)
@@ -84,7 +84,7 @@ class Recorded(CompareTest):
         return result.get("first"), text
 
     def test_bisect(self):
-        """The values are those of a program that is wrong from some operator on."""
+        """The recorded values are those of a program that is wrong from some operator on."""
         model = convolution(self.folder)
         for at, (name, label) in enumerate(zip(CONVOLUTION_TENSORS, ("conv", "relu", "pool", "flat", "dense", "softmax"))):
             folder = self.record(model, *CONVOLUTION_TENSORS)
@@ -106,7 +106,7 @@ class Recorded(CompareTest):
         first, text = self.bisect(model, folder)
         self.assertEqual((first["node"], first["output"], first["candidates"]), ("dense", "d", 3))
         self.assertIn("or one of the 2 before it", text)
-        # Without any inside it may be all.
+        # When no inner value is recorded, each operator may be at fault.
         folder = self.record(model, "y", more=())
         for name in "rd":
             (folder / f"{name}.npy").unlink()
@@ -121,7 +121,7 @@ class Recorded(CompareTest):
         folder = self.record(model, "a", "c", "y")
         self.change(folder, "y")
         first, _ = self.bisect(model, folder)
-        # The cut before the last node is between c, which is good, and b, of which nothing is known.
+        # The cut before the last node has c, which is good, and b, which is not recorded.
         self.assertEqual((first["node"], first["candidates"]), ("join", 3))
 
     def test_messages(self):
@@ -153,7 +153,7 @@ class Devices(CompareTest):
         self.assertEqual(self.names(result), ["c", "r", "p"])
 
     def test_what_cannot_be_computed(self):
-        """A node that is refused takes nothing else with it."""
+        """The other values are compared although a node is refused."""
         nodes = [node("Neg", ["x"], ["n"]), node("Shape", ["x"], ["s"]), node("NonZero", ["n"], ["z"], "nz"),
                  node("Exp", ["n"], ["e"]), node("Abs", ["e"], ["y"])]
         model = save(self.folder, "refused", nodes, [("x", [2, 2])], [("y", [2, 2]), ("z", None, TensorProto.INT64)])

@@ -26,7 +26,8 @@ class Runtime(CompareTest):
         self.assertIn("6 tensors were compared, 0 of them differ\n", text)
 
     def test_it_is_the_other_program(self):
-        """Sim rounds otherwise; with no tolerance that is told, and where it begins."""
+        """The device sim rounds differently: with tolerance 0 the difference is reported, and where
+        it begins."""
         model = convolution(self.folder)
         result, text = self.compare(model, "--with", "onnxruntime", "--tolerance", 0, "--bisect", device="sim", status=1)
         first = result["first"]["node"]
@@ -37,7 +38,7 @@ class Runtime(CompareTest):
         self.assertEqual(outputs[first], differing[0])
 
     def test_inputs(self):
-        """Types, shapes that are open, inputs that become constants, and cuts."""
+        """Tests types, open shapes, inputs that become constants, and cuts."""
         model, _ = perceptron(self.folder)
         self.compare(model, "--with", "onnxruntime", "--dim", "N=3")
         result, _ = self.compare(model, "--with", "onnxruntime", "--dim", "N=3", "--outputs", "active")
@@ -92,7 +93,7 @@ class Runtime(CompareTest):
         self.compare(model, "--with", "onnxruntime")
 
     def test_refused(self):
-        """It says so itself when it does not run a model."""
+        """When ONNX Runtime does not run a model, the message says so."""
         model = save(self.folder, "odd", [node("Relu", ["x"], ["y"])], [("x", [3], TensorProto.INT32)],
                      [("y", [3], TensorProto.FLOAT)])
         _, err = self.tool("compare", model, "--with", "onnxruntime", status=2)

@@ -32,7 +32,7 @@ class Info(Reports):
         self.assertEqual(info["operator_sets"], {"ai.onnx": 17})
         self.assertEqual((info["ir_version"], info["producer"]), (8, "tests"))
         self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4, "bytes": 4 * 54})
-        # The shape of the input leaves the cost open.
+        # The input's shape is open, and so is the cost.
         self.assertEqual((info["macs"], info["macs_unknown"]), (0, 2))
         self.assertEqual([n["macs"] for n in info["nodes"]], [None, 0, None, 0])
         self.assertEqual(info["nodes"][3]["outputs"][0]["shape"], ["N", 4])
@@ -146,7 +146,7 @@ class Bench(Reports):
         self.assertGreaterEqual(bench["repeats"], 3)
         self.assertIn(f"{bench['repeats']} dispatches in 3 streams, each after 3\n", text)
         self.assertGreater(bench["per_second"], 0)
-        # All of them dispatch for the time that was asked for.
+        # All streams dispatch for the time that was asked for.
         self.assertGreaterEqual(bench["repeats"] / bench["per_second"], .05)
         counted, _ = self.json("bench", model, "-d", device, "-t", 1, "--streams", 2, "--repeats", 5)
         self.assertEqual(counted["repeats"], 10)

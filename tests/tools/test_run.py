@@ -217,7 +217,7 @@ class Outputs(ToolTest):
         self.assertTrue(all(float(time) > 0 for time in said.groups()), out)
 
     def test_top_of_equals(self):
-        """The first of equals comes first, what is no number last."""
+        """Equal elements keep their order, and NaN comes last."""
         model = same(self.folder, "same", [5])
         x = self.array("x.npy", np.array([np.nan, 1, 2, -np.inf, 2], "f4"))
         out, _ = self.tool("run", model, "-i", x, "--top", 5)
