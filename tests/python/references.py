@@ -17,7 +17,8 @@ sys.modules["webnn_npu._native"] = _native
 
 from webnn_npu._operators import INDEX  # noqa: E402
 
-# NumPy is not compiled for that build, so that what it drops is not counted: arrays of the standard library do.
+# NumPy is not compiled for that build, so that references that it drops are not counted: arrays of
+# the standard library take its place.
 context = _native.Context(device="cpu")
 data = array.array("f", range(6))
 FLOAT, INT8 = 1, 7

@@ -23,7 +23,7 @@ CONTEXTS = {device: ML().create_context(device=device) for device in ("cpu", "si
 
 class Case(unittest.TestCase):
     def refused(self, kind, text, call, *arguments, **keywords):
-        """The call raises an error of that kind, whose message has the text."""
+        """Checks that the call raises an error of that kind whose message has the text."""
         with self.assertRaises(kind) as caught:
             call(*arguments, **keywords)
         self.assertIn(text, str(caught.exception))
@@ -337,7 +337,7 @@ class Tensors(Case):
 
     def test_dlpack_in(self):
         class Array:
-            """An array that has nothing but DLPack."""
+            """An array that supports nothing but DLPack."""
 
             def __init__(self, array):
                 self.array = array
@@ -370,7 +370,7 @@ class Tensors(Case):
                 context.write_tensor(y, np.zeros((2, 3)))
                 self.equal(context.read_tensor(y), np.zeros((2, 3), np.float32))
                 self.equal(result, np.zeros((2, 3), np.float32))
-                # Other memory, and that of before is left alone.
+                # The tensor uses the other memory now, and leaves the first alone.
                 moved = np.ones((2, 3), np.float32)
                 x.lend(np.full((2, 3), 7, np.float32))
                 context.dispatch(graph, {"x": x}, {"y": y})
@@ -409,7 +409,7 @@ class Tensors(Case):
         graph = relu_graph(context, (4,), "int8")
 
         class Array:
-            """An array that has nothing but DLPack, of version 1."""
+            """An array that supports nothing but version 1 of DLPack."""
 
             def __init__(self, array):
                 self.array = array
@@ -449,7 +449,8 @@ class Tensors(Case):
         self.refused(MLTypeError, "Shape mismatch", tensor.lend, plain[0])
         self.refused(MLTypeError, "memory of its own", context.create_host_tensor([1], "int8").lend, plain)
         self.refused(MLTypeError, "may only be read", tensor.lend, np.frombuffer(bytes(64), np.float32).reshape(4, 4))
-        # One memory for both: the library says so, and the tensors go on.
+        # A dispatch whose input and output share memory is refused, and the tensors can still be
+        # used.
         graph = relu_graph(context, (4, 4))
         self.refused(MLTypeError, "overlap", context.dispatch, graph, {"x": tensor}, {"y": context.lend_tensor(plain)})
         tensor.destroy()
@@ -575,7 +576,8 @@ class Running(Case):
             self.assertEqual(wrong, [])
 
     def test_others_run_meanwhile(self):
-        """Python goes on while a graph computes: it counts, which it could not do without the lock."""
+        """Python counts while a graph computes, which it could not do if the call kept the
+        interpreter's lock."""
         context = ML().create_context(device="cpu", threads=1)
         builder = context.create_graph_builder()
         x = builder.input("x", [1, 32, 96, 96])

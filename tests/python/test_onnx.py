@@ -26,12 +26,14 @@ DEVICE = sys.argv.pop() if sys.argv[1:] and sys.argv[-1] in ("cpu", "sim") else 
 # Their data is wrong or less exact than float32: NumPy wraps where the specification saturates, and
 # the inverse transform has an error of its own. tests/onnx/cases.c has the same.
 WRONG_DATA = ("test_qlinearmatmul_2D_int8_", "test_qlinearmatmul_3D_int8_", "test_dft_inverse")
-# Data of this package that newer ones contradict: casts that saturate, padding that counts.
+# Recorded outputs that newer releases of ONNX correct: casts that saturate, and padding that is
+# counted.
 WRONG_DATA += ("test_cast_FLOAT16_to_INT4_", "test_cast_FLOAT16_to_UINT4_", "test_cast_FLOAT_to_INT4_", "test_cast_FLOAT_to_UINT4_",
                "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True")
-# Doubles that no float32 holds, and results whose number is computed: rows behind those that are there are -1.
+# Doubles that float32 cannot hold, and results whose number of rows is computed: our further rows
+# are -1.
 WRONG_DATA += ("test_operator_add", "test_nonmaxsuppression_identical_boxes", "test_nonmaxsuppression_suppress_by_IOU_and_scores")
-# Random numbers of another generator than ours.
+# Outputs of another generator of random numbers.
 WRONG_DATA += ("test_bernoulli",)
 
 
@@ -109,7 +111,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual((y.dtype, y.tolist(), z.dtype), (np.bool_, [True] * 3, np.int64))
 
     def test_random_numbers(self):
-        # The shape of one is that of an input, so that there is a graph for each.
+        # The shape of one is that of an input, so that each shape has a graph of its own.
         made = model([helper.make_node("RandomUniformLike", ["x"], ["r"], low=2.0, high=3.0), helper.make_node("Add", ["x", "r"], ["y"]),
                       helper.make_node("RandomNormal", [], ["n"], shape=[1000])],
                      [tensor("x", TensorProto.FLOAT, ["n"])], [tensor("y", TensorProto.FLOAT, ["n"]), tensor("n", TensorProto.FLOAT, [1000])])
@@ -129,7 +131,7 @@ class Sessions(unittest.TestCase):
             np.testing.assert_array_equal(again[0], y)
             np.testing.assert_array_equal(again[1], n)
         self.assertFalse(np.array_equal(other.run(None, {"x": x})[1], runs[0][1]))
-        # A shape that is known is compiled when the session is made.
+        # A graph with known shapes is compiled when the session is made.
         fixed = model([helper.make_node("RandomNormal", [], ["n"], shape=[3]), helper.make_node("Add", ["x", "n"], ["y"])],
                       [tensor("x", TensorProto.FLOAT, [3])], [tensor("y", TensorProto.FLOAT, [3])])
         session = self.session(fixed)
@@ -176,7 +178,7 @@ class Sessions(unittest.TestCase):
 
 
 class Exports(unittest.TestCase):
-    """Graphs that are written as ONNX and read back."""
+    """Writes graphs as ONNX files and reads them back."""
 
     def check(self, outputs, builder, feeds, tolerance=1e-5):
         context = builder._context

@@ -22,13 +22,13 @@ FAILING = {
     "test_conv_transpose2d_invalid_input_shape": TEXT, "test_pool2d_invalid_input_shape": TEXT,
     "test_reshape_invalid": TEXT,
 }
-# Skips that the tests have whatever the back end can do.
+# Reasons of skips that do not depend on what the back end can do.
 ALLOWED = ("unconditional skip", "HardSwish requires ONNX opset", "CoreML tests only", "architectural limitation",
            "No test cases for")
 
 
 def run(tests, package, stand, device):
-    """Whether the tests end as the table says."""
+    """Returns whether the tests end as the table says."""
     path = f"{package}:{stand}"
     result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *TESTS], check=False, cwd=tests,
                             env={**os.environ, "WEBNN_DEVICE": device, "PYTHONPATH": path}, capture_output=True, text=True)
@@ -55,7 +55,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        # The tests write files beside them.
+        # The tests write files into the folder in which they are.
         tests = shutil.copytree(source / "tests", place / "tests")
         (place / "stand/webnn").mkdir(parents=True)
         (place / "stand/webnn/__init__.py").write_text("from webnn_npu import *\n", encoding="utf-8")

@@ -98,7 +98,7 @@ class Graph:
                 arguments.append(len(names) if "equal" in words else value_of("u32[]", given[idl]))
             else:
                 arguments.append(value_of(kind, given[idl]) if idl in given else None)
-        # The text has optional operands in the order of the options.
+        # The text has the optional operands in the order of the options.
         for idl, operand in zip(optional, left):
             arguments[[row[0] for row in rows].index(idl)] = operand
         results = builder._call(index, *arguments)
