@@ -27,7 +27,8 @@ def scales(*shape):
 
 def bytes_of(*shape, dtype=numpy.uint8):
     """Returns random bytes. Signed bytes, which are weights, have 7 bits: without VNNI, ONNX
-    Runtime's sums of 8-bit products saturate."""
+    Runtime's sums of 8-bit products saturate.
+    """
     info = numpy.iinfo(dtype)
     return RANDOM.integers(info.min // 2, info.max // 2 + 1 if info.min else info.max + 1, shape).astype(dtype)
 
@@ -383,7 +384,8 @@ def gemm_fast_gelu(inputs):
 
 def packed_attention(inputs, num_heads, scale=None):
     """Computes MultiHeadAttention whose query, key and value are one input, or whose key and value
-    are."""
+    are.
+    """
     q, k = inputs["q"].astype(float), inputs["k"]
     if k is None:
         q, k, v = (q[:, :, :, i] for i in range(3))

@@ -43,7 +43,8 @@ def write_value(path, value):
 
 def drawn_text(shape):
     """Returns a picture of text, on which these networks were trained. In noise they find no text:
-    nearly all outputs would be 0."""
+    nearly all outputs would be 0.
+    """
     image = Image.new("RGB", (shape[3], shape[2]), "white")
     for y in range(8, shape[2], 64):
         ImageDraw.Draw(image).text((8, y), "Open NPU 123", "black", ImageFont.load_default(28))
@@ -53,7 +54,8 @@ def drawn_text(shape):
 
 def make_input(name, shape, integers, network):
     """Returns the input's elements, which follow from the arguments alone, not from what was made
-    before."""
+    before.
+    """
     if integers:
         return numpy.full(shape, FIXED[name], numpy.int64)
     if network.startswith("ch_PP"):
@@ -63,7 +65,8 @@ def make_input(name, shape, integers, network):
 
 def make_case(model, case, shapes):
     """Writes the folder that onnx-cases reads: the model, given as a path or as bytes, random
-    inputs, and ONNX Runtime's outputs."""
+    inputs, and ONNX Runtime's outputs.
+    """
     data = case / "test_data_set_0"
     data.mkdir(parents=True)
     if isinstance(model, bytes):
@@ -110,7 +113,8 @@ def seeded_values(tensor):
 
 def seeded(entry):
     """Returns the bytes of a model whose weights, which the file stores as one number each, become
-    pseudo-random."""
+    pseudo-random.
+    """
     model = onnx.load(MODELS / "light" / entry["model"])
     values = {tensor["name"]: seeded_values(tensor) for tensor in entry["tensors"]}
     nodes = [node for node in model.graph.node if node.output[0] not in values]

@@ -325,7 +325,8 @@ def finish(inputs, name):
 
 def write_sequences(folder):
     """Writes cases whose inputs are sequences and optional values, which are passed on or taken
-    apart."""
+    apart.
+    """
     sequence = onnx.helper.make_tensor_sequence_value_info
     made = []
     items = [normal(2, 3), normal(1, 3)]
@@ -374,7 +375,8 @@ def write_raw(folder, graph, inputs, outputs):
 
 def write_scan(folder):
     """Writes a case of Scan of operator set 8, which runs its body for each item of the batch
-    separately."""
+    separately.
+    """
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
         t = Add(s, a) o = Identity(t) }""")
     initial, x = normal(3, 2), normal(3, 4, 2)

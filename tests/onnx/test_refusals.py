@@ -68,7 +68,8 @@ def function(name, outputs, nodes):
 
 def nested():
     """Returns a model whose function calls itself in a branch and is called in a branch: there are
-    too many branches."""
+    too many branches.
+    """
     call = ("Own", ["x"], ["y"], None, None, "own")
     branch = refusals.graph([], ["y"], [call])
     body = function("Own", ["y"], [constant("c", 1), node("If", ["c"], ["y"], then_branch=branch)])

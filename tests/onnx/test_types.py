@@ -144,7 +144,8 @@ def shift_cases():
 
 def bitwise_cases():
     """Yields cases of bit operators and of remainders, with the sign of the divisor or of the
-    dividend."""
+    dividend.
+    """
     for kind in (INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64):
         signed, bits = numpy.dtype(PLAIN[kind]).kind == "i", 8 * numpy.dtype(PLAIN[kind]).itemsize
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -171,7 +172,8 @@ def bitwise_cases():
 
 def scale_cases():
     """Yields cases with one scale, with a scale for each row, and with blocks of which the last is
-    short."""
+    short.
+    """
     for kind in (*SMALL, INT2, UINT2, INT16, UINT16):
         signed = kind not in (UINT2, UINT16)
         top = {INT2: 1, UINT2: 3, INT16: 32767, UINT16: 65535}.get(kind) or \

@@ -17,7 +17,8 @@ NAMES = {BFLOAT16: "bfloat16", E4M3FN: "e4m3fn", E4M3FNUZ: "e4m3fnuz", E5M2: "e5
 
 def decode(kind, code):
     """Returns the number that a code of a float type of few bits stands for, by the type's
-    definition."""
+    definition.
+    """
     if kind == E8M0:
         return float("nan") if code == 255 else 2.0 ** (code - 127)
     exponents, mantissa, bias = {E4M3FN: (4, 3, 7), E4M3FNUZ: (4, 3, 8), E5M2: (5, 2, 15),
@@ -66,7 +67,8 @@ def encode(kind, number, saturate=True):
 
 def pack(codes, bits):
     """Returns the bytes of numbers of less than 8 bits; the first number is in the low bits of its
-    byte."""
+    byte.
+    """
     total = sum((int(code) & (1 << bits) - 1) << (bits * i) for i, code in enumerate(codes))
     return total.to_bytes((len(codes) * bits + 7) // 8, "little")
 
@@ -98,7 +100,8 @@ def floats(elements):
 
 def coded(kind, elements, saturate=True):
     """Returns a tensor of a float type of few bits, with the elements that are nearest to the
-    numbers."""
+    numbers.
+    """
     elements = numpy.asarray(elements)
     codes = [encode(kind, number, saturate) for number in elements.reshape(-1)]
     return Typed(kind, numpy.array(codes).reshape(elements.shape))

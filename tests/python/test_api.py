@@ -577,7 +577,8 @@ class Running(Case):
 
     def test_others_run_meanwhile(self):
         """Python counts while a graph computes, which it could not do if the call kept the
-        interpreter's lock."""
+        interpreter's lock.
+        """
         context = ML().create_context(device="cpu", threads=1)
         builder = context.create_graph_builder()
         x = builder.input("x", [1, 32, 96, 96])

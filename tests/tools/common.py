@@ -17,7 +17,8 @@ USAGE = 64
 
 def save(folder, name, nodes, inputs, outputs, weights=()):
     """Saves a model of float tensors; inputs and outputs are (name, shape) or (name, shape, type).
-    Returns the path."""
+    Returns the path.
+    """
     def info(name, shape, kind=TensorProto.FLOAT):
         return helper.make_tensor_value_info(name, kind, shape)
 
@@ -36,7 +37,8 @@ def node(kind, inputs, outputs, name=None, **attributes):
 
 def perceptron(folder, scale=1.0):
     """Saves a model of two layers, from [N, 6] to [N, 4]; returns the path and a function that
-    computes the output."""
+    computes the output.
+    """
     random = np.random.default_rng(7)
     first = random.uniform(-1, 1, (6, 5)).astype(np.float32)
     second = (random.uniform(-1, 1, (5, 4)) * scale).astype(np.float32)

@@ -6,7 +6,8 @@ import zlib
 
 def png(rows, channels):
     """Returns a PNG file of rows of bytes: with 3 channels they are red, green and blue, with 1
-    channel grey."""
+    channel grey.
+    """
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data +
                 struct.pack(">I", zlib.crc32(kind + data)))
@@ -19,7 +20,8 @@ def png(rows, channels):
 
 def jpeg(levels):
     """Returns a JPEG file of grey blocks of 8x8 pixels, given in rows. Each block has only a mean,
-    so that its pixels are exact."""
+    so that its pixels are exact.
+    """
     bits, before = "", 0
     for level in (level for row in levels for level in row):
         # With a divisor of 8, a step of the mean is a step of the pixels; a mean counts from 128.

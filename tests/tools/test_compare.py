@@ -80,7 +80,8 @@ class Devices(ToolTest):
 
     def test_bisect_branches(self):
         """The branch that differs comes first in the file; the middle of the file is in the other
-        branch."""
+        branch.
+        """
         nodes = [node(OTHER, ["x"], ["a"], "culprit")]
         nodes += [node("Neg", [f"b{i}" if i else "x"], [f"b{i + 1}"], f"good{i}") for i in range(9)]
         nodes += [node("Add", ["a", "b9"], ["y"], "join")]
@@ -113,7 +114,8 @@ class Devices(ToolTest):
 
     def test_bisect_neighbours(self):
         """The cut right before the operator that differs cannot be compared: the operator before
-        may be at fault as well."""
+        may be at fault as well.
+        """
         nodes = [node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["q/0"], "neg"),
                  node(OTHER, ["q/0"], ["s"], "culprit"),
                  node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
@@ -126,7 +128,8 @@ class Devices(ToolTest):
 
     def test_bisect_constants_and_shapes(self):
         """Shapes come from the files of inputs, and an input on which shapes depend is a constant
-        in every part."""
+        in every part.
+        """
         nodes = [node("Neg", ["x"], ["n"], "neg"), node("Shape", ["n"], ["z"], "shape"),
                  node("Reshape", ["n", "s"], ["r"], "reshape"),
                  node(OTHER, ["r"], ["g"], "culprit"), node("Reshape", ["g", "z"], ["y"], "back")]

@@ -15,7 +15,8 @@ from common import PROGRAM, USAGE, ToolTest, convolution, main, node, on_devices
 class Extract(ToolTest):
     def extract(self, model, *options, name="part.onnx", sound=True):
         """Extracts a part and, with @sound, lets ONNX check it; returns (path, part, text that the
-        program printed)."""
+        program printed).
+        """
         path = self.folder / name
         out, err = self.tool("extract", model, "-o", path, *options)
         part = onnx.load(path)
@@ -32,7 +33,8 @@ class Extract(ToolTest):
     @on_devices
     def test_front_and_back(self, device):
         """Two parts, run one after the other, give the bits of the whole model on the CPU, and
-        nearly the whole model's numbers on sim."""
+        nearly the whole model's numbers on sim.
+        """
         model = convolution(self.folder)
         x = self.array("x.npy", np.random.default_rng(1).uniform(-1, 1, (1, 3, 16, 16)).astype("f4"))
         front, part, said = self.extract(model, "--outputs", "p", name="front.onnx")
@@ -58,7 +60,8 @@ class Extract(ToolTest):
 
     def test_several(self):
         """Names are in one option with commas or in several options; another input that the part
-        needs is kept."""
+        needs is kept.
+        """
         nodes = [node("Add", ["a", "b"], ["s"]), node("Neg", ["s"], ["n"]), node("Exp", ["c"], ["e"]),
                  node("Mul", ["n", "e"], ["m"]), node("Sub", ["m", "b"], ["y"]), node("Abs", ["d"], ["z"])]
         model = save(self.folder, "several", nodes, [(x, [3]) for x in "abcd"], [("y", [3]), ("z", [3])])

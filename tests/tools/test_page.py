@@ -55,7 +55,8 @@ class Browser(ToolTest):
 
     def measure(self, width):
         """No element is wider than a narrow window, except those that have a scroll bar of their
-        own."""
+        own.
+        """
         script = "<script>document.title=document.documentElement.scrollWidth+' of '+innerWidth</script></body>"
         (self.folder / "narrow.html").write_text((self.folder / "p.html").read_text().replace("</body>", script))
         text, _ = self.browse(self.folder / "narrow.html", "--dump-dom", f"--window-size={width},900")
@@ -63,7 +64,8 @@ class Browser(ToolTest):
 
     def draw(self, device):
         """Draws the page, and checks that the picture is far larger than one of the page without
-        its content."""
+        its content.
+        """
         sizes = []
         page = (self.folder / "p.html").read_text()
         (self.folder / "empty.html").write_text(page[:page.index("<body>")] + "<body></body></html>")

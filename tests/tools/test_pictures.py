@@ -25,7 +25,8 @@ def write_jpeg(path, levels):
 
 def scaled(pixels, size, axis):
     """Returns scaled pixels: each is the mean of the old pixels, weighted by a triangle that is as
-    wide as the reduction."""
+    wide as the reduction.
+    """
     old = pixels.shape[axis]
     ratio = old / size
     places = np.arange(old) + 0.5

@@ -66,7 +66,8 @@ def session(path, fused=False):
 
 def prepared(path, folder):
     """Returns the path of a copy that has an operator set with scales of channels, and a name for
-    each node."""
+    each node.
+    """
     model = onnx.load(path)
     if model.opset_import[0].version < 13:
         model = onnx.version_converter.convert_version(model, 13)
@@ -94,7 +95,8 @@ class Pictures(CalibrationDataReader):
 
 def quanta(model):
     """Returns the scale of each output: that of the DequantizeLinear before it. Nodes in between
-    only move elements."""
+    only move elements.
+    """
     constants = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
     makers = {name: node for node in model.graph.node for name in node.output}
     scales = {}

@@ -27,7 +27,8 @@ class Runtime(CompareTest):
 
     def test_it_is_the_other_program(self):
         """The device sim rounds differently: with tolerance 0 the difference is reported, and where
-        it begins."""
+        it begins.
+        """
         model = convolution(self.folder)
         result, text = self.compare(model, "--with", "onnxruntime", "--tolerance", 0, "--bisect", device="sim", status=1)
         first = result["first"]["node"]

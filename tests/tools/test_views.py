@@ -15,7 +15,8 @@ def shape(*dims):
 class Views(ToolTest):
     def steps(self, device, nodes, inputs, weights, wanted, most):
         """The result is that of numpy; at most so many nodes have a kernel, and the others are
-        views."""
+        views.
+        """
         arrays = {name: np.random.default_rng(len(name)).uniform(-1, 1, dims).astype(np.float32)
                   for name, dims in inputs}
         want = wanted(**arrays)
