@@ -469,7 +469,6 @@ void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sra
 	program_insn(p, g.insn);
 }
 
-/* Fills bytes: mostly numbers near 1 in every float type, some extremes, some noise. */
 void random_data(struct rng *r, uint8_t *data, size_t size)
 {
 	static const uint32_t special[] = {

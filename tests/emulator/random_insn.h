@@ -15,7 +15,10 @@
  */
 void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sram_bytes);
 
-/* Fills memory with bytes that are interesting as elements of every type. */
+/*
+ * Fills memory with bytes that are interesting as elements of every type: mostly numbers near 1 in
+ * each float type, some extremes, some noise.
+ */
 void random_data(struct rng *r, uint8_t *data, size_t size);
 
 #endif

@@ -92,4 +92,4 @@ struct ref_outcome {
  */
 struct ref_outcome ref_step(struct ref_machine *m, uint32_t word);
 
-#endif /* RV32_REFERENCE_H */
+#endif

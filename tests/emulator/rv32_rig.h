@@ -60,4 +60,4 @@ void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value);
  */
 uint32_t rig_random_operand(struct rng *rng);
 
-#endif /* RV32_RIG_H */
+#endif

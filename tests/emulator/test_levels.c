@@ -20,7 +20,7 @@ struct machine_kind {
 	unsigned int threads;
 };
 
-/* The results of all others are compared with those of the first. */
+/* The results of all other machines are compared with those of the first machine. */
 static const struct machine_kind kinds[] = {
 	{ ONPU_SIMD_SCALAR, 1 }, { ONPU_SIMD_SCALAR, 2 }, { ONPU_SIMD_AVX2, 1 },
 	{ ONPU_SIMD_AVX2, 2 },	 { ONPU_SIMD_AVX512, 1 }, { ONPU_SIMD_AVX512, 2 },

@@ -301,7 +301,6 @@ static void test_fuzz_lockstep(void **state)
 	assert_memory_equal(ref_mem, rig.tcm, sizeof(ref_mem));
 }
 
-/* Checks invariants of a core at any time. */
 static void check_invariants(const struct onpu_rv32 *core)
 {
 	assert_int_equal(core->x[0], 0);

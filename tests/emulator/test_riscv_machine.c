@@ -283,7 +283,7 @@ static void test_csr_no_write(void **state)
 		assert_int_equal(rig_csr_read(&rig, MINSTRET), 101);
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 0, 0xf14));
 		assert_int_equal(rig.core.x[2], RIG_HARTID);
-		/* With another register than x0, even one that holds zero, they write. */
+		/* With a register other than x0, the CSR is written even if the register holds 0. */
 		rig.core.x[4] = 0;
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 4, 0xf14));
 		rig_expect_trap(&rig, PC, 2, ref_encode_csr(names[i], 2, 4, 0xf14));
@@ -685,7 +685,7 @@ static void test_nested_exception(void **state)
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 4);
 	assert_false(rig.core.halted);
 	rig_expect_trap(&rig, HANDLER + 4, 3, HANDLER + 4);
-	/* An exception at the first instruction of an interrupt handler is one, too. */
+	/* So is an exception at the first instruction of an interrupt handler. */
 	rig_csr_write(&rig, MTVEC, HANDLER | 1);
 	rig_csr_write(&rig, MIE, ONPU_RV32_IRQ_TIMER);
 	rig_csr_write(&rig, MSTATUS, BIT_MIE);
@@ -708,7 +708,7 @@ static void test_handler_loop(void **state)
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 1 + 2 + 4);
 	assert_false(rig.core.halted);
 	rig_expect_trap(&rig, HANDLER, 4, RIG_TCM_BASE + 2);
-	/* The second time, no other instruction comes before it. */
+	/* The second time, no other instruction runs before the handler's first instruction. */
 	assert_int_equal(rig_step(&rig), ONPU_RV32_HALTED);
 	assert_int_equal(rig.core.halt_cause, 4);
 }

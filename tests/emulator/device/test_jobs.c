@@ -261,7 +261,6 @@ static void test_sram_is_private(void **state)
 	program_destroy(reader);
 }
 
-/* Runs until queue @q is in @state. */
 static void run_until(uint32_t q, enum onpu_queue_state state)
 {
 	for (unsigned int i = 0; i < 10000; i++) {
@@ -276,7 +275,6 @@ struct progress {
 	uint64_t retired, cycles;
 };
 
-/* Returns the progress counters of queue 0. */
 static struct progress progress(void)
 {
 	return (struct progress){

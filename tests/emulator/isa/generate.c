@@ -268,7 +268,6 @@ static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style
 	return dtype == ONPU_DT_F16 ? ref_to_half(f) : ref_to_bfloat(f);
 }
 
-/* Draws the bits of one element. */
 uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 {
 	uint64_t any = rng_bits(&g->random);

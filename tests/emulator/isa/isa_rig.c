@@ -11,7 +11,7 @@
 
 #define MAX_KINDS 4
 
-/* A configuration of the machine; all must agree. */
+/* A configuration of the machine; the results of all configurations must be equal. */
 struct kind {
 	const char *name;
 	int simd;

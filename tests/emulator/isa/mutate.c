@@ -87,7 +87,6 @@ static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 	}
 }
 
-/* Flips any bit of the slot. */
 static void flip_bit(struct gen *g, union onpu_slot *slot)
 {
 	unsigned int bit = (unsigned int)rng_below(&g->random, ONPU_SLOT_SIZE * 8);

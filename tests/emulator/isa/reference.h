@@ -56,7 +56,6 @@ struct ref_fault {
 	uint64_t address;
 };
 
-/* A position in a tensor. */
 typedef uint32_t ref_index[ONPU_MAX_RANK];
 
 /* reference_types.c: elements, addresses, conversions */

@@ -55,7 +55,7 @@ static struct ref_tensor decode_tensor(const struct onpu_slot_tensor *t)
 	return x;
 }
 
-/* Whether value has bits above those of an element of DST. */
+/* Returns whether the value has bits above those of an element of DST. */
 static bool above_element(const struct ref_op *op, uint64_t value)
 {
 	unsigned int bits = ref_bits(op->x[0].dtype);
@@ -228,7 +228,9 @@ static ref_int magnitude(int64_t v)
 	return v < 0 ? -(ref_int)v : v;
 }
 
-/* Whether an element of memory belongs to two elements of the destination (#destination). */
+/*
+ * Returns whether an element of memory belongs to two elements of the destination (#destination).
+ */
 static bool writes_twice(const struct ref_tensor *x)
 {
 	ref_int size[ONPU_MAX_RANK], dim[ONPU_MAX_RANK], least = ref_size(x->dtype);

@@ -85,7 +85,6 @@ static void test_space(enum onpu_op op)
 	}
 }
 
-/* Tries every number as a type. */
 static void test_dtype(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < 4; x++)
@@ -221,7 +220,6 @@ static void test_index(enum onpu_op op)
 	}
 }
 
-/* Changes every byte of every slot. */
 static void test_slot_bytes(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++) {

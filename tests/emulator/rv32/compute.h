@@ -7,4 +7,4 @@
 #define COMPUTE_WORDS	  500
 #define COMPUTE_DIVISIONS 200
 
-#endif /* RV32_COMPUTE_H */
+#endif

@@ -20,4 +20,4 @@
 #define DEVICE_REG(offset) (*(volatile unsigned int *)(PROGRAM_DEVICE + (offset)))
 #endif
 
-#endif /* RV32_DEVICE_H */
+#endif

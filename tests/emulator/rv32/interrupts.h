@@ -9,4 +9,4 @@
 #define INTERRUPTS_IDLE_PERIOD 100000
 #define INTERRUPTS_STEPS       20000 /* steps of the computation */
 
-#endif /* RV32_INTERRUPTS_H */
+#endif

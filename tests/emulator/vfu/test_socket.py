@@ -147,7 +147,7 @@ def gone(rng, server):
 
 
 def killed(rng, server):
-    """Is a process that is killed at any time."""
+    """Runs sessions in a process that is killed at any time."""
     child = os.fork()
     if not child:
         try:
