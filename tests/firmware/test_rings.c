@@ -112,7 +112,6 @@ static void test_indices(void **state)
 	driver_expect_failed(f, ONPU_FW_DETAIL_RING_INDEX);
 }
 
-/* Indices wrap after 2^32 messages. */
 static void test_indices_wrap(void **state)
 {
 	(void)state;

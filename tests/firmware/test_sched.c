@@ -184,7 +184,6 @@ static void test_turns_under_interruption(void **state)
 
 /* ---- Clients ---- */
 
-/* Returns the job cycles of the queues from @first to @last. */
 static uint64_t cycles_of(uint32_t first, uint32_t last)
 {
 	uint64_t sum = 0;
