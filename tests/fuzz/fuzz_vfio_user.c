@@ -127,7 +127,7 @@ static void leave(void)
 	while (server.connected)
 		vfu_server_poll(&server, 0);
 	FUZZ_CHECK(!server.function.dma.count, "%u maps are left", server.function.dma.count);
-	/* The server's threads close them. */
+	/* The server's threads close the descriptors, which may take a while. */
 	for (unsigned int i = 0; count_descriptors() != descriptors; i++) {
 		FUZZ_CHECK(i < 100000, "descriptors are left");
 		usleep(100);

@@ -88,7 +88,6 @@ static struct shape shape_of(const uint8_t *dims, unsigned int rank)
 	return s;
 }
 
-/* Returns the number-th type of a set. */
 static unsigned int pick_type(uint16_t set, uint8_t number)
 {
 	unsigned int n = 0;

@@ -39,7 +39,6 @@ struct twins_program {
 	uint8_t damage[16];
 };
 
-/* The result of a run. */
 struct twins_outcome {
 	const struct onpu_job_result *result;
 	const uint8_t *memory, *sram;
