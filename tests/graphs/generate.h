@@ -116,7 +116,6 @@ void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t
 bool type_is_float(WNNOperandDataType type);
 WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);
 
-/* Set an attribute. */
 void set_word(struct graph_attr *attr, uint32_t word);
 void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
 void set_real(struct graph_attr *attr, double value);

@@ -5,7 +5,7 @@
  */
 #include "generate.h"
 
-#define NODES_OF_GATE 6 /* at most */
+#define NODES_OF_GATE 6 /* most nodes that a gate takes */
 
 static int number(struct generator *g, int like, double value)
 {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NODES_OF_PARTS 13 /* at most */
+#define NODES_OF_PARTS 13 /* most nodes that a composed operator takes */
 
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b)
 {

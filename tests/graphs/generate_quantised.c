@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_LAYERS     5
-#define NODES_OF_LAYER 15 /* at most */
+#define NODES_OF_LAYER 15 /* most nodes that a layer takes */
 /*
  * Each offset gives a seed that decides whether a graph has one property: additions behind
  * convolutions, depthwise convolutions, scales and zero points that are inputs, float16 between the

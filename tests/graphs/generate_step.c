@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define NODES_OF_STEP 27 /* at most */
+#define NODES_OF_STEP 27 /* most nodes that a step takes */
 
 /* ---- rotary embedding */
 
@@ -71,7 +71,6 @@ static int concat_last(struct generator *g, int a, int b)
 	return generator_append(g, node);
 }
 
-/* Interleaves the numbers of two values. */
 static int interleaved(struct generator *g, int a, int b)
 {
 	struct graph_value rows;
@@ -296,7 +295,7 @@ int generator_step(struct generator *g, int x)
 
 /* ---- heads */
 
-#define NODES_OF_HEADS 20 /* at most */
+#define NODES_OF_HEADS 20 /* most nodes that the heads take */
 
 /*
  * Adds keys or values [1, heads, rows, columns] in which @shared heads in a row have the same

@@ -9,7 +9,7 @@
 
 #include "util/number.h"
 
-#define NODES_OF_VIEWS 16 /* at most */
+#define NODES_OF_VIEWS 16 /* most nodes that the views take */
 
 static int append(struct generator *g, enum wnn_op op, int a, int b)
 {

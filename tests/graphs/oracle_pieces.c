@@ -7,9 +7,6 @@
 #include "cpu/element.h"
 #include "oracle.h"
 
-/*
- * Returns the error that a sum of n terms may have, relative to the sum of their absolute values.
- */
 double sum_loss(double n)
 {
 	return U32 * (4 + 2 * sqrt(n));
@@ -38,7 +35,6 @@ double rounding(enum ir_dtype dtype, double x)
 	return unit_in_last_place(dtype, x) * (dtype == IR_F16 ? 0.5 + 0x1p-12 : 1);
 }
 
-/* Returns the elements of an operand as doubles, whatever its type. */
 double *widened(const struct operand *in)
 {
 	double *data = new_doubles(in->count);
@@ -76,10 +72,6 @@ static double *stand_in(const struct operand *in, enum stand_in which)
 	return which == SLACK ? slack_of(in) : absolute(in, which != ABSOLUTE, which == RAISED);
 }
 
-/*
- * Runs the node, or one with other attributes, with other numbers in place of the operands in
- * @mask.
- */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	       void (*change)(struct ir_node *node), uint32_t r)
 {
@@ -110,7 +102,6 @@ bool fits_integer(enum ir_dtype dtype, double x)
 	return x < most && x >= (cpu_int_min(dtype) < 0 ? -most : 0) && fabs(x) <= 0x1p53;
 }
 
-/* Makes the bound infinite wherever an operand has an error. */
 void taint(double *bound, const double *slack, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -118,10 +109,6 @@ void taint(double *bound, const double *slack, int64_t count)
 			bound[i] = INFINITY;
 }
 
-/*
- * Adds the effect of operands' errors for which there is no rule: runs with all operands moved by
- * as much as they may be wrong.
- */
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound)
 {
 	struct truth *out = work->out[r];
