@@ -12,7 +12,9 @@ REPORT = FOLDER.name + "/report"
 
 
 def load(samples, release, provider, name="onpu"):
-    """The module, with the provider registered; ends with 77 (skipped) when it is not there."""
+    """Returns the module, with the provider registered; ends with 77 (skipped) when the module is
+    not there.
+    """
     folder = samples / "python" / f"onnxruntime-{release}"
     if not folder.is_dir():
         print(f"skipped: there is no {folder}; ./npu check fetches it where PyPI is reached")

@@ -16,7 +16,7 @@ DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
 
 
 def load(path, onnx):
-    """A tensor, or None for what is not one."""
+    """Returns a tensor, or None when the file has something else."""
     tensor = onnx.TensorProto()
     try:
         tensor.ParseFromString(path.read_bytes())
@@ -31,7 +31,9 @@ def read(folder, kind, onnx):
 
 
 def same(ours, theirs, numpy):
-    """Within 1e-4 of the range, as bits where there is no distance."""
+    """Returns whether results agree within 1e-4 of the largest magnitude, in 16 bits within
+    2e-3; results without a distance must be equal.
+    """
     ours, theirs = numpy.asarray(ours), numpy.asarray(theirs)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
@@ -58,7 +60,7 @@ class Runner:
         return self.ort.InferenceSession(model, options, enable_fallback=0)
 
     def ours(self, model):
-        """A session with as much as possible on the provider, and how much that is."""
+        """Returns a session with as much as possible on the provider, and how much that is."""
         try:
             return self.session(model, True), "whole"
         except self.ort.capi.onnxruntime_pybind11_state.Fail:

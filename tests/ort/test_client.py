@@ -20,7 +20,8 @@ CLIENT, PROVIDER, PRELOAD, SAMPLES = map(os.path.abspath, sys.argv[1:5])
 RUNS = sys.argv[5:]
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 MODEL = MODELS / "mnist.onnx"
-# Stacks and arenas of the C library, which depend on how many of the 16 threads met.
+# How many mappings may be added: stacks and arenas of the C library, whose number depends on how
+# many of the 16 threads met.
 MAPPINGS = 64
 
 
@@ -90,7 +91,7 @@ class Client(unittest.TestCase):
         print(held)
         self.assertEqual(*held["descriptors"])
         if RUNS:
-            # The smallest object, left behind by one run in eight, is seven times as much.
+            # The smallest leak, one object in one of eight runs, would be seven times as much.
             self.assertLess(held["heap"][1], held["heap"][0] * 1.01)
             self.assertLess(held["mappings"][1], held["mappings"][0] + MAPPINGS)
 

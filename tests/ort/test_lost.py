@@ -29,7 +29,9 @@ class Lost(unittest.TestCase):
         return ort.InferenceSession(shared_models.digits(), runtime.options(ort, DEVICE), enable_fallback=0)
 
     def test_run_fails_with_the_reason(self):
-        """So do all later runs of the session; another that was there, and the next, work."""
+        """All later runs of the session fail as well; another session that was open, and the next
+        one, work.
+        """
         session, other = self.session(), self.session()
         expected, = session.run(None, FEED)
         lose_before(3)
@@ -43,7 +45,9 @@ class Lost(unittest.TestCase):
         numpy.testing.assert_array_equal(self.session().run(None, FEED)[0], expected)
 
     def test_threads(self):
-        """Each run gives the right result or the reason, and after the first that fails none works."""
+        """Each run gives the right result or the reason; once a run has failed, no later run
+        succeeds.
+        """
         session = self.session()
         expected, = session.run(None, FEED)
         lose_before(40)

@@ -42,7 +42,7 @@ def random(*shape, seed=0):
 
 
 def conv_model(size="size", seed=0):
-    """A convolution, of pictures of any size unless it is given."""
+    """Returns a convolution of pictures, whose size is open unless it is given."""
     return make([helper.make_node("Conv", ["x", "w", "b"], ["c"], "first", pads=[1] * 4),
                  helper.make_node("Relu", ["c"], ["y"], "second")],
                 [value("x", [1, 3, size, size])], [value("y", [1, 4, size, size])],
@@ -50,7 +50,9 @@ def conv_model(size="size", seed=0):
 
 
 def split_model():
-    """NonZero has as many results as there are numbers other than 0: no graph of WebNN has such a shape."""
+    """Returns a model with NonZero, which has as many results as there are numbers other than 0: no
+    graph of WebNN has such a shape.
+    """
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
              helper.make_node("Relu", ["c"], ["r"], "relu"),
              helper.make_node("NonZero", ["r"], ["n"], "where"),
@@ -63,7 +65,7 @@ def split_model():
 
 
 def places():
-    """Place and node of each line of the last report."""
+    """Returns {node: place} from the lines of the last report."""
     with open(runtime.REPORT, encoding="utf-8") as report:
         return {line.split("\t")[2]: line.split("\t")[0] for line in report}
 
@@ -92,7 +94,9 @@ class Provider(unittest.TestCase):
         self.assertEqual(device.device.type, ort.OrtHardwareDeviceType.CPU)
 
     def test_policies(self):
-        """No policy of ONNX Runtime chooses sim or cpu; who adds the provider says which."""
+        """No policy of ONNX Runtime chooses sim or cpu: a program that adds the provider names the
+        device.
+        """
         for policy in ort.OrtExecutionProviderDevicePolicy.__members__.values():
             options = ort.SessionOptions()
             options.log_severity_level = 4
@@ -117,7 +121,9 @@ class Provider(unittest.TestCase):
 
     @unittest.skipUnless(MODELS.exists(), "there is no ../shared/models")
     def test_state(self):
-        """Its branches depend on the input sr, so that most of it stays with ONNX Runtime."""
+        """The model's branches depend on the input sr, so that most of the model stays with ONNX
+        Runtime.
+        """
         path = str(MODELS / "silero_vad_16k_op15.onnx")
         feed = {"input": random(1, 576), "state": random(2, 1, 128), "sr": numpy.array(16000, numpy.int64)}
         self.compare(path, [feed, feed], whole=False)
@@ -131,7 +137,7 @@ class Provider(unittest.TestCase):
         self.assertNotEqual(found["after"], "onnxruntime")
 
     def test_around(self):
-        """A value goes to a later node by itself, and through one that stays with ONNX Runtime."""
+        """A later node gets a value directly, and also through a node that stays with ONNX Runtime."""
         nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
                  helper.make_node("NonZero", ["c"], ["n"], "where"),
                  helper.make_node("ReduceMax", ["n"], ["m"], "last", axes=[1], keepdims=0),
@@ -141,11 +147,11 @@ class Provider(unittest.TestCase):
         model = make(nodes, [value("x", [1, 3, 8, 8])], [value("y", [1, 4, 8, 8])],
                      {"w": random(4, 3, 3, 3), "v": random(4, 8)})
         self.compare(model, [{"x": random(1, 3, 8, 8)}], whole=False)
-        # ONNX Runtime leaves a group aside that it cannot make a node of.
+        # ONNX Runtime leaves out a group from which it cannot make one node.
         self.assertIn(places().get("before"), ("cpu", "npu"))
 
     def test_many_shapes(self):
-        """More than the group keeps, and each of them again."""
+        """There are more shapes than a group keeps, and each comes twice."""
         self.compare(conv_model(), [{"x": random(1, 3, size, size)} for size in [*range(1, 21)] * 2])
 
     def test_dimension(self):
@@ -163,7 +169,7 @@ class Provider(unittest.TestCase):
             numpy.testing.assert_array_equal(ours, theirs)
 
     def test_branches(self):
-        """Both graphs of an If go with it when its condition is a constant."""
+        """An If whose condition is a constant goes to the provider with both of its graphs."""
         then = helper.make_graph([helper.make_node("Add", ["x", "one"], ["t"])], "then", [],
                                  [value("t", [4])], [numpy_helper.from_array(numpy.float32(1), "one")])
         other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [value("e", [4])])
@@ -174,7 +180,9 @@ class Provider(unittest.TestCase):
         self.compare(model, [{"x": random(4)}], whole=False)
 
     def test_branches_by_input(self):
-        """The If stays with ONNX Runtime, and what is heavy in its graphs does not, from 1.24 on."""
+        """The If stays with ONNX Runtime; from 1.24 on, heavy nodes in its graphs go to the
+        provider.
+        """
         weights = [numpy_helper.from_array(random(3, 3, 3, 3, seed=seed), f"w{seed}") for seed in (1, 2)]
         graphs = [helper.make_graph([helper.make_node("Conv", ["x", f"w{seed}"], [f"c{seed}"], f"conv{seed}"),
                                      helper.make_node("Relu", [f"c{seed}"], [f"r{seed}"])],
@@ -204,7 +212,9 @@ class Provider(unittest.TestCase):
 
     @unittest.skipIf(RELEASE == runtime.OLDEST, "profiles of providers came with 1.25")
     def test_profile(self):
-        """Each run of a group is an event in ONNX Runtime's profile, within the run and with what was done."""
+        """ONNX Runtime's profile has an event for each run of a group, within the run's time and
+        with what was computed.
+        """
         with tempfile.TemporaryDirectory() as name:
             options = runtime.options(ort, DEVICE)
             options.enable_profiling = True
@@ -217,8 +227,8 @@ class Provider(unittest.TestCase):
         runs = [event for event in events if event.get("name") == "model_run"]
         ours = [event for event in events if event.get("cat") == "Kernel" and "npu_nodes" in event["args"]]
         self.assertEqual((len(runs), len(ours)), (3, 3))
-        # ONNX Runtime says how long ago the profile began, and time goes by until the provider hears it: all events
-        # are too early by that. Times are rounded down.
+        # ONNX Runtime tells how long ago the profile began, and the provider hears that some time
+        # later: all events are too early by this time. Times are rounded down.
         least = max(run["ts"] - event["ts"] for run, event in zip(runs, ours))
         most = min(run["ts"] + run["dur"] - event["ts"] - event["dur"] for run, event in zip(runs, ours))
         self.assertLessEqual(max(least, 0), most + 2)
@@ -233,7 +243,9 @@ class Provider(unittest.TestCase):
             self.assertEqual(int(event["args"]["cpu_nodes"]) > 0, not on_npu)
 
     def test_bound_memory(self):
-        """Memory that a program binds is used as it is; odd addresses, and an output in its input, are copied."""
+        """Memory that a program binds is used without a copy; odd addresses, and an output in the
+        memory of an input, are copied.
+        """
         size, shape = 64 * 64 * 4, [64, 64]
         weights = random(64, 64, seed=3)
         model = make([helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
@@ -290,7 +302,7 @@ class Provider(unittest.TestCase):
         ort.copy_tensors([y], [theirs])
         reference = ort.InferenceSession(conv_model(8), providers=["CPUExecutionProvider"])
         numpy.testing.assert_allclose(theirs.numpy(), reference.run(None, {"x": ours.numpy()})[0], atol=1e-4)
-        # Nodes that stay with ONNX Runtime read and write it, too.
+        # Nodes that stay with ONNX Runtime read and write this memory, too.
         session = self.session(split_model(), whole=False)
         binding = session.io_binding()
         binding.bind_ortvalue_input("x", x)
@@ -309,7 +321,9 @@ class Provider(unittest.TestCase):
             session.run(None, {"x": random(1, 3, 8, 8)}, options)
 
     def compiled(self, model, folder, embed, **settings):
-        """The path of the model with the graphs of a model, which a session writes."""
+        """Returns the path of the model that a session writes, with the compiled graphs of the
+        given model.
+        """
         path = str(folder / "model_ctx.onnx")
         options = runtime.options(ort, DEVICE, **settings)
         for key, setting in (("enable", "1"), ("file_path", path), ("embed_mode", str(int(embed)))):
@@ -318,7 +332,7 @@ class Provider(unittest.TestCase):
         return path
 
     def test_compiled(self):
-        """In the model and beside it; a second session compiles nothing."""
+        """Compiled graphs are in the model or beside it; a second session compiles nothing."""
         feed = {"x": random(1, 3, 8, 8)}
         for model, whole in (conv_model(8), True), (split_model(), False):
             theirs = ort.InferenceSession(model).run(None, feed)
@@ -369,7 +383,7 @@ class Provider(unittest.TestCase):
                 self.session(path)
 
     def test_cache(self):
-        """One file for each graph; one that is damaged is made again."""
+        """The cache has a file for each graph; a damaged file is made again."""
         feeds = [{"x": random(1, 3, size, size)} for size in (8, 9)]
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name) / "new"
@@ -384,7 +398,7 @@ class Provider(unittest.TestCase):
             self.compare(conv_model(), feeds, cache_dir=str(folder))
             self.assertEqual({path: path.read_bytes() for path in folder.iterdir()}.keys(), files.keys())
             self.assertTrue(all(path.stat().st_size == len(data) for path, data in files.items()))
-            # Other nodes, and the same with other weights.
+            # These graphs have other nodes, or equal nodes with other weights.
             self.compare(shared_models.digits(), [{"input": random(1, 1, 8, 8)}], cache_dir=str(folder))
             self.compare(conv_model(seed=9), feeds[:1], cache_dir=str(folder))
             self.assertEqual(len(list(folder.iterdir())), 4)
@@ -400,7 +414,7 @@ class Provider(unittest.TestCase):
                 self.session(conv_model(8), **settings)
 
     def test_shape_that_is_refused(self):
-        """A shape that is refused fails its run, with node and reason."""
+        """A run with a shape that is refused fails, with the node and the reason."""
         model = make([helper.make_node("AveragePool", ["x"], ["y"], "window", kernel_shape=[4])],
                      [value("x", [1, 1, "n"])], [value("y", None)], {})
         session = self.compare(model, [{"x": random(1, 1, 9)}])

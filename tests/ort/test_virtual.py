@@ -28,7 +28,7 @@ class Virtual(unittest.TestCase):
             return {line.split("\t")[0] for line in report} - {"folded"}
 
     def test_devices(self):
-        """Without an option, each runs on what it is."""
+        """Without an option, each virtual device runs on the device that it stands for."""
         found = {device.ep_metadata["device"]: device for device in runtime.devices(ort)}
         self.assertEqual(found.keys(), {"sim", "cpu"})
         for name, place in ("sim", "npu"), ("cpu", "cpu"):

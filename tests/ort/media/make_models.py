@@ -21,7 +21,7 @@ def save(name, nodes, x, y, constants):
 
 
 def picture():
-    """A classifier of pictures, and what GStreamer wants to know of its tensors."""
+    """Saves a classifier of pictures, and what GStreamer has to know of its tensors."""
     draw = numpy.random.default_rng(1).uniform
     save("picture.onnx",
          [helper.make_node("Conv", ["image", "w", "b"], ["c"], strides=[2, 2]),
@@ -51,7 +51,7 @@ dir=output
 
 
 def sound():
-    """Half of each sample, and a quarter; a minute of samples of a half."""
+    """Saves a model that halves each sample and adds a quarter, and a minute of samples of 0.5."""
     save("sound.onnx", [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Relu", ["c"], ["y"])],
          ("x", [1, 1, 256]), ("y", [1, 1, 256]),
          {"w": numpy.full((1, 1, 1), 0.5, numpy.float32), "b": numpy.full(1, 0.25, numpy.float32)})

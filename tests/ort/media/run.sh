@@ -4,7 +4,7 @@
 # GStreamer and PipeWire, unmodified, on a device, as TAP: run.sh sim|cpu WORK
 # WORK has our libraries and what make_models.py makes. ./npu check media runs this in a Debian that has the programs.
 
-# The status of a condition is what ok() is given.
+# ok() takes the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -19,14 +19,15 @@ place=npu
 [ "$device" != cpu ] || place=cpu
 stream='node.autoconnect = false adapter.auto-port-config = { mode = dsp }'
 
-# provider_with REPORT: $provider is what a command begins with, to have the provider in front of ONNX Runtime.
+# provider_with REPORT: sets $provider to the words with which a command begins, to have the
+# provider in front of ONNX Runtime.
 provider_with()
 {
 	provider=(env "LD_LIBRARY_PATH=$work" "LD_PRELOAD=$work/onpu-ort-preload.so" "ONPU_ORT=$device"
 		"ONPU_ORT_OPTIONS=report=$1")
 }
 
-# computed REPORT: the convolution ran where it should
+# computed REPORT: returns whether the convolution ran on $place
 computed()
 {
 	grep -q "^$place	conv2d	" "$1"
@@ -48,10 +49,10 @@ sed "s|@WORK@|$work|" "$here/pipewire.conf.in" >"$out_dir/pipewire.conf"
 provider_with "$out_dir/sound-report"
 "${provider[@]}" pipewire -c "$out_dir/pipewire.conf" >"$out_dir/log" 2>&1 &
 daemon=$!
-# Whatever ends this script.
+# The processes end with this script, whatever ends it.
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 
-# has_ports NAME…: all of them are there
+# has_ports NAME…: returns whether PipeWire has all of these ports
 has_ports()
 {
 	local name list

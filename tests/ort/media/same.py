@@ -17,7 +17,9 @@ def lines(ours, theirs):
 
 
 def samples(file):
-    """Sound, silence that went through the filter, or silence that came before; nothing else, and enough sound."""
+    """Checks that each sample is sound, silence that went through the filter, or silence from
+    before, and that there is enough sound.
+    """
     with open(file, "rb") as data:
         content = data.read()
     count = collections.Counter(array.array("f", content[:len(content) // 4 * 4]))
