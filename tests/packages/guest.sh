@@ -4,7 +4,7 @@
 # Tests of the Debian packages in a guest that was started from where they are installed, as root and
 # as TAP: guest.sh WORK, the folder with what make_model.py makes. ./npu check packages runs this.
 
-# The status of a condition is what ok() is given.
+# ok() takes the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -17,7 +17,7 @@ node=/dev/accel/accel0
 work=$(mktemp -d)
 cp -- "$1"/*.onnx "$1"/*.npy "$work" && chmod a+rx "$work" || exit
 
-# as_user GROUPS COMMAND…: as an ordinary user with these further groups
+# as_user GROUPS COMMAND…: runs the command as an ordinary user with these further groups
 as_user()
 {
 	local groups=$1

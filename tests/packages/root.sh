@@ -6,7 +6,7 @@
 #   root.sh purge WORK            removes them; needs what install left in the folder WORK
 # WORK has what make_model.py makes. ./npu check packages runs this.
 
-# The status of a condition is what ok() is given.
+# ok() takes the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -20,14 +20,14 @@ libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev lib
 	node-webnn-npu onpu-jax onpu-onnxruntime python3-webnn-npu webnn-npu-doc)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
-# With which npm's package compiles its addon, and pip's its module.
+# npm's package compiles its addon with these packages, and pip's its module.
 headers=(libnode-dev libuv1-dev libpython3-dev)
 # The example server.mjs for Node needs WebSockets.
 sockets=(node-ws)
 # An environment for a project in Python.
 environments=(python3-venv)
 
-# try NAME COMMAND…: the command succeeds; what it says goes to standard error.
+# try NAME COMMAND…: checks that the command succeeds; the command's output goes to standard error.
 try()
 {
 	local name=$1
@@ -37,7 +37,7 @@ try()
 	ok $? "$name"
 }
 
-# install_debs PACKAGE…: and nothing that these do not depend on
+# install_debs PACKAGE…: installs these packages and only what they depend on
 install_debs()
 {
 	local name files=()
@@ -48,8 +48,8 @@ install_debs()
 	apt-get -qy --no-install-recommends install "${files[@]}"
 }
 
-# All files but those of the host, and what the system keeps of past events. DKMS keeps its key, with which
-# it signs the modules of all packages.
+# Lists all files but those of the host, and those in which the system keeps past events. DKMS keeps
+# its key, with which it signs the modules of all packages.
 all_files()
 {
 	find / \( -path "$top" -o -path "${top%/*}/shared" -o -path '/var/lib/dkms/mok.*' -o -path /proc \
@@ -58,32 +58,36 @@ all_files()
 		-o ! -path /var/lib/dkms -printf '%y %m %u %g %p %l\n' | LC_ALL=C sort
 }
 
-# What the lines "apt install ./…" of pages install, one a line, also where a line goes on behind a backslash.
+# Prints what the lines "apt install ./…" of pages install, one line each, also where a line goes on
+# behind a backslash.
 documented_installs()
 {
 	sed -e ':more' -e '/\\$/{N;s/\\\n *>* *//;b more' -e '}' "$@" | grep -o 'apt install .*\./.*' |
 		sed -e 's/^apt install //' -e 's/  *#.*//' -e 's/\.\/build\/deb\//.\//g'
 }
 
-# can_install WORDS: as a shell reads them in the folder of the packages
+# can_install WORDS: returns whether apt can install the words, which a shell reads in the folder of
+# the packages
 can_install()
 {
 	(cd -- "$debs" && eval "apt-get -sqy install $1" >&2)
 }
 
-# compile FILE PACKAGE…: into /tmp/program, with the flags of pkg-config
+# compile FILE PACKAGE…: compiles the file to /tmp/onpu-packages-program with the flags of
+# pkg-config
 compile()
 {
 	local file=$1 flags
 
 	shift
 	flags=$(pkg-config --cflags --libs "$@") || return
-	# Several words.
+	# $flags has several words.
 	# shellcheck disable=SC2086
 	gcc -Wall -Werror "$file" -o /tmp/onpu-packages-program $flags
 }
 
-# has_module KERNEL: DKMS has built and signed the module for it, and modprobe finds it.
+# has_module KERNEL: returns whether DKMS has built and signed the module for this kernel, and
+# modprobe finds the module.
 has_module()
 {
 	dkms status -m onpu -k "$1" | grep -q ': installed' &&
@@ -127,7 +131,7 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
-# The pages are whole: they name no file that is not there, and doc-base knows them.
+# The pages name no file that is missing, and doc-base knows them.
 test_pages()
 {
 	local pages=/usr/share/doc/webnn-npu-doc/html
@@ -154,7 +158,7 @@ test_ranks()
 	contains "ranks of MPI compute together" "rank 2: result0: uint32 [], from 3 to 3"
 }
 
-# node_program DEVICE FILE…: a program of the pages.
+# node_program DEVICE FILE…: runs a program of the pages.
 node_program()
 {
 	local device=$1
@@ -192,7 +196,7 @@ test_node()
 	kill $!
 	exec 3<&-
 	contains "the server of the examples finds its network" "http://127.0.0.1:"
-	# grep reads to the end, or ldd could die of a closed pipe.
+	# grep reads to the end: ldd could die of a pipe that is closed early.
 	ldd /usr/lib/*/nodejs/webnn-npu/webnn_npu.node | grep 'libwebnn-npu.so.1 => /' >/dev/null
 	ok $? "its addon takes the library of libwebnn-npu1"
 	if [ -e "$tarball" ]; then
@@ -257,7 +261,7 @@ test_install()
 {
 	local line
 
-	# It stays, as packages that it needs leave folders when they are purged.
+	# MPI stays, as packages that MPI needs leave folders when they are purged.
 	try "MPI is there" apt-get -qy install openmpi-bin
 	while IFS= read -r line; do
 		try "a page is right that this is complete: apt install $line" can_install "$line"
@@ -277,7 +281,7 @@ test_purge()
 
 	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}" "${headers[@]}" \
 		"${sockets[@]}" "${environments[@]}"
-	# Also what other packages recommend or suggest by chance.
+	# This also removes packages that other packages recommend or suggest by chance.
 	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
 		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge
 	for name in "${libraries[@]}" "${others[@]}"; do
