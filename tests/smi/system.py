@@ -12,7 +12,7 @@ MAGIC, HEADER_SIZE = b"ONFW", 64
 
 
 class System:
-    """One on which all is well, unless something is changed after that."""
+    """A system without a fault, until a test changes it."""
 
     def __init__(self, folder):
         self.top = pathlib.Path(folder)
@@ -71,7 +71,7 @@ class System:
         self.remove(f"sys/bus/pci/devices/{address}/driver")
 
     def process(self, pid, command, files):
-        """files: {number: (link, text of fdinfo)}"""
+        """Adds a process; files: {number: (link, text of fdinfo)}."""
         self.write(f"proc/{pid}/comm", command + "\n")
         for number, (target, text) in files.items():
             self.link(f"proc/{pid}/fd/{number}", target)
@@ -85,7 +85,7 @@ class System:
 
 
 def image(abi_minor=255, abi_major=1):
-    """A firmware's image; a minor version of its messages that no driver is too new for."""
+    """Returns a firmware image; no driver is too new for the messages of the default minor version."""
     code = bytes(range(256)) * 4
     header = struct.pack("<4sI2H7I", MAGIC, HEADER_SIZE, abi_minor, abi_major, 1, len(code), 0, len(code), 0,
                          zlib.crc32(code), 1)

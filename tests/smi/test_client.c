@@ -45,7 +45,7 @@ static void other_drivers_are_not_ours(void **state)
 	assert_false(client_parse("", &client));
 }
 
-/* A driver of tomorrow may have more of everything, and longer lines. */
+/* A newer driver may have more entries of each kind, and longer lines. */
 static void what_is_unknown_does_no_harm(void **state)
 {
 	char many[4000] = "drm-driver:\tonpu\n", line[80];
@@ -87,7 +87,7 @@ static void load_is_the_difference(void **state)
 
 	(void)state;
 	assert_int_equal(processes.count, 2);
-	/* The one with most load first; its second file is new. */
+	/* The process with most load comes first; its second file is new. */
 	assert_int_equal(processes.list[0].pid, 20);
 	assert_int_equal(processes.list[0].files, 2);
 	assert_int_equal(processes.list[0].resident, 2000);
@@ -99,7 +99,10 @@ static void load_is_the_difference(void **state)
 	processes_free(&processes);
 }
 
-/* A number that was given anew belongs to another file, on another device it is another one. */
+/*
+ * A client number that was given anew belongs to another file, and so does an equal number on
+ * another device.
+ */
 static void load_is_never_negative(void **state)
 {
 	struct client old[] = { make(10, 1, 5000000000) };

@@ -27,7 +27,8 @@ class Case(unittest.TestCase):
         self.system = system.System(folder.name)
 
     def run_it(self, *words, status=DONE, **more):
-        # By its descriptor: another user may not be able to enter the folder that it lies in.
+        # The program runs by its descriptor: another user may not be able to enter the program's
+        # folder.
         with open(PROGRAM, "rb") as program:
             done = subprocess.run([f"/proc/self/fd/{program.fileno()}", *words, "--root", self.system.top],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
@@ -96,7 +97,7 @@ class Info(Case):
                          '"one, ""two""",D0')
 
     def test_all_fields(self):
-        """--format=csv has what JSON has, and a name for each field of it."""
+        """--format=csv has the fields of JSON, and a name for each."""
         names, row = (line.split(",") for line in self.run_it("info", "--format=csv").splitlines())
         device, = self.json("info")["devices"]
         self.assertLessEqual(set(device), set(names))
@@ -133,7 +134,7 @@ class Info(Case):
 class Top(Case):
     def test_processes(self):
         client = self.system.client
-        # Twice the same client, as after dup() and fork(); a file of something else.
+        # A client is there twice, as after dup() and fork(); another file is no client.
         self.system.process(100, "first", {3: client(1, 2000000000, 2048), 4: client(1, 2000000000, 2048)})
         self.system.process(101, "child", {3: client(1, 2000000000, 2048)})
         self.system.process(200, "second", {0: ("/dev/null", "pos:\t0\n"), 5: client(2, 3000000000, 1024),
@@ -171,7 +172,7 @@ class Top(Case):
 
 class Check(Case):
     def findings(self, status=WRONG, **more):
-        """{check: (verdict, text, fix)} of what is not fine."""
+        """Returns {check: (verdict, text, fix)} of the findings that are not ok."""
         result = self.json("check", status=status, **more)
         self.assertEqual(result["works"], status == DONE)
         for finding in result["findings"]:
@@ -243,7 +244,7 @@ class Check(Case):
         self.system.write(variable, bytes([6, 0, 0, 0, 1]))
         self.assertEqual(self.findings(DONE), {})
         self.unload()
-        # It has a signature, of a key that may not be known.
+        # The module has a signature, whose key may not be known.
         found = self.findings()
         self.assertEqual(found["signature"][0], "hint")
         self.system.write(f"lib/modules/{system.RELEASE}/updates/dkms/onpu.ko", b"\x7fELF")
@@ -372,7 +373,7 @@ class Reset(Case):
         self.assertIn("offers no function reset", self.run_it("reset", status=FAILED))
         self.system.unbind()
         self.assertIn("--rebind", self.run_it("reset", status=FAILED))
-        # Nothing binds it here: that is a failure.
+        # No driver binds the device here, which is a failure.
         self.assertIn("no-driver after the reset", self.run_it("reset", "--rebind", status=FAILED))
         self.system.device(system.ADDRESS, None, driver="vfio-pci")
         self.assertIn("belongs to the driver vfio-pci", self.run_it("reset", status=FAILED))
@@ -418,7 +419,8 @@ class Fwlog(Case):
 
 
 class Dump(Case):
-    # As Documentation/coredump.rst has it. The instructions are "end 0", and a word that is none.
+    # The dump is as Documentation/coredump.rst describes it. Its instructions are "end 0", and a
+    # word that is none.
     TEXT = """\
 onpu core dump, format 1
 [failure]
@@ -469,7 +471,7 @@ nonsense
 
     @staticmethod
     def assemble(line):
-        """Four words, by the assembler."""
+        """Returns the four words that the assembler makes of a line."""
         done = subprocess.run([ISA, "asm", "-", "-o", "-"], input=line.encode(), stdout=subprocess.PIPE, check=True)
         return struct.unpack("<4I", done.stdout)
 
@@ -505,7 +507,7 @@ nonsense
         self.assertNotIn("\n  0       0  ", text)
 
     def test_damaged(self):
-        """However much of it is missing."""
+        """A dump is read however much of it is missing."""
         for size in range(len("onpu core dump, format 1\n"), len(self.text) - len("[end]\n"), 7):
             result = json.loads(self.dump(self.text[:size], "--json"))
             self.assertFalse(result["whole"])
@@ -580,7 +582,7 @@ class Trace(Case):
     def test_text(self):
         self.system.write("sys/kernel/tracing/trace", self.HEAD + "\n".join(self.LINES) + "\n")
         self.assertEqual(self.run_it("trace").splitlines(), self.WORDS)
-        # In the trace of a file there may be any device.
+        # The trace in a file may name any device.
         words = [line[:15] + f"{system.ADDRESS}: " + line[15:] if line[0] == "[" else line for line in self.WORDS]
         self.assertEqual(self.trace(self.LINES).splitlines(), words)
         self.assertEqual(self.trace(self.LINES, "-n", "2").splitlines(), words[:2])
@@ -645,7 +647,9 @@ class Trace(Case):
             ("b", "jobs 1 to 4", 10000100), ("e", "jobs 1 to 4", 10002300)])
 
     def test_chrome_of_others(self):
-        """All that has words has an event; without a clock, the device's is when the driver knew of it."""
+        """Each line that has words has an event; without a reading of the clock, a device's event
+        is at the time when the driver knew of it.
+        """
         events = self.chrome(self.LINES)
         self.assertEqual([e["ts"] for _, e in events if e["ph"] == "i"],
                          [10000100, 10000200, 11000000, 11500100, 11500100, 11600000, 11600001, 11700000, 12000000,
@@ -654,7 +658,7 @@ class Trace(Case):
                          ["12 events were lost", "reset: the firmware does not answer", "reset: end"])
         ran = [e for _, e in self.chrome([self.ON_DEVICE[0], self.ON_DEVICE[4]]) if e["ph"] == "X"]
         self.assertEqual([(e["ts"], e["dur"]) for e in ran[:1]], [(10000100, 2050)])
-        # The device lost its power: its clock begins anew, and what was before tells nothing.
+        # The device lost its power: its clock begins anew, and earlier readings tell nothing.
         lines = [self.ON_DEVICE[i] for i in (0, 2, 5, 1)]
         lines += [line.replace("10.00", "10.10") for line in self.ON_DEVICE[2:6]]
         lines = [line.replace("10.102", "10.104").replace("cycle=9000", "cycle=8000") for line in lines]
@@ -662,7 +666,7 @@ class Trace(Case):
         self.assertEqual([(round(e["ts"]), round(e["ts"] + e["dur"])) for e in ran], [(10101533, 10104150)])
 
     def test_interrupted(self):
-        """A job that made way for another one does not begin on its lane before the end of that."""
+        """An interrupted job begins on its lane only when the job that interrupted it has ended."""
         other = [line.replace("seqno=4", "seqno=5").replace("end=8000", "end=8500").replace("cycles=2000", "cycles=3000")
                  for line in self.ON_DEVICE]
         lanes = [e for lane, e in self.chrome(self.ON_DEVICE[:5] + [other[4]] + self.ON_DEVICE[5:]) if lane == "jobs"]
@@ -674,7 +678,7 @@ class Trace(Case):
         lines = [self.LINES[0], self.LINES[0].replace(system.ADDRESS, "0000:02:00.0")]
         self.assertEqual([e["address"] for e in json.loads(self.trace(lines, "--json", "-d", "02:00.0"))["events"]],
                          ["0000:02:00.0"])
-        # Each has a client 3, and that of the other is not the one.
+        # Both devices have a client 3, and the other device's client does not count.
         lines[1] = lines[1].replace("onpu_submit", "onpu_complete")
         self.assertIn("0000:02:00.0: client 3: jobs 1 to 4 of context 1 end\n", self.trace(lines))
 
@@ -693,7 +697,7 @@ class Trace(Case):
         self.trace([self.LINES[0].replace("count=4", "count=0"), self.LINES[6].replace("-14", "-2147483648")])
 
     def test_many(self):
-        """Jobs whose end was lost are forgotten in the end, those of today are not."""
+        """Jobs whose end was lost are forgotten after many others, recent jobs are not."""
         lines = [self.LINES[0].replace("seqno=4", f"seqno={i}").replace("ctx=1", f"ctx={i}") for i in range(1, 6001)]
         end = self.LINES[3].replace("seqno=4", "seqno=%d").replace("ctx=1", "ctx=%d")
         events = json.loads(self.trace([*lines, end % (1, 1), end % (6000, 6000)], "--json"))["events"]
