@@ -14,7 +14,7 @@ struct rng {
 	uint64_t state;
 };
 
-/* A number that depends on all bits of both: the last step of splitmix64. */
+/* Returns a number that depends on all bits of both: the last step of splitmix64. */
 static inline uint64_t rng_mix(uint64_t a, uint64_t b)
 {
 	uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) + b;
@@ -24,20 +24,20 @@ static inline uint64_t rng_mix(uint64_t a, uint64_t b)
 	return x ^ x >> 31;
 }
 
-/* 64 random bits: splitmix64. */
+/* Returns 64 random bits: splitmix64. */
 static inline uint64_t rng_bits(struct rng *rng)
 {
 	rng->state += UINT64_C(0x9e3779b97f4a7c15);
 	return rng_mix(1, rng->state);
 }
 
-/* 32 random bits. */
+/* Returns 32 random bits. */
 static inline uint32_t rng_u32(struct rng *rng)
 {
 	return (uint32_t)(rng_bits(rng) >> 32);
 }
 
-/* From 0 to @n - 1; 0 when @n is 0. */
+/* Returns a number from 0 to @n - 1; 0 when @n is 0. */
 static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 {
 	uint64_t bits = rng_bits(rng);
@@ -45,25 +45,28 @@ static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 	return n > UINT32_MAX ? bits % n : (bits >> 32) * n >> 32;
 }
 
-/* From @lo to @hi, both included. */
+/* Returns a number from @lo to @hi, both included. */
 static inline int64_t rng_between(struct rng *rng, int64_t lo, int64_t hi)
 {
 	return lo + (int64_t)rng_below(rng, (uint64_t)(hi - lo) + 1);
 }
 
-/* From @lo to below @hi. */
+/* Returns a number from @lo to below @hi. */
 static inline double rng_real(struct rng *rng, double lo, double hi)
 {
 	return lo + (hi - lo) * ((double)(rng_bits(rng) >> 11) * 0x1p-53);
 }
 
-/* True in so many of 100 cases. */
+/* Returns true in @percent of 100 cases. */
 static inline bool rng_chance(struct rng *rng, unsigned int percent)
 {
 	return rng_below(rng, 100) < percent;
 }
 
-/* The next of a sequence of 32-bit numbers whose state, which is never 0, is the number itself: xorshift32. */
+/*
+ * Returns the next of a sequence of 32-bit numbers whose state, which is never 0, is the number
+ * itself: xorshift32.
+ */
 static inline uint32_t rng_xorshift32(uint32_t *state)
 {
 	*state ^= *state << 13;

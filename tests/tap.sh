@@ -5,7 +5,7 @@
 
 number=0 failures=0
 
-# ok STATUS NAME: one line; a failure shows $out, what the command under test said.
+# ok STATUS NAME: prints one line; a failure also prints $out, the output of the command under test.
 ok()
 {
 	local word=ok
@@ -19,26 +19,28 @@ ok()
 	printf '%s %d - %s\n' "$word" "$number" "$2"
 }
 
-# equal NAME WANTED: $out is WANTED
+# equal NAME WANTED: checks that $out is WANTED
 equal()
 {
 	[ "$out" = "$2" ]
 	ok $? "$1"
 }
 
-# contains NAME WANTED: WANTED is in $out
+# contains NAME WANTED: checks that WANTED is in $out
 contains()
 {
 	[[ $out == *"$2"* ]]
 	ok $? "$1"
 }
 
-# What follows starts no process, which takes a third of a second on a kernel that looks for errors.
+# The functions that follow start no process, which takes a third of a second on a kernel that looks
+# for errors.
 
-# Nothing ever comes from it.
+# Nothing is ever written to this pipe: a read waits for its time limit.
 exec {never}<> <(:)
 
-# wait_for CONDITION…: within 60 s, as the machine may be slow and busy
+# wait_for CONDITION…: waits for up to 60 s, as the machine may be slow and busy; returns whether
+# the condition became true.
 wait_for()
 {
 	local tries
@@ -50,7 +52,7 @@ wait_for()
 	return 1
 }
 
-# Until the end of its jobs is over, the driver is needed, also when their programs have ended.
+# The driver is in use until its jobs have ended, also when their programs have ended before.
 driver_is_unused()
 {
 	local users
@@ -59,7 +61,7 @@ driver_is_unused()
 	[ "$users" -eq 0 ]
 }
 
-# fdinfo_has PROGRAM REGEX: what the kernel tells of a file of the process
+# fdinfo_has PROGRAM REGEX: returns whether the fdinfo of some file of the process matches
 fdinfo_has()
 {
 	local file text=''
@@ -71,19 +73,19 @@ fdinfo_has()
 	return 1
 }
 
-# has_computed PROGRAM: a job of the process has ended.
+# has_computed PROGRAM: returns whether a job of the process has ended.
 has_computed()
 {
 	fdinfo_has "$1" 'drm-engine-npu:[[:space:]]*[1-9]'
 }
 
-# has_let_go PROGRAM: it has no file of the driver open.
+# has_let_go PROGRAM: returns whether the process has no file of the driver open.
 has_let_go()
 {
 	! fdinfo_has "$1" 'drm-driver:[[:space:]]*onpu'
 }
 
-# ask_host REQUEST: of ./npu guest, see Documentation/guest.rst
+# ask_host REQUEST: sends a request to ./npu guest, see Documentation/guest.rst
 ask_host()
 {
 	local answer
@@ -97,19 +99,19 @@ ask_host()
 	return 1
 }
 
-# From then on the device reads as all-ones.
+# From this call on, the device reads as all-ones.
 kill_emulator()
 {
 	ask_host kill-emulator
 }
 
-# A new NPU in its place.
+# Puts a new NPU in the place of the old one.
 plug_emulator()
 {
 	ask_host plug-emulator
 }
 
-# The last line; fails if a test has.
+# Prints the last line; fails if a test has failed.
 tap_end()
 {
 	printf '1..%d\n' "$number"

@@ -16,7 +16,7 @@ KERNEL = r"cpu/(?!ref-)[a-z0-9-]+"
 
 
 def kernels():
-    """(names in the sources, names in the rows)"""
+    """Returns (names in the sources, names in the rows)."""
     named = [name for path in (TOP / "userspace/src/cpu").glob("*.[cd]*")
              for name in re.findall(rf'"({KERNEL})"', path.read_text(encoding="utf-8"))]
     rows = re.findall(r"^   \* - (``cpu/.*)$", (TOP / "Documentation/cpu-kernels.rst").read_text(encoding="utf-8"), re.M)
@@ -24,7 +24,7 @@ def kernels():
 
 
 def rules():
-    """(names in the sources, names in the rows)"""
+    """Returns (names in the sources, names in the rows)."""
     named = re.findall(r'^PASS_RULE\("([\w-]+)"', (TOP / "userspace/src/pass/rules.def").read_text(encoding="utf-8"), re.M)
     # The table is the first one that follows the mention of the list.
     page = (TOP / "Documentation/compiler.rst").read_text(encoding="utf-8").partition("``pass/rules.def``")[2]

@@ -387,7 +387,7 @@ test_pool()
 {
 	local pid file=$copy/build/pooled
 
-	# Either may end first; each prints one line.
+	# Either step may end first; each prints one line.
 	out=$(with_steps <<-'END' | sed -e 's/  *[0-9][0-9]* s/ N s/; s/log: .*/log/; s/in .*:/in it:/; s/ *| + .*/    +/' |
 	times_file=$top/times budgets["step slow"]=7
 	pool_run step slow-1.2.3 slow sh -c 'until [ -e "$1" ]; do sleep 0.1; done' - "$top/second"

@@ -69,7 +69,7 @@ def strictly(program):
 
 
 def train():
-    """Forward, backward and update in one program, five times."""
+    """Runs forward, backward and update in one program, five times."""
     weights, losses = WEIGHTS, []
     for _ in range(5):
         weights, value = step(weights, BATCH, LABELS)
@@ -166,13 +166,13 @@ class Programs(unittest.TestCase):
                         numpy.testing.assert_array_equal(a, b)
 
     def test_float64(self):
-        # Old releases have it among what is experimental.
+        # Old releases have enable_x64 in jax.experimental.
         enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
         with enable(True):
             numpy.testing.assert_array_equal(jnp.asarray([0.1, 1e300]) * 3, numpy.array([0.1, 1e300]) * 3)
 
     def test_shardings(self):
-        """A mesh of one device: shardings, constraints, shard_map."""
+        """Tests a mesh of one device: shardings, constraints, shard_map."""
         mesh = Mesh(numpy.array(jax.devices()), ("x",))
         placed = NamedSharding(mesh, PartitionSpec("x"))
         x = jax.device_put(jnp.arange(8.0), placed)
@@ -187,7 +187,8 @@ class Programs(unittest.TestCase):
         x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="device"))
         self.assertEqual(x.sharding.memory_kind, "device")
         numpy.testing.assert_array_equal(x, numpy.arange(4))
-        # Programs give all results in the memory device, so that no other one may be asked for.
+        # Programs give all results in the memory "device", so that a program cannot ask for another
+        # memory.
         self.assertEqual([memory.kind for memory in jax.devices()[0].addressable_memories()], ["device"])
         with self.assertRaisesRegex(Exception, "Got memory kind: pinned_host"):
             NamedSharding(mesh, PartitionSpec(), memory_kind="pinned_host")
@@ -198,7 +199,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before)
 
     def test_compiled(self):
-        """What JAX asks of a program, and a program that is written and read."""
+        """Tests what JAX asks of a program, and a program that is written and read."""
         compiled = jax.jit(lambda x: jnp.sin(x) * 2).lower(jnp.arange(8.0)).compile()
         self.assertEqual(compiled.cost_analysis()["bytes accessed"], 64)
         self.assertEqual(compiled.memory_analysis().argument_size_in_bytes, 32)
@@ -215,7 +216,7 @@ class Programs(unittest.TestCase):
             _ = x + 1
 
     def test_sizes(self):
-        """JAX's structures are as large as ours, or larger, where it has newer members."""
+        """JAX's structures are as large as ours; they are larger where JAX has newer members."""
         code = ("import jax, jax.numpy as jnp; x = jax.jit(lambda x: x + 1)(jnp.arange(3.0)); print(x, jax.devices()[0]);"
                 "jax.jit(jnp.sin).lower(x).compile().memory_analysis(); jax.devices()[0].memory_stats(); x.delete()")
         with tempfile.NamedTemporaryFile("r") as file:
@@ -224,7 +225,8 @@ class Programs(unittest.TestCase):
                                              "ONPU_PJRT_PLUGIN": os.path.abspath(RECORDER)})
             seen = {name: (int(theirs), int(ours)) for name, theirs, ours in map(str.split, file)}
         self.assertGreater(len(seen), 40)
-        # Releases differ in what these end with: (most bytes that may be missing, whether there may be more).
+        # Releases differ in the ends of these structures: (most bytes that may be missing, whether
+        # there may be more).
         ends = {"Client_Create": (0, True), "Device_MemoryStats": (7, True), "Executable_GetCompiledMemoryStats": (8, True)}
         for name, (theirs, ours) in seen.items():
             with self.subTest(name):

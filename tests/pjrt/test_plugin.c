@@ -390,7 +390,7 @@ static void test_uploads(void **state)
 	drop(size.buffer);
 }
 
-/* Elements that are lent stay when the buffer is deleted, until they come back. */
+/* Lent elements stay when the buffer is deleted, until the borrower gives them back. */
 static void test_lending(void **state)
 {
 	static const int64_t dims[1] = { 2 };

@@ -133,7 +133,7 @@ class Sorts(unittest.TestCase):
         expect_passed(self, PROGRAM, DEVICE, [sort(given, keys, 1, "LT") for keys in (1, 2, 3)])
 
     def test_plain_floats(self):
-        """A comparison that is no total order is one where there is no NaN; zeros are equal."""
+        """Without NaN, a comparison that is no total order is an order; zeros are equal."""
         chance = random.Random(3)
         given = [("f32", (50,), [chance.choice((0.0, -0.0, 1.0, -2.0, math.inf)) for _ in range(50)]), ("i32", (50,), list(range(50)))]
         expect_passed(self, PROGRAM, DEVICE, [sort(given, 1, -1, direction, total=False) for direction in ("LT", "GT")])

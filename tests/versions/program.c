@@ -82,7 +82,7 @@ static WNNTensor make_tensor(WNNContext context)
 	return tensor;
 }
 
-/* The number of results that are wrong. */
+/* Returns the number of results that are wrong. */
 static int compute(WNNContext context, WNNGraph graph)
 {
 	WNNNamedTensor in = { WNN_STR("x"), make_tensor(context) };

@@ -40,13 +40,13 @@ def header_version():
 
 
 def symbols_of_later():
-    """Functions that the packages' symbols files say come with a version that is not there yet."""
+    """Returns the lines of the packages' symbols files that name a later version than VERSION."""
     return [line for path in (TOP / "debian").glob("*.symbols") for line in path.read_text(encoding="utf-8").splitlines()
             if re.fullmatch(r" \S+ \d+\.\d+\.\d+", line) and numbers(line.split()[-1]) > numbers(VERSION)]
 
 
 def parts():
-    """(name, what it tells, what is right) of each part."""
+    """Yields (name, what the part tells, what is right) of each part."""
     yield "webnn.h", header_version(), VERSION
     changelog = (TOP / "debian/changelog").read_text(encoding="utf-8")
     yield "debian/changelog", re.match(r"open-npu \((\S+)\)", changelog)[1], VERSION

@@ -29,7 +29,7 @@ def image_minor(change):
 
 
 def by_change(paths):
-    """The change that each name tells -> path; the present one is called by no such word."""
+    """Returns {change: path}; a path without a word for a change has the present version."""
     return {next((word for word in ("older", "newer") if re.search(rf"-{word}\b", path)), "same"): path
             for path in paths}
 

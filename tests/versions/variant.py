@@ -23,13 +23,15 @@ MINOR = re.compile(r"(#define DRM_ONPU_DRIVER_MINOR\t)(\d+)")
 ABI_MINOR = re.compile(r'(name="ONPU_ABI_MINOR" value=")(\d+)')
 STRUCT = re.compile(r"^struct (drm_onpu_\w+) \{\n(.*?)^\};\n", re.M | re.S)
 MEMBER = re.compile(r"\n?\t/\*\*((?:(?!\*/).)*)\*/\n\t(?:struct )?\w+ (\w+);\n", re.S)
-# One is part of other structures, the other is written by the device: their sizes stay.
+# The first is part of other structures, and the device writes the second: their sizes stay.
 FIXED = ("drm_onpu_obj_array", "drm_onpu_completion")
 ADDED = "\n\t/** @of_the_next_version: For tests. */\n\t__u64 of_the_next_version;\n"
 
 
 def once(pattern, text, change):
-    """The text with the number that the pattern finds changed; it must be there once, and not become negative."""
+    """Returns the text with the number changed that the pattern finds; the number must be there
+    once, and not become negative.
+    """
     found = pattern.findall(text)
     if len(found) != 1 or int(found[0][1]) + change < 0:
         sys.exit(f"variant.py: no version {change:+d} of {pattern.pattern}")
@@ -37,12 +39,12 @@ def once(pattern, text, change):
 
 
 def version(text):
-    """MAJOR.MINOR of the header."""
+    """Returns MAJOR.MINOR of the header."""
     return ".".join(re.search(rf"#define DRM_ONPU_DRIVER_{part}\t(\d+)", text)[1] for part in ("MAJOR", "MINOR"))
 
 
 def new_members(text):
-    """The members that came with the version of the header, as their comments say."""
+    """Returns the members that came with the version of the header, as their comments say."""
     since = re.compile(rf"Since\s+(?:\*\s+)?version {re.escape(version(text))}\b")
     return [name for struct in STRUCT.finditer(text) for comment, name in MEMBER.findall(struct[2])
             if since.search(comment)]
@@ -77,7 +79,9 @@ def write_headers(variant, folder):
 
 
 def source(variant, path):
-    """The lines that still have what they name, with the numbers that they have in the file."""
+    """Yields the lines of a file; lines that use a missing member are empty, so that lines keep
+    their numbers.
+    """
     names = new_members(HEADER.read_text(encoding="utf-8")) if variant == "older" else []
     uses = re.compile(rf"(?:\.|->)(?:{'|'.join(names)})\b")
     yield f'#line 1 "{path}"\n'
@@ -93,7 +97,7 @@ def main():
     args = parser.parse_args()
     if args.what == "headers":
         write_headers(args.variant, args.path)
-        # For the build of the library, which includes this before anything else.
+        # The build of the library includes this file before anything else.
         print(f'#include "{args.path.name}/drm/onpu_accel.h"\n#include "{args.path.name}/onpu/registers.h"')
     else:
         sys.stdout.writelines(source(args.variant, args.path))
