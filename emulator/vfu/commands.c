@@ -57,8 +57,8 @@ static int do_dma_map(struct vfu_server *server, const uint8_t *in, size_t size,
 
 	(void)size;
 	memcpy(&map, in, sizeof(map));
-	if (map.argsz < sizeof(map) || conn->num_fds > 1 ||
-	    map.flags & ~(VFU_DMA_READABLE | VFU_DMA_WRITABLE))
+	/* Other flags describe the memory to servers that map it in another way than this one. */
+	if (map.argsz < sizeof(map) || conn->num_fds > 1)
 		return EINVAL;
 	range = (struct vfu_map){
 		.address = map.address,
@@ -70,8 +70,7 @@ static int do_dma_map(struct vfu_server *server, const uint8_t *in, size_t size,
 	if (!error && fd >= 0 && !backed)
 		vfu_server_log(server,
 			       "memory at %#llx is out of the device's reach: its file is "
-			       "not sealed against shrinking or has huge pages (use "
-			       "memory-backend-memfd)",
+			       "not in memory (use memory-backend-memfd)",
 			       (unsigned long long)map.address);
 	*reply_size = 0;
 	return error;

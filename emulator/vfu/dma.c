@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,8 +22,42 @@
 /* Page size of the client; mappings consist of whole pages. */
 #define GRANULE UINT64_C(4096)
 
+/* The range that this thread accesses, and whether its memory has vanished meanwhile. */
+static _Thread_local const struct vfu_map *volatile accessed;
+static _Thread_local volatile sig_atomic_t vanished;
+
+/*
+ * The kernel raises SIGBUS when a file is shorter than its mapping, because the client has made it
+ * so, or when there is no huge page left to fill a hole. Other memory takes the place of the whole
+ * range, so that the access comes to its end, and transfer() makes a bus error of it.
+ */
+static void on_sigbus(int number, siginfo_t *info, void *context)
+{
+	const struct vfu_map *map = accessed;
+	uintptr_t offset = map ? (uintptr_t)info->si_addr - (uintptr_t)map->mapping : 0;
+	int error = errno;
+
+	(void)context;
+	if (map && offset < map->mapping_size &&
+	    mmap(map->mapping, map->mapping_size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED)
+		vanished = true;
+	else
+		signal(number, SIG_DFL);
+	errno = error;
+}
+
+void vfu_dma_handle_sigbus(void)
+{
+	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, NULL);
+}
+
 void vfu_dma_init(struct vfu_dma *dma)
 {
+	vfu_dma_handle_sigbus();
 	memset(dma, 0, sizeof(*dma));
 	pthread_mutex_init(&dma->lock, NULL);
 }
@@ -67,34 +102,38 @@ static int check_range(const struct vfu_map *range, uint64_t offset)
 }
 
 /*
- * Returns whether the file can be mapped safely. The file must not be able to shrink, as an access
- * would then raise SIGBUS. It must not have huge pages either: touching one raises SIGBUS when none
- * is free, and a part of a huge page cannot be unmapped.
+ * Returns whether the file is memory, which alone can have seals: an access to a file of another
+ * kind, or its close(), may wait for its file system.
  */
 static bool can_map(int fd)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct statfs fs;
-
-	return seals >= 0 && seals & F_SEAL_SHRINK && !fstatfs(fd, &fs) &&
-	       fs.f_type != HUGETLBFS_MAGIC;
+	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
+/* Maps the range; a file with huge pages is mapped by whole ones. Returns 0 or an errno. */
 static int map_memory(struct vfu_map *map, int fd, uint64_t offset)
 {
 	int prot = (map->readable ? PROT_READ : 0) | (map->writable ? PROT_WRITE : 0);
+	uint64_t page = GRANULE, start, end;
+	struct statfs fs;
 	struct stat st;
 	void *base;
 
-	if (fstat(fd, &st))
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return errno;
+	if (fs.f_type == HUGETLBFS_MAGIC)
+		page = (uint64_t)fs.f_bsize;
 	if (st.st_size < 0 || offset > (uint64_t)st.st_size ||
 	    map->size > (uint64_t)st.st_size - offset)
 		return EINVAL;
-	base = mmap(NULL, map->size, prot, MAP_SHARED, fd, (off_t)offset);
+	start = offset / page * page;
+	end = (offset + map->size + page - 1) / page * page;
+	base = mmap(NULL, end - start, prot, MAP_SHARED, fd, (off_t)start);
 	if (base == MAP_FAILED)
 		return errno;
-	map->base = base;
+	map->mapping = base;
+	map->mapping_size = end - start;
+	map->base = map->mapping + (offset - start);
 	return 0;
 }
 
@@ -153,10 +192,11 @@ int vfu_dma_add(struct vfu_dma *dma, const struct vfu_map *range, int fd, uint64
 	return error;
 }
 
-static void unmap(const struct vfu_map *map)
+static void unmap(struct vfu_map *map)
 {
 	if (map->base)
-		munmap(map->base, map->size);
+		munmap(map->mapping, map->mapping_size);
+	map->base = NULL;
 }
 
 /*
@@ -253,9 +293,9 @@ static void copy_to(uint8_t *at, const void *src, size_t len)
 }
 
 /* Returns the range at @address if it allows the access; NULL: a bus error. */
-static const struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool write)
+static struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool write)
 {
-	const struct vfu_map *map;
+	struct vfu_map *map;
 
 	if (dma->last >= dma->count || !holds(&dma->maps[dma->last], address))
 		dma->last = find(dma, address);
@@ -273,7 +313,7 @@ static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const u
 
 	pthread_mutex_lock(&dma->lock);
 	while (len) {
-		const struct vfu_map *map = dma->enabled ? reach(dma, address, src) : NULL;
+		struct vfu_map *map = dma->enabled ? reach(dma, address, src) : NULL;
 		uint64_t offset;
 		size_t part;
 
@@ -281,6 +321,8 @@ static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const u
 			ret = -EIO;
 			break;
 		}
+		accessed = map;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		offset = address - map->address;
 		part = len < map->size - offset ? len : (size_t)(map->size - offset);
 		if (src) {
@@ -289,6 +331,14 @@ static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const u
 		} else {
 			copy_from(dst, map->base + offset, part);
 			dst += part;
+		}
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		accessed = NULL;
+		if (vanished) {
+			vanished = false;
+			unmap(map);
+			ret = -EIO;
+			break;
 		}
 		address += part;
 		len -= part;

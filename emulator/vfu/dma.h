@@ -14,6 +14,9 @@
 struct vfu_map {
 	uint64_t address, size;
 	uint8_t *base; /* NULL: the device cannot access this range */
+	/* The mapping around it, of whole huge pages if the file has them. */
+	uint8_t *mapping;
+	size_t mapping_size;
 	bool readable, writable;
 };
 
@@ -25,15 +28,21 @@ struct vfu_dma {
 	bool enabled;	   /* the function may be master of the bus */
 };
 
+/* Calls vfu_dma_handle_sigbus(), too. */
 void vfu_dma_init(struct vfu_dma *dma);
+/*
+ * Makes the process survive SIGBUS, which an access to memory that has vanished raises; for callers
+ * who have set another handler since vfu_dma_init().
+ */
+void vfu_dma_handle_sigbus(void);
 void vfu_dma_destroy(struct vfu_dma *dma);
 
 /**
  * vfu_dma_add - add a range of memory that the client lends
  * @fd: file of that memory, -1: none; remains the caller's
  * @offset: offset of the range in the file
- * @backed: whether the device can reach it. It cannot without a descriptor, nor when the file may
- *	shrink or has huge pages, which could end this process with SIGBUS.
+ * @backed: whether the device can reach it. It cannot without a descriptor, nor when the file is no
+ *	memory. When the memory vanishes later, accesses to the whole range are bus errors.
  *
  * Return: 0 or an errno.
  */

@@ -265,12 +265,14 @@ static void test_maps(void **state)
 	close(fds[0]);
 }
 
-/* The client shrinks the memory after it has lent it: the device gets a bus error or the rest. */
+/* The client shrinks the memory after it has lent it: the device gets a bus error. */
 static void test_shrinking_memory(void **state)
 {
 	int fd = memfd_create("shrinks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	(void)state;
+	/* cmocka has set its own handler after setup(). */
+	vfu_dma_handle_sigbus();
 	assert_int_equal(client_version(&b.client), 0);
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	assert_int_equal(client_dma_map(&b.client, 0, 1 << 20, fd, 0, 3), 0);

@@ -229,6 +229,9 @@ static void test_unmap_all(void **state)
 	assert_int_equal(client_dma_map(&b.client, 0, 4096, -1, 0, 3), 0);
 	assert_int_equal(client_dma_map(&b.client, 8192, 4096, -1, 0, 3), 0);
 	assert_int_equal(client_dma_map(&b.client, 8192, 4096, -1, 0, 3), EEXIST);
+	/* Flags that this server does not know are no reason to refuse memory. */
+	assert_int_equal(client_dma_map(&b.client, 16384, 4096, -1, 0, 3 | 1u << 2 | 1u << 31), 0);
+	assert_int_equal(client_dma_unmap(&b.client, 16384, 4096), 0);
 	assert_int_equal(client_call(&b.client, VFU_DMA_UNMAP, &unmap, sizeof(unmap), NULL, 0), 0);
 	assert_int_equal(client_dma_unmap(&b.client, 0, 4096), ENOENT);
 	assert_int_equal(client_dma_map(&b.client, 0, 65536, -1, 0, 1), 0);
