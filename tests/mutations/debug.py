@@ -65,6 +65,6 @@ MUTATIONS = [
     # The jobs of a batch end together; counting them one by one takes as long as another CPU needs
     # to interfere.
     _mutation('a counter without its lock', 'onpu_device.c', _LOAD,
-              '\tguard(spinlock)(&usage->lock);\n\tusage->running -= jobs;\n',
-              '\tfor (; jobs; jobs--) {\n\t\tusage->running--;\n\t\tbarrier();\n\t}\n', _make('races')),
+              '\tguard(spinlock)(&usage->lock);\n\tusage_update(usage, vm);\n\tusage->running--;\n',
+              '\tusage_update(usage, vm);\n\tusage->running--;\n', _make('races')),
 ]
