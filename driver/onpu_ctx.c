@@ -365,6 +365,8 @@ static void ctx_linger_work(struct work_struct *work)
 static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 		     const struct drm_onpu_ctx_create *args, u32 timeout_ms)
 {
+	const struct onpu_limits *limits = &file->onpu->limits;
+
 	kref_init(&ctx->ref);
 	ctx->onpu = file->onpu;
 	ctx->vm = onpu_vm_get(file->vm);
@@ -374,12 +376,15 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 	ctx->priority = args->priority;
 	ctx->power = args->power;
 	ctx->long_running = args->flags & DRM_ONPU_CTX_LONG_RUNNING;
+	ctx->run_cycles = ctx->long_running ? U64_MAX : limits->run_cycles;
 	INIT_DELAYED_WORK(&ctx->linger, ctx_linger_work);
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE) {
 		pm_runtime_get_noresume(ctx->onpu->drm.dev);
 		queue_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger);
 	}
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
+	ctx->check_interval = DIV_ROUND_UP(min3(ctx->timeout, limits->wait, limits->fence),
+					   HANG_CHECKS);
 	ctx->queue = -1;
 	ctx->fence_context = dma_fence_context_alloc(1);
 	spin_lock_init(&ctx->lock);

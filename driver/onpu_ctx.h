@@ -114,8 +114,12 @@ struct onpu_ctx {
 	u32 power;
 	/** @long_running: Its jobs may take any time, and signal no syncobj. */
 	bool long_running;
+	/** @run_cycles: Device cycles that a job may take. */
+	u64 run_cycles;
 	/** @timeout: Time without progress, in jiffies. */
 	unsigned long timeout;
+	/** @check_interval: Time between two checks for hangs, in jiffies. */
+	unsigned long check_interval;
 	/** @ring: The ring with the entries of jobs. */
 	struct onpu_kernel_bo ring;
 	/** @page: The completion page. */

@@ -19,9 +19,6 @@
 #include "onpu_queue.h"
 #include "onpu_trace.h"
 
-/* Number of checks for hangs in the time that a job may go without progress. */
-#define HANG_CHECKS	4
-
 /* Consecutive jobs without a wait or a signal between them. */
 struct onpu_job {
 	struct onpu_ctx *ctx; /* the context, with a reference */
@@ -513,11 +510,8 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
 /* Queues the next check for hangs; the work has a reference to its context. */
 static void watch_ctx(struct onpu_ctx *ctx)
 {
-	const struct onpu_limits *limits = &ctx->onpu->limits;
-	unsigned long time = min3(ctx->timeout, limits->wait, limits->fence);
-
 	onpu_ctx_get(ctx);
-	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch, DIV_ROUND_UP(time, HANG_CHECKS)))
+	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch, ctx->check_interval))
 		onpu_ctx_put(ctx);
 }
 
@@ -599,13 +593,14 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 static void make_runnable(struct onpu_job *job)
 {
 	struct onpu_ctx *ctx = job->ctx;
+	unsigned long now = jiffies;
 
 	lockdep_assert_held(&ctx->lock);
-	if (list_empty(&ctx->runnable) && !onpu_ctx_busy(ctx)) {
-		ctx->progress.moved = jiffies;
+	job->ready = now;
+	if (list_empty(&ctx->runnable) && !ctx->in_ring) {
+		ctx->progress.moved = now;
 		watch_ctx(ctx);
 	}
-	job->ready = jiffies;
 	list_move_tail(&job->next, &ctx->runnable);
 }
 
@@ -667,7 +662,7 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 				 u32 max_waits)
 {
 	size_t size = struct_size_t(struct onpu_job, entries, count);
-	u64 max_cycles = ctx->long_running ? U64_MAX : ctx->onpu->limits.run_cycles;
+	u64 max_cycles = ctx->run_cycles;
 	struct onpu_job *job __free(kfree) = kmalloc(size + max_waits * sizeof(*job->waits),
 						     max_waits ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 

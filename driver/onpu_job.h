@@ -13,6 +13,9 @@ struct onpu_ctx;
 struct onpu_job;
 struct work_struct;
 
+/* Number of checks for hangs in the time that a job may go without progress. */
+#define HANG_CHECKS	4
+
 /* ---- contexts */
 
 /* Returns the most bytes that the jobs of a context take. */
