@@ -91,13 +91,28 @@ ok $? "a program works on it"
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" linger_ms=200 &&
 	echo 100 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
 ok $? "the driver is loaded again, and contexts that want speed keep the device awake for a moment"
-coproc "$nap" "$device" high
-read -r line <&"${COPROC[0]}"
-[[ $line == "done" ]] && wait_for is suspended && kill -0 "$COPROC_PID"
+
+# is_soon: whether the device falls asleep, beside such a context, before a timer of 25 s ends. A driver that
+# ignores linger_ms waits for the 30 s that it has without the parameter.
+is_soon()
+{
+	local timer status=1
+
+	sleep 25 &
+	timer=$!
+	coproc "$nap" "$device" high
+	read -r line <&"${COPROC[0]}"
+	[[ $line == "done" ]] && wait_for is suspended && kill -0 "$COPROC_PID" && kill "$timer" 2>/dev/null && status=0
+	eval "exec ${COPROC[1]}>&-"
+	wait "$COPROC_PID" || failed=1
+	return "$status"
+}
+
+failed=0
+# A machine that is too slow once gets two more chances.
+is_soon || is_soon || is_soon
 ok $? "it falls asleep when one of them has had no job for so long"
-eval "exec ${COPROC[1]}>&-"
-wait "$COPROC_PID"
-ok $? "the program ends well"
+ok "$failed" "the programs end well"
 wait_for is suspended && "$nap" "$device" 1
 ok $? "others work as before"
 tap_end
