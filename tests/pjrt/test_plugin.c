@@ -290,6 +290,9 @@ static void test_refusals(void **state)
 	static const unsigned char replicas[] = { 0x1a, 2, 0x20, 2 }, cut[] = { 0x1a, 9, 0x20 };
 	/* Build options with a device assignment whose only device is 5. */
 	static const unsigned char device[] = { 0x1a, 7, 0x4a, 5, 0x1a, 3, 0x0a, 1, 5 };
+	/* Compiler options (field 7) of some names. */
+	static const unsigned char wrong[] = { 0x3a, 6, 0x0a, 4, 'm', 'i', 'n', 'e' };
+	static const unsigned char xla[] = { 0x3a, 7, 0x0a, 5, 'x', 'l', 'a', '_', 'a' };
 	struct pjrt_loaded *loaded;
 
 	(void)state;
@@ -309,10 +312,58 @@ static void test_refusals(void **state)
 		      "  return %x : tensor<?xf32>\n}\n",
 		      "mlir", NULL, 0, &loaded),
 	      12, "input 0 of the program is tensor<?xf32>; sizes that are only known at run time");
-	fails(compile("func.func @main(%x: !stablehlo.token) -> !stablehlo.token {\n"
-		      "  return %x : !stablehlo.token\n}\n",
+	fails(compile("func.func @main(%x: tuple<tensor<f32>>) -> tuple<tensor<f32>> {\n"
+		      "  return %x : tuple<tensor<f32>>\n}\n",
 		      "mlir", NULL, 0, &loaded),
-	      12, "input 0 of the program is !stablehlo.token, which is no array");
+	      12, "input 0 of the program is tuple<tensor<f32>>, which is no array");
+	fails(compile(sum, "mlir", wrong, sizeof(wrong), &loaded), 3,
+	      "No such compile option: 'mine'; there are none but those of XLA");
+	works(compile(sum, "mlir", xla, sizeof(xla), &loaded));
+	unload(loaded);
+}
+
+/* A token has no elements, and goes into a program as it came out of one. */
+static void test_tokens(void **state)
+{
+	static const char text[] =
+		"func.func @main(%t: !stablehlo.token) -> (!stablehlo.token, tensor<f32>) {\n"
+		"  %u = stablehlo.after_all %t : !stablehlo.token\n"
+		"  %c = stablehlo.constant dense<2.5> : tensor<f32>\n"
+		"  return %u, %c : !stablehlo.token, tensor<f32>\n}\n";
+	static const char first[] = "func.func @main() -> !stablehlo.token {\n"
+				    "  %t = stablehlo.create_token : !stablehlo.token\n"
+				    "  return %t : !stablehlo.token\n}\n";
+	struct pjrt_Buffer_ElementType_args type = ARGS(Buffer_ElementType, );
+	static const int64_t none[1] = { 0 };
+	struct pjrt_buffer *in, *out[2];
+	struct pjrt_loaded *loaded;
+	float number = 0;
+
+	(void)state;
+	works(compile(first, "mlir", NULL, 0, &loaded));
+	works(execute(loaded, 0, NULL, &in));
+	unload(loaded);
+	type.buffer = in;
+	works(api->Buffer_ElementType(&type));
+	assert_int_equal(type.type, 23);
+	works(compile(text, "mlir", NULL, 0, &loaded));
+	for (int i = 0; i < 3; i++) {
+		if (i == 2) {
+			fails(execute(loaded, 1, &in, out), 3,
+			      "argument 0 must be !stablehlo.token; it has elements of f32");
+		} else {
+			works(execute(loaded, 1, &in, out));
+			download(out[1], &number, sizeof(number));
+			assert_float_equal(number, 2.5, 0);
+			drop(out[0]);
+			drop(out[1]);
+		}
+		drop(in);
+		/* JAX gives an array of no booleans for a token. */
+		in = upload(i ? F32 : 1, 1, none, &number, NULL);
+	}
+	drop(in);
+	unload(loaded);
 }
 
 static void test_layouts(void **state)
@@ -593,6 +644,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_uploads),	 cmocka_unit_test(test_lending),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_serialising),
 		cmocka_unit_test(test_order),	 cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_tokens),
 	};
 	struct pjrt_Client_Create_args create = ARGS(Client_Create, );
 	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );

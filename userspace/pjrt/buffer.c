@@ -212,7 +212,8 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 	struct pjrt_error *error;
 	struct pjrt_buffer *buffer;
 
-	if (!type)
+	/* Only programs give tokens. */
+	if (!type || !type->size)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arrays of PJRT's element type %d are not implemented",
 				  args->type);

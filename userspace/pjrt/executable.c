@@ -56,7 +56,7 @@ static struct pjrt_error *take_value(const WNNStablehloValueInfo *info, const ch
 {
 	size_t size;
 
-	*type = onpu_type_by_name(info->elementType);
+	*type = onpu_type_of(info);
 	if (!*type)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: %s %zu of the program is %.*s, which is no array of PJRT",

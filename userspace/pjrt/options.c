@@ -3,12 +3,16 @@
  * Reads the options of a compilation, a serialised protocol buffer: whether arguments come as a
  * tuple, how many replicas and partitions there are, and on which devices they run.
  */
+#include <string.h>
+
 #include "plugin.h"
 
 /* Fields of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto. */
 enum {
 	OPTIONS_TUPLED = 2,
 	OPTIONS_BUILD = 3,
+	OPTIONS_OVERRIDES = 7,
+	OVERRIDE_NAME = 1,
 	BUILD_REPLICAS = 4,
 	BUILD_PARTITIONS = 5,
 	BUILD_DEVICES = 9,
@@ -133,11 +137,44 @@ static bool read_build(struct bytes b, struct wanted *wanted)
 	return !b.is_wrong;
 }
 
+/*
+ * Demands that an option of jit(compiler_options=...) is one of XLA's, none of which matters here:
+ * programs set them for other platforms.
+ */
+static struct pjrt_error *check_override(struct bytes b)
+{
+	static const char *const known[] = { "xla_", "optimization_level", "memory_fitting_level",
+					     "exec_time_optimization_effort",
+					     "memory_fitting_effort" };
+	struct field field;
+
+	while (next_field(&b, &field)) {
+		const char *name = (const char *)field.inside.at;
+		size_t length = (size_t)(field.inside.end - field.inside.at);
+		bool is_known = false;
+
+		if (field.number != OVERRIDE_NAME || field.wire != 2)
+			continue;
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			size_t least = strlen(known[i]);
+
+			is_known |= length >= least && !memcmp(name, known[i], least);
+		}
+		if (!is_known)
+			return onpu_error(PJRT_INVALID_ARGUMENT,
+					  "onpu: No such compile option: '%.*s'; there are none "
+					  "but those of XLA, which have no effect",
+					  (int)(length < 200 ? length : 200), name);
+	}
+	return NULL;
+}
+
 struct pjrt_error *onpu_options_check(const char *options, size_t size)
 {
 	struct bytes b = { (const unsigned char *)options, (const unsigned char *)options + size,
 			   false };
 	struct wanted wanted = { .replicas = 1, .partitions = 1 };
+	struct pjrt_error *error = NULL;
 	struct field field;
 
 	while (next_field(&b, &field)) {
@@ -146,11 +183,17 @@ struct pjrt_error *onpu_options_check(const char *options, size_t size)
 		if (field.number == OPTIONS_BUILD && field.wire == 2 &&
 		    !read_build(field.inside, &wanted))
 			b.is_wrong = true;
+		if (field.number == OPTIONS_OVERRIDES && field.wire == 2 && !error)
+			error = check_override(field.inside);
 	}
-	if (b.is_wrong)
+	if (b.is_wrong) {
+		onpu_error_free(error);
 		return onpu_error(
 			PJRT_INVALID_ARGUMENT,
 			"onpu: the options of the compilation are no CompileOptionsProto");
+	}
+	if (error)
+		return error;
 	if (wanted.is_tupled)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arguments in a tuple are not implemented");

@@ -105,7 +105,7 @@ struct onpu_type {
 
 /* types.c: both return NULL for a type that does not exist in the other interface. */
 const struct onpu_type *onpu_type_by_number(int number);
-const struct onpu_type *onpu_type_by_name(WNNStringView name);
+const struct onpu_type *onpu_type_of(const WNNStablehloValueInfo *info);
 
 /* error.c: errors with a message; never NULL. */
 struct pjrt_error *onpu_error(int code, const char *format, ...)
