@@ -167,3 +167,23 @@ func.func @similar_forms() {
   check.expect_almost_eq_const %other, dense<[[6.0, 7.0], [1.0, 8.0]]> : tensor<2x2xf64>
   return
 }
+
+// -----
+
+// A product has the bits of an einsum, whose kernel adds up one sum after the other.
+func.func @orders_of_sums() {
+  %f = stablehlo.constant dense<[[[1.0e4, 3.0], [0.1, 0.2], [7.0, -1.0e4]], [[1.0e-7, 3.0], [-0.3, 0.2], [1.0e30, 5.0]]]> : tensor<2x3x2xf64>
+  %g = stablehlo.constant dense<[[[0.7, 3.0, -1.0e4], [5.0e3, 0.3, -0.1]], [[0.1, 1.0e-3, 1.0e30], [1.0, 3.3, 0.7]]]> : tensor<2x2x3xf64>
+  %d = stablehlo.dot_general %f, %g, batching_dims = [0] x [0], contracting_dims = [1] x [2] : (tensor<2x3x2xf64>, tensor<2x2x3xf64>) -> tensor<2x2x2xf64>
+  %e = "stablehlo.einsum"(%f, %g) {einsum_config = "bki,bjk->bij"} : (tensor<2x3x2xf64>, tensor<2x2x3xf64>) -> tensor<2x2x2xf64>
+  check.expect_eq %d, %e : tensor<2x2x2xf64>
+  %bf = stablehlo.convert %f : (tensor<2x3x2xf64>) -> tensor<2x3x2xbf16>
+  %bg = stablehlo.convert %g : (tensor<2x2x3xf64>) -> tensor<2x2x3xbf16>
+  %bd = stablehlo.dot_general %bf, %bg, batching_dims = [0] x [0], contracting_dims = [1] x [2] : (tensor<2x3x2xbf16>, tensor<2x2x3xbf16>) -> tensor<2x2x2xf32>
+  %be = "stablehlo.einsum"(%bf, %bg) {einsum_config = "bki,bjk->bij"} : (tensor<2x3x2xbf16>, tensor<2x2x3xbf16>) -> tensor<2x2x2xf32>
+  check.expect_eq %bd, %be : tensor<2x2x2xf32>
+  %md = stablehlo.dot_general %bf, %g, batching_dims = [0] x [0], contracting_dims = [1, 2] x [2, 1] : (tensor<2x3x2xbf16>, tensor<2x2x3xf64>) -> tensor<2xf32>
+  %me = "stablehlo.einsum"(%bf, %g) {einsum_config = "bki,bik->b"} : (tensor<2x3x2xbf16>, tensor<2x2x3xf64>) -> tensor<2xf32>
+  check.expect_eq %md, %me : tensor<2xf32>
+  return
+}

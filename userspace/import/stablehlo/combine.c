@@ -113,3 +113,27 @@ bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, con
 		return false;
 	}
 }
+
+/* The order of a sum is kept: what is computed at once belongs to different sums. */
+#define ADD_PRODUCTS(type)                                                           \
+	do {                                                                         \
+		const type *x = row;                                                 \
+		type *restrict to = sums;                                            \
+                                                                                     \
+		for (size_t k = 0; k < inner; k++) {                                 \
+			const type *restrict y = (const type *)matrix + k * columns; \
+			type a = x[k];                                               \
+                                                                                     \
+			for (size_t i = 0; i < columns; i++)                         \
+				to[i] += a * y[i];                                   \
+		}                                                                    \
+	} while (0)
+
+void shlo_add_products(enum shlo_element element, void *sums, const void *row, const void *matrix,
+		       size_t inner, size_t columns)
+{
+	if (element == SHLO_F32)
+		ADD_PRODUCTS(float);
+	else
+		ADD_PRODUCTS(double);
+}

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "combine.h"
 #include "run.h"
 
 struct sum {
@@ -67,6 +68,92 @@ static void need_same(struct shlo_call *call)
 		shlo_run_error(call->run, "its operands are not of the same class of elements");
 }
 
+/* The sizes of an operand's batch, of the dimensions that are summed, and of the others. */
+struct sizes {
+	int64_t batch, inner, free;
+};
+
+/* Appends dimensions to an order of them, and returns the product of their sizes. */
+static int64_t append(const struct shlo_tensor *x, const struct shlo_list *list, int *order,
+		      int *count)
+{
+	int64_t size = 1;
+
+	for (int i = 0; i < list->count; i++) {
+		order[(*count)++] = (int)list->at[i];
+		size *= x->dims[list->at[i]];
+	}
+	return size;
+}
+
+/* Copies an operand as floats: its batch first, then what is summed, in front of or behind the rest. */
+static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor *x,
+				  const struct shlo_list *batch, const struct shlo_list *contract,
+				  bool inner_first, enum shlo_element element, struct sizes *sizes)
+{
+	struct shlo_list free = { 0 };
+	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, place[SHLO_MAX_RANK], at = 0;
+	struct shlo_type type = { .element = element, .rank = 1, .dims = &x->count };
+	struct shlo_tensor *out = shlo_tensor_unset(run, &type);
+	int order[SHLO_MAX_RANK], count = 0;
+
+	for (int i = 0; i < x->type.rank; i++)
+		if (!shlo_list_has(batch, i) && !shlo_list_has(contract, i))
+			free.at[free.count++] = i;
+	sizes->batch = append(x, batch, order, &count);
+	if (inner_first)
+		sizes->inner = append(x, contract, order, &count);
+	sizes->free = append(x, &free, order, &count);
+	if (!inner_first)
+		sizes->inner = append(x, contract, order, &count);
+	for (int i = 0; i < count; i++)
+		dims[i] = x->dims[order[i]];
+	if (x->count)
+		do {
+			for (int i = 0; i < count; i++)
+				place[order[i]] = index[i];
+			shlo_set(out, at++, shlo_get(x, shlo_offset(x, place)));
+		} while (shlo_next(count, dims, index));
+	return out;
+}
+
+/* Whether the sums are in f32 or f64, and hold the operands' elements as they are. */
+static bool is_plain(const struct shlo_call *call, enum shlo_element sum)
+{
+	return (sum == SHLO_F32 || sum == SHLO_F64) && shlo_is_float(call->in[1]->type.element) &&
+	       shlo_elements[call->in[1]->type.element].bits <= shlo_elements[sum].bits;
+}
+
+/* Computes the product with the bits of dot() below, many sums at once. */
+static void dot_plain(struct shlo_call *call, const struct shlo_dot_numbers *n,
+		      struct shlo_tensor *out, enum shlo_element element)
+{
+	struct sizes a, b;
+	struct shlo_tensor *x =
+		packed(call->run, call->in[0], &n->batch[0], &n->contract[0], false, element, &a);
+	struct shlo_tensor *y =
+		packed(call->run, call->in[1], &n->batch[1], &n->contract[1], true, element, &b);
+	struct shlo_type type = { .element = element, .rank = 1, .dims = &b.free };
+	struct shlo_tensor *sums = shlo_tensor_new(call->run, &type);
+	size_t each = shlo_elements[element].bytes;
+
+	for (int64_t row = 0; row < a.batch * a.free; row++) {
+		const char *matrix =
+			(const char *)y->data + (size_t)(row / a.free * b.inner * b.free) * each;
+
+		memset(sums->data, 0, (size_t)b.free * each);
+		shlo_add_products(element, sums->data,
+				  (const char *)x->data + (size_t)(row * a.inner) * each, matrix,
+				  (size_t)a.inner, (size_t)b.free);
+		for (int64_t i = 0; i < b.free; i++)
+			shlo_set(out, row * b.free + i,
+				 shlo_convert(out->type.element, element, shlo_get(sums, i)));
+	}
+	shlo_tensor_put(sums);
+	shlo_tensor_put(y);
+	shlo_tensor_put(x);
+}
+
 static void dot(struct shlo_call *call, const struct shlo_dot_numbers *n)
 {
 	const struct shlo_tensor *x[2] = { call->in[0], call->in[1] };
@@ -81,6 +168,10 @@ static void dot(struct shlo_call *call, const struct shlo_dot_numbers *n)
 	}
 	if (!out->count)
 		return;
+	if (is_plain(call, sum_element(x[0]->type.element, out->type.element))) {
+		dot_plain(call, n, out, sum_element(x[0]->type.element, out->type.element));
+		return;
+	}
 	do {
 		int64_t inner[SHLO_MAX_RANK] = { 0 };
 		int from = n->batch[0].count;
