@@ -158,6 +158,38 @@ static struct shlo_num load_integer(const struct shlo_element_info *info, const 
 	return shlo_int(wrap(info, (int64_t)bits));
 }
 
+/* A bf16 is the upper half of a float. False: it is NaN, which is left to the general function. */
+static bool load_bf16(const void *data, size_t index, double *value)
+{
+	uint16_t half;
+	uint32_t bits;
+	float number;
+
+	memcpy(&half, (const char *)data + index * 2, 2);
+	bits = (uint32_t)half << 16;
+	memcpy(&number, &bits, 4);
+	*value = (double)number;
+	return !isnan(number);
+}
+
+/*
+ * Rounds the bits of a float to the nearest bf16, ties to even. False: the number is not a float,
+ * so that it would be rounded twice.
+ */
+static bool store_bf16(void *data, size_t index, double value)
+{
+	float number = (float)value;
+	uint32_t bits;
+	uint16_t half;
+
+	if ((double)number != value)
+		return false;
+	memcpy(&bits, &number, 4);
+	half = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+	memcpy((char *)data + index * 2, &half, 2);
+	return true;
+}
+
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index)
 {
 	const struct shlo_element_info *info = &shlo_elements[element];
@@ -179,6 +211,10 @@ struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t in
 		memcpy(&number.re, (const char *)data + index * 16, 8);
 		memcpy(&number.im, (const char *)data + index * 16 + 8, 8);
 		return number;
+	case SHLO_BF16:
+		if (load_bf16(data, index, &number.re))
+			return number;
+		break;
 	default:
 		break;
 	}
@@ -212,6 +248,10 @@ void shlo_store(enum shlo_element element, void *data, size_t index, struct shlo
 		memcpy(at, &number.re, 8);
 		memcpy(at + 8, &number.im, 8);
 		return;
+	case SHLO_BF16:
+		if (store_bf16(data, index, number.re))
+			return;
+		break;
 	default:
 		break;
 	}
