@@ -53,6 +53,7 @@ CASES = [
     (body(X, "%y = sdy.reshard %x : tensor<3xi32>"), "operand 0 of sdy.reshard is tensor<2xi32>, not tensor<3xi32>"),
     (body(X, "%y = sdy.all_gather [{\"x\"}] %x out_sharding=<@m, [{}]> : tensor<2xi32>"), "line 3, column"),
     ("sdy.mesh @m = 3", "line 1, column 15: here should be a mesh"),
+    ('module {\n  "sdy.mesh"() {sym_name = "m", mesh = #sdy.mesh<["x"]>} : () -> ()\n}\n', "column 6: here should be '='"),
     (body("%x = stablehlo.constant dense<[1]> : tensor<2xi32>"), "there are 1 elements where the type has 2"),
     (body('%x = stablehlo.constant dense<"0x01"> : tensor<2xi32>'), "there are 1 bytes for the elements of tensor<2xi32>"),
     (body("%x = stablehlo.constant dense<1> : tensor<2xi33>"), "there is no element type 'i33'"),

@@ -57,7 +57,7 @@ void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op)
 	text = mesh && mesh->text ? strchr(mesh->text, '<') : NULL;
 	if (!text)
 		shlo_read_error(r, "here should be a mesh");
-	grid.at = text;
+	grid.at = grid.line_start = text;
 	grid.end = text + strlen(text);
 	shlo_dict_add(r, &r->module->meshes, name, read_grid(&grid));
 }
