@@ -115,8 +115,8 @@ class Messages(ToolTest):
         self.refuses(3, "wrong.npy: ", "run", model, "-i", wrong)
         self.refuses(3, 'it has float32 [2, 5], input "x" takes float32 [2, 6]', "run", model, "-i",
                      wrong, "--dim", "N=2")
-        short = self.array("short.npy", np.zeros((2, 6), "i2"))
-        self.refuses(3, "its elements are '<i2'; allowed are float32,", "run", model, "-i", short)
+        short = self.array("short.npy", np.zeros((2, 6), "c8"))
+        self.refuses(3, "its elements are '<c8'; allowed are float32,", "run", model, "-i", short)
         for elements, text in (("M8[ns]", "'<M8[ns]'"), ([("a", "f4")], "structures")):
             self.refuses(3, f"its elements are {text}; allowed are float32,", "run", model, "-i",
                          self.array("other.npy", np.zeros((2, 6), elements)))
@@ -258,6 +258,30 @@ class Habits(ToolTest):
             self.assertIn("its elements are float64, they are rounded to the type of input", said)
         whole = same(self.folder, "whole", [3, 4], TensorProto.INT32)
         self.refuses(3, "x.astype(numpy.int32)", "run", whole, "-i", self.array("x.npy", x))
+        self.refuses(3, "it has float64 [2, 6], input \"x\" takes float32 [3, 4]", "run",
+                     same(self.folder, "same", [3, 4], TensorProto.FLOAT), "-i",
+                     self.array("x.npy", x.reshape(2, 6)))
+
+    def test_widened(self):
+        """Integers of a type whose numbers the input's type has are widened; others are refused."""
+        least, most = -(1 << 15), (1 << 16) - 1
+        for number, (kind, takes, numbers) in enumerate((
+                (TensorProto.INT16, "int16", [least, 5]), (TensorProto.UINT16, "uint16", [0, most]),
+                (TensorProto.INT32, "int16", [least, -1]), (TensorProto.INT32, "uint16", [7, most]),
+                (TensorProto.INT64, "int16", [least, 3]), (TensorProto.INT64, "int32", [-(1 << 31), 9]),
+                (TensorProto.INT32, "int8", [-128, 127]), (TensorProto.UINT32, "uint8", [0, 255]),
+                (TensorProto.INT64, "uint32", [0, (1 << 32) - 1]), (TensorProto.UINT64, "uint16", [0, most]))):
+            model = same(self.folder, f"same{number}", [2, 1], kind)
+            x = np.array(numbers, takes).reshape(2, 1)
+            got, said = self.run_model(model, "-i", self.array("x.npy", np.asfortranarray(x)))
+            self.assertEqual(got.tolist(), x.tolist())
+            self.assertIn(f"its elements are {takes}, they are widened to the type of input", said)
+        for kind, given in ((TensorProto.UINT32, "int16"), (TensorProto.INT32, "uint32"),
+                            (TensorProto.INT32, "int64"), (TensorProto.UINT16, "int8"),
+                            (TensorProto.FLOAT, "int16")):
+            model = same(self.folder, "narrow", [2], kind)
+            self.refuses(3, f"it has {given} [2], input", "run", model, "-i",
+                         self.array("x.npy", np.zeros(2, given)))
 
     def test_order(self):
         for shape in (3, 4), (2, 3, 4), (4, 1, 3), (5,), (2, 2, 3, 2):

@@ -25,6 +25,18 @@ static const struct {
 
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
+/* Types that WebNN lacks, and those that their elements become. */
+static const struct {
+	char text[4];
+	const char *name;
+	WNNOperandDataType type;
+	unsigned char size;
+} converted[] = {
+	{ "<f8", "float64", WNNOperandDataType_Float32, 8 },
+	{ "<i2", "int16", WNNOperandDataType_Int32, 2 },
+	{ "<u2", "uint16", WNNOperandDataType_Uint32, 2 },
+};
+
 /*
  * Characters of types in headers, such as '<f4' and '<M8[ns]'; a damaged file could have others,
  * such as control sequences for the terminal.
@@ -64,13 +76,17 @@ static int parse_shape(struct npy *array, const char *text)
 static size_t parse_type(struct npy *array, const char *descr)
 {
 	descr += strspn(descr, " ");
-	if (!strncmp(descr, "'<f8'", 5)) {
-		array->type = WNNOperandDataType_Float32;
-		array->was_double = true;
-		return 8;
+	if (*descr != '\'' || strnlen(descr, 5) < 5 || descr[4] != '\'')
+		return 0;
+	for (size_t i = 0; i < sizeof(converted) / sizeof(converted[0]); i++) {
+		if (strncmp(descr + 1, converted[i].text, 3))
+			continue;
+		array->type = converted[i].type;
+		array->was = converted[i].name;
+		return converted[i].size;
 	}
 	for (size_t i = 0; i < NUM_TYPES; i++) {
-		if (*descr != '\'' || strncmp(descr + 1, types[i].text, 3) || descr[4] != '\'')
+		if (strncmp(descr + 1, types[i].text, 3))
 			continue;
 		array->type = types[i].type;
 		return types[i].size;
@@ -85,7 +101,8 @@ static int bad_type(const char *path, const char *type)
 	if (*type != '\'')
 		type = "structures";
 	warnx("%s: its elements are %.*s; allowed are float32, float16, int64, uint64, int32, "
-	      "uint32, int8, uint8 and bool, little endian (float64 becomes float32); in Python, "
+	      "uint32, int8, uint8 and bool, little endian (float64 becomes float32, int16 and "
+	      "uint16 become int32 and uint32); in Python, "
 	      "numpy.save(FILE, x.astype(numpy.float32)) writes one",
 	      path, (int)strspn(type, TYPE_CHARACTERS), type);
 	return -1;
@@ -108,18 +125,39 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 	return 0;
 }
 
-/* Narrows float64 to the nearest float32, in place. */
-static void narrow(struct npy *array)
+/*
+ * Replaces float64 by the nearest float32, and integers of 16 bits by those of 32. Returns 0 or -1.
+ */
+static int convert(struct npy *array, const char *path)
 {
+	bool is_double = array->type == WNNOperandDataType_Float32;
+	bool is_signed = array->type == WNNOperandDataType_Int32;
+	size_t size = is_double ? 8 : 2;
+	char *data = malloc(4 * array->count + 1);
+
+	if (!data)
+		return bad(path, "out of memory");
 	for (size_t i = 0; i < array->count; i++) {
+		const char *from = (char *)array->data + size * i;
 		double wide;
+		uint16_t bits;
+		uint32_t number;
 		float near;
 
-		memcpy(&wide, (char *)array->data + 8 * i, 8);
-		near = (float)wide;
-		memcpy((char *)array->data + 4 * i, &near, 4);
+		if (is_double) {
+			memcpy(&wide, from, 8);
+			near = (float)wide;
+			memcpy(data + 4 * i, &near, 4);
+			continue;
+		}
+		memcpy(&bits, from, 2);
+		number = is_signed ? (uint32_t)(int16_t)bits : bits;
+		memcpy(data + 4 * i, &number, 4);
 	}
-	array->bytes /= 2;
+	free(array->data);
+	array->data = data;
+	array->bytes = 4 * array->count;
+	return 0;
 }
 
 /*
@@ -185,9 +223,8 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 		npy_free(array);
 		return bad(path, "fewer elements than its shape says");
 	}
-	if (array->was_double)
-		narrow(array);
-	if (array->fortran && array->rank > 1 && to_c_order(array, path)) {
+	if ((array->was && convert(array, path)) ||
+	    (array->fortran && array->rank > 1 && to_c_order(array, path))) {
 		npy_free(array);
 		return -1;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arrays in .npy files (versions 1.0 and 2.0, little endian, C or Fortran order), of all types of
- * WebNN except 4-bit ones; bool is read as uint8, float64 as float32.
+ * WebNN except 4-bit ones; bool is read as uint8, float64 as float32, int16 and uint16 as int32
+ * and uint32.
  */
 #ifndef ONPU_TOOLS_NPY_H
 #define ONPU_TOOLS_NPY_H
@@ -21,7 +22,7 @@ struct npy {
 	uint32_t dim[NPY_MAX_RANK];
 	size_t count, bytes;
 	void *data;	 /* allocated with malloc() */
-	bool was_double; /* whether the file has float64 */
+	const char *was; /* type of the file, if it was converted: "float64", "int16", "uint16" */
 	bool fortran;	 /* whether the file is in Fortran order */
 };
 

@@ -337,6 +337,41 @@ static bool shapes_fit(const struct value *a, const struct value *b)
 	}
 }
 
+/* Returns the bits of an integer type, negative for signed ones; 0: it is no integer type. */
+static int integer_bits(WNNOperandDataType type)
+{
+	switch (type) {
+	case WNNOperandDataType_Int8:
+		return -8;
+	case WNNOperandDataType_Uint8:
+		return 8;
+	case WNNOperandDataType_Int32:
+		return -32;
+	case WNNOperandDataType_Uint32:
+		return 32;
+	case WNNOperandDataType_Int64:
+		return -64;
+	case WNNOperandDataType_Uint64:
+		return 64;
+	default:
+		return 0;
+	}
+}
+
+/* Whether the value's type holds all integers that the type of a file has. */
+static bool holds_all(const struct value *value, const struct value *loaded)
+{
+	int own = integer_bits(value->type), from = integer_bits(loaded->type);
+
+	if (loaded->was && from)
+		from = from < 0 ? -16 : 16;
+	if (!own || !from)
+		return false;
+	if (own < 0 && from > 0)
+		return -own > from;
+	return (own < 0) == (from < 0) && abs(own) > abs(from);
+}
+
 /*
  * Moves the elements of @loaded, from a file with a shape, to @value, which has the input's type
  * and shape. Returns DONE or an exit code.
@@ -346,11 +381,15 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	char has[300], takes[300];
 	void *data;
 
-	if (shapes_fit(value, loaded) && loaded->was_double && value_is_float(value)) {
-		complain(DONE,
-			 "%s: its elements are float64, they are rounded to the type of "
-			 "input \"%s\"",
-			 path, value->name);
+	bool rounds = loaded->was && value_is_float(loaded) && value_is_float(value);
+
+	if (shapes_fit(value, loaded) && (rounds || holds_all(value, loaded))) {
+		WNNStringView type = wnnOperandDataTypeGetName(loaded->type);
+
+		complain(DONE, "%s: its elements are %.*s, they are %s to the type of input \"%s\"",
+			 path, loaded->was ? (int)strlen(loaded->was) : view_length(type),
+			 loaded->was ? loaded->was : type.data, rounds ? "rounded" : "widened",
+			 value->name);
 		for (size_t i = 0; i < value->count; i++)
 			value_set(value, i, value_get(loaded, i));
 		return DONE;

@@ -206,7 +206,12 @@ void describe_type(WNNOperandDataType type, uint32_t rank, const uint32_t *shape
 
 void value_describe(const struct value *value, char *text, size_t room)
 {
-	describe_type(value->type, value->rank, value->shape, text, room);
+	char plain[300];
+
+	describe_type(value->type, value->rank, value->shape, plain, sizeof(plain));
+	/* The type of the file takes the place of that to which its elements were converted. */
+	snprintf(text, room, "%s%s", value->was ? value->was : "",
+		 value->was ? plain + strcspn(plain, " ") : plain);
 }
 
 void value_print(const struct value *value, FILE *file)

@@ -18,7 +18,7 @@ struct value {
 	uint32_t rank, shape[VALUE_MAX_RANK];
 	size_t count, size; /* number of elements; bytes */
 	void *data;
-	bool was_double; /* whether its file has float64 */
+	const char *was; /* type of its file, if the elements were converted, else NULL */
 	bool missing;	 /* the value was not given, but may not be needed */
 	bool given;	 /* given by the user, so that it may become a constant */
 };

@@ -47,7 +47,7 @@ static int load_npy(const char *path, const char *name, struct value *value)
 	ret = value_make(value, BAD_FILE, path, no_name, array.type, array.rank, array.dim);
 	if (!ret)
 		memcpy(value->data, array.data, value->size);
-	value->was_double = array.was_double;
+	value->was = array.was;
 	npy_free(&array);
 	return ret;
 }
@@ -137,7 +137,7 @@ static void copy_doubles(const Onnx__TensorProto *tensor, struct value *value)
 		memcpy(&number, bytes + 8 * i, 8);
 		value_set(value, i, number);
 	}
-	value->was_double = true;
+	value->was = "float64";
 }
 
 static void copy_elements(const Onnx__TensorProto *tensor, struct value *value)
