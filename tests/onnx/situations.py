@@ -106,6 +106,16 @@ def unused():
     add("unused_training", parse(f"""g (float[1,2,2,2] x) => (float[] y) {{ {two}
         y, a, b, c, d = BatchNormalization<epsilon = 0.0>(x, s, o, o, s) }}""", 7), [x],
         [(x - shift) / numpy.sqrt(wide) * wide + shift])
+    # Outputs that are used say that the statistics are those of the batch.
+    mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
+    norm = (x - mean.reshape(wide.shape)) / numpy.sqrt(variance + 0.5).reshape(wide.shape) * wide + shift
+    made = {"y": norm, "a": 0.75 * floats(0, 1) + 0.25 * mean, "b": 0.75 * floats(1, 2) + 0.25 * variance,
+            "c": mean, "d": 1 / numpy.sqrt(variance + 0.5)}
+    for version, names in ((7, "ya"), (7, "yabcd"), (9, "yb"), (9, "yc"), (9, "d"), (8, "yd")):
+        used = ", ".join(f"float[] {name}" for name in names)
+        add(f"used_training_{version}_{names}", parse(f"""g (float[1,2,2,2] x) => ({used}) {{ {two}
+            y, a, b, c, d = BatchNormalization<epsilon = 0.5, momentum = 0.75>(x, s, o, o, s) }}""", version),
+            [x], [made[name] for name in names])
     add("unused_scan", """g (float[3] x) => (float[] y) {
         times = Constant<value = int64 {0}>() on = Constant<value = bool {1}>()
         y, o = Loop(times, on, x)<body = b (int64 i, bool c, float[3] v) => (bool d, float[3] w, float[3] u) {

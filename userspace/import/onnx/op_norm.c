@@ -51,9 +51,29 @@ static int train(struct onnx_node *node, WNNOperand x, WNNOperand *mean, WNNOper
 			     x_add(node, x_linear(node, old[i], momentum, 0),
 				   x_linear(node, now[i], 1 - momentum, 0))))
 			return -1;
+	/* Up to set 13 two more outputs are the mean and, as in ONNX Runtime, 1 / deviation. */
+	if (onnx_wants(node, 3) && onnx_out(node, 3, now[0]))
+		return -1;
+	if (onnx_wants(node, 4)) {
+		double epsilon = onnx_attr_float(node, "epsilon", 1e-5);
+		WNNOperand deviation = x_sqrt(node, x_linear(node, now[1], 1, epsilon));
+
+		if (onnx_out(node, 4, x_reciprocal(node, deviation)))
+			return -1;
+	}
 	*mean = now[0];
 	*variance = now[1];
 	return 0;
+}
+
+bool onnx_batch_norm_trains(struct onnx_node *node)
+{
+	if (onnx_attr_int(node, "training_mode", 0))
+		return true;
+	for (size_t i = 1; node->version < 14 && i < 5; i++)
+		if (onnx_wants(node, i))
+			return true;
+	return false;
 }
 
 int onnx_op_batch_norm(struct onnx_node *node)
@@ -64,7 +84,7 @@ int onnx_op_batch_norm(struct onnx_node *node)
 	if (!x || !(options.scale = onnx_in(node, 1)) || !(options.bias = onnx_in(node, 2)) ||
 	    !(mean = onnx_in(node, 3)) || !(variance = onnx_in(node, 4)))
 		return -1;
-	if (onnx_attr_int(node, "training_mode", 0)) {
+	if (onnx_batch_norm_trains(node)) {
 		if (x_shape(x).rank < 2)
 			return onnx_refuse(node, "training_mode", "the input has no channels");
 		if (train(node, x, &mean, &variance))

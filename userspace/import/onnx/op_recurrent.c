@@ -169,6 +169,22 @@ static int check_shapes(struct onnx_node *node, const struct recurrent *n)
 	return 0;
 }
 
+static int check_attributes(struct onnx_node *node, const struct recurrent *n)
+{
+	int64_t hidden = x_shape(n->r).dim[2], layout = onnx_attr_int(node, "layout", 0);
+	int64_t given = onnx_attr_int(node, "hidden_size", hidden);
+
+	if (given != hidden)
+		return onnx_refuse(node, "hidden_size",
+				   "the node is damaged: hidden_size is %lld, and R has %lld "
+				   "columns",
+				   (long long)given, (long long)hidden);
+	if (layout != 0 && layout != 1)
+		return onnx_refuse(node, "layout", "layout is %lld: 0 and 1 are allowed",
+				   (long long)layout);
+	return 0;
+}
+
 static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOperand state,
 		       const char *name)
 {
@@ -204,7 +220,7 @@ static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent 
 	n->direction = (WNNRecurrentNetworkDirection)direction;
 	if (!(n->x = onnx_in(node, 0)) || !(n->w = onnx_in(node, 1)) || !(n->r = onnx_in(node, 2)))
 		return -1;
-	if (check_shapes(node, n))
+	if (check_shapes(node, n) || check_attributes(node, n))
 		return -1;
 	if (n->batch_first)
 		n->x = x_move_axis(node, n->x, 1, 0);

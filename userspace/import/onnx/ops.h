@@ -157,6 +157,11 @@ WNNOperand onnx_layer_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, 
 WNNOperand onnx_rms_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WNNOperand scale,
 			 double epsilon);
 int onnx_op_batch_norm(struct onnx_node *node);
+/*
+ * Whether the statistics are those of the batch: training_mode says so, up to set 13 a use of
+ * outputs other than the first.
+ */
+bool onnx_batch_norm_trains(struct onnx_node *node);
 int onnx_op_instance_norm(struct onnx_node *node);
 int onnx_op_layer_norm(struct onnx_node *node);
 int onnx_op_rms_norm(struct onnx_node *node);

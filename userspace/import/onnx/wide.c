@@ -25,11 +25,6 @@ static bool is_lp(struct onnx_node *node)
 	return node->op->variant == P_L2;
 }
 
-static bool trains(struct onnx_node *node)
-{
-	return onnx_attr_int(node, "training_mode", 0) != 0;
-}
-
 static bool has_factor(struct onnx_node *node)
 {
 	return onnx_attr_float(node, "alpha", 1) != 1;
@@ -41,7 +36,7 @@ static const struct {
 	bool (*when)(struct onnx_node *node);
 } compositions[] = {
 	{ onnx_op_affine_grid, NULL },
-	{ onnx_op_batch_norm, trains },
+	{ onnx_op_batch_norm, onnx_batch_norm_trains },
 	{ onnx_op_bias_add, NULL },
 	{ onnx_op_bias_gelu, NULL },
 	{ onnx_op_bias_split_gelu, NULL },
