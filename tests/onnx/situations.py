@@ -97,6 +97,28 @@ def newer_files():
                                            ir_version=version), [floats(1, -2)], [floats(-1, 2)])
 
 
+def large_sums():
+    """Integer products beyond 2^24, where float32 has gaps, used as int32: as numpy has them."""
+    for name, rows, depth, columns, zeros in (
+            ("edge", 1, 258, 1, (0, 0)), ("long", 2, 1024, 3, (0, 0)), ("most", 3, 2000, 4, (255, 255)),
+            ("points", 2, 777, 5, (3, 250)), ("part", 4, 259, 2, (0, 7))):
+        a = RANDOM.integers(200, 256, (rows, depth)).astype(numpy.uint8)
+        b = RANDOM.integers(200, 256, (depth, columns)).astype(numpy.uint8)
+        if name == "most":
+            a, b = a * 0, b * 0
+        want = (a.astype(numpy.int32) - zeros[0]) @ (b.astype(numpy.int32) - zeros[1])
+        add(f"sum_{name}", f"""g (uint8[{rows},{depth}] a, uint8[{depth},{columns}] b, uint8 p, uint8 q)
+            => (int32[] y) {{ y = MatMulInteger(a, b, p, q) }}""",
+            [a, b, numpy.uint8(zeros[0]), numpy.uint8(zeros[1])], [want])
+    for name, channels, kernel in (("conv", 30, 3), ("conv_point", 600, 1), ("conv_odd", 17, 4)):
+        x = RANDOM.integers(200, 256, (1, channels, 5, 5)).astype(numpy.uint8)
+        w = RANDOM.integers(200, 256, (2, channels, kernel, kernel)).astype(numpy.uint8)
+        seen = numpy.lib.stride_tricks.sliding_window_view(x.astype(numpy.int32), (kernel, kernel), (2, 3))
+        add(f"sum_{name}", f"""g (uint8[1,{channels},5,5] x, uint8[2,{channels},{kernel},{kernel}] w)
+            => (int32[] y) {{ y = ConvInteger(x, w) }}""", [x, w],
+            [numpy.einsum("bchwij,ocij->bohw", seen, w.astype(numpy.int32))])
+
+
 def unused():
     """The importer ignores nodes that no output depends on."""
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
@@ -630,6 +652,7 @@ def long_rows():
 
 refused_weights()
 any_order()
+large_sums()
 newer_files()
 unused()
 sparse()

@@ -277,9 +277,90 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 			    NULL);
 }
 
+/* Whether nothing uses the integers of the first output but a Cast to floats, which rounds them. */
+static bool becomes_float(const struct onnx_node *node)
+{
+	const Onnx__GraphProto *graph = node->import->model->proto->graph;
+	const char *name = node->proto->output[0];
+
+	for (size_t i = 0; i < graph->n_output; i++)
+		if (!strcmp(graph->output[i]->name, name))
+			return false;
+	for (size_t i = 0; i < graph->n_node; i++) {
+		struct onnx_node user = { .proto = graph->node[i] };
+		bool cast = !strcmp(user.proto->op_type, "Cast") &&
+			    onnx_type_is_float((int)onnx_attr_int(&user, "to", 0));
+
+		/* The graph of a node may use the name, too. */
+		for (size_t k = 0; k < user.proto->n_attribute; k++)
+			if (user.proto->attribute[k]->g)
+				return false;
+		for (size_t k = 0; k < user.proto->n_input; k++)
+			if (!cast && !strcmp(user.proto->input[k], name))
+				return false;
+	}
+	return node->import->depth == 0;
+}
+
 /*
- * MatMulInteger and ConvInteger: integers minus their zero points, computed in float32; sums below
- * 2^24 are exact.
+ * Returns how many of @size places, each of which adds @each products to a sum, make a part whose
+ * sum is exact in float32.
+ */
+static int64_t exact_part(int64_t size, int64_t each)
+{
+	/* 258 products of two integers up to 255 stay below 2^24. */
+	int64_t part = each > 258 ? size : 258 / each;
+
+	return part < size ? part : size;
+}
+
+/*
+ * Returns the product of integers as int32. Sums that may reach 2^24, where float32 has gaps, are
+ * computed in parts, which are added as int32.
+ */
+static WNNOperand product_in_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
+{
+	bool conv = node->op->variant;
+	struct onnx_shape left = x_shape(a), right = x_shape(b);
+	uint32_t from = conv ? 1 : left.rank - 1,
+		 to = conv || right.rank < 2 ? conv : right.rank - 2;
+	int64_t size = left.dim[from], each = 1, part;
+	WNNOperand sum = NULL;
+
+	for (uint32_t i = 2; conv && i < right.rank; i++)
+		each *= right.dim[i];
+	part = exact_part(size, each);
+	if (onnx_unroll(node, 4 * (uint64_t)((size + part - 1) / part)))
+		return NULL;
+	for (int64_t at = 0; at < size; at += part) {
+		int64_t count = at + part < size ? part : size - at;
+		WNNOperand x = x_part(node, a, from, at, count, 1);
+		WNNOperand y = x_part(node, b, to, at, count, 1);
+
+		x = conv ? onnx_conv(node, x, y, NULL) : onnx_matmul(node, x, y);
+		x = x_cast(node, x, WNNOperandDataType_Int32);
+		sum = sum ? x_add(node, sum, x) : x;
+		if (!sum)
+			return NULL;
+	}
+	return sum;
+}
+
+/* Whether the operands have a common dimension that product_in_parts() can divide. */
+static bool has_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
+{
+	struct onnx_shape left = x_shape(a), right = x_shape(b);
+
+	if (node->op->variant)
+		return left.rank > 2 && left.rank == right.rank && left.dim[1] == right.dim[1];
+	return left.rank && right.rank &&
+	       left.dim[left.rank - 1] == right.dim[right.rank > 1 ? right.rank - 2 : 0];
+}
+
+/*
+ * MatMulInteger and ConvInteger: integers minus their zero points, computed in float32. Results
+ * that only become floats are one product, which the compiler fuses with scales; its sums below
+ * 2^24 are exact. All others are exact, save those of groups.
  */
 int onnx_op_integer_product(struct onnx_node *node)
 {
@@ -290,6 +371,8 @@ int onnx_op_integer_product(struct onnx_node *node)
 
 	if (!b)
 		return onnx_out(node, 0, NULL);
+	if (has_parts(node, a, b) && !becomes_float(node))
+		return onnx_out(node, 0, product_in_parts(node, a, b));
 	a = conv ? onnx_conv(node, a, b, NULL) : onnx_matmul(node, a, b);
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }
