@@ -2,8 +2,9 @@
 /*
  * Registers, capabilities, interrupts and counters of the device.
  */
+#include <linux/cc_platform.h>
 #include <linux/cpumask.h>
-#include <linux/dma-map-ops.h>
+#include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 #include <linux/math64.h>
 
@@ -139,24 +140,36 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 }
 
 /*
- * Refuses a device whose DMA needs bounce buffers, as nothing copies them around jobs; 0 or an
- * errno. Only where they are used is there a limit to the size of a mapping.
+ * Finds out what the device sees of the CPU's writes; refuses a device that does not reach memory
+ * of its driver. 0 or an errno.
  */
 static int check_dma(struct onpu_device *onpu)
 {
 	struct device *dev = onpu->drm.dev;
+	struct page *page;
+	dma_addr_t addr;
+	bool reserved;
 
 	if (dma_addressing_limited(dev)) {
 		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
 			dma_bits(onpu));
 		return -EIO;
 	}
-	if (dma_max_mapping_size(dev) < SIZE_MAX) {
-		drm_err(&onpu->drm,
-			"the kernel keeps the device from memory by bounce buffers: an encrypted guest, a port that is not trusted, or swiotlb=force\n");
-		return -EIO;
-	}
-	return 0;
+	page = dma_alloc_pages(dev, PAGE_SIZE, &addr, DMA_BIDIRECTIONAL, GFP_KERNEL);
+	if (!page)
+		return -ENOMEM;
+	/* These pages are never copies, so this is about the caches alone. */
+	onpu->snoops = !dma_need_sync(dev, addr);
+	/* Only where the kernel uses bounce buffers is there a limit to the size of a mapping. */
+	onpu->bounces = dma_max_mapping_size(dev) < SIZE_MAX;
+	/* Pages of a restricted pool have no references to be counted. */
+	reserved = PageReserved(page);
+	dma_free_pages(dev, PAGE_SIZE, page, addr, DMA_BIDIRECTIONAL);
+	if (!reserved && !cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		return 0;
+	drm_err(&onpu->drm,
+		"the device cannot reach memory of its driver: the guest is encrypted, or DMA is restricted to a pool\n");
+	return -EIO;
 }
 
 int onpu_device_init(struct onpu_device *onpu)
@@ -186,7 +199,6 @@ int onpu_device_init(struct onpu_device *onpu)
 		ret = read_caps(onpu);
 	if (ret)
 		return ret;
-	onpu->coherent = dev_is_dma_coherent(dev);
 	dma_set_max_seg_size(dev, UINT_MAX);
 	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(dma_bits(onpu)));
 	if (ret)

@@ -179,8 +179,10 @@ struct onpu_device {
 	u32 caps[ONPU_CAP_WORDS];
 	/** @limits: Limits of clients and contexts. */
 	struct onpu_limits limits;
-	/** @coherent: The device snoops the CPU's caches. */
-	bool coherent;
+	/** @snoops: The device snoops the CPU's caches. */
+	bool snoops;
+	/** @bounces: A buffer may be mapped as a copy, which only syncs bring up to date. */
+	bool bounces;
 
 	/**
 	 * @vectors: This device once for each interrupt vector: an entry's index is the vector's
@@ -289,6 +291,14 @@ static inline struct onpu_file *to_onpu_file(struct drm_file *file)
 }
 
 /* Returns the value of a register of the CAP block, as it was read at probe. */
+/*
+ * Returns whether the device and the CPU see each other's writes to all buffers without syncs.
+ */
+static inline bool onpu_coherent(const struct onpu_device *onpu)
+{
+	return onpu->snoops && !onpu->bounces;
+}
+
 static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 {
 	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];

@@ -90,7 +90,7 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 	struct drm_onpu_dev_info info = {
 		.interface_major = DRM_ONPU_DRIVER_MAJOR,
 		.interface_minor = DRM_ONPU_DRIVER_MINOR,
-		.features = onpu->coherent ? DRM_ONPU_FEATURE_COHERENT : 0,
+		.features = onpu_coherent(onpu) ? DRM_ONPU_FEATURE_COHERENT : 0,
 		.priority_mask = BIT(DRM_ONPU_PRIORITY_LOW) | BIT(DRM_ONPU_PRIORITY_NORMAL),
 		.va_start = ONPU_VA_START,
 		.va_end = onpu_va_end(onpu),

@@ -49,7 +49,13 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 
 	if (drm_gem_is_imported(&bo->base.base))
 		return bo->base.sgt;
-	sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
+	if (bo->shared)
+		sgt = onpu_shared_alloc(bo);
+	else
+		sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
+	/* The DMA API says so when no bounce buffer is left. */
+	if (sgt == ERR_PTR(-EIO))
+		return ERR_PTR(-ENOMEM);
 	if (!IS_ERR(sgt))
 		bo_mapped(bo);
 	return sgt;
@@ -86,6 +92,10 @@ static void bo_unmap(struct onpu_bo *bo)
 		bo_detach(obj, sgt);
 		return;
 	}
+	if (bo->shared) {
+		onpu_shared_unmap(obj->dev->dev, sgt);
+		return;
+	}
 	dma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);
 	sg_free_table(sgt);
 	kfree(sgt);
@@ -117,7 +127,7 @@ static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 	return 0;
 }
 
-/* ---- caches that the device does not snoop */
+/* ---- caches that the device does not snoop, and bounce buffers */
 
 static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
 {
@@ -151,17 +161,11 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 	return 0;
 }
 
-/* Returns whether the device and the CPU see each other's writes to the memory without a sync. */
-static bool bo_needs_no_sync(const struct onpu_bo *bo)
-{
-	return to_onpu(bo->base.base.dev)->coherent || bo->base.map_wc;
-}
-
 static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
 {
 	struct drm_device *drm = bo->base.base.dev;
 
-	if (bo_needs_no_sync(bo))
+	if (onpu_coherent(to_onpu(drm)))
 		return 0;
 	/* The table exists as long as the handle and the device. */
 	CLASS(onpu_entered, entered)(drm);
@@ -171,6 +175,21 @@ static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
 }
 
 /* ---- dma-bufs that other devices import */
+
+/*
+ * Returns whether some memory of a mapped dma-buf is a copy in bounce buffers. Nothing tells which
+ * of several copies is up to date, so that neither import nor export allows one.
+ */
+static bool is_copied(struct device *dev, struct sg_table *sgt)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		if (dma_max_mapping_size(dev) < SIZE_MAX && dma_need_sync(dev, sg_dma_address(sg)))
+			return true;
+	return false;
+}
 
 /* A device that a dma-buf is attached to. */
 struct onpu_attachment {
@@ -201,8 +220,13 @@ static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_d
 {
 	struct sg_table *sgt = drm_gem_map_dma_buf(attach, dir);
 
-	if (!IS_ERR(sgt))
-		*(struct onpu_attachment *)attach->priv = (struct onpu_attachment) { sgt, dir };
+	if (IS_ERR(sgt))
+		return sgt;
+	if (is_copied(attach->dev, sgt)) {
+		drm_gem_unmap_dma_buf(attach, sgt, dir);
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+	*(struct onpu_attachment *)attach->priv = (struct onpu_attachment) { sgt, dir };
 	return sgt;
 }
 
@@ -359,6 +383,7 @@ static void bo_free(struct drm_gem_object *obj)
 		if (!list_empty(&bo->link))
 			bo_unmap(bo);
 	mutex_destroy(&bo->lock);
+	onpu_shared_free(bo);
 	drm_gem_shmem_free(&bo->base);
 	if (!user)
 		return;
@@ -373,12 +398,7 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 
 	if (bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED))
 		return -EINVAL;
-	if (bo->read_only) {
-		if (vma->vm_flags & VM_WRITE)
-			return -EACCES;
-		vm_flags_clear(vma, VM_MAYWRITE);
-	}
-	return drm_gem_shmem_mmap(&bo->base, vma);
+	return bo->shared ? onpu_shared_mmap(bo, vma) : drm_gem_shmem_mmap(&bo->base, vma);
 }
 
 static const struct drm_gem_object_funcs bo_funcs = {
@@ -422,10 +442,14 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 		return obj;
 	}
 	obj = drm_gem_prime_import(drm, buf);
-	if (!IS_ERR(obj)) {
-		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
-		bo_mapped(to_onpu_bo(obj));
+	if (IS_ERR(obj))
+		return obj;
+	if (is_copied(drm->dev, to_onpu_bo(obj)->base.sgt)) {
+		drm_gem_object_put(obj);
+		return ERR_PTR(-EOPNOTSUPP);
 	}
+	to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
+	bo_mapped(to_onpu_bo(obj));
 	return obj;
 }
 
@@ -611,6 +635,7 @@ static int bo_prepare(struct onpu_bo *bo)
 int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
+	struct onpu_device *onpu = to_onpu(drm);
 	struct drm_onpu_bo_create *args = data;
 	struct onpu_bo *bo;
 	u32 handle;
@@ -621,7 +646,7 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		return -EINVAL;
 	if (args->flags & DRM_ONPU_BO_NO_MMAP && args->flags & DRM_ONPU_BO_WC)
 		return -EINVAL;
-	if (args->size > onpu_va_end(to_onpu(drm)))
+	if (args->size > onpu_va_end(onpu))
 		return -ENOSPC;
 	bo = bo_alloc(file->vm, PAGE_ALIGN(args->size));
 	if (IS_ERR(bo))
@@ -630,9 +655,9 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	/*
 	 * A device that snoops the caches gains nothing from write-combining. Its pages are not
 	 * cleaned either, so a write-combining mapping could show their old contents: shmem clears
-	 * pages through a cached mapping.
+	 * pages through a cached mapping. The kernel copies to bounce buffers through one, too.
 	 */
-	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !to_onpu(drm)->coherent;
+	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !onpu->snoops && !onpu->bounces;
 	ret = bo_prepare(bo);
 	if (!ret)
 		ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
@@ -705,41 +730,37 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
  * @kbo: Filled in; zero after an error.
  * @vm: The address space.
  * @size: Number of bytes.
- * @access: Whether the driver needs &onpu_kernel_bo.vaddr.
+ * @shared: Whether the driver accesses the memory, too: through &onpu_kernel_bo.vaddr, without
+ *	syncs. Otherwise only the device does.
  *
  * Return: 0, -ENOSPC, -ENOMEM.
  */
-int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool access)
+int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool shared)
 {
 	struct onpu_bo *bo = bo_alloc(vm, PAGE_ALIGN(size));
-	struct iosys_map vmap = {};
 	int ret;
 
 	memset(kbo, 0, sizeof(*kbo));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	bo->base.map_wc = !vm->onpu->coherent;
-	bo->read_only = true;
+	bo->shared = shared;
 	kbo->vm = vm;
 	kbo->bo = bo;
 	atomic64_add(bo->base.base.size, &vm->ctx_memory);
 	ret = map_new(&kbo->map, vm, bo, ONPU_MAP_KERNEL);
-	if (!ret && access)
-		ret = drm_gem_vmap(&bo->base.base, &vmap);
+	if (!ret && shared) {
+		kbo->vaddr = vmap(bo->pages, bo->base.base.size / PAGE_SIZE, VM_MAP,
+				  onpu_shared_prot(vm->onpu, PAGE_KERNEL));
+		ret = kbo->vaddr ? 0 : -ENOMEM;
+	}
 	if (ret)
 		onpu_kernel_bo_destroy(kbo);
-	else
-		kbo->vaddr = vmap.vaddr;
 	return ret;
 }
 
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo)
 {
-	if (kbo->vaddr) {
-		struct iosys_map vmap = IOSYS_MAP_INIT_VADDR(kbo->vaddr);
-
-		drm_gem_vunmap(&kbo->bo->base.base, &vmap);
-	}
+	vunmap(kbo->vaddr);
 	if (kbo->map)
 		onpu_map_remove(kbo->map);
 	if (kbo->bo) {

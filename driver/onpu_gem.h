@@ -23,8 +23,10 @@ struct onpu_bo {
 	 *	a buffer is imported, &onpu_file.import_lock protects this.
 	 */
 	struct onpu_user *user;
-	/** @read_only: User space maps the buffer for reading only: it is a completion page. */
-	bool read_only;
+	/** @shared: The memory is as described in onpu_shared.c: a ring or completion page. */
+	bool shared;
+	/** @pages: With @shared, the pages of the memory; NULL before it is allocated. */
+	struct page **pages;
 	/** @link: Link in &onpu_device.bos while the buffer is mapped for the device. */
 	struct list_head link;
 	/** @lock: Protects @uses. */
@@ -53,10 +55,24 @@ struct onpu_kernel_bo {
 };
 
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size,
-			  bool access);
+			  bool shared);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size);
+
+/* ---- onpu_shared.c */
+
+struct sg_table *onpu_shared_alloc(struct onpu_bo *bo);
+/* Gives the DMA API its references to an object's pages back, and frees their table. */
+void onpu_shared_unmap(struct device *dev, struct sg_table *sgt);
+/* Puts the object's own references; does nothing for an object without such memory. */
+void onpu_shared_free(struct onpu_bo *bo);
+/* Returns how the CPU maps shared memory; @prot is a protection for cached memory. */
+pgprot_t onpu_shared_prot(const struct onpu_device *onpu, pgprot_t prot);
+/* Maps an object for a program, which may only read; 0 or -EACCES. */
+int onpu_shared_mmap(struct onpu_bo *bo, struct vm_area_struct *vma);
+
+/* ---- onpu_gem.c */
 
 /* Unmaps all buffers from the device; must be called under the conditions of onpu_mmu_unplug(). */
 void onpu_gem_unplug(struct onpu_device *onpu);

@@ -295,20 +295,15 @@ class Check(Case):
         self.system.write(f"sys/bus/pci/devices/{system.ADDRESS}/driver_override", "vfio-pci\n")
         self.expect("binding", "wrong", "kept for the driver vfio-pci", "driver_override")
 
-    def test_bounce_buffers(self):
+    def test_memory_out_of_reach(self):
         self.system.unbind()
-        self.system.write("proc/cmdline", "iommu=force swiotlb=1024\n")
         self.assertEqual(set(self.findings()), {"binding"})
-        for line in ("quiet swiotlb=force ro\n", "swiotlb=65536,force\n"):
-            self.system.write("proc/cmdline", line)
-            self.expect("memory", "wrong", "command line has swiotlb=force", "Take swiotlb=force")
-        self.system.write("proc/cmdline", "quiet\n")
         self.system.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tdx_guest sse\n")
         self.expect("memory", "wrong", "encrypted guest (TDX)", "cannot use")
         self.system.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu\n")
-        self.system.write("dev/kmsg", f"3,8,6000,-;onpu {system.ADDRESS}: [drm] *ERROR* the kernel keeps the device "
-                          "from memory by bounce buffers: and so on\n")
-        self.expect("memory", "wrong", "not trusted", "another slot")
+        self.system.write("dev/kmsg", f"3,8,6000,-;onpu {system.ADDRESS}: [drm] *ERROR* the device cannot reach "
+                          "memory of its driver: and so on\n")
+        self.expect("memory", "wrong", "restricted to a pool", "restricted-dma-pool")
 
     def test_node(self):
         self.system.remove("dev/accel/accel0")

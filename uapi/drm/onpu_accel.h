@@ -63,7 +63,13 @@ extern "C" {
  *
  * SUBMIT makes every earlier write of the calling thread visible to the device, also through a
  * write-combining mapping; and a job's writes are visible once its fence has signalled. Where
- * %DRM_ONPU_FEATURE_COHERENT is missing, cached mappings need BO_SYNC besides.
+ * %DRM_ONPU_FEATURE_COHERENT is missing, all mappings of BOs need BO_SYNC besides: the device does
+ * not see the CPU's caches, or it has a copy of the memory in bounce buffers. A completion page
+ * never needs it. Mappings of an exported dma-buf use DMA_BUF_IOCTL_SYNC instead.
+ *
+ * DRM_IOCTL_PRIME_FD_TO_HANDLE fails with EOPNOTSUPP for a dma-buf of another device whose memory
+ * would be a copy in bounce buffers for this one, and so do imports by devices that would have a
+ * copy of a BO.
  *
  * Offsets for mmap() returned by this interface are below 2^44, so that mmap2() reaches them from
  * a 32-bit program.
@@ -250,7 +256,10 @@ struct drm_onpu_dev_query {
  * enum drm_onpu_feature - Bits of &drm_onpu_dev_info.features.
  */
 enum drm_onpu_feature {
-	/** @DRM_ONPU_FEATURE_COHERENT: The device sees the CPU's caches; BO_SYNC does nothing. */
+	/**
+	 * @DRM_ONPU_FEATURE_COHERENT: The device and the CPU see each other's writes to BOs;
+	 * BO_SYNC does nothing.
+	 */
 	DRM_ONPU_FEATURE_COHERENT = 1 << 0,
 };
 
@@ -393,7 +402,7 @@ enum drm_onpu_bo_flags {
 	/**
 	 * @DRM_ONPU_BO_WC: Map it write-combining for the CPU: for data that the CPU writes once,
 	 * in order, and does not read. Without this flag mappings are cached. They are cached with
-	 * it, too, where the device sees the caches (%DRM_ONPU_FEATURE_COHERENT).
+	 * it, too, where the device sees the caches or has copies in bounce buffers.
 	 */
 	DRM_ONPU_BO_WC = 1 << 0,
 	/** @DRM_ONPU_BO_DEVICE_RO: The device only reads it; a write by a job is a page fault. */
@@ -470,10 +479,11 @@ enum drm_onpu_bo_sync_flags {
 /**
  * struct drm_onpu_bo_sync - Arguments of DRM_IOCTL_ONPU_BO_SYNC.
  *
- * Cleans and invalidates CPU caches where the device does not see them (no
- * %DRM_ONPU_FEATURE_COHERENT), for objects that are mapped cached. It does not wait for jobs: the
+ * Cleans and invalidates CPU caches where the device does not see them, and copies to and from
+ * bounce buffers; does nothing with %DRM_ONPU_FEATURE_COHERENT. It does not wait for jobs: the
  * caller has waited for the syncobj of those that write the range. It fails with EINTR when the
- * process is killed meanwhile.
+ * process is killed meanwhile. Copies are of whole bytes of the range: a sync for the CPU replaces
+ * what the CPU has written there since the last sync for the device.
  */
 struct drm_onpu_bo_sync {
 	/** @handle: in: GEM handle of an object that is not imported. */

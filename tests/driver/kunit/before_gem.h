@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Replaces three functions of the kernel: cache maintenance, which does nothing on the machines
+ * Replaces three functions of the kernel: syncs of the DMA API, which do nothing on the machines
  * that run these tests, the creation of a handle, at which a client first sees a buffer, and the
  * check for a signal that kills a process. The replacements are in test_gem.c.
  */

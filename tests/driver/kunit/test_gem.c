@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Caches that the device does not snoop: for which bytes of memory, and in which direction, BO_SYNC
- * and dma-bufs call the cache maintenance, which before_gem.h replaces by functions of this file.
- * Also the state of a buffer when its handle is created.
+ * Caches that the device does not snoop, and bounce buffers: for which bytes of memory, and in
+ * which direction, BO_SYNC and dma-bufs call the DMA API, whose functions before_gem.h replaces by
+ * functions of this file. Also the state of a buffer when its handle is created, and memory that
+ * needs no syncs.
  */
 #include "fake.h"
 
@@ -76,9 +77,13 @@ static struct {
 /* Number of pages that a call has mapped for the kernel. */
 static unsigned int mapped_pages;
 
+/* How it has mapped them. */
+static pgprot_t mapped_prot;
+
 static void *seen_vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
 {
 	mapped_pages += count;
+	mapped_prot = prot;
 	return (vmap)(pages, count, flags, prot);
 }
 
@@ -310,7 +315,7 @@ static int gem_init(struct kunit *test)
 		return -ENOMEM;
 	}
 	t->onpu = test->priv;
-	t->onpu->coherent = false;
+	t->onpu->snoops = false;
 	spin_lock_init(&t->client.table_lock);
 	idr_init(&t->client.object_idr);
 	prandom_seed_state(&t->random, FAKE_SEED);
@@ -440,23 +445,23 @@ static void pages_behind_an_iommu(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, syncs_range(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU));
 }
 
-/* No sync is needed when the device snoops the caches, or the memory is not cached. */
+/*
+ * No sync is needed when the device snoops the caches, and all buffers are its own memory. However
+ * a buffer is mapped, its memory may be a copy.
+ */
 static void nothing_to_sync(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
 
-	for (u32 flags = 1; flags <= (FOR_DEVICE | FOR_CPU); flags++) {
-		give_memory(t);
-		t->onpu->coherent = true;
-		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
-		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
-		t->onpu->coherent = false;
-		t->bo->base.map_wc = true;
-		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
-		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
-		t->bo->base.map_wc = false;
-		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
-		KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, flags));
+	for (unsigned int i = 0; i < 8; i++) {
+		for (u32 flags = 1; flags <= (FOR_DEVICE | FOR_CPU); flags++) {
+			give_memory(t);
+			t->onpu->snoops = i & 1;
+			t->onpu->bounces = i & 2;
+			t->bo->base.map_wc = i & 4;
+			KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+			KUNIT_EXPECT_TRUE(test, was_done(0, (i & 3) == 1 ? 0 : BO_SIZE, flags));
+		}
 	}
 }
 
@@ -530,12 +535,12 @@ static void what_a_dma_buf_syncs(struct kunit *test)
 	seen.table = buf.ops->map_dma_buf(&attach, DMA_TO_DEVICE);
 	KUNIT_EXPECT_FALSE(test, IS_ERR(seen.table));
 	check_access(test, &buf, BO_SIZE, 1);
-	t->onpu->coherent = true;
+	t->onpu->snoops = true;
 	check_access(test, &buf, 0, 1);
-	t->onpu->coherent = false;
-	t->bo->base.map_wc = true;
-	check_access(test, &buf, 0, 1);
-	t->bo->base.map_wc = false;
+	t->onpu->bounces = true;
+	check_access(test, &buf, BO_SIZE, 1);
+	t->onpu->bounces = false;
+	t->onpu->snoops = false;
 	t->onpu->drm.unplugged = true;
 	check_access(test, &buf, 0, 1);
 	t->onpu->drm.unplugged = false;
@@ -569,18 +574,19 @@ static void a_process_that_is_killed(struct kunit *test)
 
 /*
  * Memory is clean before a handle exists that a client could guess. Write-combining is for devices
- * that do not snoop the caches.
+ * that do not snoop the caches, and for memory that is no copy.
  */
 static void memory_comes_before_the_handle(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
 
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 8; i++) {
 		struct drm_onpu_bo_create args = {
 			.size = 3 * PAGE_SIZE, .flags = i & 1 ? DRM_ONPU_BO_WC : 0,
 		};
 
-		t->onpu->coherent = i & 2;
+		t->onpu->snoops = i & 2;
+		t->onpu->bounces = i & 4;
 		memset(&created, 0, sizeof(created));
 		KUNIT_EXPECT_EQ(test, onpu_bo_create_ioctl(&t->onpu->drm, &args, &t->client),
 				-EMFILE);
@@ -602,19 +608,61 @@ static void a_device_that_is_unplugged(struct kunit *test)
 	t->onpu->drm.unplugged = false;
 }
 
-/* The driver's own memory is never synced, so it may only be cached where the device snoops. */
+/*
+ * The driver's own memory is never synced, so it may only be cached where the device snoops, and
+ * the device accesses the pages themselves, which are zero.
+ */
 static void memory_of_the_driver(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
 
-	for (unsigned int coherent = 0; coherent < 2; coherent++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		struct onpu_kernel_bo kbo;
+		struct scatterlist *sg;
+		pgprot_t prot;
+		int k;
 
-		t->onpu->coherent = coherent;
-		KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, PAGE_SIZE, true), 0);
-		KUNIT_EXPECT_TRUE(test, kbo.bo->base.map_wc == !coherent);
+		t->onpu->snoops = i & 1;
+		t->onpu->bounces = i & 2;
+		prot = i & 1 ? PAGE_KERNEL : pgprot_writecombine(PAGE_KERNEL);
+		KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, 3 * PAGE_SIZE, true), 0);
+		KUNIT_EXPECT_EQ(test, pgprot_val(mapped_prot), pgprot_val(prot));
+		KUNIT_EXPECT_FALSE(test, memchr_inv(kbo.vaddr, 0, 3 * PAGE_SIZE));
+		KUNIT_EXPECT_EQ(test, kbo.bo->base.sgt->nents, 3);
+		for_each_sgtable_dma_sg(kbo.bo->base.sgt, sg, k) {
+			KUNIT_EXPECT_EQ(test, sg_dma_address(sg), page_to_phys(kbo.bo->pages[k]));
+			KUNIT_EXPECT_EQ(test, sg_dma_len(sg), PAGE_SIZE);
+			KUNIT_EXPECT_TRUE(test, vmalloc_to_page(kbo.vaddr + k * PAGE_SIZE) ==
+					  kbo.bo->pages[k]);
+		}
 		onpu_kernel_bo_destroy(&kbo);
 	}
+}
+
+/*
+ * After an unplug nothing is left of the DMA API, but the memory is still there for those who have
+ * mapped it. The test holds the last page, which is free afterwards but for its own reference.
+ */
+static void memory_of_an_unplugged_device(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+	struct onpu_kernel_bo kbo;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, 2 * PAGE_SIZE, true), 0);
+	page = kbo.bo->pages[1];
+	get_page(page);
+	KUNIT_EXPECT_EQ(test, page_count(page), 3);
+	memset(kbo.vaddr, 0x5a, 2 * PAGE_SIZE);
+	onpu_gem_unplug(t->onpu);
+	KUNIT_EXPECT_FALSE(test, kbo.bo->base.sgt);
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	KUNIT_EXPECT_EQ(test, ((u8 *)kbo.vaddr)[2 * PAGE_SIZE - 1], 0x5a);
+	onpu_kernel_bo_destroy(&kbo);
+	onpu_mmu_post_reset(t->onpu);
+	flush_workqueue(onpu_free_wq);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
 }
 
 /* A dump maps only the pages that it reads, however large the buffer is. */
@@ -662,6 +710,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
 	KUNIT_CASE(memory_of_the_driver),
+	KUNIT_CASE(memory_of_an_unplugged_device),
 	KUNIT_CASE(what_a_dump_reads),
 	{}
 };

@@ -52,8 +52,7 @@ json_t *check_json(const struct check *check);
 void check_free(struct check *check);
 
 /*
- * Check the machine: whether there is a device; kernel, module, Secure Boot, firmware file, bounce
- * buffers.
+ * Check the machine: whether there is a device; kernel, module, Secure Boot, firmware file.
  */
 void check_presence(struct check *check);
 void check_kernel(struct check *check);

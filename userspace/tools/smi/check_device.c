@@ -58,40 +58,29 @@ static bool has_flag(const char *flags, const char *flag)
 	return found;
 }
 
-/*
- * Returns why the kernel would use bounce buffers for the device, which the driver refuses; NULL:
- * it would not.
- */
-static const char *bounce_reason(const struct reason *reason)
+/* Returns why the device cannot reach memory of its driver, which refuses it; NULL: it can. */
+static const char *memory_reason(const struct reason *reason)
 {
-	char line[4096], *at;
-
-	tree_line(line, sizeof(line), "/proc/cmdline");
-	at = strstr(line, "swiotlb=");
-	if (at && strstr(at, "force") && strstr(at, "force") < at + strcspn(at, " "))
-		return "the kernel's command line has swiotlb=force";
 	if (has_flag("flags", "tdx_guest"))
 		return "this is an encrypted guest (TDX)";
-	if (strstr(reason->text, "bounce buffers"))
-		return "it is behind a port that is not trusted, or this is an encrypted guest";
+	if (strstr(reason->text, "cannot reach memory of its driver"))
+		return "this is an encrypted guest, or its DMA is restricted to a pool";
 	return NULL;
 }
 
-static void check_bounce(struct check *check, const struct device *device, const char *why)
+static void check_memory(struct check *check, const struct device *device, const char *why)
 {
-	check_add_device(
-		check, device, "memory", BROKEN,
-		text_of("the kernel keeps the device from memory by bounce buffers: %s", why),
-		text_of("Take swiotlb=force from the kernel's command line. A port that is "
-			"not trusted needs another slot; encrypted guests cannot use the "
-			"device"));
+	check_add_device(check, device, "memory", BROKEN,
+			 text_of("the device cannot reach memory of its driver: %s", why),
+			 text_of("Encrypted guests cannot use the device. Elsewhere, take the "
+				 "restricted-dma-pool from the device tree"));
 }
 
 static void check_unbound(struct check *check, const struct device *device)
 {
 	struct reason reason = { .address = device->address };
 	const int error = kernel_log_read(false, look_for_reason, &reason);
-	const char *bounce = bounce_reason(&reason);
+	const char *memory = memory_reason(&reason);
 	char override[64];
 
 	tree_line(override, sizeof(override), "/sys/bus/pci/devices/%s/driver_override",
@@ -106,8 +95,8 @@ static void check_unbound(struct check *check, const struct device *device)
 		check_add_device(check, device, "binding", BROKEN,
 				 text_of("it has no driver, as the module is not loaded"),
 				 text_of("See what is wrong above"));
-	else if (bounce)
-		check_bounce(check, device, bounce);
+	else if (memory)
+		check_memory(check, device, memory);
 	else if (*reason.text)
 		check_add_device(check, device, "binding", BROKEN,
 				 text_of("the driver has refused it: %s", reason.text),
