@@ -48,9 +48,9 @@ class Files(unittest.TestCase):
             done = self.info(small(version).bytes())
             self.assertEqual(done.returncode, 0, done.stderr)
             for line in (f"GGUF, version {version}, \"A small one\"", "architecture   llama",
-                         "parameters     387 in 3 tensors", "Q4_1         1 tensors", "context        128 tokens",
+                         "parameters     387 in 3 tensors", "Q4_1         1 tensor, 0.0 MiB", "context        128 tokens",
                          "tokenizer      gpt2 (smollm), 3 tokens",
-                         "Q2_K         1 tensors, 0.0 MiB, which cannot be read"):
+                         "Q2_K         1 tensor, 0.0 MiB, which cannot be read"):
                 self.assertIn(line, done.stdout)
 
     def test_json(self):

@@ -89,7 +89,7 @@ class Generate(unittest.TestCase):
         for device, count in (("cpu", 8), ("sim", 3)):
             done = self.run_tool("--prompt", "the end", "--temperature", 0, "-n", count, device=device)
             self.assertEqual(done.stdout, self.bytes_of(want[:count]) + b"\n")
-            self.assertIn(f"4 tokens of prompt", done.stderr.decode())
+            self.assertIn("prompt of 4 tokens, ", done.stderr.decode())
             self.assertEqual(device == "sim", "cycles of the NPU each" in done.stderr.decode())
         # From standard input.
         done = self.run_tool("--temperature", 0, "-n", 8, data=b"the end")

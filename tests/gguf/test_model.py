@@ -143,7 +143,7 @@ class Model(unittest.TestCase):
     def test_full(self):
         small_model.small(small_model.pair_tokenizer, "gpt-2", layers=1)[0].save(self.path)
         done = self.run_model(4, 4, "1,2,3,4", "5")
-        self.assertEqual(done.stderr.decode(), "1 tokens are too many behind 4: the caches have 4\n")
+        self.assertEqual(done.stderr.decode(), "the caches have room for 4 tokens, and 4 and 1 are more\n")
         done = self.run_model(4, 4, "5000")
         self.assertEqual(done.stderr.decode(), "the model has no token 5000\n")
 

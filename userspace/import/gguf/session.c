@@ -291,8 +291,9 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 		      struct gguf_error *error)
 {
 	if (!count || count > s->length - s->used)
-		return gguf_fail(error, "%zu tokens are too many behind %u: the caches have %u",
-				 count, s->used, s->length);
+		return gguf_fail(error,
+				 "the caches have room for %u tokens, and %u and %zu are more",
+				 s->length, s->used, count);
 	for (size_t i = 0; i < count; i++)
 		if (tokens[i] >= s->model->vocabulary)
 			return gguf_fail(error, "the model has no token %u", tokens[i]);

@@ -400,9 +400,10 @@ static double rate(size_t count, uint64_t ns)
 static void print_report(const struct generation *g, const WNNGraphPlacement *placement)
 {
 	fprintf(stderr,
-		"%s on %s: %zu tokens of prompt, %.1f a second; %zu generated, %.1f a second",
+		"%s on %s: prompt of %zu token%s, %.1f a second; %zu generated, %.1f a second",
 		g->options.model, g->target.device_name, g->prompt_count,
-		rate(g->prompt_count, g->prompt_ns), g->count, rate(g->evaluated, g->ns));
+		g->prompt_count == 1 ? "" : "s", rate(g->prompt_count, g->prompt_ns), g->count,
+		rate(g->evaluated, g->ns));
 	if (g->cycles)
 		fprintf(stderr, ", %" PRIu64 " cycles of the NPU each", g->cycles / g->evaluated);
 	fprintf(stderr,

@@ -74,11 +74,13 @@ static void print(const char *model, const struct gguf *gguf, const struct facts
 	printf("\narchitecture   %.*s\n",
 	       facts->architecture.size ? (int)facts->architecture.size : 7,
 	       facts->architecture.size ? facts->architecture.data : "unknown");
-	printf("parameters     %" PRIu64 " in %zu tensors, %.1f MiB\n", facts->parameters,
-	       gguf->tensor_count, (double)facts->bytes / (1 << 20));
+	printf("parameters     %" PRIu64 " in %zu tensor%s, %.1f MiB\n", facts->parameters,
+	       gguf->tensor_count, gguf->tensor_count == 1 ? "" : "s",
+	       (double)facts->bytes / (1 << 20));
 	for (size_t i = 0; i < facts->kind_count; i++)
-		printf("  %-12s %zu tensors, %.1f MiB%s\n", facts->kinds[i].type->name,
-		       facts->kinds[i].tensors, (double)facts->kinds[i].bytes / (1 << 20),
+		printf("  %-12s %zu tensor%s, %.1f MiB%s\n", facts->kinds[i].type->name,
+		       facts->kinds[i].tensors, facts->kinds[i].tensors == 1 ? "" : "s",
+		       (double)facts->kinds[i].bytes / (1 << 20),
 		       gguf_type_is_read(facts->kinds[i].type) ? "" : ", which cannot be read");
 	if (facts->has_context)
 		printf("context        %" PRIu64 " tokens\n", facts->context);
