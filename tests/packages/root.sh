@@ -17,7 +17,7 @@ top=${here%/tests/*}
 . "$here/../tap.sh"
 
 libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools webnn-stablehlo-mpi
-	node-webnn-npu onpu-jax onpu-onnxruntime python3-webnn-npu webnn-npu-doc)
+	libggml-onpu node-webnn-npu onpu-jax onpu-onnxruntime python3-webnn-npu webnn-npu-doc)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # npm's package compiles its addon with these packages, and pip's its module.
@@ -119,6 +119,8 @@ test_libraries()
 	try "the provider for ONNX Runtime loads" python3 -c \
 		'import ctypes, sys; [ctypes.CDLL(path) for path in sys.argv[1:]][0].CreateEpFactories' \
 		/usr/lib/*/webnn-npu/libonnxruntime_providers_onpu.so /usr/lib/*/webnn-npu/onpu-ort-preload.so
+	try "the back end for ggml loads" python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).ggml_backend_init' \
+		/usr/lib/*/webnn-npu/libggml-onpu.so
 	try "the plugin for JAX loads, and its module finds it" python3 -c \
 		'import ctypes, jax_plugins.onpu as onpu; ctypes.CDLL(onpu.find_library()).GetPjrtApi'
 	try "the tutorial's commands do what it says" python3 -B "$here/../documents/run.py" --class installed \
