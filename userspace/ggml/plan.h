@@ -18,12 +18,15 @@ struct onpu_step;
 /* Returns a step that moves elements, NULL when memory is exhausted. */
 struct onpu_step *onpu_step_move(const struct gg_tensor *node);
 /*
- * Returns a step that computes count nodes in order, of which those that later nodes overwrite are
- * not kept; NULL after onpu_say(). Takes over what e has.
+ * Returns a step that computes the values of e, of which those that later ones overwrite are not
+ * kept; NULL after onpu_say(). Takes over what e has, in any case.
  */
 struct onpu_step *onpu_step_build(struct onpu_emit *e);
+/* Returns 0, or -1 after onpu_say(). */
 int onpu_step_run(struct onpu_step *step);
+/* Frees a step. Returns the next one. */
 struct onpu_step *onpu_step_free(struct onpu_step *step);
+/* Returns the place of the pointer to the next step. */
 struct onpu_step **onpu_step_next(struct onpu_step *step);
 
 #endif
