@@ -211,6 +211,16 @@ static struct gg_tensor *copy(struct world *w)
 	}
 }
 
+/* Rows that go into a computed tensor, which is read as a whole behind that. */
+static struct gg_tensor *write_part(struct world *w)
+{
+	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 12, 6, 1, 1)), *part;
+
+	part = gg.ggml_view_4d(w->context, whole, 12, 2, 1, 1, 48, 96, 96, 48);
+	part = gg.ggml_cpy(w->context, real(w, 12, 2, 1, 1), part);
+	return gg.ggml_concat(w->context, part, whole, 1);
+}
+
 static struct gg_tensor *join(struct world *w)
 {
 	int64_t ne[4] = { 6, 5, 4, 3 };
@@ -301,6 +311,7 @@ const struct test_case cases[] = {
 	{ "get rows", 4, get_rows },
 	{ "set rows", 2, set_rows },
 	{ "copy", 6, copy },
+	{ "write a part", 1, write_part },
 	{ "join", 5, join },
 	{ "softmax", 5, soft_max },
 	{ "rope", 12, rope },
