@@ -248,6 +248,7 @@ def machines_page(machines, registers):
     caps = {item.name: item for domain in registers.domains if domain.name == 'ONPU'
             for item in domain.items}
     text = HEAD.format(source='machines.xml') + title('Machines', '=')
+    text += '*In what do the named machines differ?*\n\n'
     text += ('A named machine is its values of these registers. What an instruction costs on it follows '
              'from them, see #cost in :doc:`instructions`.\n\n')
     rows = []
