@@ -69,7 +69,7 @@ struct onpu_vm;
 #define ONPU_VA_START		SZ_1M
 
 /* Number of registers of the CAP block. */
-#define ONPU_CAP_WORDS	((ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1)
+#define ONPU_CAP_WORDS	((ONPU_REG_CAP_FEATURES - ONPU_REG_CAP_MACHINE) / 4 + 1)
 
 /**
  * struct onpu_limits - Limits of clients and contexts, from the module parameters, clamped.

@@ -184,7 +184,7 @@ static void finish(struct argp_state *state, struct arguments *arguments)
 	if (arguments->sram_bytes)
 		sim->sram_bytes = arguments->sram_bytes;
 	if (arguments->num_queues)
-		sim->num_queues = arguments->num_queues;
+		sim->num_queues = (uint16_t)arguments->num_queues;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -48,6 +48,8 @@ static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 		return device_vectors(d);
 	case ONPU_REG_CAP_SAVE_BYTES:
 		return device_save_bytes(d);
+	case ONPU_REG_CAP_FEATURES:
+		return sim->features;
 	default:
 		return 0;
 	}

@@ -31,8 +31,12 @@ static inline uint64_t cost_add(uint64_t a, uint64_t b)
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
 		     unsigned int factor);
+/*
+ * Returns the cycles of products on an array of @rows x @cols cells, in the cheapest of the forms
+ * that @forms doublings of one side at the cost of the other give.
+ */
 uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
-		  uint32_t cols, unsigned int factor);
+		  uint32_t cols, unsigned int forms, unsigned int factor);
 /* Returns @setup plus the time to move @runs runs of @bytes each. */
 uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup);
 

@@ -22,7 +22,8 @@ static void set_sizes(struct onpu_sim_config *config, const struct onpu_machine_
 	config->mxu_cols = machine->mxu_cols;
 	config->fifo_depth = machine->fifo_depth;
 	config->dma_bytes_per_cycle = machine->dma_bytes;
-	config->num_queues = machine->num_queues;
+	config->num_queues = (uint16_t)machine->num_queues;
+	config->features = (uint16_t)machine->features;
 }
 
 struct onpu_sim_config onpu_sim_config_default(void)
@@ -51,7 +52,7 @@ enum onpu_machine_id onpu_sim_config_machine(const struct onpu_sim_config *confi
 		if (named.sram_bytes == config->sram_bytes && named.lanes == config->lanes &&
 		    named.mxu_rows == config->mxu_rows && named.mxu_cols == config->mxu_cols &&
 		    named.fifo_depth == config->fifo_depth &&
-		    named.num_queues == config->num_queues &&
+		    named.num_queues == config->num_queues && named.features == config->features &&
 		    named.dma_bytes_per_cycle == config->dma_bytes_per_cycle)
 			return (enum onpu_machine_id)onpu_machines[i].id;
 	}
@@ -76,6 +77,8 @@ static const char *config_error(const struct onpu_sim_config *c)
 		return "fifo_depth is not in 1..1024";
 	if (!c->dma_bytes_per_cycle || c->dma_bytes_per_cycle > 65536)
 		return "dma_bytes_per_cycle is not in 1..65536";
+	if (c->features & ~ONPU_CAP_FEATURES_MXU_FORMS__MASK)
+		return "features has a bit that is no feature of CAP_FEATURES";
 	_Static_assert(ONPU_SIM_MAX_THREADS == 64, "as told below");
 	if (!c->threads || c->threads > ONPU_SIM_MAX_THREADS)
 		return "threads is not in 1..64";

@@ -35,7 +35,7 @@ struct saved_state {
 	uint64_t now, cp_time, cp_end;
 	uint64_t program_va, slots_va, profile_va, profile_size, cycle_limit;
 	uint32_t num_insns, num_slots;
-	uint32_t start, zero;
+	uint32_t start, features;
 	uint64_t profile_records;
 	struct onpu_counters counters;
 	struct saved_engine engine[ONPU_ENG_COUNT];
@@ -69,6 +69,7 @@ static void save_machine(const struct onpu_machine *m, struct saved_state *s)
 	s->mxu_rows = m->config.mxu_rows;
 	s->mxu_cols = m->config.mxu_cols;
 	s->dma_bytes_per_cycle = m->config.dma_bytes_per_cycle;
+	s->features = m->config.features;
 	s->program_sram = m->context.sram_bytes;
 	s->slots_cached = m->slots_cached;
 	s->now = m->now;
@@ -156,7 +157,7 @@ static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 		return false;
 	if (s->sram_bytes != c->sram_bytes || s->fifo_depth != c->fifo_depth ||
 	    s->lanes != c->lanes || s->mxu_rows != c->mxu_rows || s->mxu_cols != c->mxu_cols ||
-	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle)
+	    s->dma_bytes_per_cycle != c->dma_bytes_per_cycle || s->features != c->features)
 		return false;
 	if (s->program_sram > c->sram_bytes || s->head.live > s->program_sram ||
 	    s->head.pc > s->num_insns || s->start > s->head.pc ||

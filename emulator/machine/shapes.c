@@ -324,6 +324,8 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 	const struct sim_tensor *d = &w->t[DST], *b = &w->t[S1];
 	unsigned int last = d->rank - 1;
 	uint64_t batch = 1, m = 1, taps = taps_of(w);
+	unsigned int forms = (config->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
+			     ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
 
 	for (unsigned int i = 0; i < last; i++) {
 		uint64_t *n = b->stride[i] ? &batch : &m;
@@ -336,7 +338,7 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 		taps = 1;
 	}
 	return cost_mma(batch, m, d->dim[last], w->t[S0].dim[last], taps, config->mxu_rows,
-			config->mxu_cols, w->info->factor);
+			config->mxu_cols, forms, w->info->factor);
 }
 
 /*

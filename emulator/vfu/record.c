@@ -72,6 +72,7 @@ void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_
 		.mxu_cols = config->sim.mxu_cols,
 		.fifo_depth = config->sim.fifo_depth,
 		.dma_bytes_per_cycle = config->sim.dma_bytes_per_cycle,
+		.features = config->sim.features,
 	};
 
 	if (!recorder)

@@ -24,7 +24,7 @@ struct vfu_record_header {
 	uint32_t sram_bytes, num_queues;
 	uint32_t tlb_sticky, vectors; /* number of MSI-X vectors, 0: none */
 	char machine[32];	      /* name of the machine, filled with zeros, for messages */
-	uint32_t lanes, mxu_rows, mxu_cols, fifo_depth, dma_bytes_per_cycle;
+	uint32_t lanes, mxu_rows, mxu_cols, fifo_depth, dma_bytes_per_cycle, features;
 };
 
 enum vfu_record_kind {

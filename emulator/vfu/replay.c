@@ -128,6 +128,8 @@ static const char *check(struct replay *r, struct vfu_record_header *header)
 		return "something follows its end";
 	if (r->event.where != count || r->event.what != vfu_record_crc(0, r->bytes, r->at))
 		return "its checksum is wrong";
+	if (header->num_queues > ONPU_MAX_QUEUES || header->features > UINT16_MAX)
+		return "its device has more queues or features than this one can have";
 	if (header->vectors && header->vectors != header->num_queues + 1)
 		return "it has another number of vectors than the device";
 	r->at = sizeof(*header);
@@ -323,7 +325,8 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	*report = (struct vfu_replay_report){ .events = 0 };
 	if (!wrong) {
 		config.sim.sram_bytes = header.sram_bytes;
-		config.sim.num_queues = header.num_queues;
+		config.sim.num_queues = (uint16_t)header.num_queues;
+		config.sim.features = (uint16_t)header.features;
 		config.sim.lanes = header.lanes;
 		config.sim.mxu_rows = header.mxu_rows;
 		config.sim.mxu_cols = header.mxu_cols;

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure the cycles of networks and of single layers on the device model (machine onpu-ref1),
-beside a lower bound.
+"""Measure the cycles of networks and of single layers on the device model, beside a lower bound.
+--machine chooses one of the named machines; without it, it is onpu-ref1.
 
 Each network runs once, npu-only, in a process of its own. The output has for each: cycles, MACs of
 the matrix unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on
 the CPU and folded, bytes of values between nodes and of the arena that these values share (those
 that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
 
-  bound = the largest of: cycles of the matrix unit in blocks of 64 x 64; cycles of the vector unit
+  bound = the largest of: cycles of the matrix unit in blocks of 64 x 64,
+          or in the best form of a machine that has several; cycles of the vector unit
           for the work that only it can do; bytes of weights, inputs and outputs / 64, as both DMA
           engines load and store. Each is summed over the layers.
   share = bound / cycles
@@ -32,10 +33,11 @@ each node; a mesh with long-lived values; a tree with half of its nodes side by 
 outputs. The output has CPU seconds for each size, and the ratio of the time per node of the largest
 size to that of the size a quarter as large: about 1 when the time is linear.
 
-Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--dispatches N] [--nodes] [NAME…]
+Usage: bench_npu.py [--json FILE] [--build DIR] [--machine NAME] [--sram BYTES] [--dispatches N] [--nodes] [NAME…]
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -46,7 +48,7 @@ BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", 
 BUILD_SIZES = (12500, 25000, 50000, 100000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
-from networks import LAYERS, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, least_macs, share_of_peak  # noqa: E402
+from networks import LAYERS, MACHINES, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, least_macs, share_of_peak  # noqa: E402
 from models import quantized  # noqa: E402
 
 
@@ -64,7 +66,8 @@ def run(args, net, shared, folder, type="f32", batch=1, dispatches=1):
         command += ["--sram", args.sram]
     if args.nodes:
         command.append("--nodes")
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                          env={**os.environ, "WEBNN_SIM_MACHINE": args.machine})
     if done.returncode:
         sys.exit(f"bench npu: {net.name}: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -73,7 +76,7 @@ def run(args, net, shared, folder, type="f32", batch=1, dispatches=1):
 def measure(args, name, net, shared):
     with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
         result = run(args, net, shared, pathlib.Path(folder))
-    result["bound"], macs = bound(net)
+    result["bound"], macs = bound(net, machine=MACHINES[args.machine])
     # Adjacent blocks of a streamed group may both compute the rows at their border, and skip rows
     # that no later window reads.
     if not 0.99 * least_macs(net) <= result["macs"] <= 1.25 * macs:
@@ -85,7 +88,7 @@ def measure(args, name, net, shared):
           f"out {result['bytes_st'] / 1e6:6.1f} MB  {busy}  bound {result['bound']:9}  share {100 * result['share']:5.1f} %  "
           f"build {result['build_s']:.3f} s  load {result['load_s']:.4f} s", flush=True)
     if args.nodes:
-        print_nodes(net, result["plan"])
+        print_nodes(net, result["plan"], MACHINES[args.machine])
     return result
 
 
@@ -97,22 +100,22 @@ def measure_network(args, name):
         net = quantized(make()) if type == "int8" else make()
         with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
             ran = run(args, net, False, pathlib.Path(folder), type, batch, max(dispatches, args.dispatches))
-        least, macs = bound(net, type, batch, dispatches > 1)
+        least, macs = bound(net, type, batch, dispatches > 1, MACHINES[args.machine])
         result[key] = {"cycles": ran["cycles"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
-                       "share_of_peak": round(share_of_peak(macs, ran["cycles"], type), 4)}
+                       "share_of_peak": round(share_of_peak(macs, ran["cycles"], type, MACHINES[args.machine]), 4)}
         print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
-              f"of the peak {100 * share_of_peak(macs, ran['cycles'], type):5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
+              f"of the peak {100 * result[key]['share_of_peak']:5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
               f"out {ran['bytes_st'] / 1e6:6.1f} MB  build {ran['build_s']:.3f} s  load {ran['load_s']:.4f} s", flush=True)
         if args.nodes:
-            print_nodes(net, ran["plan"])
+            print_nodes(net, ran["plan"], MACHINES[args.machine])
     return result
 
 
-def print_nodes(net, nodes):
+def print_nodes(net, nodes, machine):
     """Prints every node's cycles beside its bound, then the sums for each kernel, those that lose
     most first.
     """
-    bounds = bounds_of_nodes(net, nodes)
+    bounds = bounds_of_nodes(net, nodes, machine)
     kernels = {}
     for node, least in zip(nodes, bounds or [0] * len(nodes)):
         node["bound"] = least
@@ -146,6 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description="Networks and layers on the device model, beside the machine's bound.")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
+    parser.add_argument("--machine", choices=sorted(MACHINES), default="onpu-ref1")
     parser.add_argument("--sram", type=int, help="another size of the SRAM, in bytes")
     parser.add_argument("--dispatches", type=int, default=1, help="of the networks in several types, so many, of which the last one counts")
     parser.add_argument("--nodes", action="store_true", help="the profile of each node as well")
@@ -156,7 +160,7 @@ def main():
     if set(args.names) - known:
         parser.error(f"no {', '.join(sorted(set(args.names) - known))}; there are: {', '.join(sorted(known))}")
 
-    result = {"machine": "onpu-ref1", "networks": {}, "models": {}, "layers": {}, "builds": {}}
+    result = {"machine": args.machine, "networks": {}, "models": {}, "layers": {}, "builds": {}}
     for name in NETWORKS:
         if not args.names or name in args.names:
             result["networks"][name] = measure_network(args, name)

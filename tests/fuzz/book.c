@@ -35,6 +35,7 @@ static void run_reference(const struct twins_program *p)
 		.lanes = c->lanes,
 		.rows = c->mxu_rows,
 		.cols = c->mxu_cols,
+		.forms = c->features >> ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
 		.fifo_depth = c->fifo_depth,
 		.dma_bytes = c->dma_bytes_per_cycle,
 		.sram_bytes = TEMPLATE_SRAM,

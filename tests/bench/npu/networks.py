@@ -235,9 +235,17 @@ class Machine:
             int(caps[name]["value"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
         # Bytes in a cycle: both DMA engines load and store.
         self.bytes = 2 * dma_bytes
+        self.forms = [(self.rows, self.columns)]
+        for i in range(1, int(caps["FEATURES"]["MXU_FORMS"]) + 1):
+            if self.columns % 2 ** i == 0:
+                self.forms.append((self.rows << i, self.columns >> i))
+            if self.rows % 2 ** i == 0:
+                self.forms.append((self.rows >> i, self.columns << i))
 
     def mxu_cycles(self, instruction, batch, rows, columns, depth):
-        return batch * -(-rows // self.rows) * -(-columns // self.columns) * max(depth * FACTORS[instruction], self.rows)
+        """Returns the cycles in the best form of the array for the product."""
+        blocks = min(-(-rows // form[0]) * -(-columns // form[1]) for form in self.forms)
+        return batch * blocks * max(depth * FACTORS[instruction], self.rows)
 
     def lane_cycles(self, elements):
         return -(-elements // self.lanes)

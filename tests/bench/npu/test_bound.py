@@ -30,6 +30,17 @@ class Bound(unittest.TestCase):
         net = networks.one("shallow", (12, 128, 1), lambda net: net.matmul(0, net.input(12, 1, 128)))
         self.assertEqual(networks.Costs(net).layers()[1][1], 12 * 2 * 2 * 64)
 
+    def test_the_best_form_of_the_array(self):
+        ref2 = networks.MACHINES["onpu-ref2"]
+        self.assertEqual(sorted(ref2.forms), [(16, 256), (32, 128), (64, 64), (128, 32), (256, 16)])
+        # One row of 768 columns: 3 blocks of 16 x 256 in place of 12 of 64 x 64. 100 rows and 100
+        # columns: 4 blocks of 64 x 64, 32 x 128 or 128 x 32. Few columns: 1 block of 256 x 16.
+        for rows, columns, blocks, square in ((1, 768, 3, 12), (100, 100, 4, 4), (250, 10, 1, 4)):
+            for machine, count in ((ref2, blocks), (networks.REF1, square)):
+                self.assertEqual(machine.mxu_cycles("mma.f16", 2, rows, columns, 100), 2 * count * 200)
+                # A block takes 64 cycles in each form.
+                self.assertEqual(machine.mxu_cycles("mma.i8", 1, rows, columns, 9), count * 64)
+
     def test_vector_unit(self):
         # Nine passes over 12 * 128 * 128 elements in 128 lanes take longer than moving 2 * 786432
         # bytes at 64 in a cycle.
@@ -64,17 +75,23 @@ class Bound(unittest.TestCase):
         self.assertLessEqual(many, 8 * one)
 
     def test_no_network_takes_less(self):
-        names = ("squeezenet", "mobilenetv2", "lenet_warm", "gpt2_decode")
+        self.measure("onpu-ref1", "squeezenet", "mobilenetv2", "lenet_warm", "gpt2_decode")
+        self.measure("onpu-ref2", "mobilenetv2", "gpt2_decode")
+
+    def measure(self, machine, *names):
         with tempfile.TemporaryDirectory(prefix="test-bound-") as folder:
             out = pathlib.Path(folder) / "out.json"
-            subprocess.run([sys.executable, "-B", HERE.parent / "bench_npu.py", "--build", BUILD, "--json", out, *names],
+            subprocess.run([sys.executable, "-B", HERE.parent / "bench_npu.py", "--build", BUILD, "--machine", machine, "--json", out,
+                            *names],
                            check=True, stdout=subprocess.DEVNULL)
-            result = json.loads(out.read_text())["networks"]
+            figures = json.loads(out.read_text())
+        self.assertEqual(figures["machine"], machine)
+        result = figures["networks"]
         self.assertEqual(sorted(result), sorted(names))
         for name, types in result.items():
             self.assertEqual(list(types), list(networks.NETWORKS[name][1]))
             for key, figures in types.items():
-                with self.subTest(network=name, type=key):
+                with self.subTest(machine=machine, network=name, type=key):
                     self.assertEqual(sorted(figures), ["bound", "cycles", "share", "share_of_peak"])
                     self.assertLessEqual(figures["bound"], figures["cycles"])
                     self.assertGreater(figures["share_of_peak"], 0)

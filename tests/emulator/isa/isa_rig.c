@@ -40,6 +40,7 @@ static struct onpu_sim_config config_of(enum rig_size size)
 		config.lanes = 4;
 		config.mxu_rows = 8;
 		config.mxu_cols = 16;
+		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
 		config.fifo_depth = 2;
 		config.dma_bytes_per_cycle = 8;
 	}
@@ -89,6 +90,7 @@ struct ref_machine rig_reference_machine(enum rig_size size)
 		.lanes = config.lanes,
 		.rows = config.mxu_rows,
 		.cols = config.mxu_cols,
+		.forms = config.features >> ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
 		.fifo_depth = config.fifo_depth,
 		.dma_bytes = config.dma_bytes_per_cycle,
 		.sram_bytes = config.sram_bytes,

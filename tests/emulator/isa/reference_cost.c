@@ -142,14 +142,25 @@ static void mma_sizes(const struct ref_op *op, ref_int *batch, ref_int *m)
 	}
 }
 
+static ref_int min_int(ref_int a, ref_int b)
+{
+	return a < b ? a : b;
+}
+
+static ref_int form_cost(ref_int batch, ref_int m, ref_int n, ref_int depth, uint64_t rows,
+			 uint64_t cols)
+{
+	ref_int blocks = ref_mul(batch, ref_mul(ref_ceil_div(m, rows), ref_ceil_div(n, cols)));
+
+	return rows + cols + ref_mul(blocks, depth);
+}
+
 static ref_int mma_cost(const struct ref_machine *machine, const struct ref_op *op)
 {
 	unsigned int r = op->x[0].rank;
-	ref_int batch, m, blocks, depth;
+	ref_int batch, m, depth, least;
 
 	mma_sizes(op, &batch, &m);
-	blocks = ref_mul(batch, ref_ceil_div(m, machine->rows));
-	blocks = ref_mul(blocks, ref_ceil_div(op->x[0].dim[r - 1], machine->cols));
 	depth = ref_mul(op->x[1].dim[r - 1], op->info->factor);
 	if (!ref_moving(op))
 		depth = ref_mul(depth, ref_taps(op));
@@ -157,7 +168,22 @@ static ref_int mma_cost(const struct ref_machine *machine, const struct ref_op *
 		depth = machine->rows;
 	if (ref_moving(op))
 		depth = ref_mul(depth, ref_taps(op));
-	return 16 + machine->rows + machine->cols + ref_mul(blocks, depth);
+	least = form_cost(batch, m, op->x[0].dim[r - 1], depth, machine->rows, machine->cols);
+	for (uint64_t i = 0, rows = machine->rows, cols = machine->cols; i < machine->forms; i++) {
+		if (cols % 2)
+			break;
+		rows *= 2;
+		cols /= 2;
+		least = min_int(least, form_cost(batch, m, op->x[0].dim[r - 1], depth, rows, cols));
+	}
+	for (uint64_t i = 0, rows = machine->rows, cols = machine->cols; i < machine->forms; i++) {
+		if (rows % 2)
+			break;
+		rows /= 2;
+		cols *= 2;
+		least = min_int(least, form_cost(batch, m, op->x[0].dim[r - 1], depth, rows, cols));
+	}
+	return 16 + least;
 }
 
 ref_int ref_macs(const struct ref_op *op)

@@ -111,7 +111,7 @@ class Program(unittest.TestCase):
         data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
         for content, status, told in ((data, 2, ': the replay does not do what was recorded; recorded: a register is read'),
                                       (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'it is empty'),
-                                      (bytes(84), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
+                                      (bytes(88), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
                                       (data[:8] + b'\1' + data[9:], 1, 'another version')):
             with open(file, 'wb') as record:
                 record.write(content)

@@ -180,9 +180,18 @@ static void machine_by_environment(void **state)
 	assert_ok(wnnContextGetDeviceInfo(context, &info));
 	assert_true(view_is(info.machine, "onpu-ref1"));
 	wnnContextRelease(context);
+	setenv("WEBNN_SIM_MACHINE", "onpu-ref2", 1);
+	assert_ok(try_device(instance, "sim", WNNPlacementPolicy_NPUOnly, &context));
+	assert_ok(wnnContextGetDeviceInfo(context, &info));
+	assert_true(view_is(info.machine, "onpu-ref2"));
+	wnnContextRelease(context);
+	assert_ok(wnnInstanceGetDevices(instance, &devices));
+	assert_true(view_is(devices.data[1].machine, "onpu-ref2"));
+	wnnDeviceInfoArrayFreeMembers(devices);
 	setenv("WEBNN_SIM_MACHINE", "onpu-ref0", 1);
-	assert_failed(try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
-		      "WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1");
+	assert_failed(
+		try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
+		"WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1, onpu-ref2");
 	assert_ok(wnnInstanceGetDevices(instance, &devices));
 	assert_false(devices.data[1].usable);
 	assert_true(view_has(devices.data[1].reason, "WEBNN_SIM_MACHINE is \"onpu-ref0\""));

@@ -53,6 +53,7 @@ int fixture_setup(void **state)
 			 * tables.
 			 */
 			.full = getenv("FIXTURE_FULL"),
+			.machine = getenv("WEBNN_SIM_MACHINE"),
 		};
 
 		devices->ws[i] = winsys_sim_create(&config, &err);
@@ -410,6 +411,7 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 	uint32_t points = 0;
 
 	config.sram_bytes = ws->caps.sram_bytes;
+	config.features = (uint16_t)(ws->caps.mxu_forms << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT);
 	machine = onpu_machine_create(&config, NULL);
 	assert_non_null(machine);
 	onpu_machine_begin(machine, &mem, &job);

@@ -236,12 +236,24 @@ class MachinesTest(SpecCase):
     def test_values(self):
         lanes = '<cap name="LANES" value="128"/>'
         self.refuse(lanes, lanes + lanes, 'onpu-ref1', 'LANES twice')
+        self.refuse('name="FEATURES" MXU_FORMS="0"', 'name="FEATURES" value="0"', 'FEATURES',
+                    'takes MXU_FORMS')
+        self.refuse('MXU_FORMS="2"', 'MXU_FORMS="16"', 'onpu-ref2', '16 does not fit in MXU_FORMS')
+        self.refuse('name="onpu-ref2"', 'name="onpu-ref1"', 'same name')
         self.refuse(lanes, '<cap name="LANES" value="many"/>', 'LANES', "'many'")
         self.refuse(lanes, '<cap name="LANES" value="0x100000000"/>', 'LANES', '32 bits')
         self.refuse(lanes, '<cap name="LANES"/>', 'LANES', 'no value', 'takes value')
-        self.refuse('name="LANES"', 'name="LINES"', 'CAP_LINES')
-        self.refuse('name="LANES" value="128"', 'name="NUM_VMS" value="64"', 'CAP_NUM_VMS',
-                    'no reset')
+        self.refuse(lanes, lanes.replace('LANES', 'LINES'), 'CAP_LINES')
+        text = read('machines.xml')
+        for new, words in (('<cap name="LINES" value="128"/>', ('CAP_LINES',)),
+                           ('<cap name="NUM_VMS" value="64"/>', ('CAP_NUM_VMS', 'no reset'))):
+            with tempfile.NamedTemporaryFile('w', suffix='.xml') as file:
+                file.write(text.replace(lanes, new))
+                file.flush()
+                with self.assertRaises(SpecError) as caught:
+                    self.reader(file.name)
+            for word in words:
+                self.assertIn(word, str(caught.exception))
 
 
 class ProgramTest(unittest.TestCase):

@@ -598,7 +598,8 @@ static uint32_t cap(const uint32_t *block, uint32_t reg)
 
 static int read_caps(int fd, struct npu_caps *caps)
 {
-	uint32_t block[(ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1] = { 0 };
+	/* An older driver answers with fewer registers; the others stay 0. */
+	uint32_t block[(ONPU_REG_CAP_FEATURES - ONPU_REG_CAP_MACHINE) / 4 + 1] = { 0 };
 	int ret = query(fd, DRM_ONPU_DEV_QUERY_CAPS, block, sizeof(block));
 
 	if (ret)
@@ -608,6 +609,7 @@ static int read_caps(int fd, struct npu_caps *caps)
 		.lanes = cap(block, ONPU_REG_CAP_LANES),
 		.mxu_rows = cap(block, ONPU_REG_CAP_MXU_ROWS),
 		.mxu_cols = cap(block, ONPU_REG_CAP_MXU_COLS),
+		.mxu_forms = winsys_mxu_forms(cap(block, ONPU_REG_CAP_FEATURES)),
 		.fifo_depth = cap(block, ONPU_REG_CAP_FIFO_DEPTH),
 		.dma_bytes_per_cycle = cap(block, ONPU_REG_CAP_DMA_BYTES),
 		.num_queues = cap(block, ONPU_REG_CAP_NUM_QUEUES),

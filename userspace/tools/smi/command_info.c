@@ -150,6 +150,7 @@ static int set_caps(json_t *object, const struct device *device)
 		{ "vector_lanes", ONPU_REG_CAP_LANES },
 		{ "matrix_rows", ONPU_REG_CAP_MXU_ROWS },
 		{ "matrix_columns", ONPU_REG_CAP_MXU_COLS },
+		{ "features", ONPU_REG_CAP_FEATURES },
 		{ "dma_bytes_per_cycle", ONPU_REG_CAP_DMA_BYTES },
 		{ "queues", ONPU_REG_CAP_NUM_QUEUES },
 		{ "address_spaces", ONPU_REG_CAP_NUM_VMS },

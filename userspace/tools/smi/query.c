@@ -29,6 +29,7 @@ static const char *const names[] = {
 	"vector_lanes",
 	"matrix_rows",
 	"matrix_columns",
+	"features",
 	"dma_bytes_per_cycle",
 	"queues",
 	"address_spaces",

@@ -37,12 +37,25 @@ uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
 		       uint64_t k_taps, uint8_t dtype)
 {
-	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
+	uint64_t depth = k_taps * plan_dtype_bytes(dtype), best = UINT64_MAX;
+	int forms = (int)caps->mxu_forms;
 
 	if (depth < caps->mxu_rows)
 		depth = caps->mxu_rows;
-	return ONPU_CYCLES_MMA + caps->mxu_rows + caps->mxu_cols +
-	       batch * wnn_div_up(m, caps->mxu_rows) * wnn_div_up(n, caps->mxu_cols) * depth;
+	/* The machine takes the cheapest form; form i has 2^i times the rows of the first one. */
+	for (int i = -forms; i <= forms; i++) {
+		uint32_t times = 1u << (i < 0 ? -i : i);
+		uint64_t rows = i < 0 ? caps->mxu_rows / times : caps->mxu_rows * times;
+		uint64_t cols = i < 0 ? caps->mxu_cols * times : caps->mxu_cols / times;
+		uint64_t cost;
+
+		if ((i < 0 ? caps->mxu_rows : caps->mxu_cols) % times)
+			continue;
+		cost = ONPU_CYCLES_MMA + rows + cols +
+		       batch * wnn_div_up(m, rows) * wnn_div_up(n, cols) * depth;
+		best = cost < best ? cost : best;
+	}
+	return best;
 }
 
 /*
