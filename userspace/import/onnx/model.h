@@ -35,16 +35,16 @@ struct onnx_input {
 
 struct onnx_model {
 	unsigned int references;
-	struct onnx_file *file; /* the file that holds the model */
+	struct onnx_file *file;
 	struct onnx_file *external;
 	char *folder; /* folder of external data; NULL: no external data is allowed */
 	Onnx__ModelProto *proto;
 	bool described; /* proto is in the arena, because wnnOnnxLoadGraph() made it */
 	bool probing;	/* weights need not be copied, because no graph is built */
 	ProtobufCAllocator allocator;
-	struct onnx_arena arena;       /* lives as long as the model */
-	struct onnx_arena info_arena;  /* the lists that the program got last */
-	struct onnx_arena build_arena; /* memory of the last build */
+	struct onnx_arena arena;      /* lives as long as the model */
+	struct onnx_arena info_arena; /* the lists that the program got last */
+	struct onnx_arena build_arena;
 	size_t input_count;
 	struct onnx_input *inputs; /* all inputs but those that are initialisers */
 	size_t output_count;

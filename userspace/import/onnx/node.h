@@ -113,7 +113,6 @@ int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallb
 /* Return NULL and set *count to 0 when the attribute is absent. */
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count);
 
-/* Inputs. */
 bool onnx_has(struct onnx_node *node, size_t input);
 /* NULL: the input is absent, or was refused */
 WNNOperand onnx_in(struct onnx_node *node, size_t input);

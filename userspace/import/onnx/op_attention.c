@@ -270,7 +270,7 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 
 	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 8))
 		return -1;
-	/* An absent input is packed into the one before: value into key, key into query. */
+	/* When an input is absent, the input before it also holds its columns. */
 	key_at = onnx_has(node, 1) ? 1 : 0;
 	value_at = onnx_has(node, 2) ? 2 : key_at;
 	width = columns_of(onnx_in_shape(node, 0));

@@ -46,8 +46,8 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 }
 
 /*
- * Returns the transform of real and imaginary part [..., length], the latter may be NULL: [...,
- * bins, 2], or [..., bins, 1] of a real signal.
+ * Returns the transform [..., bins, 2], or [..., bins, 1] of a real signal. Both parts are [...,
+ * length]; @imaginary may be NULL.
  */
 static WNNOperand transform(struct onnx_node *node, const struct transform *t, WNNOperand real,
 			    WNNOperand imaginary)

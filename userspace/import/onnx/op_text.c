@@ -106,8 +106,8 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	if (!from || !weights)
 		return NULL;
 	/*
-	 * ONNX describes weights as those of the pool, but its reference and ONNX Runtime take them
-	 * as those of the columns; mostly both are the same.
+	 * ONNX assigns weights to the n-grams of the pool, but its reference and ONNX Runtime
+	 * assign them to the columns; mostly this is the same.
 	 */
 	for (int64_t i = 0; i < g->columns; i++) {
 		from[i] = (int64_t)total;
@@ -125,7 +125,7 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	return counts;
 }
 
-/* The pool has the n-grams of one number first, then those of two, and so on. */
+/* The pool has the n-grams of one number first, then the n-grams of two numbers, and so on. */
 int onnx_op_tf_idf(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), parts[16];

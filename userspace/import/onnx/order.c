@@ -11,8 +11,8 @@
 
 /* The nodes of one graph or function while they are sorted. */
 struct sorter {
-	const Onnx__GraphProto *graph;	     /* NULL: the nodes are those of @function */
-	const Onnx__FunctionProto *function; /* NULL: the nodes are those of @graph */
+	const Onnx__GraphProto *graph;	     /* NULL: the nodes belong to @function */
+	const Onnx__FunctionProto *function; /* NULL: the nodes belong to @graph */
 	struct onnx_arena arena;
 	struct onnx_scope makers; /* maps a name to the index + 1 of its producer, or to GIVEN */
 	Onnx__NodeProto **nodes, **sorted;

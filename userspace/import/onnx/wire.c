@@ -35,7 +35,7 @@ static const struct {
 #define FIELD_RAW_DATA 9  /* field of ONNX_TENSOR */
 
 struct slimmer {
-	const uint8_t *begin; /* start of the file */
+	const uint8_t *begin;
 	uint8_t *out;
 	size_t used, room;
 };
