@@ -281,7 +281,8 @@ static void read_resources(struct shlo_bytecode *code)
 		size_t count;
 
 		/*
-		 * Resources of tools have a string as their group, those of dialects the dialect.
+		 * The group of a tool's resources is a string, the group of a dialect's resources
+		 * is the dialect.
 		 */
 		if (external)
 			shlo_bytes_string(&sizes, NULL);

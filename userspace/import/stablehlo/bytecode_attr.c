@@ -131,7 +131,6 @@ static const struct shlo_attr *type_attr(struct shlo_bytes *b)
 	return attr;
 }
 
-/* Returns elements of @type from their bytes. */
 static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_type *type,
 					const uint8_t *data, size_t size)
 {

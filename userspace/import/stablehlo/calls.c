@@ -37,7 +37,6 @@ static const struct shlo_attr *attr_ints(struct expander *e, const int64_t *numb
 	return attr;
 }
 
-/* Replaces all attributes of an operation. */
 static void set_attrs(struct expander *e, struct shlo_op *op, size_t count,
 		      const char *const *names, const struct shlo_attr *const *values)
 {

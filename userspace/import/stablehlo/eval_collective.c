@@ -305,11 +305,7 @@ static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tenso
 	return out;
 }
 
-/*
- * Cuts x along @dim into one slice for each member, and exchanges them: item i of the result is the
- * slice that member i sent to this process. Where dimensions are open, values of different sizes
- * show as slices of different sizes.
- */
+/* Where dimensions are open, values of different sizes show as slices of different sizes. */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim)
 {

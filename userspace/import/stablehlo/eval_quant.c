@@ -123,9 +123,6 @@ static struct shlo_tensor *dequantised(struct shlo_run *run, const struct shlo_t
 	return out;
 }
 
-/*
- * Evaluates a quantised operation as the specification composes it: dequantise, compute, quantise.
- */
 void shlo_eval_dequantised(struct shlo_call *call)
 {
 	const struct shlo_op *op = call->op;

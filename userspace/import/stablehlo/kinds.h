@@ -14,12 +14,12 @@ struct shlo_tensor;
 struct shlo_lower;
 
 /*
- * An operation that is checked: at load with the types of the file, and at run time with those of
- * the values, where the file leaves dimensions open.
+ * An operation that is checked: at load with the types of the file, and at run time with the types
+ * of the values, where the file leaves dimensions open.
  */
 struct shlo_check {
 	struct shlo_arena *arena;
-	struct shlo_guard *guard; /* errors go here */
+	struct shlo_guard *guard;
 	const struct shlo_op *op;
 	const struct shlo_module *module;
 	const struct shlo_type *const *in;
@@ -88,7 +88,6 @@ const struct shlo_kind *shlo_kind_find(const char *name);
 #include "kinds.def"
 #undef KIND
 
-/* Helpers for checks. */
 _Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets @numbers from a required attribute, and returns their count. */

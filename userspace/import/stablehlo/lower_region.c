@@ -127,7 +127,6 @@ bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- reductions */
 
-/* Returns @count columns of [rows, columns] from @start on, with a stride. */
 static WNNOperand columns_of(const struct shlo_lower *l, WNNOperand x, int64_t rows, int64_t start,
 			     int64_t count, int64_t stride)
 {

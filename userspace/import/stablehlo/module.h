@@ -189,7 +189,6 @@ const char *shlo_attr_text(const struct shlo_op *op, const char *name, const cha
  */
 int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room);
 
-/* Types. */
 const struct shlo_type *shlo_tensor_type(struct shlo_arena *arena, enum shlo_element element,
 					 int rank, const int64_t *dims);
 bool shlo_type_is_static(const struct shlo_type *type);

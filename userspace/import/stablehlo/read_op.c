@@ -226,7 +226,6 @@ struct left {
 	size_t count;
 };
 
-/* Binds the names on the left side to the results. */
 static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *names, size_t count)
 {
 	size_t at = 0;

@@ -96,7 +96,7 @@ void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct sh
 		types[i] = &call->in[i]->type;
 }
 
-/* Infers the types of results with open dimensions from those of the operands. */
+/* Infers the types of results with open dimensions from the types of the operands. */
 static void infer(struct shlo_call *call, struct shlo_arena *arena)
 {
 	const struct shlo_op *op = call->op;

@@ -69,7 +69,7 @@ struct shlo_run {
 	size_t process;		    /* number of this process in the world */
 	struct shlo_device *device; /* NULL: all operations use reference kernels */
 	uint64_t random;	    /* numbers drawn so far */
-	uint64_t loop_limit;	    /* most iterations of a loop */
+	uint64_t loop_limit;
 	/* operations run so far, without constants and checks */
 	uint64_t reference_ops, device_ops;
 };

@@ -47,7 +47,6 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double x, double *result);
 bool shlo_unary_complex(enum shlo_unary op, struct shlo_num x, struct shlo_num *result);
 
-/* Special functions. */
 long double shlo_digamma(long double x);
 long double shlo_zeta(long double x, long double q);
 long double shlo_polygamma(long double n, long double x);

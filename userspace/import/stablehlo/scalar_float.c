@@ -131,7 +131,6 @@ static double step(enum shlo_element element, long double x)
 	return element == SHLO_F64 ? (double)x : (double)(float)x;
 }
 
-/* Returns e^x / 2. */
 static double half_exp(enum shlo_element element, double x)
 {
 	return step(element, expl(step(element, x + step(element, logl(0.5L)))));

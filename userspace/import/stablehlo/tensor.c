@@ -27,7 +27,7 @@ static size_t bytes_of(const struct shlo_tensor *tensor)
 
 /*
  * Returns a spare block of exactly @size bytes, because each iteration of a loop needs the sizes of
- * the one before; NULL: there is none.
+ * the iteration before; NULL: there is none.
  */
 static void *take_spare(struct shlo_run *run, size_t size)
 {

@@ -27,7 +27,7 @@ struct list {
 	size_t count;
 };
 
-/* The values that replace those of a function, by slot. */
+/* The values that replace the values of a function, by slot. */
 struct scope {
 	struct shlo_value **values;
 	bool own;     /* scope of the new function: a value without a replacement is used itself */

@@ -88,7 +88,6 @@ static const struct {
 	{ "sort", "is_stable", IS_FALSE },
 };
 
-/* Returns the name behind the dialect. */
 static const char *without_dialect(const char *name)
 {
 	const char *dot = strchr(name, '.');

@@ -118,7 +118,7 @@ static const uint8_t *get_bytes(struct shlo_run *run, const uint8_t **from, cons
 	return at;
 }
 
-/* Restores values; their types are those of the file, which all ranks have. */
+/* Restores values; @types are the types in the file, which all ranks have. */
 static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_t count,
 		   const struct shlo_type *const *types, struct shlo_tensor **values)
 {
@@ -210,8 +210,8 @@ static const char *next_infeed(struct shlo_run *run)
 /* ---- interpreter.run_parallel: a rank for each process; all ranks go on with all results */
 
 /*
- * Returns the function of @process, or NULL, and the index of its first argument and result among
- * those of all processes.
+ * Returns the function of @process, or NULL, and the indices of its first argument and first result
+ * among the arguments and results of all processes.
  */
 static const struct shlo_function *place_of(struct shlo_call *call,
 					    const struct shlo_attr *programs, size_t process,
