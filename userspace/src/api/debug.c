@@ -286,8 +286,8 @@ void debug_owner_gone(const void *owner)
 }
 
 /*
- * Removes the record of an object that was released long ago, and those of the operands of a
- * builder. Call it with the lock held.
+ * Removes the record of an object that was released long ago, and the records of a builder's
+ * operands. Call it with the lock held.
  */
 static void forget(const void *object)
 {

@@ -60,7 +60,6 @@ bool api_check_pointer(const void *object, const char *function, const char *arg
 		default: -1)
 bool api_check_known(int kind, const void *object, const char *function, const char *argument);
 
-/* Frees the memory of an object. */
 static inline void api_free_object(void *object)
 {
 	if (debug_on)

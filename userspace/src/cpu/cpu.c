@@ -24,7 +24,6 @@
  */
 #define CHANNELS_LAST_WORK 400
 
-/* The kernels of each operator. */
 static const struct {
 	const char *name;		    /* name of the reference kernel */
 	cpu_reference_fn reference;	    /* NULL: cpu_ref_recurrent() */

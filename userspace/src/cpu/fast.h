@@ -146,7 +146,7 @@ struct cpu_product {
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
-/* Whether a product needs OpenBLAS: all products do but those of one row times a matrix. */
+/* Whether a product needs OpenBLAS: all products do, except one row times a matrix. */
 bool cpu_matmul_needs_blas(const struct ir_node *node);
 
 /*

@@ -19,7 +19,7 @@ struct pool {
 	int64_t c, h, w, out_h, out_w, taps;
 	const float *x;
 	float *y;
-	/* channels: those of all images in nchw; per_item: channels of an item */
+	/* channels: channels of all images in nchw; per_item: channels of an item */
 	int64_t channels, per_item;
 	struct cpu_planes planes;
 	char *scratch;

@@ -87,7 +87,7 @@ static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_
 		to[i] = ir_dtype_is_unsigned(dtype) ? from[i] : (int8_t)from[i];
 }
 
-/* Returns the number whose bits are those of a 32-bit integer type. */
+/* Returns the number of a 32-bit integer type that has these bits. */
 static double widen(enum ir_dtype dtype, int32_t bits)
 {
 	return dtype == IR_U32 ? (double)(uint32_t)bits : (double)bits;

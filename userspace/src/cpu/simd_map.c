@@ -110,7 +110,6 @@ INLINE struct group decay(struct group z)
 /* Below this, the factor of e^z is applied last, so that subnormal results are rounded once. */
 #define SMALL_POWER (-80.0f)
 
-/* Returns x * sigmoid(z). */
 INLINE struct group gated(struct group x, struct group z)
 {
 	struct group e = decay(z);

@@ -32,7 +32,6 @@ INLINE void store_group(float *y, struct group g)
 		store(y + k * LANES, g.v[k]);
 }
 
-/* Returns p * x + c. */
 INLINE struct group next_term(struct group p, struct group x, float c)
 {
 	for (int k = 0; k < GROUP; k++)

@@ -95,7 +95,7 @@ struct wnn_op_info {
 	uint8_t positional_count; /* number of operands that are arguments */
 	const struct wnn_op_operand *outputs;
 	uint8_t output_count; /* number of outputs, including conditional ones; 1 for split */
-	bool returns_list;    /* whether the operator returns a list */
+	bool returns_list;
 	const struct wnn_attribute *arguments;
 	uint8_t argument_count;
 	const struct wnn_options_info *options;

@@ -51,7 +51,7 @@ struct product {
 	struct ir_integer_attrs attrs;
 	int64_t channels,
 		/*
-		 * channels: those of the result; filters: scales of the second operand, 1 or one
+		 * channels: channels of the result; filters: scales of the second operand, 1 or one
 		 * per channel
 		 */
 		filters;
@@ -150,7 +150,7 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	double factor = of_sum / (double)of_y, b, whole;
 
 	/*
-	 * The roundings are those of ONNX Runtime, so that results equal those of its integer
+	 * Each step rounds as in ONNX Runtime, so that results equal the results of its integer
 	 * kernels.
 	 */
 	*scale = p->alpha == 1 ? of_a * of_b / of_y : (float)factor;

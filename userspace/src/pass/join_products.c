@@ -229,9 +229,7 @@ static void name_all(char *name, size_t size, const struct ir_node *const *produ
 				       products[i]->source);
 }
 
-/*
- * Adds one product whose columns are those of the products in their order; NULL when out of memory.
- */
+/* Adds one product with the columns of all products, in their order; NULL when out of memory. */
 static struct ir_node *emit_joined(struct joining *j, const struct ir_node *const *products,
 				   uint32_t count)
 {

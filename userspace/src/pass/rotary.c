@@ -457,8 +457,8 @@ static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root
 }
 
 /*
- * Emits the rotation of the begin of each row, and a concat with the rest; returns the rotation's
- * node, or NULL.
+ * Emits the rotation of the first numbers of each row, and a concat with the other numbers; returns
+ * the rotation's node, or NULL.
  */
 static struct ir_node *emit_part(struct rewrite *rw, const struct ir_node *root,
 				 const struct pattern *found, struct ir_value **operands)

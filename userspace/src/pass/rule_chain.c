@@ -17,7 +17,8 @@
 /* ---- neutral operands */
 
 /*
- * one_of() returns the bits of 1, negative_zero() those of -0; for integers these are those of 0.
+ * one_of() returns the bits of 1. negative_zero() returns the bits of -0, for integers the bits of
+ * 0.
  */
 static uint64_t one_of(enum ir_dtype dtype)
 {

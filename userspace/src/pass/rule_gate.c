@@ -42,7 +42,6 @@ static struct ir_value *beside_number(const struct ir_node *node, double *number
 	return NULL;
 }
 
-/* Whether 1 / number is exact. */
 static bool has_exact_reciprocal(double number)
 {
 	int exponent;

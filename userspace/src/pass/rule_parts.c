@@ -333,7 +333,6 @@ struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *nod
 			  NULL);
 }
 
-/* Replaces log(softmax(x)) by one operator. */
 struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *softmax = rules_sole(rules, node->operands[0]);

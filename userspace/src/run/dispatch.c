@@ -263,8 +263,8 @@ static int copy_outputs(struct run_dispatch *d)
 }
 
 /*
- * Lists the operands of a step: those of its first node, then those of the second node except the
- * result of the first.
+ * Lists the operands of a step: the operands of its first node, then the operands of its second
+ * node except the result of the first node.
  */
 static void find_operands(const struct run_dispatch *d, const struct ir_node *first,
 			  const struct ir_node *second, const void **in)

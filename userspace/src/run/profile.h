@@ -35,7 +35,7 @@ struct run_profile_span {
 };
 
 struct run_profile {
-	/* events of all jobs; those of a job are in the order of their starts */
+	/* events of all jobs; the events of a job are in the order of their starts */
 	struct run_profile_event *events;
 	size_t num_events, cap_events;
 	struct run_profile_span *spans;

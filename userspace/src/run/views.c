@@ -15,10 +15,7 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/*
- * Returns the value whose memory a value is in, and the offset; shortens the path there for later
- * calls (union-find).
- */
+/* Also shortens the path to that value for later calls (union-find). */
 struct run_home views_home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
@@ -64,7 +61,10 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 
-		/* Programs have copies of the constants, and cannot address those of the graph. */
+		/*
+		 * Programs have copies of the constants, and cannot address the constants of the
+		 * graph.
+		 */
 		if (on_npu[n] || !views_show_all(node) ||
 		    (has_npu &&
 		     graph->values[views_home_of(f->c->homes, node->operands[0]->id).value]->kind ==
