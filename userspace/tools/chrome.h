@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Process numbers in a trace, for the first device; those of each further device are CHROME_NEXT
- * higher.
+ * Process numbers of the first device in a trace; the numbers of each further device are
+ * CHROME_NEXT higher.
  */
 enum chrome_process {
 	CHROME_LIBRARY = 1,

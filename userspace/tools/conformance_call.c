@@ -44,7 +44,7 @@ static void scratch_free(struct scratch *scratch)
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-/* Returns the slot of a name: the one that holds it, or the free one where it belongs. */
+/* Returns the slot that holds a name, or the free slot where the name belongs. */
 static size_t find_slot(const struct names *names, const char *name)
 {
 	size_t slot = 5381;

@@ -8,18 +8,18 @@
 
 /* The kinds of arguments: their form in JSON, and the C type that holds them. */
 enum kind {
-	KIND_OPERAND,	  /* {"operand": name}: WNNOperand */
-	KIND_OPERANDS,	  /* a list of such objects: struct operands */
-	KIND_U32,	  /* uint32_t */
-	KIND_I32,	  /* int32_t */
-	KIND_BOOL,	  /* true, false, or a number: WNNBool */
-	KIND_DOUBLE,	  /* double */
-	KIND_NUMBER,	  /* WNNNumber */
-	KIND_U32_ARRAY,	  /* WNNUint32Array */
-	KIND_FLOAT_ARRAY, /* WNNFloatArray */
-	KIND_STRING,	  /* WNNStringView */
-	KIND_ENUM,	  /* one of ->choices: the enumeration's type */
-	KIND_ENUM_ARRAY,  /* a list of such values */
+	KIND_OPERAND,  /* {"operand": name}: WNNOperand */
+	KIND_OPERANDS, /* a list of such objects: struct operands */
+	KIND_U32,
+	KIND_I32,
+	KIND_BOOL, /* true, false, or a number: WNNBool */
+	KIND_DOUBLE,
+	KIND_NUMBER,
+	KIND_U32_ARRAY,
+	KIND_FLOAT_ARRAY,
+	KIND_STRING,
+	KIND_ENUM,	 /* one of ->choices: the enumeration's type */
+	KIND_ENUM_ARRAY, /* a list of such values */
 };
 
 /* A value of an enumeration; a list of them ends with a NULL name. */
@@ -53,8 +53,8 @@ struct operator_kind {
 };
 
 /*
- * Returns the operator that a case names; NULL when there is none. Among overloads of one name it
- * returns the one that takes what @arguments hold.
+ * Returns the operator that a case names; NULL when there is none. Among overloads of one name,
+ * returns the overload that takes what @arguments hold.
  */
 const struct operator_kind *operator_find(const char *name, const json_t *arguments);
 

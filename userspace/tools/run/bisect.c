@@ -214,8 +214,8 @@ static void note(struct search *search, const char *name, const struct differenc
 }
 
 /*
- * Compares the outputs with those of @expected or, where it is NULL, with recorded values. Returns
- * DONE or an exit code.
+ * Compares the first target's outputs with the second target's or, without a second target, with
+ * recorded values. Returns DONE or an exit code.
  */
 static int compare(struct search *search, enum verdict *verdict)
 {

@@ -269,8 +269,8 @@ static const char *name_at(const struct extraction *extraction, size_t index)
 }
 
 /*
- * Finds the shapes of tensors for which the file has no type or shape; the file has those of
- * weights. Returns DONE or an exit code.
+ * Finds the shapes of tensors for which the file has neither type nor shape; the shapes of weights
+ * are in the file. Returns DONE or an exit code.
  */
 static int learn_shapes(const struct extraction *extraction, struct trial *known)
 {

@@ -13,8 +13,8 @@
 int cut_mark(struct tensors *tensors, const char *const *outputs, size_t output_count, bool *nodes);
 
 /*
- * Keeps what cut_mark() has marked. The model then has these outputs, and as inputs the cut tensors
- * and those of its own inputs that are still needed. @tensors is invalid afterwards. Returns 0, or
+ * Keeps what cut_mark() has marked. The model then has these outputs; its inputs are the cut
+ * tensors and the old inputs that are still needed. @tensors is invalid afterwards. Returns 0, or
  * -1 when memory is exhausted; the model may then only be freed.
  */
 int cut_apply(Onnx__ModelProto *model, struct tensors *tensors, const char *const *inputs,

@@ -182,7 +182,7 @@ void doctor_devices(struct check *check, WNNInstance instance)
 	bool npus;
 
 	check->devices = devices_find(true);
-	/* The library opens only NPUs of this machine, not those of a copied system. */
+	/* The library opens only NPUs of this machine, not NPUs of a copied system. */
 	npus = check->devices.count && !tree_is_copy();
 	if (check->devices.count || wants_npu())
 		check_npus(check);

@@ -27,9 +27,8 @@ bool saved_is(const char *path)
 /* ---- loading */
 
 /*
- * Prints why a graph could not be loaded or saved. The library's message begins with the call and
- * the quoted file; the rest is a predicate of the file. The library does not know of the option
- * that selects the device.
+ * The library's message begins with the call and the quoted file; the rest of the message is a
+ * predicate of the file. The library does not know of the option that selects the device.
  */
 int saved_complain(enum exit_code code, const char *path)
 {

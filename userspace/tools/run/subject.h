@@ -27,8 +27,8 @@ struct target {
 		dispatch_ns;
 	size_t input_count, output_count;
 	WNNNamedTensor *inputs, *outputs;
-	size_t empty_count;    /* outputs without elements, which come last in the results */
-	struct value *results; /* values of the outputs */
+	size_t empty_count; /* outputs without elements, which come last in the results */
+	struct value *results;
 };
 
 /* A model with its dimensions set, or a saved graph; values_read() adds the values. */

@@ -131,10 +131,7 @@ static size_t distance(const char *a, const char *b)
 	return row[length];
 }
 
-/*
- * Writes up to three similar names, the nearest first. A name that contains the other one counts as
- * near, too.
- */
+/* A name that contains @name is near, too, when @name has at least three characters. */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room)
 {
 	size_t least[3] = { SIZE_MAX, SIZE_MAX, SIZE_MAX }, used = 0, length = strlen(name);

@@ -75,7 +75,7 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 				     (json_int_t)event->stallCycles));
 }
 
-/* Adds the events; those of a job come between its start and that of the next job. */
+/* Adds the events. An event belongs to the first NPU job that does not end before the event. */
 static int add_events(json_t *list, const WNNGraphProfile *profile)
 {
 	size_t at = 0;

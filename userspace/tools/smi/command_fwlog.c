@@ -32,7 +32,6 @@ struct fwlog {
 	struct options common;
 	bool follow, on, off;
 	const char *level;
-	/* State while the log is read. */
 	const struct devices *devices;
 	json_t *list;
 	size_t lines;

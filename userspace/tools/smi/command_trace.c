@@ -42,7 +42,6 @@ struct trace_command {
 	const char *file;   /* file to read; NULL: the kernel's trace is followed */
 	unsigned int count; /* number of events; 0: until interrupted */
 	const char *chrome; /* trace file to write for Perfetto; NULL: none */
-	/* State while events are read. */
 	struct devices devices;
 	struct trace_history history;
 	struct timeline timeline;

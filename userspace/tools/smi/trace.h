@@ -60,7 +60,6 @@ bool trace_parse(const char *line, struct trace_event *event);
 /* Returns the share of a job's cycles in which an engine worked, for an event TRACE_RAN. */
 double trace_busy_share(const struct trace_event *event, size_t engine);
 
-/* A client that appeared in the trace. */
 struct trace_client {
 	char device[16];
 	uint64_t id;
