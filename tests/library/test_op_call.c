@@ -130,7 +130,6 @@ static void limits_are_complete(void **state)
 	assert_int_equal(limits.maxTensorByteLength, 0);
 }
 
-/* A valid call of conv2d. */
 struct conv {
 	WNNConv2dOptions options;
 	WNNOperand operands[3];

@@ -618,7 +618,6 @@ static void release_does_not_cancel(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Releases five objects in every possible order. */
 static void all_orders_of_release(void **state)
 {
 	int order[5] = { 0, 1, 2, 3, 4 }, stack[5] = { 0 };

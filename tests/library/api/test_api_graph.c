@@ -250,7 +250,6 @@ static void placement_and_statistics(void **state)
 		assert_true(placement.nodes[0].reasonText.length > 0);
 		assert_int_equal(placement.nodes[0].fusedInto, WNN_NODE_NONE);
 		assert_int_equal(!placement.nodes[0].estimatedCycles, !d);
-		/* The relu is fused into the convolution. */
 		assert_true(view_is(placement.nodes[1].operatorName, "relu"));
 		assert_int_equal(placement.nodes[1].fusedInto, 0);
 		assert_true(wnnGraphGetNodeCount(graph) < 6);

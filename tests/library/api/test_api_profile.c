@@ -85,7 +85,6 @@ static bool view_is(WNNStringView view, const char *text)
 	return view.length == strlen(text) && !memcmp(view.data, text, view.length);
 }
 
-/* Returns the sum of all nodes. */
 static WNNProfileNode sum_nodes(const WNNGraphProfile *profile)
 {
 	WNNProfileNode sum = WNN_PROFILE_NODE_INIT;
@@ -221,7 +220,6 @@ static void test_npu(void **state)
 	close_all(&f);
 }
 
-/* Profiling does not change the cycles. */
 static void test_same_cycles(void **state)
 {
 	WNNGraphStatistics statistics[2];

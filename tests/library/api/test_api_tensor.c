@@ -317,7 +317,6 @@ static void constant_tensors(void **state)
 	wnnTensorRelease(tensor);
 }
 
-/* Older names of functions do the same. */
 static void older_names(void **state)
 {
 	WNNStatus (*read)(WNNContext, WNNTensor, void *, size_t, uint64_t);

@@ -51,7 +51,7 @@ bool is_short(void)
 }
 
 /*
- * Returns whether this run compares only levels of oneDNN, as other runs compare those of our own
+ * Returns whether this run compares only levels of oneDNN; other runs compare the levels of our own
  * kernels.
  */
 static bool only_onednn(void)

@@ -76,20 +76,16 @@ const char *rig_prepared_name(void);
 /* Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op). */
 void rig_expect_all_seen(uint64_t ops);
 
-/* The operators of test_cpu_integer.c. */
 #define RIG_OPS_INTEGER                                                                            \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
 	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL | UINT64_C(1) << IR_OP_QPOOL)
 
-/* The operators of test_cpu_select.c. */
 #define RIG_OPS_SELECT                                                                           \
 	(UINT64_C(1) << IR_OP_COMPARE | UINT64_C(1) << IR_OP_WHERE | UINT64_C(1) << IR_OP_CAST | \
 	 UINT64_C(1) << IR_OP_ARG | UINT64_C(1) << IR_OP_TOPK)
 
-/* The operators of test_cpu_elementwise.c. */
 #define RIG_OPS_ELEMENTWISE (UINT64_C(1) << IR_OP_UNARY | UINT64_C(1) << IR_OP_BINARY)
 
-/* The operators of test_cpu_rows.c. */
 #define RIG_OPS_ROWS                                                                          \
 	(UINT64_C(1) << IR_OP_PAD | UINT64_C(1) << IR_OP_TILE | UINT64_C(1) << IR_OP_CUMSUM | \
 	 UINT64_C(1) << IR_OP_TRIANGULAR)

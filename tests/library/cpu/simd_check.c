@@ -171,7 +171,10 @@ static double sigmoid(double x)
 	return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
 }
 
-/* Checks PATTERNS floats: the bits of the first are `bits`, those of each next STRIDE more. */
+/*
+ * Checks PATTERNS floats: the bits of the first are `bits`, the bits of each further float are
+ * STRIDE more.
+ */
 static void check_patterns(int kind, double (*exact)(double), uint32_t bits, double most)
 {
 	float x[PATTERNS], y[PATTERNS];

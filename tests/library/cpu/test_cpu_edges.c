@@ -443,7 +443,6 @@ static void test_scalars(void **state)
 
 /* --- Windows, pictures ------------------------------------------------------------------------ */
 
-/* A window is entirely in the padding. */
 static void test_pool_of_padding(void **state)
 {
 	static const double lowest_float = -INFINITY;

@@ -44,7 +44,6 @@ static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, 
 }
 
 #ifdef __x86_64__
-/* Returns whether oneDNN may use AVX-512. */
 static bool has_avx512(void)
 {
 	const char *most = getenv("ONEDNN_MAX_CPU_ISA");

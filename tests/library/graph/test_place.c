@@ -19,7 +19,6 @@ static WNNPlacementReason npu(const struct ir_node *node, void *userdata, const 
 	return WNNPlacementReason_Supported;
 }
 
-/* A CPU that lacks log. */
 static bool cpu(const struct ir_node *node, void *userdata)
 {
 	(void)userdata;

@@ -101,8 +101,8 @@ struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
 						    const struct ir_node *node);
 
 /*
- * Prints which strides our own kernels would accept: rows, and those of a second matrix also if it
- * is transposed.
+ * Prints which strides our own kernels would accept: contiguous rows; for the second matrix of a
+ * product, also contiguous columns.
  */
 static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 			const int64_t *strides)

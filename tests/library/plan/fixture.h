@@ -64,7 +64,7 @@ uint32_t check_preempted(struct test_graph *t, void *state, int size);
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
 /*
  * Bytes that the engines load and store in a run with one size of SRAM, and its cycles; later_*:
- * those of a second run, which finds in SRAM what the first one left there.
+ * numbers of a second run, which finds in SRAM what the first run left there.
  */
 struct traffic {
 	uint64_t loaded, stored, cycles;

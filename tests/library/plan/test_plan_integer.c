@@ -122,7 +122,6 @@ static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c
 	memcpy(dim, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-/* Returns the result's height or width. */
 static int64_t extent(const struct conv_case *s, int64_t in, int64_t stride, int64_t pad)
 {
 	return s->up ? (in - 1) * stride + s->k - 2 * pad : (in + 2 * pad - s->k) / stride + 1;

@@ -30,7 +30,6 @@ static uint32_t random_shape(uint32_t least_rank, int64_t most, int64_t *dims)
 	return rank;
 }
 
-/* Adds an operand that broadcasts to `dims`. */
 static struct ir_value *broadcast_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 					  const int64_t *dims, bool whole)
 {
@@ -241,7 +240,7 @@ static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
 			   node_binary(t, IR_MUL, swapped, sine));
 }
 
-/* Checks that float32 results have the bits of those of the simple operators. */
+/* Checks that float32 results have the bits that the simple operators give. */
 static void check_parts(struct test_graph *t, void *state)
 {
 	for (int size = 0; size < NUM_SIZES; size++) {

@@ -45,7 +45,6 @@ static struct ir_value *by_concat(struct test_graph *t, struct ir_value *in)
 {
 	struct ir_value *upper = node_unary(t, IR_ABS, node_slice(t, in, 1, 0, COLS / 2));
 
-	/* The halves are computed separately and concatenated. */
 	return node_concat(t, upper,
 			   node_unary(t, IR_SIGN, node_slice(t, in, 1, COLS / 2, COLS / 2)), 1);
 }

@@ -18,7 +18,6 @@
 
 #define SRAM JOB_SRAM
 
-/* A program in buffers of a winsys. */
 struct loaded {
 	struct winsys *ws;
 	struct winsys_bo *insns, *slots, *data;
