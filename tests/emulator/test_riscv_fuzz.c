@@ -179,7 +179,6 @@ static uint32_t random_word(void)
 		return rng_u32(&rng);
 	insn = &ref_insns[rng_u32(&rng) % ref_insn_count];
 	r = (rng_u32(&rng) & ~insn->mask) | insn->match;
-	/* One in eight gets a wrong bit. */
 	if (rng_u32(&rng) % 8 == 0)
 		r ^= 1u << rng_u32(&rng) % 32;
 	return r;

@@ -244,7 +244,6 @@ static void check_kind(const struct kind *kind, struct onpu_machine *m, struct w
 	assert_int_equal(step, ONPU_STEP_IDLE);
 	assert_int_equal(w->looks, MIN_LOOKS / 2);
 	assert_int_equal(onpu_machine_step(m), ONPU_STEP_IDLE);
-	/* The next job runs as usual. */
 	*w = (struct watch){ 0 };
 	assert_true(program_run(p, m));
 	program_destroy(p);
@@ -296,7 +295,6 @@ static bool abort_inside(void *ctx)
 	return false;
 }
 
-/* The watch can also abort the job. */
 static void test_abort(void **state)
 {
 	struct program *p = program_create(SRAM, 0);

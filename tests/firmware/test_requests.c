@@ -348,7 +348,6 @@ static void test_heartbeat(void **state)
 	assert_true(m.heartbeat.beats > beats);
 }
 
-/* Checks each number after known events. */
 static void test_telemetry(void **state)
 {
 	struct onpu_msg_telemetry t;

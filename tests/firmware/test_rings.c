@@ -204,7 +204,6 @@ static void test_events_wait(void **state)
 	beats = f->fw.counts.beats;
 	fake_run(f, 100000);
 	assert_true(f->fw.counts.beats - beats < 3);
-	/* Entries become free one by one. */
 	for (unsigned int i = 0; i < 2 * FAKE_RING + 1; i++) {
 		assert_true(fake_take(f, &m));
 		fake_settle(f);

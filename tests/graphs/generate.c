@@ -235,10 +235,6 @@ static bool small_enough(const struct generator *g, const struct graph_node *nod
 	return true;
 }
 
-/*
- * Draws operands and options of a call; returns false, and leaves the graph as before, when none
- * fit.
- */
 bool generator_call(struct generator *g, enum wnn_op op, int main)
 {
 	struct graph *graph = g->graph;

@@ -161,7 +161,6 @@ static void axis_argument(struct draw *d)
 	set_word(graph_argument(d->node, "axis"), rng_below(RNG, d->x->rank));
 }
 
-/* Chooses random axes, in random order. */
 static void axes_option(struct draw *d)
 {
 	uint32_t axes[IR_MAX_RANK], count = 0;

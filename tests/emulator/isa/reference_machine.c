@@ -169,7 +169,6 @@ static struct ref_fault own_semaphores(struct run *run, const struct onpu_insn *
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
-/* Returns when the n-th token was given. */
 static uint64_t token_time(const struct semaphore *sem, uint64_t n)
 {
 	unsigned int i = 0;
@@ -289,7 +288,6 @@ static unsigned int engines_waited_for(const struct onpu_insn *insn)
 	return insn->op == ONPU_OP_PREEMPT || insn->op == ONPU_OP_END ? 0x1f : 0;
 }
 
-/* Executes an instruction of the CP itself. */
 static bool run_on_cp(struct run *run, uint64_t pc, struct ref_step *step)
 {
 	unsigned int mask = engines_waited_for(&step->op.insn);

@@ -103,7 +103,6 @@ static void test_version_rules(void **state)
 	client_expect_end(&b.client);
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* The version is another one. */
 	assert_int_equal(client_call(&b.client, VFU_VERSION, &version, sizeof(version), NULL, 0),
 			 ENOTSUP);
 	client_expect_end(&b.client);
