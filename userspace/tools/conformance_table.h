@@ -44,7 +44,7 @@ struct options_kind {
 
 struct operator_kind {
 	const char *name;
-	/* Calls the builder and sets arguments->outputs; NULL there: the builder has refused. */
+	/* Calls the builder and sets arguments->outputs, to NULL when the builder refuses. */
 	void (*call)(WNNGraphBuilder builder, const struct arguments *arguments);
 	/* Returns the number of outputs for these arguments; NULL: there is one. */
 	size_t (*outputs)(const struct arguments *arguments);

@@ -91,7 +91,7 @@ static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *typ
 	if (a.dim[a.rank - 1] != b.dim[b.rank > 1 ? b.rank - 2 : 0])
 		return onnx_refuse(node, "", "the matrices do not fit together: the inputs are %s",
 				   onnx_inputs_text(node));
-	/* The rank becomes that of the batch dimensions. */
+	/* Only the batch dimensions are left. */
 	a.rank = a.rank > 2 ? a.rank - 2 : 0;
 	b.rank = b.rank > 2 ? b.rank - 2 : 0;
 	if (!onnx_shape_broadcast(&a, &b, &y))

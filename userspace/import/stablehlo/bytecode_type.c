@@ -169,7 +169,7 @@ static const struct shlo_type *buffer_type(struct shlo_bytes *b)
 {
 	const char *text = shlo_type_text(b->code->reader.arena, ranked(b, NULL));
 
-	/* A memref's text is that of a tensor with another first word. */
+	/* A memref's text is the text of a tensor with another first word. */
 	return opaque_type(b, shlo_arena_printf(b->code->reader.arena, "memref%s",
 						text + strlen("tensor")));
 }

@@ -320,7 +320,9 @@ static void einsum(struct shlo_call *call, int operands)
 	struct shlo_tensor *const values[3] = { call->in[0], operands > 1 ? call->in[1] : out,
 						out };
 
-	/* The letters of the result come first, then those that are summed. */
+	/*
+	 * The letters of the result come first, then the letters over which the product is summed.
+	 */
 	for (const char *c = strchr(text, '>') + 1; *c; c++)
 		of[2][at++] = *c;
 	for (int i = 0; i < at; i++) {

@@ -107,7 +107,7 @@ static void load(void)
 
 	if (!handle && !has_room())
 		return;
-	/* It is never unloaded, because its threads run on. */
+	/* OpenBLAS is never unloaded, because its threads run on. */
 	if (!handle)
 		handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {

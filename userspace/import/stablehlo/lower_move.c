@@ -91,7 +91,7 @@ bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out)
 	shlo_lower_ints(l, "start_indices", start);
 	shlo_lower_ints(l, "limit_indices", limit);
 	shlo_lower_ints(l, "strides", stride);
-	/* WebNN's sizes of a slice are those before strides. */
+	/* WebNN's sizes of a slice count elements before strides are applied. */
 	for (int i = 0; i < rank; i++)
 		limit[i] -= start[i];
 	shlo_sizes_init(&starts, start, rank);

@@ -139,7 +139,6 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 {
 	struct side **link = &ranks->office->sides, *side;
 
-	/* Takes the first side that fits. */
 	for (; *link; link = &(*link)->next) {
 		side = *link;
 		if (fit(&side->note, note))

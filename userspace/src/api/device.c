@@ -353,7 +353,6 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 			err, WNN_TYPE_ERROR,
 			"powerPreference is %u, which is no value of WNNPowerPreference",
 			(unsigned int)options->powerPreference);
-	/* Both hints ask for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
 	/* The driver of an NPU uses the hint, too, to decide when the device sleeps. */

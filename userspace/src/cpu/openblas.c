@@ -84,7 +84,7 @@ static int load(const struct cpu_context *cpu, struct wnn_error *err)
 
 	if (check_room(cpu, err))
 		return -1;
-	/* OpenBLAS is never unloaded, because its threads must not be. */
+	/* OpenBLAS is never unloaded, because its threads run on. */
 	handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "OpenBLAS cannot be loaded: %s",

@@ -54,7 +54,7 @@ struct winograd {
 	struct cpu_conv shape;
 	bool has_bias, limited;
 	float lo, hi;
-	/* tiles_h, tiles_w: tiles of an image; tiles: those of all images */
+	/* tiles_h, tiles_w: tiles of an image; tiles: tiles of all images */
 	int64_t tiles_h, tiles_w, tiles;
 	/*
 	 * chunk: tiles of a chunk; chunks: their number; parts: calls for the products of a chunk

@@ -276,7 +276,7 @@ static struct ir_value *permute(struct layout_change *t, struct ir_value *value,
 				const uint32_t *perm)
 {
 	struct ir_type type = permuted_type(&value->type, perm);
-	/* The one of the two types that is in channels-first order. */
+	/* Whichever of the two types is in channels-first order. */
 	const struct ir_type *first = perm == to_last ? &value->type : &type;
 	union ir_attrs attrs = { 0 };
 	struct ir_node *node;

@@ -336,7 +336,7 @@ static void find_scaled(const struct lines *l, const struct rules_scaling *s, co
 		for (int64_t k = 0; k < l->run; k++) {
 			double number = fabs((double)from[i * l->run + k] * factor);
 
-			/* This also takes NaN. */
+			/* The negated comparison is true for NaN, too. */
 			if (!(number <= largest[out_of(l, i)]))
 				largest[out_of(l, i)] = number;
 		}
