@@ -31,7 +31,7 @@ class Browser(ToolTest):
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def test_console(self):
-        """The console of a page that complains is noticed."""
+        """A message on the console of a page is noticed."""
         page = self.folder / "bad.html"
         page.write_text("<!DOCTYPE html><title>x</title><script>console.error('as planned')</script>")
         _, console = self.browse(page, "--dump-dom")

@@ -66,7 +66,7 @@ struct options {
 	const char *json;
 };
 
-/* The option --json for the list of a command; its key goes to options_json(). */
+/* The option --json of a command, whose own parser stores the argument in options.json. */
 #define JSON_KEY 0x200
 #define JSON_OPTION \
 	{ "json", JSON_KEY, "FILE", 0, "Write the result as JSON; -: instead of text", 0 }
