@@ -283,7 +283,7 @@ static void test_csr_no_write(void **state)
 		assert_int_equal(rig_csr_read(&rig, MINSTRET), 101);
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 0, 0xf14));
 		assert_int_equal(rig.core.x[2], RIG_HARTID);
-		/* With a register other than x0, the CSR is written even if the register holds 0. */
+		/* With any register but x0, the CSR is written, even if the register holds 0. */
 		rig.core.x[4] = 0;
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 4, 0xf14));
 		rig_expect_trap(&rig, PC, 2, ref_encode_csr(names[i], 2, 4, 0xf14));

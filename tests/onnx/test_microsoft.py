@@ -334,7 +334,8 @@ def eight_bits(inputs, bits, **_):
 
 
 def codes_of(array, bits, count):
-    """Returns the numbers in the bytes of the last dimension; the first number is in the low bits."""
+    """Returns the numbers in the bytes of the last dimension; the first number is in the low bits.
+    """
     parts = [array >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return numpy.stack(parts, -1).reshape(*array.shape[:-1], -1)[..., :count].astype(float)
 

@@ -39,7 +39,8 @@ def attend(q, k, v, bias=0.0, scale=None, softcap=0.0):
 
 
 def positions(length, total, offset, left=-1, right=-1):
-    """Returns a mask: 0 where a query may see a key, else -inf; each batch may have its own offset."""
+    """Returns a mask: 0 where a query may see a key, else -inf; each batch may have its own offset.
+    """
     distance = numpy.arange(total) - (numpy.arange(length)[:, None] + offset)
     allowed = numpy.ones(distance.shape, bool)
     if left >= 0:

@@ -174,7 +174,8 @@ def pattern(message):
 
 
 def table(rows):
-    """Returns the table of messages; each has the operators with which the rows have the message."""
+    """Returns the table of messages; each has the operators with which the rows have the message.
+    """
     operators = {}
     for message, model in rows:
         formats = [text for _, text in source_messages() if re.fullmatch(pattern(text), message)]

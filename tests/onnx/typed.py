@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of types that numpy lacks, and models of one operator with such tensors, for onnx-cases."""
+"""Tensors of types that numpy lacks, and models of one operator with such tensors, for onnx-cases.
+"""
 import numpy
 from onnx_cases import onnx
 

@@ -137,7 +137,8 @@ class Provider(unittest.TestCase):
         self.assertNotEqual(found["after"], "onnxruntime")
 
     def test_around(self):
-        """A later node gets a value directly, and also through a node that stays with ONNX Runtime."""
+        """A later node gets a value directly, and also through a node that stays with ONNX Runtime.
+        """
         nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
                  helper.make_node("NonZero", ["c"], ["n"], "where"),
                  helper.make_node("ReduceMax", ["n"], ["m"], "last", axes=[1], keepdims=0),
