@@ -45,6 +45,7 @@ SHAPES = [
     ("the result would have 9 dimensions", "Reshape", [(1,), ints(*[1] * 9)], {}),
     ("it copies dimension 1 of an input with 1", "Reshape", [(2,), ints(2, 0)], {}),
     ("shape has a wrong item -2", "Reshape", [(2,), ints(-2)], {}),
+    ("the dimension of -1 cannot be told, as another one is 0", "Reshape", [(2, 0, 3, 4), ints(0, 0, 0, -1)], {}),
     ("the result [2147483648,2147483648,2147483648] has more than the 2147483647 elements that are allowed",
      "Reshape", [(2,), ints(*[1 << 31] * 3)], {}),
     ("the result [1152921504606846976] has more than the 2147483647 elements that are allowed", "Expand",

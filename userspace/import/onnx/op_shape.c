@@ -89,8 +89,11 @@ int onnx_op_reshape(struct onnx_node *node)
 		else
 			known *= shape.dim[i];
 	}
+	if (guessed >= 0 && !known)
+		return onnx_refuse(node, "shape",
+				   "the dimension of -1 cannot be told, as another one is 0");
 	if (guessed >= 0)
-		shape.dim[guessed] = known ? onnx_shape_elements(&x->shape) / known : 0;
+		shape.dim[guessed] = onnx_shape_elements(&x->shape) / known;
 	return out(node, 0, onnx_move_reshape(node, x, &shape));
 }
 
