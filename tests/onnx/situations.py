@@ -633,6 +633,19 @@ def padded_integers():
         add(f"integers_{name}", model, [x, zero], [sums.reshape(1, 4, *sums.shape[3:]).astype(numpy.float32) / 8])
 
 
+def exact_integers():
+    """Integer convolutions with groups, or a kernel of many places, have sums beyond 2^24."""
+    for name, channels, groups, kernel in (("groups", 400, 2, (1, 2)), ("kernel", 2, 1, (17, 18)),
+                                           ("depthwise", 2, 2, (19, 17))):
+        x = RANDOM.integers(240, 256, (1, channels, kernel[0] + 1, kernel[1])).astype(numpy.uint8)
+        weights = RANDOM.integers(240, 256, (2, channels // groups, *kernel)).astype(numpy.uint8)
+        parts = x.astype(numpy.int64).reshape(groups, channels // groups, *x.shape[2:])
+        sums = [(parts[min(k, groups - 1), :, at:at + kernel[0]] * weights[k]).sum() for k in (0, 1) for at in (0, 1)]
+        result = numpy.array(sums, numpy.int32).reshape(1, 2, 2, 1)
+        assert result.min() > 1 << 24 and (result & 1).any()
+        add(f"exact_{name}", *operator("ConvInteger", [x, weights], result, [1], group=groups))
+
+
 def long_rows():
     """TopK of rows that are cut into slices; the first of equal elements wins."""
     for name, shape, axis, k, largest, kind in (
@@ -659,6 +672,7 @@ sparse()
 branches()
 long_rows()
 padded_integers()
+exact_integers()
 computed_boxes()
 random()
 quantised()

@@ -8,6 +8,8 @@
 #include "move.h"
 #include "ops.h"
 
+#define EXACT 258 /* so many products of two integers up to 255 stay below 2^24 */
+
 /* Returns a constant of any integer type whose elements are all @number. */
 WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 		       const struct onnx_shape *shape, int64_t number)
@@ -308,10 +310,43 @@ static bool becomes_float(const struct onnx_node *node)
  */
 static int64_t exact_part(int64_t size, int64_t each)
 {
-	/* 258 products of two integers up to 255 stay below 2^24. */
-	int64_t part = each > 258 ? size : 258 / each;
+	int64_t part = EXACT / each;
 
 	return part < size ? part : size;
+}
+
+/*
+ * Returns the convolution of integers with groups or large kernels as int32: each part leaves some
+ * weights of each filter, and 0 instead of the others.
+ */
+static WNNOperand conv_in_parts(struct onnx_node *node, WNNOperand x, WNNOperand filter)
+{
+	struct onnx_shape shape = x_shape(filter);
+	WNNOperand sum = NULL;
+	int64_t size, part;
+
+	shape.dim[0] = 1;
+	size = onnx_shape_elements(&shape);
+	part = exact_part(size, 1);
+	if (onnx_unroll(node, 4 * (uint64_t)((size + part - 1) / part)))
+		return NULL;
+	for (int64_t at = 0; at < size; at += part) {
+		float *left = onnx_node_alloc(node, (size_t)size * sizeof(*left));
+		WNNOperand y = filter;
+
+		if (!left || onnx_work(node, (uint64_t)size))
+			return NULL;
+		for (int64_t i = 0; i < size; i++)
+			left[i] = i >= at && i < at + part ? 1 : 0;
+		if (part < size)
+			y = x_mul(node, y,
+				  x_constant(node, WNNOperandDataType_Float32, &shape, left));
+		y = x_cast(node, onnx_conv(node, x, y, NULL), WNNOperandDataType_Int32);
+		sum = sum ? x_add(node, sum, y) : y;
+		if (!sum)
+			return NULL;
+	}
+	return sum;
 }
 
 /*
@@ -329,6 +364,8 @@ static WNNOperand product_in_parts(struct onnx_node *node, WNNOperand a, WNNOper
 
 	for (uint32_t i = 2; conv && i < right.rank; i++)
 		each *= right.dim[i];
+	if (each > EXACT || (conv && right.dim[1] != size))
+		return conv_in_parts(node, a, b);
 	part = exact_part(size, each);
 	if (onnx_unroll(node, 4 * (uint64_t)((size + part - 1) / part)))
 		return NULL;
@@ -352,7 +389,7 @@ static bool has_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
 	struct onnx_shape left = x_shape(a), right = x_shape(b);
 
 	if (node->op->variant)
-		return left.rank > 2 && left.rank == right.rank && left.dim[1] == right.dim[1];
+		return left.rank > 2 && left.rank == right.rank;
 	return left.rank && right.rank &&
 	       left.dim[left.rank - 1] == right.dim[right.rank > 1 ? right.rank - 2 : 0];
 }
@@ -360,7 +397,7 @@ static bool has_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
 /*
  * MatMulInteger and ConvInteger: integers minus their zero points, computed in float32. Results
  * that only become floats are one product, which the compiler fuses with scales; its sums below
- * 2^24 are exact. All others are exact, save those of groups.
+ * 2^24 are exact. All others are exact.
  */
 int onnx_op_integer_product(struct onnx_node *node)
 {

@@ -268,7 +268,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "MatMulInteger", 10, 0, onnx_op_integer_product, NULL, 0,
 	  "composed; exact, but below 2^24 where the result only becomes float" },
 	{ ONNX "ConvInteger", 10, 0, onnx_op_integer_product, NULL, 1,
-	  "composed; exact, but below 2^24 with groups or where the result only becomes float" },
+	  "composed; exact, but below 2^24 where the result only becomes float" },
 
 	{ MS "QuantizeLinear", 1, 0, onnx_op_quantize, NULL, 0, "" },
 	{ MS "DequantizeLinear", 1, 0, onnx_op_dequantize, NULL, 0, "" },
