@@ -127,6 +127,20 @@ def batches():
     yield "Pad", [none(0, 2), numpy.array([0, 1, 0, 1])], [none(0, 4)], {}, ""
 
 
+def steps():
+    """Networks without steps leave their states as they are."""
+    for operator, gates, states in (("RNN", 1, 1), ("LSTM", 4, 2), ("GRU", 3, 1)):
+        for directions, attributes in ((1, {}), (1, {"layout": 1}), (2, {"direction": "bidirectional"})):
+            w, r = floats(directions, 4 * gates, 3), floats(directions, 4 * gates, 4)
+            first = attributes.get("layout", 0)
+            x, y = (none(2, 0, 3), none(2, 0, 1, 4)) if first else (none(0, 2, 3), none(0, directions, 2, 4))
+            shape = (2, 1, 4) if first else (directions, 2, 4)
+            given = [floats(*shape) for _ in range(states)]
+            attributes = {"hidden_size": 4, **attributes}
+            yield operator, [x, w, r], [y, *[none(*shape)] * states], attributes, ""
+            yield (operator, [x, w, r, floats(directions, 8 * gates), None, *given], [y, *given], attributes, "")
+
+
 def write_scan(folder):
     """A scan over no rows leaves its states as they are, and stacks nothing."""
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
@@ -171,7 +185,7 @@ def main():
     paths = []
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        for cases in (first_steps, sums, batches):
+        for cases in (first_steps, sums, batches, steps):
             for number, case in enumerate(cases()):
                 paths.append(write(folder / f"{cases.__name__}-{number}-{case[0]}", *case))
         paths.append(write_scan(folder / "scan"))

@@ -248,8 +248,46 @@ static bool adds_up(struct onnx_node *node)
 
 	if (is_sum(node))
 		return true;
-	/* A network without steps or sequences adds up nothing, one without features does. */
+	/* A network without sequences adds up nothing, one without features does. */
 	return IS_ONE_OF(node, networks) && x->rank == 3 && x->dim[0] && x->dim[1];
+}
+
+/* Whether a network has no steps, so that its last states are the first ones. */
+static bool has_no_steps(struct onnx_node *node)
+{
+	const struct onnx_shape *x = onnx_in_shape(node, 0);
+
+	return IS_ONE_OF(node, networks) && x->rank == 3 &&
+	       !x->dim[onnx_attr_int(node, "layout", 0) == 1];
+}
+
+static int make_zeros(struct onnx_node *node, size_t output, int type,
+		      const struct onnx_shape *shape)
+{
+	WNNOperand zero = x_number(node, onnx_type_webnn(type), 0);
+
+	return onnx_out_as(node, output, zero ? x_expand(node, zero, shape) : NULL, type);
+}
+
+/* Makes the outputs of a network without steps: the states are given, or else 0. */
+static int make_states(struct onnx_node *node, struct onnx_value *const *made,
+		       const struct onnx_shape *shapes)
+{
+	for (size_t i = 0; i < node->output_count; i++) {
+		int ret;
+
+		if (!made[i])
+			continue;
+		if (!i)
+			ret = onnx_out_value(node, i, made[i]);
+		else if (onnx_has(node, 4 + i))
+			ret = onnx_out_value(node, i, node->inputs[4 + i]);
+		else
+			ret = make_zeros(node, i, made[i]->type, &shapes[i]);
+		if (ret)
+			return -1;
+	}
+	return 0;
 }
 
 /* Makes outputs with elements from stand-ins of one zero. Returns 0 or -1, or 1: it cannot. */
@@ -299,6 +337,8 @@ static int make_outputs(struct onnx_node *node, const int64_t *from, struct tria
 		if (!made[i])
 			return -1;
 	}
+	if (filled && has_no_steps(node))
+		return make_states(node, made, shapes);
 	if (filled)
 		return make_sums(node, trial, shapes);
 	for (size_t i = 0; i < count; i++)
