@@ -141,6 +141,18 @@ def steps():
             yield (operator, [x, w, r, floats(directions, 8 * gates), None, *given], [y, *given], attributes, "")
 
 
+def losses():
+    """Losses of no targets; divided by the sum of no weights they are not numbers."""
+    for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
+        target = none(0, 4, dtype=INT64)
+        for reduction, result, weighted in (("none", none(0, 4), none(0, 4)), ("sum", none(), none()),
+                                            ("mean", none(), numpy.float32("nan"))):
+            yield operator, [none(0, 3, 4), target], [result], {"reduction": reduction}, ""
+            yield operator, [none(0, 3, 4), target, floats(3)], [weighted], {"reduction": reduction}, ""
+        yield operator, [none(0, 3, 4), target], [weighted], {"ignore_index": 1}, ""
+    yield "SoftmaxCrossEntropyLoss", [none(0, 3), none(0, dtype=INT64)], [none(), none(0, 3)], {}, ""
+
+
 def write_scan(folder):
     """A scan over no rows leaves its states as they are, and stacks nothing."""
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
@@ -185,7 +197,7 @@ def main():
     paths = []
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        for cases in (first_steps, sums, batches, steps):
+        for cases in (first_steps, sums, batches, steps, losses):
             for number, case in enumerate(cases()):
                 paths.append(write(folder / f"{cases.__name__}-{number}-{case[0]}", *case))
         paths.append(write_scan(folder / "scan"))

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT
 /* Losses of classification, composed of a gather of the target's class and reductions. */
+#include <math.h>
+
 #include "ops.h"
 
 enum reduction { NONE, SUM, MEAN };
 
-/* Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1. */
-static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
+/* Returns the reduction; -1: it is not known, and the node is refused. */
+static int read_reduction(struct onnx_node *node)
 {
 	static const char *const reductions[] = {
 		[NONE] = "none",
 		[SUM] = "sum",
 		[MEAN] = "mean",
 	};
-	int reduction = onnx_attr_choice(node, "reduction", "mean", reductions, MEAN + 1);
+
+	return onnx_attr_choice(node, "reduction", "mean", reductions, MEAN + 1);
+}
+
+/* Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1. */
+static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
+{
+	int reduction = read_reduction(node);
 	const Onnx__AttributeProto *ignore = onnx_attr(node, "ignore_index");
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	uint32_t axes[ONNX_MAX_RANK], rank;
@@ -51,11 +60,56 @@ static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOper
 	return onnx_out(node, 0, y);
 }
 
+/* Whether there is no target, but an input of the right shape. */
+static bool has_no_targets(struct onnx_node *node)
+{
+	const struct onnx_shape *x = onnx_in_shape(node, 0), *target = onnx_in_shape(node, 1);
+
+	if (!onnx_has(node, 0) || !onnx_has(node, 1) || onnx_shape_elements(target) ||
+	    x->rank != target->rank + 1)
+		return false;
+	for (uint32_t i = 0; i < target->rank; i++)
+		if (target->dim[i] != x->dim[i ? i + 1 : 0])
+			return false;
+	return true;
+}
+
+/*
+ * Sets the outputs for no targets. As in ONNX Runtime, the mean of no losses is 0, and it is NaN
+ * where it is divided by the sum of weights.
+ */
+static int lose_nothing(struct onnx_node *node)
+{
+	bool weighted = onnx_has(node, 2) || onnx_attr(node, "ignore_index");
+	int type = onnx_in_type(node, 0), reduction = read_reduction(node);
+	struct onnx_shape result = { 0 };
+	struct onnx_value *none;
+	void *data;
+
+	if (reduction < 0)
+		return -1;
+	if (reduction == NONE)
+		result = *onnx_in_shape(node, 1);
+	if (onnx_wants(node, 1)) {
+		none = onnx_empty_value(node, type, onnx_in_shape(node, 0));
+		if (!none)
+			return -1;
+		onnx_out_value(node, 1, none);
+	}
+	data = onnx_out_constant(node, 0, type, &result);
+	if (data && reduction != NONE)
+		onnx_put_float(type, data, 0, reduction == MEAN && weighted ? NAN : 0);
+	return data ? 0 : -1;
+}
+
 /* The input of variant 0 is logarithms of probabilities, that of variant 1 is scores. */
 int onnx_op_loss(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0), target, weight = NULL, shifted;
+	WNNOperand x, target, weight = NULL, shifted;
 
+	if (has_no_targets(node))
+		return lose_nothing(node);
+	x = onnx_in(node, 0);
 	if (!x || !(target = onnx_in(node, 1)) ||
 	    (onnx_has(node, 2) && !(weight = onnx_in(node, 2))))
 		return -1;
