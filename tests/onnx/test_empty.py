@@ -153,6 +153,42 @@ def losses():
     yield "SoftmaxCrossEntropyLoss", [none(0, 3), none(0, dtype=INT64)], [none(), none(0, 3)], {}, ""
 
 
+def rests():
+    """Further operators whose results ONNX Runtime has."""
+    bias = floats(2)
+    for strides, height in ((1, 2), (2, 1)):
+        yield "ConvTranspose", [none(1, 4, 0, 5), floats(4, 2, 3, 3), bias], [
+            numpy.broadcast_to(bias.reshape(2, 1, 1), (1, 2, height, 4 * strides + 3))], {"strides": [strides] * 2}, ""
+    yield "ConvTranspose", [none(1, 4, 0), floats(4, 2, 3)], [none(1, 2, 2)], {}, ""
+    for ratio in (0, 2):
+        yield "RoiAlign", [floats(1, 2, 5, 5), none(0, 4), none(0, dtype=INT64)], [none(0, 2, 3, 4)], {
+            "output_height": 3, "output_width": 4, "sampling_ratio": ratio}, ""
+    yield "DynamicQuantizeLinear", [none(0, 3)], [
+        none(0, 3, dtype=numpy.uint8), numpy.float32(1), numpy.uint8(0)], {}, ""
+    yield "MultiHeadAttention", [floats(1, 2, 8), none(1, 0, 8), none(1, 0, 8)], [none(1, 2, 8)], {
+        "num_heads": 2}, "com.microsoft"
+    yield "STFT", [none(0, 16, 1), numpy.array(4), floats(8)], [none(0, 3, 5, 2)], {}, ""
+    yield "DFT", [none(2, 8, 0, 1)], [none(2, 8, 0, 2)], {"axis": 1}, ""
+    for shape, chosen, attributes, result in (((0, 3), [1, 0, 1], {"axis": 0}, (0, 3)), ((0, 3), [1], {"axis": 1}, (0, 1)),
+                                              ((0, 3), [1, 0, 1], {"axis": 1}, (0, 2)), ((0, 3), [1, 1], {}, (0,)),
+                                              ((4, 3), [], {"axis": 0}, (0, 3))):
+        yield "Compress", [floats(*shape), numpy.array(chosen, bool)], [none(*result)], attributes, ""
+    boxes, scores = floats(1, 3, 4), none(1, 1, 3)
+    boxes[0] = [[0, 0, 1, 1], [0, 0, 1, 1.1], [2, 2, 3, 3]]
+    scores[0, 0] = [0.9, 0.8, 0.7]
+    yield "NonMaxSuppression", [boxes, scores, none(0, dtype=INT64)], [none(0, 3, dtype=INT64)], {}, ""
+    yield "NonMaxSuppression", [boxes, scores, numpy.array([2]), none(0), none(0)], [
+        numpy.array([[0, 0, 0], [0, 0, 2]])], {}, ""
+    a, b, bias = none(2, 0, dtype=numpy.uint8), none(0, 3, dtype=numpy.uint8), floats(3)
+    scale, zero = numpy.float32(0.5), numpy.uint8(3)
+    rows = numpy.broadcast_to(bias, (2, 3))
+    yield "MatMulIntegerToFloat", [a, b, scale, scale, zero, zero, bias], [rows], {}, "com.microsoft"
+    yield "DynamicQuantizeMatMul", [none(2, 0), b, scale, zero, bias], [rows], {}, "com.microsoft"
+    whole = numpy.array([10, 20, -8], numpy.int32)
+    yield "QGemm", [a, scale, zero, b, scale, zero, whole, scale, zero], [
+        numpy.broadcast_to(numpy.array([8, 13, 0], numpy.uint8), (2, 3))], {}, "com.microsoft"
+
+
 def write_scan(folder):
     """A scan over no rows leaves its states as they are, and stacks nothing."""
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
@@ -197,7 +233,7 @@ def main():
     paths = []
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        for cases in (first_steps, sums, batches, steps, losses):
+        for cases in (first_steps, sums, batches, steps, losses, rests):
             for number, case in enumerate(cases()):
                 paths.append(write(folder / f"{cases.__name__}-{number}-{case[0]}", *case))
         paths.append(write_scan(folder / "scan"))

@@ -77,13 +77,13 @@ static int read_inputs(struct onnx_node *node, struct suppression *s)
 	if (node->input_count < 2 || !node->inputs[0] || !node->inputs[1] ||
 	    node->inputs[0]->sequence || node->inputs[1]->sequence)
 		return onnx_refuse(node, "", "boxes or scores are missing");
-	if (onnx_in_float(node, 2, "max_output_boxes_per_class", &most) ||
-	    onnx_in_float(node, 3, "iou_threshold", &s->overlap) ||
-	    onnx_in_float(node, 4, "score_threshold", &s->score))
+	if (onnx_threshold(node, 2, "max_output_boxes_per_class", &most) ||
+	    onnx_threshold(node, 3, "iou_threshold", &s->overlap) ||
+	    onnx_threshold(node, 4, "score_threshold", &s->score))
 		return -1;
 	s->boxes = node->inputs[0];
 	s->scores = node->inputs[1];
-	s->has_score = onnx_has(node, 4);
+	s->has_score = onnx_has(node, 4) && onnx_shape_elements(onnx_in_shape(node, 4));
 	s->center = onnx_attr_int(node, "center_point_box", 0);
 	b = &s->boxes->shape;
 	c = &s->scores->shape;

@@ -25,7 +25,6 @@ static const struct {
 } sums[] = {
 	{ onnx_op_center_crop_pad, 0 },
 	{ onnx_op_conv, 0 },
-	{ onnx_op_conv_transpose, 0 },
 	{ onnx_op_dynamic_quantize_matmul, 1 << 3 },
 	{ onnx_op_einsum, 0 },
 	{ onnx_op_fused_conv, 0 },
@@ -241,12 +240,25 @@ static bool shape_at_zero(const int64_t *from, struct onnx_value *const *values,
 	return true;
 }
 
+/*
+ * Whether there are no keys, neither past ones nor those that a bias would make of a stand-in: the
+ * sum of their values is 0.
+ */
+static bool attends_to_nothing(struct onnx_node *node)
+{
+	const struct onnx_shape *key = onnx_in_shape(node, 1);
+
+	return node->op->translate == onnx_op_multi_head_attention && onnx_has(node, 1) &&
+	       !onnx_has(node, 3) && !onnx_has(node, 6) && key->rank > 2 &&
+	       !key->dim[key->rank == 4 ? 2 : 1];
+}
+
 /* Whether the results of a node with stand-ins of one zero are its results without elements. */
 static bool adds_up(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
 
-	if (is_sum(node))
+	if (is_sum(node) || attends_to_nothing(node))
 		return true;
 	/* A network without sequences adds up nothing, one without features does. */
 	return IS_ONE_OF(node, networks) && x->rank == 3 && x->dim[0] && x->dim[1];
@@ -288,6 +300,20 @@ static int make_states(struct onnx_node *node, struct onnx_value *const *made,
 			return -1;
 	}
 	return 0;
+}
+
+/* Makes the output of a transposed convolution of nothing, which is the bias. */
+static int make_bias(struct onnx_node *node, int type, const struct onnx_shape *shape)
+{
+	struct onnx_shape wide = { shape->rank, { 0 } };
+	WNNOperand bias;
+
+	if (!onnx_has(node, 2))
+		return make_zeros(node, 0, type, shape);
+	for (uint32_t i = 0; i < wide.rank; i++)
+		wide.dim[i] = i == 1 ? shape->dim[1] : 1;
+	bias = x_reshape(node, onnx_in(node, 2), &wide);
+	return onnx_out(node, 0, bias ? x_expand(node, bias, shape) : NULL);
 }
 
 /* Makes outputs with elements from stand-ins of one zero. Returns 0 or -1, or 1: it cannot. */
@@ -339,6 +365,8 @@ static int make_outputs(struct onnx_node *node, const int64_t *from, struct tria
 	}
 	if (filled && has_no_steps(node))
 		return make_states(node, made, shapes);
+	if (filled && node->op->translate == onnx_op_conv_transpose)
+		return make_bias(node, made[0]->type, &shapes[0]);
 	if (filled)
 		return make_sums(node, trial, shapes);
 	for (size_t i = 0; i < count; i++)

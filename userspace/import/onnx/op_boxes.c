@@ -17,6 +17,13 @@ struct boxes {
 	WNNOperand low[2], high[2], area;
 };
 
+int onnx_threshold(struct onnx_node *node, size_t input, const char *name, double *number)
+{
+	if (onnx_has(node, input) && !onnx_shape_elements(onnx_in_shape(node, input)))
+		return 0;
+	return onnx_in_float(node, input, name, number);
+}
+
 static int read_boxes(struct onnx_node *node, struct boxes *s)
 {
 	const struct onnx_shape *boxes = onnx_in_shape(node, 0), *scores = onnx_in_shape(node, 1);
@@ -33,8 +40,8 @@ static int read_boxes(struct onnx_node *node, struct boxes *s)
 			"the shapes of boxes and scores do not fit together: the inputs are %s",
 			onnx_inputs_text(node));
 	if (onnx_in_ints(node, 2, "max_output_boxes_per_class", &most, &count) ||
-	    onnx_in_float(node, 3, "iou_threshold", &s->overlap) ||
-	    onnx_in_float(node, 4, "score_threshold", &s->least))
+	    onnx_threshold(node, 3, "iou_threshold", &s->overlap) ||
+	    onnx_threshold(node, 4, "score_threshold", &s->least))
 		return -1;
 	s->batches = boxes->dim[0];
 	s->count = boxes->dim[1];

@@ -310,36 +310,34 @@ int onnx_op_eye_like(struct onnx_node *node)
 
 int onnx_op_compress(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0);
+	struct onnx_shape shape = *onnx_in_shape(node, 0);
 	const int64_t *chosen;
 	int64_t *indices;
 	size_t count, used = 0;
 	uint32_t axis = 0;
+	bool empty = onnx_has(node, 0) && !onnx_shape_elements(&shape);
+	WNNOperand x = empty ? NULL : onnx_in(node, 0);
 
-	if (!x || onnx_in_ints(node, 1, "condition", &chosen, &count))
+	if ((!empty && !x) || onnx_in_ints(node, 1, "condition", &chosen, &count))
 		return -1;
-	if (!onnx_attr(node, "axis")) {
-		struct onnx_shape flat = { 1, { onnx_shape_elements(onnx_in_shape(node, 0)) } };
-
-		x = x_reshape(node, x, &flat);
-	} else if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), x_shape(x).rank,
-			     &axis)) {
+	if (!onnx_attr(node, "axis"))
+		shape = (struct onnx_shape){ 1, { onnx_shape_elements(&shape) } };
+	else if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), shape.rank, &axis))
 		return -1;
-	}
 	indices = onnx_node_alloc(node, (count + 1) * sizeof(*indices));
-	if (!x || !indices)
+	if (!indices)
 		return onnx_out(node, 0, NULL);
-	for (size_t i = 0; i < count && (int64_t)i < x_shape(x).dim[axis]; i++)
+	for (size_t i = 0; i < count && (int64_t)i < shape.dim[axis]; i++)
 		if (chosen[i])
 			indices[used++] = (int64_t)i;
-	if (!used) {
-		struct onnx_shape shape = x_shape(x);
+	if (!used || empty) {
 		struct onnx_value *none;
 
-		shape.dim[axis] = 0;
+		shape.dim[axis] = (int64_t)used;
 		none = onnx_empty_value(node, onnx_in_type(node, 0), &shape);
 		return none ? onnx_out_value(node, 0, none) : -1;
 	}
+	x = x_reshape(node, x, &shape);
 	return onnx_out_as(node, 0, x_gather(node, x, x_constant_ints(node, used, indices), axis),
 			   onnx_in_type(node, 0));
 }

@@ -35,7 +35,9 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	r->bins[1] = onnx_attr_int(node, "output_width", 1);
 	if (largest < 0 || half < 0)
 		return -1;
-	if (r->samples < 1 || r->samples > 64)
+	r->count = rois->rank == 2 ? rois->dim[0] : 0;
+	/* Without regions, nothing is sampled. */
+	if ((r->count || r->samples) && (r->samples < 1 || r->samples > 64))
 		return onnx_refuse(node, "sampling_ratio",
 				   "sampling_ratio is not given, and would depend on the regions");
 	if (r->bins[0] < 1 || r->bins[1] < 1 || r->bins[0] > 4096 || r->bins[1] > 4096)
@@ -50,7 +52,6 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 				   "the shapes of X, rois and batch_indices do not "
 				   "fit together: the inputs are %s",
 				   onnx_inputs_text(node));
-	r->count = rois->dim[0];
 	r->size[0] = x->dim[2];
 	r->size[1] = x->dim[3];
 	return 0;
@@ -115,14 +116,26 @@ static WNNOperand sample(struct onnx_node *node, WNNOperand x, WNNOperand rows, 
 	return x_matmul(node, x_matmul(node, rows, x), columns);
 }
 
+static int align_nothing(struct onnx_node *node, const struct regions *r)
+{
+	int64_t channels = onnx_in_shape(node, 0)->dim[1];
+	struct onnx_shape shape = { 4, { 0, channels, r->bins[0], r->bins[1] } };
+	struct onnx_value *none = onnx_empty_value(node, onnx_in_type(node, 0), &shape);
+
+	return none ? onnx_out_value(node, 0, none) : -1;
+}
+
 int onnx_op_roi_align(struct onnx_node *node)
 {
 	static const uint32_t axes[] = { 3, 5 };
-	WNNOperand x = onnx_in(node, 0), rois, batch, y, more;
+	WNNOperand x, rois, batch, y, more;
 	struct weights rows, columns;
 	struct onnx_shape wide;
 	struct regions r;
 
+	if (onnx_has(node, 1) && !onnx_shape_elements(onnx_in_shape(node, 1)))
+		return read_regions(node, &r) ? -1 : align_nothing(node, &r);
+	x = onnx_in(node, 0);
 	if (!x || !(rois = onnx_in(node, 1)) || !(batch = onnx_in(node, 2)) ||
 	    read_regions(node, &r))
 		return -1;

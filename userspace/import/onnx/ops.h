@@ -305,6 +305,8 @@ int onnx_op_matmul_integer_to_float(struct onnx_node *node);
 int onnx_op_dynamic_quantize_matmul(struct onnx_node *node);
 
 /* op_boxes.c */
+/* Reads a number if the input has one; without elements it counts as absent. Returns 0 or -1. */
+int onnx_threshold(struct onnx_node *node, size_t input, const char *name, double *number);
 int onnx_op_non_max_suppression(struct onnx_node *node);
 
 /* op_random.c */
