@@ -11,7 +11,8 @@
 
 #include "client.h"
 
-#define STEPS 8
+#define STEPS	8
+#define AT_ONCE 8 /* tokens, fewer than the prompt has */
 
 /* llama.cpp rounds activations of quantised products to 8 bits, which the device does not. */
 #define BOUND 2e-3
@@ -29,20 +30,28 @@ static void read_log(int level, const char *text, void *data)
 }
 
 /* Writes the logits of the last token of each call of llama_decode() to rows. */
-static int run(const char *path, struct gg_device *device, int prompt, float **logits)
+static int run(const char *path, struct gg_device *device, uint32_t prompt, float **logits)
 {
-	struct llama_params params = gg.llama_model_default_params();
+	struct llama_params params = gg.llama_model_default_params(), settings;
 	/* The first member of the structure is the list of devices beside the processor. */
 	struct gg_device *devices[] = { device, NULL }, **list = devices;
 	struct llama_model *model;
 	struct llama_context *context;
 	int32_t tokens[64], count;
+	uint32_t sizes[3]; /* of the context, of a batch, and of what is computed at once */
 
 	memcpy(params.bytes, &list, sizeof(list));
 	model = gg.llama_model_load_from_file(path, params);
 	if (!model)
 		fail("%s is not loaded", path);
-	context = gg.llama_init_from_model(model, gg.llama_context_default_params());
+	settings = gg.llama_context_default_params();
+	memcpy(sizes, settings.bytes, sizeof(sizes));
+	if (sizes[1] < sizes[2] || sizes[2] < prompt)
+		fail("the parameters of llama.cpp are others");
+	/* The first part of the prompt has no output, so that its last operators have no elements. */
+	sizes[2] = AT_ONCE;
+	memcpy(settings.bytes, sizes, sizeof(sizes));
+	context = gg.llama_init_from_model(model, settings);
 	if (!context)
 		fail("there is no context for %s", path);
 	/* Threads of ggml wait by looking, which takes the processor from others. */
@@ -52,7 +61,7 @@ static int run(const char *path, struct gg_device *device, int prompt, float **l
 	for (int i = 0; i < 64; i++)
 		tokens[i] = (i * i * 7 + 3 * i + 1) % count;
 	for (int step = 0, at = 0; step < STEPS; step++) {
-		int n = step < 2 ? prompt - 4 * step : 1;
+		int n = step < 2 ? (int)prompt - 4 * step : 1;
 
 		if (gg.llama_decode(context, gg.llama_batch_get_one(tokens + at, n)))
 			fail("step %d is not computed", step);

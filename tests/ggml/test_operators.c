@@ -168,6 +168,24 @@ static void test_refused(struct gg_backend *backend)
 	gg.ggml_free(context);
 }
 
+/* Batches without an output have operators without elements, on which all devices agree. */
+static void test_empty(struct gg_backend *backend)
+{
+	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });
+	uint32_t real = type_number("f32");
+	struct gg_tensor *a = gg.ggml_new_tensor_4d(context, real, 8, 0, 1, 1);
+	struct gg_tensor *b = gg.ggml_new_tensor_4d(context, real, 8, 0, 1, 1);
+	struct gg_tensor *whole = gg.ggml_new_tensor_4d(context, real, 8, 4, 1, 1);
+
+	if (!gg.ggml_backend_supports_op(backend, gg.ggml_add(context, a, b)))
+		fail("ADD of nothing is not supported");
+	if (!gg.ggml_backend_supports_op(backend, gg.ggml_mul_mat(context, whole, a)))
+		fail("MUL_MAT of nothing is not supported");
+	if (gg.ggml_backend_supports_op(backend, gg.ggml_concat(context, whole, a, 1)))
+		fail("CONCAT with nothing is said to be supported");
+	gg.ggml_free(context);
+}
+
 int main(int argc, char **argv)
 {
 	struct gg_backend *cpu, *ours;
@@ -186,6 +204,7 @@ int main(int argc, char **argv)
 	set_threads(cpu, 1);
 	ours = gg.ggml_backend_dev_init(gg.onpu, NULL);
 	test_refused(ours);
+	test_empty(ours);
 	for (const struct test_case *test = cases; test->name; test++) {
 		for (int variant = 0; variant < test->variants; variant++, done++) {
 			int64_t count;

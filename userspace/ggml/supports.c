@@ -52,8 +52,12 @@ bool onpu_supports(const struct gg_tensor *op)
 	struct answer *answer;
 	uint64_t hash = 0xcbf29ce484222325;
 
-	if (kind != KIND_GRAPH)
+	/* Nothing is computed for a node without elements: see is_computed(). */
+	if (kind != KIND_GRAPH || !onpu_count(op))
 		return kind != KIND_NONE;
+	for (size_t i = 0; i < GG_SOURCES; i++)
+		if (op->src[i] && !onpu_count(op->src[i]))
+			return false; /* operands of WebNN have elements */
 	hash = mix_tensor(mix(hash, &op->op, sizeof(op->op)), op);
 	hash = mix(hash, op->params, sizeof(op->params));
 	for (size_t i = 0; i < GG_SOURCES; i++) {
