@@ -153,6 +153,22 @@ static struct gg_tensor *product(struct world *w)
 	return gg.ggml_mul_mat(w->context, a, b);
 }
 
+/* Products with a quantised weight and with its first rows, in both orders. */
+static struct gg_tensor *product_of_part(struct world *w)
+{
+	struct gg_tensor *x = real(w, 64, 3, 1, 1), *whole, *part;
+
+	w->is_weight = true;
+	whole = leaf(w, FILL_REAL, w->variant / 2 ? "q8_0" : "q4_0", 64, 48, 1, 1);
+	w->is_weight = false;
+	part = gg.ggml_view_4d(w->context, whole, 64, 32, 1, 1, whole->nb[1], whole->nb[2],
+			       whole->nb[3], 0);
+	part = gg.ggml_mul_mat(w->context, part, x);
+	whole = gg.ggml_mul_mat(w->context, whole, x);
+	return w->variant % 2 ? gg.ggml_concat(w->context, whole, part, 0) :
+				gg.ggml_concat(w->context, part, whole, 0);
+}
+
 /* Batches, in groups, and an operand that is a transposed view. */
 static struct gg_tensor *batch_product(struct world *w)
 {
@@ -307,6 +323,7 @@ const struct test_case cases[] = {
 	{ "gated", 15, gated },
 	{ "row", 4, row },
 	{ "product", 28, product },
+	{ "product of a part", 4, product_of_part },
 	{ "product of batches", 4, batch_product },
 	{ "get rows", 4, get_rows },
 	{ "set rows", 2, set_rows },

@@ -109,8 +109,9 @@ static float *run(const struct test_case *test, int variant, struct gg_backend *
 	float *results;
 
 	gg.ggml_build_forward_expand(graph, result);
-	buffer = gg.ggml_backend_alloc_ctx_tensors(w.context, backend);
+	/* Weights come first: ggml wants tensors to have memory before their views do. */
 	weights = gg.ggml_backend_alloc_ctx_tensors(w.weights, backend);
+	buffer = gg.ggml_backend_alloc_ctx_tensors(w.context, backend);
 	if (weights)
 		gg.ggml_backend_buffer_set_usage(weights, GG_USAGE_WEIGHTS);
 	for (int i = 0; is_ours && i < gg.ggml_graph_n_nodes(graph); i++) {

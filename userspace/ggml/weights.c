@@ -16,7 +16,9 @@
 
 struct pack {
 	struct pack *next;
-	const void *data; /* of the matrix */
+	const void *data; /* of the matrix, which may share its begin with others */
+	uint32_t number;  /* of its type, in ggml */
+	int64_t size[2];
 	enum onpu_type type;
 	uint8_t *numbers; /* uint4 or int8, [K, N] */
 	uint8_t *zeros;	  /* zero points, [K / 32, N] */
@@ -144,11 +146,14 @@ static struct pack *find_pack(struct onpu_emit *e, const struct gg_tensor *matri
 	int error;
 
 	for (pack = *slot; pack; pack = pack->next)
-		if (pack->data == matrix->data)
+		if (pack->data == matrix->data && pack->number == matrix->type &&
+		    !memcmp(pack->size, matrix->ne, sizeof(pack->size)))
 			return pack;
 	pack = calloc(1, sizeof(*pack));
 	if (pack) {
 		pack->data = matrix->data;
+		pack->number = matrix->type;
+		memcpy(pack->size, matrix->ne, sizeof(pack->size));
 		pack->type = onpu_type_of(matrix);
 		error = pack->type == TYPE_OTHER ? read_floats(pack, matrix) :
 						   read_blocks(pack, matrix);
