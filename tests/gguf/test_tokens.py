@@ -5,6 +5,7 @@ was fetched. test_tokens.py WEBNN_RUN GGUF_READ SAMPLES
 """
 import pathlib
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,27 @@ class Tokens(unittest.TestCase):
         self.expect(tokens, "aUSERa", ["a", "USER", "a"])
         end = tokens.index("<|im_end|>")
         self.assertEqual(self.text([end, tokens.index("a")], "-"), b"a")
+
+    def special_names(self, names, kind):
+        """A tokenizer of the 256 bytes and of special tokens."""
+        file = gguf_file.File()
+        file.add("tokenizer.ggml.model", "gpt2")
+        file.add("tokenizer.ggml.tokens", small_model.CHARACTERS + names)
+        file.add("tokenizer.ggml.token_type", [small_model.NORMAL] * 256 + [kind] * len(names), "int32")
+        file.add("tokenizer.ggml.merges", ["q q"])
+        file.save(self.path)
+
+    def test_many_special(self):
+        """Each is found behind the one that is searched next: no token takes of the stack."""
+        count = 10000
+        names = [f"<{i:04x}" for i in range(count)]
+        self.special_names(names, small_model.CONTROL)
+        stack = (1 << 19, 1 << 19)
+        done = subprocess.run([READ, "tokens", self.path, "s"], input="".join(reversed(names)).encode(),
+                              capture_output=True, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, stack))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([int(t) for t in done.stdout.split()], list(range(255 + count, 255, -1)))
 
     def scores(self):
         file = gguf_file.File()

@@ -72,41 +72,93 @@ static int encode_plain(struct encoding *e, struct gguf_text text)
 	return ret;
 }
 
-/* Finds special token number @at and those after it, which are no longer, in a text. */
-static int encode_specials(struct encoding *e, struct gguf_text text, size_t at)
+/* A text that is behind a token, in which special tokens from number @at on are searched. */
+struct rest {
+	struct gguf_text text;
+	size_t at;
+	uint32_t token;
+};
+
+/* Finds the first of the special tokens from number @rest->at on that a text has, or NULL. */
+static const char *find_special(const struct encoding *e, struct rest *rest, uint32_t *token)
 {
-	while (text.size && at < e->v->special_count) {
-		uint32_t token = e->v->specials[at];
-		struct gguf_text name = e->v->texts[token];
+	for (; rest->text.size && rest->at < e->v->special_count; rest->at++) {
+		struct gguf_text name = e->v->texts[e->v->specials[rest->at]];
 		const char *found = NULL;
 
-		if (e->special || gguf_token_type(e->v, token) == GGUF_TOKEN_USER)
-			found = memmem(text.data, text.size, name.data, name.size);
-		if (!found) {
-			at++;
+		*token = e->v->specials[rest->at];
+		if (e->special || gguf_token_type(e->v, *token) == GGUF_TOKEN_USER)
+			found = memmem(rest->text.data, rest->text.size, name.data, name.size);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/* Rests of a text, the last of which comes first in it. */
+struct rests {
+	struct rest *items;
+	size_t count, room;
+};
+
+static int push(struct rests *rests, struct rest rest, struct gguf_error *error)
+{
+	if (rests->count == rests->room) {
+		size_t room = 2 * rests->room + 16;
+		struct rest *items = import_realloc(rests->items, room * sizeof(*items));
+
+		if (!items)
+			return gguf_fail_memory(error);
+		rests->items = items;
+		rests->room = room;
+	}
+	rests->items[rests->count++] = rest;
+	return 0;
+}
+
+/* Encodes what is left of a text; rests wait in memory: a file can have any number of tokens. */
+static int encode_rests(struct encoding *e, struct rest now, struct rests *rests)
+{
+	for (;;) {
+		uint32_t token;
+		const char *found = find_special(e, &now, &token);
+
+		if (found) {
+			size_t before = (size_t)(found - now.text.data);
+			size_t end = before + e->v->texts[token].size;
+			struct gguf_text behind = { now.text.data + end, now.text.size - end };
+
+			if (push(rests, (struct rest){ behind, now.at, token }, e->error))
+				return -1;
+			now.text.size = before;
+			now.at++;
 			continue;
 		}
-		if (encode_specials(e, (struct gguf_text){ text.data, (size_t)(found - text.data) },
-				    at + 1) ||
-		    gguf_tokens_add(e->tokens, token, e->error))
+		if (encode_plain(e, now.text))
+			return -1;
+		if (!rests->count)
+			return 0;
+		now = rests->items[--rests->count];
+		if (gguf_tokens_add(e->tokens, now.token, e->error))
 			return -1;
 		e->after_special = true;
-		text.size -= (size_t)(found - text.data) + name.size;
-		text.data = found + name.size;
 	}
-	return encode_plain(e, text);
 }
 
 int gguf_encode(const struct gguf_vocabulary *v, struct gguf_text text, bool ends, bool special,
 		struct gguf_tokens *tokens, struct gguf_error *error)
 {
 	struct encoding e = { v, tokens, error, special, true };
+	struct rests rests = { 0 };
+	int ret;
 
 	if (gguf_check_text(&v->splitter, text, error))
 		return -1;
 	if (ends && v->add_bos && v->bos != GGUF_NO_TOKEN && gguf_tokens_add(tokens, v->bos, error))
 		return -1;
-	if (encode_specials(&e, text, 0))
+	ret = encode_rests(&e, (struct rest){ text, 0, GGUF_NO_TOKEN }, &rests);
+	import_free(rests.items);
+	if (ret)
 		return -1;
 	if (ends && v->add_eos && v->eos != GGUF_NO_TOKEN)
 		return gguf_tokens_add(tokens, v->eos, error);
