@@ -114,11 +114,13 @@ class Files(unittest.TestCase):
             self.refuses(data, f"it cannot have {keys} keys and {tensors} tensors in 24 bytes")
 
     def test_tensors(self):
-        def file(sizes, kind="F32", offset=0, number=None, rank=None, twice=False):
+        def file(sizes, kind="F32", offset=0, number=None, rank=None, twice=False, second=32):
             number = gguf_file.TYPES[kind][0] if number is None else number
-            one = gguf_file.text("t") + struct.pack("<I", rank or len(sizes))
-            one += struct.pack(f"<{len(sizes)}QIQ", *sizes, number, offset)
-            head = b"GGUF" + struct.pack("<IQQ", 3, 1 + twice, 0) + one * (1 + twice)
+            offsets = [offset, second] if twice else [offset]
+            head = b"GGUF" + struct.pack("<IQQ", 3, len(offsets), 0)
+            for at in offsets:
+                head += gguf_file.text("t") + struct.pack("<I", rank or len(sizes))
+                head += struct.pack(f"<{len(sizes)}QIQ", *sizes, number, at)
             return head + bytes(-len(head) % 32) + bytes(64)
 
         self.assertEqual(self.info(file([16])).returncode, 0)
@@ -135,6 +137,9 @@ class Files(unittest.TestCase):
             self.refuses(file(sizes), 'tensor "t" has a dimension of 0, or more elements than can be counted')
         self.refuses(file([1 << 31, 1 << 31]), 'tensor "t" has more bytes than can be counted')
         self.refuses(file([1], twice=True), 'it has tensor "t" twice')
+        for first, second, end in ((0, 0, 20), (32, 0, 52)):
+            self.refuses(file([5], offset=first, twice=True, second=second),
+                         f'tensor "t" begins at offset {second}, but the tensors before it end at {end}')
 
 
 if __name__ == "__main__":

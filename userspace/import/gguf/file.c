@@ -254,9 +254,12 @@ static int compare_tensors(const void *a, const void *b)
 				 ((const struct gguf_tensor *)b)->name);
 }
 
-/* Sets the data of a tensor from its offset behind the start of all data. */
+/*
+ * Sets the data of a tensor from its offset behind the start of all data. Tensors before it have the
+ * first @used bytes: as they share none, the file's size bounds what is made of them.
+ */
 static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t start,
-		 uint64_t offset, struct gguf_error *error)
+		 uint64_t offset, uint64_t *used, struct gguf_error *error)
 {
 	if (offset % gguf->alignment)
 		return gguf_fail(error,
@@ -270,6 +273,13 @@ static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t s
 				 "it ends before tensor \"%.*s\" does: a part of the file is "
 				 "missing",
 				 GGUF_ARGS(tensor->name));
+	if (offset < *used)
+		return gguf_fail(error,
+				 "tensor \"%.*s\" begins at offset %llu, but the tensors before it "
+				 "end at %llu",
+				 GGUF_ARGS(tensor->name), (unsigned long long)offset,
+				 (unsigned long long)*used);
+	*used = offset + tensor->bytes;
 	tensor->data = gguf->data + start + offset;
 	return 0;
 }
@@ -277,6 +287,7 @@ static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t s
 static int read_tensors(struct gguf *gguf, struct cursor *cursor)
 {
 	uint64_t *offsets = import_alloc(gguf->tensor_count * sizeof(*offsets)), start;
+	uint64_t used = 0;
 	int ret = 0;
 
 	gguf->tensors = import_alloc(gguf->tensor_count * sizeof(*gguf->tensors));
@@ -287,7 +298,7 @@ static int read_tensors(struct gguf *gguf, struct cursor *cursor)
 	start = (uint64_t)(cursor->at - gguf->data);
 	start = (start + gguf->alignment - 1) / gguf->alignment * gguf->alignment;
 	for (size_t i = 0; !ret && i < gguf->tensor_count; i++)
-		ret = place(gguf, &gguf->tensors[i], start, offsets[i], cursor->error);
+		ret = place(gguf, &gguf->tensors[i], start, offsets[i], &used, cursor->error);
 	import_free(offsets);
 	if (ret)
 		return -1;
