@@ -57,6 +57,20 @@ static unsigned int look(const struct gguf *gguf)
 	return total;
 }
 
+/* Encodes a text, and a conversation in the form of the file, which has a text of the file. */
+static void encode(const struct gguf *gguf, const struct gguf_vocabulary *v, struct gguf_text text,
+		   struct gguf_tokens *tokens)
+{
+	struct gguf_error error;
+	size_t size;
+	char *chat = gguf_chat(gguf, (struct gguf_text){ "a", 1 }, &size, &error);
+
+	gguf_encode(v, text, true, true, tokens, &error);
+	if (chat)
+		gguf_encode(v, (struct gguf_text){ chat, size }, true, true, tokens, &error);
+	gguf_free(chat);
+}
+
 static void tokenise(const struct gguf *gguf)
 {
 	static const char text[] = "The end <|im_start|> \xc3\xa9\xe2\x82\xac 1234's\n\n  ab";
@@ -65,8 +79,7 @@ static void tokenise(const struct gguf *gguf)
 	struct gguf_error error;
 
 	if (!gguf_vocabulary_init(&v, gguf, &error))
-		gguf_encode(&v, (struct gguf_text){ text, sizeof(text) - 1 }, true, true, &tokens,
-			    &error);
+		encode(gguf, &v, (struct gguf_text){ text, sizeof(text) - 1 }, &tokens);
 	for (size_t i = 0; i < tokens.count; i++) {
 		size_t room = v.texts[tokens.items[i]].size;
 		char *bytes = malloc(room ? room : 1);
@@ -83,11 +96,9 @@ static void pack(const struct gguf *gguf)
 {
 	struct gguf_llama model;
 	struct gguf_error error;
-	size_t size;
 
 	gguf_llama_init(&model, gguf, &error);
 	gguf_llama_exit(&model);
-	gguf_free(gguf_chat(gguf, (struct gguf_text){ "a", 1 }, &size, &error));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -114,6 +114,13 @@ class Tokens(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([int(t) for t in done.stdout.split()], list(range(255 + count, 255, -1)))
 
+    def test_part_of_character(self):
+        """A name that is no UTF-8 is not found: what is left would be none, either."""
+        smile = "😀".encode()
+        for name in (smile[1:], smile[:1], b"\xff"):
+            self.special_names([name], small_model.USER)
+            self.assertEqual(self.tokens("a😀"), [ord("a"), *smile])
+
     def scores(self):
         file = gguf_file.File()
         tokens = small_model.score_tokenizer(file)

@@ -282,18 +282,26 @@ static int compare_specials(const void *a, const void *b, void *data)
 	return size_x != size_y ? (size_x < size_y) - (size_x > size_y) : (x > y) - (x < y);
 }
 
+/* Whether a token is searched in texts. A name that is a part of a character would cut one. */
+static bool is_special(const struct gguf_vocabulary *v, uint32_t token)
+{
+	enum gguf_token_type type = gguf_token_type(v, token);
+	struct gguf_error ignored;
+
+	return v->texts[token].size &&
+	       (type == GGUF_TOKEN_CONTROL || type == GGUF_TOKEN_USER ||
+		type == GGUF_TOKEN_UNKNOWN) &&
+	       !gguf_check_text(&v->splitter, v->texts[token], &ignored);
+}
+
 static int read_specials(struct gguf_vocabulary *v, struct gguf_error *error)
 {
 	v->specials = import_alloc(v->count * sizeof(*v->specials));
 	if (!v->specials)
 		return gguf_fail_memory(error);
-	for (uint32_t i = 0; i < v->count; i++) {
-		enum gguf_token_type type = gguf_token_type(v, i);
-
-		if (v->texts[i].size && (type == GGUF_TOKEN_CONTROL || type == GGUF_TOKEN_USER ||
-					 type == GGUF_TOKEN_UNKNOWN))
+	for (uint32_t i = 0; i < v->count; i++)
+		if (is_special(v, i))
 			v->specials[v->special_count++] = i;
-	}
 	qsort_r(v->specials, v->special_count, sizeof(*v->specials), compare_specials, v);
 	return 0;
 }
