@@ -53,6 +53,24 @@ class Files(unittest.TestCase):
                          "Q2_K         1 tensor, 0.0 MiB, which cannot be read"):
                 self.assertIn(line, done.stdout)
 
+    def test_printable(self):
+        """Texts of a file do not control the terminal, and long ones are cut off."""
+        bad = "\x1b[2J\r\n\x7f\x9b2Jé"
+        file = gguf_file.File()
+        for key in ("general.name", "general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"):
+            file.add(key, bad + "x" * 1000)
+        done = self.info(file.bytes())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for character in done.stdout.replace("\n", ""):
+            self.assertTrue(character.isprintable(), done.stdout.encode())
+        self.assertEqual(done.stdout.count("?[2J???"), 4)
+        self.assertEqual(done.stdout.count("é" + "x" * 100), 4)
+        self.assertNotIn("x" * 121, done.stdout)
+        file = gguf_file.File()
+        file.tensor(bad, (16,), "Q4_0", b"")
+        self.refuses(file.bytes(), 'tensor "?[2J?????2Jé" has rows of 16 elements, which are not whole blocks of Q4_0: '
+                                   "these have 32")
+
     def test_json(self):
         result = json.loads(self.info(small().bytes(), "--json", "-").stdout)
         self.assertEqual(result["types"], {"Q4_1": {"tensors": 1, "bytes": 80, "read": True},

@@ -15,7 +15,9 @@ struct gguf_error {
 	char text[400];
 };
 
-/* Writes the message, and returns -1. */
+/* Puts '?' for control characters, which may be sequences for a terminal. */
+void gguf_printable(char *text);
+/* Writes the message, in which names of the file are printable, and returns -1. */
 int gguf_fail(struct gguf_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int gguf_fail_memory(struct gguf_error *error);

@@ -66,14 +66,23 @@ static int read_facts(const struct gguf *gguf, struct facts *facts, struct gguf_
 	return 0;
 }
 
+/* Returns a copy of a text of the file that can be printed; a long one is cut off. */
+static const char *shown(char copy[128], struct gguf_text text)
+{
+	snprintf(copy, 128, "%.*s", GGUF_ARGS(text));
+	gguf_printable(copy);
+	return copy;
+}
+
 static void print(const char *model, const struct gguf *gguf, const struct facts *facts)
 {
+	char copy[128];
+
 	printf("%s: GGUF, version %" PRIu32, model, gguf->version);
 	if (facts->name.size)
-		printf(", \"%.*s\"", GGUF_ARGS(facts->name));
-	printf("\narchitecture   %.*s\n",
-	       facts->architecture.size ? (int)facts->architecture.size : 7,
-	       facts->architecture.size ? facts->architecture.data : "unknown");
+		printf(", \"%s\"", shown(copy, facts->name));
+	printf("\narchitecture   %s\n",
+	       facts->architecture.size ? shown(copy, facts->architecture) : "unknown");
 	printf("parameters     %" PRIu64 " in %zu tensor%s, %.1f MiB\n", facts->parameters,
 	       gguf->tensor_count, gguf->tensor_count == 1 ? "" : "s",
 	       (double)facts->bytes / (1 << 20));
@@ -85,9 +94,9 @@ static void print(const char *model, const struct gguf *gguf, const struct facts
 	if (facts->has_context)
 		printf("context        %" PRIu64 " tokens\n", facts->context);
 	if (facts->tokenizer.size) {
-		printf("tokenizer      %.*s", GGUF_ARGS(facts->tokenizer));
+		printf("tokenizer      %s", shown(copy, facts->tokenizer));
 		if (facts->pre.size)
-			printf(" (%.*s)", GGUF_ARGS(facts->pre));
+			printf(" (%s)", shown(copy, facts->pre));
 		if (facts->has_tokens)
 			printf(", %" PRIu64 " tokens", facts->tokens);
 		putchar('\n');
