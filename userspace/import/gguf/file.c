@@ -346,7 +346,9 @@ static int read_header(struct gguf *gguf, struct cursor *cursor)
 	if (take_number(cursor, 8, "its number of tensors", &tensors) ||
 	    take_number(cursor, 8, "its number of keys", &keys))
 		return -1;
-	if (keys > left(cursor) / LEAST_KEY || tensors > left(cursor) / LEAST_TENSOR)
+	/* The last two bounds matter where sizes have 32 bits. */
+	if (keys > left(cursor) / LEAST_KEY || tensors > left(cursor) / LEAST_TENSOR ||
+	    keys > SIZE_MAX / sizeof(*gguf->keys) || tensors > SIZE_MAX / sizeof(*gguf->tensors))
 		return gguf_fail(cursor->error,
 				 "it cannot have %llu keys and %llu tensors in %zu bytes",
 				 (unsigned long long)keys, (unsigned long long)tensors, gguf->size);
