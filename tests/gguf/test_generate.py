@@ -3,6 +3,7 @@
 """webnn-run generate: small models against a reference in numpy, and SmolLM2 where it was fetched.
 test_generate.py WEBNN_RUN GGUF_READ SAMPLES GGUF_LOGITS
 """
+import codecs
 import json
 import os
 import pathlib
@@ -122,6 +123,17 @@ class Generate(unittest.TestCase):
         self.assertEqual(first.stdout, second.stdout)
         self.assertNotIn(b"--seed", first.stderr)
         self.assertIn(b"--seed", self.run_tool("-p", "a", "-n", 2, "--temperature", 1).stderr)
+
+    def test_bytes(self):
+        """JSON has all characters of an answer that is not UTF-8 everywhere."""
+        self.model(merges=[f"{small_model.CHARACTERS[first]} {small_model.CHARACTERS[second]}"
+                           for first in range(0xc3, 0xc7) for second in range(0x80, 0xc0)])
+        options = ("-p", "a", "--temperature", 100, "--top-k", 0, "--top-p", 1, "--min-p", 0, "--seed", 1, "-n", 40)
+        answer = self.run_tool(*options).stdout[:-1]
+        codecs.register_error("ask", lambda error: ("?" * (error.end - error.start), error.end))
+        want = answer.decode(errors="ask")
+        self.assertTrue(not want.isascii() and "?" in want, answer)
+        self.assertEqual(self.result(*options)["text"], want)
 
     def test_ends(self):
         self.model()

@@ -5,6 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the bytes of the character at the start of a text, 0 when there is none. */
+static size_t character(const char *data, size_t length)
+{
+	for (size_t size = 1; size <= 4 && size <= length; size++) {
+		json_t *json = json_stringn(data, size);
+
+		if (!json)
+			continue;
+		json_decref(json);
+		return size;
+	}
+	return 0;
+}
+
 json_t *json_text(WNNStringView view)
 {
 	const char *data = view.data ? view.data : "";
@@ -15,8 +29,11 @@ json_t *json_text(WNNStringView view)
 	if (json)
 		return json;
 	copy = malloc(length + 1);
-	for (size_t i = 0; copy && i < length; i++)
-		copy[i] = (signed char)data[i] < 0 ? '?' : data[i];
+	for (size_t i = 0, size; copy && i < length; i += size ? size : 1) {
+		size = character(data + i, length - i);
+		copy[i] = '?';
+		memcpy(copy + i, data + i, size);
+	}
 	json = copy ? json_stringn(copy, length) : NULL;
 	free(copy);
 	return json;
