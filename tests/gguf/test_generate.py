@@ -135,6 +135,24 @@ class Generate(unittest.TestCase):
         self.assertTrue(not want.isascii() and "?" in want, answer)
         self.assertEqual(self.result(*options)["text"], want)
 
+    def test_full_disk(self):
+        """Nothing is computed of a text that cannot be written: its embedding is no number."""
+        self.model()
+        best = int(np.argmax(reference(self.weights, [self.words.index("a")])[-1]))
+        self.assertTrue(self.bytes_of([best]))
+
+        def change(file):
+            at = next(i for i, t in enumerate(file.tensors) if t[0] == "token_embd.weight")
+            rows = self.weights["token_embd.weight"].copy()
+            rows[best] = np.nan
+            file.tensors[at] = (*file.tensors[at][:3], rows.tobytes())
+        self.model(change)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PROGRAM, "generate", self.path, "-p", "a", "--temperature", "0"], stdout=full,
+                                  stderr=subprocess.PIPE, check=False, env={**os.environ, "WEBNN_DEVICE": "cpu"})
+        self.assertEqual((done.returncode, done.stderr.decode()),
+                         (3, "webnn-run: standard output: cannot be written: No space left on device\n"))
+
     def test_ends(self):
         self.model()
         whole = self.result("-p", "a", "--temperature", 0, "-n", 6)

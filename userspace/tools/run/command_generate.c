@@ -364,7 +364,7 @@ static int take(struct generation *g, uint32_t token)
 		g->end = "stop";
 	if (text_wanted(&g->options))
 		generated_print(&g->text, g->end != NULL, &g->stops);
-	return DONE;
+	return ferror(stdout) ? complain_unwritten("standard output", errno) : DONE;
 }
 
 static int generate(struct generation *g)
@@ -385,7 +385,7 @@ static int generate(struct generation *g)
 		generated_print(&g->text, true, &g->stops);
 		putchar('\n');
 	}
-	if (!ret && fflush(stdout))
+	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = complain_unwritten("standard output", errno);
 	return ret;
 }
