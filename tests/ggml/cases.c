@@ -237,6 +237,17 @@ static struct gg_tensor *write_part(struct world *w)
 	return gg.ggml_concat(w->context, part, whole, 1);
 }
 
+/* A contiguous part of a computed tensor: it begins within a row of its own, or has one element. */
+static struct gg_tensor *read_part(struct world *w)
+{
+	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 10, 1, 1, 1));
+	int64_t columns = w->variant ? 1 : 4, lines = w->variant ? 1 : 2;
+	struct gg_tensor *part =
+		gg.ggml_view_4d(w->context, whole, columns, lines, 1, 1, 16, 32, 32, 8);
+
+	return gg.ggml_mul(w->context, part, leaf(w, FILL_POSITIVE, "f32", columns, lines, 1, 1));
+}
+
 static struct gg_tensor *join(struct world *w)
 {
 	int64_t ne[4] = { 6, 5, 4, 3 };
@@ -329,6 +340,7 @@ const struct test_case cases[] = {
 	{ "set rows", 2, set_rows },
 	{ "copy", 6, copy },
 	{ "write a part", 1, write_part },
+	{ "read a part", 2, read_part },
 	{ "join", 5, join },
 	{ "softmax", 5, soft_max },
 	{ "rope", 12, rope },

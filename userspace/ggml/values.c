@@ -241,6 +241,21 @@ static WNNOperand of_memory(struct onpu_emit *e, const struct gg_tensor *tensor,
 	return view(e, tensor, s, flat, end - from, offset - from);
 }
 
+/* Returns a part of a computed tensor: a contiguous one may begin anywhere. */
+static WNNOperand of_value(struct onpu_emit *e, const struct gg_tensor *tensor,
+			   const struct strides *s, WNNOperand whole, uint64_t offset)
+{
+	uint64_t all = (uint64_t)onpu_count(onpu_root(tensor));
+	uint64_t count = (uint64_t)onpu_count(tensor);
+
+	if (!onpu_is_contiguous(tensor) || offset + count > all)
+		return view(e, tensor, s, whole, all, offset);
+	whole = x_reshape(e, whole, SHAPE((uint32_t)all));
+	if (count != all)
+		whole = x_slice(e, whole, SHAPE((uint32_t)offset), SHAPE((uint32_t)count));
+	return x_reshape(e, whole, onpu_shape(tensor));
+}
+
 WNNOperand onpu_value(struct onpu_emit *e, const struct gg_tensor *tensor)
 {
 	WNNOperandDataType type = onpu_data_type(tensor);
@@ -261,8 +276,7 @@ WNNOperand onpu_value(struct onpu_emit *e, const struct gg_tensor *tensor)
 		return of_memory(e, tensor, &s, element);
 	if (root->type != tensor->type)
 		return onpu_refuse(e, "a view has another type than its tensor");
-	return view(e, tensor, &s, operand, (uint64_t)onpu_count(root),
-		    tensor->view_offs / element);
+	return of_value(e, tensor, &s, operand, tensor->view_offs / element);
 }
 
 WNNOperand onpu_float(struct onpu_emit *e, const struct gg_tensor *tensor)
