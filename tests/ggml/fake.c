@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that contains a ggml of the version in FAKE_VERSION, without any of its work: it asks
- * the back end for its score and registration, as ggml does.
+ * the back end for its score and registration, as ggml does: fake BACK_END. With a second argument,
+ * which is this program as a library, that one asks after it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,15 +33,18 @@ FAKE(void *, backend_buffer_init, (void), NULL)
 FAKE(bool, backend_buft_is_host, (void), true)
 #endif
 
-int main(int argc, char **argv)
+int fake_run(const char *path);
+
+/* Asks the back end in the name of the program or library that has this function. */
+int fake_run(const char *path)
 {
 	struct gg_reg *(*init)(void);
 	int (*score)(void);
 	struct gg_reg *reg;
-	void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library) {
-		fprintf(stderr, "%s\n", argc == 2 ? dlerror() : "usage: fake LIBRARY");
+		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}
 	*(void **)&score = dlsym(library, "ggml_backend_score");
@@ -53,4 +57,19 @@ int main(int argc, char **argv)
 	else
 		puts("refused");
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int (*run)(const char *path) = NULL;
+	void *second;
+
+	if (argc < 2 || fake_run(argv[1]))
+		return 1;
+	if (argc == 2)
+		return 0;
+	second = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+	if (second)
+		*(void **)&run = dlsym(second, "fake_run");
+	return run ? run(argv[1]) : 1;
 }

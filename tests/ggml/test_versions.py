@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which versions of ggml the back end takes: test_versions.py LIBRARY FAKE FAKE_WITHOUT
+"""Which versions of ggml the back end takes: test_versions.py LIBRARY FAKE FAKE_WITHOUT FAKE_SECOND
 
-FAKE is a program with a ggml of any version, FAKE_WITHOUT the same without one of the functions.
+FAKE is a program with a ggml of any version, FAKE_WITHOUT the same without one of the functions, FAKE_SECOND is FAKE
+as a library.
 """
 import os
 import subprocess
 import sys
 
-LIBRARY, FAKE, WITHOUT = sys.argv[1:]
+LIBRARY, FAKE, WITHOUT, SECOND = sys.argv[1:]
 TAKEN = "score 1\nONPU, interface 2, 1 device\n"
 REFUSED = "score 0\nrefused\n"
 
 
-def run(program, version, device):
+def run(program, version, device, *second):
     environment = {**os.environ, "FAKE_VERSION": version, "WEBNN_DEVICE": device}
-    done = subprocess.run([program, LIBRARY], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([program, LIBRARY, *second], env=environment, capture_output=True, text=True, check=True)
     return done.stdout, done.stderr
 
 
@@ -32,6 +33,8 @@ def main():
     check("a function that is missing", run(WITHOUT, "0.25.1", "cpu"), REFUSED,
           "onpu: ggml has no function ggml_backend_buft_is_host")
     check("a device that does not open", run(FAKE, "0.25.1", "npu:63"), REFUSED, "onpu: the device does not open")
+    check("a second ggml", run(FAKE, "0.25.1", "cpu", SECOND), TAKEN + REFUSED,
+          "onpu: the process has a second ggml, which needs a process of its own")
     if not os.path.exists("/dev/accel"):
         check("no device", run(FAKE, "0.25.1", ""), REFUSED, "onpu: there is no NPU")
     print("ok: versions and devices are taken and refused as they should be")

@@ -240,7 +240,7 @@ static bool prepare(const void *caller)
 			onpu.instance = NULL;
 		}
 	}
-	usable = state == USABLE;
+	usable = state == USABLE && onpu_library_find(caller);
 	pthread_mutex_unlock(&onpu.lock);
 	return usable;
 }

@@ -42,7 +42,8 @@ extern struct onpu_device onpu;
 
 /*
  * library.c: finds ggml through the library or program that has the code at address. Returns
- * whether its functions are there and its version is known; else says why on stderr.
+ * whether its functions are there and its version is known, or it was found before; else says why on
+ * stderr. There is one ggml in a process: a second one may have other structures.
  */
 bool onpu_library_find(const void *address);
 enum onpu_type onpu_type_of(const struct gg_tensor *tensor);

@@ -87,13 +87,19 @@ bool onpu_library_find(const void *address)
 	bool found = true;
 	Dl_info info;
 
-	if (base.version)
-		return true;
 	if (dladdr(address, &info) && info.dli_fname) {
 		void *caller = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 
 		if (caller && dlsym(caller, "ggml_version"))
 			handle = caller;
+	}
+	if (base.version) {
+		void *version = dlsym(handle, "ggml_version");
+
+		if (!version || version == *(void **)&base.version)
+			return true;
+		onpu_say("the process has a second ggml, which needs a process of its own");
+		return false;
 	}
 #define BASE(result, name, arguments)                                    \
 	if (found) {                                                     \
