@@ -203,6 +203,11 @@ class Generate(unittest.TestCase):
                      "--raw", "--chat", "-p", "a")
         self.model()
         self.refuses(2, "it has no template for conversations: use --raw", "--chat", "-p", "a")
+        for name in ("temp", "top_p", "min_p"):
+            for number in (np.nan, np.inf):
+                self.model(lambda file, name=name, number=number: file.add(f"general.sampling.{name}", float(number)))
+                self.refuses(2, f"key general.sampling.{name} is infinite or no number", "-p", "a")
+        self.model()
         self.refuses(3, "prompt: the text is not UTF-8 at byte 1", data=b"a\xff")
         self.refuses(3, "the prompt is empty, and the model has no token to begin with", "-p", "")
         self.refuses(3, "the prompt has 70 tokens, which leaves no room for an answer: at most 64 are possible together",

@@ -2,6 +2,7 @@
 /* Maps and reads GGUF files. Each length and offset of a file is checked before it is used. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -488,10 +489,12 @@ int gguf_real(const struct gguf *gguf, const char *name, double *value, struct g
 		return gguf_fail(error, "key %s is no real number", name);
 	if (key->kind == GGUF_FLOAT64) {
 		memcpy(value, key->data, sizeof(*value));
-		return 0;
+	} else {
+		memcpy(&narrow, key->data, sizeof(narrow));
+		*value = (double)narrow;
 	}
-	memcpy(&narrow, key->data, sizeof(narrow));
-	*value = (double)narrow;
+	if (!isfinite(*value))
+		return gguf_fail(error, "key %s is infinite or no number", name);
 	return 0;
 }
 

@@ -97,7 +97,7 @@ const struct gguf_tensor *gguf_tensor(const struct gguf *gguf, const char *name)
 
 /*
  * Read a key into *value, which stays as it is when there is no such key. They return 0, or -1 with
- * a message when its value is of another kind, or beyond @most.
+ * a message when its value is of another kind, beyond @most, infinite or no number.
  */
 int gguf_number(const struct gguf *gguf, const char *name, uint64_t most, uint64_t *value,
 		struct gguf_error *error);
