@@ -510,30 +510,26 @@ int gguf_flag(const struct gguf *gguf, const char *name, bool *value, struct ggu
 	return 0;
 }
 
-static struct gguf_text string_at(const uint8_t *data)
-{
-	return (struct gguf_text){ (const char *)data + 8, (size_t)little(data, 8) };
-}
-
 int gguf_string(const struct gguf *gguf, const char *name, struct gguf_text *value,
 		struct gguf_error *error)
 {
 	const struct gguf_key *key = gguf_key(gguf, name);
+	struct cursor cursor = { .end = gguf->data + gguf->size, .error = error };
 
 	if (!key)
 		return 0;
 	if (key->array || key->kind != GGUF_STRING)
 		return gguf_fail(error, "key %s is no string", name);
-	*value = string_at(key->data);
-	return 0;
+	cursor.at = key->data;
+	return take_text(&cursor, "a string", value);
 }
 
 struct gguf_text *gguf_strings(const struct gguf *gguf, const char *name, size_t *count,
 			       struct gguf_error *error)
 {
 	const struct gguf_key *key = gguf_key(gguf, name);
+	struct cursor cursor = { .end = gguf->data + gguf->size, .error = error };
 	struct gguf_text *texts;
-	const uint8_t *at;
 
 	if (!key || !key->array || key->kind != GGUF_STRING) {
 		gguf_fail(error, key ? "key %s is no array of strings" : "there is no key %s",
@@ -545,10 +541,13 @@ struct gguf_text *gguf_strings(const struct gguf *gguf, const char *name, size_t
 		gguf_fail_memory(error);
 		return NULL;
 	}
-	at = key->data;
+	/* Another program may have changed the file since it was read: lengths are checked again. */
+	cursor.at = key->data;
 	for (size_t i = 0; i < key->count; i++) {
-		texts[i] = string_at(at);
-		at = (const uint8_t *)texts[i].data + texts[i].size;
+		if (take_text(&cursor, "a string", &texts[i])) {
+			import_free(texts);
+			return NULL;
+		}
 	}
 	*count = key->count;
 	return texts;
