@@ -201,6 +201,8 @@ class Generate(unittest.TestCase):
         self.model(template="something else")
         self.refuses(2, "its template for conversations is unknown (known are ChatML, and those of Llama 2 and 3): use "
                      "--raw", "--chat", "-p", "a")
+        self.model(template="<|im_start|>" + "x" * 2 ** 18)
+        self.refuses(2, "its template for conversations has 262156 bytes; 262144 are the most", "--chat", "-p", "a")
         self.model()
         self.refuses(2, "it has no template for conversations: use --raw", "--chat", "-p", "a")
         for name in ("temp", "top_p", "min_p"):

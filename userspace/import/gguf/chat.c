@@ -25,6 +25,9 @@ static const struct form {
 	{ { "[INST]", "<<SYS>>" }, NULL, NULL, "[INST] ", " [/INST]" },
 };
 
+/* Templates have some ten KiB. The search for a system message takes their square at worst. */
+#define MAX_TEMPLATE (1 << 18)
+
 static bool has(struct gguf_text text, const char *sign)
 {
 	return !sign || memmem(text.data, text.size, sign, strlen(sign));
@@ -107,6 +110,13 @@ char *gguf_chat(const struct gguf *gguf, struct gguf_text message, size_t *size,
 		return NULL;
 	if (!text.size) {
 		gguf_fail(error, "it has no template for conversations: use --raw");
+		return NULL;
+	}
+	if (text.size > MAX_TEMPLATE) {
+		gguf_fail(
+			error,
+			"its template for conversations has %zu bytes; %d are the most: use --raw",
+			text.size, MAX_TEMPLATE);
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && !form; i++)
