@@ -217,6 +217,9 @@ class Generate(unittest.TestCase):
         self.refuses(3, "the prompt has 4 tokens, which leaves no room for an answer: at most 3 are", "-p", "bbbb",
                      "--context", 3)
         self.refuses(64, "--top-p takes a number from 0 to 1, not '2'", "--top-p", 2)
+        # JSON has integers of 64 bits with a sign.
+        self.assertEqual(self.result("-p", "a", "-n", 1, "--seed", 2 ** 63 - 1)["seed"], 2 ** 63 - 1)
+        self.refuses(64, "--seed", "-p", "a", "-n", 1, "--seed", 2 ** 63)
         self.refuses(64, "--temperature takes a number from 0 on, not '-1'", "--temperature=-1")
         self.refuses(64, "--stop takes a text that is not empty", "--stop", "")
         self.path.write_bytes(b"no model")

@@ -121,7 +121,7 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 		wishes->min_p = parse_share(arg, "--min-p", state);
 		return 0;
 	case KEY_SEED:
-		wishes->seed = parse_number(arg, 0, UINT64_MAX, "--seed", state);
+		wishes->seed = parse_number(arg, 0, INT64_MAX, "--seed", state);
 		wishes->seeded = true;
 		return 0;
 	default:
