@@ -187,6 +187,37 @@ static void test_empty(struct gg_backend *backend)
 	gg.ggml_free(context);
 }
 
+/* A weight that training changes, in the memory of the host, without a function of ours. */
+static void test_trained(struct gg_backend *backend)
+{
+	struct gg_init init = { 1 << 20, NULL, true };
+	struct gg_context *context = gg.ggml_init(init), *weights = gg.ggml_init(init);
+	struct gg_tensor *weight = gg.ggml_new_tensor_4d(weights, type_number("f32"), 8, 1, 1, 1);
+	struct gg_tensor *square = gg.ggml_sqr(context, weight);
+	struct gg_graph *graph = gg.ggml_new_graph(context);
+	struct gg_buffer *theirs = gg.ggml_backend_alloc_ctx_tensors(weights, backend), *own;
+	float result[8];
+
+	gg.ggml_backend_buffer_set_usage(theirs, GG_USAGE_WEIGHTS);
+	own = gg.ggml_backend_alloc_ctx_tensors(context, backend);
+	weight->flags |= GG_FLAG_PARAM;
+	gg.ggml_build_forward_expand(graph, square);
+	for (int step = 1; step < 4; step++) {
+		for (int i = 0; i < 8; i++)
+			((float *)weight->data)[i] = (float)(step * (i + 1));
+		if (gg.ggml_backend_graph_compute(backend, graph))
+			fail("step %d of a training is not computed", step);
+		gg.ggml_backend_tensor_get(square, result, 0, sizeof(result));
+		for (int i = 0; i < 8; i++)
+			if (result[i] != (float)(step * step * (i + 1) * (i + 1)))
+				fail("step %d of a training has the weights of another", step);
+	}
+	gg.ggml_backend_buffer_free(own);
+	gg.ggml_backend_buffer_free(theirs);
+	gg.ggml_free(context);
+	gg.ggml_free(weights);
+}
+
 int main(int argc, char **argv)
 {
 	struct gg_backend *cpu, *ours;
@@ -206,6 +237,7 @@ int main(int argc, char **argv)
 	ours = gg.ggml_backend_dev_init(gg.onpu, NULL);
 	test_refused(ours);
 	test_empty(ours);
+	test_trained(ours);
 	for (const struct test_case *test = cases; test->name; test++) {
 		for (int variant = 0; variant < test->variants; variant++, done++) {
 			int64_t count;

@@ -18,7 +18,8 @@
 enum gg_status { GG_FAILED = -1, GG_SUCCESS = 0 };
 enum gg_device_type { GG_DEVICE_GPU = 1 };
 enum gg_usage { GG_USAGE_WEIGHTS = 1 };
-enum gg_flag { GG_FLAG_COMPUTE = 16 }; /* of tensors: the node must be computed */
+/* What tensors are: changed by training; nodes that must be computed. */
+enum gg_flag { GG_FLAG_PARAM = 4, GG_FLAG_COMPUTE = 16 };
 
 struct gg_buffer;
 struct gg_buffer_type;

@@ -50,9 +50,10 @@ bool onpu_is_contiguous(const struct gg_tensor *tensor)
 
 bool onpu_is_weight(const struct gg_tensor *tensor)
 {
-	const struct gg_buffer *buffer = onpu_root(tensor)->buffer;
+	const struct gg_tensor *root = onpu_root(tensor);
 
-	return onpu_buffer_is_ours(buffer) && buffer->usage == GG_USAGE_WEIGHTS;
+	return onpu_buffer_is_ours(root->buffer) && root->buffer->usage == GG_USAGE_WEIGHTS &&
+	       !(root->flags & GG_FLAG_PARAM);
 }
 
 /* ---- computed values */
