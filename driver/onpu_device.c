@@ -139,6 +139,12 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 	return wq ? drmm_add_action_or_reset(&onpu->drm, destroy_wq, wq) : -ENOMEM;
 }
 
+/* Only x86 tells guests from hosts: elsewhere memory is encrypted in guests alone. */
+static bool is_encrypted_guest(void)
+{
+	return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && !cc_platform_has(CC_ATTR_HOST_MEM_ENCRYPT);
+}
+
 /*
  * Finds out what the device sees of the CPU's writes; refuses a device that does not reach memory
  * of its driver. 0 or an errno.
@@ -165,7 +171,7 @@ static int check_dma(struct onpu_device *onpu)
 	/* Pages of a restricted pool have no references to be counted. */
 	reserved = PageReserved(page);
 	dma_free_pages(dev, PAGE_SIZE, page, addr, DMA_BIDIRECTIONAL);
-	if (!reserved && !cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+	if (!reserved && !is_encrypted_guest())
 		return 0;
 	drm_err(&onpu->drm,
 		"the device cannot reach memory of its driver: the guest is encrypted, or DMA is restricted to a pool\n");

@@ -119,6 +119,9 @@ MUTATIONS = [
               'taken > ctx->completed + 1 ||', ''),
     _mutation('a stopped host makes a job hang', 'onpu_job.c', _KUNIT,
               'return ++last->checks < HANG_CHECKS || time_before', 'return time_before'),
+    # Platforms, which only the unit tests have
+    _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
+              'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
     # Caches that the device does not snoop, which only the unit tests have
     _mutation('caches are maintained where the device sees them', 'onpu_gem.c', _KUNIT,
               'if (onpu_coherent(to_onpu(drm)))', 'if (bo->base.map_wc)'),
