@@ -6,6 +6,7 @@
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
@@ -37,6 +38,20 @@ copy_struct_to_user(void __user *dst, size_t usize, const void *src, size_t ksiz
 static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 {
 	return obj->import_attach;
+}
+#endif
+
+/* In old kernels this is a bit that only architectures with non-coherent devices have. */
+#ifndef ONPU_HAVE_DEV_DMA_COHERENT
+static inline bool dev_dma_coherent(const struct device *dev)
+{
+#if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
+	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
+	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
+	return dev->dma_coherent;
+#else
+	return true;
+#endif
 }
 #endif
 

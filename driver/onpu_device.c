@@ -139,6 +139,15 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 	return wq ? drmm_add_action_or_reset(&onpu->drm, destroy_wq, wq) : -ENOMEM;
 }
 
+/* Returns whether the device snoops the CPU's caches. */
+static bool snoops(struct device *dev)
+{
+	/* Nothing marks devices of an architecture all of whose devices do. */
+	return !(IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) ||
+		 IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) ||
+		 IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)) || dev_dma_coherent(dev);
+}
+
 /* Only x86 tells guests from hosts: elsewhere memory is encrypted in guests alone. */
 static bool is_encrypted_guest(void)
 {
@@ -164,8 +173,7 @@ static int check_dma(struct onpu_device *onpu)
 	page = dma_alloc_pages(dev, PAGE_SIZE, &addr, DMA_BIDIRECTIONAL, GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
-	/* These pages are never copies, so this is about the caches alone. */
-	onpu->snoops = !dma_need_sync(dev, addr);
+	onpu->snoops = snoops(dev);
 	/* Only where the kernel uses bounce buffers is there a limit to the size of a mapping. */
 	onpu->bounces = dma_max_mapping_size(dev) < SIZE_MAX;
 	/* Pages of a restricted pool have no references to be counted. */
