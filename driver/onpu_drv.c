@@ -258,7 +258,8 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 
 /*
  * The DRM core refuses ioctls on an unplugged device only. These wrappers also refuse them on a
- * wedged device; the ioctl that tells what happened to a context has none.
+ * wedged device. Two ioctls have none: one tells what happened to a context, the other brings up to
+ * date what jobs wrote that had ended before.
  */
 #define REFUSED_IF_LOST(name)								\
 static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *file)	\
@@ -270,7 +271,6 @@ static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file
 REFUSED_IF_LOST(dev_query)
 REFUSED_IF_LOST(bo_create)
 REFUSED_IF_LOST(bo_info)
-REFUSED_IF_LOST(bo_sync)
 REFUSED_IF_LOST(ctx_create)
 REFUSED_IF_LOST(ctx_destroy)
 REFUSED_IF_LOST(submit)
@@ -279,7 +279,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_DEV_QUERY, onpu_ioctl_dev_query, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_BO_CREATE, onpu_ioctl_bo_create, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_BO_INFO, onpu_ioctl_bo_info, 0),
-	DRM_IOCTL_DEF_DRV(ONPU_BO_SYNC, onpu_ioctl_bo_sync, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_BO_SYNC, onpu_bo_sync_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_CTX_CREATE, onpu_ioctl_ctx_create, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_CTX_DESTROY, onpu_ioctl_ctx_destroy, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_CTX_GET_STATE, onpu_ctx_get_state_ioctl, 0),

@@ -135,14 +135,23 @@ static int work(const char *how)
 	}
 	if (error == EIO && !strcmp(how, "lost"))
 		error = ENODEV;
-	/* A wedged device still tells the state of the context; an unplugged one does not. */
+	/*
+	 * A wedged device still tells the state of the context and syncs buffers; an unplugged one
+	 * does not.
+	 */
 	if (error == ENODEV) {
+		struct drm_onpu_bo_sync sync = {
+			.handle = data.handle,
+			.flags = DRM_ONPU_BO_SYNC_FOR_CPU,
+			.size = data.size,
+		};
+		int synced = npu_ioctl(node, DRM_IOCTL_ONPU_BO_SYNC, &sync);
 		int asked = npu_ioctl(node, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
 
 		if (asked ? asked != ENODEV :
-			    state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
-			fprintf(stderr, "# state %u, error %u, errno %d\n", state.state,
-				state.error, asked);
+			    synced || state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
+			fprintf(stderr, "# state %u, error %u, errno %d, sync %d\n", state.state,
+				state.error, asked, synced);
 			return 1;
 		}
 	}

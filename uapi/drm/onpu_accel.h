@@ -95,7 +95,8 @@ extern "C" {
  * Every ioctl can fail with
  *
  * - ENODEV: the device is gone, or is still there and was given up after resets that failed. In the
- *   second case DRM_IOCTL_ONPU_CTX_GET_STATE goes on working, so that clients learn what happened.
+ *   second case DRM_IOCTL_ONPU_CTX_GET_STATE goes on working, so that clients learn what happened,
+ *   and so does DRM_IOCTL_ONPU_BO_SYNC, as results of jobs that had ended are still there.
  * - EFAULT: an address does not point to memory of the process.
  * - EINVAL: a value is out of range or not aligned, an unknown flag or a padding member is set, or
  *   a stride is smaller than the structure was in version 1.0.

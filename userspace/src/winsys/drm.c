@@ -184,7 +184,10 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 	return -1;
 }
 
-/* An error means that the process is being killed or the device is gone: its jobs fail, too. */
+/*
+ * An error means that the process is being killed, or that the device was unplugged, which has
+ * synced all buffers.
+ */
 static void drm_bo_sync(struct winsys_bo *base, size_t offset, size_t size, bool for_device)
 {
 	struct drm_onpu_bo_sync sync = {
