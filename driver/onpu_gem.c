@@ -216,13 +216,21 @@ static void export_detach(struct dma_buf *buf, struct dma_buf_attachment *attach
 	kfree(attach->priv);
 }
 
+/* Returns whether this device accesses a copy of the object's memory. */
+static bool has_copy(struct drm_gem_object *obj)
+{
+	/* The table exists as long as the device; an unplugged one has no copy any more. */
+	CLASS(onpu_entered, entered)(obj->dev);
+	return entered >= 0 && is_copied(obj->dev->dev, to_onpu_bo(obj)->base.sgt);
+}
+
 static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
 	struct sg_table *sgt = drm_gem_map_dma_buf(attach, dir);
 
 	if (IS_ERR(sgt))
 		return sgt;
-	if (is_copied(attach->dev, sgt)) {
+	if (is_copied(attach->dev, sgt) || has_copy(attach->dmabuf->priv)) {
 		drm_gem_unmap_dma_buf(attach, sgt, dir);
 		return ERR_PTR(-EOPNOTSUPP);
 	}

@@ -175,6 +175,8 @@ MUTATIONS = [
               'list_for_each_entry(attach, &buf->attachments, node) {\n\t\tbreak;'),
     _mutation('a dma-buf is synced for a device that has unmapped it', 'onpu_gem.c', _KUNIT,
               '\tif (mapped->sgt == sgt)\n\t\tmapped->sgt = NULL;\n', '\t(void)mapped;\n'),
+    _mutation('a copy is exported', 'onpu_gem.c', _KUNIT,
+              ' || has_copy(attach->dmabuf->priv)', ''),
     _mutation('a handle is there before its memory', 'onpu_gem.c', _KUNIT,
               'ret = bo_prepare(bo);\n\tif (!ret)\n', ''),
     _mutation('a device that sees the caches has write-combining mappings', 'onpu_gem.c', _KUNIT,

@@ -68,8 +68,8 @@ extern "C" {
  * never needs it. Mappings of an exported dma-buf use DMA_BUF_IOCTL_SYNC instead.
  *
  * DRM_IOCTL_PRIME_FD_TO_HANDLE fails with EOPNOTSUPP for a dma-buf of another device whose memory
- * would be a copy in bounce buffers for this one, and so do imports by devices that would have a
- * copy of a BO.
+ * would be a copy in bounce buffers for this one, and so do imports of a BO by other devices, where
+ * it is a copy for them or for this one.
  *
  * Offsets for mmap() returned by this interface are below 2^44, so that mmap2() reaches them from
  * a 32-bit program.

@@ -175,6 +175,19 @@ static void seen_table_for_cpu(struct device *dev, struct sg_table *sgt,
 	seen_table(1, dev, sgt, dir);
 }
 
+/* The address of a copy in bounce buffers, or 0. */
+static dma_addr_t copy;
+
+static size_t seen_max_mapping(struct device *dev)
+{
+	return copy ? SZ_256K : SIZE_MAX;
+}
+
+static bool seen_need_sync(struct device *dev, dma_addr_t addr)
+{
+	return addr == copy;
+}
+
 static bool seen_kill(struct task_struct *task)
 {
 	seen.wrong |= task != current;
@@ -555,6 +568,31 @@ static void what_a_dma_buf_syncs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&obj->refcount), 1);
 }
 
+/* No other device gets memory of which this one has a copy, while it has it. */
+static void a_copy_is_not_exported(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+	struct drm_gem_object *obj = &t->bo->base.base;
+	struct dma_buf buf = { .priv = obj, .resv = obj->resv, .ops = &export_ops };
+	struct dma_buf_attachment attach = { .dmabuf = &buf, .dev = t->onpu->drm.dev };
+	struct sg_table *table;
+
+	INIT_LIST_HEAD(&buf.attachments);
+	give_memory(t);
+	KUNIT_ASSERT_EQ(test, buf.ops->attach(&buf, &attach), 0);
+	copy = t->runs[1].addr;
+	table = buf.ops->map_dma_buf(&attach, DMA_TO_DEVICE);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(table), -EOPNOTSUPP);
+	t->onpu->drm.unplugged = true;
+	table = buf.ops->map_dma_buf(&attach, DMA_TO_DEVICE);
+	t->onpu->drm.unplugged = false;
+	copy = 0;
+	KUNIT_EXPECT_FALSE(test, IS_ERR(table));
+	if (!IS_ERR(table))
+		buf.ops->unmap_dma_buf(&attach, table, DMA_TO_DEVICE);
+	buf.ops->detach(&buf, &attach);
+}
+
 /* The sync ends after the page at which the signal comes. */
 static void a_process_that_is_killed(struct kunit *test)
 {
@@ -706,6 +744,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(nothing_to_sync),
 	KUNIT_CASE(what_is_refused),
 	KUNIT_CASE(what_a_dma_buf_syncs),
+	KUNIT_CASE(a_copy_is_not_exported),
 	KUNIT_CASE(a_process_that_is_killed),
 	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
