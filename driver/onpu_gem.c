@@ -751,7 +751,8 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	memset(kbo, 0, sizeof(*kbo));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	bo->shared = shared;
+	/* A copy would take up bounce buffers, which all devices need, and nobody syncs it. */
+	bo->shared = shared || vm->onpu->bounces;
 	kbo->vm = vm;
 	kbo->bo = bo;
 	atomic64_add(bo->base.base.size, &vm->ctx_memory);

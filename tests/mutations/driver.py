@@ -177,6 +177,8 @@ MUTATIONS = [
               '\tif (mapped->sgt == sgt)\n\t\tmapped->sgt = NULL;\n', '\t(void)mapped;\n'),
     _mutation('a copy is exported', 'onpu_gem.c', _KUNIT,
               ' || has_copy(attach->dmabuf->priv)', ''),
+    _mutation('a save area takes up bounce buffers', 'onpu_gem.c', _KUNIT,
+              'bo->shared = shared || vm->onpu->bounces;', 'bo->shared = shared;'),
     _mutation('a handle is there before its memory', 'onpu_gem.c', _KUNIT,
               'ret = bo_prepare(bo);\n\tif (!ret)\n', ''),
     _mutation('a device that sees the caches has write-combining mappings', 'onpu_gem.c', _KUNIT,

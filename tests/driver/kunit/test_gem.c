@@ -677,6 +677,21 @@ static void memory_of_the_driver(struct kunit *test)
 	}
 }
 
+/* A save area is no copy either, but it has large pages where nothing is copied. */
+static void memory_of_the_device_alone(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+	struct onpu_kernel_bo kbo;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		t->onpu->bounces = i & 1;
+		KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, 3 * PAGE_SIZE, false), 0);
+		KUNIT_EXPECT_FALSE(test, kbo.vaddr);
+		KUNIT_EXPECT_EQ(test, !!kbo.bo->pages, i & 1);
+		onpu_kernel_bo_destroy(&kbo);
+	}
+}
+
 /*
  * After an unplug nothing is left of the DMA API, but the memory is still there for those who have
  * mapped it. The test holds the last page, which is free afterwards but for its own reference.
@@ -749,6 +764,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
 	KUNIT_CASE(memory_of_the_driver),
+	KUNIT_CASE(memory_of_the_device_alone),
 	KUNIT_CASE(memory_of_an_unplugged_device),
 	KUNIT_CASE(what_a_dump_reads),
 	{}
