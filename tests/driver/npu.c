@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <linux/sync_file.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +145,10 @@ uint64_t npu_settled_memory(int fd, uint64_t bytes)
 
 /* ---- buffers */
 
-/* The mapped buffers of devices that are not coherent. */
+/*
+ * The mapped buffers of devices that are not coherent; threads that close handles take the lock.
+ */
+static pthread_mutex_t synced_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd;
 	struct npu_bo bo;
@@ -153,32 +157,57 @@ static unsigned int num_synced;
 
 static void add_synced(int fd, const struct npu_bo *bo)
 {
+	pthread_mutex_lock(&synced_lock);
 	must(num_synced < sizeof(synced) / sizeof(synced[0]));
 	synced[num_synced].fd = fd;
 	synced[num_synced++].bo = *bo;
+	pthread_mutex_unlock(&synced_lock);
 }
 
 static void drop_synced(int fd, uint32_t handle)
 {
+	unsigned int kept = 0;
+
+	pthread_mutex_lock(&synced_lock);
+	/* The order is kept: see sync_range(). */
 	for (unsigned int i = 0; i < num_synced; i++)
-		if (synced[i].fd == fd && synced[i].bo.handle == handle)
-			synced[i--] = synced[--num_synced];
+		if (synced[i].fd != fd || synced[i].bo.handle != handle)
+			synced[kept++] = synced[i];
+	num_synced = kept;
+	pthread_mutex_unlock(&synced_lock);
+}
+
+/* Forgets the buffers that are mapped at an address, whose mapping is about to go. */
+static void drop_mapped(const uint8_t *map)
+{
+	unsigned int kept = 0;
+
+	pthread_mutex_lock(&synced_lock);
+	for (unsigned int i = 0; i < num_synced; i++)
+		if (synced[i].bo.map != map)
+			synced[kept++] = synced[i];
+	num_synced = kept;
+	pthread_mutex_unlock(&synced_lock);
 }
 
 /* A mapping may have been replaced by a newer one at its address, so the last one counts. */
 static void sync_range(const uint8_t *at, uint64_t size, uint32_t flags)
 {
-	for (unsigned int i = num_synced; i-- > 0;) {
+	struct drm_onpu_bo_sync args = { .size = size, .flags = flags };
+	int fd = -1;
+
+	pthread_mutex_lock(&synced_lock);
+	for (unsigned int i = num_synced; i-- > 0 && fd < 0;) {
 		const struct npu_bo *bo = &synced[i].bo;
-		struct drm_onpu_bo_sync args = { .handle = bo->handle, .flags = flags };
 
 		if (at < bo->map || at >= bo->map + bo->size)
 			continue;
+		args.handle = bo->handle;
 		args.offset = (uint64_t)(at - bo->map);
-		args.size = size;
-		must(!npu_ioctl(synced[i].fd, DRM_IOCTL_ONPU_BO_SYNC, &args));
-		return;
+		fd = synced[i].fd;
 	}
+	pthread_mutex_unlock(&synced_lock);
+	must(fd < 0 || !npu_ioctl(fd, DRM_IOCTL_ONPU_BO_SYNC, &args));
 }
 
 void npu_flush(const void *at, uint64_t size)
@@ -320,9 +349,10 @@ static unsigned int num_mapped;
 
 void npu_unmap_programs(void)
 {
-	while (num_mapped--)
-		must(!munmap(mapped[num_mapped].map, mapped[num_mapped].size));
-	num_mapped = 0;
+	for (; num_mapped; num_mapped--) {
+		drop_mapped(mapped[num_mapped - 1].map);
+		must(!munmap(mapped[num_mapped - 1].map, mapped[num_mapped - 1].size));
+	}
 }
 
 struct npu_program npu_program(int fd, uint32_t max_insns)
