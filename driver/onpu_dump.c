@@ -134,17 +134,22 @@ static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
 	failure->log_bytes = onpu_fw_log_copy(onpu, failure->log);
 }
 
+static const char *timeout_reason(struct onpu_ctx *ctx)
+{
+	return onpu_job_overdue(ctx) ? "a job has not ended in time for its fence" :
+	       ctx->queue < 0 ? "a job has waited too long for a queue" :
+	       "a job has made no progress";
+}
+
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 {
 	const bool fault = state == DRM_ONPU_CTX_FAULT;
-	const char *reason = fault ? "a job has faulted" :
-			     ctx->queue < 0 ? "a job has waited too long for a queue" :
-			     "a job has made no progress";
 	struct onpu_failure *failure;
 
 	lockdep_assert_held(&ctx->lock);
 	failure = begin_failure(ctx->onpu, fault ? KIND_FAULT : KIND_TIMEOUT,
-				fault ? "fault" : "timeout", reason);
+				fault ? "fault" : "timeout",
+				fault ? "a job has faulted" : timeout_reason(ctx));
 	if (!failure)
 		return;
 	failure->ctx = onpu_ctx_get(ctx);

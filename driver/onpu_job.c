@@ -452,11 +452,7 @@ static bool waits_too_long(const struct onpu_ctx *ctx)
 	return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);
 }
 
-/*
- * Returns whether the oldest job, which is ready, has to end now whatever it does, since others may
- * wait for its fence. With the context's lock held.
- */
-static bool is_overdue(struct onpu_ctx *ctx)
+bool onpu_job_overdue(struct onpu_ctx *ctx)
 {
 	const struct onpu_job *job = list_first_entry_or_null(&ctx->jobs, struct onpu_job, link);
 
@@ -502,9 +498,9 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
 	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
 		return false;
 	if (ctx->queue < 0)
-		return !list_empty(&ctx->runnable) && (is_overdue(ctx) || waits_too_long(ctx));
+		return !list_empty(&ctx->runnable) && (onpu_job_overdue(ctx) || waits_too_long(ctx));
 	return ctx->queue == queue && onpu_ctx_busy(ctx) &&
-	       (is_overdue(ctx) || !makes_progress(ctx, waits));
+	       (onpu_job_overdue(ctx) || !makes_progress(ctx, waits));
 }
 
 /* Queues the next check for hangs; the work has a reference to its context. */

@@ -48,6 +48,14 @@ rm -f -- "$count"
 
 device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 
+says_why()
+{
+	onpu-smi dump 2>/dev/null | grep -q "a job has not ended in time for its fence"
+}
+
+wait_for says_why
+ok $? "the core dump says that the job's fence had to signal"
+
 is_reset()
 {
 	[ "$(cat "$device/reset_count")" -gt "$before" ]

@@ -122,9 +122,10 @@ MUTATIONS = [
     # Platforms, which only the unit tests have
     _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
               'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
-    _mutation('a wedged device keeps the results of jobs that had ended', 'onpu_drv.c', _FAULTS,
-              'DRM_IOCTL_DEF_DRV(ONPU_BO_SYNC, onpu_bo_sync_ioctl, 0)',
-              'DRM_IOCTL_DEF_DRV(ONPU_BO_SYNC, drm_invalid_op, 0)'),
+    _mutation('a wedged device keeps the results of jobs that had ended', 'onpu_gem.c', _FAULTS,
+              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||',
+              '\tif (onpu_device_lost(to_onpu(drm)))\n\t\treturn -ENODEV;\n'
+              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||'),
     # Caches that the device does not snoop, which only the unit tests have
     _mutation('caches are maintained where the device sees them', 'onpu_gem.c', _KUNIT,
               'if (onpu_coherent(to_onpu(drm)))', 'if (bo->base.map_wc)'),

@@ -674,7 +674,10 @@ enum drm_onpu_ctx_state {
 	 * why; deadlock and an exceeded cycle limit are among the reasons.
 	 */
 	DRM_ONPU_CTX_FAULT = 2,
-	/** @DRM_ONPU_CTX_TIMEDOUT: The driver stopped a job that made no progress for too long. */
+	/**
+	 * @DRM_ONPU_CTX_TIMEDOUT: The driver stopped a job that made no progress for too long, or
+	 * for whose fence others may have waited for too long.
+	 */
 	DRM_ONPU_CTX_TIMEDOUT = 3,
 	/** @DRM_ONPU_CTX_LOST: The device is gone, or a reset has lost the context. */
 	DRM_ONPU_CTX_LOST = 4,

@@ -266,6 +266,7 @@ static void a_fence_waits_for_long(struct kunit *test)
 	for (unsigned int i = 0; i < 3; i++) {
 		fake_set(t->onpu, ONPU_REG_QUEUE_RETIRED_LO(0), 7 + i);
 		KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
+		KUNIT_EXPECT_TRUE(test, onpu_job_overdue(&t->ctx));
 	}
 	t->ctx.long_running = true;
 	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
