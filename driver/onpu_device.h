@@ -290,15 +290,13 @@ static inline struct onpu_file *to_onpu_file(struct drm_file *file)
 	return file->driver_priv;
 }
 
-/* Returns the value of a register of the CAP block, as it was read at probe. */
-/*
- * Returns whether the device and the CPU see each other's writes to all buffers without syncs.
- */
+/* Returns whether the device and the CPU see each other's writes to all buffers without syncs. */
 static inline bool onpu_coherent(const struct onpu_device *onpu)
 {
 	return onpu->snoops && !onpu->bounces;
 }
 
+/* Returns the value of a register of the CAP block, as it was read at probe. */
 static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 {
 	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];

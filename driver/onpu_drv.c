@@ -333,7 +333,7 @@ static void set_limits(struct onpu_device *onpu)
 	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
 
 	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M : ram / 2;
-	limits->all_memory = div_u64(ram, 100) * min(max_memory_percent, 100u);
+	limits->all_memory = div_u64(ram, 100) * clamp(max_memory_percent, 1u, 100u);
 	limits->contexts = clamp(max_contexts, 1u, 65535u);
 	limits->user_contexts = max(max_user_contexts, limits->contexts);
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);

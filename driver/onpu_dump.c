@@ -529,7 +529,7 @@ static int buffers_show(struct seq_file *m, void *unused)
 
 			seq_printf(m, "client=%llu va=%#llx size=%llu flags=%#x cached=%u\n",
 				   file->client_id, node->start, map->size, bo->flags,
-				   !bo->base.map_wc);
+				   bo->shared ? onpu->snoops : !bo->base.map_wc);
 		}
 	}
 	return 0;
