@@ -43,6 +43,9 @@ CASES = [
     (body(X, "%f = stablehlo.constant dense<0.0> : tensor<2x3xf32>\n"
           "%y, %z = stablehlo.custom_call @onpu.svd(%f) : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x2xf32>)"),
      "onpu.svd has 3 results, not 2"),
+    (body("%f = stablehlo.constant dense<> : tensor<0x9223372036854775807xf32>",
+          "%y = stablehlo.custom_call @onpu.svd(%f) : (tensor<0x9223372036854775807xf32>) -> tensor<0xf32>"),
+     "onpu.svd takes at most 16777216 rows and columns, not 0 and 9223372036854775807"),
     (body(X, "%f = stablehlo.constant dense<(0.0, 0.0)> : tensor<4x2x2xcomplex<f32>>\n%y, %z = stablehlo.custom_call "
           "@onpu.eigh(%f) : (tensor<4x2x2xcomplex<f32>>) -> (tensor<4x2x2xcomplex<f32>>, tensor<4x2xcomplex<f32>>)"),
      "result 1 of onpu.eigh must be tensor<4x2xf32>, not tensor<4x2xcomplex<f32>>"),
@@ -157,6 +160,14 @@ class Refusals(unittest.TestCase):
         self.assertIn("iterations, the limit: ", says(turns.replace("LT", "NE").replace("dense<1>", "dense<2>"),
                                                  "--loop-limit", "1000"))
         self.assertIn("--loop-limit is a number from 1 on, not '0'", says(turns, "--loop-limit", "0"))
+
+    def test_many_matrices(self):
+        """Matrices without elements need no time, however many they are."""
+        for batch in ("4611686018427387904", "4611686018427387904x4"):
+            self.assertEqual(says(body(
+                f"%x = stablehlo.constant dense<> : tensor<{batch}x0x0xf32>",
+                f"%w, %l, %r = stablehlo.custom_call @onpu.eig(%x) : (tensor<{batch}x0x0xf32>) -> "
+                f"(tensor<{batch}x0xcomplex<f32>>, tensor<{batch}x0x0xcomplex<f32>>, tensor<{batch}x0x0xcomplex<f32>>)")), "")
 
     def test_cases(self):
         for text, expected in CASES:

@@ -11,6 +11,9 @@
 #include "lapack.h"
 #include "run.h"
 
+/* LAPACK counts rows, columns and the numbers of its room to work in, 64 for each, as int. */
+#define MOST_ROWS (1 << 24)
+
 enum part { SAME, REAL, COMPLEX };
 
 /*
@@ -151,6 +154,9 @@ void shlo_check_factor(struct shlo_check *check, const char *name)
 		shlo_wrong(check,
 			   "%s takes square matrices, not those of %lld rows and %lld columns",
 			   name, (long long)m, (long long)n);
+	if (m > MOST_ROWS || n > MOST_ROWS)
+		shlo_wrong(check, "%s takes at most %d rows and columns, not %lld and %lld", name,
+			   MOST_ROWS, (long long)m, (long long)n);
 	if (check->op->result_count != factor->least && check->op->result_count != factor->count)
 		shlo_wrong(check, "%s has %zu results, not %zu", name, factor->count,
 			   check->op->result_count);
@@ -216,11 +222,28 @@ static void give(struct shlo_tensor *out, int64_t matrix, int64_t rows, int64_t 
 		}
 }
 
+/*
+ * Makes the results, and returns the number of matrices; 0: no result has elements, whatever their
+ * number is, which may then be beyond int64_t.
+ */
+static int64_t batch_of(struct shlo_call *call)
+{
+	const struct shlo_tensor *x = call->in[0];
+	int64_t batch = 1;
+	bool any = false;
+
+	for (size_t i = 0; i < call->op->result_count; i++)
+		any |= shlo_result(call, i)->count > 0;
+	for (int i = 0; any && i < x->type.rank - 2; i++)
+		batch *= x->dims[i];
+	return any ? batch : 0;
+}
+
 void shlo_eval_factor(struct shlo_call *call)
 {
 	const struct factor *factor = find(shlo_attr_text(call->op, "call_target_name", ""));
 	const struct shlo_tensor *x = call->in[0];
-	int64_t m = x->dims[x->type.rank - 2], n = x->dims[x->type.rank - 1], batch = 1;
+	int64_t m = x->dims[x->type.rank - 2], n = x->dims[x->type.rank - 1], batch;
 	const char *problem = shlo_lapack_problem();
 	struct shlo_tensor *parts[4] = { 0 }, *a = numbers(call->run, m * n);
 	struct shlo_tensor *work = numbers(call->run, SHLO_FACTOR_ROOM(m, n));
@@ -237,10 +260,9 @@ void shlo_eval_factor(struct shlo_call *call)
 
 	if (problem)
 		shlo_run_error(call->run, "%s", problem);
-	for (int i = 0; i < x->type.rank - 2; i++)
-		batch *= x->dims[i];
+	batch = batch_of(call);
 	for (size_t i = 0; i < call->op->result_count; i++) {
-		struct shlo_tensor *out = shlo_result(call, i);
+		const struct shlo_tensor *out = call->out[i];
 
 		parts[i] = numbers(call->run, batch ? out->count / batch : 0);
 		f.parts[i] = parts[i]->data;
