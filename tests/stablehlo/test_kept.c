@@ -220,6 +220,31 @@ static void test_bound(void **state)
 	assert_false(shlo_kept_drop(NULL));
 }
 
+/* An unrolled module counts: one that is larger than all may be is not kept beside a newer one. */
+static void test_bound_of_modules(void **state)
+{
+	struct shlo_kept_key keys[] = { { .owner = &keys[0], .context = contexts[0] },
+					{ .owner = &keys[1], .context = contexts[0] } };
+	struct shlo_kept *large = shlo_kept_take(&keys[0]), *small, *again;
+	uint64_t serial;
+
+	(void)state;
+	assert_non_null(large);
+	serial = large->serial;
+	assert_non_null(import_chunks_take(&large->arena.chunks, (size_t)600 << 20, 0));
+	shlo_kept_give(large);
+	again = shlo_kept_take(&keys[0]);
+	assert_int_equal(again->serial, serial);
+	shlo_kept_give(again);
+	small = shlo_kept_take(&keys[1]);
+	assert_non_null(small);
+	shlo_kept_give(small);
+	again = shlo_kept_take(&keys[0]);
+	assert_int_not_equal(again->serial, serial);
+	shlo_kept_free(again);
+	assert_true(shlo_kept_drop(NULL));
+}
+
 static void *run_many(void *arg)
 {
 	WNNStablehloProgram programs[KEPT / 2 + 8];
@@ -259,7 +284,7 @@ int main(void)
 		cmocka_unit_test(test_later_runs),     cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_placement),      cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_forget_results), cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_bound_of_modules), cmocka_unit_test(test_threads),
 	};
 	WNNInstance instance = wnnCreateInstance(NULL);
 	int ret;

@@ -71,3 +71,12 @@ void import_chunks_free(struct import_chunk **chunks)
 		*chunks = next;
 	}
 }
+
+size_t import_chunks_bytes(const struct import_chunk *chunks)
+{
+	size_t bytes = 0;
+
+	for (; chunks; chunks = chunks->next)
+		bytes += chunks->size;
+	return bytes;
+}

@@ -27,5 +27,7 @@ struct import_chunk;
  */
 void *import_chunks_take(struct import_chunk **chunks, size_t size, size_t chunk_size);
 void import_chunks_free(struct import_chunk **chunks);
+/* Returns how many bytes all chunks have. */
+size_t import_chunks_bytes(const struct import_chunk *chunks);
 
 #endif

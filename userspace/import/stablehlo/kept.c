@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 #define MOST_KEPT 256
-#define MOST_BYTES \
-	((size_t)512 << 20) /* of their tensors and constants; the newest may have more */
+/* of their tensors, constants and unrolled modules; the newest may have more */
+#define MOST_BYTES ((size_t)512 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shlo_kept *newest;
@@ -70,11 +70,12 @@ void shlo_kept_give(struct shlo_kept *kept)
 	size_t count = 0, bytes = 0;
 	struct shlo_kept *old = NULL;
 
+	kept->bytes = shlo_device_bytes(kept->device) + import_chunks_bytes(kept->arena.chunks);
 	pthread_mutex_lock(&lock);
 	kept->next = newest;
 	newest = kept;
 	for (struct shlo_kept **link = &newest; *link; link = &(*link)->next) {
-		bytes += shlo_device_bytes((*link)->device);
+		bytes += (*link)->bytes;
 		if (count++ && (count > MOST_KEPT || bytes > MOST_BYTES)) {
 			old = *link;
 			*link = NULL;

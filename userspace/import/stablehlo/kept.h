@@ -22,6 +22,7 @@ struct shlo_kept {
 	const struct shlo_module *module; /* NULL: not unrolled yet */
 	struct shlo_device *device;
 	uint64_t serial; /* of all that were made, from 1 */
+	size_t bytes;	 /* of the graphs and the unrolled module, when it was given back */
 };
 
 /*
