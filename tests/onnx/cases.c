@@ -427,10 +427,13 @@ static void tally_operators(struct run *run, enum outcome outcome)
 	}
 	for (size_t i = 0; model && i < model->proto->graph->n_node; i++) {
 		const char *name = model->proto->graph->node[i]->op_type;
-		bool again = false;
+		bool again = !name;
 
-		for (size_t k = 0; k < i; k++)
-			again |= !strcmp(name, model->proto->graph->node[k]->op_type);
+		for (size_t k = 0; !again && k < i; k++) {
+			const char *other = model->proto->graph->node[k]->op_type;
+
+			again = other && !strcmp(name, other);
+		}
 		if (!again)
 			tally(name, outcome);
 	}

@@ -119,6 +119,18 @@ def large_sums():
             [numpy.einsum("bchwij,ocij->bohw", seen, w.astype(numpy.int32))])
 
 
+def damaged_users():
+    """Nodes without outputs or operator, which nobody uses, beside a product of integers."""
+    a, b = (RANDOM.integers(0, 256, shape).astype(numpy.uint8) for shape in ((2, 3), (3, 2)))
+    for name, node in (("outputs", onnx.helper.make_node("MatMulInteger", ["a", "b"], [])),
+                       ("operator", onnx.NodeProto(input=["a"], output=["unused"]))):
+        model = parse("g (uint8[2,3] a, uint8[3,2] b) => (int32[] y, float[] z) {"
+                      "y = MatMulInteger(a, b) s = MatMulInteger(a, b) z = Cast<to = 1>(s) }")
+        model.graph.node.append(node)
+        want = a.astype(numpy.int32) @ b.astype(numpy.int32)
+        add(f"product_beside_no_{name}", model, [a, b], [want, want.astype(numpy.float32)])
+
+
 def unused():
     """The importer ignores nodes that no output depends on."""
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
@@ -666,6 +678,7 @@ def long_rows():
 refused_weights()
 any_order()
 large_sums()
+damaged_users()
 newer_files()
 unused()
 sparse()

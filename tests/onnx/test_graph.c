@@ -187,6 +187,88 @@ static void test_run(void **state)
 	}
 }
 
+/* A product is exact as an output that the program chose, though the file has only its floats. */
+static void test_chosen_output(void **state)
+{
+	static const int64_t long_column[] = { 259, 1 };
+	static const WNNOnnxDimension sizes[] = { { 1, TEXT("") }, { 259, TEXT("") } };
+	static const int64_t to_float[] = { 1 };
+	static const WNNOnnxAttribute to[] = {
+		{ .name = TEXT("to"),
+		  .kind = WNNOnnxAttributeKind_Int,
+		  .count = 1,
+		  .ints = to_float },
+	};
+	static const WNNStringView in[] = { TEXT("x"), TEXT("w") }, y[] = { TEXT("y") },
+				   z[] = { TEXT("z") };
+	static const WNNOnnxNode product[] = {
+		{ TEXT("a"), TEXT(""), TEXT("MatMulInteger"), 2, in, 1, y, 0, NULL },
+		{ TEXT("b"), TEXT(""), TEXT("Cast"), 1, y, 1, z, 1, to },
+	};
+	uint8_t most[259];
+	WNNOnnxTensor weight = {
+		.name = TEXT("w"),
+		.elementType = 2,
+		.rank = 2,
+		.dimensions = long_column,
+		.data = most,
+		.size = sizeof(most),
+	};
+	WNNOnnxValue inputs[] = { value("x", 2, sizes) }, outputs[] = { value("z", 0, NULL) };
+	WNNOnnxGraph graph = { .inputCount = 1,
+			       .inputs = inputs,
+			       .outputCount = 1,
+			       .outputs = outputs,
+			       .tensorCount = 1,
+			       .tensors = &weight,
+			       .nodeCount = 2,
+			       .nodes = product };
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNNamedOperand const *named;
+	WNNNamedTensor bound[2];
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOnnxModel model;
+	WNNGraph built;
+	int32_t sum = 0;
+	size_t count;
+
+	(void)state;
+	memset(most, 255, sizeof(most));
+	inputs[0].elementType = 2;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelSetOutputs(model, 1, y), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelAddToBuilder(model, builder, &count, &named),
+			 WNNStatus_Success);
+	assert_int_equal(wnnGraphBuilderBuildSync(builder, count, named, WNN_WAIT_FOREVER, &built),
+			 WNNStatus_Success);
+	descriptor.readable = descriptor.writable = WNN_TRUE;
+	descriptor.dataType = WNNOperandDataType_Uint8;
+	descriptor.shape = WNN_UINT32_LIST(1, 259);
+	bound[0].name = WNN_STR("x");
+	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
+						    &bound[0].tensor),
+			 WNNStatus_Success);
+	descriptor.dataType = WNNOperandDataType_Int32;
+	descriptor.shape = WNN_UINT32_LIST(1, 1);
+	bound[1].name = WNN_STR("y");
+	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
+						    &bound[1].tensor),
+			 WNNStatus_Success);
+	assert_int_equal(wnnContextWriteTensor(context, bound[0].tensor, most, sizeof(most)),
+			 WNNStatus_Success);
+	assert_int_equal(wnnContextDispatch(context, built, 1, &bound[0], 1, &bound[1]),
+			 WNNStatus_Success);
+	assert_int_equal(wnnContextReadTensorIntoSync(context, bound[1].tensor, &sum, sizeof(sum),
+						      WNN_WAIT_FOREVER),
+			 WNNStatus_Success);
+	assert_int_equal(sum, 259 * 255 * 255);
+	wnnTensorRelease(bound[0].tensor);
+	wnnTensorRelease(bound[1].tensor);
+	wnnGraphRelease(built);
+	wnnOnnxModelRelease(model);
+	wnnGraphBuilderRelease(builder);
+}
+
 static void test_errors(void **state)
 {
 	WNNOnnxValue x = value("x", 2, known), y = value("y", 2, known);
@@ -308,9 +390,8 @@ static int close_context(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_run),    cmocka_unit_test(test_chosen_output),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_memory),
 	};
 

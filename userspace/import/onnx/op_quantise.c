@@ -282,15 +282,20 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 /* Whether nothing uses the integers of the first output but a Cast to floats, which rounds them. */
 static bool becomes_float(const struct onnx_node *node)
 {
-	const Onnx__GraphProto *graph = node->import->model->proto->graph;
-	const char *name = node->proto->output[0];
+	const struct onnx_model *model = node->import->model;
+	const Onnx__GraphProto *graph = model->proto->graph;
+	const char *name;
 
-	for (size_t i = 0; i < graph->n_output; i++)
-		if (!strcmp(graph->output[i]->name, name))
+	if (node->import->depth || !node->proto->n_output)
+		return false;
+	name = node->proto->output[0];
+	/* The program may have chosen other outputs than those of the file. */
+	for (size_t i = 0; i < model->output_count; i++)
+		if (!strcmp(model->outputs[i]->name, name))
 			return false;
 	for (size_t i = 0; i < graph->n_node; i++) {
 		struct onnx_node user = { .proto = graph->node[i] };
-		bool cast = !strcmp(user.proto->op_type, "Cast") &&
+		bool cast = user.proto->op_type && !strcmp(user.proto->op_type, "Cast") &&
 			    onnx_type_is_float((int)onnx_attr_int(&user, "to", 0));
 
 		/* The graph of a node may use the name, too. */
@@ -301,7 +306,7 @@ static bool becomes_float(const struct onnx_node *node)
 			if (!cast && !strcmp(user.proto->input[k], name))
 				return false;
 	}
-	return node->import->depth == 0;
+	return true;
 }
 
 /*
