@@ -2,6 +2,7 @@
 /* Tests that a program builds its graphs in its first run, and uses them in later ones. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -49,7 +52,20 @@ static const char text[] =
 	"  }) : (tensor<i32>) -> tensor<1024xf32>\n"
 	"  return %d : tensor<1024xf32>\n}\n";
 
+static WNNInstance instance;
 static WNNContext contexts[2];
+
+static WNNContext create(const char *device)
+{
+	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = NULL;
+
+	chained.device = WNN_STR(device);
+	options.nextInChain = &chained.chain;
+	wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
+	return context;
+}
 
 static WNNStablehloProgram load(void)
 {
@@ -245,6 +261,53 @@ static void test_bound_of_modules(void **state)
 	assert_true(shlo_kept_drop(NULL));
 }
 
+static atomic_bool ended;
+
+static void *walk_list(void *arg)
+{
+	while (!ended) {
+		shlo_kept_drop(arg);
+		usleep(10);
+	}
+	return NULL;
+}
+
+/* A child of fork() can use the list, though another thread was in it. */
+static void test_fork(void **state)
+{
+	/* The other thread is nearly always in a list that is so long. */
+	static struct shlo_kept rest[100000];
+	struct shlo_kept_key key = { .owner = &key, .context = contexts[0] };
+	struct shlo_kept *kept = shlo_kept_take(&key);
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(kept);
+	shlo_kept_give(kept);
+	for (size_t i = 0; i + 1 < sizeof(rest) / sizeof(rest[0]); i++)
+		rest[i].next = &rest[i + 1];
+	kept->next = rest;
+	assert_int_equal(pthread_create(&thread, NULL, walk_list, &ended), 0);
+	for (int i = 0; i < 20; i++) {
+		pid_t child = fork();
+		int status = -1;
+
+		if (!child) {
+			/* A child that waits for ever ends by a signal. */
+			alarm(60);
+			shlo_kept_drop(&child);
+			_exit(0);
+		}
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	ended = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	kept->next = NULL;
+	assert_true(shlo_kept_drop(NULL));
+}
+
 static void *run_many(void *arg)
 {
 	WNNStablehloProgram programs[KEPT / 2 + 8];
@@ -281,22 +344,18 @@ int main(void)
 {
 	static const char *const devices[] = { "sim", "cpu" };
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_later_runs),     cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_placement),      cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_forget_results), cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_bound_of_modules), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_later_runs),	 cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_placement),	 cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_forget_results),	 cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_bound_of_modules), cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_threads),
 	};
-	WNNInstance instance = wnnCreateInstance(NULL);
 	int ret;
 
+	instance = wnnCreateInstance(NULL);
 	for (int i = 0; i < 2; i++) {
-		WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
-		WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-
-		chained.device = WNN_STR(devices[i]);
-		options.nextInChain = &chained.chain;
-		if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
-						 &contexts[i]) != WNNStatus_Success)
+		contexts[i] = create(devices[i]);
+		if (!contexts[i])
 			return 1;
 	}
 	ret = cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,25 @@
 #define MOST_BYTES ((size_t)512 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct shlo_kept *newest;
 static uint64_t made;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child of fork() can release programs, though another thread of its parent used the list. */
+static void watch_fork(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
 
 static bool is_for(const struct shlo_kept *kept, const struct shlo_kept_key *key)
 {
@@ -35,6 +52,7 @@ static struct shlo_kept *kept_new(const struct shlo_kept_key *key)
 		return NULL;
 	}
 	wnnContextAddRef(key->context);
+	pthread_once(&once, watch_fork);
 	pthread_mutex_lock(&lock);
 	kept->serial = ++made;
 	pthread_mutex_unlock(&lock);
