@@ -200,6 +200,23 @@ static void test_failure(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* Each run on a lost context is an error: with graphs of an earlier run, and when it has none. */
+static void test_lost(void **state)
+{
+	WNNStablehloProgram program = load();
+	WNNContext context = create("cpu");
+
+	(void)state;
+	assert_non_null(context);
+	assert_true(runs(program, context, 1, 4, 0));
+	wnnContextDestroy(context);
+	for (int i = 0; i < 3; i++)
+		assert_false(runs(program, context, 1, 4, 0));
+	assert_true(runs(program, contexts[1], 1, 4, 0));
+	wnnStablehloProgramRelease(program);
+	wnnContextRelease(context);
+}
+
 static void test_forget_results(void **state)
 {
 	WNNStablehloProgram program = load();
@@ -344,11 +361,11 @@ int main(void)
 {
 	static const char *const devices[] = { "sim", "cpu" };
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_later_runs),	 cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_placement),	 cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_forget_results),	 cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_bound_of_modules), cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_later_runs), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_placement),  cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_lost),	   cmocka_unit_test(test_forget_results),
+		cmocka_unit_test(test_bound),	   cmocka_unit_test(test_bound_of_modules),
+		cmocka_unit_test(test_fork),	   cmocka_unit_test(test_threads),
 	};
 	int ret;
 

@@ -50,6 +50,7 @@ struct shlo_device {
 	size_t reached, reached_before;
 	bool news; /* the run has reached a plan that the run before it had not */
 	bool lacked_memory;
+	bool lost; /* the context takes no more graphs */
 	uint64_t built;
 	size_t bytes;
 };
@@ -421,6 +422,8 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 	l.frame = frame;
 	l.operands = import_alloc(frame->count * sizeof(*l.operands));
 	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
+	if (l.operands && !l.b)
+		device->lost |= wnnGetLastError(NULL) == WNNStatus_InvalidStateError;
 	if (l.b)
 		done = add_operations(segment, frame, region, &l) && segment->output_count;
 	segment->only_constants = done && !segment->input_count;
@@ -544,6 +547,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	struct segment *segment;
 	struct shlo_tensor *results;
 	WNNStatus status;
+	bool lost;
 
 	if (!device)
 		return 0;
@@ -558,7 +562,11 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	pthread_mutex_lock(&device->lock);
 	if (!segment->built)
 		build(device, segment, frame, region);
+	lost = device->lost;
 	pthread_mutex_unlock(&device->lock);
+	/* As with graphs of an earlier run: the program learns that it needs another context. */
+	if (lost)
+		shlo_run_error(run, "the context is lost: the program needs a new one");
 	if (!segment->graph)
 		return 0;
 	type.item_count = segment->output_count;

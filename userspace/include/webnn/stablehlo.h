@@ -323,8 +323,9 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
 
 /**
  * Runs a module, and waits for its end. On a context, the first run builds graphs and later runs
- * use them again; until it is released, the program keeps them, with a reference to the context, as
- * long as the process does not keep more than 256 such programs, or 512 MiB in their graphs.
+ * use them again; until it is released or a run fails, the program keeps them, with a reference to
+ * the context, as long as the process does not keep more than 256 such programs, or 512 MiB in
+ * their graphs and unrolled loops.
  *
  * @param program The program.
  * @param module Index of the module, from 0.
@@ -339,7 +340,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
  * - TypeError: there is no such module, or the inputs are not those that it takes
  * - NotSupportedError: the program has refusals
  * - OperationError: an operation failed, such as a comparison of the program, or a loop had more
- *   iterations than allowed; the message has its line and column
+ *   iterations than allowed; the message has its line and column; or the context is lost
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
