@@ -217,6 +217,27 @@ static void test_lost(void **state)
 	wnnContextRelease(context);
 }
 
+/* Segments that lack memory, wherever that is, are built by the next run. */
+static void test_memory(void **state)
+{
+	bool lacked = true;
+
+	(void)state;
+	for (int64_t i = 0; lacked; i++) {
+		WNNStablehloProgram program = load();
+		bool whole;
+
+		import_memory_left = -2 - i;
+		whole = runs(program, contexts[1], 1, 2, 0) && built(program) == 3;
+		lacked = import_memory_left == -1;
+		import_memory_left = -1;
+		assert_true(whole || lacked);
+		assert_true(runs(program, contexts[1], 1, 2, 0));
+		assert_true(built(program) == 3 || (whole && built(program) == 0));
+		wnnStablehloProgramRelease(program);
+	}
+}
+
 static void test_forget_results(void **state)
 {
 	WNNStablehloProgram program = load();
@@ -361,11 +382,17 @@ int main(void)
 {
 	static const char *const devices[] = { "sim", "cpu" };
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_later_runs), cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_placement),  cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_lost),	   cmocka_unit_test(test_forget_results),
-		cmocka_unit_test(test_bound),	   cmocka_unit_test(test_bound_of_modules),
-		cmocka_unit_test(test_fork),	   cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_later_runs),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_forget_results),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_bound_of_modules),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_threads),
 	};
 	int ret;
 

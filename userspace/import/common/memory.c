@@ -13,11 +13,14 @@ struct import_chunk {
 };
 
 _Thread_local int64_t import_memory_left = -1;
+_Thread_local uint64_t import_memory_failures;
 
 static int may_allocate(void)
 {
 	if (!import_memory_left)
 		return 0;
+	if (import_memory_left < -1)
+		return ++import_memory_left != -1;
 	if (import_memory_left > 0)
 		import_memory_left--;
 	return 1;
@@ -25,12 +28,18 @@ static int may_allocate(void)
 
 void *import_alloc(size_t size)
 {
-	return may_allocate() ? calloc(1, size ? size : 1) : NULL;
+	void *memory = may_allocate() ? calloc(1, size ? size : 1) : NULL;
+
+	import_memory_failures += !memory;
+	return memory;
 }
 
 void *import_realloc(void *memory, size_t size)
 {
-	return may_allocate() ? realloc(memory, size ? size : 1) : NULL;
+	void *more = may_allocate() ? realloc(memory, size ? size : 1) : NULL;
+
+	import_memory_failures += !more;
+	return more;
 }
 
 void import_free(void *memory)

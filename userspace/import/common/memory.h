@@ -8,8 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many more allocations succeed in this thread, for tests; below 0: all. */
+/*
+ * How many more allocations succeed in this thread, for tests; -1: all; -2 - n: all but the one
+ * behind the next n, which sets it to -1.
+ */
 extern _Thread_local int64_t import_memory_left;
+/* How many allocations have failed in this thread. */
+extern _Thread_local uint64_t import_memory_failures;
 
 /*
  * Both return memory, import_alloc() zeroed; NULL: memory is exhausted. import_free() frees it and

@@ -27,7 +27,8 @@ struct port {
 struct segment {
 	size_t first, end; /* range of operations in the block */
 	bool built, only_constants;
-	WNNGraph graph; /* NULL, although built: it could not be built */
+	bool lacked_memory; /* the last try to build it did */
+	WNNGraph graph;	    /* NULL, although built: it could not be built */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;
 	uint64_t cpu_operators;
@@ -332,13 +333,14 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 }
 
 /* Notes a failure that another try may not have, so that the segment is not given up for ever. */
-static bool is_made(struct shlo_device *device, WNNStatus status)
+static bool is_made(struct segment *segment, WNNStatus status)
 {
-	device->lacked_memory |= status == WNNStatus_UnknownError;
+	segment->lacked_memory |= status == WNNStatus_UnknownError;
 	return status == WNNStatus_Success;
 }
 
-static bool make_tensors(struct shlo_device *device, struct port *ports, size_t count, bool input)
+static bool make_tensors(struct shlo_device *device, struct segment *segment, struct port *ports,
+			 size_t count, bool input)
 {
 	for (size_t i = 0; i < count; i++) {
 		WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -352,7 +354,7 @@ static bool make_tensors(struct shlo_device *device, struct port *ports, size_t 
 		descriptor.readable = !input;
 		status = wnnContextCreateTensorSync(device->context, &descriptor, WNN_WAIT_FOREVER,
 						    &ports[i].tensor);
-		if (!is_made(device, status))
+		if (!is_made(segment, status))
 			return false;
 	}
 	return true;
@@ -390,15 +392,15 @@ static bool finish(struct shlo_device *device, struct segment *segment, struct s
 		status = wnnGraphBuilderBuildSync(l->b, segment->output_count, outputs,
 						  WNN_WAIT_FOREVER, &segment->graph);
 	import_free(outputs);
-	if (!is_made(device, status))
+	if (!is_made(segment, status))
 		return false;
 	drop_unused(segment);
 	if (!segment->input_count)
 		return false;
 	if (wnnGraphGetPlacement(segment->graph, &placement) == WNNStatus_Success)
 		segment->cpu_operators = placement.cpuCount;
-	return make_tensors(device, segment->inputs, segment->input_count, true) &&
-	       make_tensors(device, segment->outputs, segment->output_count, false);
+	return make_tensors(device, segment, segment->inputs, segment->input_count, true) &&
+	       make_tensors(device, segment, segment->outputs, segment->output_count, false);
 }
 
 static size_t bytes_of_segment(const struct segment *segment, const struct shlo_region *region)
@@ -417,19 +419,28 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 			 struct shlo_frame *frame, const struct shlo_region *region)
 {
 	struct shlo_lower l = { .options = WNN_OPERATOR_OPTIONS_INIT };
+	uint64_t failures = import_memory_failures;
 	bool done = false;
 
+	segment->lacked_memory = false;
 	l.frame = frame;
 	l.operands = import_alloc(frame->count * sizeof(*l.operands));
 	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
-	if (l.operands && !l.b)
-		device->lost |= wnnGetLastError(NULL) == WNNStatus_InvalidStateError;
+	if (l.operands && !l.b) {
+		WNNStatus status = wnnGetLastError(NULL);
+
+		device->lost |= status == WNNStatus_InvalidStateError;
+		is_made(segment, status);
+	}
 	if (l.b)
 		done = add_operations(segment, frame, region, &l) && segment->output_count;
+	if (l.b && !done)
+		is_made(segment, wnnGraphBuilderGetLastError(l.b, NULL));
 	segment->only_constants = done && !segment->input_count;
 	done = done && segment->input_count && finish(device, segment, &l);
 	wnnGraphBuilderRelease(l.b);
 	import_free(l.operands);
+	segment->lacked_memory |= !done && import_memory_failures > failures;
 	if (done) {
 		device->built++;
 		device->bytes += bytes_of_segment(segment, region);
@@ -448,8 +459,9 @@ static void build(struct shlo_device *device, struct segment *segment, struct sh
 	if (segment->only_constants && try_to_build(device, segment, frame, region))
 		return;
 	/* Graphs that other programs keep for later may have the memory. */
-	if (device->lacked_memory && shlo_kept_drop(NULL))
-		device->lacked_memory = !try_to_build(device, segment, frame, region);
+	if (segment->lacked_memory && shlo_kept_drop(NULL))
+		try_to_build(device, segment, frame, region);
+	device->lacked_memory |= segment->lacked_memory;
 }
 
 /* ---- running */
