@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu-kunit: .*firmware ' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed' --allow-log='Test should be marked slow'
+# guest: --root --allow-log='onpu-kunit: .*(firmware |the device cannot reach memory )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed' --allow-log='Test should be marked slow'
 #
 # The driver's unit tests (tests/driver/kunit), as TAP. They need no device, but the driver must not be
 # there: the trace events would have the same names.

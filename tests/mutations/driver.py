@@ -66,7 +66,7 @@ _SHARES = _tests('share,-f,clients', '--emu-arg=--queues=3')
 _LIMITS = _guest('--root', 'guest_limits.sh')
 _I386 = _guest('--modprobe=vgem', 'guest_i386.sh')
 _FUZZ = _guest('', 'guest_fuzz.sh 3000')
-_KUNIT = _guest("--root --allow-log='onpu-kunit: .*firmware ' "
+_KUNIT = _guest("--root --allow-log='onpu-kunit: .*(firmware |the device cannot reach memory )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_kunit.sh')
 _TRACE = _guest('--root', 'guest_trace.sh')
 _FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
