@@ -498,7 +498,8 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
 	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
 		return false;
 	if (ctx->queue < 0)
-		return !list_empty(&ctx->runnable) && (onpu_job_overdue(ctx) || waits_too_long(ctx));
+		return !list_empty(&ctx->runnable) &&
+		       (onpu_job_overdue(ctx) || waits_too_long(ctx));
 	return ctx->queue == queue && onpu_ctx_busy(ctx) &&
 	       (onpu_job_overdue(ctx) || !makes_progress(ctx, waits));
 }
