@@ -53,7 +53,7 @@ device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 
 says_why()
 {
-	onpu-smi dump 2>/dev/null | grep -q "a job has not ended in time for its fence"
+	[[ $(onpu-smi dump --json 2>/dev/null) == *"a job has not ended in time for its fence"* ]]
 }
 
 wait_for says_why
