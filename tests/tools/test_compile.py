@@ -102,6 +102,16 @@ class Compile(ToolTest):
         self.refuses(3, 'input "random/0"', "run", graph, "-d", "cpu", "--fill", "x=1")
         self.tool("run", graph, "-d", "cpu", "--fill", "x=1", "--fill", "random/0=0.25")
 
+    def test_nothing_is_drawn(self):
+        """Random numbers for tensors without elements are no inputs of the graph."""
+        for operator in "Bernoulli", "Multinomial":
+            model = save(self.folder, "nothing", [node("Slice", ["x", "z", "z"], ["e"]), node(operator, ["e"], ["b"]),
+                                                  node("Neg", ["x"], ["y"])],
+                         [("x", [3, 2])], [("y", [3, 2]), ("b", [0, 2 if operator == "Bernoulli" else 1])], [("z", np.array([0]))])
+            _, said = self.compile(model, "cpu")
+            self.assertIn('output "b" has no elements', said)
+            self.assertNotIn("random", said)
+
     def test_result(self):
         graph, _ = self.compile(convolution(self.folder), "sim", "--json", self.folder / "result.json")
         result = json.loads((self.folder / "result.json").read_text())

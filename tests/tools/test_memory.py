@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much memory a model with external data takes: test_memory.py WEBNN_RUN
+"""How much memory the import of a model, and one with external data, take: test_memory.py WEBNN_RUN
 
 Weights are read where they lie in the mapped file. Those that the CPU wants in another form are copied
 one after the other, and the pages of the original are given back: the two are never in memory whole. For the
@@ -27,6 +27,27 @@ def external(index, shape):
     return tensor
 
 
+def peak_bytes(status, *command):
+    """Returns the most memory that a run of webnn-run takes, which has to end with a status."""
+    with subprocess.Popen([PROGRAM, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _, code, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+    assert process.returncode == status, process.returncode
+    return usage.ru_maxrss * 1024
+
+
+class Attempts(ToolTest):
+    def test_attempts_are_bounded(self):
+        """A node that is refused tries sizes for a dimension of 0; the memory of this has one bound for all nodes."""
+        nodes = [helper.make_node("Det", ["x"], [f"y{i}"]) for i in range(40)]
+        graph = helper.make_graph(nodes, "attempts", [helper.make_tensor_value_info("x", TensorProto.INT4, [0, 1 << 20])],
+                                  [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(40)])
+        path = self.folder / "attempts.onnx"
+        path.write_bytes(helper.make_model(
+            graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString())
+        self.assertLess(peak_bytes(0, "info", path), 1 << 30)
+
+
 class Memory(ToolTest):
     def setUp(self):
         super().setUp()
@@ -46,12 +67,7 @@ class Memory(ToolTest):
         path = self.folder / f"{operator}.onnx"
         path.write_bytes(helper.make_model(
             graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
-        with subprocess.Popen([PROGRAM, "run", path, "--device", device, "--random", "1"],
-                              stdout=subprocess.DEVNULL) as process:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0)
-        return usage.ru_maxrss * 1024 / (LAYERS * LAYER)
+        return peak_bytes(0, "run", path, "--device", device, "--random", "1") / (LAYERS * LAYER)
 
     def test_matrices_that_are_packed(self):
         self.assertLess(self.peak("Gemm", [64, SIDE], [SIDE, SIDE], transB=1), ONCE)

@@ -85,6 +85,9 @@ static uint64_t zeros_of(const struct onnx_node *node)
 	return 0;
 }
 
+/* An operator takes about as much memory as so many elements. */
+#define OPERATOR_WORK 64
+
 /* What is taken back after a translator has failed, or has run on stand-ins. */
 struct mark {
 	size_t refusals, notices;
@@ -101,6 +104,8 @@ static void take_back(struct onnx_import *import, const struct mark *mark)
 {
 	import->model->refusal_count = mark->refusals;
 	import->model->notice_count = mark->notices;
+	import->tried += import->work - mark->work;
+	import->tried += (import->operators - mark->operators) * OPERATOR_WORK;
 	import->work = mark->work;
 	import->operators = mark->operators;
 }
@@ -160,8 +165,10 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 	for (size_t i = 0; size && i < node->input_count; i++) {
 		struct onnx_value *value = copy.inputs[i];
 
-		if (!value || value->absent || onnx_shape_elements(&value->shape) ||
-		    (i < 64 && *read >> i & 1))
+		if (!value || value->absent || (i < 64 && *read >> i & 1))
+			continue;
+		/* Numbers that are drawn would become an input of the graph. */
+		if (onnx_shape_elements(&value->shape) && !(size > 1 && value->draw))
 			continue;
 		copy.inputs[i] = stand_in(node, value, size);
 		if (!copy.inputs[i])
@@ -170,7 +177,9 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 	for (size_t i = 0; size == 1 && i < node->input_count && i < 64; i++)
 		if (zeros_of(node) >> i & 1)
 			copy.inputs[i] = NULL;
+	node->import->draws_nothing = size > 1;
 	ret = onnx_translate(&copy);
+	node->import->draws_nothing = false;
 	*read |= copy.read;
 	return ret;
 }
@@ -415,7 +424,8 @@ int onnx_infer_empty(struct onnx_node *node)
 		memcpy(own, model->refusals + mark.refusals,
 		       (refused.refusals - mark.refusals) * sizeof(*own));
 	take_back(node->import, &mark);
-	ret = from_stand_ins(node, &trial);
+	/* The memory of attempts is not given back before the import ends. */
+	ret = node->import->tried < ONNX_MAX_WORK ? from_stand_ins(node, &trial) : 1;
 	if (ret <= 0)
 		return ret;
 	if (trial.choice.input.length && refused.refusals > mark.refusals) {
