@@ -22,8 +22,7 @@ static struct onnx_value *drawn(struct onnx_node *node, enum onnx_draw_kind kind
 	value->shape = *shape;
 	value->draw = draw;
 	if (node->import->draws_nothing)
-		value->operand =
-			x_expand(node, x_number(node, onnx_type_webnn(type), 0), shape);
+		value->operand = x_expand(node, x_number(node, onnx_type_webnn(type), 0), shape);
 	return value;
 }
 
