@@ -143,6 +143,13 @@ test_progress()
 	equal "a step's line has its last title" $' another 0 s\n a title 0 s'
 }
 
+# on_small TEXT: runs TEXT in a shell with the functions of check.sh of the checkout on the disk $small; prints its status, too.
+on_small()
+{
+	env top="$small" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"; eval "$0"' "$1" 2>&1
+	echo "status $?"
+}
+
 # When the disk has too little space, ./npu says so before anything is fetched: no step has written
 # a log.
 test_no_room()
@@ -158,11 +165,15 @@ test_no_room()
 	contains "no room: where, and for what" "no room below $small/build: the packages for this (demo)"
 	contains "no room: how much is missing" "need 3100 MiB, there are 6"
 	contains "no room: a failure, and no step was begun" "status 1"$'\n'"ls: cannot access"
-	mkdir -p "$small/build/driver"
-	out=$(env top="$small" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"; check_room driver packages' 2>&1
-		echo "status $?")
-	contains "no room for a stage's folder, where another's is there" "these stages build (driver packages) needs 3100 MiB, there are 6"
+	mkdir -p "$small/build/driver" "$small/build/packages/base"
+	out=$(on_small 'check_environment() { :; }; cmd_check driver sanitizers')
+	contains "no room for a stage's folders, where another's is there" "these stages build (driver sanitizers) needs 2800 MiB, there are 6"
 	contains "no room for a stage: a failure" "status 1"
+	out=$(on_small 'check_room test documentation')
+	contains "no room for the build that stages need, which counts once" "(test documentation) needs 2200 MiB"
+	mkdir "$small/build/gcc" "$small/build/samples" "$small/build/guest"
+	out=$(on_small 'check_room packages')
+	contains "no room for the copy that is made of a folder that is there" "(packages) needs 1500 MiB"
 	rm -rf "$small/build"
 	mount -o remount,ro "$small"
 	out=$(ONPU_FORCE_ROOT=1 "$small/npu" demo 2>&1; echo "status $?")
