@@ -81,7 +81,7 @@ fetch_ggml()
 {
 	install "$llama" || return
 	mkdir -- "$work/ggml"
-	mv -T -- "$work/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64" "$work/ggml/llama"
+	mv -T -- "$work/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64" "$work/ggml/llama" || return
 	mv -T -- "$work/ggml" "$folder/ggml"
 }
 
