@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Check that no number of the contract in uapi/onpu is typed a second time: check-numbers.py [CHECKOUT].
 
-Names and values come from isa.xml, registers.xml and machines.xml. Looked at are the sources that speak with the machine, without
-their comments. A copy is
+Names and values come from isa.xml, registers.xml and machines.xml. The script looks at the sources that speak with
+the machine, without their comments. A copy is
 
   * a definition (#define, enumerator, constant, member of an initialiser) with the value of a contract's constant and
     all words of its name, but for words like SIZE and MAX: "#define FULL_PAGE 4096" is ONPU_PAGE_SIZE;

@@ -13,10 +13,11 @@
 packages_base=$top/build/packages/base
 packages_root=$top/build/packages/root
 packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
-# With which the tutorial makes its model. It has libraries that could take the place of the packages' own, so
-# that it is installed, and removed, together with these.
+# The tutorial makes its model with this. It has libraries that could take the place of the packages' own,
+# so it is installed, and removed, together with these.
 packages_models=(python3-onnx)
-# With which npm's package compiles its addon, and pip's its module; an environment for that; WebSockets of the server for Node.
+# npm's package compiles its addon with these, and pip's its module; an environment for that; WebSockets
+# of the server for Node.
 packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 
 # in_system FOLDER COMMAND…: runs the command in another root than that of ./npu exec, with nothing
@@ -152,7 +153,7 @@ stage_packages()
 		--fail-on error,warning,info "$deb_work"/*.changes
 	prepare_packages && test_packages || status=1
 	pool_wait || status=1
-	# It is a copy of 1.5 GB, which only a failure needs.
+	# The system is a copy of 1.5 GB, which is only looked at after a failure.
 	[ "$status" -ne 0 ] || rm -rf --one-file-system -- "$packages_root" "$packages_work"
 	return "$status"
 }

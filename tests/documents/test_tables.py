@@ -32,7 +32,7 @@ def rules():
 
 
 def sizes(page):
-    """(sizes of the machine, those of them that the page has)"""
+    """Returns (sizes of the machine, those of them that the page has)."""
     machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@name='onpu-ref1']")
     caps = {cap.get("name"): cap.get("value") for cap in machine.findall("cap")}
     rows, columns, lanes, dma, sram = (
