@@ -3,7 +3,7 @@
 """Tables of Documentation/ have a row for each name that the sources define, and no other.
 
 cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules. The page and the
-picture of the machine have the sizes of onpu-ref1 in uapi/onpu/machines.xml.
+picture of the machine have the sizes of onpu-ref1 in uapi/onpu/machines.xml, environment.rst the names of all machines.
 """
 import pathlib
 import re
@@ -31,6 +31,13 @@ def rules():
     return named, re.findall(r"^``([a-z-]+)`` ", re.split(r"^=[= ]+$", page, flags=re.M)[1], re.M)
 
 
+def machines():
+    """Returns (names of the machines, those that the page has)."""
+    root = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot()
+    text = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8")
+    return [machine.get("name") for machine in root.findall("machine")], sorted(set(re.findall(r"``(onpu-ref\d+)``", text)))
+
+
 def sizes(page):
     """Returns (sizes of the machine, those of them that the page has)."""
     machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@name='onpu-ref1']")
@@ -45,7 +52,8 @@ def sizes(page):
 def main():
     status = 0
     machine = {page: sizes(page) for page in ("machine.rst", "pictures/machine.dot")}
-    for page, (named, told) in {"cpu-kernels.rst": kernels(), "compiler.rst": rules(), **machine}.items():
+    pages = {"cpu-kernels.rst": kernels(), "compiler.rst": rules(), "environment.rst": machines(), **machine}
+    for page, (named, told) in pages.items():
         wrong = [f"does not have {name}, which the sources have" for name in sorted(set(named) - set(told))]
         wrong += [f"has {name}, which is not in the sources" for name in sorted(set(told) - set(named))]
         wrong += [f"has {name} in more than one row" for name in sorted(set(told)) if told.count(name) > 1]
