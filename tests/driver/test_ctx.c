@@ -266,7 +266,7 @@ TEST_F(ctx, long_work_signals_no_syncobj)
 		usleep(1000);
 	EXPECT_EQ(1, npu_state(self->fd, create.ctx_id).completed);
 	EXPECT_TRUE(npu_signalled(self->fd, syncobj));
-	EXPECT_TRUE(npu_all(data.map, 64, 7));
+	EXPECT_TRUE(npu_sees(data.map, 64, 7));
 }
 
 TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
