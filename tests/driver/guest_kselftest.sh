@@ -32,9 +32,9 @@ may_skip()
 		[ "$(parameter max_user_contexts)" -ge $((2 * $(parameter max_contexts))) ] ;;
 	# Only the case itself can know how fast the emulator is.
 	"hang: hang.jobs_that_follow_hide_nothing # SKIP the emulator is done before "*) ;;
-	# As many as a device has that was not asked for another number.
 	"prime: prime."*" # SKIP "*" would have a copy")
 		grep -qE 'swiotlb=([0-9]+,)?force' /proc/cmdline ;;
+	# As many as a device has that was not asked for another number.
 	"share: share."*" # SKIP there are 64 queues"*|"sync: sync.more_contexts_than_queues # SKIP there are 64 queues") ;;
 	"share: share.high_priority_waits_for_two_slices # SKIP only root "*)
 		[ "$EUID" -ne 0 ] ;;
