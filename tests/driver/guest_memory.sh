@@ -40,11 +40,6 @@ in_group()
 	exec "$@"
 }
 
-shown_is_charged()
-{
-	shmem=$(charged shmem) kernel=$(($(pages) - before))
-}
-
 # The shell that becomes the program has some pages, too.
 coproc SMALL { in_group "$program" "$node" 1; }
 read -r line <&"${SMALL[0]}"
@@ -57,7 +52,7 @@ coproc LARGE { in_group "$program" "$node" $MIB; }
 read -r line <&"${LARGE[0]}"
 [ "$line" = ready ]
 ok $? "a large buffer"
-shown_is_charged
+shmem=$(charged shmem) kernel=$(($(pages) - before))
 out="shmem $shmem, kernel $kernel"
 [ "$shmem" -ge $((MIB << 20)) ]
 ok $? "its memory is charged to the control group"
