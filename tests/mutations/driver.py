@@ -122,10 +122,6 @@ MUTATIONS = [
     # Platforms, which only the unit tests have
     _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
               'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
-    _mutation('a wedged device keeps the results of jobs that had ended', 'onpu_gem.c', _FAULTS,
-              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||',
-              '\tif (onpu_device_lost(to_onpu(drm)))\n\t\treturn -ENODEV;\n'
-              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||'),
     # Caches that the device does not snoop, which only the unit tests have
     _mutation('caches are maintained where the device sees them', 'onpu_gem.c', _KUNIT,
               'if (onpu_coherent(to_onpu(drm)))', 'if (bo->base.map_wc)'),
@@ -356,6 +352,10 @@ MUTATIONS = [
     _mutation('a context that cannot be killed is left alone', 'onpu_queue.c', _TRACE,
               '\t\tonpu_device_reset_async(onpu, ONPU_RESET_KILL);\n\t\tbreak;\n', '\t\tbreak;\n'),
     # Other devices, resets, ends
+    _mutation('a wedged device loses the results of jobs that had ended', 'onpu_gem.c', _FAULTS,
+              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||',
+              '\tif (onpu_device_lost(to_onpu(drm)))\n\t\treturn -ENODEV;\n'
+              '\tif (!args->flags || args->flags & ~SYNC_FLAGS ||'),
     _mutation('a buffer of another device is taken for one of this', 'onpu_gem.c', _DEVICES,
               'buf->ops == &export_ops && obj->dev == drm', 'buf->ops == &export_ops'),
     _mutation('jobs stay when their device goes', 'onpu_reset.c', _DEVICES,
