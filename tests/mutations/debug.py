@@ -62,8 +62,7 @@ MUTATIONS = [
               '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
     _mutation('memory stays mapped for the device', 'onpu_gem.c', _UNBIND,
               '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
-    # The jobs of a batch end together; counting them one by one takes as long as another CPU needs
-    # to interfere.
+    # usage_update() reads the clock and divides: long enough for another CPU to interfere.
     _mutation('a counter without its lock', 'onpu_device.c', _LOAD,
               '\tguard(spinlock)(&usage->lock);\n\tusage_update(usage, vm);\n\tusage->running--;\n',
               '\tusage_update(usage, vm);\n\tusage->running--;\n', _make('races')),
