@@ -139,18 +139,19 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 		text, known);
 }
 
-/* Reads which machine the device sim is. */
-static int parse_machine(struct context_config *config, struct wnn_error *err)
+/* Sets *named to the name of the machine that the device sim is; to NULL for the default one. */
+static int parse_machine(const char **named, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_SIM_MACHINE");
 	const struct onpu_machine_info *machine;
 	char text[64];
 
+	*named = NULL;
 	if (!name || !*name)
 		return 0;
 	machine = onpu_machine_by_name(name);
 	if (machine) {
-		config->sim_machine = machine->name;
+		*named = machine->name;
 		return 0;
 	}
 	wnn_text_printable(text, sizeof(text), name, strlen(name));
@@ -358,8 +359,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* The driver of an NPU uses the hint, too, to decide when the device sleeps. */
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
-	    parse_level(config, err) || parse_machine(config, err) || parse_spin(config, err) ||
-	    parse_rules(config, err))
+	    parse_level(config, err) || parse_machine(&config->sim_machine, err) ||
+	    parse_spin(config, err) || parse_rules(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -572,11 +573,9 @@ static size_t count_npus(void)
 static struct winsys *create_listed_sim(struct wnn_error *err)
 {
 	struct winsys_sim_config sim = { .threads = 1, .simd = -1 };
-	struct context_config config = { 0 };
 
-	if (parse_machine(&config, err))
+	if (parse_machine(&sim.machine, err))
 		return NULL;
-	sim.machine = config.sim_machine;
 	return check_instructions(winsys_sim_create(&sim, err), err);
 }
 
