@@ -49,11 +49,8 @@ enum onpu_machine_id onpu_sim_config_machine(const struct onpu_sim_config *confi
 		struct onpu_sim_config named = *config;
 
 		set_sizes(&named, &onpu_machines[i]);
-		if (named.sram_bytes == config->sram_bytes && named.lanes == config->lanes &&
-		    named.mxu_rows == config->mxu_rows && named.mxu_cols == config->mxu_cols &&
-		    named.fifo_depth == config->fifo_depth &&
-		    named.num_queues == config->num_queues && named.features == config->features &&
-		    named.dma_bytes_per_cycle == config->dma_bytes_per_cycle)
+		/* The other members are copies, and the structure has no padding. */
+		if (!memcmp(&named, config, sizeof(named)))
 			return (enum onpu_machine_id)onpu_machines[i].id;
 	}
 	return ONPU_MACHINE_CUSTOM;
