@@ -23,7 +23,8 @@ struct vfu_record_header {
 	uint32_t version, size; /* size of this header */
 	uint32_t sram_bytes, num_queues;
 	uint32_t tlb_sticky, vectors; /* number of MSI-X vectors, 0: none */
-	char machine[32];	      /* name of the machine, filled with zeros, for messages */
+	/* Name of the machine, filled with zeros, for people; a replay reads the sizes. */
+	char machine[32];
 	uint32_t lanes, mxu_rows, mxu_cols, fifo_depth, dma_bytes_per_cycle, features;
 };
 
