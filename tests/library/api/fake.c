@@ -179,11 +179,11 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	fake.base.name = "sim";
 	fake.base.caps = (struct npu_caps){
 		.sram_bytes = 65536,
-		.lanes = 128,
-		.mxu_rows = 64,
-		.mxu_cols = 64,
-		.fifo_depth = 16,
-		.dma_bytes_per_cycle = 32,
+		.lanes = ONPU_CAP_LANES__RESET,
+		.mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+		.mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+		.fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+		.dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET,
 		.num_queues = 4,
 		.max_slots = fake.max_slots,
 		.isa_major = fake.isa_major,

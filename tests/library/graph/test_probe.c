@@ -113,11 +113,11 @@ static bool compiles(const struct ir_node *node, void *userdata)
 static void the_npu_offers_everything(void **state)
 {
 	struct npu_caps caps = { .sram_bytes = 16 << 10,
-				 .lanes = 128,
-				 .mxu_rows = 64,
-				 .mxu_cols = 64,
-				 .fifo_depth = 16,
-				 .dma_bytes_per_cycle = 32 };
+				 .lanes = ONPU_CAP_LANES__RESET,
+				 .mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+				 .mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+				 .fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+				 .dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET };
 	WNNOpSupportLimits full = WNN_OP_SUPPORT_LIMITS_INIT, out;
 	uint32_t calls;
 

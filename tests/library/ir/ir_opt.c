@@ -83,11 +83,11 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 static void print_support(const struct ir_graph *graph)
 {
 	static const struct npu_caps caps = { .sram_bytes = 16 << 10,
-					      .lanes = 128,
-					      .mxu_rows = 64,
-					      .mxu_cols = 64,
-					      .fifo_depth = 16,
-					      .dma_bytes_per_cycle = 32 };
+					      .lanes = ONPU_CAP_LANES__RESET,
+					      .mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+					      .mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+					      .fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+					      .dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET };
 
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
 		struct npu_reason reason = { 0 };

@@ -439,11 +439,11 @@ static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint3
 			 bool transposed, bool constant)
 {
 	const struct npu_caps caps = { .sram_bytes = 1 << 20,
-				       .lanes = 128,
-				       .mxu_rows = 64,
-				       .mxu_cols = 64,
-				       .fifo_depth = 16,
-				       .dma_bytes_per_cycle = 32 };
+				       .lanes = ONPU_CAP_LANES__RESET,
+				       .mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+				       .mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+				       .fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+				       .dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET };
 	union ir_attrs attrs = { .conv = { .padding = { 0, 0, 0, padding },
 					   .strides = { 1, 1 },
 					   .dilations = { 1, 1 },

@@ -152,11 +152,11 @@ static void test_long_node(void **state)
 static void test_refused(void **state)
 {
 	const struct npu_caps caps = { .sram_bytes = 1 << 20,
-				       .lanes = 128,
-				       .mxu_rows = 64,
-				       .mxu_cols = 64,
-				       .fifo_depth = 16,
-				       .dma_bytes_per_cycle = 32 };
+				       .lanes = ONPU_CAP_LANES__RESET,
+				       .mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+				       .mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+				       .fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+				       .dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET };
 	union ir_attrs attrs = { .unary = { .kind = IR_EXP } };
 	struct wnn_error err = { 0 };
 	struct npu_program *program;
@@ -195,12 +195,12 @@ static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, 
 static void test_refusals(void **state)
 {
 	const struct npu_caps caps = { .sram_bytes = 16384,
-				       .lanes = 128,
-				       .mxu_rows = 64,
-				       .mxu_cols = 64,
-				       .fifo_depth = 16,
+				       .lanes = ONPU_CAP_LANES__RESET,
+				       .mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+				       .mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+				       .fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
 				       .max_slots = 40,
-				       .dma_bytes_per_cycle = 32 };
+				       .dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET };
 	struct npu_refusals refusals = { 0 };
 	struct ir_node *node[2];
 	struct npu_program *program;

@@ -215,10 +215,10 @@ static struct npu_program *compile_steps(int64_t steps)
 {
 	static const struct npu_caps caps = {
 		.sram_bytes = 4 << 20,
-		.lanes = 128,
-		.mxu_rows = 64,
-		.mxu_cols = 64,
-		.fifo_depth = 16,
+		.lanes = ONPU_CAP_LANES__RESET,
+		.mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+		.mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+		.fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
 		.dma_bytes_per_cycle = 64,
 		.num_queues = 4,
 	};

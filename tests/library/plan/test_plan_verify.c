@@ -16,11 +16,11 @@
 
 static const struct npu_caps caps = {
 	.sram_bytes = 64 << 10,
-	.lanes = 128,
-	.mxu_rows = 64,
-	.mxu_cols = 64,
-	.fifo_depth = 16,
-	.dma_bytes_per_cycle = 32,
+	.lanes = ONPU_CAP_LANES__RESET,
+	.mxu_rows = ONPU_CAP_MXU_ROWS__RESET,
+	.mxu_cols = ONPU_CAP_MXU_COLS__RESET,
+	.fifo_depth = ONPU_CAP_FIFO_DEPTH__RESET,
+	.dma_bytes_per_cycle = ONPU_CAP_DMA_BYTES__RESET,
 };
 
 static struct npu_program *compile(struct test_graph *t, const struct ir_value *output,
