@@ -41,6 +41,7 @@ uint32_t between(uint32_t lo, uint32_t hi)
 int fixture_setup(void **state)
 {
 	struct devices *devices = calloc(1, sizeof(*devices));
+	const char *machine = getenv("WEBNN_SIM_MACHINE");
 	struct wnn_error err = { 0 };
 
 	assert_non_null(devices);
@@ -53,12 +54,15 @@ int fixture_setup(void **state)
 			 * tables.
 			 */
 			.full = getenv("FIXTURE_FULL"),
-			.machine = getenv("WEBNN_SIM_MACHINE"),
+			.machine = machine,
 		};
 
 		devices->ws[i] = winsys_sim_create(&config, &err);
 		assert_non_null(devices->ws[i]);
 	}
+	/* The named machines have the largest size, so that this device is the wanted one. */
+	if (machine)
+		assert_string_equal(devices->ws[NUM_SIZES - 1]->caps.machine, machine);
 	devices->cpu = cpu_context_create(1);
 	assert_non_null(devices->cpu);
 	*state = devices;
