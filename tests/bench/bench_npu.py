@@ -8,10 +8,10 @@ the matrix unit, bytes of the two DMA engines, busy cycles of the engines, opera
 the CPU and folded, bytes of values between nodes and of the arena that these values share (those
 that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
 
-  bound = the largest of: cycles of the matrix unit in blocks of 64 x 64,
-          or in the best form of a machine that has several; cycles of the vector unit
-          for the work that only it can do; bytes of weights, inputs and outputs / 64, as both DMA
-          engines load and store. Each is summed over the layers.
+  bound = the largest of: cycles of the matrix unit in blocks of its array, in the best of its
+          forms; cycles of the vector unit for the work that only it can do; bytes of weights,
+          inputs and outputs / bytes that both DMA engines load and store in a cycle. Each is summed
+          over the layers.
   share = bound / cycles
 
 The section "networks" has some of them in several types, as applications would bring them: f32,
