@@ -334,10 +334,10 @@ static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int
 }
 
 /*
- * Called when the hardware gets jobs of a context of @vm that it had none of, or has none any more,
- * to measure the busy time and to start the heartbeat; callable from atomic context. Both return
- * &onpu_usage.share_ns. The callers themselves count &onpu_usage.jobs and failed_jobs, which
- * include jobs that never ran.
+ * Called when the hardware gets the first job of a context of @vm, and when it has no job of that
+ * context any more. They measure the busy time, and the first one starts the heartbeat; callable
+ * from atomic context. Both return &onpu_usage.share_ns. The callers themselves count
+ * &onpu_usage.jobs and failed_jobs, which include jobs that never ran.
  */
 u64 onpu_usage_begin(struct onpu_vm *vm);
 u64 onpu_usage_end(struct onpu_vm *vm);
