@@ -297,8 +297,8 @@ typedef struct WNNContextDeviceOptions {
 	/** Device sim: how much is modelled. Default: Flat. */
 	WNNSimMode simMode;
 	/**
-	 * Device sim: size of the on-chip memory in bytes; 0: that of the reference machine, 4 MiB.
-	 * Default: 0.
+	 * Device sim: size of the on-chip memory in bytes; 0: that of its machine, see
+	 * WEBNN_SIM_MACHINE. Default: 0.
 	 */
 	uint64_t simSramBytes;
 	/**
