@@ -144,7 +144,8 @@ extern "C" {
  * - 1.1: the limit of memory is one for all open files of a user;
  *   &drm_onpu_counters.user_memory and &drm_onpu_dev_info.max_user_contexts.
  * - 1.2: users can be banned: DRM_IOCTL_ONPU_CTX_CREATE fails with EPERM.
- * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING.
+ * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING;
+ *   DRM_IOCTL_ONPU_BO_SYNC works on a device that was given up, too.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
 #define DRM_ONPU_DRIVER_MINOR	3
