@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "../common/memory.h"
 
@@ -22,14 +21,6 @@ static int fail_last(struct gguf_error *error, const char *what)
 
 	wnnGetLastError(&last);
 	return gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
-}
-
-static uint64_t nanoseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* ---- tensors */
@@ -56,12 +47,10 @@ static int open_step(struct gguf_session *s, struct gguf_step *step, uint32_t to
 {
 	const WNNOperandDataType real = WNNOperandDataType_Float32;
 	uint32_t half = s->model->rotated / 2;
-	uint64_t begin = nanoseconds();
 
 	step->tokens = tokens;
 	if (gguf_llama_build(s->model, s->context, tokens, s->length, &step->graph, error))
 		return -1;
-	step->build_ns = nanoseconds() - begin;
 	return make(s, real, SHAPE(tokens, s->model->width), false, true, &step->x, error) ||
 			       make(s, real, SHAPE(1, tokens, half), false, true, &step->cosine,
 				    error) ||

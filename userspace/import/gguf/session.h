@@ -10,7 +10,6 @@ struct gguf_step {
 	uint32_t tokens;
 	WNNGraph graph;
 	WNNTensor x, cosine, sine, mask, pick, place;
-	uint64_t build_ns;
 };
 
 struct gguf_session {
