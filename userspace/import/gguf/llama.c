@@ -91,7 +91,7 @@ static int read_rotation(struct gguf_llama *m, const struct gguf *gguf, struct g
 	if (gguf_real(gguf, "llama.rope.freq_base", &base, error) ||
 	    read_scaling(gguf, &factor, error))
 		return -1;
-	if (!(base > 0 && isfinite(base)) || !(factor > 0 && isfinite(factor)))
+	if (base <= 0 || factor <= 0)
 		return gguf_fail(error,
 				 "the base %g or the factor %g of the rotation is not above 0",
 				 base, factor);
