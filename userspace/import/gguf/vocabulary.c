@@ -216,8 +216,10 @@ static int read_tokens(struct gguf_vocabulary *v, const struct gguf *gguf, struc
 	v->types = gguf_items(gguf, "tokenizer.ggml.token_type", GGUF_INT32, v->count, error);
 	if (error->text[0])
 		return -1;
-	if (gguf_table_init(&v->tokens, v->texts, v->count, true, error) || !v->pairs)
-		return v->tokens.slots ? 0 : -1;
+	if (gguf_table_init(&v->tokens, v->texts, v->count, true, error))
+		return -1;
+	if (!v->pairs)
+		return 0;
 	v->merges = gguf_strings(gguf, "tokenizer.ggml.merges", &v->merge_count, error);
 	if (!v->merges)
 		return -1;
@@ -248,15 +250,16 @@ static const char *const end_texts[] = {
 
 static int read_ends(struct gguf_vocabulary *v, const struct gguf *gguf, struct gguf_error *error)
 {
-	static const char *const keys[] = { "tokenizer.ggml.eos_token_id",
-					    "tokenizer.ggml.eot_token_id",
+	static const char *const keys[] = { "tokenizer.ggml.eot_token_id",
 					    "tokenizer.ggml.eom_token_id" };
 
 	v->ends = import_alloc(v->count * sizeof(*v->ends));
 	if (!v->ends)
 		return gguf_fail_memory(error);
+	if (v->eos != GGUF_NO_TOKEN)
+		v->ends[v->eos] = true;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		uint32_t token = i ? GGUF_NO_TOKEN : v->eos;
+		uint32_t token = GGUF_NO_TOKEN;
 
 		if (read_id(v, gguf, keys[i], &token, error))
 			return -1;
