@@ -57,4 +57,7 @@ void gguf_llama_embed(const struct gguf_llama *model, uint32_t token, float *vec
 int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_t tokens,
 		     uint32_t length, WNNGraph *graph, struct gguf_error *error);
 
+/* Writes a message of @what and the last error of WebNN in this thread, and returns -1. */
+int gguf_fail_last(struct gguf_error *error, const char *what);
+
 #endif

@@ -219,6 +219,14 @@ static void add_operators(struct graph *g)
 	output(g, "logits", gguf_weight_multiply(&m->logits, g->builder, x, 1));
 }
 
+int gguf_fail_last(struct gguf_error *error, const char *what)
+{
+	WNNError last = WNN_ERROR_INIT;
+
+	wnnGetLastError(&last);
+	return gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
+}
+
 static int fail_builder(WNNGraphBuilder builder, struct gguf_error *error)
 {
 	WNNError last = WNN_ERROR_INIT;
@@ -247,13 +255,8 @@ int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_
 				ret = fail_builder(g.builder, error);
 	}
 	if (!ret && wnnGraphBuilderBuildSync(g.builder, g.output_count, g.outputs, WNN_WAIT_FOREVER,
-					     graph) != WNNStatus_Success) {
-		WNNError last = WNN_ERROR_INIT;
-
-		wnnGetLastError(&last);
-		ret = gguf_fail(error, "its graph cannot be built: %.*s", (int)last.message.length,
-				last.message.data);
-	}
+					     graph) != WNNStatus_Success)
+		ret = gguf_fail_last(error, "its graph cannot be built");
 	wnnGraphBuilderRelease(g.builder);
 	import_free(g.outputs);
 	import_free(g.names);

@@ -15,14 +15,6 @@
 #define INPUTS	6
 #define OUTPUTS 1
 
-static int fail_last(struct gguf_error *error, const char *what)
-{
-	WNNError last = WNN_ERROR_INIT;
-
-	wnnGetLastError(&last);
-	return gguf_fail(error, "%s: %.*s", what, (int)last.message.length, last.message.data);
-}
-
 /* ---- tensors */
 
 static int make(const struct gguf_session *s, WNNOperandDataType type, WNNUint32Array shape,
@@ -37,7 +29,7 @@ static int make(const struct gguf_session *s, WNNOperandDataType type, WNNUint32
 	if (wnnContextCreateTensorSync(s->context, &descriptor, WNN_WAIT_FOREVER, tensor) ==
 	    WNNStatus_Success)
 		return 0;
-	return fail_last(error, "a tensor cannot be made");
+	return gguf_fail_last(error, "a tensor cannot be made");
 }
 
 #define SHAPE(...) WNN_UINT32_ARRAY(((uint32_t[]){ __VA_ARGS__ }))
@@ -84,7 +76,7 @@ static int make_caches(struct gguf_session *s, struct gguf_error *error)
 				   &s->caches[set][i], error);
 			if (!ret && wnnContextWriteTensor(s->context, s->caches[set][i], zeros,
 							  bytes) != WNNStatus_Success)
-				ret = fail_last(error, "a cache cannot be written");
+				ret = gguf_fail_last(error, "a cache cannot be written");
 		}
 	}
 	import_free(zeros);
@@ -183,7 +175,7 @@ static int write(const struct gguf_session *s, WNNTensor tensor, size_t size,
 {
 	if (wnnContextWriteTensor(s->context, tensor, s->scratch, size) == WNNStatus_Success)
 		return 0;
-	return fail_last(error, "an input cannot be written");
+	return gguf_fail_last(error, "an input cannot be written");
 }
 
 /* Writes vectors of the tokens; a token that fills up the block is the last one once more. */
@@ -259,7 +251,7 @@ static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct
 	}
 	if (wnnContextDispatch(s->context, step->graph, INPUTS + caches, s->inputs,
 			       OUTPUTS + caches, s->outputs) != WNNStatus_Success)
-		return fail_last(error, "a dispatch failed");
+		return gguf_fail_last(error, "a dispatch failed");
 	s->current = !s->current;
 	return 0;
 }
@@ -300,6 +292,6 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 	if (wnnContextReadTensorIntoSync(s->context, s->logits, logits,
 					 s->model->vocabulary * sizeof(*logits),
 					 WNN_WAIT_FOREVER) != WNNStatus_Success)
-		return fail_last(error, "the logits cannot be read");
+		return gguf_fail_last(error, "the logits cannot be read");
 	return 0;
 }
