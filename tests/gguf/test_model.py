@@ -128,8 +128,8 @@ class Model(unittest.TestCase):
         refuses(drop("blk.0.attn_q.weight"), 'tensor "blk.0.attn_q.weight" is missing')
         refuses(lambda file: file.tensor("blk.0.attn_q.bias", (64,), "F32", bytes(256)),
                 'tensor "blk.0.attn_q.bias" is unknown in models of the architecture llama')
-        refuses(key("llama.block_count", 2000), "key llama.block_count must be from 0 to 1024")
-        refuses(key("llama.block_count", 0), "key llama.block_count is 0")
+        refuses(key("llama.block_count", 2000), "key llama.block_count is 2000; it must be from 0 to 1024")
+        refuses(key("llama.block_count", 0), "key llama.block_count is 0; it must be at least 1")
         refuses(key("llama.embedding_length", 128),
                 'tensor "blk.0.attn_norm.weight" is [1, 64], but it must be [1, 128]')
         refuses(key("llama.attention.head_count_kv", 3),
@@ -143,7 +143,7 @@ class Model(unittest.TestCase):
     def test_full(self):
         small_model.small(small_model.pair_tokenizer, "gpt-2", layers=1)[0].save(self.path)
         done = self.run_model(4, 4, "1,2,3,4", "5")
-        self.assertEqual(done.stderr.decode(), "the caches have room for 4 tokens, and 4 and 1 are more\n")
+        self.assertEqual(done.stderr.decode(), "the caches have room for 4 tokens and hold 4: 1 more cannot be added\n")
         done = self.run_model(4, 4, "5000")
         self.assertEqual(done.stderr.decode(), "the model has no token 5000\n")
 

@@ -166,7 +166,7 @@ class Tokens(unittest.TestCase):
         self.refuses('the tokenizer has no token for "x", and none for what is unknown')
         file.add("tokenizer.ggml.scores", [1.0, 2.0])
         file.save(self.path)
-        self.refuses("key tokenizer.ggml.scores is no array of 1 items of the type that it should have")
+        self.refuses("key tokenizer.ggml.scores must be an array of 1 items of type float32")
 
     def compare(self, path, count):
         if not LLAMA.exists():

@@ -471,9 +471,12 @@ int gguf_number(const struct gguf *gguf, const char *name, uint64_t most, uint64
 		return gguf_fail(error, "key %s is no integer", name);
 	size = kind_sizes[key->kind];
 	number = little(key->data, size);
-	if ((sign && number >> (8 * size - 1)) || number > most)
-		return gguf_fail(error, "key %s must be from 0 to %llu", name,
+	if (sign && number >> (8 * size - 1))
+		return gguf_fail(error, "key %s is negative; it must be from 0 to %llu", name,
 				 (unsigned long long)most);
+	if (number > most)
+		return gguf_fail(error, "key %s is %llu; it must be from 0 to %llu", name,
+				 (unsigned long long)number, (unsigned long long)most);
 	*value = number;
 	return 0;
 }
@@ -561,8 +564,8 @@ const uint8_t *gguf_items(const struct gguf *gguf, const char *name, enum gguf_k
 	if (!key)
 		return NULL;
 	if (!key->array || key->kind != kind || key->count != count) {
-		gguf_fail(error, "key %s is no array of %zu items of the type that it should have",
-			  name, count);
+		gguf_fail(error, "key %s must be an array of %zu items of type %s", name, count,
+			  kind == GGUF_FLOAT32 ? "float32" : "int32");
 		return NULL;
 	}
 	return key->data;

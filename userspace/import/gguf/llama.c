@@ -22,9 +22,10 @@ static int read_size(const struct gguf *gguf, const char *key, uint64_t most, ui
 
 	if (gguf_number(gguf, key, most, &value, error))
 		return -1;
+	if (!value && gguf_key(gguf, key))
+		return gguf_fail(error, "key %s is 0; it must be at least 1", key);
 	if (!value)
-		return gguf_fail(error, gguf_key(gguf, key) ? "key %s is 0" : "key %s is missing",
-				 key);
+		return gguf_fail(error, "key %s is missing", key);
 	*size = (uint32_t)value;
 	return 0;
 }

@@ -123,7 +123,10 @@ int gguf_session_open(struct gguf_session *s, const struct gguf_llama *model, WN
 	/* Shapes have at most 2^31 - 1 elements. */
 	if (block < 1 || length < 1 || block > length || length > INT32_MAX / 2 ||
 	    (uint64_t)(length + block) * model->key_heads * model->size > INT32_MAX)
-		return gguf_fail(error, "there is no room for caches of %u tokens", length);
+		return gguf_fail(error,
+				 "caches of %u tokens are larger than a tensor can be: give a "
+				 "smaller --context",
+				 length);
 	s->length = (length + block - 1) / block * block;
 	if (open_step(s, &s->one, 1, error) ||
 	    (block > 1 && open_step(s, &s->block, block, error)) ||
@@ -273,7 +276,8 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 {
 	if (!count || count > s->length - s->used)
 		return gguf_fail(error,
-				 "the caches have room for %u tokens, and %u and %zu are more",
+				 "the caches have room for %u tokens and hold %u: %zu more cannot "
+				 "be added",
 				 s->length, s->used, count);
 	for (size_t i = 0; i < count; i++)
 		if (tokens[i] >= s->model->vocabulary)

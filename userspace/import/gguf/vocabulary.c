@@ -210,7 +210,8 @@ static int read_tokens(struct gguf_vocabulary *v, const struct gguf *gguf, struc
 	if (!v->texts)
 		return -1;
 	if (!v->count || v->count > INT32_MAX)
-		return gguf_fail(error, "tokenizer.ggml.tokens has %zu tokens", v->count);
+		return gguf_fail(error, "tokenizer.ggml.tokens has %zu tokens; allowed are 1 to %d",
+				 v->count, INT32_MAX);
 	error->text[0] = 0;
 	v->scores = gguf_items(gguf, "tokenizer.ggml.scores", GGUF_FLOAT32, v->count, error);
 	v->types = gguf_items(gguf, "tokenizer.ggml.token_type", GGUF_INT32, v->count, error);
@@ -224,7 +225,8 @@ static int read_tokens(struct gguf_vocabulary *v, const struct gguf *gguf, struc
 	if (!v->merges)
 		return -1;
 	if (v->merge_count > INT32_MAX)
-		return gguf_fail(error, "tokenizer.ggml.merges has %zu merges", v->merge_count);
+		return gguf_fail(error, "tokenizer.ggml.merges has %zu merges; %d are the most",
+				 v->merge_count, INT32_MAX);
 	return gguf_table_init(&v->ranks, v->merges, v->merge_count, false, error);
 }
 

@@ -282,7 +282,7 @@ static int load(struct generation *g)
 	    gguf_sampler_init(&g->sampler, &g->gguf, &error))
 		return fail_model(g, &error);
 	if (g->vocabulary.count > g->model.vocabulary)
-		return complain(BAD_MODEL, "%s: its tokenizer has %zu tokens, but the model %u",
+		return complain(BAD_MODEL, "%s: its tokenizer has %zu tokens, its model only %u",
 				g->options.model, g->vocabulary.count, g->model.vocabulary);
 	choose_sampling(g);
 	for (size_t i = 0; i < g->vocabulary.count; i++)
@@ -332,7 +332,7 @@ static int feed(struct generation *g, const uint32_t *tokens, size_t count, uint
 	struct gguf_error error;
 
 	if (gguf_session_feed(&g->session, tokens, count, g->logits, &error))
-		return complain(BAD_DEVICE, "%s", error.text);
+		return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
 	*ns += nanoseconds() - begin;
 	if (tokens == g->tokens.items)
 		return DONE;
@@ -376,7 +376,7 @@ static int generate(struct generation *g)
 		uint32_t token;
 
 		if (gguf_sample(&g->sampler, g->logits, g->model.vocabulary, &token, &error))
-			return complain(BAD_DEVICE, "%s", error.text);
+			return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
 		ret = take(g, token);
 		if (!ret && !g->end)
 			ret = feed(g, &token, 1, &g->ns);
@@ -411,7 +411,7 @@ static void print_report(const struct generation *g, const WNNGraphPlacement *pl
 		"%.3f s\n",
 		placement->npuCount, placement->cpuCount, (double)g->load_ns / 1e9);
 	if (g->sampler.temperature > 0 && !g->wishes.seeded)
-		fprintf(stderr, "the same once more: --seed %" PRIu64 "\n", g->wishes.seed);
+		fprintf(stderr, "to get this text again: --seed %" PRIu64 "\n", g->wishes.seed);
 }
 
 static json_t *to_json(const struct generation *g, const WNNGraphPlacement *placement)
