@@ -56,10 +56,7 @@ class File:
             offset += -(-len(data) // self.alignment) * self.alignment
         head = b"GGUF" + struct.pack("<IQQ", self.version, len(self.tensors), len(self.keys))
         head += b"".join(self.keys) + b"".join(parts)
-        for data in ([head] + [t[3] for t in self.tensors]) if self.tensors else [head]:
-            head = data if data is head else head + data
-            head += bytes(-len(head) % self.alignment)
-        return head
+        return b"".join(data + bytes(-len(data) % self.alignment) for data in [head] + [t[3] for t in self.tensors])
 
     def save(self, path):
         path.write_bytes(self.bytes())

@@ -2,6 +2,7 @@
 """Small language models of the architecture llama, with random weights and a tokenizer of their own."""
 import numpy as np
 
+import formats
 import gguf_file
 
 NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
@@ -55,7 +56,6 @@ def score_tokenizer(file, pieces=None):
 def small(tokenizer, *arguments, layers=2, width=64, heads=4, key_heads=2, hidden=96, kind="F32", tied=False, seed=1,
           context=64, embedding="F32", size=16, **options):
     """The file, its tokens and its weights as [rows, columns] of floats."""
-    import formats
     file, rng, weights = gguf_file.File(), np.random.default_rng(seed), {}
     file.add("general.architecture", "llama")
     tokens = tokenizer(file, *arguments, **options)
@@ -67,7 +67,6 @@ def small(tokenizer, *arguments, layers=2, width=64, heads=4, key_heads=2, hidde
         file.add(f"llama.{key}", value)
 
     def add(name, rows, columns, kind):
-        number, elements, size = gguf_file.TYPES[kind]
         if kind == "F32":
             data = (rng.standard_normal((rows, columns)) / columns ** 0.5).astype(np.float32).tobytes()
         elif kind == "F16":
@@ -76,7 +75,8 @@ def small(tokenizer, *arguments, layers=2, width=64, heads=4, key_heads=2, hidde
             data = (rng.standard_normal((rows, columns)) / columns ** 0.5).astype(np.float32).view(np.uint32) >> 16
             data = data.astype(np.uint16).tobytes()
         else:
-            data = formats.random_blocks(kind, rng, rows * columns // elements, 1 / columns ** 0.5)
+            blocks = rows * columns // gguf_file.TYPES[kind][1]
+            data = formats.random_blocks(kind, rng, blocks, 1 / columns ** 0.5)
         weights[name] = formats.decode(kind, data).reshape(rows, columns)
         file.tensor(name, (columns, rows), kind, data)
 
