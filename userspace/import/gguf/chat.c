@@ -6,7 +6,10 @@
 
 #include "../common/memory.h"
 
-/* A form: what of a template shows it, all of which must be there, and what is around a message. */
+/*
+ * A form of conversations: texts that every template of this form has, and the texts around the
+ * system message and around the user's message.
+ */
 static const struct form {
 	const char *signs[2];
 	const char *system_begin, *system_end;
@@ -34,8 +37,8 @@ static bool has(struct gguf_text text, const char *sign)
 }
 
 /*
- * Finds what a template says in place of a system message that is not given: a literal of its text
- * from @begin to @end. Returns whether there is one; it includes both.
+ * Finds the system message that a template has for conversations without one: a literal of the
+ * template from system_begin to system_end, both included. Returns whether there is one.
  */
 static bool find_system(struct gguf_text text, const struct form *form, struct gguf_text *system)
 {

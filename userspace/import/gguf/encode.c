@@ -16,7 +16,7 @@ struct encoding {
 	bool special, after_special;
 };
 
-/* A word of byte pairs: each byte becomes the character that stands for it. */
+/* Encodes a word by byte pairs: each byte becomes the character that stands for it. */
 static int encode_word(void *data, struct gguf_text word)
 {
 	struct encoding *e = data;
@@ -38,7 +38,7 @@ static int encode_word(void *data, struct gguf_text word)
 	return ret;
 }
 
-/* A text of characters with scores: each space becomes a character of its own. */
+/* Encodes a text by scores: each space becomes U+2581. */
 static int encode_characters(struct encoding *e, struct gguf_text raw)
 {
 	struct gguf_merge merge = { e->v, { 0 }, e->tokens, e->error };
@@ -72,14 +72,20 @@ static int encode_plain(struct encoding *e, struct gguf_text text)
 	return ret;
 }
 
-/* A text that is behind a token, in which special tokens from number @at on are searched. */
+/*
+ * The part of a text behind the name of a special token, which is still to be encoded. Special
+ * tokens before number @at need not be searched in it.
+ */
 struct rest {
 	struct gguf_text text;
 	size_t at;
 	uint32_t token;
 };
 
-/* Finds the first of the special tokens from number @rest->at on that a text has, or NULL. */
+/*
+ * Finds the first special token from number @rest->at on whose name is in the text. Returns where
+ * the name is, or NULL.
+ */
 static const char *find_special(const struct encoding *e, struct rest *rest, uint32_t *token)
 {
 	for (; rest->text.size && rest->at < e->v->special_count; rest->at++) {
@@ -95,7 +101,7 @@ static const char *find_special(const struct encoding *e, struct rest *rest, uin
 	return NULL;
 }
 
-/* Rests of a text, the last of which comes first in it. */
+/* A stack of rests. The top one comes first in the text. */
 struct rests {
 	struct rest *items;
 	size_t count, room;
@@ -116,7 +122,10 @@ static int push(struct rests *rests, struct rest rest, struct gguf_error *error)
 	return 0;
 }
 
-/* Encodes what is left of a text; rests wait in memory: a file can have any number of tokens. */
+/*
+ * Encodes a text and all rests behind it. The rests are in allocated memory, because a file can
+ * have any number of special tokens, and the stack has not.
+ */
 static int encode_rests(struct encoding *e, struct rest now, struct rests *rests)
 {
 	for (;;) {

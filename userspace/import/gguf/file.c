@@ -66,7 +66,7 @@ int gguf_text_compare(struct gguf_text a, struct gguf_text b)
 
 /* ---- bytes */
 
-/* What is left of the file, and what is read of it for messages. */
+/* The part of the file that is not read yet, and where messages go. */
 struct cursor {
 	const uint8_t *at, *end;
 	struct gguf_error *error;
@@ -77,6 +77,7 @@ static size_t left(const struct cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
+/* Returns the next bytes and moves behind them; NULL: the file ends within @what. */
 static const uint8_t *take(struct cursor *cursor, uint64_t size, const char *what)
 {
 	const uint8_t *at = cursor->at;
@@ -269,8 +270,9 @@ static int compare_tensors(const void *a, const void *b)
 }
 
 /*
- * Sets the data of a tensor from its offset behind the start of all data. Tensors before it have the
- * first @used bytes: as they share none, the file's size bounds what is made of them.
+ * Sets the data of a tensor from its offset behind the start of all data. Tensors before it have
+ * the first @used bytes. Tensors share no bytes, so that the file's size bounds the memory that is
+ * taken for them.
  */
 static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t start,
 		 uint64_t offset, uint64_t *used, struct gguf_error *error)
@@ -544,7 +546,9 @@ struct gguf_text *gguf_strings(const struct gguf *gguf, const char *name, size_t
 		gguf_fail_memory(error);
 		return NULL;
 	}
-	/* Another program may have changed the file since it was read: lengths are checked again. */
+	/*
+	 * Another program may have changed the file since it was read: lengths are checked again.
+	 */
 	cursor.at = key->data;
 	for (size_t i = 0; i < key->count; i++) {
 		if (take_text(&cursor, "a string", &texts[i])) {

@@ -15,7 +15,7 @@ struct gguf_error {
 	char text[400];
 };
 
-/* Puts '?' for control characters, which may be sequences for a terminal. */
+/* Replaces control characters by '?': they may be commands for a terminal. */
 void gguf_printable(char *text);
 /* Writes the message, in which names of the file are printable, and returns -1. */
 int gguf_fail(struct gguf_error *error, const char *format, ...)
@@ -57,7 +57,7 @@ struct gguf_key {
 	struct gguf_text name;
 	bool array;
 	enum gguf_kind kind; /* that of the items, for an array */
-	size_t count;	     /* number of items; 1: no array */
+	size_t count;	     /* number of items; 1 for a value that is no array */
 	const uint8_t *data; /* the items; a string is its length in 8 bytes, then its bytes */
 };
 
@@ -107,8 +107,8 @@ int gguf_string(const struct gguf *gguf, const char *name, struct gguf_text *val
 		struct gguf_error *error);
 
 /*
- * Returns the strings of an array of @count items, which gguf_free() frees; NULL after a failure,
- * also when there is no such key.
+ * Returns the strings of an array, which gguf_free() frees, and writes their number to *count. NULL
+ * after a failure, also when there is no such key.
  */
 struct gguf_text *gguf_strings(const struct gguf *gguf, const char *name, size_t *count,
 			       struct gguf_error *error);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads a model of the architecture llama: its sizes, the frequencies of its rotation, its weights. */
+/*
+ * Reads a model of the architecture llama: its sizes, the frequencies of its rotation (RoPE), and
+ * its weights.
+ */
 #include "llama.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Language models of the architecture llama, and their graphs over the public interface of WebNN. */
+/*
+ * Language models of the architecture llama, and their graphs over the public interface of WebNN.
+ */
 #ifndef GGUF_LLAMA_H
 #define GGUF_LLAMA_H
 
@@ -15,8 +17,9 @@ struct gguf_layer {
 struct gguf_llama {
 	const struct gguf *gguf;
 	/*
-	 * Sizes: numbers of a token's vector, of the hidden layer of the feed-forward part, of a
-	 * head; how many numbers of a head are rotated; number of heads of queries and of keys.
+	 * The sizes of a token's vector, of the hidden layer of the feed-forward part, and of a
+	 * head; how many numbers of a head are rotated by their position (RoPE); how many heads
+	 * queries have, and keys and values.
 	 */
 	uint32_t layer_count, width, hidden, size, rotated, heads, key_heads;
 	uint32_t context; /* most tokens that the model was trained for */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges the characters of a text into tokens: each time the neighbours that come first, by rank or
- * by score, and the leftmost of equal ones.
+ * Merges the characters of a text into tokens. Each step merges two neighbours: the pair with the
+ * lowest rank or the highest score, and the leftmost of equal ones.
  */
 #include <string.h>
 
@@ -15,7 +15,10 @@ struct part {
 	size_t at, size, left, right;
 };
 
-/* Two neighbours that may be merged; size: that of both together, by which a stale one is known. */
+/*
+ * Two neighbours that may be merged. The size is that of both together; when the parts have another
+ * size by now, the pair is out of date.
+ */
 struct pair {
 	double order; /* the least comes first */
 	size_t left, size;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Runs a model: a prompt in blocks, then one token after the other. The caches stay on the device. */
+/*
+ * Runs a model: a prompt in blocks, then one token after the other. The caches stay on the device.
+ */
 #include "session.h"
 
 #include <math.h>
@@ -8,7 +10,7 @@
 
 #include "../common/memory.h"
 
-/* What is added to the score of a position that a token does not see. */
+/* Is added to the score of a position that a token does not see. */
 #define HIDDEN (-1e9f)
 
 /* Inputs of a graph beside the caches, and outputs. */
@@ -57,7 +59,10 @@ static int open_step(struct gguf_session *s, struct gguf_step *step, uint32_t to
 		       0;
 }
 
-/* Both sets of caches begin with zeros: what no token has written is masked, but must be numbers. */
+/*
+ * Makes both sets of caches, full of zeros: positions that no token has written are masked, but
+ * must have finite numbers.
+ */
 static int make_caches(struct gguf_session *s, struct gguf_error *error)
 {
 	const struct gguf_llama *m = s->model;
@@ -181,7 +186,7 @@ static int write(const struct gguf_session *s, WNNTensor tensor, size_t size,
 	return gguf_fail_last(error, "an input cannot be written");
 }
 
-/* Writes vectors of the tokens; a token that fills up the block is the last one once more. */
+/* Writes the vectors of the tokens; the last token is repeated until the block is full. */
 static int write_vectors(const struct gguf_session *s, const struct gguf_step *step,
 			 const uint32_t *tokens, uint32_t count, struct gguf_error *error)
 {
@@ -283,7 +288,10 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 		if (tokens[i] >= s->model->vocabulary)
 			return gguf_fail(error, "the model has no token %u", tokens[i]);
 	while (count) {
-		/* A block begins at whole blocks; what it has too much, later tokens overwrite. */
+		/*
+		 * A block goes to a multiple of its size. Positions behind its tokens are masked
+		 * until later tokens overwrite them.
+		 */
 		bool block = s->block.graph && count > 1 && s->used % s->block.tokens == 0;
 		const struct gguf_step *step = block ? &s->block : &s->one;
 		uint32_t now = count < step->tokens ? (uint32_t)count : step->tokens;

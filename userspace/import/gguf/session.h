@@ -17,7 +17,7 @@ struct gguf_session {
 	WNNContext context;
 	uint32_t length, used;	      /* positions of the caches; those with tokens */
 	struct gguf_step block, one;  /* for a part of the prompt, and for one token */
-	WNNTensor logits, *caches[2]; /* read and written by turns; 2 for each layer */
+	WNNTensor logits, *caches[2]; /* two sets, read and written by turns; 2 for each layer */
 	int current;		      /* which caches have the tokens */
 	WNNNamedTensor *inputs, *outputs;
 	char (*names)[16];

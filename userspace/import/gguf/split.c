@@ -116,7 +116,7 @@ static int split(const struct gguf_splitter *splitter, size_t at, struct gguf_te
 			begin = ends[0];
 			end = ends[1];
 		}
-		/* What lies between two matches is a piece, too. */
+		/* The text between two matches is a piece, too. */
 		if (split(splitter, at + 1, (struct gguf_text){ text.data + done, begin - done },
 			  fn, data, error) ||
 		    split(splitter, at + 1, (struct gguf_text){ text.data + begin, end - begin },

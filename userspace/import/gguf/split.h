@@ -10,18 +10,19 @@
 /* How texts are split: patterns one after the other, each within the pieces of the one before. */
 struct gguf_splitter {
 	void *codes[GGUF_MAX_PATTERNS], *match; /* of PCRE2 */
-	void *utf8;				/* an empty pattern, which checks texts */
+	void *utf8;				/* an empty pattern: matching it checks a text */
 	size_t count;
-	bool whole;   /* a word that is a token is not merged of others */
-	bool add_bos; /* what holds unless the file says otherwise */
+	bool whole;   /* a word that is a token becomes this token, whatever the merges are */
+	bool add_bos; /* a text begins with the token BOS, unless the file says otherwise */
 };
 
 /* Is called for each piece, in order. Returns 0, or -1 to end. */
 typedef int (*gguf_piece_fn)(void *data, struct gguf_text piece);
 
 /*
- * Takes the patterns of this name, the value of tokenizer.ggml.pre; NULL: no patterns, for texts
- * that are checked only. Returns 0, or -1 with a message.
+ * Takes the patterns of this name, the value of tokenizer.ggml.pre. NULL: no patterns, for a
+ * tokenizer that only checks texts. Returns 0, or -1 with a message; gguf_splitter_exit() is called
+ * in both cases.
  */
 int gguf_splitter_init(struct gguf_splitter *splitter, const struct gguf_text *name,
 		       struct gguf_error *error);

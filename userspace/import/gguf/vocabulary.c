@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads the tokenizer of a file: its tokens, their scores or ranks of merges, and special tokens. */
+/*
+ * Reads the tokenizer of a file: tokens, scores or ranks of merges, and special tokens. Turns
+ * tokens into text.
+ */
 #include "vocabulary.h"
 
 #include <stdio.h>
@@ -132,7 +135,7 @@ size_t gguf_byte_text(uint8_t byte, char *text)
 	return 2;
 }
 
-/* Writes what a token of byte pairs stands for: characters that stand for no byte stay. */
+/* Writes the bytes of a token of byte pairs; characters that stand for no byte stay. */
 static size_t bytes_of_pairs(struct gguf_text text, char *bytes)
 {
 	size_t count = 0;
@@ -156,7 +159,7 @@ static size_t bytes_of_pairs(struct gguf_text text, char *bytes)
 	return count;
 }
 
-/* Writes what a token of characters stands for: U+2581 is a space. */
+/* Writes the bytes of a token of characters; U+2581 becomes a space. */
 static size_t bytes_of_characters(struct gguf_text text, char *bytes)
 {
 	size_t count = 0;
@@ -238,12 +241,12 @@ static int read_id(struct gguf_vocabulary *v, const struct gguf *gguf, const cha
 
 	if (gguf_number(gguf, key, UINT32_MAX, &value, error))
 		return -1;
-	/* Files of models without such a token have a number that is none. */
+	/* Files of models without such a token have a number beyond all tokens. */
 	*token = value < v->count ? (uint32_t)value : GGUF_NO_TOKEN;
 	return 0;
 }
 
-/* Tokens with which a model ends a turn; files name one of them only. */
+/* Tokens with which models end a turn; files give the number of only one of them. */
 static const char *const end_texts[] = {
 	"<|eot_id|>",	 "<|im_end|>",	    "<|end|>",	       "<end_of_turn>",
 	"<|endoftext|>", "<|end_of_text|>", "<|eom_id|>",      "<EOT>",
@@ -287,7 +290,10 @@ static int compare_specials(const void *a, const void *b, void *data)
 	return size_x != size_y ? (size_x < size_y) - (size_x > size_y) : (x > y) - (x < y);
 }
 
-/* Whether a token is searched in texts. A name that is a part of a character would cut one. */
+/*
+ * Returns whether texts are searched for a token's name. A name that is a part of a character would
+ * cut characters.
+ */
 static bool is_special(const struct gguf_vocabulary *v, uint32_t token)
 {
 	enum gguf_token_type type = gguf_token_type(v, token);

@@ -26,7 +26,7 @@ struct gguf_table {
 };
 
 struct gguf_vocabulary {
-	bool pairs; /* byte pairs with ranks, else characters with scores */
+	bool pairs; /* byte pairs with ranks (BPE), else characters with scores (SentencePiece) */
 	size_t count, merge_count, special_count;
 	struct gguf_text *texts, *merges;
 	struct gguf_table tokens, ranks;
@@ -44,7 +44,10 @@ struct gguf_tokens {
 	size_t count, room;
 };
 
-/* Return 0, or -1 with a message. gguf_vocabulary_exit() also takes an object of zeros. */
+/*
+ * Returns 0, or -1 with a message; gguf_vocabulary_exit() is called in both cases. It also takes an
+ * object of zeros.
+ */
 int gguf_vocabulary_init(struct gguf_vocabulary *v, const struct gguf *gguf,
 			 struct gguf_error *error);
 void gguf_vocabulary_exit(struct gguf_vocabulary *v);
@@ -73,6 +76,10 @@ size_t gguf_piece(const struct gguf_vocabulary *v, uint32_t token, bool special,
 
 /* ---- for the parts of the tokenizer */
 
+/*
+ * Fills a table. A text that is there more than once has the index of its last place with @last,
+ * else that of its first. Returns 0, or -1 with a message; the caller frees the slots.
+ */
 int gguf_table_init(struct gguf_table *table, const struct gguf_text *texts, size_t count,
 		    bool last, struct gguf_error *error);
 /* Returns the index of a text, or GGUF_NO_TOKEN. */
@@ -82,7 +89,7 @@ uint32_t gguf_table_find(const struct gguf_table *table, struct gguf_text text);
 size_t gguf_byte_text(uint8_t byte, char *text);
 float gguf_token_score(const struct gguf_vocabulary *v, uint32_t token);
 
-/* What is merged: characters of a text, in a list, and which neighbours may become one. */
+/* A text, and the list to which gguf_merge() appends its tokens. */
 struct gguf_merge {
 	const struct gguf_vocabulary *v;
 	struct gguf_text text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns matrices of GGUF, whose rows are the columns of matmul's second operand, and packs their
- * integers: 4 bits where all numbers of the type fit, else 8. WebNN's scales are positive, so a
- * block with a negative one has its numbers mirrored.
+ * Transposes matrices of GGUF, whose rows are the columns of matmul's second operand, and packs
+ * their integers: 4 bits where all numbers of the type fit, else 8. WebNN's scales are positive, so
+ * a block with a negative one has its numbers mirrored.
  */
 #include "weight.h"
 
@@ -11,7 +11,7 @@
 
 #include "../common/memory.h"
 
-/* Columns that are turned at once, so that what is written stays in the cache. */
+/* Columns that are transposed at once, so that the rows that are written stay in the cache. */
 #define COLUMNS 64
 
 static const struct gguf_tensor *find(const struct gguf *gguf, const char *name, uint32_t inner,
@@ -76,7 +76,7 @@ static void put(const struct gguf_weight *weight, uint8_t *numbers, size_t at, i
 		numbers[at / 2] |= (uint8_t)(number << (at % 2 * 4));
 }
 
-/* Writes a group of a block, at row @row. Returns whether scale and offset are numbers. */
+/* Writes a group of a block, at row @row. Returns whether scale and offset are finite. */
 static bool put_group(const struct gguf_weight *weight, const struct gguf_type *type,
 		      const struct gguf_block *block, uint32_t group, uint32_t row, uint32_t column)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrices of a model in the order of WebNN's matmul, with integers packed as dequantizeLinear takes them. */
+/*
+ * Matrices of a model in the order of WebNN's matmul, with integers packed as dequantizeLinear
+ * takes them.
+ */
 #ifndef GGUF_WEIGHT_H
 #define GGUF_WEIGHT_H
 
@@ -18,7 +21,10 @@ struct gguf_weight {
 	uint8_t *numbers, *zeros;
 };
 
-/* The heads of whose rows pairs of neighbours become pairs of both halves; count 0: rows stay. */
+/*
+ * The heads of a matrix whose rows are reordered: pairs of neighbours among the rotated rows become
+ * pairs of a row of the first half and one of the second. With count 0, rows stay.
+ */
 struct gguf_heads {
 	uint32_t count, size, rotated;
 };
@@ -40,7 +46,10 @@ float *gguf_vector(const struct gguf *gguf, const char *name, uint32_t count,
 WNNOperand gguf_weight_multiply(const struct gguf_weight *weight, WNNGraphBuilder builder,
 				WNNOperand x, uint32_t rows);
 
-/* Returns a constant of floats that the caller keeps; NULL: the builder has refused it. */
+/*
+ * Returns a constant whose data the caller keeps as long as its graph lives; NULL: the builder has
+ * refused it.
+ */
 WNNOperand gguf_constant(WNNGraphBuilder builder, WNNOperandDataType type, const void *data,
 			 size_t size, WNNUint32Array shape);
 
