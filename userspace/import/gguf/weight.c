@@ -126,8 +126,8 @@ static int pack(struct gguf_weight *weight, const struct gguf_tensor *tensor,
 			 GGUF_ARGS(tensor->name));
 }
 
-static void turn(struct gguf_weight *weight, const struct gguf_tensor *tensor,
-		 const struct gguf_heads *heads)
+static void transpose(struct gguf_weight *weight, const struct gguf_tensor *tensor,
+		      const struct gguf_heads *heads)
 {
 	const struct gguf_type *type = tensor->type;
 
@@ -155,7 +155,7 @@ int gguf_weight_init(struct gguf_weight *weight, const struct gguf *gguf, const 
 		weight->values = import_alloc(count * sizeof(*weight->values));
 		if (!weight->values)
 			return gguf_fail_memory(error);
-		turn(weight, tensor, &heads);
+		transpose(weight, tensor, &heads);
 		return 0;
 	}
 	weight->group = tensor->type->group;
