@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of language models: the input is a file of GGUF. What is read without an error has all
- * its keys, strings and tensors inside of the file; its tokenizer turns a text into tokens and back,
- * and its weights are packed. No graph is built.
+ * Fuzz target of language models: the input is a file of GGUF. A file that is read without an error
+ * has all its keys, strings and tensors inside of it; its tokenizer turns a text into tokens and
+ * back, and its weights are packed. No graph is built.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static unsigned int look(const struct gguf *gguf)
 	return total;
 }
 
-/* Encodes a text, and a conversation in the form of the file, which has a text of the file. */
+/* Encodes a text, and a conversation in the form of the file's template. */
 static void encode(const struct gguf *gguf, const struct gguf_vocabulary *v, struct gguf_text text,
 		   struct gguf_tokens *tokens)
 {

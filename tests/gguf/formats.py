@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The types of GGUF's tensors as floats, from the format's description: decode(kind, bytes)."""
+"""decode(kind, bytes) turns the bytes of a tensor into floats, by the description of GGUF's types."""
 import numpy as np
 
 
@@ -12,12 +12,12 @@ def half(blocks, at):
 
 
 def nibbles(data):
-    """Low halves of all bytes, then the high halves."""
+    """Returns the low halves of all bytes, then the high halves."""
     return np.concatenate([bits(data, 0, 4), bits(data, 4, 4)], axis=1)
 
 
 def fifth(data):
-    """Bit i of four bytes, for i from 0 to 31."""
+    """Returns 16 times bit i of four bytes, for i from 0 to 31."""
     return np.stack([bits(data[:, i // 8], i % 8, 1) for i in range(32)], axis=1) * 16
 
 
@@ -42,7 +42,7 @@ def q8_0(b):
 
 
 def k_scales(b):
-    """Eight scales and eight offsets of 6 bits in the twelve bytes behind two half floats."""
+    """Returns eight scales and eight offsets: the twelve bytes behind two half floats have 6 bits of each."""
     first, second, third = b[:, 4:8], b[:, 8:12], b[:, 12:16]
     scales = np.concatenate([bits(first, 0, 6), bits(third, 0, 4) + 16 * bits(first, 6, 2)], axis=1)
     offsets = np.concatenate([bits(second, 0, 6), bits(third, 4, 4) + 16 * bits(second, 6, 2)], axis=1)
@@ -50,7 +50,7 @@ def k_scales(b):
 
 
 def k_numbers(b, at):
-    """Four runs of 32 bytes, each with 64 numbers."""
+    """Returns the numbers of four runs of 32 bytes, 64 of each."""
     return np.concatenate([nibbles(b[:, at + 32 * i:at + 32 * i + 32]) for i in range(4)], axis=1)
 
 
@@ -97,7 +97,7 @@ HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
 
 
 def random_blocks(kind, rng, blocks, scale=None):
-    """Blocks of random bits. Half floats have both signs; with @scale, values are about so large."""
+    """Returns blocks of random bits. Half floats have both signs; with @scale, values are about so large."""
     data = rng.integers(0, 256, (blocks, BLOCKS[kind][0]), dtype=np.uint8)
     largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000}[kind]
     for at in HALVES[kind]:

@@ -26,7 +26,7 @@ class File:
         self.keys, self.tensors = [], []
 
     def add(self, name, value, kind="uint32"):
-        """A string, bytes, number or bool, or a list of them; @kind is that of numbers."""
+        """Adds a key. @value is a string, bytes, number or bool, or a list of them; @kind is that of numbers."""
         items = value if isinstance(value, list) else [value]
         if items and isinstance(items[0], (str, bytes)):
             number, data = STRING, b"".join(map(text, items))
@@ -46,7 +46,7 @@ class File:
         self.keys.append(text(name) + data)
 
     def tensor(self, name, sizes, kind, data):
-        """@sizes: the innermost dimension first; @data: the bytes."""
+        """Adds a tensor. @sizes begins with the innermost dimension; @data are the bytes."""
         self.tensors.append((name, sizes, TYPES[kind][0], bytes(data)))
 
     def bytes(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""llama.cpp's library, of npm's package @node-llama-cpp/linux-x64, as the reference for tokens and
-logits. Structures are passed as blocks of memory that are larger than they are; none of their
-members is known here.
+"""Calls llama.cpp's library, from npm's package @node-llama-cpp/linux-x64, as the reference for tokens
+and logits. Structures are passed as blocks of memory that are larger than the structures; this file
+knows none of their members.
 """
 import ctypes
 import pathlib
@@ -47,7 +47,7 @@ class Llama:
         return found[:count]
 
     def logits(self, tokens):
-        """Behind the last token."""
+        """Returns the logits behind the last token."""
         context = self.library.llama_init_from_model(self.model, self.library.llama_context_default_params())
         # More threads wait for each other by spinning, which takes long where others use the processors.
         self.library.llama_set_n_threads(context, 1, 1)

@@ -9,7 +9,7 @@ NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
 
 
 def byte_characters():
-    """The character that stands for each byte in texts of byte pairs."""
+    """Returns the character that stands for each byte in texts of byte pairs."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(i if i in kept else next(others)) for i in range(256)]
@@ -22,7 +22,7 @@ MERGES = ["t h", "th e", "Ġ the", "Ġ t", "Ġ a", "1 2", "12 3", "Ċ Ċ", "Ġ �
 
 
 def pair_tokenizer(file, pre, merges=MERGES, template=None):
-    """Tokens 0 to 255 are the bytes; then those of the merges, then special ones. Returns the tokens."""
+    """Adds a tokenizer whose tokens are the bytes, then those of the merges, then special ones. Returns the tokens."""
     tokens = CHARACTERS + [m.replace(" ", "") for m in merges] + ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "USER"]
     types = [NORMAL] * (len(tokens) - 4) + [CONTROL] * 3 + [USER]
     end = tokens.index("<|endoftext|>")
@@ -42,7 +42,7 @@ PIECES = {"▁": -1, "a": -2, "b": -3, "ab": -4, "▁a": -5, "▁ab": -3.5, "ba"
 
 
 def score_tokenizer(file, pieces=None):
-    """Tokens 0 to 2 are special, then come 256 bytes, then the pieces. Returns the tokens."""
+    """Adds a tokenizer with 3 special tokens, then 256 bytes, then the pieces. Returns the tokens."""
     pieces = pieces or PIECES
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + list(pieces) + ["[X]"]
     file.add("tokenizer.ggml.model", "llama")
@@ -55,7 +55,7 @@ def score_tokenizer(file, pieces=None):
 
 def small(tokenizer, *arguments, layers=2, width=64, heads=4, key_heads=2, hidden=96, kind="F32", tied=False, seed=1,
           context=64, embedding="F32", size=16, **options):
-    """The file, its tokens and its weights as [rows, columns] of floats."""
+    """Returns the file of a model, its tokens, and its weights as [rows, columns] of floats."""
     file, rng, weights = gguf_file.File(), np.random.default_rng(seed), {}
     file.add("general.architecture", "llama")
     tokens = tokenizer(file, *arguments, **options)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What webnn-run info tells of files of GGUF, and of damaged ones. test_file.py WEBNN_RUN GGUF_READ"""
+"""Tests that webnn-run info describes files of GGUF, and says what is wrong with damaged ones.
+test_file.py WEBNN_RUN GGUF_READ
+"""
 import json
 import pathlib
 import struct
@@ -54,7 +56,7 @@ class Files(unittest.TestCase):
                 self.assertIn(line, done.stdout)
 
     def test_printable(self):
-        """Texts of a file do not control the terminal, and long ones are cut off."""
+        """Texts of a file cannot control the terminal, and long ones are cut off."""
         bad = "\x1b[2J\r\n\x7f\x9b2Jé"
         file = gguf_file.File()
         for key in ("general.name", "general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run generate: small models against a reference in numpy, and SmolLM2 where it was fetched.
+"""Tests webnn-run generate: small models against a reference in numpy, and SmolLM2 where it was fetched.
 test_generate.py WEBNN_RUN GGUF_READ SAMPLES GGUF_LOGITS
 """
 import codecs
@@ -25,7 +25,7 @@ CHATML = ("{% for message in messages %}{% if loop.first and messages[0]['role']
 
 
 def random_numbers(seed):
-    """SplitMix64, as numbers from 0 to 1."""
+    """Yields the numbers of SplitMix64, from 0 to 1."""
     bits = 2 ** 64 - 1
     while True:
         seed = seed + 0x9e3779b97f4a7c15 & bits
@@ -76,7 +76,7 @@ class Generate(unittest.TestCase):
         return b"".join(bytes(known[c] for c in self.words[t]) for t in tokens if t < len(self.words) - 4)
 
     def expect(self, prompt, count, choice):
-        """The tokens that the reference generates."""
+        """Returns the tokens that the reference generates."""
         tokens = list(prompt)
         while len(tokens) < len(prompt) + count:
             tokens.append(choice(reference(self.weights, tokens)[-1]))
@@ -125,7 +125,7 @@ class Generate(unittest.TestCase):
         self.assertIn(b"--seed", self.run_tool("-p", "a", "-n", 2, "--temperature", 1).stderr)
 
     def test_bytes(self):
-        """JSON has all characters of an answer that is not UTF-8 everywhere."""
+        """When some bytes of an answer are not UTF-8, JSON still has all its characters."""
         self.model(merges=[f"{small_model.CHARACTERS[first]} {small_model.CHARACTERS[second]}"
                            for first in range(0xc3, 0xc7) for second in range(0x80, 0xc0)])
         options = ("-p", "a", "--temperature", 100, "--top-k", 0, "--top-p", 1, "--min-p", 0, "--seed", 1, "-n", 40)
@@ -136,7 +136,9 @@ class Generate(unittest.TestCase):
         self.assertEqual(self.result(*options)["text"], want)
 
     def test_full_disk(self):
-        """Nothing is computed of a text that cannot be written: its embedding is no number."""
+        """After a token that cannot be written, none is computed. The embedding of that token is no number, so
+        that to compute with it would fail with another message.
+        """
         self.model()
         best = int(np.argmax(reference(self.weights, [self.words.index("a")])[-1]))
         self.assertTrue(self.bytes_of([best]))
@@ -169,7 +171,7 @@ class Generate(unittest.TestCase):
         best = int(np.argmax(reference(self.weights, prompt)[-1]))
 
         def change(file):
-            """The end token is twice as likely as the likeliest."""
+            """Gives the end token twice the largest logit."""
             at = next(i for i, t in enumerate(file.tensors) if t[0] == "output.weight")
             rows = self.weights["output.weight"].copy()
             rows[self.words.index("<|endoftext|>")] = 2 * rows[best]

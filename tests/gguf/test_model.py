@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Logits of small models against a reference in numpy, and of SmolLM2 against llama.cpp, where both were
-fetched. test_model.py WEBNN_RUN GGUF_READ SAMPLES GGUF_LOGITS
+"""Tests the logits of small models against a reference in numpy, and those of SmolLM2 against llama.cpp,
+where both were fetched. test_model.py WEBNN_RUN GGUF_READ SAMPLES GGUF_LOGITS
 """
 import os
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Text to tokens and back: expected tokens that were worked out by hand, and those of llama.cpp, where it
-was fetched. test_tokens.py WEBNN_RUN GGUF_READ SAMPLES
+"""Tests that text becomes tokens and tokens become text: against tokens that were worked out by hand, and
+against those of llama.cpp, where it was fetched. test_tokens.py WEBNN_RUN GGUF_READ SAMPLES
 """
 import pathlib
 import random
@@ -94,7 +94,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(self.text([end, tokens.index("a")], "-"), b"a")
 
     def special_names(self, names, kind):
-        """A tokenizer of the 256 bytes and of special tokens."""
+        """Saves a tokenizer of the 256 bytes and of special tokens."""
         file = gguf_file.File()
         file.add("tokenizer.ggml.model", "gpt2")
         file.add("tokenizer.ggml.tokens", small_model.CHARACTERS + names)
@@ -103,7 +103,9 @@ class Tokens(unittest.TestCase):
         file.save(self.path)
 
     def test_many_special(self):
-        """Each is found behind the one that is searched next: no token takes of the stack."""
+        """Each special token stands behind the one that is searched next. However many there are, they need no
+        more of the stack.
+        """
         count = 10000
         names = [f"<{i:04x}" for i in range(count)]
         self.special_names(names, small_model.CONTROL)
@@ -115,7 +117,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual([int(t) for t in done.stdout.split()], list(range(255 + count, 255, -1)))
 
     def test_part_of_character(self):
-        """A name that is no UTF-8 is not found: what is left would be none, either."""
+        """A token whose name is not UTF-8 is not searched: the text around it would not be UTF-8, either."""
         smile = "😀".encode()
         for name in (smile[1:], smile[:1], b"\xff"):
             self.special_names([name], small_model.USER)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The elements of tensors of every type that is read. test_values.py WEBNN_RUN GGUF_READ"""
+"""Tests the elements of tensors of every type that is read. test_values.py WEBNN_RUN GGUF_READ"""
 import pathlib
 import subprocess
 import sys
