@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much memory the import of a model, and one with external data, take: test_memory.py WEBNN_RUN
+"""Tests how much memory it takes to import a model, and to run one with external data: test_memory.py WEBNN_RUN
 
 Weights are read where they lie in the mapped file. Those that the CPU wants in another form are copied
 one after the other, and the pages of the original are given back: the two are never in memory whole. For the
@@ -28,7 +28,7 @@ def external(index, shape):
 
 
 def peak_bytes(status, *command):
-    """Returns the most memory that a run of webnn-run takes, which has to end with a status."""
+    """Returns the most memory in bytes that a run of webnn-run has at a time; it must end with @status."""
     with subprocess.Popen([PROGRAM, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, code, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
@@ -38,7 +38,9 @@ def peak_bytes(status, *command):
 
 class Attempts(ToolTest):
     def test_attempts_are_bounded(self):
-        """A node that is refused tries sizes for a dimension of 0; the memory of this has one bound for all nodes."""
+        """When a node is refused, other sizes are tried for a dimension of 0. The memory that this takes has one
+        bound for all nodes together.
+        """
         nodes = [helper.make_node("Det", ["x"], [f"y{i}"]) for i in range(40)]
         graph = helper.make_graph(nodes, "attempts", [helper.make_tensor_value_info("x", TensorProto.INT4, [0, 1 << 20])],
                                   [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(40)])

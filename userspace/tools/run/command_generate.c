@@ -35,7 +35,7 @@ enum {
 	KEY_CONTEXT,
 };
 
-/* What the options say; NAN and -1: nothing. */
+/* The values of options. NAN, -1 and for the context 0 stand for an option that is not given. */
 struct wishes {
 	double temperature, top_p, min_p;
 	int64_t top_k;
@@ -295,7 +295,7 @@ static int load(struct generation *g)
 	return DONE;
 }
 
-/* Opens the device, with caches for the prompt and what is generated. */
+/* Opens the device, with caches for the prompt and the answer. */
 static int open_session(struct generation *g)
 {
 	uint64_t most = g->wishes.context ? g->wishes.context : g->model.context;
@@ -316,7 +316,7 @@ static int open_session(struct generation *g)
 			      (uint32_t)(g->prompt_count < BLOCK ? g->prompt_count : BLOCK),
 			      &error))
 		return fail_model(g, &error);
-	/* Whole blocks may be more than was asked for. */
+	/* The caches are whole blocks, which may have room for more than was asked for. */
 	if (g->wishes.max_tokens > most - g->prompt_count)
 		g->wishes.max_tokens = most - g->prompt_count;
 	return DONE;
@@ -354,7 +354,7 @@ static int take(struct generation *g, uint32_t token)
 	g->count++;
 	if (g->count == g->wishes.max_tokens)
 		g->end = "length";
-	/* Models have more rows than tokens where that is a rounder number. */
+	/* Some models have more rows than the tokenizer has tokens, to make a rounder number. */
 	if (token >= g->vocabulary.count)
 		return DONE;
 	size = gguf_piece(&g->vocabulary, token, false, g->piece);

@@ -8,13 +8,16 @@
 struct generated {
 	char *data;
 	size_t size, room, printed;
-	bool stopped; /* a text at which it ends was found; what comes from there on is gone */
+	bool stopped; /* a text of stops was found; it and all behind it were dropped */
 };
 
 /* Appends bytes; those from a text of @stops on are dropped. Returns 0; -1: memory is exhausted. */
 int generated_add(struct generated *text, const char *bytes, size_t size,
 		  const struct pairs *stops);
-/* Prints what is new, but, unless it is @last, no end that may be the begin of a text of @stops. */
+/*
+ * Prints the part that was not printed yet. Unless @last, an end with which a text of @stops may
+ * begin is not printed yet.
+ */
 void generated_print(struct generated *text, bool last, const struct pairs *stops);
 
 #endif

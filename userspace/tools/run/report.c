@@ -16,8 +16,8 @@
 #include "quantity.h"
 
 /*
- * Returns the bytes that both DMA engines of the device move in a cycle. The library reports no such
- * figure, but the name of the machine; "onpu-custom" has the engines of the default machine.
+ * Returns the bytes that both DMA engines of the device move in a cycle. The library reports only
+ * the name of the machine, which has them; "onpu-custom" is taken for the default machine.
  */
 static double bytes_per_cycle(const WNNDeviceInfo *device)
 {
