@@ -363,6 +363,7 @@ static bool holds_all(const struct value *value, const struct value *loaded)
 {
 	int own = integer_bits(value->type), from = integer_bits(loaded->type);
 
+	/* Integers that were converted from another type had 16 bits. */
 	if (loaded->was && from)
 		from = from < 0 ? -16 : 16;
 	if (!own || !from)
@@ -378,10 +379,9 @@ static bool holds_all(const struct value *value, const struct value *loaded)
  */
 static int take_loaded(const char *path, struct value *value, struct value *loaded)
 {
+	bool rounds = loaded->was && value_is_float(loaded) && value_is_float(value);
 	char has[300], takes[300];
 	void *data;
-
-	bool rounds = loaded->was && value_is_float(loaded) && value_is_float(value);
 
 	if (shapes_fit(value, loaded) && (rounds || holds_all(value, loaded))) {
 		WNNStringView type = wnnOperandDataTypeGetName(loaded->type);
