@@ -8,6 +8,7 @@
 
 #include <gguf/type.h>
 
+/* More than gguf_type() knows. */
 #define MAX_TYPES 64
 
 /* The tensors of one type. */
