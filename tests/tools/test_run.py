@@ -271,8 +271,8 @@ class Habits(ToolTest):
                 (TensorProto.INT64, "int16", [least, 3]), (TensorProto.INT64, "int32", [-(1 << 31), 9]),
                 (TensorProto.INT32, "int8", [-128, 127]), (TensorProto.UINT32, "uint8", [0, 255]),
                 (TensorProto.INT64, "uint32", [0, (1 << 32) - 1]), (TensorProto.UINT64, "uint16", [0, most]))):
-            model = same(self.folder, f"same{number}", [2, 1], kind)
-            x = np.array(numbers, takes).reshape(2, 1)
+            model = same(self.folder, f"same{number}", [2, 2], kind)
+            x = np.array([numbers, numbers], takes)
             got, said = self.run_model(model, "-i", self.array("x.npy", np.asfortranarray(x)))
             self.assertEqual(got.tolist(), x.tolist())
             self.assertIn(f"its elements are {takes}, they are widened to the type of input", said)
