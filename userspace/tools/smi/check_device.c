@@ -72,7 +72,7 @@ static void check_memory(struct check *check, const struct device *device, const
 {
 	check_add_device(check, device, "memory", BROKEN,
 			 text_of("the device cannot reach memory of its driver: %s", why),
-			 text_of("Encrypted guests cannot use the device. Elsewhere, take the "
+			 text_of("Encrypted guests cannot use the device. Elsewhere, remove the "
 				 "restricted-dma-pool from the device tree"));
 }
 
