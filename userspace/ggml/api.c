@@ -177,14 +177,6 @@ static struct gg_reg reg = {
 	},
 };
 
-static void say_error(const char *what)
-{
-	WNNError error = WNN_ERROR_INIT;
-
-	wnnGetLastError(&error);
-	onpu_say("%s: %.*s", what, (int)error.message.length, error.message.data);
-}
-
 /*
  * Opens the device that WEBNN_DEVICE says, else an NPU. A processor without NPU is refused unless
  * WEBNN_DEVICE asks for it: ggml's own back end for it is faster.
@@ -199,11 +191,11 @@ static bool open_device(void)
 	if (!onpu.instance ||
 	    wnnInstanceCreateContextSync(onpu.instance, &options, WNN_WAIT_FOREVER,
 					 &onpu.context) != WNNStatus_Success) {
-		say_error("the device does not open");
+		onpu_say_error("the device does not open");
 		return false;
 	}
 	if (wnnContextGetDeviceInfo(onpu.context, &info) != WNNStatus_Success) {
-		say_error("the device does not answer");
+		onpu_say_error("the device does not answer");
 		return false;
 	}
 	if (!info.accelerated && (!wanted || !*wanted)) {

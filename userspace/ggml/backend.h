@@ -50,6 +50,8 @@ enum onpu_type onpu_type_of(const struct gg_tensor *tensor);
 
 /* Writes a line to stderr that begins with "onpu: ". */
 void onpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Writes such a line: what failed, then the message of the last error of libwebnn-npu. */
+void onpu_say_error(const char *what);
 
 /* buffer.c */
 extern const struct gg_buffer_type_table onpu_buffer_type_table;

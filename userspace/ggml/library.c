@@ -41,6 +41,14 @@ void onpu_say(const char *format, ...)
 	va_end(args);
 }
 
+void onpu_say_error(const char *what)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnGetLastError(&error);
+	onpu_say("%s: %.*s", what, (int)error.message.length, error.message.data);
+}
+
 static int compare(const int a[3], const int b[3])
 {
 	for (int i = 0; i < 3; i++)

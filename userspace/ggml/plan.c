@@ -5,6 +5,7 @@
  * A graph of WebNN computes values from values. A node that writes into another tensor's memory
  * ends one: nodes before it are computed and in memory by then, those after it read memory.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,21 +133,18 @@ static int add_node(struct maker *maker, const struct gg_tensor *node)
 {
 	struct onpu_emit *e = &maker->emit;
 	WNNOperand operand;
+	char what[160];
 
 	if (!e->builder)
 		e->builder = wnnContextCreateGraphBuilder(onpu.context);
 	operand = e->builder ? onpu_emit_op(e, node) : NULL;
 	if (operand && !onpu_value_set(e, node, operand))
 		return 0;
-	if (e->refusal) {
-		onpu_say("%s %s: %s", base.op_name(node->op), node->name, e->refusal);
-	} else {
-		WNNError error = WNN_ERROR_INIT;
-
-		wnnGetLastError(&error);
-		onpu_say("%s %s: %.*s", base.op_name(node->op), node->name,
-			 (int)error.message.length, error.message.data);
-	}
+	snprintf(what, sizeof(what), "%s %s", base.op_name(node->op), node->name);
+	if (e->refusal)
+		onpu_say("%s: %s", what, e->refusal);
+	else
+		onpu_say_error(what);
 	return -1;
 }
 

@@ -79,18 +79,6 @@ struct onpu_step *onpu_step_move(const struct gg_tensor *node)
 
 /* ---- graphs of WebNN */
 
-static void say_error(const char *what, const struct onpu_emit *e)
-{
-	WNNError error = WNN_ERROR_INIT;
-
-	if (e && e->refusal) {
-		onpu_say("%s: %s", what, e->refusal);
-		return;
-	}
-	wnnGetLastError(&error);
-	onpu_say("%s: %.*s", what, (int)error.message.length, error.message.data);
-}
-
 static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
 	return (uintptr_t)a < (uintptr_t)b + b_size && (uintptr_t)b < (uintptr_t)a + a_size;
@@ -142,7 +130,7 @@ static int build(struct onpu_step *step, struct onpu_emit *e)
 	free(outputs);
 	if (status == WNNStatus_Success)
 		return 0;
-	say_error("a graph is not built", NULL);
+	onpu_say_error("a graph is not built");
 	return -1;
 }
 
@@ -170,7 +158,7 @@ static int bind(struct bound *bound, const WNNNamedOperandDescriptor *port, bool
 	if (wnnContextCreateTensorSync(onpu.context, &descriptor, WNN_WAIT_FOREVER,
 				       &bound->named.tensor) == WNNStatus_Success)
 		return 0;
-	say_error("memory of ggml is not a tensor", NULL);
+	onpu_say_error("memory of ggml is not a tensor");
 	return -1;
 }
 
@@ -275,7 +263,7 @@ int onpu_step_run(struct onpu_step *step)
 	if (wnnContextDispatchMeasuredSync(onpu.context, step->graph, inputs, step->tensors,
 					   step->output_count, step->tensors + inputs,
 					   WNN_WAIT_FOREVER, NULL) != WNNStatus_Success) {
-		say_error("a graph is not computed", NULL);
+		onpu_say_error("a graph is not computed");
 		return -1;
 	}
 	for (size_t i = 0; i < step->output_count; i++) {
