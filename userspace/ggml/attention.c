@@ -2,17 +2,8 @@
 /* Rotary positions, softmax with a mask, and attention, as operators of WebNN in float32. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "emit.h"
-
-static float number_of(const struct gg_tensor *op, int index)
-{
-	float number;
-
-	memcpy(&number, &op->params[index], sizeof(number));
-	return number;
-}
 
 static WNNOperand number(struct onpu_emit *e, double value)
 {
@@ -28,32 +19,45 @@ struct rope {
 	double base, scale, extrapolation, magnitude, low, high;
 };
 
+/* Places of parameters. */
+enum {
+	ROPE_COUNT = 1, /* of rotated elements */
+	ROPE_MODE,
+	ROPE_TRAINED = 4, /* positions in the context of the training */
+	ROPE_BASE,
+	ROPE_SCALE,
+	ROPE_EXTRAPOLATION,
+	ROPE_MAGNITUDE,
+	ROPE_FAST,
+	ROPE_SLOW,
+	ROPE_OFFSET = 15
+};
+
 /* Returns the pair that turns a given number of times over the context of the training. */
 static double turning_pair(const struct gg_tensor *op, double turns)
 {
-	return op->params[1] * log(op->params[4] / (turns * 2 * M_PI)) /
-	       (2 * log(number_of(op, 5)));
+	return op->params[ROPE_COUNT] * log(op->params[ROPE_TRAINED] / (turns * 2 * M_PI)) /
+	       (2 * log(onpu_number(op, ROPE_BASE)));
 }
 
 static bool read_rope(const struct gg_tensor *op, struct rope *rope)
 {
-	enum { COUNT = 1, MODE, TRAINED = 4, BASE, SCALE, EXTRAPOLATION, MAGNITUDE, FAST, SLOW };
 	enum { SPLIT = 2 };
+	int32_t count = op->params[ROPE_COUNT], mode = op->params[ROPE_MODE];
 
-	rope->pairs = (uint32_t)op->params[COUNT] / 2;
-	rope->is_split = op->params[MODE] == SPLIT;
-	rope->base = number_of(op, BASE);
-	rope->scale = number_of(op, SCALE);
-	rope->extrapolation = number_of(op, EXTRAPOLATION);
-	rope->magnitude = number_of(op, MAGNITUDE);
-	if (op->params[MODE] & ~SPLIT || op->params[15] || op->params[COUNT] < 2 ||
-	    op->params[COUNT] > op->ne[0] || op->params[COUNT] % 2)
+	rope->pairs = (uint32_t)count / 2;
+	rope->is_split = mode == SPLIT;
+	rope->base = onpu_number(op, ROPE_BASE);
+	rope->scale = onpu_number(op, ROPE_SCALE);
+	rope->extrapolation = onpu_number(op, ROPE_EXTRAPOLATION);
+	rope->magnitude = onpu_number(op, ROPE_MAGNITUDE);
+	if (mode & ~SPLIT || op->params[ROPE_OFFSET] || count < 2 || count > op->ne[0] ||
+	    count % 2)
 		return false;
 	if (rope->extrapolation != 0) {
 		rope->magnitude *= 1 + 0.1 * log(1 / rope->scale);
-		rope->low = fmax(0, floor(turning_pair(op, number_of(op, FAST))));
-		rope->high =
-			fmin(op->params[COUNT] - 1, ceil(turning_pair(op, number_of(op, SLOW))));
+		rope->low = fmax(0, floor(turning_pair(op, onpu_number(op, ROPE_FAST))));
+		rope->high = fmin(count - 1, ceil(turning_pair(op, onpu_number(op, ROPE_SLOW))));
 	}
 	return true;
 }
@@ -204,10 +208,10 @@ WNNOperand onpu_emit_soft_max(struct onpu_emit *e, const struct gg_tensor *op)
 	struct onpu_shape shape = onpu_shape(op);
 	WNNOperand x = onpu_float(e, op->src[0]);
 
-	if (number_of(op, 0) != 1)
-		x = x_mul(e, x, number(e, number_of(op, 0)));
+	if (onpu_number(op, 0) != 1)
+		x = x_mul(e, x, number(e, onpu_number(op, 0)));
 	if (op->src[1])
-		x = add_mask(e, x, shape, op->src[1], number_of(op, 1));
+		x = add_mask(e, x, shape, op->src[1], onpu_number(op, 1));
 	return soft_max(e, x, shape, op->src[2]);
 }
 
@@ -219,7 +223,7 @@ WNNOperand onpu_emit_flash_attention(struct onpu_emit *e, const struct gg_tensor
 	struct onpu_shape v = onpu_shape(op->src[V]);
 	struct onpu_shape scores = SHAPE(q.dim[0], q.dim[1], q.dim[2], k.dim[2]);
 	struct onpu_shape grouped = q;
-	double cap = number_of(op, 2), scale = number_of(op, 0);
+	double cap = onpu_number(op, 2), scale = onpu_number(op, 0);
 	WNNOperand x = onpu_float(e, op->src[Q]);
 
 	if (q.dim[1] % k.dim[1] || k.dim[1] != v.dim[1] || q.dim[0] != k.dim[0])
@@ -232,7 +236,7 @@ WNNOperand onpu_emit_flash_attention(struct onpu_emit *e, const struct gg_tensor
 	if (cap != 0)
 		x = x_mul(e, x_unary(e, wnnGraphBuilderTanh, x), number(e, cap));
 	if (op->src[MASK])
-		x = add_mask(e, x, scores, op->src[MASK], number_of(op, 1));
+		x = add_mask(e, x, scores, op->src[MASK], onpu_number(op, 1));
 	x = soft_max(e, x, scores, op->src[SINKS]);
 	grouped.dim[3] = scores.dim[3];
 	x = x_matmul(e, x_reshape(e, x, grouped), onpu_float(e, op->src[V]));

@@ -52,6 +52,8 @@ enum onpu_kind onpu_kind(const struct gg_tensor *op);
 
 /* ops.c: returns the result of an operator in its type and shape. */
 WNNOperand onpu_emit_op(struct onpu_emit *e, const struct gg_tensor *op);
+/* Returns a parameter of an operator that is a float. */
+float onpu_number(const struct gg_tensor *op, int index);
 
 /* values.c */
 

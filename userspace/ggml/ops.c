@@ -16,7 +16,7 @@ static bool is_named(const struct gg_tensor *op, const char *name)
 	return !strcmp(name_of(op), name);
 }
 
-static float number_of(const struct gg_tensor *op, int index)
+float onpu_number(const struct gg_tensor *op, int index)
 {
 	float number;
 
@@ -77,7 +77,7 @@ static WNNOperand scaled(struct onpu_emit *e, WNNOperand x, double factor, doubl
 
 static WNNOperand emit_scale(struct onpu_emit *e, const struct gg_tensor *op)
 {
-	return scaled(e, onpu_float(e, op->src[0]), number_of(op, 0), number_of(op, 1));
+	return scaled(e, onpu_float(e, op->src[0]), onpu_number(op, 0), onpu_number(op, 1));
 }
 
 static WNNOperand emit_clamp(struct onpu_emit *e, const struct gg_tensor *op)
@@ -85,8 +85,8 @@ static WNNOperand emit_clamp(struct onpu_emit *e, const struct gg_tensor *op)
 	WNNClampOptions options = WNN_CLAMP_OPTIONS_INIT;
 	WNNOperand x = onpu_float(e, op->src[0]);
 
-	options.minValue = WNN_NUMBER_DOUBLE(number_of(op, 0));
-	options.maxValue = WNN_NUMBER_DOUBLE(number_of(op, 1));
+	options.minValue = WNN_NUMBER_DOUBLE(onpu_number(op, 0));
+	options.maxValue = WNN_NUMBER_DOUBLE(onpu_number(op, 1));
 	return x ? wnnGraphBuilderClamp(e->builder, x, &options) : NULL;
 }
 
@@ -201,13 +201,13 @@ static WNNOperand emit_norm(struct onpu_emit *e, const struct gg_tensor *op)
 
 	if (is_named(op, "NORM")) {
 		options.axes = (WNNUint32Array){ 1, &axis };
-		options.epsilon = number_of(op, 0);
+		options.epsilon = onpu_number(op, 0);
 		return x ? wnnGraphBuilderLayerNormalization(e->builder, x, &options) : NULL;
 	}
 	return x_binary(e, wnnGraphBuilderDiv, x,
 			x_unary(e, wnnGraphBuilderSqrt,
 				scaled(e, x_sum_last(e, sqr(e, x), true, axis, true), 1,
-				       number_of(op, 0))));
+				       onpu_number(op, 0))));
 }
 
 static WNNOperand emit_sum_rows(struct onpu_emit *e, const struct gg_tensor *op)
