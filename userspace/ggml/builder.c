@@ -123,7 +123,7 @@ WNNOperand x_cast(struct onpu_emit *e, WNNOperand x, WNNOperandDataType type)
 	return wnnGraphBuilderCast(e->builder, x, type, NULL);
 }
 
-WNNOperand x_sum_last(struct onpu_emit *e, WNNOperand x, bool mean, uint32_t axis, bool keep)
+WNNOperand x_sum(struct onpu_emit *e, WNNOperand x, bool mean, uint32_t axis, bool keep)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
 

@@ -126,7 +126,8 @@ WNNOperand x_slice_last(struct onpu_emit *e, WNNOperand x, struct onpu_shape sha
 WNNOperand x_expand(struct onpu_emit *e, WNNOperand x, struct onpu_shape shape);
 WNNOperand x_concat(struct onpu_emit *e, WNNOperand a, WNNOperand b, uint32_t axis);
 WNNOperand x_cast(struct onpu_emit *e, WNNOperand x, WNNOperandDataType type);
-WNNOperand x_sum_last(struct onpu_emit *e, WNNOperand x, bool mean, uint32_t axis, bool keep);
+/* Returns the sum over one axis, or the mean; keep: the axis stays, with size 1. */
+WNNOperand x_sum(struct onpu_emit *e, WNNOperand x, bool mean, uint32_t axis, bool keep);
 #define x_add(e, a, b)	  x_binary(e, wnnGraphBuilderAdd, a, b)
 #define x_mul(e, a, b)	  x_binary(e, wnnGraphBuilderMul, a, b)
 #define x_matmul(e, a, b) x_binary(e, wnnGraphBuilderMatmul, a, b)

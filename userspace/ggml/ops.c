@@ -206,13 +206,13 @@ static WNNOperand emit_norm(struct onpu_emit *e, const struct gg_tensor *op)
 	}
 	return x_binary(e, wnnGraphBuilderDiv, x,
 			x_unary(e, wnnGraphBuilderSqrt,
-				scaled(e, x_sum_last(e, sqr(e, x), true, axis, true), 1,
+				scaled(e, x_sum(e, sqr(e, x), true, axis, true), 1,
 				       onpu_number(op, 0))));
 }
 
 static WNNOperand emit_sum_rows(struct onpu_emit *e, const struct gg_tensor *op)
 {
-	return x_sum_last(e, onpu_float(e, op->src[0]), is_named(op, "MEAN"), 3, true);
+	return x_sum(e, onpu_float(e, op->src[0]), is_named(op, "MEAN"), 3, true);
 }
 
 /*

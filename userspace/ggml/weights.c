@@ -181,7 +181,7 @@ static WNNOperand add_blocks(struct onpu_emit *e, const struct pack *pack, WNNOp
 	memcpy(blocks.dim, shape.data, (shape.count - 1) * sizeof(*shape.data));
 	blocks.dim[shape.count - 1] = scales.dim[0];
 	blocks.dim[shape.count] = BLOCK;
-	x = x_sum_last(e, x_reshape(e, x, blocks), false, (uint32_t)shape.count, false);
+	x = x_sum(e, x_reshape(e, x, blocks), false, (uint32_t)shape.count, false);
 	return x_add(e, product, x_matmul(e, x, added));
 }
 
