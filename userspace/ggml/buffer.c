@@ -95,8 +95,10 @@ static struct gg_buffer *make_buffer(void *data, size_t size, bool is_own)
 {
 	struct memory *memory = malloc(sizeof(*memory));
 
-	if (!memory)
+	if (!memory) {
+		onpu_say("memory is exhausted");
 		return NULL;
+	}
 	*memory = (struct memory){ data, is_own };
 	return base.backend_buffer_init(&onpu.type, buffer_table, memory, size);
 }

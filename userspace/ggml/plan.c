@@ -172,8 +172,10 @@ static struct plan *make_plan(struct gg_graph *graph, struct key *key)
 	struct maker maker;
 	int error = 0;
 
-	if (!plan)
+	if (!plan) {
+		onpu_say("memory is exhausted");
 		return NULL;
+	}
 	memset(&maker, 0, sizeof(maker));
 	maker.end = &plan->steps;
 	for (int i = 0; i < base.graph_n_nodes(graph) && !error; i++)

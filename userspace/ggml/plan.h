@@ -15,7 +15,7 @@ void onpu_forget(void);
 
 /* step.c: a part of a graph of ggml, computed by one dispatch or moved by the host. */
 struct onpu_step;
-/* Returns a step that moves elements, NULL when memory is exhausted. */
+/* Returns a step that moves elements; NULL after onpu_say(). */
 struct onpu_step *onpu_step_move(const struct gg_tensor *node);
 /*
  * Returns a step that computes the values of e, of which those that later ones overwrite are not

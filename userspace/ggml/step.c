@@ -58,12 +58,14 @@ struct onpu_step *onpu_step_move(const struct gg_tensor *node)
 {
 	struct onpu_step *step = calloc(1, sizeof(*step));
 
-	if (!step)
-		return NULL;
-	step->move = malloc(sizeof(*step->move));
-	step->sources = calloc(GG_SOURCES, sizeof(*step->sources));
-	if (!step->move || !step->sources) {
-		onpu_step_free(step);
+	if (step) {
+		step->move = malloc(sizeof(*step->move));
+		step->sources = calloc(GG_SOURCES, sizeof(*step->sources));
+	}
+	if (!step || !step->move || !step->sources) {
+		onpu_say("memory is exhausted");
+		if (step)
+			onpu_step_free(step);
 		return NULL;
 	}
 	/* The program may free the tensors before the step runs again; their memory stays. */
