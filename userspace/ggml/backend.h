@@ -57,6 +57,8 @@ void onpu_say_error(const char *what);
 extern const struct gg_buffer_type_table onpu_buffer_type_table;
 /* Returns a buffer over memory of the program, which it must keep; NULL after onpu_say(). */
 struct gg_buffer *onpu_buffer_wrap(void *data, size_t size);
+/* Returns memory with the alignment of tensors, which free() frees; NULL: memory is exhausted. */
+void *onpu_alloc(size_t size);
 bool onpu_buffer_is_ours(const struct gg_buffer *buffer);
 
 #endif

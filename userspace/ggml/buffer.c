@@ -108,6 +108,14 @@ struct gg_buffer *onpu_buffer_wrap(void *data, size_t size)
 	return make_buffer(data, size, false);
 }
 
+void *onpu_alloc(size_t size)
+{
+	/* A buffer of no bytes has an address all the same, as ggml asks. */
+	size_t whole = size ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+
+	return whole >= size ? aligned_alloc(ALIGNMENT, whole) : NULL;
+}
+
 bool onpu_buffer_is_ours(const struct gg_buffer *buffer)
 {
 	return buffer && buffer->type == &onpu.type;
@@ -121,9 +129,7 @@ static const char *get_name(struct gg_buffer_type *type)
 
 static struct gg_buffer *alloc_buffer(struct gg_buffer_type *type, size_t size)
 {
-	/* A buffer of no bytes has an address all the same, as ggml asks. */
-	size_t whole = size ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-	void *data = whole >= size ? aligned_alloc(ALIGNMENT, whole) : NULL;
+	void *data = onpu_alloc(size);
 	struct gg_buffer *buffer;
 
 	(void)type;

@@ -143,7 +143,7 @@ static int bind(struct bound *bound, const WNNNamedOperandDescriptor *port, bool
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
 
 	if (is_own) {
-		bound->own = aligned_alloc(64, (bound->size + 63) / 64 * 64);
+		bound->own = onpu_alloc(bound->size);
 		if (!bound->own) {
 			onpu_say("memory is exhausted");
 			return -1;
