@@ -116,7 +116,7 @@ WNNOperand onpu_emit_rope(struct onpu_emit *e, const struct gg_tensor *op)
 	struct rope rope;
 
 	if (!read_rope(op, &rope))
-		return onpu_refuse(e, "the mode of rotary positions is not one of those known");
+		return onpu_refuse(e, "the rotation is not one of neighbours or of halves");
 	angle = x_cast(e, onpu_value(e, op->src[1]), WNNOperandDataType_Float32);
 	angle = x_mul(e, x_reshape(e, angle, SHAPE(1, shape.dim[1], 1, 1)), make_steps(e, &rope));
 	if (op->src[2])
@@ -227,7 +227,7 @@ WNNOperand onpu_emit_flash_attention(struct onpu_emit *e, const struct gg_tensor
 	WNNOperand x = onpu_float(e, op->src[Q]);
 
 	if (q.dim[1] % k.dim[1] || k.dim[1] != v.dim[1] || q.dim[0] != k.dim[0])
-		return onpu_refuse(e, "heads of queries, keys and values do not fit");
+		return onpu_refuse(e, "heads or batches of queries, keys and values do not fit");
 	grouped.dim[1] = k.dim[1];
 	grouped.dim[2] = q.dim[1] / k.dim[1] * q.dim[2];
 	x = x_matmul(e, x_reshape(e, x, grouped),

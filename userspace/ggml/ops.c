@@ -152,7 +152,7 @@ static WNNOperand apply(struct onpu_emit *e, const char *name, WNNOperand x)
 			return functions[i].composed(e, x);
 		return x_unary(e, functions[i].function, x);
 	}
-	return onpu_refuse(e, "there is no such function of one element");
+	return onpu_refuse(e, "the device does not compute this function of one element");
 }
 
 static WNNOperand emit_unary(struct onpu_emit *e, const struct gg_tensor *op)
@@ -188,7 +188,7 @@ static WNNOperand emit_glu(struct onpu_emit *e, const struct gg_tensor *op)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i][0], name))
 			return x_mul(e, apply(e, table[i][1], x), factor);
-	return onpu_refuse(e, "there is no such gated function");
+	return onpu_refuse(e, "the device does not compute this gated function");
 }
 
 /* ---- operators of rows */
@@ -223,8 +223,10 @@ static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 {
 	const struct gg_type_traits *traits = base.get_type_traits(a->type);
 
-	if (!traits->to_float || !onpu_is_contiguous(a) || onpu_count(a) > INT32_MAX)
-		return onpu_refuse(e, "the type of a matrix cannot be read");
+	if (!traits->to_float || !onpu_is_contiguous(a))
+		return onpu_refuse(e, "a matrix has gaps, or ggml cannot turn it into floats");
+	if (onpu_count(a) > INT32_MAX)
+		return onpu_refuse(e, "a matrix has more than 2^31 elements");
 	return x_reshape(
 		e, onpu_input(e, a->data, WNNOperandDataType_Float32, (uint32_t)onpu_count(a), a),
 		onpu_shape(a));
@@ -242,7 +244,7 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 	    onpu_is_contiguous(a) && a->ne[0] % 32 == 0)
 		return onpu_emit_weights(e, a, x);
 	if (a->ne[3] != b->ne[3] && (a->ne[3] != 1 || group != 1))
-		return onpu_refuse(e, "a matrix serves groups in two dimensions");
+		return onpu_refuse(e, "a matrix is repeated in two dimensions; one is the most");
 	matrix = is_float ? onpu_float(e, a) : of_quantised(e, a);
 	if (group != 1)
 		x = x_reshape(e, x,
@@ -261,11 +263,11 @@ static WNNOperand emit_get_rows(struct onpu_emit *e, const struct gg_tensor *op)
 	uint32_t batches = shape.dim[1] * shape.dim[2];
 
 	if (shape.dim[0] != 1)
-		return onpu_refuse(e, "the indices have four dimensions");
+		return onpu_refuse(e, "the indices have four dimensions; three are the most");
 	x = x_reshape(e, x, SHAPE(batches * (uint32_t)table->ne[1], (uint32_t)table->ne[0]));
 	indices = x_reshape(e, indices, SHAPE(batches, shape.dim[3]));
 	if (batches > 256)
-		return onpu_refuse(e, "there are more than 256 tables");
+		return onpu_refuse(e, "rows are taken of more than 256 tables");
 	if (batches > 1) {
 		int32_t first[256];
 
@@ -335,7 +337,11 @@ WNNOperand onpu_emit_op(struct onpu_emit *e, const struct gg_tensor *op)
 	WNNOperandDataType type = onpu_data_type(op);
 	emit_function function = find_function(name_of(op));
 
-	if (!function || type == WNNOperandDataType_Undefined || !onpu_is_contiguous(op))
-		return onpu_refuse(e, "the operator, its type or the strides of its result");
+	if (!function)
+		return onpu_refuse(e, "the device does not compute this operator");
+	if (type == WNNOperandDataType_Undefined)
+		return onpu_refuse(e, "the type of the result is not f32, f16, i32 or i64");
+	if (!onpu_is_contiguous(op))
+		return onpu_refuse(e, "the result has gaps or another order of dimensions");
 	return x_reshape(e, x_cast(e, function(e, op), type), onpu_shape(op));
 }

@@ -232,7 +232,7 @@ static WNNOperand of_memory(struct onpu_emit *e, const struct gg_tensor *tensor,
 		end = end < all ? end : all;
 	}
 	if (end > all || end - from > INT32_MAX)
-		return onpu_refuse(e, "a tensor is larger than the device's can be");
+		return onpu_refuse(e, "an operand has more elements than its tensor or than 2^31");
 	if (data)
 		data += from * element;
 	if (!e->check && onpu_is_weight(tensor))
@@ -268,7 +268,7 @@ WNNOperand onpu_value(struct onpu_emit *e, const struct gg_tensor *tensor)
 	if (operand)
 		return operand;
 	if (type == WNNOperandDataType_Undefined)
-		return onpu_refuse(e, "the type is not one that graphs read");
+		return onpu_refuse(e, "the type of an operand is not f32, f16, i32 or i64");
 	element = wnnOperandDataTypeGetSize(type);
 	if (tensor->view_offs % element || !read_strides(tensor, element, &s))
 		return onpu_refuse(e, "the strides of a view are not those of an array");
