@@ -120,10 +120,8 @@ bool onpu_library_find(const void *address)
 #include "base.def"
 #undef BASE
 	if (found && !is_known(base.version())) {
-		onpu_say(
-			"ggml %s may have other structures than those that are known here, which are "
-			"those of ggml " KNOWN_TEXT,
-			base.version());
+		onpu_say("ggml %s may have other structures; known are those of " KNOWN_TEXT,
+			 base.version());
 		found = false;
 	}
 	if (found)
