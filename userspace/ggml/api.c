@@ -178,8 +178,8 @@ static struct gg_reg reg = {
 };
 
 /*
- * Opens the device that WEBNN_DEVICE says, else an NPU. A processor without NPU is refused unless
- * WEBNN_DEVICE asks for it: ggml's own back end for it is faster.
+ * Opens the device that WEBNN_DEVICE names, else an NPU. Without an NPU, the processor is refused
+ * unless WEBNN_DEVICE names it: ggml's own back end for the processor is faster.
  */
 static bool open_device(void)
 {
@@ -240,13 +240,13 @@ static bool prepare(const void *caller)
 struct gg_reg *ggml_backend_init(void);
 int ggml_backend_score(void);
 
-/* Returns the registration, or NULL with a line on stderr: the version, or the device. */
+/* Returns the registration; NULL after onpu_say(), when ggml or the device cannot be used. */
 __attribute__((visibility("default"))) struct gg_reg *ggml_backend_init(void)
 {
 	return prepare(__builtin_return_address(0)) ? &reg : NULL;
 }
 
-/* Returns 0 where ggml_backend_init() returns NULL. */
+/* Returns 1, but 0 where ggml_backend_init() returns NULL. */
 __attribute__((visibility("default"))) int ggml_backend_score(void)
 {
 	return prepare(__builtin_return_address(0)) ? 1 : 0;

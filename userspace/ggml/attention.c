@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rotary positions, softmax with a mask, and attention, as operators of WebNN in float32. */
+/* Turns rotary positions, softmax with a mask and attention into operators of WebNN, in float32. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct rope {
 	double base, scale, extrapolation, magnitude, low, high;
 };
 
-/* Places of parameters. */
+/* The places of ROPE's parameters. */
 enum {
 	ROPE_COUNT = 1, /* of rotated elements */
 	ROPE_MODE,
@@ -162,7 +162,7 @@ static WNNOperand make_slopes(struct onpu_emit *e, uint32_t heads, double bias)
 	return operand;
 }
 
-/* Adds a mask, of which the first rows count and whose heads repeat, to scores of a shape. */
+/* Adds the first rows of a mask to scores of a shape. Heads and batches share masks in turn. */
 static WNNOperand add_mask(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
 			   const struct gg_tensor *mask, double bias)
 {
@@ -184,7 +184,7 @@ static WNNOperand add_mask(struct onpu_emit *e, WNNOperand scores, struct onpu_s
 	return x_add(e, scores, x);
 }
 
-/* Returns the softmax of scores over the last dimension; sinks, one for a head, take part. */
+/* Returns the softmax over the last dimension, to whose sums each head adds its sink, if any. */
 static WNNOperand soft_max(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
 			   const struct gg_tensor *sinks)
 {
@@ -215,7 +215,10 @@ WNNOperand onpu_emit_soft_max(struct onpu_emit *e, const struct gg_tensor *op)
 	return soft_max(e, x, shape, op->src[2]);
 }
 
-/* Queries [batch, heads, T, D], of which groups share keys and values: [batch, T, heads, D]. */
+/*
+ * Returns the attention of queries [batch, heads, T, D], as [batch, T, heads, D]. A group of heads
+ * shares keys and values.
+ */
 WNNOperand onpu_emit_flash_attention(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	enum { Q, K, V, MASK, SINKS };

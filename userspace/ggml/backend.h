@@ -8,7 +8,7 @@
 
 #include "ggml.h"
 
-/* Types of elements that are more than bytes here, by the names that ggml gives them. */
+/* Types of elements that the back end tells apart; library.c finds them by their names in ggml. */
 enum onpu_type {
 	TYPE_OTHER,
 	TYPE_F32,
@@ -33,7 +33,7 @@ extern struct onpu_base base;
 struct onpu_device {
 	struct gg_device device;
 	struct gg_buffer_type type;
-	pthread_mutex_t lock; /* of all that computes or changes weights */
+	pthread_mutex_t lock; /* held while graphs are computed or weights change */
 	WNNInstance instance;
 	WNNContext context;
 	char description[160];
@@ -41,11 +41,12 @@ struct onpu_device {
 extern struct onpu_device onpu;
 
 /*
- * library.c: finds ggml through the library or program that has the code at address. Returns
- * whether its functions are there and its version is known, or it was found before; else says why on
- * stderr. There is one ggml in a process: a second one may have other structures.
+ * library.c: finds ggml through the library or program that has the code at address. Returns true
+ * when it has all functions and a known version, or is the one that was found before; else false,
+ * after onpu_say(). A second ggml in the process is refused: it may have other structures.
  */
 bool onpu_library_find(const void *address);
+/* Returns the type of a tensor's elements, TYPE_OTHER for one that is not in the list. */
 enum onpu_type onpu_type_of(const struct gg_tensor *tensor);
 
 /* Writes a line to stderr that begins with "onpu: ". */
@@ -53,12 +54,13 @@ void onpu_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes such a line: what failed, then the message of the last error of libwebnn-npu. */
 void onpu_say_error(const char *what);
 
-/* buffer.c */
+/* buffer.c: memory of the host, in which ggml has its tensors. */
 extern const struct gg_buffer_type_table onpu_buffer_type_table;
 /* Returns a buffer over memory of the program, which it must keep; NULL after onpu_say(). */
 struct gg_buffer *onpu_buffer_wrap(void *data, size_t size);
 /* Returns memory with the alignment of tensors, which free() frees; NULL: memory is exhausted. */
 void *onpu_alloc(size_t size);
+/* Returns whether a buffer was made by this back end; false for NULL. */
 bool onpu_buffer_is_ours(const struct gg_buffer *buffer);
 
 #endif

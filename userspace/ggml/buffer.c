@@ -13,7 +13,7 @@ struct memory {
 	bool is_own;
 };
 
-/* Forgets graphs that have a buffer's weights as constants, before these change. */
+/* Forgets graphs in which a buffer's weights are constants, before these change. */
 static void before_change(const struct gg_buffer *buffer)
 {
 	if (buffer->usage != GG_USAGE_WEIGHTS)
@@ -63,7 +63,7 @@ static void get_tensor(struct gg_buffer *buffer, const struct gg_tensor *tensor,
 	memcpy(data, (const char *)tensor->data + offset, size);
 }
 
-/* Copies where both tensors are in memory of the host; ggml copies others through its own. */
+/* Copies between tensors in memory of the host. ggml copies others itself, in two steps. */
 static bool cpy_tensor(struct gg_buffer *buffer, const struct gg_tensor *from, struct gg_tensor *to)
 {
 	if (!from->buffer || !base.backend_buft_is_host(from->buffer->type))

@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GG_API_VERSION 2 /* the same for layouts that differ: see library.c */
+#define GG_API_VERSION 2 /* does not tell layouts apart: see library.c */
 #define GG_DIMS	       4
 #define GG_SOURCES     10
 
 enum gg_status { GG_FAILED = -1, GG_SUCCESS = 0 };
 enum gg_device_type { GG_DEVICE_GPU = 1 };
 enum gg_usage { GG_USAGE_WEIGHTS = 1 };
-/* What tensors are: changed by training; nodes that must be computed. */
+/* PARAM: training changes the tensor; COMPUTE: the node must be computed. */
 enum gg_flag { GG_FLAG_PARAM = 4, GG_FLAG_COMPUTE = 16 };
 
 struct gg_buffer;
@@ -154,7 +154,7 @@ struct gg_reg {
 	void *context;
 };
 
-/* What ggml knows of a type of elements. */
+/* A type of elements, as ggml describes it. */
 struct gg_type_traits {
 	const char *name;
 	int64_t block;

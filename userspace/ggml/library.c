@@ -17,8 +17,8 @@ struct onpu_base base;
 static enum onpu_type types[256]; /* by ggml's number */
 
 /*
- * Versions whose structures are those of ggml.h. The number of the interface does not tell: it is 2
- * for other layouts, too.
+ * Versions whose structures are those of ggml.h. The number of the interface does not tell them
+ * apart: it is 2 for other layouts, too.
  */
 static const struct {
 	int first[3], last[3];
@@ -77,7 +77,7 @@ static void name_types(void)
 		[TYPE_Q8_0] = "q8_0",
 	};
 
-	/* The first numbers of types have not changed; names after the last one are not there. */
+	/* All of these types have numbers below 32. A number that is out of use has no name. */
 	for (uint32_t i = 0; i < 32; i++)
 		for (int type = TYPE_OTHER + 1; type < TYPE_COUNT; type++)
 			if (base.type_name(i) && !strcmp(base.type_name(i), names[type]))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves of elements into a part of a tensor, on the host: rows of a cache, and copies into strides.
- * They write where they are told, as no operator of WebNN does.
+ * Writes elements into a part of a tensor, on the host: rows of a cache, and copies into strides.
+ * No operator of WebNN writes into an operand.
  */
 #include <string.h>
 

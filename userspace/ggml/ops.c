@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators of ggml, but attention, as operators of WebNN. All compute in float32. */
+/* Turns operators of ggml, but those of attention.c, into operators of WebNN, in float32. */
 #include <string.h>
 
 #include "emit.h"
@@ -26,7 +26,7 @@ float onpu_number(const struct gg_tensor *op, int index)
 
 /* ---- operators of single elements */
 
-/* Returns a tensor of which ggml repeats whole copies, where WebNN does not do it by itself. */
+/* Repeats a tensor to the sizes of another; WebNN itself broadcasts dimensions of size 1. */
 static WNNOperand repeat(struct onpu_emit *e, WNNOperand x, const struct gg_tensor *tensor,
 			 const struct gg_tensor *to)
 {
@@ -115,7 +115,7 @@ static WNNOperand gelu(struct onpu_emit *e, WNNOperand x)
 		     scaled(e, x_unary(e, wnnGraphBuilderTanh, inner), 1, 1));
 }
 
-/* Functions of one element: of WebNN, or composed. */
+/* Functions of one element, by the names of ggml: one operator of WebNN, or several. */
 static const struct function {
 	const char *name;
 	onpu_unary function;
@@ -164,7 +164,7 @@ static WNNOperand emit_unary(struct onpu_emit *e, const struct gg_tensor *op)
 	return apply(e, name, onpu_float(e, op->src[0]));
 }
 
-/* A function of one half, times the other: halves of each row, or two tensors. */
+/* Returns f(a) * b, where a and b are the halves of each row, or two tensors. */
 static WNNOperand emit_glu(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	static const char *const table[][2] = {
@@ -216,8 +216,8 @@ static WNNOperand emit_sum_rows(struct onpu_emit *e, const struct gg_tensor *op)
 }
 
 /*
- * Returns a matrix of another type as an operand in float32: an input of the type where an operator
- * is only tried, floats that are made before each dispatch where they may change.
+ * Returns a matrix whose type WebNN does not have: an input of float32, into which its elements are
+ * turned before each dispatch, as they may change.
  */
 static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 {
@@ -232,7 +232,7 @@ static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 		onpu_shape(a));
 }
 
-/* The product of b, [T, K], and the transpose of a, [N, K]; each a serves a group of b's. */
+/* Returns b, [T, K], times the transpose of a, [N, K]. A group of b's shares each a. */
 static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	const struct gg_tensor *a = op->src[0], *b = op->src[1];
@@ -253,7 +253,7 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 	return x_matmul(e, x, x_transpose(e, matrix, SHAPE(0, 1, 3, 2)));
 }
 
-/* Rows of a batch of tables; the tables become one, and the indices count from its begin. */
+/* Returns rows of a batch of tables: these become one table, and indices count from its begin. */
 static WNNOperand emit_get_rows(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	const struct gg_tensor *table = op->src[0], *rows = op->src[1];

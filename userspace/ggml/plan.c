@@ -2,8 +2,8 @@
 /*
  * Cuts a graph of ggml into steps and keeps them for graphs that are the same, addresses included.
  *
- * A graph of WebNN computes values from values. A node that writes into another tensor's memory
- * ends one: nodes before it are computed and in memory by then, those after it read memory.
+ * A graph of WebNN cannot write into its operands. So a node that writes into another tensor's
+ * memory ends it: the nodes before are in memory by then, and those behind read from there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "plan.h"
 
-/* A conversation needs a few: one for each size of a block of tokens, one for each part of a cache. */
+/* A conversation needs one for each size of a block of tokens and for each part of a cache. */
 #define MOST_PLANS 16
 
 struct plan {
@@ -65,7 +65,7 @@ static int append(struct key *key, const void *data, size_t size)
 	return 0;
 }
 
-/* Appends all of a tensor that decides what is computed, where from and where to. */
+/* Appends all facts of a tensor on which a plan depends. */
 static int append_tensor(struct key *key, const struct gg_tensor *tensor)
 {
 	const struct gg_tensor *root = onpu_root(tensor);
@@ -80,7 +80,7 @@ static int append_tensor(struct key *key, const struct gg_tensor *tensor)
 	       append(key, root->ne, sizeof(root->ne)) || append(key, root->nb, sizeof(root->nb));
 }
 
-/* Whether ggml wants a node computed, which is more than a view and has elements. */
+/* Returns whether a node is to be computed: ggml wants it, it is no view, and it has elements. */
 static bool is_computed(const struct gg_tensor *node)
 {
 	return node->flags & GG_FLAG_COMPUTE && onpu_kind(node) != KIND_VIEW && onpu_count(node);
@@ -108,7 +108,7 @@ static int make_key(struct key *key, struct gg_graph *graph)
 /* Steps of a plan that is being made. */
 struct maker {
 	struct onpu_step **end;
-	struct onpu_emit emit; /* of the graph of WebNN that nodes are added to; builder or NULL */
+	struct onpu_emit emit; /* of the current graph of WebNN; without builder: there is none */
 };
 
 static int add_step(struct maker *maker, struct onpu_step *step)
@@ -120,7 +120,7 @@ static int add_step(struct maker *maker, struct onpu_step *step)
 	return 0;
 }
 
-/* Ends the graph of WebNN that nodes are added to. */
+/* Ends the current graph of WebNN and adds its step. */
 static int finish(struct maker *maker)
 {
 	struct onpu_emit emit = maker->emit;
@@ -206,7 +206,7 @@ static struct plan *take_plan(const struct key *key)
 	return NULL;
 }
 
-/* Puts a plan first, and forgets the last one of too many. */
+/* Puts a plan first, and forgets the last one when there are more than MOST_PLANS. */
 static void keep_plan(struct plan *plan)
 {
 	struct plan **at = &plans;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs of ggml as graphs of WebNN, which are kept for the next time. Callers hold onpu.lock. */
+/* Computes graphs of ggml by graphs of WebNN, which are kept. Callers hold onpu.lock. */
 #ifndef ONPU_GGML_PLAN_H
 #define ONPU_GGML_PLAN_H
 
@@ -10,7 +10,7 @@ bool onpu_supports(const struct gg_tensor *op);
 
 /* plan.c: computes a graph of operators that are supported. Returns 0, or -1 after onpu_say(). */
 int onpu_compute(struct gg_graph *graph);
-/* Forgets all that is kept, before weights change or memory goes. */
+/* Forgets all graphs and repacked weights, before weights change or memory is freed. */
 void onpu_forget(void);
 
 /* step.c: a part of a graph of ggml, computed by one dispatch or moved by the host. */
@@ -18,15 +18,15 @@ struct onpu_step;
 /* Returns a step that moves elements; NULL after onpu_say(). */
 struct onpu_step *onpu_step_move(const struct gg_tensor *node);
 /*
- * Returns a step that computes the values of e, of which those that later ones overwrite are not
- * kept; NULL after onpu_say(). Takes over what e has, in any case.
+ * Returns a step that computes the values of e and writes them to ggml's memory, but for values
+ * that later ones overwrite; NULL after onpu_say(). What e holds is taken over in any case.
  */
 struct onpu_step *onpu_step_build(struct onpu_emit *e);
 /* Returns 0, or -1 after onpu_say(). */
 int onpu_step_run(struct onpu_step *step);
 /* Frees a step. Returns the next one. */
 struct onpu_step *onpu_step_free(struct onpu_step *step);
-/* Returns the place of the pointer to the next step. */
+/* Returns where a step has the pointer to the next one. */
 struct onpu_step **onpu_step_next(struct onpu_step *step);
 
 #endif

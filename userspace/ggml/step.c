@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A part of a graph of ggml: a graph of WebNN with the memory that it reads and writes, or elements
- * that the host moves.
+ * Makes and runs the steps of a graph of ggml. Each is a graph of WebNN with the memory that it
+ * reads and writes, or a node whose elements the host moves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 struct bound {
 	WNNNamedTensor named;
 	char name[16];
-	const struct gg_tensor *quantised; /* of which floats are made before a dispatch, or NULL */
+	const struct gg_tensor *quantised; /* becomes floats before each dispatch; or NULL */
 	struct gg_tensor copy;		   /* of *quantised, which may be gone */
 	void *data;			   /* of ggml */
-	void *own;			   /* memory of the step's own in its place, or NULL */
+	void *own;			   /* memory of the step that takes its place, or NULL */
 	size_t size;
 };
 
@@ -87,8 +87,8 @@ static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 }
 
 /*
- * Whether a value's memory is that of a later one in the same graph: then nobody reads it after the
- * graph.
+ * Returns whether a later value of the same graph has a part of a value's memory. Then nothing
+ * reads the value behind the graph.
  */
 static bool is_overwritten(const struct onpu_emit *e, size_t index)
 {
@@ -174,7 +174,7 @@ static const WNNNamedOperandDescriptor *find_port(WNNNamedOperandDescriptorArray
 	return NULL;
 }
 
-/* Binds what the graph reads. The builder may have dropped inputs that no result depends on. */
+/* Binds the inputs. The library may have dropped those that no result depends on. */
 static int bind_inputs(struct onpu_step *step, const struct onpu_emit *e)
 {
 	WNNNamedOperandDescriptorArray ports = wnnGraphGetInputs(step->graph);
@@ -197,7 +197,7 @@ static int bind_inputs(struct onpu_step *step, const struct onpu_emit *e)
 	return 0;
 }
 
-/* Binds what it writes; memory that it reads as well is written after the dispatch. */
+/* Binds the outputs. One in memory that the graph also reads is written after the dispatch. */
 static int bind_outputs(struct onpu_step *step)
 {
 	WNNNamedOperandDescriptorArray ports = wnnGraphGetOutputs(step->graph);
@@ -231,7 +231,7 @@ struct onpu_step *onpu_step_build(struct onpu_emit *e)
 		onpu_emit_exit(e);
 		return NULL;
 	}
-	/* The list of tensors, without inputs that were dropped. */
+	/* List the tensors, without inputs that were dropped. */
 	for (size_t i = 0; i < step->input_count + step->output_count; i++)
 		if (step->bound[i].named.tensor)
 			step->tensors[kept++] = step->bound[i].named;

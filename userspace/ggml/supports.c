@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether the device computes an operator: it is tried in a graph of its own, which is not built.
- * Answers are kept, since ggml asks for each node of each graph.
+ * Tells whether the device computes an operator: it is tried in a graph of its own, which is not
+ * built. Answers are kept, since ggml asks for each node of each graph.
  */
 #include <string.h>
 

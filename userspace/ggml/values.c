@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors of ggml as operands: computed ones, constants, memory that a graph reads, and views of
- * all these with any strides that are those of a slice of a transposed array.
+ * Returns the operands of ggml's tensors: computed ones, constants, and inputs that a graph reads
+ * from memory. A view of one of these becomes a slice, a transpose and a reshape, if its strides
+ * are those of a part of an array.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ int onpu_value_set(struct onpu_emit *e, const struct gg_tensor *tensor, WNNOpera
 	return 0;
 }
 
-/* Returns the operand of a tensor that the graph computes, or NULL. The newest are asked most. */
+/* Returns the operand of a tensor that the graph computes, or NULL. New ones are wanted most. */
 static WNNOperand find_value(const struct onpu_emit *e, const struct gg_tensor *tensor)
 {
 	for (size_t i = e->value_count; i-- > 0;)
@@ -162,8 +163,8 @@ static bool read_strides(const struct gg_tensor *tensor, size_t element, struct 
 }
 
 /*
- * Returns a tensor that begins at an offset of count elements in row-major order: these become an
- * array whose dimensions have the strides, of which a part is taken and transposed.
+ * Returns a view that begins at an offset of flat, which has count elements. These become an array
+ * whose dimensions have the strides of the view; a part of it is taken and transposed.
  */
 static WNNOperand view(struct onpu_emit *e, const struct gg_tensor *tensor, const struct strides *s,
 		       WNNOperand flat, uint64_t count, uint64_t offset)
@@ -225,7 +226,7 @@ static WNNOperand of_memory(struct onpu_emit *e, const struct gg_tensor *tensor,
 		from = offset = 0, end = 1;
 	for (uint32_t i = 0; i < s->rank; i++)
 		end += (s->size[i] - 1) * s->step[i];
-	/* A part of whole steps, so that it is an array. */
+	/* Extend the part to whole steps, so that view() can make an array of it. */
 	if (!onpu_is_contiguous(tensor)) {
 		from -= from % step;
 		end = (end + step - 1) / step * step;
@@ -242,7 +243,7 @@ static WNNOperand of_memory(struct onpu_emit *e, const struct gg_tensor *tensor,
 	return view(e, tensor, s, flat, end - from, offset - from);
 }
 
-/* Returns a part of a computed tensor: a contiguous one may begin anywhere. */
+/* Returns a part of a computed tensor; a contiguous part may begin at any element. */
 static WNNOperand of_value(struct onpu_emit *e, const struct gg_tensor *tensor,
 			   const struct strides *s, WNNOperand whole, uint64_t offset)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products with quantised matrices of ggml, [N, K], whose rows are blocks of 32 elements.
+ * Repacks weights of ggml, [N, K], whose rows are blocks of 32 elements, and multiplies with them.
  *
- * A weight of 4 bits becomes uint4 with zero point 8, one of 8 bits int8, both [K, N] with a float32
- * scale for each 32 of K, which dequantizeLinear has. Q4_1 adds a number m to each block, that is,
- * the sum of x over the block times m to the product. Other types become floats. What is made of a
- * matrix serves all graphs that use it.
+ * A weight of 4 bits becomes uint4 with zero point 8, one of 8 bits int8. Both are [K, N], with a
+ * float32 scale for each 32 of K, as dequantizeLinear takes them. Q4_1 adds a number m to each
+ * block; the product gets the sum of x over the block times m. Other types become floats. All
+ * graphs that use a matrix share its repacked form.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 struct pack {
 	struct pack *next;
-	const void *data; /* of the matrix, which may share its begin with others */
+	const void *data; /* of the matrix; a view of its first rows has it, too */
 	uint32_t number;  /* of its type, in ggml */
 	int64_t size[2];
 	enum onpu_type type;
@@ -56,7 +56,7 @@ void onpu_weights_forget(void)
 	}
 }
 
-/* Reads a row of 4-bit blocks: low halves of 16 bytes are the first 16 elements. */
+/* Reads a row of blocks of 4 bits. The low halves of 16 bytes are the first 16 elements. */
 static void read_row4(struct pack *pack, const uint8_t *row, size_t k_count, size_t n,
 		      size_t n_count)
 {
@@ -168,7 +168,7 @@ static struct pack *find_pack(struct onpu_emit *e, const struct gg_tensor *matri
 	return NULL;
 }
 
-/* Adds what the numbers m of Q4_1's blocks contribute: sums of x over blocks, times m. */
+/* Adds to a product the sums of x over blocks of Q4_1, times the numbers m of these. */
 static WNNOperand add_blocks(struct onpu_emit *e, const struct pack *pack, WNNOperand x,
 			     WNNOperand product, struct onpu_shape scales)
 {
