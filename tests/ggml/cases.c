@@ -70,7 +70,7 @@ static struct gg_tensor *scale(struct world *w)
 				  w->variant ? 0.5f : 0);
 }
 
-/* A function that writes its operand's memory, behind one that reads it and before another. */
+/* An operator in place: one operator reads its operand before it, another its result behind it. */
 static struct gg_tensor *clamp(struct world *w)
 {
 	struct gg_tensor *a = real(w, 33, 7, 1, 1);
@@ -139,7 +139,7 @@ static struct gg_tensor *row(struct world *w)
 	}
 }
 
-/* Products with matrices of each type: operands that may change, and weights. */
+/* Products with matrices of each type, which may change or are weights. */
 static struct gg_tensor *product(struct world *w)
 {
 	static const char *const types[] = { "f32", "f16", "q4_0", "q4_1", "q8_0", "q6_K", "q5_0" };

@@ -5,7 +5,7 @@
 
 #include "client.h"
 
-/* What a leaf of a graph holds. */
+/* How a leaf of a graph is filled. */
 enum fill {
 	FILL_REAL,     /* -1 to 1 */
 	FILL_POSITIVE, /* 0.1 to 2 */

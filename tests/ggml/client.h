@@ -8,8 +8,9 @@
 struct gg_context;
 
 /*
- * A structure of llama.cpp that functions take and return by value, larger than any is: the ABI has
- * such ones in memory, of which the callee uses the first part.
+ * Takes the place of each structure that functions of llama.cpp take or return by value, and is
+ * larger than all of them. The ABI passes such a structure in memory, and the callee uses the first
+ * part of it.
  */
 struct llama_params {
 	_Alignas(8) char bytes[512];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that contains a ggml of the version in FAKE_VERSION, without any of its work: it asks
- * the back end for its score and registration, as ggml does: fake BACK_END. With a second argument,
- * which is this program as a library, that one asks after it.
+ * Contains a ggml of the version in FAKE_VERSION that computes nothing, and asks a back end for its
+ * score and registration, as ggml does: fake BACK_END [SECOND]. SECOND is this program as a
+ * library, which then asks the same back end.
  */
 #include <dlfcn.h>
 #include <stdio.h>

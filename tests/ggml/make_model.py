@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes a GGUF file with a small model of the architecture llama: make_model.py FILE.
 
-Two layers with random weights, whose types differ: what most files of models have. It has no
-tokenizer; tokens are numbers.
+The model has two layers with random weights of five types, which most files of models use. It has
+no tokenizer; tokens are numbers.
 """
 import struct
 import sys

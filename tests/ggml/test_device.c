@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The back end in ggml of npm: its registration, its device and its buffers. */
+/* Tests the back end in ggml of npm: its registration, its device and its buffers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A language model in llama.cpp with its layers on the device, against llama.cpp's own results on
- * the processor: a prompt in two blocks, then single tokens.
+ * Compares a language model in llama.cpp, whose layers are on the device, with llama.cpp's own
+ * results on the processor: a prompt in two blocks, then single tokens.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,13 +48,13 @@ static int run(const char *path, struct gg_device *device, uint32_t prompt, floa
 	memcpy(sizes, settings.bytes, sizeof(sizes));
 	if (sizes[1] < sizes[2] || sizes[2] < prompt)
 		fail("the parameters of llama.cpp are others");
-	/* The first part of the prompt has no output, so that its last operators have no elements. */
+	/* The first part of the prompt has no output: its last operators have no elements. */
 	sizes[2] = AT_ONCE;
 	memcpy(settings.bytes, sizes, sizeof(sizes));
 	context = gg.llama_init_from_model(model, settings);
 	if (!context)
 		fail("there is no context for %s", path);
-	/* Threads of ggml wait by looking, which takes the processor from others. */
+	/* Threads of ggml poll while they wait, which takes the processor from others. */
 	gg.llama_set_n_threads(context, 1, 1);
 	count = gg.llama_vocab_n_tokens(gg.llama_model_get_vocab(model));
 	*logits = malloc((size_t)(STEPS * count) * sizeof(**logits));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random graphs on the device against ggml's own back end for the processor: the mean square of the
- * difference is at most 5e-4 of that of the result, as ggml's tests have it. Each graph runs with
- * two sets of operands, so that the second finds it made.
+ * Compares random graphs on the device with ggml's own back end for the processor: the mean square
+ * of the difference is at most 5e-4 of that of the result, as in ggml's tests. Each graph runs with
+ * two sets of operands; the second run finds the graph of WebNN that the first one built.
  */
 #include <math.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ static void compare(const struct test_case *test, int variant, const float *want
 		     variant, difference / whole);
 }
 
-/* Operators that the device leaves to others. */
+/* Tests that operators which the device cannot compute are left to others. */
 static void test_refused(struct gg_backend *backend)
 {
 	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });
@@ -169,7 +169,7 @@ static void test_refused(struct gg_backend *backend)
 	gg.ggml_free(context);
 }
 
-/* Batches without an output have operators without elements, on which all devices agree. */
+/* Tests operators without elements, which llama.cpp has in batches without an output. */
 static void test_empty(struct gg_backend *backend)
 {
 	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });
@@ -187,7 +187,7 @@ static void test_empty(struct gg_backend *backend)
 	gg.ggml_free(context);
 }
 
-/* A weight that training changes, in the memory of the host, without a function of ours. */
+/* Tests that a weight is read again which training changes without a function of ours. */
 static void test_trained(struct gg_backend *backend)
 {
 	struct gg_init init = { 1 << 20, NULL, true };
@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 		fail("usage: %s LIBRARY FOLDER", argv[0]);
 	client_load(argv[2], argv[1]);
 	cpu = gg.ggml_backend_dev_init(gg.cpu, NULL);
-	/* Threads of ggml wait by looking, which takes the processor from others. */
+	/* Threads of ggml poll while they wait, which takes the processor from others. */
 	*(void **)&set_threads =
 		gg.cpu->reg->table.get_proc_address(gg.cpu->reg, "ggml_backend_set_n_threads");
 	if (!set_threads)

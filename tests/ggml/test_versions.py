@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which versions of ggml the back end takes: test_versions.py LIBRARY FAKE FAKE_WITHOUT FAKE_SECOND
+"""Tests which versions of ggml the back end takes: test_versions.py LIBRARY FAKE FAKE_WITHOUT FAKE_SECOND
 
 FAKE is a program with a ggml of any version, FAKE_WITHOUT the same without one of the functions, FAKE_SECOND is FAKE
 as a library.
