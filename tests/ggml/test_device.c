@@ -33,11 +33,12 @@ static void test_buffer(struct gg_backend *backend)
 	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });
 	struct gg_tensor *a = gg.ggml_new_tensor_4d(context, 0, 7, 3, 1, 1);
 	struct gg_tensor *b = gg.ggml_new_tensor_4d(context, 2, 64, 2, 1, 1);
+	struct gg_tensor *c = gg.ggml_new_tensor_4d(context, 0, 7, 3, 1, 1);
 	struct gg_buffer *buffer = gg.ggml_backend_alloc_ctx_tensors(context, backend);
 	unsigned char in[96], out[96];
 	float numbers[21];
 
-	check(buffer && a->data && b->data, "the buffer is not allocated");
+	check(buffer && a->data && b->data && c->data, "the buffer is not allocated");
 	check((uintptr_t)a->data % 64 == 0 && (uintptr_t)b->data % 64 == 0, "the alignment");
 	gg.ggml_backend_buffer_clear(buffer, 0);
 	for (size_t i = 0; i < sizeof(in); i++)
@@ -49,6 +50,14 @@ static void test_buffer(struct gg_backend *backend)
 	gg.ggml_backend_tensor_get(a, numbers, 0, sizeof(numbers));
 	check(!memcmp((char *)numbers + 8, in, 20), "a part of a tensor does not keep its bytes");
 	check(!numbers[0] && !numbers[1] && !numbers[20], "a part changes what is around it");
+	/* ggml copies from and to memory of the host itself, but not in its server for others. */
+	check(buffer->table.cpy_tensor(buffer, a, c), "a tensor is not copied");
+	gg.ggml_backend_tensor_memset(a, 255, 8, 16);
+	gg.ggml_backend_tensor_get(a, out, 0, 32);
+	check(out[7] == 0 && out[8] == 255 && out[23] == 255, "a part is not filled");
+	check(!memcmp(out + 24, in + 16, 4), "filling a part changes what is behind it");
+	gg.ggml_backend_tensor_get(c, numbers, 0, sizeof(numbers));
+	check(!memcmp((char *)numbers + 8, in, 20), "a copy does not have the bytes of the tensor");
 	gg.ggml_backend_buffer_free(buffer);
 	gg.ggml_free(context);
 	buffer = gg.ggml_backend_dev_buffer_from_host_ptr(gg.onpu, numbers, sizeof(numbers),
