@@ -19,7 +19,7 @@ static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
  * gives the result, as a sum without terms is 0. The bits of @zeros are inputs that are left out
  * then: with a zero point, a stand-in would stand for another number than 0.
  */
-static const struct {
+static const struct sum {
 	int (*translate)(struct onnx_node *node);
 	uint64_t zeros;
 } sums[] = {
@@ -39,50 +39,39 @@ static const struct {
 	{ onnx_op_qlinear_matmul, 1 << 2 | 1 << 5 },
 };
 
-/* Networks, whose step adds up products with the features of the input. */
-static int (*const networks[])(struct onnx_node *) = {
-	onnx_op_gru,
-	onnx_op_lstm,
-	onnx_op_rnn,
-};
-
-/* Operators that run graphs of their own, whose nodes must be translated once. */
-static int (*const with_graphs[])(struct onnx_node *) = {
-	onnx_op_flex_attention, onnx_op_if,	      onnx_op_loop,
-	onnx_op_scan,		onnx_op_scan_batches, onnx_op_sequence_map,
-};
-
-#define IS_ONE_OF(node, list) is_one_of(node, list, sizeof(list) / sizeof((list)[0]))
-
-static bool is_one_of(const struct onnx_node *node, int (*const *list)(struct onnx_node *),
-		      size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (list[i] == node->op->translate)
-			return true;
-	return false;
-}
-
 struct trial {
 	uint64_t read;	       /* bit i: the translator reads the elements of input i */
 	WNNOnnxRefusal choice; /* a refusal because an input must be a constant; else zeros */
 };
 
-static bool is_sum(const struct onnx_node *node)
+/* Returns the row of the node's translator; NULL: it has none. */
+static const struct sum *sum_of(const struct onnx_node *node)
 {
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		if (sums[i].translate == node->op->translate)
-			return true;
-	return false;
+			return &sums[i];
+	return NULL;
 }
 
-/* Returns the inputs that are zero points, as bits. */
-static uint64_t zeros_of(const struct onnx_node *node)
+/* Whether the node is a network, whose step adds up products with the features of the input. */
+static bool is_network(const struct onnx_node *node)
 {
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
-		if (sums[i].translate == node->op->translate)
-			return sums[i].zeros;
-	return 0;
+	return node->op->translate == onnx_op_gru || node->op->translate == onnx_op_lstm ||
+	       node->op->translate == onnx_op_rnn;
+}
+
+/* Whether the node runs graphs of its own, whose nodes must be translated once. */
+static bool has_graphs(const struct onnx_node *node)
+{
+	static int (*const list[])(struct onnx_node *) = {
+		onnx_op_flex_attention, onnx_op_if,	      onnx_op_loop,
+		onnx_op_scan,		onnx_op_scan_batches, onnx_op_sequence_map,
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (list[i] == node->op->translate)
+			return true;
+	return false;
 }
 
 /* An operator takes about as much memory as so many elements. */
@@ -152,6 +141,7 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 {
 	struct onnx_node copy = *node;
 	size_t inputs = node->input_count * sizeof(*copy.inputs);
+	const struct sum *sum = sum_of(node);
 	int ret;
 
 	copy.inputs = onnx_node_alloc(node, inputs + 1);
@@ -174,8 +164,8 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 		if (!copy.inputs[i])
 			return -1;
 	}
-	for (size_t i = 0; size == 1 && i < node->input_count && i < 64; i++)
-		if (zeros_of(node) >> i & 1)
+	for (size_t i = 0; size == 1 && sum && i < node->input_count && i < 64; i++)
+		if (sum->zeros >> i & 1)
 			copy.inputs[i] = NULL;
 	node->import->draws_nothing = size > 1;
 	ret = onnx_translate(&copy);
@@ -267,10 +257,10 @@ static bool adds_up(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
 
-	if (is_sum(node) || attends_to_nothing(node))
+	if (sum_of(node) || attends_to_nothing(node))
 		return true;
 	/* A network without sequences adds up nothing, one without features does. */
-	return IS_ONE_OF(node, networks) && x->rank == 3 && x->dim[0] && x->dim[1];
+	return is_network(node) && x->rank == 3 && x->dim[0] && x->dim[1];
 }
 
 /* Whether a network has no steps, so that its last states are the first ones. */
@@ -278,8 +268,7 @@ static bool has_no_steps(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
 
-	return IS_ONE_OF(node, networks) && x->rank == 3 &&
-	       !x->dim[onnx_attr_int(node, "layout", 0) == 1];
+	return is_network(node) && x->rank == 3 && !x->dim[onnx_attr_int(node, "layout", 0) == 1];
 }
 
 static int make_zeros(struct onnx_node *node, size_t output, int type,
@@ -407,7 +396,7 @@ int onnx_infer_empty(struct onnx_node *node)
 	int ret;
 
 	/* With stand-ins, Reshape could tell a dimension of -1 that it cannot without elements. */
-	if (IS_ONE_OF(node, with_graphs) || node->op->translate == onnx_op_reshape)
+	if (has_graphs(node) || node->op->translate == onnx_op_reshape)
 		return 1;
 	if (!attempt(node, 0, &trial.read, node->outputs))
 		return 0;
