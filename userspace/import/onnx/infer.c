@@ -61,16 +61,15 @@ static bool is_network(const struct onnx_node *node)
 }
 
 /* Whether the node runs graphs of its own, whose nodes must be translated once. */
-static bool has_graphs(const struct onnx_node *node)
+static bool has_graph(struct onnx_node *node)
 {
-	static int (*const list[])(struct onnx_node *) = {
-		onnx_op_flex_attention, onnx_op_if,	      onnx_op_loop,
-		onnx_op_scan,		onnx_op_scan_batches, onnx_op_sequence_map,
-	};
+	for (size_t i = 0; i < node->proto->n_attribute; i++) {
+		const char *name = node->proto->attribute[i]->name;
+		const Onnx__AttributeProto *attr = name ? onnx_attr(node, name) : NULL;
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (list[i] == node->op->translate)
+		if (attr && attr->g)
 			return true;
+	}
 	return false;
 }
 
@@ -396,7 +395,7 @@ int onnx_infer_empty(struct onnx_node *node)
 	int ret;
 
 	/* With stand-ins, Reshape could tell a dimension of -1 that it cannot without elements. */
-	if (has_graphs(node) || node->op->translate == onnx_op_reshape)
+	if (has_graph(node) || node->op->translate == onnx_op_reshape)
 		return 1;
 	if (!attempt(node, 0, &trial.read, node->outputs))
 		return 0;
