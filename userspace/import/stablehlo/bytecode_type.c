@@ -93,8 +93,7 @@ static const struct shlo_type *complex_type(struct shlo_bytes *b)
 
 	if (part != SHLO_F32 && part != SHLO_F64)
 		shlo_bytes_error(b, "complex numbers have parts of f32 or f64");
-	return shlo_tensor_type(b->code->reader.arena, part == SHLO_F32 ? SHLO_C64 : SHLO_C128, 0,
-				NULL);
+	return shlo_tensor_type(b->code->reader.arena, shlo_element_complex(part), 0, NULL);
 }
 
 static const struct shlo_type *ranked(struct shlo_bytes *b, const struct shlo_attr *encoding)

@@ -212,7 +212,7 @@ void shlo_check_complex(struct shlo_check *check)
 	need_same_element(check, 0, 1);
 	if (x->element != SHLO_F32 && x->element != SHLO_F64)
 		refuse_type(check, x);
-	out_element(check, x->element == SHLO_F32 ? SHLO_C64 : SHLO_C128, x->rank, dims);
+	out_element(check, shlo_element_complex(x->element), x->rank, dims);
 }
 
 void shlo_check_constant(struct shlo_check *check)
@@ -399,7 +399,7 @@ void shlo_check_broadcast_complex(struct shlo_check *check)
 	need_same_element(check, 0, 1);
 	if (check->in[0]->element != SHLO_F32 && check->in[0]->element != SHLO_F64)
 		refuse_type(check, check->in[0]);
-	out_element(check, check->in[0]->element == SHLO_F32 ? SHLO_C64 : SHLO_C128, rank, dims);
+	out_element(check, shlo_element_complex(check->in[0]->element), rank, dims);
 }
 
 void shlo_check_broadcast_select(struct shlo_check *check)

@@ -43,7 +43,7 @@ void shlo_check_fft(struct shlo_check *check)
 		*dim = last && real ? (length ? length / 2 + 1 : 0) : length;
 	}
 	if (real)
-		element = element == SHLO_F32 ? SHLO_C64 : SHLO_C128;
+		element = shlo_element_complex(element);
 	else if (to_real)
 		element = shlo_element_part(element);
 	check->out[0] = shlo_tensor_type(check->arena, element, x->rank, dims);

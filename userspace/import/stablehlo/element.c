@@ -28,6 +28,11 @@ enum shlo_element shlo_element_part(enum shlo_element element)
 	return element == SHLO_C64 ? SHLO_F32 : element == SHLO_C128 ? SHLO_F64 : element;
 }
 
+enum shlo_element shlo_element_complex(enum shlo_element element)
+{
+	return element == SHLO_F32 ? SHLO_C64 : element == SHLO_F64 ? SHLO_C128 : element;
+}
+
 /*
  * Returns an integer as an element of fewer than 64 bits holds it: the upper bits are cut off, and
  * the sign is extended.

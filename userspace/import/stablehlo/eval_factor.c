@@ -115,9 +115,7 @@ static enum shlo_element element_of(enum part part, enum shlo_element element)
 {
 	if (part == REAL)
 		return shlo_element_part(element);
-	if (part == COMPLEX && !shlo_is_complex(element))
-		return element == SHLO_F32 ? SHLO_C64 : SHLO_C128;
-	return element;
+	return part == COMPLEX ? shlo_element_complex(element) : element;
 }
 
 /* Whether the singular vectors are those of all rows and columns: both or neither. */

@@ -44,7 +44,7 @@ static const struct shlo_type *read_complex(struct shlo_reader *r)
 	if (part->kind != SHLO_TENSOR || part->rank ||
 	    (part->element != SHLO_F32 && part->element != SHLO_F64))
 		shlo_read_error(r, "complex numbers have parts of f32 or f64");
-	return scalar(r, part->element == SHLO_F32 ? SHLO_C64 : SHLO_C128);
+	return scalar(r, shlo_element_complex(part->element));
 }
 
 static const struct shlo_type *read_unranked(struct shlo_reader *r)
