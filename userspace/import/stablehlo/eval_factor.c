@@ -242,7 +242,6 @@ void shlo_eval_factor(struct shlo_call *call)
 	const struct factor *factor = find(shlo_attr_text(call->op, "call_target_name", ""));
 	const struct shlo_tensor *x = call->in[0];
 	int64_t m = x->dims[x->type.rank - 2], n = x->dims[x->type.rank - 1], batch;
-	const char *problem = shlo_lapack_problem();
 	struct shlo_tensor *parts[4] = { 0 }, *a = numbers(call->run, m * n);
 	struct shlo_tensor *work = numbers(call->run, SHLO_FACTOR_ROOM(m, n));
 	struct shlo_factors f = {
@@ -256,8 +255,7 @@ void shlo_eval_factor(struct shlo_call *call)
 		.work = work->data,
 	};
 
-	if (problem)
-		shlo_run_error(call->run, "%s", problem);
+	shlo_need_lapack(call->run);
 	batch = batch_of(call);
 	for (size_t i = 0; i < call->op->result_count; i++) {
 		const struct shlo_tensor *out = call->out[i];

@@ -7,7 +7,7 @@
 #include "lapack.h"
 #include "run.h"
 
-static void need_lapack(struct shlo_run *run)
+void shlo_need_lapack(struct shlo_run *run)
 {
 	const char *problem = shlo_lapack_problem();
 
@@ -38,7 +38,7 @@ void shlo_eval_cholesky(struct shlo_call *call)
 	int64_t n = x->dims[x->type.rank - 1], size = n * n;
 	bool lower = shlo_attr_int(call->op, "lower", 0);
 
-	need_lapack(call->run);
+	shlo_need_lapack(call->run);
 	for (int64_t m = 0; size && m < x->count / size; m++) {
 		double complex *a = (double complex *)work->data + m * size;
 		bool definite;
@@ -82,7 +82,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 								  'C',
 	};
 
-	need_lapack(call->run);
+	shlo_need_lapack(call->run);
 	for (int64_t m = 0; size && m < y->count / size; m++)
 		shlo_triangular_solve(&solve, (int)columns, (int)rows,
 				      (double complex *)a->data + m * n * n, (int)n,
