@@ -11,7 +11,7 @@
 #include "lapack.h"
 #include "run.h"
 
-/* LAPACK counts rows, columns and the numbers of its room to work in, 64 for each, as int. */
+/* LAPACK counts rows, columns and SHLO_FACTOR_WORK numbers for each of them as int. */
 #define MOST_ROWS (1 << 24)
 
 enum part { SAME, REAL, COMPLEX };

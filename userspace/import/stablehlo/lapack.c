@@ -147,9 +147,9 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 
 /* ---- factors */
 
-/* The room to work in: of LAPACK's own, of real numbers beside it, and of as many as a matrix has. */
+/* The parts of @work of struct shlo_factors. */
 struct room {
-	int count; /* numbers of LAPACK's own */
+	int count; /* numbers at its start, in which LAPACK works */
 	double *real;
 	double complex *matrix;
 };
@@ -157,11 +157,12 @@ struct room {
 static struct room room_of(const struct shlo_factors *f)
 {
 	int each = f->m + f->n + 1;
+	double complex *real = f->work + (size_t)SHLO_FACTOR_WORK * (size_t)each;
 
 	return (struct room){
-		.count = 64 * each,
-		.real = (double *)(f->work + (size_t)64 * (size_t)each),
-		.matrix = f->work + (size_t)66 * (size_t)each,
+		.count = SHLO_FACTOR_WORK * each,
+		.real = (double *)real,
+		.matrix = real + (size_t)2 * (size_t)each,
 	};
 }
 

@@ -33,7 +33,12 @@ struct shlo_factors {
 	double complex *work; /* SHLO_FACTOR_ROOM(m, n) numbers */
 };
 
-#define SHLO_FACTOR_ROOM(m, n) (66 * ((m) + (n) + 1) + (m) * (n))
+/*
+ * LAPACK works in so many numbers for each row and column. Two more hold four real numbers, and
+ * behind all of them is room for a matrix.
+ */
+#define SHLO_FACTOR_WORK       64
+#define SHLO_FACTOR_ROOM(m, n) ((SHLO_FACTOR_WORK + 2) * ((m) + (n) + 1) + (m) * (n))
 
 /* Eigenvalues, and left and right eigenvectors as columns. */
 bool shlo_factor_eig(const struct shlo_factors *f);
