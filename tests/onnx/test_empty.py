@@ -61,7 +61,9 @@ def sums():
     """Sums without terms are 0, to which the rest of the operator is added."""
     c = floats(2, 3)
     yield "Gemm", [none(2, 0), none(0, 3), c], [c], {}, ""
-    yield "Gemm", [none(0, 2), none(3, 0), floats(3)], None, {"transA": 1, "transB": 1}, ""
+    row = floats(3)
+    yield ("Gemm", [none(0, 2), none(3, 0), row], [numpy.broadcast_to(row, (2, 3))],
+           {"transA": 1, "transB": 1}, "")
     yield "Gemm", [none(2, 0), none(0, 3), c], [-2 * c], {"beta": -2.0}, ""
     yield "Gemm", [none(2, 0), none(0, 3)], [none(2, 3)], {}, ""
     yield "MatMul", [none(4, 2, 0), none(0, 3)], [none(4, 2, 3)], {}, ""
@@ -205,8 +207,6 @@ def write_scan(folder):
 
 def write(folder, operator, inputs, want, attributes, domain):
     """Integers beside floats are parameters, which become constants; a tensor without elements is an input."""
-    if want is None:  # Gemm with a bias of its columns
-        want = [numpy.broadcast_to(inputs[2], (2, 3))]
     values, tensors, feed, names = [], [], [], []
     for index, array in enumerate(inputs):
         names.append("" if array is None else f"i{index}")
