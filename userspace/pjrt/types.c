@@ -28,7 +28,7 @@ static const struct onpu_type types[] = {
 	{ 20, "f8E4M3FNUZ", 1 },
 	{ 21, "i4", 1 },
 	{ 22, "ui4", 1 },
-	{ 23, "token", 0 },
+	{ 23, "!stablehlo.token", 0 },
 	{ 24, "i2", 1 },
 	{ 25, "ui2", 1 },
 	{ 26, "f8E4M3", 1 },
@@ -49,11 +49,9 @@ const struct onpu_type *onpu_type_by_number(int number)
 
 const struct onpu_type *onpu_type_of(const WNNStablehloValueInfo *info)
 {
-	static const char token[] = "!stablehlo.token";
-	WNNStringView name = info->elementType;
+	/* A value that is no array has the name of its type. */
+	WNNStringView name = info->elementType.length ? info->elementType : info->type;
 
-	if (info->type.length == strlen(token) && !memcmp(info->type.data, token, strlen(token)))
-		name = (WNNStringView){ "token", 5 };
 	for (size_t i = 0; i < COUNT; i++)
 		if (strlen(types[i].name) == name.length &&
 		    !memcmp(types[i].name, name.data, name.length))
