@@ -97,18 +97,19 @@ static void says(const char *words)
 		fail_msg("\"%s\" does not have \"%s\"", error.message.data, words);
 }
 
-static WNNTensor tensor(uint32_t rows, const float *data)
+/* Returns a tensor of one row, with @size bytes of @data; NULL: nothing is written. */
+static WNNTensor tensor(WNNOperandDataType type, uint32_t columns, const void *data, size_t size)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNTensor out;
 
-	descriptor.dataType = WNNOperandDataType_Float32;
-	descriptor.shape = WNN_UINT32_LIST(rows, 2);
+	descriptor.dataType = type;
+	descriptor.shape = WNN_UINT32_LIST(1, columns);
 	descriptor.readable = descriptor.writable = WNN_TRUE;
 	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER, &out),
 			 WNNStatus_Success);
 	if (data)
-		assert_int_equal(wnnContextWriteTensor(context, out, data, rows * 8),
+		assert_int_equal(wnnContextWriteTensor(context, out, data, size),
 				 WNNStatus_Success);
 	return out;
 }
@@ -119,8 +120,9 @@ static WNNTensor tensor(uint32_t rows, const float *data)
  */
 static void run(WNNGraph graph)
 {
-	WNNNamedTensor x = { TEXT("x"), tensor(1, (const float[]){ 1, -1 }) };
-	WNNNamedTensor y = { TEXT("y"), tensor(1, NULL) };
+	static const float row[] = { 1, -1 };
+	WNNNamedTensor x = { TEXT("x"), tensor(WNNOperandDataType_Float32, 2, row, sizeof(row)) };
+	WNNNamedTensor y = { TEXT("y"), tensor(WNNOperandDataType_Float32, 2, NULL, 0) };
 	float result[2];
 
 	assert_int_equal(wnnContextDispatch(context, graph, 1, &x, 1, &y), WNNStatus_Success);
@@ -206,14 +208,7 @@ static void test_chosen_output(void **state)
 		{ TEXT("b"), TEXT(""), TEXT("Cast"), 1, y, 1, z, 1, to },
 	};
 	uint8_t most[259];
-	WNNOnnxTensor weight = {
-		.name = TEXT("w"),
-		.elementType = 2,
-		.rank = 2,
-		.dimensions = long_column,
-		.data = most,
-		.size = sizeof(most),
-	};
+	WNNOnnxTensor weight = weights[0];
 	WNNOnnxValue inputs[] = { value("x", 2, sizes) }, outputs[] = { value("z", 0, NULL) };
 	WNNOnnxGraph graph = { .inputCount = 1,
 			       .inputs = inputs,
@@ -223,9 +218,8 @@ static void test_chosen_output(void **state)
 			       .tensors = &weight,
 			       .nodeCount = 2,
 			       .nodes = product };
-	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNNamedOperand const *named;
-	WNNNamedTensor bound[2];
+	WNNNamedTensor from = { .name = TEXT("x") }, result = { .name = TEXT("y") };
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
 	WNNOnnxModel model;
 	WNNGraph built;
@@ -234,6 +228,10 @@ static void test_chosen_output(void **state)
 
 	(void)state;
 	memset(most, 255, sizeof(most));
+	weight.elementType = 2;
+	weight.dimensions = long_column;
+	weight.data = most;
+	weight.size = sizeof(most);
 	inputs[0].elementType = 2;
 	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
 	assert_int_equal(wnnOnnxModelSetOutputs(model, 1, y), WNNStatus_Success);
@@ -241,29 +239,16 @@ static void test_chosen_output(void **state)
 			 WNNStatus_Success);
 	assert_int_equal(wnnGraphBuilderBuildSync(builder, count, named, WNN_WAIT_FOREVER, &built),
 			 WNNStatus_Success);
-	descriptor.readable = descriptor.writable = WNN_TRUE;
-	descriptor.dataType = WNNOperandDataType_Uint8;
-	descriptor.shape = WNN_UINT32_LIST(1, 259);
-	bound[0].name = WNN_STR("x");
-	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
-						    &bound[0].tensor),
+	from.tensor = tensor(WNNOperandDataType_Uint8, sizeof(most), most, sizeof(most));
+	result.tensor = tensor(WNNOperandDataType_Int32, 1, NULL, 0);
+	assert_int_equal(wnnContextDispatch(context, built, 1, &from, 1, &result),
 			 WNNStatus_Success);
-	descriptor.dataType = WNNOperandDataType_Int32;
-	descriptor.shape = WNN_UINT32_LIST(1, 1);
-	bound[1].name = WNN_STR("y");
-	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER,
-						    &bound[1].tensor),
-			 WNNStatus_Success);
-	assert_int_equal(wnnContextWriteTensor(context, bound[0].tensor, most, sizeof(most)),
-			 WNNStatus_Success);
-	assert_int_equal(wnnContextDispatch(context, built, 1, &bound[0], 1, &bound[1]),
-			 WNNStatus_Success);
-	assert_int_equal(wnnContextReadTensorIntoSync(context, bound[1].tensor, &sum, sizeof(sum),
+	assert_int_equal(wnnContextReadTensorIntoSync(context, result.tensor, &sum, sizeof(sum),
 						      WNN_WAIT_FOREVER),
 			 WNNStatus_Success);
 	assert_int_equal(sum, 259 * 255 * 255);
-	wnnTensorRelease(bound[0].tensor);
-	wnnTensorRelease(bound[1].tensor);
+	wnnTensorRelease(from.tensor);
+	wnnTensorRelease(result.tensor);
 	wnnGraphRelease(built);
 	wnnOnnxModelRelease(model);
 	wnnGraphBuilderRelease(builder);
