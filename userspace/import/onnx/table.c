@@ -266,9 +266,9 @@ static const struct onnx_op table[] = {
 	{ ONNX "QLinearMatMul", 10, 0, onnx_op_qlinear_matmul, NULL, 0, "composed" },
 	{ ONNX "QLinearConv", 10, 0, onnx_op_qlinear_conv, NULL, 0, "composed" },
 	{ ONNX "MatMulInteger", 10, 0, onnx_op_integer_product, NULL, 0,
-	  "composed; exact, but below 2^24 where the result only becomes float" },
+	  "composed; exact, but only below 2^24 when nothing but a Cast to floats uses it" },
 	{ ONNX "ConvInteger", 10, 0, onnx_op_integer_product, NULL, 1,
-	  "composed; exact, but below 2^24 where the result only becomes float" },
+	  "composed; exact, but only below 2^24 when nothing but a Cast to floats uses it" },
 
 	{ MS "QuantizeLinear", 1, 0, onnx_op_quantize, NULL, 0, "" },
 	{ MS "DequantizeLinear", 1, 0, onnx_op_dequantize, NULL, 0, "" },
