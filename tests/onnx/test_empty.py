@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Operators on tensors without elements, against numpy: test_empty.py PROGRAM DEVICE….
 
-Where the result has no elements, its shape and type are compared; where it has some, they are what the
-operator makes of nothing: a sum without terms is 0, and the product of numbers that are none is 1.
+A result without elements is compared by its shape and type. A result with elements is what the operator
+makes of nothing: a sum without terms is 0, and a product without factors is 1.
 """
 import pathlib
 import sys

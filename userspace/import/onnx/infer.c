@@ -76,7 +76,7 @@ static bool has_graph(struct onnx_node *node)
 /* An operator takes about as much memory as so many elements. */
 #define OPERATOR_WORK 64
 
-/* What is taken back after a translator has failed, or has run on stand-ins. */
+/* The counts that are set back after a translator has failed, or has run on stand-ins. */
 struct mark {
 	size_t refusals, notices;
 	uint64_t work, operators;

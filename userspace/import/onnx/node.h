@@ -49,9 +49,9 @@ struct onnx_import {
 	int depth;	    /* nesting depth of graphs within nodes */
 	uint64_t work;	    /* number of elements computed at import so far */
 	uint64_t operators; /* number of operators that unrolled loops have added so far */
-	/* elements, and operators times OPERATOR_WORK, of attempts that were taken back so far */
+	/* elements, and operators times OPERATOR_WORK, of all attempts that infer.c took back */
 	uint64_t tried;
-	bool draws_nothing; /* what is translated now only tells shapes */
+	bool draws_nothing; /* the node is translated for the shapes of its outputs only */
 	/* probing only: one item for each node, whether it can be translated; else NULL */
 	WNNBool *supported;
 };

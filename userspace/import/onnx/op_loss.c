@@ -75,8 +75,8 @@ static bool has_no_targets(struct onnx_node *node)
 }
 
 /*
- * Sets the outputs for no targets. As in ONNX Runtime, the mean of no losses is 0, and it is NaN
- * where it is divided by the sum of weights.
+ * Sets the outputs for no targets. The mean of no losses is 0, but NaN when it is divided by the
+ * sum of weights: ONNX Runtime has these results.
  */
 static int lose_nothing(struct onnx_node *node)
 {

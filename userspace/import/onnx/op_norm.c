@@ -51,7 +51,7 @@ static int train(struct onnx_node *node, WNNOperand x, WNNOperand *mean, WNNOper
 			     x_add(node, x_linear(node, old[i], momentum, 0),
 				   x_linear(node, now[i], 1 - momentum, 0))))
 			return -1;
-	/* Up to set 13 two more outputs are the mean and, as in ONNX Runtime, 1 / deviation. */
+	/* Up to set 13 two more outputs are the mean and 1 / deviation, like in ONNX Runtime. */
 	if (onnx_wants(node, 3) && onnx_out(node, 3, now[0]))
 		return -1;
 	if (onnx_wants(node, 4)) {
