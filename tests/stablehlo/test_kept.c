@@ -112,7 +112,7 @@ static void test_later_runs(void **state)
 		uint64_t cpu;
 
 		assert_int_equal(built(program), 0);
-		/* The called function, the rest of the body, whatever its iterations, and a branch. */
+		/* The graphs are the called function, the rest of the loop's body, and a branch. */
 		assert_true(runs(program, contexts[i], 1, 5, 0));
 		assert_int_equal(built(program), 3);
 		cpu = wnnStablehloProgramGetRunInfo(program).cpuOperators;
@@ -274,7 +274,7 @@ static void test_bound(void **state)
 	assert_false(shlo_kept_drop(NULL));
 }
 
-/* An unrolled module counts: one that is larger than all may be is not kept beside a newer one. */
+/* An unrolled module counts: beside a newer one, a module beyond the limit is not kept. */
 static void test_bound_of_modules(void **state)
 {
 	struct shlo_kept_key keys[] = { { .owner = &keys[0], .context = contexts[0] },

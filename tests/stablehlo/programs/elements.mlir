@@ -134,7 +134,7 @@ func.func @hyperbolic() {
 
 // -----
 
-// MLIR writes one element, as of equal ones, where there is none.
+// MLIR writes one element for an array that has none, like for one of equal elements.
 func.func @no_elements() {
   %a = stablehlo.constant dense<"0x0000803F"> : tensor<0x2xf32>
   check.expect_eq_const %a, dense<> : tensor<0x2xf32>

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * How many more allocations succeed in this thread, for tests; -1: all; -2 - n: all but the one
- * behind the next n, which sets it to -1.
+ * How many more allocations succeed in this thread, for tests; -1: all. With -2 - n, the next n
+ * succeed, one fails and sets it to -1, and all later ones succeed.
  */
 extern _Thread_local int64_t import_memory_left;
 /* How many allocations have failed in this thread. */

@@ -17,9 +17,9 @@
 enum part { SAME, REAL, COMPLEX };
 
 /*
- * Types of the results for a matrix of m rows and n columns, of which each of a batch has its own.
- * The letter k is the smaller of m and n; s is k, or else all of the dimension beside it; and l is
- * n - 1, at least 0.
+ * The type of a result for a matrix of m rows and n columns; each matrix of a batch has a result of
+ * its own. Letters stand for dimensions: k is the smaller of m and n; s is k, or with all singular
+ * vectors the dimension beside it; and l is n - 1, at least 0.
  */
 struct result {
 	enum part part;
@@ -29,8 +29,8 @@ struct result {
 static const struct factor {
 	const char *name;
 	bool square;
-	char triangle;	     /* L, U: the only one that is read, of a Hermitian matrix */
-	size_t least, count; /* results */
+	char triangle;	     /* L, U: the only triangle that is read, of a Hermitian matrix */
+	size_t least, count; /* of results: without singular vectors, and with them */
 	struct result results[4];
 	bool (*make)(const struct shlo_factors *f);
 } factors[] = {
@@ -186,8 +186,8 @@ static struct shlo_tensor *numbers(struct shlo_run *run, int64_t count)
 }
 
 /*
- * Copies a matrix to column-major order; false: it has a number, in the triangle that is read, that
- * is not finite, with which LAPACK may not end.
+ * Copies a matrix to column-major order. False: a number in the triangle that is read is not
+ * finite; LAPACK may not end then.
  */
 static bool take(const struct shlo_tensor *x, int64_t matrix, char triangle, double complex *a)
 {
@@ -221,8 +221,8 @@ static void give(struct shlo_tensor *out, int64_t matrix, int64_t rows, int64_t 
 }
 
 /*
- * Makes the results, and returns the number of matrices; 0: no result has elements, whatever their
- * number is, which may then be beyond int64_t.
+ * Makes the results, and returns the number of matrices; 0: no result has elements. The number of
+ * matrices may be beyond int64_t then.
  */
 static int64_t batch_of(struct shlo_call *call)
 {

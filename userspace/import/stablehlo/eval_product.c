@@ -86,7 +86,10 @@ static int64_t append(const struct shlo_tensor *x, const struct shlo_list *list,
 	return size;
 }
 
-/* Copies an operand as floats: its batch first, then what is summed, in front of or behind the rest. */
+/*
+ * Copies an operand as floats. The dimensions of the batch come first; the dimensions that are
+ * summed come in front of the others, or behind them.
+ */
 static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor *x,
 				  const struct shlo_list *batch, const struct shlo_list *contract,
 				  bool inner_first, enum shlo_element element, struct sizes *sizes)

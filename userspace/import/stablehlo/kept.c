@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #define MOST_KEPT 256
-/* of their tensors, constants and unrolled modules; the newest may have more */
+/* bytes of all tensors, constants and unrolled modules; the newest program may have more */
 #define MOST_BYTES ((size_t)512 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -6,7 +6,7 @@
 #include "device.h"
 #include "module.h"
 
-/* What the graphs depend on: they hold no value that is computed by a run. */
+/* The graphs depend on these members alone: they hold no value that a run computes. */
 struct shlo_kept_key {
 	const void *owner; /* the program */
 	const struct shlo_module *module;
@@ -21,7 +21,7 @@ struct shlo_kept {
 	struct shlo_arena arena;	  /* memory of the unrolled module */
 	const struct shlo_module *module; /* NULL: not unrolled yet */
 	struct shlo_device *device;
-	uint64_t serial; /* of all that were made, from 1 */
+	uint64_t serial; /* its number among all that were made, from 1 */
 	size_t bytes;	 /* of the graphs and the unrolled module, when it was given back */
 };
 

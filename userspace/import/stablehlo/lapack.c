@@ -254,7 +254,10 @@ bool shlo_factor_svd(const struct shlo_factors *f)
 	return info == 0;
 }
 
-/* Two real columns are those of two conjugate eigenvectors where the eigenvalues are conjugate. */
+/*
+ * Two columns of dgeev are the real and imaginary part of the first of two conjugate eigenvectors
+ * where their eigenvalues are conjugate.
+ */
 static void widen_vectors(double complex *to, const double *from, const double *imaginary, int n)
 {
 	size_t rows = (size_t)n;

@@ -20,14 +20,15 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 			   const double complex *a, int n, double complex *b);
 
 /*
- * A matrix and its factors, in column-major order. Functions overwrite the matrix, set all parts, in
- * the order of the custom call's results, and return false where LAPACK finds no solution.
+ * A matrix and its factors, in column-major order. Functions overwrite the matrix, and set all
+ * parts, in the order of the custom call's results. They return false when LAPACK finds no
+ * solution.
  */
 struct shlo_factors {
 	int m, n; /* rows and columns */
 	bool is_real;
 	bool full, vectors; /* of singular values: all vectors, any vectors */
-	char triangle;	    /* L, U: where a Hermitian matrix is */
+	char triangle;	    /* L, U: the triangle that holds a Hermitian matrix */
 	double complex *a;
 	double complex *parts[4];
 	double complex *work; /* SHLO_FACTOR_ROOM(m, n) numbers */
@@ -51,8 +52,8 @@ bool shlo_factor_schur(const struct shlo_factors *f);
 /* Singular values in falling order, left vectors as columns, and right ones as rows, adjoint. */
 bool shlo_factor_svd(const struct shlo_factors *f);
 /*
- * The tridiagonal form of a Hermitian matrix with the vectors of reflections beyond it, its diagonal
- * and the one beside that, and factors of the reflections.
+ * The tridiagonal form of a Hermitian matrix with the vectors of reflections beyond it, its
+ * diagonal, the diagonal beside that, and factors of the reflections.
  */
 bool shlo_factor_tridiagonal(const struct shlo_factors *f);
 

@@ -270,8 +270,8 @@ static struct port *port_add(struct port **ports, size_t *count, char letter,
 
 /*
  * Returns an operand from outside of the sequence: a constant, or else an input. If all operands
- * would be constants, they become inputs, because a graph needs at least one. What a graph holds
- * is the program's own, so that it serves all runs: values that one run has computed are inputs.
+ * would be constants, they become inputs, because a graph needs at least one. A graph holds only
+ * what the program has, so that it serves all runs: values of a run are inputs.
  */
 static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct shlo_frame *frame,
 			  const struct shlo_value *value)
@@ -576,7 +576,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 		build(device, segment, frame, region);
 	lost = device->lost;
 	pthread_mutex_unlock(&device->lock);
-	/* As with graphs of an earlier run: the program learns that it needs another context. */
+	/* A lost context is an error with graphs of an earlier run, too. */
 	if (lost)
 		shlo_run_error(run, "the context is lost: the program needs a new one");
 	if (!segment->graph)
