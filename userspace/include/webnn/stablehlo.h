@@ -323,9 +323,9 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
 
 /**
  * Runs a module, and waits for its end. On a context, the first run builds graphs and later runs
- * use them again; until it is released or a run fails, the program keeps them, with a reference to
- * the context, as long as the process does not keep more than 256 such programs, or 512 MiB in
- * their graphs and unrolled loops.
+ * use them again. The program keeps the graphs, and a reference to the context, until the program
+ * is released or a run fails. The process frees the oldest graphs when it keeps more than 256 such
+ * programs, or 512 MiB in their graphs and unrolled loops.
  *
  * @param program The program.
  * @param module Index of the module, from 0.
@@ -358,7 +358,7 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloPro
 
 /**
  * Frees the results of the last run, and the memory that the program keeps for values of the next
- * one. Its graphs stay. NULL: does nothing.
+ * run. The program's graphs stay. NULL: does nothing.
  *
  * @param program The program.
  */
@@ -374,8 +374,8 @@ WNN_EXPORT void wnnStablehloProgramForgetResults(WNNStablehloProgram program);
 WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
 
 /**
- * Returns how many graphs the last run has built. It used those that an earlier run had built on the
- * context, with the same limits.
+ * Returns how many graphs the last run has built. The run took all others from earlier runs on the
+ * context with the same limits.
  *
  * @param program The program.
  *
