@@ -21,7 +21,7 @@ def _reflect(a: Any) -> tuple[Any, Any]:
         a, factors = state
         alpha = a[j, j]
         tail = jnp.where(rows > j, a[:, j], 0)
-        # Squares of small and large numbers have no place in the type.
+        # Squares of small and large numbers are beyond the range of the type.
         scale = jnp.maximum(jnp.max(jnp.abs(tail)), jnp.abs(alpha))
         scale = jnp.where(scale == 0, 1, scale)
         below = jnp.sum(jnp.abs(tail / scale) ** 2)
@@ -106,7 +106,7 @@ def _eig(a: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors:
 
 def _schur(a: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, **_: Any) -> Any:
     if sort_eig_vals:
-        raise NotImplementedError("schur with sort_eig_vals is not implemented, on JAX's CPU neither")
+        raise NotImplementedError("schur with sort_eig_vals is not implemented, nor is it on JAX's CPU")
     both = _factors("onpu.schur", a, (a.shape[-2:], a.dtype), (a.shape[-2:], a.dtype))
     return both if compute_schur_vectors else both[:1]
 
