@@ -187,3 +187,40 @@ func.func @orders_of_sums() {
   check.expect_eq %md, %me : tensor<2xf32>
   return
 }
+
+// -----
+
+// Left eigenvectors differ from right ones here: A^T u = conj(w) u. Complex matrices have functions of their own.
+func.func @complex_forms() {
+  %a = stablehlo.constant dense<[[1.0, -2.0], [8.0, 1.0]]> : tensor<2x2xf64>
+  %w, %left, %right = stablehlo.custom_call @onpu.eig(%a) : (tensor<2x2xf64>) -> (tensor<2xcomplex<f64>>, tensor<2x2xcomplex<f64>>, tensor<2x2xcomplex<f64>>)
+  check.expect_almost_eq_const %w, dense<[(1.0, 4.0), (1.0, -4.0)]> : tensor<2xcomplex<f64>>
+  %l = stablehlo.abs %left : (tensor<2x2xcomplex<f64>>) -> tensor<2x2xf64>
+  check.expect_almost_eq_const %l, dense<[[0.894427191, 0.894427191], [0.4472135955, 0.4472135955]]> : tensor<2x2xf64>
+  %r = stablehlo.abs %right : (tensor<2x2xcomplex<f64>>) -> tensor<2x2xf64>
+  check.expect_almost_eq_const %r, dense<[[0.4472135955, 0.4472135955], [0.894427191, 0.894427191]]> : tensor<2x2xf64>
+  %turned = stablehlo.constant dense<[[(1.0, 0.0), (8.0, 0.0)], [(-2.0, 0.0), (1.0, 0.0)]]> : tensor<2x2xcomplex<f64>>
+  %times = stablehlo.dot %turned, %left : (tensor<2x2xcomplex<f64>>, tensor<2x2xcomplex<f64>>) -> tensor<2x2xcomplex<f64>>
+  %conj = stablehlo.constant dense<[[(1.0, -4.0), (1.0, 4.0)], [(1.0, -4.0), (1.0, 4.0)]]> : tensor<2x2xcomplex<f64>>
+  %scaled = stablehlo.multiply %left, %conj : tensor<2x2xcomplex<f64>>
+  check.expect_almost_eq %times, %scaled : tensor<2x2xcomplex<f64>>
+  %z = stablehlo.constant dense<[[(0.0, 0.0), (-1.0, 0.0)], [(1.0, 0.0), (0.0, 0.0)]]> : tensor<2x2xcomplex<f32>>
+  %t, %q = stablehlo.custom_call @onpu.schur(%z) : (tensor<2x2xcomplex<f32>>) -> (tensor<2x2xcomplex<f32>>, tensor<2x2xcomplex<f32>>)
+  %ta = stablehlo.abs %t : (tensor<2x2xcomplex<f32>>) -> tensor<2x2xf32>
+  check.expect_almost_eq_const %ta, dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf32>
+  %qa = stablehlo.abs %q : (tensor<2x2xcomplex<f32>>) -> tensor<2x2xf32>
+  check.expect_almost_eq_const %qa, dense<0.70710678> : tensor<2x2xf32>
+  %zq = stablehlo.dot %z, %q : (tensor<2x2xcomplex<f32>>, tensor<2x2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+  %qt = stablehlo.dot %q, %t : (tensor<2x2xcomplex<f32>>, tensor<2x2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+  check.expect_almost_eq %zq, %qt : tensor<2x2xcomplex<f32>>
+  %v, %vl, %vr = stablehlo.custom_call @onpu.eig(%z) : (tensor<2x2xcomplex<f32>>) -> (tensor<2xcomplex<f32>>, tensor<2x2xcomplex<f32>>, tensor<2x2xcomplex<f32>>)
+  %vla = stablehlo.abs %vl : (tensor<2x2xcomplex<f32>>) -> tensor<2x2xf32>
+  check.expect_almost_eq_const %vla, dense<0.70710678> : tensor<2x2xf32>
+  %vra = stablehlo.abs %vr : (tensor<2x2xcomplex<f32>>) -> tensor<2x2xf32>
+  check.expect_almost_eq_const %vra, dense<0.70710678> : tensor<2x2xf32>
+  %zv = stablehlo.dot %z, %vr : (tensor<2x2xcomplex<f32>>, tensor<2x2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+  %vs = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<2xcomplex<f32>>) -> tensor<2x2xcomplex<f32>>
+  %vrs = stablehlo.multiply %vr, %vs : tensor<2x2xcomplex<f32>>
+  check.expect_almost_eq %zv, %vrs : tensor<2x2xcomplex<f32>>
+  return
+}
