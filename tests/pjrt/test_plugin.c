@@ -293,6 +293,8 @@ static void test_refusals(void **state)
 	/* Compiler options (field 7) of some names. */
 	static const unsigned char wrong[] = { 0x3a, 6, 0x0a, 4, 'm', 'i', 'n', 'e' };
 	static const unsigned char xla[] = { 0x3a, 7, 0x0a, 5, 'x', 'l', 'a', '_', 'a' };
+	/* A name of 9 bytes, of which there are none. */
+	static const unsigned char cut_name[] = { 0x3a, 2, 0x0a, 9 };
 	struct pjrt_loaded *loaded;
 
 	(void)state;
@@ -318,6 +320,8 @@ static void test_refusals(void **state)
 	      12, "input 0 of the program is tuple<tensor<f32>>, which is no array");
 	fails(compile(sum, "mlir", wrong, sizeof(wrong), &loaded), 3,
 	      "No such compile option: 'mine'; there are none but those of XLA");
+	fails(compile(sum, "mlir", cut_name, sizeof(cut_name), &loaded), 3,
+	      "are no CompileOptionsProto");
 	works(compile(sum, "mlir", xla, sizeof(xla), &loaded));
 	unload(loaded);
 }

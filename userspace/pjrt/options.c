@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the options of a compilation, a serialised protocol buffer: whether arguments come as a
- * tuple, how many replicas and partitions there are, and on which devices they run.
+ * tuple, how many replicas and partitions there are, on which devices they run, and the names of
+ * further options.
  */
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct field {
 struct wanted {
 	uint64_t replicas, partitions, device;
 	bool is_tupled;
+	struct bytes unknown; /* name of an option that XLA lacks; .at is NULL: there is none */
 };
 
 static uint64_t read_varint(struct bytes *b)
@@ -137,36 +139,33 @@ static bool read_build(struct bytes b, struct wanted *wanted)
 	return !b.is_wrong;
 }
 
-/*
- * Demands that an option of jit(compiler_options=...) is one of XLA's, none of which matters here:
- * programs set them for other platforms.
- */
-static struct pjrt_error *check_override(struct bytes b)
+/* XLA has these options, none of which matters here: programs set them for other platforms. */
+static bool is_of_xla(struct bytes name)
 {
 	static const char *const known[] = { "xla_", "optimization_level", "memory_fitting_level",
 					     "exec_time_optimization_effort",
 					     "memory_fitting_effort" };
+	size_t length = (size_t)(name.end - name.at);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t least = strlen(known[i]);
+
+		if (length >= least && !memcmp(name.at, known[i], least))
+			return true;
+	}
+	return false;
+}
+
+/* Reads an option of jit(compiler_options=...); keeps the first name that XLA does not have. */
+static bool read_override(struct bytes b, struct wanted *wanted)
+{
 	struct field field;
 
-	while (next_field(&b, &field)) {
-		const char *name = (const char *)field.inside.at;
-		size_t length = (size_t)(field.inside.end - field.inside.at);
-		bool is_known = false;
-
-		if (field.number != OVERRIDE_NAME || field.wire != 2)
-			continue;
-		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-			size_t least = strlen(known[i]);
-
-			is_known |= length >= least && !memcmp(name, known[i], least);
-		}
-		if (!is_known)
-			return onpu_error(PJRT_INVALID_ARGUMENT,
-					  "onpu: No such compile option: '%.*s'; there are none "
-					  "but those of XLA, which have no effect",
-					  (int)(length < 200 ? length : 200), name);
-	}
-	return NULL;
+	while (next_field(&b, &field))
+		if (field.number == OVERRIDE_NAME && field.wire == 2 && !wanted->unknown.at &&
+		    !is_of_xla(field.inside))
+			wanted->unknown = field.inside;
+	return !b.is_wrong;
 }
 
 struct pjrt_error *onpu_options_check(const char *options, size_t size)
@@ -174,7 +173,6 @@ struct pjrt_error *onpu_options_check(const char *options, size_t size)
 	struct bytes b = { (const unsigned char *)options, (const unsigned char *)options + size,
 			   false };
 	struct wanted wanted = { .replicas = 1, .partitions = 1 };
-	struct pjrt_error *error = NULL;
 	struct field field;
 
 	while (next_field(&b, &field)) {
@@ -183,17 +181,23 @@ struct pjrt_error *onpu_options_check(const char *options, size_t size)
 		if (field.number == OPTIONS_BUILD && field.wire == 2 &&
 		    !read_build(field.inside, &wanted))
 			b.is_wrong = true;
-		if (field.number == OPTIONS_OVERRIDES && field.wire == 2 && !error)
-			error = check_override(field.inside);
+		if (field.number == OPTIONS_OVERRIDES && field.wire == 2 &&
+		    !read_override(field.inside, &wanted))
+			b.is_wrong = true;
 	}
-	if (b.is_wrong) {
-		onpu_error_free(error);
+	if (b.is_wrong)
 		return onpu_error(
 			PJRT_INVALID_ARGUMENT,
 			"onpu: the options of the compilation are no CompileOptionsProto");
+	if (wanted.unknown.at) {
+		size_t length = (size_t)(wanted.unknown.end - wanted.unknown.at);
+
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: No such compile option: '%.*s'; there are none but those "
+				  "of XLA, which have no effect",
+				  (int)(length < 200 ? length : 200),
+				  (const char *)wanted.unknown.at);
 	}
-	if (error)
-		return error;
 	if (wanted.is_tupled)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arguments in a tuple are not implemented");
