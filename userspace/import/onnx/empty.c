@@ -261,3 +261,10 @@ struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
 	}
 	return value;
 }
+
+int onnx_out_empty(struct onnx_node *node, size_t output, int type, const struct onnx_shape *shape)
+{
+	struct onnx_value *value = onnx_empty_value(node, type, shape);
+
+	return value ? onnx_out_value(node, output, value) : -1;
+}

@@ -260,6 +260,8 @@ int onnx_translate(struct onnx_node *node);
 /* Returns a constant without elements; NULL: no memory. */
 struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
 				    const struct onnx_shape *shape);
+/* Sets an output to a constant without elements. Returns 0 or -1. */
+int onnx_out_empty(struct onnx_node *node, size_t output, int type, const struct onnx_shape *shape);
 
 /*
  * wide.c: called before and after the translator of a composition. Inputs of float16 become

@@ -185,11 +185,8 @@ int onnx_op_non_max_suppression(struct onnx_node *node)
 
 	if (read_boxes(node, &s))
 		return -1;
-	if (!s.most || !s.batches || !s.classes) {
-		struct onnx_value *empty = onnx_empty_value(node, ONNX_INT64, &none);
-
-		return empty ? onnx_out_value(node, 0, empty) : -1;
-	}
+	if (!s.most || !s.batches || !s.classes)
+		return onnx_out_empty(node, 0, ONNX_INT64, &none);
 	if (s.batches * s.classes * s.most > ONNX_INDICES)
 		return onnx_refuse(
 			node, "", "there are too many boxes: %lld of %lld times %lld, at most %lld",

@@ -331,11 +331,8 @@ int onnx_op_compress(struct onnx_node *node)
 		if (chosen[i])
 			indices[used++] = (int64_t)i;
 	if (!used || empty) {
-		struct onnx_value *none;
-
 		shape.dim[axis] = (int64_t)used;
-		none = onnx_empty_value(node, onnx_in_type(node, 0), &shape);
-		return none ? onnx_out_value(node, 0, none) : -1;
+		return onnx_out_empty(node, 0, onnx_in_type(node, 0), &shape);
 	}
 	x = x_reshape(node, x, &shape);
 	return onnx_out_as(node, 0, x_gather(node, x, x_constant_ints(node, used, indices), axis),

@@ -83,19 +83,14 @@ static int lose_nothing(struct onnx_node *node)
 	bool weighted = onnx_has(node, 2) || onnx_attr(node, "ignore_index");
 	int type = onnx_in_type(node, 0), reduction = read_reduction(node);
 	struct onnx_shape result = { 0 };
-	struct onnx_value *none;
 	void *data;
 
 	if (reduction < 0)
 		return -1;
 	if (reduction == NONE)
 		result = *onnx_in_shape(node, 1);
-	if (onnx_wants(node, 1)) {
-		none = onnx_empty_value(node, type, onnx_in_shape(node, 0));
-		if (!none)
-			return -1;
-		onnx_out_value(node, 1, none);
-	}
+	if (onnx_wants(node, 1) && onnx_out_empty(node, 1, type, onnx_in_shape(node, 0)))
+		return -1;
 	data = onnx_out_constant(node, 0, type, &result);
 	if (data && reduction != NONE)
 		onnx_put_float(type, data, 0, reduction == MEAN && weighted ? NAN : 0);

@@ -453,16 +453,15 @@ int onnx_range(struct onnx_node *node, WNNOperand x, struct onnx_dynamic *d)
 /* The range of no elements is 0 to 0. ONNX Runtime makes the scale 1 then. */
 static int quantise_nothing(struct onnx_node *node)
 {
-	struct onnx_value *none = onnx_empty_value(node, ONNX_UINT8, onnx_in_shape(node, 0));
 	struct onnx_shape single = { 0 };
-	float *scale = none ? onnx_out_constant(node, 1, ONNX_FLOAT, &single) : NULL;
+	float *scale = onnx_out_constant(node, 1, ONNX_FLOAT, &single);
 	uint8_t *zero = scale ? onnx_out_constant(node, 2, ONNX_UINT8, &single) : NULL;
 
 	if (!zero)
 		return -1;
 	*scale = 1;
 	*zero = 0;
-	return onnx_out_value(node, 0, none);
+	return onnx_out_empty(node, 0, ONNX_UINT8, onnx_in_shape(node, 0));
 }
 
 int onnx_op_dynamic_quantize(struct onnx_node *node)

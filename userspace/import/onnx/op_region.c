@@ -120,9 +120,8 @@ static int align_nothing(struct onnx_node *node, const struct regions *r)
 {
 	int64_t channels = onnx_in_shape(node, 0)->dim[1];
 	struct onnx_shape shape = { 4, { 0, channels, r->bins[0], r->bins[1] } };
-	struct onnx_value *none = onnx_empty_value(node, onnx_in_type(node, 0), &shape);
 
-	return none ? onnx_out_value(node, 0, none) : -1;
+	return onnx_out_empty(node, 0, onnx_in_type(node, 0), &shape);
 }
 
 int onnx_op_roi_align(struct onnx_node *node)

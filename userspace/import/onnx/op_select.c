@@ -256,14 +256,9 @@ static int top_none(struct onnx_node *node, const struct onnx_shape *like, uint3
 	struct onnx_shape shape = *like;
 
 	shape.dim[axis] = 0;
-	for (size_t i = 0; i < 2 && i < node->output_count; i++) {
-		struct onnx_value *none =
-			onnx_empty_value(node, i ? ONNX_INT64 : onnx_in_type(node, 0), &shape);
-
-		if (!none)
+	for (size_t i = 0; i < 2 && i < node->output_count; i++)
+		if (onnx_out_empty(node, i, i ? ONNX_INT64 : onnx_in_type(node, 0), &shape))
 			return -1;
-		onnx_out_value(node, i, none);
-	}
 	return 0;
 }
 
