@@ -83,7 +83,7 @@ static int read_inputs(struct onnx_node *node, struct suppression *s)
 		return -1;
 	s->boxes = node->inputs[0];
 	s->scores = node->inputs[1];
-	s->has_score = onnx_has(node, 4) && onnx_shape_elements(onnx_in_shape(node, 4));
+	s->has_score = onnx_has(node, 4) && !onnx_is_empty(node, 4);
 	s->center = onnx_attr_int(node, "center_point_box", 0);
 	b = &s->boxes->shape;
 	c = &s->scores->shape;

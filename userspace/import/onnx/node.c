@@ -266,6 +266,12 @@ bool onnx_has(struct onnx_node *node, size_t input)
 	return input < node->input_count && node->inputs[input];
 }
 
+bool onnx_is_empty(struct onnx_node *node, size_t input)
+{
+	return onnx_has(node, input) && !node->inputs[input]->sequence &&
+	       !onnx_shape_elements(&node->inputs[input]->shape);
+}
+
 /* Returns the tensor of a required input; NULL: it is missing, and the node is refused. */
 static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 {

@@ -117,6 +117,8 @@ int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallb
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count);
 
 bool onnx_has(struct onnx_node *node, size_t input);
+/* Whether an input is a tensor without elements. */
+bool onnx_is_empty(struct onnx_node *node, size_t input);
 /* NULL: the input is absent, or was refused */
 WNNOperand onnx_in(struct onnx_node *node, size_t input);
 const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input);

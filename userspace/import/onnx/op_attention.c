@@ -91,7 +91,7 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 /* Whether there is a past that has positions: the first step of a decoder gives one without. */
 static bool has_past(struct onnx_node *node, size_t input)
 {
-	return onnx_has(node, input) && onnx_shape_elements(onnx_in_shape(node, input));
+	return onnx_has(node, input) && !onnx_is_empty(node, input);
 }
 
 /* Returns x appended to the past, along the dimension of positions. */

@@ -19,7 +19,7 @@ struct boxes {
 
 int onnx_threshold(struct onnx_node *node, size_t input, const char *name, double *number)
 {
-	if (onnx_has(node, input) && !onnx_shape_elements(onnx_in_shape(node, input)))
+	if (onnx_is_empty(node, input))
 		return 0;
 	return onnx_in_float(node, input, name, number);
 }

@@ -315,7 +315,7 @@ int onnx_op_compress(struct onnx_node *node)
 	int64_t *indices;
 	size_t count, used = 0;
 	uint32_t axis = 0;
-	bool empty = onnx_has(node, 0) && !onnx_shape_elements(&shape);
+	bool empty = onnx_is_empty(node, 0);
 	WNNOperand x = empty ? NULL : onnx_in(node, 0);
 
 	if ((!empty && !x) || onnx_in_ints(node, 1, "condition", &chosen, &count))

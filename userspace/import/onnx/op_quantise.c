@@ -469,7 +469,7 @@ int onnx_op_dynamic_quantize(struct onnx_node *node)
 	struct onnx_dynamic d;
 	WNNOperand x;
 
-	if (onnx_has(node, 0) && !onnx_shape_elements(onnx_in_shape(node, 0)))
+	if (onnx_is_empty(node, 0))
 		return quantise_nothing(node);
 	x = onnx_in(node, 0);
 	if (!x || onnx_range(node, x, &d) || onnx_out(node, 0, d.integers) ||

@@ -113,8 +113,7 @@ int onnx_op_reduce(struct onnx_node *node)
 	uint32_t axes[ONNX_MAX_RANK], count;
 	WNNOperand x;
 
-	if (onnx_has(node, 0) && !node->inputs[0]->sequence &&
-	    !onnx_shape_elements(onnx_in_shape(node, 0)))
+	if (onnx_is_empty(node, 0))
 		return reduce_nothing(node);
 	x = onnx_in(node, 0);
 	if (!x || reduce_axes(node, moved, onnx_in_shape(node, 0)->rank, axes, &count))

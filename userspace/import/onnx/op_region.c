@@ -132,7 +132,7 @@ int onnx_op_roi_align(struct onnx_node *node)
 	struct onnx_shape wide;
 	struct regions r;
 
-	if (onnx_has(node, 1) && !onnx_shape_elements(onnx_in_shape(node, 1)))
+	if (onnx_is_empty(node, 1))
 		return read_regions(node, &r) ? -1 : align_nothing(node, &r);
 	x = onnx_in(node, 0);
 	if (!x || !(rois = onnx_in(node, 1)) || !(batch = onnx_in(node, 2)) ||

@@ -82,8 +82,7 @@ static WNNOperand read_part(struct onnx_node *node, size_t input, const char *he
 
 	if (x && x_shape(x).rank == 3)
 		x = onnx_split_heads(node, x, onnx_attr_int(node, heads, 0));
-	if (!x || past >= node->input_count || !onnx_has(node, past) ||
-	    !onnx_shape_elements(onnx_in_shape(node, past)))
+	if (!x || !onnx_has(node, past) || onnx_is_empty(node, past))
 		return x;
 	before = onnx_in(node, past);
 	return before ? x_concat(node, 2, (WNNOperand[]){ before, x }, 2) : NULL;
