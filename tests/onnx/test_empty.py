@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import numpy
+from attention import attend, flat, heads
 from onnx_cases import onnx, run_cases, write_case
 
 RANDOM = numpy.random.default_rng(41)
@@ -24,37 +25,22 @@ def none(*shape, dtype=numpy.float32):
     return numpy.zeros(shape, dtype)
 
 
-def softmax(x):
-    weights = numpy.exp(x - x.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
-
-
-def heads(x, count):
-    return x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2)
-
-
-def attend(q, k, v):
-    """Attention of tensors [batch, heads, length, size], as [batch, length, heads * size]."""
-    y = softmax(q @ k.swapaxes(2, 3) / q.shape[3] ** 0.5) @ v
-    return y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], -1)
-
-
 def first_steps():
     """First steps of decoders: the past has no positions."""
     for batch, length, count, size in ((1, 1, 2, 4), (2, 3, 4, 8)):
         q, k, v = (floats(batch, length, count * size) for _ in range(3))
         past = none(batch, count, 0, size)
-        want = [attend(*(heads(x, count) for x in (q, k, v))), heads(k, count), heads(v, count)]
+        want = [flat(attend(*(heads(x, count) for x in (q, k, v)))[0]), heads(k, count), heads(v, count)]
         yield ("MultiHeadAttention", [q, k, v, None, None, None, past, past], want,
                {"num_heads": count}, "com.microsoft")
         x, w, b = floats(batch, length, 6), floats(6, 3 * count * size), floats(3 * count * size)
         q, k, v = (heads(part, count) for part in numpy.split(x @ w + b, 3, -1))
         yield ("Attention", [x, w, b, None, none(2, batch, count, 0, size)],
-               [attend(q, k, v), numpy.stack([k, v])], {"num_heads": count}, "com.microsoft")
+               [flat(attend(q, k, v)[0]), numpy.stack([k, v])], {"num_heads": count}, "com.microsoft")
     q, k, v = floats(1, 2, 3, 4), floats(1, 2, 3, 4), floats(1, 2, 3, 4)
     past = none(1, 2, 0, 4)
     yield "Attention", [q, k, v, None, past, past], [
-        attend(q, k, v).reshape(1, 3, 2, 4).swapaxes(1, 2), k, v], {}, ""
+        attend(q, k, v)[0], k, v], {}, ""
 
 
 def sums():

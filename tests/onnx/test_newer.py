@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 import numpy
+from attention import attend, flat, heads, softmax
 from onnx_cases import onnx, run_cases
 from typed import BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, Typed, floats, write_typed
 
@@ -22,22 +23,6 @@ def normal(*shape):
     return RANDOM.normal(0, 1, shape).astype(numpy.float32)
 
 
-def softmax(x):
-    with numpy.errstate(invalid="ignore"):
-        weights = numpy.exp(x - numpy.max(x, -1, keepdims=True))
-    return numpy.nan_to_num(weights / weights.sum(-1, keepdims=True))
-
-
-def attend(q, k, v, bias=0.0, scale=None, softcap=0.0):
-    """Returns (result, product, capped product, masked product, weights)."""
-    k, v = (numpy.repeat(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
-    product = q @ k.swapaxes(2, 3) * (scale or q.shape[3] ** -0.5)
-    capped = softcap * numpy.tanh(product / softcap) if softcap else product
-    masked = capped + bias
-    weights = softmax(masked)
-    return weights @ v, product, capped, masked, weights
-
-
 def positions(length, total, offset, left=-1, right=-1):
     """Returns a mask: 0 where a query may see a key, else -inf; each batch may have its own offset.
     """
@@ -48,14 +33,6 @@ def positions(length, total, offset, left=-1, right=-1):
     if right >= 0:
         allowed &= distance <= right
     return numpy.where(allowed, 0, NOTHING)
-
-
-def heads(x, count):
-    return x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2)
-
-
-def flat(x):
-    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
 def attention_cases():
