@@ -68,9 +68,6 @@ struct onpu_vm;
 #define ONPU_MAX_QUEUED_JOBS	1024
 #define ONPU_VA_START		SZ_1M
 
-/* Number of registers of the CAP block. */
-#define ONPU_CAP_WORDS	((ONPU_REG_CAP_FEATURES - ONPU_REG_CAP_MACHINE) / 4 + 1)
-
 /**
  * struct onpu_limits - Limits of clients and contexts, from the module parameters, clamped.
  */
@@ -176,7 +173,7 @@ struct onpu_device {
 	/** @regs: BAR0; use onpu_read() and onpu_write(). */
 	void __iomem *regs;
 	/** @caps: The CAP block, read and checked at probe; see onpu_cap(). */
-	u32 caps[ONPU_CAP_WORDS];
+	u32 caps[ONPU_REG_CAP__LENGTH];
 	/** @limits: Limits of clients and contexts. */
 	struct onpu_limits limits;
 	/** @snoops: The device snoops the CPU's caches. */

@@ -27,7 +27,7 @@ FIXTURE_VARIANT(query)
 	}
 
 TYPE(info, INFO, sizeof(struct drm_onpu_dev_info));
-TYPE(caps, CAPS, ONPU_REG_CAP_FEATURES - ONPU_REG_CAP_MACHINE + 4);
+TYPE(caps, CAPS, ONPU_REG_CAP__LENGTH * sizeof(__u32));
 TYPE(firmware, FIRMWARE, sizeof(struct drm_onpu_firmware_info));
 TYPE(time, TIME, sizeof(struct drm_onpu_time_info));
 TYPE(counters, COUNTERS, sizeof(struct drm_onpu_counters));

@@ -215,6 +215,10 @@ def register_defines(domain):
             if reg.reset:
                 name = reg.name if isinstance(item, Register) else f'{item.name}_{reg.name}'
                 text += define(f'{field_stem}_{name}__RESET', f'0x{reg.reset:08x}u')
+    caps = [item for item in domain.items if isinstance(item, Register) and item.name.startswith('CAP_')]
+    if caps:
+        text += comment('number of registers of the CAP block, gaps included')
+        text += define(f'{reg_stem}CAP__LENGTH', (caps[-1].offset - caps[0].offset) // 4 + 1)
     if domain.struct and domain.header == 'slots':
         text += define(f'{field_stem}__DEFINED', defined_bits(domain))
     return text + '\n'

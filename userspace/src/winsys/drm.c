@@ -601,8 +601,8 @@ static uint32_t cap(const uint32_t *block, uint32_t reg)
 
 static int read_caps(int fd, struct npu_caps *caps)
 {
-	/* An older driver answers with fewer registers; the others stay 0. */
-	uint32_t block[(ONPU_REG_CAP_FEATURES - ONPU_REG_CAP_MACHINE) / 4 + 1] = { 0 };
+	/* An older driver answers with fewer registers. The others stay 0. */
+	uint32_t block[ONPU_REG_CAP__LENGTH] = { 0 };
 	int ret = query(fd, DRM_ONPU_DEV_QUERY_CAPS, block, sizeof(block));
 
 	if (ret)
