@@ -165,6 +165,18 @@ class Generate(unittest.TestCase):
         self.assertEqual(stopped.stdout, text[:text.index(stop.encode())] + b"\n")
         self.assertEqual(self.result("-p", "a", "--temperature", 0, "-n", 6, "--stop", stop)["end"], "stop")
 
+    def test_stop_of_two_tokens(self):
+        """The end of a token with which a stop text may begin is not printed before the next token."""
+        self.model()
+        prompt = [self.words.index("a")]
+        pieces = [self.bytes_of([token]) for token in self.expect(prompt, 8, np.argmax)]
+        first, second = next((i, j) for i, j in zip(range(1, 8), range(2, 8))
+                             if pieces[i] and pieces[j] and 0 not in (pieces[i][-1], pieces[j][0]))
+        stop = pieces[first][-1:] + pieces[second][:1]
+        text = b"".join(pieces)
+        done = self.run_tool("-p", "a", "--temperature", 0, "-n", 8, "--stop", os.fsdecode(stop))
+        self.assertEqual(done.stdout, text[:text.index(stop)] + b"\n")
+
     def test_end_token(self):
         self.model()
         prompt = [self.words.index("a")]

@@ -24,9 +24,9 @@ def normed(x, weight):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * weight
 
 
-def rotated(x, count):
+def rotated(x, count, divisors):
     """x: [positions, heads, size]; pairs of neighbours among the first @count numbers turn."""
-    angles = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(0, count, 2) / count)
+    angles = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(0, count, 2) / count) / divisors
     a, b = x[..., 0:count:2], x[..., 1:count:2]
     y = x.copy()
     y[..., 0:count:2] = a * np.cos(angles) - b * np.sin(angles)
@@ -34,16 +34,18 @@ def rotated(x, count):
     return y
 
 
-def reference(weights, tokens, layers=2, heads=4, key_heads=2, size=16):
-    """The logits behind every token, in double, from all tokens at once."""
+def reference(weights, tokens, layers=2, heads=4, key_heads=2, size=16, turned=None, divisors=1.0):
+    """Returns the logits behind every token, in double, from all tokens at once. @turned numbers of a head
+    are rotated (None: all), by angles over @divisors.
+    """
     w = {name: weight.astype(float) for name, weight in weights.items()}
     x = w["token_embd.weight"][tokens]
     count = len(tokens)
     for i in range(layers):
         part = {name.split(".")[2]: weight for name, weight in w.items() if name.startswith(f"blk.{i}.")}
         y = normed(x, part["attn_norm"])
-        q = rotated((y @ part["attn_q"].T).reshape(count, heads, size), size)
-        k = rotated((y @ part["attn_k"].T).reshape(count, key_heads, size), size)
+        q = rotated((y @ part["attn_q"].T).reshape(count, heads, size), turned or size, divisors)
+        k = rotated((y @ part["attn_k"].T).reshape(count, key_heads, size), turned or size, divisors)
         v = (y @ part["attn_v"].T).reshape(count, key_heads, size)
         out = np.zeros((count, heads, size))
         for h in range(heads):
@@ -57,6 +59,11 @@ def reference(weights, tokens, layers=2, heads=4, key_heads=2, size=16):
         gate = y @ part["ffn_gate"].T
         x = x + (gate / (1 + np.exp(-gate)) * (y @ part["ffn_up"].T)) @ part["ffn_down"].T
     return normed(x, w["output_norm.weight"]) @ w.get("output.weight", w["token_embd.weight"]).T
+
+
+def set_key(file, name, value):
+    file.keys = [k for k in file.keys if not k[8:].startswith(name.encode())]
+    file.add(name, value)
 
 
 class Model(unittest.TestCase):
@@ -102,6 +109,26 @@ class Model(unittest.TestCase):
         self.check("cpu", 12, 4, [7, 8], heads=4, key_heads=1)
         self.check("cpu", 12, 4, [7, 8], heads=2, key_heads=2, size=32)
 
+    def test_rotation(self):
+        """A part of each head is rotated, with scaling and with factors for each frequency."""
+        factors, scaling = np.linspace(1, 8, 4, dtype=np.float32), "llama.rope.scaling."
+        for keys, tensor, divisors in (({}, None, 1.0), ({scaling + "factor": 4.0}, None, 4.0),
+                                       ({"llama.rope.scale_linear": 3.0}, None, 3.0), ({}, factors, factors),
+                                       ({scaling + "factor": 4.0, scaling + "type": "none"}, None, 1.0)):
+            with self.subTest(keys=keys, divisors=divisors):
+                file, _, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", layers=1)
+                for name, value in {"llama.rope.dimension_count": 8, **keys}.items():
+                    set_key(file, name, value)
+                if tensor is not None:
+                    file.tensor("rope_freqs.weight", (len(tensor),), "F32", tensor.tobytes())
+                file.save(self.path)
+                got = self.logits(12, 4, TOKENS[:7], TOKENS[7:8])
+                want, other = (reference(weights, TOKENS[:8], layers=1, **options)[6:]
+                               for options in ({"turned": 8, "divisors": divisors}, {}))
+                np.testing.assert_allclose(got, want, atol=1e-4 * np.abs(want).max())
+                # The reference tells a rotation from another.
+                self.assertGreater(np.abs(want - other).max(), 1e-2 * np.abs(want).max())
+
     def test_sim(self):
         for kind in ("F32", "Q4_1"):
             with self.subTest(kind):
@@ -119,10 +146,7 @@ class Model(unittest.TestCase):
             return lambda file: file.tensors.remove(next(t for t in file.tensors if t[0] == name))
 
         def key(name, value):
-            def change(file):
-                file.keys = [k for k in file.keys if not k[8:].startswith(name.encode())]
-                file.add(name, value)
-            return change
+            return lambda file: set_key(file, name, value)
 
         refuses(key("general.architecture", "gemma3"), 'its architecture is "gemma3", which cannot be run; llama can')
         refuses(drop("blk.0.attn_q.weight"), 'tensor "blk.0.attn_q.weight" is missing')
