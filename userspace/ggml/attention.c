@@ -51,8 +51,7 @@ static bool read_rope(const struct gg_tensor *op, struct rope *rope)
 	rope->scale = onpu_number(op, ROPE_SCALE);
 	rope->extrapolation = onpu_number(op, ROPE_EXTRAPOLATION);
 	rope->magnitude = onpu_number(op, ROPE_MAGNITUDE);
-	if (mode & ~SPLIT || op->params[ROPE_OFFSET] || count < 2 || count > op->ne[0] ||
-	    count % 2)
+	if (mode & ~SPLIT || op->params[ROPE_OFFSET] || count < 2 || count > op->ne[0] || count % 2)
 		return false;
 	if (rope->extrapolation != 0) {
 		rope->magnitude *= 1 + 0.1 * log(1 / rope->scale);

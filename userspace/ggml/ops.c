@@ -204,10 +204,10 @@ static WNNOperand emit_norm(struct onpu_emit *e, const struct gg_tensor *op)
 		options.epsilon = onpu_number(op, 0);
 		return x ? wnnGraphBuilderLayerNormalization(e->builder, x, &options) : NULL;
 	}
-	return x_binary(e, wnnGraphBuilderDiv, x,
-			x_unary(e, wnnGraphBuilderSqrt,
-				scaled(e, x_sum(e, sqr(e, x), true, axis, true), 1,
-				       onpu_number(op, 0))));
+	return x_binary(
+		e, wnnGraphBuilderDiv, x,
+		x_unary(e, wnnGraphBuilderSqrt,
+			scaled(e, x_sum(e, sqr(e, x), true, axis, true), 1, onpu_number(op, 0))));
 }
 
 static WNNOperand emit_sum_rows(struct onpu_emit *e, const struct gg_tensor *op)
