@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +25,11 @@ int complain(enum exit_code code, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	return (int)code;
+}
+
+int complain_unread(const char *path, int error)
+{
+	return complain(BAD_FILE, "%s: %s", path, strerror(error));
 }
 
 static void load(const char *path)
