@@ -156,8 +156,8 @@ void shlo_check_factor(struct shlo_check *check, const char *name)
 		shlo_wrong(check, "%s takes at most %d rows and columns, not %lld and %lld", name,
 			   MOST_ROWS, (long long)m, (long long)n);
 	if (check->op->result_count != factor->least && check->op->result_count != factor->count)
-		shlo_wrong(check, "%s has %zu results, not %zu", name, factor->count,
-			   check->op->result_count);
+		shlo_wrong(check, "%s has %zu results%s, not %zu", name, factor->count,
+			   factor->least == 1 ? " or 1" : "", check->op->result_count);
 	for (size_t i = 0; i < check->op->result_count; i++) {
 		const struct result *result = &factor->results[i];
 		int rank = x->rank - 2;
