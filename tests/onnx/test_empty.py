@@ -80,6 +80,8 @@ def batches():
     """Batches of 0, and other results without elements."""
     image, weight = none(0, 4, 8, 8), floats(6, 4, 3, 3)
     yield "Conv", [image, weight], [none(0, 6, 4, 4)], {"strides": [2, 2], "pads": [1, 1, 1, 1]}, ""
+    yield ("FlexAttention", [none(0, 4, 3, 8), none(0, 2, 5, 8), none(0, 2, 5, 8)], [none(0, 4, 3, 8)], {},
+           "ai.onnx.preview")
     yield "ConvTranspose", [image, floats(4, 2, 3, 3)], [none(0, 2, 10, 10)], {}, ""
     for name, shape in (("MaxPool", (0, 4, 7, 7)), ("AveragePool", (0, 4, 7, 7)), ("LpPool", (0, 4, 7, 7))):
         yield name, [image], [none(*shape)], {"kernel_shape": [2, 2]}, ""
@@ -127,6 +129,11 @@ def steps():
             attributes = {"hidden_size": 4, **attributes}
             yield operator, [x, w, r], [y, *[none(*shape)] * states], attributes, ""
             yield (operator, [x, w, r, floats(directions, 8 * gates), None, *given], [y, *given], attributes, "")
+    weights, again = (RANDOM.integers(-9, 9, (1, size, 16)).astype(numpy.int8) for size in (3, 4))
+    given = [floats(1, 2, 4) for _ in range(2)]
+    scale, zero = numpy.float32([0.1]), numpy.int8([0])
+    yield ("DynamicQuantizeLSTM", [none(0, 2, 3), weights, again, None, None, *given, None, scale, zero, scale, zero],
+           [none(0, 1, 2, 4), *given], {"hidden_size": 4}, "com.microsoft")
 
 
 def losses():
@@ -208,7 +215,7 @@ def write(folder, operator, inputs, want, attributes, domain):
     made = [f"y{index}" for index in range(len(want))]
     node = onnx.helper.make_node(operator, names, made, domain=domain, **attributes)
     sets = [onnx.helper.make_opsetid("", 23 if operator == "Attention" and not domain else 18),
-            onnx.helper.make_opsetid("com.microsoft", 1)]
+            onnx.helper.make_opsetid("com.microsoft", 1), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
     graph = onnx.helper.make_graph([node], operator, values,
                                    [onnx.helper.make_empty_tensor_value_info(name) for name in made], tensors)
     write_case(folder, onnx.helper.make_model(graph, ir_version=8, opset_imports=sets), feed, want)

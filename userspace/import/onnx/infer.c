@@ -57,7 +57,8 @@ static const struct sum *sum_of(const struct onnx_node *node)
 static bool is_network(const struct onnx_node *node)
 {
 	return node->op->translate == onnx_op_gru || node->op->translate == onnx_op_lstm ||
-	       node->op->translate == onnx_op_rnn;
+	       node->op->translate == onnx_op_rnn ||
+	       node->op->translate == onnx_op_dynamic_quantize_lstm;
 }
 
 /* Whether the node runs graphs of its own, whose nodes must be translated once. */
