@@ -144,6 +144,7 @@ static struct plan plan_of(const struct source *source)
 	struct plan plan = source->fresh;
 
 	plan.eager = source->stream.eager;
+	plan.first_form = source->stream.first_form;
 	if (source->stream.graph) {
 		plan.graph = source->stream.graph;
 		plan.first = 0;

@@ -259,9 +259,9 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 	uint64_t results = 1, cost = 0;
 
 	if (contract_is_mma(c))
-		return plan_cost_mma(plan->caps, t->tile[CD_G],
-				     t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W], t->tile[CD_N],
-				     s->khs * s->kws * s->ks, c->a.dtype);
+		return plan_weigh_mma(plan, t->tile[CD_G],
+				      t->tile[CD_B] * t->tile[CD_H] * t->tile[CD_W], t->tile[CD_N],
+				      s->khs * s->kws * s->ks, c->a.dtype);
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
 	if (c->real_scale)

@@ -6,6 +6,12 @@
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
 
+/*
+ * Tiles for a form of the matrix array other than the first must save more than 1/FORM_MARGIN of
+ * the cycles. Such tiles are small or narrow, which costs what the estimate of a tile does not see.
+ */
+#define FORM_MARGIN 32
+
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 		       const struct npu_view *src)
 {
@@ -34,11 +40,21 @@ uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct
 	return plan_cost_dma(caps, &dst, &src);
 }
 
-uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
-		       uint64_t k_taps, uint8_t dtype)
+/* Returns the cycles of matrix products in one form of the array. */
+static uint64_t form_cost(uint64_t blocks, uint64_t depth, uint64_t rows, uint64_t cols)
 {
-	uint64_t depth = k_taps * plan_dtype_bytes(dtype), best = UINT64_MAX;
+	return ONPU_CYCLES_MMA + rows + cols + blocks * depth;
+}
+
+/* Returns the cycles of matrix products in the first form of the array, and in the best one. */
+static struct mma_cycles {
+	uint64_t first, best;
+} mma_cycles(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
+	     uint8_t dtype)
+{
+	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
 	int forms = (int)caps->mxu_forms;
+	struct mma_cycles cycles = { 0, UINT64_MAX };
 
 	if (depth < caps->mxu_rows)
 		depth = caps->mxu_rows;
@@ -51,11 +67,27 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 
 		if ((i < 0 ? caps->mxu_rows : caps->mxu_cols) % times)
 			continue;
-		cost = ONPU_CYCLES_MMA + rows + cols +
-		       batch * wnn_div_up(m, rows) * wnn_div_up(n, cols) * depth;
-		best = cost < best ? cost : best;
+		cost = form_cost(batch * wnn_div_up(m, rows) * wnn_div_up(n, cols), depth, rows,
+				 cols);
+		cycles.best = cost < cycles.best ? cost : cycles.best;
+		cycles.first = i ? cycles.first : cost;
 	}
-	return best;
+	return cycles;
+}
+
+uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
+		       uint64_t k_taps, uint8_t dtype)
+{
+	return mma_cycles(caps, batch, m, n, k_taps, dtype).best;
+}
+
+uint64_t plan_weigh_mma(const struct plan *plan, uint64_t batch, uint64_t m, uint64_t n,
+			uint64_t k_taps, uint8_t dtype)
+{
+	struct mma_cycles cycles = mma_cycles(plan->caps, batch, m, n, k_taps, dtype);
+	uint64_t best = cycles.best + cycles.best / FORM_MARGIN;
+
+	return best < cycles.first && !plan->first_form ? best : cycles.first;
 }
 
 /*

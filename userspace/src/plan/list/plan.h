@@ -214,6 +214,7 @@ struct plan {
 	 * below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
+	bool first_form; /* tiles are chosen as if the matrix array had only its first form */
 	/* cache of the tiles that plans of this range have chosen; NULL: there is no cache */
 	struct contract_choices *choices;
 	struct plan_list list;

@@ -25,7 +25,6 @@ static uint32_t unary_factor(int kind)
 static void product_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
 			 struct stream_load *load)
 {
-	const struct npu_caps *caps = plan->caps;
 	const struct ir_type *to = &node->results[0]->type;
 	uint64_t elements = (uint64_t)box_elements(box, to->rank), n, k, groups = 1;
 	uint8_t dtype = plan_dtype(node->operands[0]->type.dtype);
@@ -48,7 +47,7 @@ static void product_load(const struct plan *plan, const struct ir_node *node, co
 	if (groups > 1 && n == 1)
 		load->vpu += lanes_of(plan, (int64_t)(elements * k));
 	else
-		load->mxu += plan_cost_mma(caps, groups, elements / n / groups, n, k, dtype);
+		load->mxu += plan_weigh_mma(plan, groups, elements / n / groups, n, k, dtype);
 	load->vpu += lanes_of(plan, (int64_t)elements);
 }
 

@@ -472,11 +472,13 @@ static void search_with(struct search *s, const struct plan *plan,
 	wnn_free(s->apart);
 }
 
-void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
-		   struct stream_graph *out)
+/* Does what stream_search() does for one value of fresh->first_form; returns the plan's cycles. */
+static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
+			    uint32_t num_live_out, struct stream_graph *out)
 {
 	struct search s = { .all = { *fresh, live_out, num_live_out },
 			    .room = SEARCH_LEAST,
+			    .cycles = UINT64_MAX,
 			    .best_groups = WNN_HASH_SEED };
 	bool few = fresh->count <= FEW_NODES, planned;
 	struct stream_groups groups[2];
@@ -503,4 +505,28 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	plan_release(&plan);
 	plan_list_release(&s.kept);
 	*out = s.best;
+	out->first_form = fresh->first_form;
+	return s.cycles;
+}
+
+void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
+		   struct stream_graph *out)
+{
+	uint64_t cycles = search_view(fresh, live_out, num_live_out, out);
+	struct plan square = *fresh;
+	struct stream_graph other;
+
+	if (!fresh->caps->mxu_forms)
+		return;
+	/*
+	 * Tiles for other forms of the matrix array are smaller, so that all that is around them
+	 * differs; only a plan of the whole shows whether it is faster.
+	 */
+	square.first_form = true;
+	if (search_view(&square, live_out, num_live_out, &other) < cycles) {
+		stream_graph_release(out);
+		*out = other;
+	} else {
+		stream_graph_release(&other);
+	}
 }

@@ -89,7 +89,8 @@ struct stream_graph {
 	uint32_t *value; /* by value id: id in the old graph; UINT32_MAX for slices */
 	bool *split;	 /* by node: the bits of its result depend on the blocks */
 	uint32_t *live_out;
-	uint8_t eager; /* the eagerness (plan.eager) with which its plan is fastest */
+	uint8_t eager;	 /* the eagerness (plan.eager) with which its plan is fastest */
+	bool first_form; /* the same for plan.first_form */
 };
 
 /* Builds the graph of groups that are not dropped. -1: no memory; to be released in any case. */
