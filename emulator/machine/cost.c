@@ -5,18 +5,22 @@
 #include "math/divide.h"
 #include "onpu/isa.h"
 
-uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor)
+/* Returns the cycles for which the lanes, of 4 bytes each, hold the elements. */
+static uint64_t cost_passes(uint64_t elements, unsigned int bytes, uint32_t lanes)
 {
-	uint64_t passes = onpu_div_up(cost_mul(elements, words), lanes);
-
-	return cost_add(ONPU_CYCLES_VECTOR, cost_mul(passes, factor));
+	return onpu_div_up(cost_mul(elements, bytes), (uint64_t)lanes * 4);
 }
 
-uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
+uint64_t cost_vector(uint64_t elements, unsigned int bytes, uint32_t lanes, uint64_t factor)
+{
+	return cost_add(ONPU_CYCLES_VECTOR, cost_mul(cost_passes(elements, bytes, lanes), factor));
+}
+
+uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int bytes, uint32_t lanes,
 		     unsigned int factor)
 {
-	return cost_add(cost_vector(in, words, lanes, 1),
-			cost_mul(onpu_div_up(cost_mul(out, words), lanes), factor));
+	return cost_add(cost_vector(in, bytes, lanes, 1),
+			cost_mul(cost_passes(out, bytes, lanes), factor));
 }
 
 /* Returns the cycles of the blocks of a product in one form of the array, and of filling and draining it. */

@@ -25,11 +25,11 @@ static inline uint64_t cost_add(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns the cycles of a vector instruction on @elements elements of @words 32-bit words each: its
- * start, and @factor cycles for every @lanes words.
+ * Returns the cycles of a vector instruction on @elements elements that take @bytes bytes of a lane
+ * each: its start, and @factor cycles for every 4 * @lanes bytes.
  */
-uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
-uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
+uint64_t cost_vector(uint64_t elements, unsigned int bytes, uint32_t lanes, uint64_t factor);
+uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int bytes, uint32_t lanes,
 		     unsigned int factor);
 /*
  * Returns the cycles of products on an array of @rows x @cols cells, in the cheapest of the forms

@@ -300,14 +300,21 @@ static uint64_t elements(const struct sim_tensor *t)
 	return n;
 }
 
-/* Returns the 32-bit words that an element occupies in the lanes: those of the widest operand. */
-static unsigned int lane_words(const struct sim_work *w)
+/*
+ * Returns the bytes of the lanes that an element occupies: those of the widest operand, and of a
+ * whole lane where lanes cannot be divided, in functions, and in sums of floats.
+ */
+static unsigned int lane_bytes(const struct sim_work *w, const struct onpu_sim_config *config)
 {
+	bool whole = w->info->cost == ONPU_COST_VECTOR ? w->info->factor > 1 :
+							 sim_is_float(w->t[S0].dtype);
+	unsigned int bytes = whole || !(config->features & ONPU_CAP_FEATURES_PACKING__MASK) ? 4 : 1;
+
 	for (unsigned int i = 0; i < PARAM; i++) {
-		if (w->t[i].present && w->t[i].esize == 8)
-			return 2;
+		if (w->t[i].present && w->t[i].esize > bytes)
+			bytes = w->t[i].esize;
 	}
-	return 1;
+	return bytes;
 }
 
 static uint64_t taps_of(const struct sim_work *w)
@@ -403,7 +410,7 @@ static uint64_t dma_cost(const struct sim_work *w, const struct onpu_sim_config 
 
 uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config)
 {
-	unsigned int words = lane_words(w), factor = w->info->factor;
+	unsigned int bytes = lane_bytes(w, config), factor = w->info->factor;
 	uint64_t n = elements(&w->t[DST]);
 
 	switch (w->info->cost) {
@@ -415,11 +422,11 @@ uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config
 		return mma_cost(w, config);
 	case ONPU_COST_VECTOR:
 	case ONPU_COST_SCAN:
-		return cost_vector(n, words, config->lanes, factor);
+		return cost_vector(n, bytes, config->lanes, factor);
 	case ONPU_COST_REDUCE:
-		return cost_reduce(elements(&w->t[S0]), n, words, config->lanes, factor);
+		return cost_reduce(elements(&w->t[S0]), n, bytes, config->lanes, factor);
 	case ONPU_COST_WINDOW:
-		return cost_vector(n, words, config->lanes, taps_of(w));
+		return cost_vector(n, bytes, config->lanes, taps_of(w));
 	default:
 		return factor;
 	}

@@ -35,7 +35,9 @@ static void run_reference(const struct twins_program *p)
 		.lanes = c->lanes,
 		.rows = c->mxu_rows,
 		.cols = c->mxu_cols,
-		.forms = c->features >> ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
+		.forms = (c->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
+			 ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
+		.packing = c->features & ONPU_CAP_FEATURES_PACKING__MASK,
 		.fifo_depth = c->fifo_depth,
 		.dma_bytes = c->dma_bytes_per_cycle,
 		.sram_bytes = TEMPLATE_SRAM,

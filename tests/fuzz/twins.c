@@ -123,7 +123,8 @@ static void set_up(void)
 		config.lanes = 8;
 		config.mxu_rows = 8;
 		config.mxu_cols = 8;
-		config.features = 1 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
+		config.features = 1 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
+				  ONPU_CAP_FEATURES_PACKING__MASK;
 		config.fifo_depth = 3;
 		config.dma_bytes_per_cycle = 8;
 		config.threads = i ? 2 : 1;

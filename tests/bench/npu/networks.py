@@ -233,6 +233,7 @@ class Machine:
         caps = {cap.get("name"): cap.attrib for cap in element.findall("cap")}
         self.rows, self.columns, self.lanes, dma_bytes, self.sram_bytes = (
             int(caps[name]["value"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
+        self.packing = int(caps["FEATURES"]["PACKING"])
         # Bytes in a cycle: both DMA engines load and store.
         self.bytes = 2 * dma_bytes
         self.forms = [(self.rows, self.columns)]
@@ -247,8 +248,9 @@ class Machine:
         blocks = min(-(-rows // form[0]) * -(-columns // form[1]) for form in self.forms)
         return batch * blocks * max(depth * FACTORS[instruction], self.rows)
 
-    def lane_cycles(self, elements):
-        return -(-elements // self.lanes)
+    def lane_cycles(self, elements, bytes=4):
+        """Returns the cycles of one pass of the vector unit over elements that take so many bytes of a lane."""
+        return -(-elements * (bytes if self.packing else max(bytes, 4)) // (4 * self.lanes))
 
 
 MACHINES = {element.get("name"): Machine(element)
@@ -281,13 +283,15 @@ class Costs:
         self.instruction, self.value_bytes, self.weight_bytes, self.integers = TYPES[type]
         self.packed = type in ("w8", "w4")
 
-    def lane_cycles(self, elements):
-        return self.machine.lane_cycles(elements)
+    def lane_cycles(self, elements, bytes=4):
+        return self.machine.lane_cycles(elements, bytes)
 
     def passes(self, instructions, elements):
         """Returns the cycles of instructions of the vector unit that read so many elements. The
-        factor of a reduction is for its results, which are few."""
-        return sum(self.lane_cycles(elements) * (1 if name.startswith("r") else FACTORS[name]) for name in instructions)
+        factor of a reduction is for its results, which are few. Sums and functions take whole lanes."""
+        return sum(self.lane_cycles(elements) if name.startswith("r") else
+                   self.lane_cycles(elements, 4 if FACTORS[name] > 1 else self.value_bytes) * FACTORS[name]
+                   for name in instructions)
 
     def product(self, batch, rows, columns, depth):
         return self.machine.mxu_cycles(self.instruction, batch, rows, columns, depth), batch * rows * columns * depth
@@ -302,7 +306,7 @@ class Costs:
 
     def weights(self, matrix, bias):
         """Returns the cycles of the vector unit to widen packed weights, and their bytes."""
-        return self.lane_cycles(matrix) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
+        return self.lane_cycles(matrix, 2) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
 
     def of(self, layer, shape):
         """Returns [cycles of the matrix unit, of the vector unit, bytes of weights, MACs of the
@@ -332,12 +336,14 @@ class Costs:
             # Pooling goes along rows and then along columns, when that takes less than the whole
             # window at once.
             kernel, stride = layer["kernel"], layer["stride"]
-            return [0, self.lane_cycles(n) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
+            # Integers accumulate in their own type.
+            element = 1 if self.integers else 4
+            return [0, self.lane_cycles(n, element) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
         if op == "add":
             # The accumulators of a product may start from the other operand, so that the sum costs
             # nothing.
             made = {self.net.layers[i - 1]["op"] for i in layer["inputs"] if i}
-            return [0, store or self.lane_cycles(n) * (not made & {"conv", "linear", "matmul"}), 0, 0]
+            return [0, store or self.lane_cycles(n, self.value_bytes) * (not made & {"conv", "linear", "matmul"}), 0, 0]
         passes = () if self.integers and op in ("relu", "relu6") else PASSES.get(op, ())
         return [0, self.passes(passes, n), 0, 0]
 

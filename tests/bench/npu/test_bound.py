@@ -47,6 +47,17 @@ class Bound(unittest.TestCase):
         net = networks.LAYERS["bert_softmax"]()
         self.assertEqual(networks.bound(net)[0], max(9 * 12 * 128, 2 * 786432 // 64))
 
+    def test_short_elements_share_a_lane(self):
+        # On onpu-ref2, 1024 bytes go through the lanes in a cycle. An activation of factor 1 moves elements of 2
+        # bytes; gelu, of factor 4, takes whole lanes.
+        ref2 = networks.MACHINES["onpu-ref2"]
+        net = networks.one("relu", (1, 4096), lambda net: net.add("relu", [0], (1, 4096)))
+        for type, cycles in (("f32", 16), ("f16", 8)):
+            self.assertEqual(networks.Costs(net, type, ref2).layers()[0][2], cycles)
+            self.assertEqual(networks.Costs(net, type).layers()[0][2], 32)
+        net = networks.one("gelu", (1, 4096), lambda net: net.add("gelu", [0], (1, 4096)))
+        self.assertEqual(networks.Costs(net, "f16", ref2).layers()[0][2], 4 * 16)
+
     def test_bytes(self):
         # The product has one row. 3072 * 768 weights, 768 biases, an input and an output move at 64
         # bytes a cycle. The matrix unit would take 12 * 3072 * 4 cycles for 12 blocks of columns,

@@ -40,7 +40,8 @@ static struct onpu_sim_config config_of(enum rig_size size)
 		config.lanes = 4;
 		config.mxu_rows = 8;
 		config.mxu_cols = 16;
-		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
+		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
+				  ONPU_CAP_FEATURES_PACKING__MASK;
 		config.fifo_depth = 2;
 		config.dma_bytes_per_cycle = 8;
 	}
@@ -90,7 +91,9 @@ struct ref_machine rig_reference_machine(enum rig_size size)
 		.lanes = config.lanes,
 		.rows = config.mxu_rows,
 		.cols = config.mxu_cols,
-		.forms = config.features >> ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
+		.forms = (config.features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
+			 ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
+		.packing = config.features & ONPU_CAP_FEATURES_PACKING__MASK,
 		.fifo_depth = config.fifo_depth,
 		.dma_bytes = config.dma_bytes_per_cycle,
 		.sram_bytes = config.sram_bytes,

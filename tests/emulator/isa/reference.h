@@ -22,7 +22,7 @@ typedef unsigned __int128 ref_uint;
 
 /* Sizes of the machine, the memory it works on, and the program's SRAM. */
 struct ref_machine {
-	uint64_t lanes, rows, cols, forms, fifo_depth, dma_bytes;
+	uint64_t lanes, rows, cols, forms, packing, fifo_depth, dma_bytes;
 	uint64_t sram_bytes;
 	uint64_t program_sram;
 	uint8_t *sram;

@@ -195,12 +195,16 @@ ref_int ref_macs(const struct ref_op *op)
 
 static ref_int vector_cycles(const struct ref_machine *m, const struct ref_op *op, unsigned int x)
 {
-	ref_int w = 1;
+	bool vector = op->info->cost == ONPU_COST_VECTOR;
+	ref_int bits = 8;
 
 	for (unsigned int i = 0; i < 4; i++)
-		if (op->has[i] && ref_bits(op->x[i].dtype) == 64)
-			w = 2;
-	return ref_ceil_div(ref_mul(ref_count(&op->x[x]), w), m->lanes);
+		if (op->has[i] && ref_bits(op->x[i].dtype) > bits)
+			bits = ref_bits(op->x[i].dtype);
+	if (bits < 32 && (!m->packing || (vector && op->info->factor > 1) ||
+			  (!vector && ref_is_float(op->x[1].dtype))))
+		bits = 32;
+	return ref_ceil_div(ref_mul(ref_count(&op->x[x]), bits), 32 * m->lanes);
 }
 
 ref_int ref_cost(const struct ref_machine *m, const struct ref_op *op)

@@ -415,7 +415,8 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 	uint32_t points = 0;
 
 	config.sram_bytes = ws->caps.sram_bytes;
-	config.features = (uint16_t)(ws->caps.mxu_forms << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT);
+	config.lanes = ws->caps.lanes;
+	config.features = (uint16_t)ws->caps.features;
 	machine = onpu_machine_create(&config, NULL);
 	assert_non_null(machine);
 	onpu_machine_begin(machine, &mem, &job);

@@ -236,8 +236,8 @@ class MachinesTest(SpecCase):
     def test_values(self):
         lanes = '<cap name="LANES" value="128"/>'
         self.refuse(lanes, lanes + lanes, 'onpu-ref1', 'LANES twice')
-        self.refuse('name="FEATURES" MXU_FORMS="0"', 'name="FEATURES" value="0"', 'FEATURES',
-                    'takes MXU_FORMS')
+        self.refuse('name="FEATURES" MXU_FORMS="0" PACKING="0"', 'name="FEATURES" value="0"', 'FEATURES',
+                    'takes MXU_FORMS, PACKING')
         self.refuse('MXU_FORMS="2"', 'MXU_FORMS="16"', 'onpu-ref2', '16 does not fit in MXU_FORMS')
         self.refuse('name="onpu-ref2"', 'name="onpu-ref1"', 'same name')
         self.refuse(lanes, '<cap name="LANES" value="many"/>', 'LANES', "'many'")

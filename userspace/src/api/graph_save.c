@@ -31,7 +31,7 @@ static uint64_t hash_device(WNNContext context)
 	const struct npu_caps *caps = &context->caps;
 	const uint32_t numbers[] = {
 		context->accelerated, caps->sram_bytes,		 caps->lanes,	  caps->mxu_rows,
-		caps->mxu_cols,	      caps->fifo_depth,		 caps->max_slots, caps->mxu_forms,
+		caps->mxu_cols,	      caps->fifo_depth,		 caps->max_slots, caps->features,
 		ONPU_MAX_SLOTS,	      caps->dma_bytes_per_cycle,
 	};
 	char machine[sizeof(caps->machine)] = "";

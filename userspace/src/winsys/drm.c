@@ -612,7 +612,7 @@ static int read_caps(int fd, struct npu_caps *caps)
 		.lanes = cap(block, ONPU_REG_CAP_LANES),
 		.mxu_rows = cap(block, ONPU_REG_CAP_MXU_ROWS),
 		.mxu_cols = cap(block, ONPU_REG_CAP_MXU_COLS),
-		.mxu_forms = winsys_mxu_forms(cap(block, ONPU_REG_CAP_FEATURES)),
+		.features = cap(block, ONPU_REG_CAP_FEATURES),
 		.fifo_depth = cap(block, ONPU_REG_CAP_FIFO_DEPTH),
 		.dma_bytes_per_cycle = cap(block, ONPU_REG_CAP_DMA_BYTES),
 		.num_queues = cap(block, ONPU_REG_CAP_NUM_QUEUES),

@@ -435,7 +435,7 @@ static void set_caps(struct npu_caps *caps, const struct onpu_sim_config *config
 		.lanes = config->lanes,
 		.mxu_rows = config->mxu_rows,
 		.mxu_cols = config->mxu_cols,
-		.mxu_forms = winsys_mxu_forms(config->features),
+		.features = config->features,
 		.fifo_depth = config->fifo_depth,
 		.dma_bytes_per_cycle = config->dma_bytes_per_cycle,
 		.num_queues = config->num_queues,

@@ -378,7 +378,7 @@ static void read_caps(struct full *full)
 		.lanes = full_read(full, ONPU_REG_CAP_LANES),
 		.mxu_rows = full_read(full, ONPU_REG_CAP_MXU_ROWS),
 		.mxu_cols = full_read(full, ONPU_REG_CAP_MXU_COLS),
-		.mxu_forms = winsys_mxu_forms(full_read(full, ONPU_REG_CAP_FEATURES)),
+		.features = full_read(full, ONPU_REG_CAP_FEATURES),
 		.fifo_depth = full_read(full, ONPU_REG_CAP_FIFO_DEPTH),
 		.dma_bytes_per_cycle = full_read(full, ONPU_REG_CAP_DMA_BYTES),
 		.num_queues = full_read(full, ONPU_REG_CAP_NUM_QUEUES),

@@ -28,7 +28,7 @@ struct npu_caps {
 	uint32_t sram_bytes;
 	uint32_t lanes; /* lanes of the vector unit */
 	uint32_t mxu_rows, mxu_cols;
-	uint32_t mxu_forms; /* see #forms of isa.xml */
+	uint32_t features; /* what CAP_FEATURES reads */
 	uint32_t fifo_depth;
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
@@ -38,10 +38,11 @@ struct npu_caps {
 	uint32_t isa_major; /* major version of the instruction set */
 };
 
-/* Returns the number of forms besides the first one, in one direction, from CAP_FEATURES. */
-static inline uint32_t winsys_mxu_forms(uint32_t features)
+/* Returns the number of forms besides the first one, in one direction: see #forms of isa.xml. */
+static inline uint32_t npu_mxu_forms(const struct npu_caps *caps)
 {
-	return (features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >> ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
+	return (caps->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
+	       ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
 }
 
 struct winsys;

@@ -257,6 +257,7 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 			     const struct contract_tile *t, const struct contract_step *s)
 {
 	uint64_t results = 1, cost = 0;
+	uint32_t bytes;
 
 	if (contract_is_mma(c))
 		return plan_weigh_mma(plan, t->tile[CD_G],
@@ -266,7 +267,10 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 		results *= t->tile[i];
 	if (c->real_scale)
 		cost = ONPU_CYCLES_VECTOR + wnn_div_up(data_elements(c, t, s), plan->caps->lanes);
-	return cost + ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes) * s->khs * s->kws;
+	/* Sums of floats take a whole lane. */
+	bytes = plan_dtype_is_float(c->a.dtype) ? 4 : plan_dtype_bytes(c->acc_dtype);
+	return cost + ONPU_CYCLES_VECTOR +
+	       plan_cost_lanes(plan->caps, results, bytes) * s->khs * s->kws;
 }
 
 static uint64_t post_cost(const struct plan *plan, const struct contract *c,
@@ -367,6 +371,15 @@ static struct contract_times fixed_times(const struct plan *plan, const struct c
 	};
 }
 
+/* Returns the cycles of the pass that dequantises a filter tile. */
+static uint64_t widen_cost(const struct plan *plan, const struct contract *c,
+			   const struct contract_tile *t)
+{
+	uint32_t bytes = plan_dtype_bytes(c->b.dtype);
+
+	return plan_cost_lanes(plan->caps, t->wide_bytes / bytes, bytes);
+}
+
 /* Returns the estimated cycles of the contraction with a tile size and numbers of slots. */
 static uint64_t estimate(const struct plan *plan, const struct contract *c,
 			 const struct contract_tile *t, const struct contract_cost *cost,
@@ -384,8 +397,7 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 		dma += dma / 2;
 	dma = dma / 2 + times->dma;
 	if (c->weights)
-		vpu += b_loads * (ONPU_CYCLES_VECTOR +
-				  t->wide_bytes / plan_dtype_bytes(c->b.dtype) / plan->caps->lanes);
+		vpu += b_loads * (ONPU_CYCLES_VECTOR + widen_cost(plan, c, t));
 	return max_of(max_of(dma, times->mxu), vpu) + times->beside +
 	       ((c->a_here ? 0 : a_loads) + b_loads) * 8;
 }

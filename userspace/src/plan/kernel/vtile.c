@@ -171,6 +171,8 @@ static uint64_t op_cost(const struct plan *plan, const struct vp_op *op,
 						  .op = op->op,
 						  .dst = &tiles[op->dst],
 						  .s0 = op->src[0] < 0 ? NULL : &tiles[op->src[0]],
+						  .s1 = op->src[1] < 0 ? NULL : &tiles[op->src[1]],
+						  .s2 = op->src[2] < 0 ? NULL : &tiles[op->src[2]],
 						  .param = op->has_param ? &op->param : NULL,
 					  });
 }

@@ -53,7 +53,7 @@ static struct mma_cycles {
 	     uint8_t dtype)
 {
 	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
-	int forms = (int)caps->mxu_forms;
+	int forms = (int)npu_mxu_forms(caps);
 	struct mma_cycles cycles = { 0, UINT64_MAX };
 
 	if (depth < caps->mxu_rows)
@@ -164,22 +164,37 @@ static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *in
 			     taps * a->dim[a->rank - 1], a->dtype);
 }
 
-/* Returns the 32-bit words of an element: 2 when any operand has 64-bit elements, otherwise 1. */
-static uint64_t words(const struct plan_insn *insn)
+uint64_t plan_cost_lanes(const struct npu_caps *caps, uint64_t elements, uint32_t bytes)
 {
-	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+	if (bytes < 4 && !(caps->features & ONPU_CAP_FEATURES_PACKING__MASK))
+		bytes = 4;
+	return wnn_div_up(elements * bytes, (uint64_t)caps->lanes * 4);
+}
 
+/*
+ * Returns the bytes of the lanes that an element of an instruction occupies: those of the widest
+ * operand; a whole lane in functions, and in sums of floats.
+ */
+static uint32_t lane_bytes(const struct plan_insn *insn)
+{
+	const struct onpu_op_info *info = &onpu_op_info[insn->op];
+	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
+	uint32_t most = 1;
+
+	if (info->cost == ONPU_COST_VECTOR ? info->factor > 1 :
+					     insn->s0 && plan_dtype_is_float(insn->s0->dtype))
+		most = 4;
 	for (int i = 0; i < 4; i++)
-		if (views[i] && plan_dtype_bytes(views[i]->dtype) == 8)
-			return 2;
-	return 1;
+		if (views[i] && plan_dtype_bytes(views[i]->dtype) > most)
+			most = plan_dtype_bytes(views[i]->dtype);
+	return most;
 }
 
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
 {
 	const struct onpu_op_info *info = &onpu_op_info[insn->op];
-	uint64_t out = insn->dst ? wnn_div_up(view_elements(insn->dst) * words(insn), caps->lanes) :
-				   0;
+	uint32_t bytes = lane_bytes(insn);
+	uint64_t out = insn->dst ? plan_cost_lanes(caps, view_elements(insn->dst), bytes) : 0;
 
 	switch (info->cost) {
 	case ONPU_COST_DMA:
@@ -195,8 +210,7 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 	case ONPU_COST_WINDOW:
 		return ONPU_CYCLES_VECTOR + out * taps_of(insn->param);
 	case ONPU_COST_REDUCE:
-		return ONPU_CYCLES_VECTOR +
-		       wnn_div_up(view_elements(insn->s0) * words(insn), caps->lanes) +
+		return ONPU_CYCLES_VECTOR + plan_cost_lanes(caps, view_elements(insn->s0), bytes) +
 		       out * info->factor;
 	default:
 		return 1;

@@ -6,10 +6,18 @@
 #include "plan/list/cost.h"
 #include "plan/stream/parts.h"
 
-/* Returns the cycles of a vector instruction for this number of elements. */
+/* Returns the cycles of a vector instruction for this number of elements, a whole lane each. */
 static uint64_t lanes_of(const struct plan *plan, int64_t elements)
 {
-	return wnn_div_up((uint64_t)elements, plan->caps->lanes);
+	return plan_cost_lanes(plan->caps, (uint64_t)elements, 4);
+}
+
+/* Returns the cycles of one that only moves, compares or adds elements of a value's type. */
+static uint64_t short_lanes_of(const struct plan *plan, int64_t elements,
+			       const struct ir_value *value)
+{
+	return plan_cost_lanes(plan->caps, (uint64_t)elements,
+			       plan_dtype_bytes(plan_dtype(value->type.dtype)));
 }
 
 /* Returns the factor by which a function takes longer than a simple vector instruction. */
@@ -55,6 +63,7 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 		      struct stream_load *load)
 {
 	int64_t elements = box_elements(box, node->results[0]->type.rank);
+	uint32_t factor;
 
 	switch (node->op) {
 	case IR_OP_CONV:
@@ -70,11 +79,14 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 						    node->attrs.pool.window[1]);
 		break;
 	case IR_OP_UNARY:
-		load->vpu += lanes_of(plan, elements) * unary_factor(node->attrs.unary.kind);
+		factor = unary_factor(node->attrs.unary.kind);
+		load->vpu += (factor > 1 ? lanes_of(plan, elements) :
+					   short_lanes_of(plan, elements, node->results[0])) *
+			     factor;
 		break;
 	case IR_OP_BINARY:
-		load->vpu +=
-			lanes_of(plan, elements) * (1 + unary_factor(node->attrs.binary.act.kind));
+		load->vpu += short_lanes_of(plan, elements, node->results[0]) +
+			     lanes_of(plan, elements) * unary_factor(node->attrs.binary.act.kind);
 		break;
 	case IR_OP_SOFTMAX:
 	case IR_OP_BATCHNORM:
@@ -87,7 +99,7 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 	case IR_OP_CONCAT:
 		break;
 	default:
-		load->vpu += lanes_of(plan, elements);
+		load->vpu += short_lanes_of(plan, elements, node->results[0]);
 	}
 }
 

@@ -516,7 +516,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	struct plan square = *fresh;
 	struct stream_graph other;
 
-	if (!fresh->caps->mxu_forms)
+	if (!npu_mxu_forms(fresh->caps))
 		return;
 	/*
 	 * Tiles for other forms of the matrix array are smaller, so that all that is around them
