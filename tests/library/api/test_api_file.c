@@ -460,6 +460,42 @@ static void files_of_others(void **state)
 	wnnContextRelease(context);
 }
 
+/*
+ * A graph that was saved for one named machine is refused by the other, in a sentence that names
+ * both; its own machine takes it.
+ */
+static void files_of_another_machine(void **state)
+{
+	static const char *const machines[2] = { "onpu-ref1", "onpu-ref2" };
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	struct folder *f = *state;
+
+	options.device = WNN_STR("sim");
+	for (int i = 0; i < 2; i++) {
+		WNNContext context;
+		WNNGraph graph;
+		char text[160];
+
+		setenv("WEBNN_SIM_MACHINE", machines[i], 1);
+		context = open_context_with(f->instance, &options);
+		graph = build_add_relu(context, 4, 4);
+		assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+		wnnGraphRelease(graph);
+		assert_ok(load(context, f->file, &graph));
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+		setenv("WEBNN_SIM_MACHINE", machines[!i], 1);
+		context = open_context_with(f->instance, &options);
+		snprintf(text, sizeof(text),
+			 "was saved for the device %s with 4194304 bytes of SRAM, this is %s with "
+			 "4194304, or one that differs otherwise; build the graph and save it anew",
+			 machines[i], machines[!i]);
+		refused(context, f->file, WNNStatus_NotSupportedError, text);
+		wnnContextRelease(context);
+	}
+	unsetenv("WEBNN_SIM_MACHINE");
+}
+
 static void policies_that_do_not_suit(void **state)
 {
 	struct folder *f = *state;
@@ -725,6 +761,7 @@ int main(void)
 		cmocka_unit_test(paths_that_are_wrong),
 		cmocka_unit_test(files_that_cannot_be_written),
 		cmocka_unit_test(files_of_others),
+		cmocka_unit_test(files_of_another_machine),
 		cmocka_unit_test(shapes_that_do_not_fit),
 		cmocka_unit_test(policies_that_do_not_suit),
 		cmocka_unit_test(damaged_files),

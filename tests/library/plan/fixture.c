@@ -496,13 +496,13 @@ static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 }
 
 /*
- * Runs the graph on the device; with @points, preempts it wherever possible, stores there how
- * often, and measures no traffic.
+ * Runs the graph on the device, as compiled for the device `maker`; with @points, preempts it
+ * wherever possible, stores there how often, and measures no traffic.
  */
-static struct traffic run_device(struct test_graph *t, struct winsys *ws, void **out,
-				 uint32_t *points)
+static struct traffic run_compiled(struct test_graph *t, struct winsys *maker, struct winsys *ws,
+				   void **out, uint32_t *points)
 {
-	struct npu_program *program = compile(t, ws);
+	struct npu_program *program = compile(t, maker);
 	struct traffic traffic = { 0 };
 	struct winsys_bo *bo[4 + 2 * MAX_DATA], **binding = bo + 4;
 	uint32_t num_bos = 4 + program->num_bindings;
@@ -541,6 +541,46 @@ static struct traffic run_device(struct test_graph *t, struct winsys *ws, void *
 	return traffic;
 }
 
+static struct traffic run_device(struct test_graph *t, struct winsys *ws, void **out,
+				 uint32_t *points)
+{
+	return run_compiled(t, ws, ws, out, points);
+}
+
+static void allocate_outputs(const struct test_graph *t, void **out)
+{
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		out[o] = malloc(ir_type_bytes(&t->output[o]->type));
+		assert_non_null(out[o]);
+	}
+}
+
+void check_machine(struct test_graph *t, void *state, int size, const char *machine,
+		   struct traffic traffic[2])
+{
+	struct devices *devices = state;
+	struct winsys_sim_config config = { .sram_bytes = sram_sizes[size],
+					    .simd = -1,
+					    .machine = machine };
+	struct winsys *ws = devices->ws[size], *other;
+	struct wnn_error err = { 0 };
+	void *own[MAX_DATA], *foreign[MAX_DATA];
+
+	other = winsys_sim_create(&config, &err);
+	assert_non_null(other);
+	assert_int_not_equal(ws->caps.features, other->caps.features);
+	allocate_outputs(t, own);
+	allocate_outputs(t, foreign);
+	traffic[0] = run_compiled(t, ws, ws, own, NULL);
+	traffic[1] = run_compiled(t, ws, other, foreign, NULL);
+	for (uint32_t o = 0; o < t->num_outputs; o++) {
+		assert_memory_equal(own[o], foreign[o], ir_type_bytes(&t->output[o]->type));
+		free(own[o]);
+		free(foreign[o]);
+	}
+	other->ops->destroy(other);
+}
+
 struct npu_program *compile_graph(struct test_graph *t, void *state, int size)
 {
 	struct devices *devices = state;
@@ -561,10 +601,7 @@ struct traffic count_traffic(struct test_graph *t, void *state, int size)
 	struct traffic traffic;
 	void *out[MAX_DATA];
 
-	for (uint32_t o = 0; o < t->num_outputs; o++) {
-		out[o] = malloc(ir_type_bytes(&t->output[o]->type));
-		assert_non_null(out[o]);
-	}
+	allocate_outputs(t, out);
 	traffic = run_device(t, devices->ws[size], out, NULL);
 	for (uint32_t o = 0; o < t->num_outputs; o++)
 		free(out[o]);

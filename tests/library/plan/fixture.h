@@ -71,6 +71,12 @@ struct traffic {
 	uint64_t later_loaded, later_cycles;
 };
 struct traffic count_traffic(struct test_graph *t, void *state, int size);
+/*
+ * Compiles for one size of SRAM, and runs the program there and on another named machine with as
+ * much SRAM: the results must have the same bits. traffic[1] is that of the other machine.
+ */
+void check_machine(struct test_graph *t, void *state, int size, const char *machine,
+		   struct traffic traffic[2]);
 /* Runs with one size of SRAM; out[i] must have space for output i. */
 void run_graph(struct test_graph *t, void *state, int size, void **out);
 /* Returns the program's text for one size of SRAM; the caller frees it. */
