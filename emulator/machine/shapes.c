@@ -5,6 +5,7 @@
 #include "machine/cost.h"
 #include "math/resample_axis.h"
 #include "machine/sim.h"
+#include "onpu/machines.h"
 
 #define DST   ONPU_OPERAND_DST
 #define S0    ONPU_OPERAND_S0
@@ -304,10 +305,10 @@ static uint64_t elements(const struct sim_tensor *t)
  * Returns the bytes of the lanes that an element occupies: those of the widest operand, and of a
  * whole lane where lanes cannot be divided, in functions, and in sums of floats.
  */
-static unsigned int lane_bytes(const struct sim_work *w, const struct onpu_sim_config *config)
+static unsigned int lane_bytes(const struct sim_work *w, const struct onpu_sim_config *config,
+			       unsigned int factor)
 {
-	bool whole = w->info->cost == ONPU_COST_VECTOR ? w->info->factor > 1 :
-							 sim_is_float(w->t[S0].dtype);
+	bool whole = w->info->cost == ONPU_COST_VECTOR ? factor > 1 : sim_is_float(w->t[S0].dtype);
 	unsigned int bytes = whole || !(config->features & ONPU_CAP_FEATURES_PACKING__MASK) ? 4 : 1;
 
 	for (unsigned int i = 0; i < PARAM; i++) {
@@ -326,7 +327,8 @@ static uint64_t taps_of(const struct sim_work *w)
 	return taps;
 }
 
-static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config *config)
+static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config *config,
+			 unsigned int factor)
 {
 	const struct sim_tensor *d = &w->t[DST], *b = &w->t[S1];
 	unsigned int last = d->rank - 1;
@@ -345,7 +347,7 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 		taps = 1;
 	}
 	return cost_mma(batch, m, d->dim[last], w->t[S0].dim[last], taps, config->mxu_rows,
-			config->mxu_cols, forms, w->info->factor);
+			config->mxu_cols, forms, factor);
 }
 
 /*
@@ -410,7 +412,8 @@ static uint64_t dma_cost(const struct sim_work *w, const struct onpu_sim_config 
 
 uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config)
 {
-	unsigned int bytes = lane_bytes(w, config), factor = w->info->factor;
+	unsigned int factor = onpu_machine_factors(config->features)[w->insn.op];
+	unsigned int bytes = lane_bytes(w, config, factor);
 	uint64_t n = elements(&w->t[DST]);
 
 	switch (w->info->cost) {
@@ -419,7 +422,7 @@ uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config
 	case ONPU_COST_GATHER:
 		return gather_cost(w, config);
 	case ONPU_COST_MMA:
-		return mma_cost(w, config);
+		return mma_cost(w, config, factor);
 	case ONPU_COST_VECTOR:
 	case ONPU_COST_SCAN:
 		return cost_vector(n, bytes, config->lanes, factor);

@@ -58,12 +58,12 @@ def main(arguments):
     try:
         isa = Isa(options.isa)
         registers = Registers(options.registers)
-        machines = Machines(options.machines, registers)
+        machines = Machines(options.machines, registers, isa)
         if options.out:
             out = Output(os.path.join(options.out, 'onpu'))
             isa_c.write_sources(isa, out)
             regs_c.write_headers(registers, out)
-            machines_c.write_sources(machines, registers, out)
+            machines_c.write_sources(machines, registers, isa, out)
         if options.rst:
             rst.write_pages(isa, registers, machines, Output(options.rst))
     except SpecError as error:

@@ -234,6 +234,7 @@ class Machine:
         self.rows, self.columns, self.lanes, dma_bytes, self.sram_bytes = (
             int(caps[name]["value"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
         self.packing = int(caps["FEATURES"]["PACKING"])
+        self.factors = {**FACTORS, **{f.get("name"): int(f.get("value"), 0) for f in element.findall("factor")}}
         # Bytes in a cycle: both DMA engines load and store.
         self.bytes = 2 * dma_bytes
         self.forms = [(self.rows, self.columns)]
@@ -246,7 +247,7 @@ class Machine:
     def mxu_cycles(self, instruction, batch, rows, columns, depth):
         """Returns the cycles in the best form of the array for the product."""
         blocks = min(-(-rows // form[0]) * -(-columns // form[1]) for form in self.forms)
-        return batch * blocks * max(depth * FACTORS[instruction], self.rows)
+        return batch * blocks * max(depth * self.factors[instruction], self.rows)
 
     def lane_cycles(self, elements, bytes=4):
         """Returns the cycles of one pass of the vector unit over elements that take so many bytes of a lane."""
@@ -289,8 +290,9 @@ class Costs:
     def passes(self, instructions, elements):
         """Returns the cycles of instructions of the vector unit that read so many elements. The
         factor of a reduction is for its results, which are few. Sums and functions take whole lanes."""
+        factors = self.machine.factors
         return sum(self.lane_cycles(elements) if name.startswith("r") else
-                   self.lane_cycles(elements, 4 if FACTORS[name] > 1 else self.value_bytes) * FACTORS[name]
+                   self.lane_cycles(elements, 4 if factors[name] > 1 else self.value_bytes) * factors[name]
                    for name in instructions)
 
     def product(self, batch, rows, columns, depth):
@@ -401,7 +403,7 @@ def least_macs(net):
 
 def share_of_peak(macs, cycles, type, machine=REF1):
     """Returns the MACs as a share of those that the matrix unit can do in so many cycles."""
-    return macs * FACTORS[TYPES[type][0]] / (machine.rows * machine.columns * cycles)
+    return macs * machine.factors[TYPES[type][0]] / (machine.rows * machine.columns * cycles)
 
 
 # Operators of WebNN that the layers of a table become, for the layers that take time.

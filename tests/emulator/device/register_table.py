@@ -28,11 +28,13 @@ def rows(domain):
 def main():
     source, output = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(source)))
+    from generator.isa_model import Isa
     from generator.machines_model import Machines
     from generator.regs_model import Registers
     registers = Registers(source)
     # The reset values of the default machine.
-    Machines(os.path.join(os.path.dirname(os.path.abspath(source)), 'machines.xml'), registers)
+    folder = os.path.dirname(os.path.abspath(source))
+    Machines(os.path.join(folder, 'machines.xml'), registers, Isa(os.path.join(folder, 'isa.xml')))
     domains = {d.name: d for d in registers.domains}
     with open(output, 'w', encoding='utf-8') as file:
         for domain, table in (('ONPU', 'bar0_table'), ('ONPU_CORE', 'core_table')):

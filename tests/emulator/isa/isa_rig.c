@@ -41,7 +41,8 @@ static struct onpu_sim_config config_of(enum rig_size size)
 		config.mxu_rows = 8;
 		config.mxu_cols = 16;
 		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
-				  ONPU_CAP_FEATURES_PACKING__MASK;
+				  ONPU_CAP_FEATURES_PACKING__MASK |
+				  ONPU_MACHINE_REF2 << ONPU_CAP_FEATURES_FACTORS__SHIFT;
 		config.fifo_depth = 2;
 		config.dma_bytes_per_cycle = 8;
 	}

@@ -14,6 +14,7 @@ sys.path.insert(0, UAPI)
 
 from generator.common import SpecError  # noqa: E402
 from generator.isa_model import Isa  # noqa: E402
+from generator import machines_c  # noqa: E402
 from generator.machines_model import Machines  # noqa: E402
 from generator.regs_model import Registers  # noqa: E402
 
@@ -213,14 +214,16 @@ class RegistersTest(SpecCase):
 class MachinesTest(SpecCase):
     @staticmethod
     def reader(path):
-        return Machines(path, Registers(os.path.join(UAPI, 'registers.xml')))
+        return Machines(path, Registers(os.path.join(UAPI, 'registers.xml')),
+                        Isa(os.path.join(UAPI, 'isa.xml')))
 
     def refuse(self, old, new, *words):
         self.refused(self.reader, 'machines.xml', old, new, *words)
 
     def test_the_default_gives_the_reset_values(self):
         registers = Registers(os.path.join(UAPI, 'registers.xml'))
-        machines = Machines(os.path.join(UAPI, 'machines.xml'), registers)
+        machines = Machines(os.path.join(UAPI, 'machines.xml'), registers,
+                            Isa(os.path.join(UAPI, 'isa.xml')))
         caps = {i.name: i.reset for d in registers.domains if d.name == 'ONPU' for i in d.items
                 if i.name.startswith('CAP_')}
         self.assertEqual(machines.default.name, 'onpu-ref1')
@@ -236,8 +239,8 @@ class MachinesTest(SpecCase):
     def test_values(self):
         lanes = '<cap name="LANES" value="128"/>'
         self.refuse(lanes, lanes + lanes, 'onpu-ref1', 'LANES twice')
-        self.refuse('name="FEATURES" MXU_FORMS="0" PACKING="0"', 'name="FEATURES" value="0"', 'FEATURES',
-                    'takes MXU_FORMS, PACKING')
+        self.refuse('name="FEATURES" MXU_FORMS="0" PACKING="0" FACTORS="0"', 'name="FEATURES" value="0"', 'FEATURES',
+                    'takes MXU_FORMS, PACKING, FACTORS')
         self.refuse('MXU_FORMS="2"', 'MXU_FORMS="16"', 'onpu-ref2', '16 does not fit in MXU_FORMS')
         self.refuse('name="onpu-ref2"', 'name="onpu-ref1"', 'same name')
         self.refuse(lanes, '<cap name="LANES" value="many"/>', 'LANES', "'many'")
@@ -254,6 +257,25 @@ class MachinesTest(SpecCase):
                     self.reader(file.name)
             for word in words:
                 self.assertIn(word, str(caught.exception))
+
+
+    def test_factors(self):
+        with_factors = 'FACTORS="2"/>\n<factor name="vexp" value="1"/><factor name="mma.f16" value="3"/>'
+        self.refuse('FACTORS="2"', 'FACTORS="7"', 'onpu-ref2', 'FACTORS 7 is no machine')
+        self.refuse('FACTORS="2"/>', with_factors.replace('"2"', '"0"', 1), 'it has factors, so FACTORS is 2')
+        self.refuse('FACTORS="2"/>', with_factors.replace('mma.f16', 'vexp'), 'factor of vexp twice')
+        for name in 'vexpo', 'dma.copy', 'nop':
+            self.refuse('FACTORS="2"/>', with_factors.replace('vexp', name), f'{name} is no instruction of a class')
+        self.refuse('FACTORS="2"/>', with_factors.replace('"3"', '"256"'), 'mma.f16: 256 is not in 1..255')
+        isa, registers = Isa(os.path.join(UAPI, 'isa.xml')), Registers(os.path.join(UAPI, 'registers.xml'))
+        with tempfile.NamedTemporaryFile('w', suffix='.xml') as file:
+            file.write(read('machines.xml').replace('FACTORS="2"/>', with_factors))
+            file.flush()
+            machines = Machines(file.name, registers, isa)
+        own, first, second = machines_c.factors_table(machines, isa).split('\t{\n')[1:]
+        for name, factor, changed in (('VEXP', 4, 1), ('MMA_F16', 2, 3), ('VLOG', 4, 4)):
+            for row, value in ((own, factor), (first, factor), (second, changed)):
+                self.assertIn(f'[ONPU_OP_{name}] = {value},', row)
 
 
 class ProgramTest(unittest.TestCase):

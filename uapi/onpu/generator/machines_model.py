@@ -23,6 +23,12 @@ class Machine:
                 raise SpecError(f'{self.where}: it has {cap.get("name")} twice')
             self.caps[cap.get('name')] = {key: number(text, f'{self.where} {cap.get("name")}')
                                           for key, text in cap.attrib.items() if key != 'name'}
+        self.factors = {}
+        for factor in element.findall('factor'):
+            name = factor.get('name')
+            if name in self.factors:
+                raise SpecError(f'{self.where}: it has the factor of {name} twice')
+            self.factors[name] = number(factor.get('value'), f'{self.where}: factor of {name}')
 
     def resolve(self, name, register):
         """Makes one number of the value of a register, or of the values of its bit fields."""
@@ -41,10 +47,14 @@ class Machine:
         self.caps[name] = word
 
 
+# The cost classes whose factors a machine may change.
+FACTORS = ('mma', 'vector', 'reduce', 'scan')
+
+
 class Machines:
     """The machines in the order of the file; `default` is one of them."""
 
-    def __init__(self, path, registers):
+    def __init__(self, path, registers, isa):
         try:
             root = ElementTree.parse(path).getroot()
         except ElementTree.ParseError as error:
@@ -62,6 +72,7 @@ class Machines:
                    for item in domain.items}
         for machine in self.all:
             self.check_caps(machine, by_name)
+            self.check_factors(machine, by_name['CAP_FEATURES'], isa)
         by_name['CAP_MACHINE'].reset = self.ids[self.default.id]
         for name in self.caps:
             by_name[f'CAP_{name}'].reset = self.default.caps[name]
@@ -76,6 +87,22 @@ class Machines:
         if sorted(self.ids) != sorted(str(machine.id) for machine in self.all):
             raise SpecError('machines.xml and enum onpu_machine_id differ: '
                             f'{[m.id for m in self.all]} and {list(self.ids)}')
+
+    def check_factors(self, machine, register, isa):
+        """Checks the factors of a machine, and that a machine that has any of its own says so."""
+        field = next(f for f in register.fields if f.name == 'FACTORS')
+        table = (machine.caps['FEATURES'] & field.mask) >> field.low
+        if table not in (0, *self.ids.values()):
+            raise SpecError(f'{machine.where}: FACTORS {table} is no machine')
+        if machine.factors and table != self.ids[machine.id]:
+            raise SpecError(f'{machine.where}: it has factors, so FACTORS is {self.ids[machine.id]}')
+        leaves = {leaf.name: leaf for leaf in isa.leaves}
+        for name, value in machine.factors.items():
+            if name not in leaves or leaves[name].cost not in FACTORS:
+                raise SpecError(f'{machine.where}: {name} is no instruction of a class with factors: '
+                                f'{", ".join(FACTORS)}')
+            if not 1 <= value <= 255:
+                raise SpecError(f'{machine.where}: factor of {name}: {value} is not in 1..255')
 
     def check_caps(self, machine, registers):
         if list(machine.caps) != self.caps:

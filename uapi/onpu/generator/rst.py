@@ -264,6 +264,9 @@ def machines_page(machines, registers):
     for machine in machines.all:
         default = ', the default' if machine is machines.default else ''
         text += f'* ``{machine.name}``{default}: {escape(machine.doc)}\n'
+        if machine.factors:
+            changed = ', '.join(f'``{name}`` {value}' for name, value in machine.factors.items())
+            text += f'\n  Its factors that differ from those of the instructions: {changed}.\n\n'
     return text
 
 

@@ -513,7 +513,7 @@ static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
 {
 	info->sramBytes = caps->sram_bytes;
 	info->peakMacsPerCycle =
-		(uint64_t)caps->mxu_rows * caps->mxu_cols / onpu_op_info[ONPU_OP_MMA_F16].factor;
+		(uint64_t)caps->mxu_rows * caps->mxu_cols / npu_factor(caps, ONPU_OP_MMA_F16);
 	info->clockHz = (uint64_t)caps->clock_khz * 1000;
 }
 

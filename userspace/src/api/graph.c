@@ -556,15 +556,15 @@ void wnnStringFreeMembers(WNNString string)
 /*
  * Returns how many cells of the matrix unit one multiply-accumulate of a type occupies for a cycle.
  */
-static uint64_t cells_per_mac(enum ir_dtype dtype)
+static uint64_t cells_per_mac(const struct npu_caps *caps, enum ir_dtype dtype)
 {
 	switch (dtype) {
 	case IR_F32:
-		return onpu_op_info[ONPU_OP_MMA_F32].factor;
+		return npu_factor(caps, ONPU_OP_MMA_F32);
 	case IR_F16:
-		return onpu_op_info[ONPU_OP_MMA_F16].factor;
+		return npu_factor(caps, ONPU_OP_MMA_F16);
 	default:
-		return onpu_op_info[ONPU_OP_MMA_I8].factor;
+		return npu_factor(caps, ONPU_OP_MMA_I8);
 	}
 }
 
@@ -585,10 +585,10 @@ static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 		if (!info || !info->macs)
 			continue;
 		macs += info->macs;
-		taken += info->macs * cells_per_mac(ir->nodes[i]->operands[0]->type.dtype);
+		taken += info->macs * cells_per_mac(caps, ir->nodes[i]->operands[0]->type.dtype);
 	}
 	if (!macs)
-		return cycles * (cells / cells_per_mac(IR_F32));
+		return cycles * (cells / cells_per_mac(caps, IR_F32));
 	return (uint64_t)((double)cycles * (double)cells * ((double)macs / (double)taken));
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <onpu/machines.h>
 #include <onpu/registers.h>
 
 #include "util/dmabuf.h"
@@ -43,6 +44,12 @@ static inline uint32_t npu_mxu_forms(const struct npu_caps *caps)
 {
 	return (caps->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
 	       ONPU_CAP_FEATURES_MXU_FORMS__SHIFT;
+}
+
+/* Returns the factor of an instruction (enum onpu_op) on this machine: see #cost of isa.xml. */
+static inline unsigned int npu_factor(const struct npu_caps *caps, unsigned int op)
+{
+	return onpu_machine_factors(caps->features)[op];
 }
 
 struct winsys;

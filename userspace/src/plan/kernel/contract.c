@@ -281,8 +281,8 @@ static uint64_t post_cost(const struct plan *plan, const struct contract *c,
 	for (int i = 0; i < CD_RANK; i++)
 		results *= t->tile[i];
 	for (uint32_t i = 0; i < c->num_posts; i++)
-		cost += ONPU_CYCLES_VECTOR +
-			wnn_div_up(results, plan->caps->lanes) * onpu_op_info[c->post[i].op].factor;
+		cost += ONPU_CYCLES_VECTOR + wnn_div_up(results, plan->caps->lanes) *
+						     npu_factor(plan->caps, c->post[i].op);
 	for (uint32_t e = 0; e < c->num_extras; e++)
 		if (t->scaled_bytes[e])
 			cost += ONPU_CYCLES_VECTOR +

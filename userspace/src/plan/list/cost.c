@@ -46,13 +46,22 @@ static uint64_t form_cost(uint64_t blocks, uint64_t depth, uint64_t rows, uint64
 	return ONPU_CYCLES_MMA + rows + cols + blocks * depth;
 }
 
+/* Returns the cycles of a matrix product for each product of two elements of a type. */
+static unsigned int mma_factor(const struct npu_caps *caps, uint8_t dtype)
+{
+	return npu_factor(caps, dtype == ONPU_DT_F32  ? ONPU_OP_MMA_F32 :
+				dtype == ONPU_DT_F16  ? ONPU_OP_MMA_F16 :
+				dtype == ONPU_DT_BF16 ? ONPU_OP_MMA_BF16 :
+							ONPU_OP_MMA_I8);
+}
+
 /* Returns the cycles of matrix products in the first form of the array, and in the best one. */
 static struct mma_cycles {
 	uint64_t first, best;
 } mma_cycles(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
 	     uint8_t dtype)
 {
-	uint64_t depth = k_taps * plan_dtype_bytes(dtype);
+	uint64_t depth = k_taps * mma_factor(caps, dtype);
 	int forms = (int)npu_mxu_forms(caps);
 	struct mma_cycles cycles = { 0, UINT64_MAX };
 
@@ -175,13 +184,13 @@ uint64_t plan_cost_lanes(const struct npu_caps *caps, uint64_t elements, uint32_
  * Returns the bytes of the lanes that an element of an instruction occupies: those of the widest
  * operand; a whole lane in functions, and in sums of floats.
  */
-static uint32_t lane_bytes(const struct plan_insn *insn)
+static uint32_t lane_bytes(const struct plan_insn *insn, unsigned int factor)
 {
 	const struct onpu_op_info *info = &onpu_op_info[insn->op];
 	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };
 	uint32_t most = 1;
 
-	if (info->cost == ONPU_COST_VECTOR ? info->factor > 1 :
+	if (info->cost == ONPU_COST_VECTOR ? factor > 1 :
 					     insn->s0 && plan_dtype_is_float(insn->s0->dtype))
 		most = 4;
 	for (int i = 0; i < 4; i++)
@@ -193,7 +202,8 @@ static uint32_t lane_bytes(const struct plan_insn *insn)
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn)
 {
 	const struct onpu_op_info *info = &onpu_op_info[insn->op];
-	uint32_t bytes = lane_bytes(insn);
+	unsigned int factor = npu_factor(caps, insn->op);
+	uint32_t bytes = lane_bytes(insn, factor);
 	uint64_t out = insn->dst ? plan_cost_lanes(caps, view_elements(insn->dst), bytes) : 0;
 
 	switch (info->cost) {
@@ -206,12 +216,12 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 		return mma_insn(caps, insn);
 	case ONPU_COST_VECTOR:
 	case ONPU_COST_SCAN:
-		return ONPU_CYCLES_VECTOR + out * info->factor;
+		return ONPU_CYCLES_VECTOR + out * factor;
 	case ONPU_COST_WINDOW:
 		return ONPU_CYCLES_VECTOR + out * taps_of(insn->param);
 	case ONPU_COST_REDUCE:
 		return ONPU_CYCLES_VECTOR + plan_cost_lanes(caps, view_elements(insn->s0), bytes) +
-		       out * info->factor;
+		       out * factor;
 	default:
 		return 1;
 	}

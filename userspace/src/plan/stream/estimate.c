@@ -3,6 +3,7 @@
  * Estimates the cycles of a slice of a node coarsely, from shapes alone; group.c compares groups
  * and blocks by these estimates.
  */
+#include "plan/kernel/vprog.h"
 #include "plan/list/cost.h"
 #include "plan/stream/parts.h"
 
@@ -20,14 +21,18 @@ static uint64_t short_lanes_of(const struct plan *plan, int64_t elements,
 			       plan_dtype_bytes(plan_dtype(value->type.dtype)));
 }
 
-/* Returns the factor by which a function takes longer than a simple vector instruction. */
-static uint32_t unary_factor(int kind)
+/* Returns the cycles of the instructions of a function for each pass over its elements. */
+static uint32_t unary_factor(const struct plan *plan, const struct ir_unary_attrs *unary)
 {
-	if (kind == IR_SWISH || kind == IR_HARD_GATE)
-		return kind == IR_SWISH ? 5 : 2;
-	if (kind == IR_MISH || kind == IR_GELU_TANH)
-		return kind == IR_MISH ? 9 : 8;
-	return kind == IR_UNARY_NONE ? 0 : kind <= IR_ROUND_EVEN || kind >= IR_LEAKY_RELU ? 1 : 4;
+	struct unary_step steps[UNARY_MAX_STEPS];
+	uint32_t factor = 0, count;
+
+	if (unary->kind == IR_UNARY_NONE)
+		return 0;
+	count = unary_steps(unary, ONPU_DT_F32, steps);
+	for (uint32_t i = 0; i < count; i++)
+		factor += npu_factor(plan->caps, steps[i].op);
+	return factor;
 }
 
 static void product_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
@@ -79,14 +84,14 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 						    node->attrs.pool.window[1]);
 		break;
 	case IR_OP_UNARY:
-		factor = unary_factor(node->attrs.unary.kind);
+		factor = unary_factor(plan, &node->attrs.unary);
 		load->vpu += (factor > 1 ? lanes_of(plan, elements) :
 					   short_lanes_of(plan, elements, node->results[0])) *
 			     factor;
 		break;
 	case IR_OP_BINARY:
 		load->vpu += short_lanes_of(plan, elements, node->results[0]) +
-			     lanes_of(plan, elements) * unary_factor(node->attrs.binary.act.kind);
+			     lanes_of(plan, elements) * unary_factor(plan, &node->attrs.binary.act);
 		break;
 	case IR_OP_SOFTMAX:
 	case IR_OP_BATCHNORM:
