@@ -592,8 +592,9 @@ NEWER = [
 
 # Refusals that depend on the NPU.
 NPU = [
-    ("dimension 0 is too long: 4194305, at most 4194304", "TopK", [((1 << 22) + 1,), ints(1)], {}),
-    ("it would become more than 200000 operators", "TopK", [(30000,), ints(25001)], {}),
+    ("dimension 2 is too long: 4194305, at most 4194304", "NonMaxSuppression",
+     [(1, (1 << 22) + 1, 4), (1, 1, (1 << 22) + 1), ints(1)], {}),
+    ("it would become more than 200000 operators", "Conv", [(1, 1, 40000, 1, 1), (1, 1, 40000, 1, 1)], {}),
 ]
 
 PREVIEW = [

@@ -37,7 +37,7 @@ const struct plan_operator plan_operators[] = {
 	[IR_OP_REDUCE] = { .supports = supports_reduce, .lower = lower_reduce, .tiles = true },
 	[IR_OP_SOFTMAX] = { .supports = supports_float_only, .lower = lower_softmax, .tiles = true },
 	[IR_OP_ARG] = { .supports = supports_arg, .lower = lower_arg },
-	[IR_OP_TOPK] = { .supports = supports_nothing },
+	[IR_OP_TOPK] = { .lower = lower_topk },
 	[IR_OP_CUMSUM] = { .lower = lower_cumsum },
 	[IR_OP_TRIANGULAR] = { .lower = lower_elementwise },
 	[IR_OP_ROTARY] = { .supports = supports_rotary, .lower = lower_rotary, .tiles = true },

@@ -130,13 +130,6 @@ bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
 	return true;
 }
 
-bool supports_nothing(const struct ir_node *node, struct npu_reason *reason)
-{
-	(void)node;
-	return supports_not(reason, NPU_REASON_OPERATOR,
-			    "the NPU has no instruction that puts elements in order");
-}
-
 static bool operator_fits(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (node->op >= IR_OP_COUNT)
