@@ -17,10 +17,18 @@
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason);
 
+static bool scatter_forbidden;
+
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason)
 {
 	(void)caps;
+	if (node->op == IR_OP_SCATTER && scatter_forbidden) {
+		if (reason)
+			*reason = (struct npu_reason){ NPU_REASON_OPERATOR,
+						       "scatters are forbidden in this test" };
+		return false;
+	}
 	if (node->op != IR_OP_UNARY || node->attrs.unary.kind != IR_SIN)
 		return true;
 	if (reason)
@@ -449,6 +457,81 @@ static void npu_only_tells_what_does_not_compile(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/*
+ * Updates a cache of N * 8 elements in place, where the scatter and what reads the new value are on
+ * the NPU and the CPU by turns: with the scatter on either of them.
+ */
+static void update_between_devices(WNNContext context)
+{
+	static const uint32_t flat[] = { N * 8 }, rows[] = { N, 8 };
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNTensorDescriptor place = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor cache = make_tensor(context, N, 8), row = make_tensor(context, 1, 8);
+	WNNTensor y = make_tensor(context, N, 8), at = NULL;
+	float want[N * 8], got[N * 8], sines[N * 8];
+	WNNOperand old = make_input(b, "cache", N, 8), whole, sine;
+	WNNNamedOperand outputs[2];
+	WNNGraph graph = NULL;
+
+	descriptor.dataType = place.dataType = WNNOperandDataType_Int32;
+	descriptor.shape = place.shape = WNN_UINT32_ARRAY(((uint32_t[]){ 1, 1 }));
+	place.writable = true;
+	assert_ok(wnnContextCreateTensorSync(context, &place, GENEROUS, &at));
+	whole = wnnGraphBuilderScatterND(b, old,
+					 wnnGraphBuilderInput(b, WNN_STR("at"), &descriptor),
+					 make_input(b, "row", 1, 8), NULL);
+	whole = wnnGraphBuilderReshape(b, whole, WNN_UINT32_ARRAY(flat), NULL);
+	whole = wnnGraphBuilderReshape(b, whole, WNN_UINT32_ARRAY(rows), NULL);
+	sine = label_sin(b, wnnGraphBuilderNeg(b, whole, NULL), "of all");
+	sine = wnnGraphBuilderAdd(b, label_sin(b, whole, "again"), sine, NULL);
+	outputs[0] = (WNNNamedOperand){ WNN_STR("y"), wnnGraphBuilderAdd(b, sine, whole, NULL) };
+	outputs[1] = (WNNNamedOperand){ WNN_STR("whole"), whole };
+	assert_ok(wnnGraphBuilderUpdateInput(b, old, whole));
+	assert_ok(wnnGraphBuilderBuildSync(b, 2, outputs, GENEROUS, &graph));
+	for (int i = 0; i < N * 8; i++)
+		want[i] = (float)(i % 11) / 8;
+	assert_ok(wnnContextWriteTensor(context, cache, want, sizeof(want)));
+	for (int32_t step = 0; step < 3; step++) {
+		const WNNNamedTensor in[] = { { WNN_STR("cache"), cache },
+					      { WNN_STR("at"), at },
+					      { WNN_STR("row"), row } };
+		const WNNNamedTensor out[] = { { WNN_STR("y"), y }, { WNN_STR("whole"), cache } };
+		int32_t position = 3 * step;
+
+		for (int i = 0; i < 8; i++)
+			want[8 * position + i] = (float)(step + i);
+		assert_ok(wnnContextWriteTensor(context, at, &position, sizeof(position)));
+		assert_ok(wnnContextWriteTensor(context, row, &want[8 * position], 32));
+		assert_ok(wnnContextDispatch(context, graph, 3, in, 2, out));
+	}
+	assert_ok(wnnContextReadTensorIntoSync(context, cache, got, sizeof(got), GENEROUS));
+	assert_memory_equal(got, want, sizeof(got));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, sines, sizeof(sines), GENEROUS));
+	for (int i = 0; i < N * 8; i++)
+		assert_true(fabsf(sines[i] - want[i]) < 1e-5f);
+	wnnTensorRelease(cache);
+	wnnTensorRelease(row);
+	wnnTensorRelease(y);
+	wnnTensorRelease(at);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(b);
+}
+
+static void updates_cross_between_devices(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "sim");
+
+	(void)state;
+	update_between_devices(context);
+	scatter_forbidden = true;
+	update_between_devices(context);
+	scatter_forbidden = false;
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +542,7 @@ int main(void)
 		cmocka_unit_test(npu_only_refuses_in_the_call),
 		cmocka_unit_test(what_does_not_compile_moves),
 		cmocka_unit_test(npu_only_tells_what_does_not_compile),
+		cmocka_unit_test(updates_cross_between_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,11 +90,23 @@ static void test_large_gathers(void **state)
 		uint32_t rank, index_rank, y_rank;
 		int64_t x[3], indices[3], y[4];
 	} cases[] = {
-		{ { IR_GATHER_AXIS, 1 }, 3, 1, 3, { 4, 500, 30 }, { 800 }, { 4, 800, 30 } },
-		{ { IR_GATHER_AXIS, 0 }, 2, 2, 3, { 9, 3000 }, { 5, 4 }, { 5, 4, 3000 } },
-		{ { IR_GATHER_ELEMENTS, 0 }, 2, 2, 2, { 9, 3000 }, { 40, 3000 }, { 40, 3000 } },
-		{ { IR_GATHER_ELEMENTS, 1 }, 2, 2, 2, { 300, 20 }, { 300, 350 }, { 300, 350 } },
-		{ { IR_GATHER_ND, 0 }, 3, 2, 2, { 10, 9, 20 }, { 5000, 2 }, { 5000, 20 } },
+		{ { IR_GATHER_AXIS, 1, false }, 3, 1, 3, { 4, 500, 30 }, { 800 }, { 4, 800, 30 } },
+		{ { IR_GATHER_AXIS, 0, false }, 2, 2, 3, { 9, 3000 }, { 5, 4 }, { 5, 4, 3000 } },
+		{ { IR_GATHER_ELEMENTS, 0, false },
+		  2,
+		  2,
+		  2,
+		  { 9, 3000 },
+		  { 40, 3000 },
+		  { 40, 3000 } },
+		{ { IR_GATHER_ELEMENTS, 1, false },
+		  2,
+		  2,
+		  2,
+		  { 300, 20 },
+		  { 300, 350 },
+		  { 300, 350 } },
+		{ { IR_GATHER_ND, 0, false }, 3, 2, 2, { 10, 9, 20 }, { 5000, 2 }, { 5000, 20 } },
 	};
 
 	(void)state;

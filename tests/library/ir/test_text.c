@@ -188,6 +188,23 @@ static void a_symbol_is_read(void **state)
 	ir_graph_destroy(graph);
 }
 
+#define CACHE                                 \
+	"%0 float32[4,2] = input \"cache\"\n" \
+	"%1 int32[1,1] = input \"place\"\n"   \
+	"%2 float32[1,2] = input \"row\"\n"
+#define STORED "%3 float32[4,2] = scatter(%0, %1, %2) nd in_place\n"
+
+static void an_update_is_read(void **state)
+{
+	struct ir_graph *graph = parsed(CACHE STORED "output \"y\" = %3 updates %0\n");
+
+	(void)state;
+	assert_true(graph->nodes[0]->attrs.gather.in_place);
+	assert_ptr_equal(graph->outputs[0].updates, graph->inputs[0]);
+	assert_true(text_round_trip(graph));
+	ir_graph_destroy(graph);
+}
+
 static void a_comma_of_the_locale_changes_nothing(void **state)
 {
 	struct ir_graph *graph = parsed("%0 float32[2] = constant 0.5,1.5\n");
@@ -203,11 +220,23 @@ static void a_comma_of_the_locale_changes_nothing(void **state)
 	ir_graph_destroy(graph);
 }
 
+struct mistake {
+	const char *text, *message;
+};
+
+static void check_mistake(const struct mistake *mistake)
+{
+	struct wnn_error error = { 0 };
+	struct ir_graph *graph = ir_parse(mistake->text, &error);
+
+	if (graph || strcmp(error.message, mistake->message))
+		fail_msg("%s\ngave %s\nnot  %s", mistake->text, graph ? "a graph" : error.message,
+			 mistake->message);
+}
+
 static void mistakes_are_named(void **state)
 {
-	static const struct {
-		const char *text, *message;
-	} cases[] = {
+	static const struct mistake cases[] = {
 		{ "%0 float33[1] = input \"x\"",
 		  "line 1, column 4: a data type is expected, such as "
 		  "float32" },
@@ -267,14 +296,29 @@ static void mistakes_are_named(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct wnn_error error = { 0 };
-		struct ir_graph *graph = ir_parse(cases[i].text, &error);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_mistake(&cases[i]);
+}
 
-		if (graph || strcmp(error.message, cases[i].message))
-			fail_msg("%s\ngave %s\nnot  %s", cases[i].text,
-				 graph ? "a graph" : error.message, cases[i].message);
-	}
+static void mistakes_of_updates_are_named(void **state)
+{
+	static const struct mistake cases[] = {
+		{ CACHE STORED "output \"y\" = %3",
+		  "internal: node 0 (scatter): in_place is for the nodes that update an input" },
+		{ CACHE "%3 float32[4,2] = scatter(%0, %1, %2) nd\noutput \"y\" = %3 updates %0",
+		  "internal: node 0 (scatter): in_place is for the nodes that update an input" },
+		{ CACHE STORED "%4 float32[4,2] = unary(%0) neg(0,0)\n"
+			       "output \"y\" = %3 updates %0\noutput \"z\" = %4",
+		  "internal: output \"y\" cannot update its input" },
+		{ CACHE STORED "output \"y\" = %3 updates %0\noutput \"z\" = %3 updates %0",
+		  "internal: two outputs update one input" },
+		{ CACHE STORED "output \"y\" = %3 updates -",
+		  "line 5, column 26: an updated input is a value" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_mistake(&cases[i]);
 }
 
 int main(void)
@@ -285,8 +329,10 @@ int main(void)
 		cmocka_unit_test(every_type_of_constant_is_read),
 		cmocka_unit_test(what_has_a_default_may_be_left_out),
 		cmocka_unit_test(a_symbol_is_read),
+		cmocka_unit_test(an_update_is_read),
 		cmocka_unit_test(a_comma_of_the_locale_changes_nothing),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(mistakes_of_updates_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,7 +166,7 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 
 void add_output(struct test_graph *t, struct ir_value *value)
 {
-	assert_int_equal(ir_add_output(t->graph, "y", value), 0);
+	assert_int_equal(ir_add_output(t->graph, "y", value, NULL), 0);
 	t->output[t->num_outputs++] = value;
 }
 

@@ -150,17 +150,35 @@ static void test_scatter(void **state)
 static void test_large(void **state)
 {
 	struct shapes all[] = {
-		{ { .gather = { IR_GATHER_ELEMENTS, 1 } },
+		{ { .gather = { IR_GATHER_ELEMENTS, 1, false } },
 		  2,
 		  2,
 		  0,
 		  { 300, 20 },
 		  { 300, 700 },
 		  { 0 } },
-		{ { .gather = { IR_GATHER_AXIS, 0 } }, 2, 1, 0, { 30, 90000 }, { 25 }, { 0 } },
-		{ { .gather = { IR_GATHER_AXIS, 2 } }, 3, 1, 0, { 400, 5, 20 }, { 60 }, { 0 } },
-		{ { .gather = { IR_GATHER_ND, 0 } }, 2, 2, 0, { 20, 20 }, { 90000, 2 }, { 0 } },
-		{ { .gather = { IR_GATHER_ND, 0 } }, 2, 2, 0, { 20, 90000 }, { 24, 1 }, { 0 } },
+		{ { .gather = { IR_GATHER_AXIS, 0, false } }, 2, 1, 0, { 30, 90000 }, { 25 }, { 0 } },
+		{ { .gather = { IR_GATHER_AXIS, 2, false } },
+		  3,
+		  1,
+		  0,
+		  { 400, 5, 20 },
+		  { 60 },
+		  { 0 } },
+		{ { .gather = { IR_GATHER_ND, 0, false } },
+		  2,
+		  2,
+		  0,
+		  { 20, 20 },
+		  { 90000, 2 },
+		  { 0 } },
+		{ { .gather = { IR_GATHER_ND, 0, false } },
+		  2,
+		  2,
+		  0,
+		  { 20, 90000 },
+		  { 24, 1 },
+		  { 0 } },
 	};
 
 	for (int i = 0; i < 5; i++) {
@@ -179,7 +197,7 @@ static void test_large(void **state)
 static void test_beside_operands(void **state)
 {
 	union ir_attrs neg = { .unary = { .kind = IR_NEG } }, axis = { .axis = 1 };
-	union ir_attrs elements = { .gather = { IR_GATHER_ELEMENTS, 1 } };
+	union ir_attrs elements = { .gather = { IR_GATHER_ELEMENTS, 1, false } };
 
 	for (int i = 0; i < 6; i++) {
 		int64_t dims[2] = { between(1, 90), between(40, 400) }, all[2] = { dims[0], 0 };
@@ -212,7 +230,9 @@ static void test_beside_operands(void **state)
 
 static void test_plan(void **state)
 {
-	struct shapes s = { { .gather = { IR_GATHER_AXIS, 0 } }, 2, 1, 0, { 50, 64 }, { 9 }, { 0 } };
+	struct shapes s = {
+		{ .gather = { IR_GATHER_AXIS, 0, false } }, 2, 1, 0, { 50, 64 }, { 9 }, { 0 }
+	};
 	struct test_graph t;
 	char *text;
 

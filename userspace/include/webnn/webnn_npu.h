@@ -1637,6 +1637,31 @@ WNN_EXPORT WNNStatus wnnTensorSetLabel(WNNTensor tensor, WNNStringView label);
 WNN_EXPORT WNNStatus wnnGraphBuilderGetDeviceInfo(WNNGraphBuilder builder, WNNDeviceInfo *info);
 
 /**
+ * Declares that an output of the graph updates one of its inputs in place, such as the cache of
+ * keys that a language model adds a token to. wnnContextDispatch then takes one tensor for both,
+ * and only the elements that change are written; with two tensors it copies the input to the output
+ * first. After a dispatch that failed, the tensor has to be written again.
+ *
+ * @param builder The builder.
+ * @param input An input of the graph. Nothing but the operators that update it may read it.
+ * @param output An operand with the type and shape of the input, made of it by scatterElements or
+ *     scatterND, and by reshape and identity, if necessary several of them. It must be among the
+ *     outputs of wnnGraphBuilderBuild; other operators may read it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message. That something else reads
+ *     what an update overwrites, or that output is no output, is a TypeError of
+ *     wnnGraphBuilderBuild.
+ *
+ * Errors:
+ * - TypeError: input or output is NULL, of another builder, or in an update already; input is no
+ *   input; types or shapes differ; output is not made of input as described
+ * - InvalidStateError: the builder has built a graph, or its context is lost
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOperand input,
+						WNNOperand output);
+
+/**
  * Names the builder in messages. Its graph has that label as well.
  *
  * @param builder The builder.

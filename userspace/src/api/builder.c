@@ -181,6 +181,19 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 	return NULL;
 }
 
+WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOperand input, WNNOperand output)
+{
+	struct wnn_error err = { 0 };
+
+	if (!api_check(builder, "wnnGraphBuilderUpdateInput", "builder"))
+		return wnnGetLastError(NULL);
+	if ((debug_on && ((input && debug_verify(DEBUG_OPERAND, input, "updateInput", &err)) ||
+			  (output && debug_verify(DEBUG_OPERAND, output, "updateInput", &err)))) ||
+	    wnn_builder_update(builder->builder, input, output, &err))
+		return builder_error(builder, &err);
+	return WNNStatus_Success;
+}
+
 /* --- Constants --- */
 
 /* The application's memory of a borrowed constant. */

@@ -245,16 +245,24 @@ static const char *port_text(WNNGraph graph, uint32_t index, char *buffer, size_
 	return buffer;
 }
 
+/* Whether tensors[output] is of an output that updates the input of tensors[input] in place. */
+static bool is_update(WNNGraph graph, uint32_t input, uint32_t output)
+{
+	return output >= graph->num_inputs &&
+	       graph->outputs[output - graph->num_inputs].updates == input;
+}
+
 static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 {
 	char one[128], other[128];
 
 	for (uint32_t i = 0; i < d->num_tensors; i++)
 		for (uint32_t k = 0; k < i; k++)
-			if (d->tensors[i] == d->tensors[k])
+			if (d->tensors[i] == d->tensors[k] && !is_update(d->graph, k, i))
 				return wnn_error_set(err, WNN_TYPE_ERROR,
 						     "dispatch: one tensor%s is given twice, as %s "
-						     "and as %s",
+						     "and as %s; only an output that updates an "
+						     "input in place may have its tensor",
 						     tensor_label(d->tensors[i]),
 						     port_text(d->graph, k, one, sizeof(one)),
 						     port_text(d->graph, i, other, sizeof(other)));

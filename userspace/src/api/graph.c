@@ -187,6 +187,7 @@ static int set_port(WNNGraph graph, struct graph_port *port, WNNNamedOperandDesc
 	if (!copy)
 		return -1;
 	port->type = *type;
+	port->updates = NO_UPDATE;
 	for (uint32_t i = 0; i < type->rank; i++)
 		port->shape[i] = (uint32_t)ir_type_dim(type, i);
 	entry->name = api_view(copy);
@@ -204,10 +205,14 @@ static int describe_all(WNNGraph graph, const struct ir_graph *ir)
 		if (set_port(graph, &graph->inputs[i], &graph->input_list[i], ir->inputs[i]->name,
 			     &ir->inputs[i]->type))
 			return -1;
-	for (uint32_t i = 0; i < ir->num_outputs; i++)
+	for (uint32_t i = 0; i < ir->num_outputs; i++) {
 		if (set_port(graph, &graph->outputs[i], &graph->output_list[i], ir->outputs[i].name,
 			     &ir->outputs[i].value->type))
 			return -1;
+		for (uint32_t k = 0; k < ir->num_inputs; k++)
+			if (ir->outputs[i].updates == ir->inputs[k])
+				graph->outputs[i].updates = k;
+	}
 	return 0;
 }
 

@@ -9,12 +9,15 @@
 #include "pass/place.h"
 #include "run/compiled.h"
 
+#define NO_UPDATE UINT32_MAX
+
 /*
  * The type of an input or output, in the order of the compiled graph; the entry in the API's list
  * points to this shape.
  */
 struct graph_port {
 	struct ir_type type;
+	uint32_t updates; /* output: index of the input that it updates; else NO_UPDATE */
 	uint32_t shape[IR_MAX_RANK];
 };
 

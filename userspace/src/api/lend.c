@@ -46,7 +46,7 @@ static bool overlap(const struct WNNTensorImpl *a, const struct WNNTensorImpl *b
 bool lend_overlaps(WNNTensor const *tensors, uint32_t count, uint32_t output)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (i != output && overlap(tensors[i], tensors[output]))
+		if (tensors[i] != tensors[output] && overlap(tensors[i], tensors[output]))
 			return true;
 	return false;
 }

@@ -111,15 +111,36 @@ static void get_patches(struct source *s)
 	s->r->failed |= p->constant_bytes > MAX_BYTES || p->arena_bytes > MAX_BYTES;
 }
 
-/* Returns true if a program can have this binding; it may only write results of its own nodes. */
+/* Returns true if one of the program's nodes updates a value in place. */
+static bool is_updated(const struct source *s, const struct ir_value *value)
+{
+	for (uint32_t i = s->first; i - s->first < s->count; i++) {
+		const struct ir_value *old = s->graph->nodes[i]->results[0];
+
+		if (old->def->op != IR_OP_SCATTER || !old->def->attrs.gather.in_place)
+			continue;
+		while (old != value && old->def && ir_updated(old->def))
+			old = ir_updated(old->def);
+		if (old == value)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true if a program can have this binding; it may only write results of its own nodes, and
+ * values that these update in place.
+ */
 static bool may_bind(const struct source *s, uint32_t id, bool written)
 {
 	const struct ir_value *value = id < s->graph->num_values ? s->graph->values[id] : NULL;
 
 	if (!value || value->kind == IR_VALUE_CONSTANT)
 		return false;
-	return !written || (value->kind == IR_VALUE_RESULT && value->def->id >= s->first &&
-			    value->def->id - s->first < s->count);
+	return !written ||
+	       (value->kind == IR_VALUE_RESULT && value->def->id >= s->first &&
+		value->def->id - s->first < s->count) ||
+	       is_updated(s, value);
 }
 
 static void get_bindings(struct source *s)

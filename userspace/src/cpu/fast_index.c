@@ -205,7 +205,8 @@ static int scatter(struct cpu_context *cpu, const struct ir_node *node, const vo
 		   void *const *out, struct wnn_error *err)
 {
 	(void)err;
-	memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
+	if (!node->attrs.gather.in_place)
+		memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
 	run(cpu, node, in, out, true);
 	return 0;
 }

@@ -94,7 +94,8 @@ void cpu_ref_scatter(const struct ir_node *node, const void *const *in, void *co
 	const struct ir_type *updates = &node->operands[2]->type;
 	struct indexed x = indexed_of(node, in);
 
-	memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
+	if (!node->attrs.gather.in_place)
+		memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
 	for (int64_t i = 0; i < ir_type_elements(updates); i++)
 		cpu_copy_element(updates->dtype, out[0], locate(&x, i), in[2], i);
 }

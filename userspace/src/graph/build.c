@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builds a graph: checks the outputs, and copies the nodes that they depend on into a new graph. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,46 @@ static int check_tensors(const struct wnn_builder *builder, const bool *reached,
 	return 0;
 }
 
+/* Returns how often the nodes and outputs that are built read each value; NULL: out of memory. */
+static uint32_t *count_reads(const struct ir_graph *graph, const bool *reached, size_t count,
+			     const WNNNamedOperand *outputs)
+{
+	uint32_t *reads = wnn_calloc((size_t)graph->num_values + 1, sizeof(*reads));
+
+	for (uint32_t n = 0; reads && n < graph->num_nodes; n++)
+		for (uint32_t i = 0; i < graph->nodes[n]->num_operands; i++)
+			if (graph->nodes[n]->operands[i] &&
+			    reached[graph->nodes[n]->results[0]->id])
+				reads[graph->nodes[n]->operands[i]->id]++;
+	for (size_t i = 0; reads && i < count; i++)
+		reads[outputs[i].operand->value->id]++;
+	return reads;
+}
+
+static int check_updates(const struct wnn_builder *builder, const bool *reached, size_t count,
+			 const WNNNamedOperand *outputs, struct wnn_error *err)
+{
+	uint32_t *reads = count_reads(builder->graph, reached, count, outputs);
+	char name[NAME_SIZE], what[NAME_SIZE + 32];
+	int ret = reads ? 0 : wnn_error_nomem(err, "the graph");
+
+	for (const struct wnn_update *u = builder->updates; u && !ret; u = u->next) {
+		size_t i = 0;
+
+		wnn_text_printable(name, sizeof(name), u->input->name, strlen(u->input->name));
+		snprintf(what, sizeof(what), "the update of input \"%s\"", name);
+		while (i < count && outputs[i].operand->value != u->value)
+			i++;
+		ret = i == count ? wnn_error_set(err, WNN_TYPE_ERROR,
+						 "%s is no output of the graph; an operand that "
+						 "updates an input must be one",
+						 what) :
+				   ir_check_update(u->value, u->input, reads, what, err);
+	}
+	wnn_free(reads);
+	return ret;
+}
+
 static int copy_node(struct wnn_recording *recording, const struct ir_node *node,
 		     struct ir_value **map, uint32_t operator)
 {
@@ -170,15 +211,35 @@ static int copy_reachable(struct wnn_builder *builder, const bool *reached, stru
 	return 0;
 }
 
-static int copy_outputs(size_t count, const WNNNamedOperand *outputs, struct ir_value **map,
+/* Returns the input that output i updates; NULL: none. The first of equal outputs has the update. */
+static struct ir_value *updated_by(const struct wnn_update *updates, size_t i,
+				   const WNNNamedOperand *outputs)
+{
+	for (size_t k = 0; k < i; k++)
+		if (outputs[k].operand == outputs[i].operand)
+			return NULL;
+	for (; updates; updates = updates->next)
+		if (updates->value == outputs[i].operand->value)
+			return updates->input;
+	return NULL;
+}
+
+static int copy_outputs(const struct wnn_builder *builder, size_t count,
+			const WNNNamedOperand *outputs, struct ir_value **map,
 			struct wnn_recording *recording)
 {
+	struct ir_graph *graph = recording->graph;
+
 	for (size_t i = 0; i < count; i++) {
 		struct ir_value *value = map[outputs[i].operand->value->id];
+		struct ir_value *updates = updated_by(builder->updates, i, outputs);
 		const char *name = wnn_label_copy(recording->memory, &outputs[i].name);
 
-		if (!name || ir_add_output(recording->graph, name, value))
+		if (!name || ir_add_output(graph, name, value, updates ? map[updates->id] : NULL))
 			return -1;
+		for (; updates && value != map[updates->id]; value = ir_updated(value->def))
+			if (value->def->op == IR_OP_SCATTER)
+				value->def->attrs.gather.in_place = true;
 	}
 	return 0;
 }
@@ -201,9 +262,10 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 	builder->operators = NULL;
 	builder->arena = NULL;
 	builder->tensors = NULL;
+	/* The updates are in memory that the recording has now. */
 	if (!recording->graph || !recording->node_operator ||
 	    copy_reachable(builder, reached, map, recording) ||
-	    copy_outputs(count, outputs, map, recording))
+	    copy_outputs(builder, count, outputs, map, recording))
 		goto fail;
 	wnn_free(map);
 	return recording;
@@ -224,6 +286,7 @@ static void spend(struct wnn_builder *builder)
 		operand->value = NULL;
 	ir_graph_destroy(builder->graph);
 	builder->graph = NULL;
+	builder->updates = NULL;
 	wnn_free(builder->node_operator);
 	builder->node_operator = NULL;
 }
@@ -256,7 +319,8 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		if (check_operand(builder, &outputs[i], err))
 			return -1;
 	reached = sorted ? find_reachable(builder->graph, output_count, outputs) : NULL;
-	if (reached && check_tensors(builder, reached, err)) {
+	if (reached && (check_tensors(builder, reached, err) ||
+			check_updates(builder, reached, output_count, outputs, err))) {
 		wnn_free(reached);
 		return -1;
 	}

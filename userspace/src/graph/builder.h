@@ -103,6 +103,16 @@ int wnn_builder_constant_number(struct wnn_builder *builder, WNNOperandDataType 
 int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 			  size_t output_count, WNNOperand *outputs, struct wnn_error *err);
 
+/*
+ * wnn_builder_update - declare that an operand updates an input in place
+ *
+ * Checks types, and that the operand is made of the input by operators that can write in place.
+ * wnn_builder_build() checks that nothing else reads what they overwrite, and that the operand is
+ * an output.
+ */
+int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand output,
+		       struct wnn_error *err);
+
 /* One call of an operator method, in the order of the calls. */
 struct wnn_operator {
 	enum wnn_op op;

@@ -13,12 +13,19 @@ struct wnn_tensor_use {
 	struct wnn_tensor_use *next;
 };
 
+/* An operand that updates an input in place. */
+struct wnn_update {
+	struct ir_value *input, *value;
+	struct wnn_update *next;
+};
+
 struct wnn_builder {
 	struct wnn_builder_config config;
 	bool has_built;
 	struct ir_graph *graph;		 /* NULL once the graph is built */
 	struct WNNOperandImpl *operands; /* list of operands, the newest first */
 	struct wnn_tensor_use *tensors;
+	struct wnn_update *updates;
 	struct wnn_arena *arena; /* memory of labels and of the list of tensors */
 	uint32_t num_operators, cap_operators;
 	struct wnn_operator *operators;

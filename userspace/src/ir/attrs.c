@@ -167,6 +167,7 @@ static const struct ir_field resample[] = {
 static const struct ir_field gather[] = {
 	FIELD(gather.kind, NULL, ENUM, WORDS(gathers), NEEDED),
 	FIELD(gather.axis, "axis", AXIS),
+	FIELD(gather.in_place, "in_place", BOOL),
 };
 static const struct ir_field gru[] = {
 	FIELD(rnn.steps, "steps", U32, NEEDED),

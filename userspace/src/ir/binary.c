@@ -184,6 +184,8 @@ int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writ
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		put_string(w, graph->outputs[i].name);
 		wnn_put_u32(w, graph->outputs[i].value->id);
+		/* 0: the output updates no input. */
+		wnn_put_u32(w, graph->outputs[i].updates ? graph->outputs[i].updates->id + 1 : 0);
 	}
 	return 0;
 }
@@ -296,14 +298,16 @@ static void get_graph(struct source *s)
 			s->r->failed = true;
 		}
 	}
-	outputs = wnn_get_count(s->r, 2 * sizeof(uint32_t));
+	outputs = wnn_get_count(s->r, 3 * sizeof(uint32_t));
 	s->r->failed |= s->graph->num_values != values;
 	for (uint32_t i = 0; i < outputs && !s->r->failed && !s->nomem; i++) {
 		const char *name = wnn_get_text(s->r, s->graph->arena);
 		struct ir_value *value = value_of(s, wnn_get_u32(s->r));
+		uint32_t updates = wnn_get_u32(s->r);
+		struct ir_value *input = updates ? value_of(s, updates - 1) : NULL;
 
-		if (value)
-			s->nomem |= ir_add_output(s->graph, name, value) != 0;
+		if (value && !s->r->failed)
+			s->nomem |= ir_add_output(s->graph, name, value, input) != 0;
 	}
 }
 

@@ -343,14 +343,15 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 	return node;
 }
 
-int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value)
+int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value,
+		  struct ir_value *updates)
 {
 	char *copy = wnn_arena_strdup(graph->arena, name);
 
 	if (!copy || !grow((void **)&graph->outputs, graph->num_outputs, &graph->cap_outputs,
 			   sizeof(*graph->outputs)))
 		return -1;
-	graph->outputs[graph->num_outputs++] = (struct ir_output){ copy, value };
+	graph->outputs[graph->num_outputs++] = (struct ir_output){ copy, value, updates };
 	return 0;
 }
 

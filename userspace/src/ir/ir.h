@@ -360,6 +360,11 @@ struct ir_resample_attrs {
 struct ir_gather_attrs {
 	enum ir_gather kind;
 	uint32_t axis;
+	/*
+	 * scatter: the result is in the memory of operand 0, as part of the update of an input
+	 * (ir_output.updates)
+	 */
+	bool in_place;
 };
 
 struct ir_rnn_attrs {
@@ -442,6 +447,11 @@ struct ir_node {
 struct ir_output {
 	const char *name;
 	struct ir_value *value;
+	/*
+	 * The input that the output updates: both may have the same memory, and the value is made
+	 * of the input by nodes that ir_updated() allows. NULL: it updates none.
+	 */
+	struct ir_value *updates;
 };
 
 /*
@@ -476,13 +486,35 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 			    uint32_t num_operands, const struct ir_type *result_types,
 			    uint32_t num_results, const union ir_attrs *attrs, const char *label,
 			    const char *source);
-int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value);
+int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value,
+		  struct ir_value *updates);
 
 /*
  * Returns, by value id, how often a value is an operand or an output; the caller frees the array by
  * wnn_free(). NULL: no memory.
  */
 uint32_t *ir_count_uses(const struct ir_graph *graph);
+
+/* ---- update.c: inputs that are updated in place */
+/*
+ * Returns the operand in whose memory a node can write its result: that of a scatter, or of a
+ * reshape or identity, which write nothing. NULL: the node needs other memory for its result.
+ */
+struct ir_value *ir_updated(const struct ir_node *node);
+/*
+ * Checks that an output can be an update of an input: it has the input's type, it is made of the
+ * input by a scatter at least and by nodes that ir_updated() allows, and nothing else reads the
+ * values that are overwritten. Returns 0, or -1 with a TypeError, which begins with @what.
+ *
+ * @uses: from ir_count_uses(); NULL: readers are not checked
+ */
+int ir_check_update(const struct ir_value *value, const struct ir_value *input,
+		    const uint32_t *uses, const char *what, struct wnn_error *err);
+/*
+ * Returns, by node, whether it makes an output that updates an input of that input; the caller
+ * frees the array by wnn_free(). NULL: no memory.
+ */
+bool *ir_find_updates(const struct ir_graph *graph);
 
 /* Makes a constant with a copy of these bytes; NULL: no memory. */
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes);

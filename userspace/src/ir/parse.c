@@ -692,13 +692,19 @@ static int read_value(struct reader *r)
 static int read_output(struct reader *r)
 {
 	char name[MAX_STRING];
-	struct ir_value *value;
+	struct ir_value *value, *updates = NULL;
 
 	if (read_string(r, name) || expect(r, "=") || read_operand(r, &value))
 		return -1;
 	if (!value)
 		return wrong(r, "an output is a value");
-	return ir_add_output(r->graph, name, value) ? nomem(r) : 0;
+	if (accept(r, "updates")) {
+		if (read_operand(r, &updates))
+			return -1;
+		if (!updates)
+			return wrong(r, "an updated input is a value");
+	}
+	return ir_add_output(r->graph, name, value, updates) ? nomem(r) : 0;
 }
 
 static int read_graph(struct reader *r)

@@ -10,6 +10,7 @@
  *	%3 float32[4,3,1,1] = constant
  *	%4 float32[1,4,6,6] = conv(%0, %2, -) stride=1,1 act=relu(0,0) ; conv2d+relu "stem"
  *	output "y" = %4
+ *	output "z" = %5 updates %0
  *
  * A value has a number below IR_PARSE_VALUES, which need not be its id in the graph. "-" is an
  * optional operand that is absent. Attributes come in any order; ir/attrs.c has the defaults of

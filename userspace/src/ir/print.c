@@ -158,7 +158,10 @@ static void print_graph(FILE *f, const struct ir_graph *graph)
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		fputs("output ", f);
 		print_string(f, graph->outputs[i].name);
-		fprintf(f, " = %%%" PRIu32 "\n", graph->outputs[i].value->id);
+		fprintf(f, " = %%%" PRIu32, graph->outputs[i].value->id);
+		if (graph->outputs[i].updates)
+			fprintf(f, " updates %%%" PRIu32, graph->outputs[i].updates->id);
+		fputc('\n', f);
 	}
 }
 

@@ -98,6 +98,40 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 	return 0;
 }
 
+/* Checks the outputs that update inputs, and that only their nodes write in place. */
+static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
+{
+	uint32_t *uses = ir_count_uses(graph);
+	bool *found = ir_find_updates(graph);
+	int ret = uses && found ? 0 : wnn_error_nomem(err, "the graph's verifier");
+
+	for (uint32_t i = 0; !ret && i < graph->num_outputs; i++) {
+		const struct ir_output *output = &graph->outputs[i];
+
+		for (uint32_t k = 0; output->updates && k < i; k++)
+			if (graph->outputs[k].updates == output->updates)
+				ret = wnn_error_set(err, WNN_OPERATION_ERROR,
+						    "internal: two outputs update one input");
+		if (!ret && output->updates &&
+		    (output->updates->kind != IR_VALUE_INPUT ||
+		     ir_check_update(output->value, output->updates, uses, "internal", err)))
+			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
+					    "internal: output \"%s\" cannot update its input",
+					    output->name);
+	}
+	for (uint32_t i = 0; !ret && i < graph->num_nodes; i++) {
+		const struct ir_node *node = graph->nodes[i];
+		bool gather = node->op == IR_OP_GATHER || node->op == IR_OP_SCATTER;
+
+		if (gather &&
+		    node->attrs.gather.in_place != (node->op == IR_OP_SCATTER && found[i]))
+			ret = bad(err, node, "in_place is for the nodes that update an input");
+	}
+	wnn_free(uses);
+	wnn_free(found);
+	return ret;
+}
+
 static int verify(const struct ir_graph *graph, bool dropped, struct wnn_error *err)
 {
 	bool *defined = wnn_calloc(graph->num_values + 1, sizeof(*defined));
@@ -118,6 +152,8 @@ static int verify(const struct ir_graph *graph, bool dropped, struct wnn_error *
 			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
 					    "internal: output \"%s\" is not defined",
 					    graph->outputs[i].name);
+	if (!ret)
+		ret = verify_updates(graph, err);
 	wnn_free(defined);
 	return ret;
 }

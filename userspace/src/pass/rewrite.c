@@ -58,7 +58,8 @@ int rewrite_end(struct rewrite *rw)
 	for (uint32_t i = 0; i < rw->from->num_outputs; i++) {
 		const struct ir_output *output = &rw->from->outputs[i];
 
-		if (ir_add_output(rw->to, output->name, rw->value[output->value->id]))
+		if (ir_add_output(rw->to, output->name, rw->value[output->value->id],
+				  output->updates ? rw->value[output->updates->id] : NULL))
 			return rewrite_nomem(rw);
 	}
 	return 0;

@@ -32,6 +32,7 @@ enum way {
 
 struct widening {
 	struct rewrite *rw;
+	bool *updates; /* by node: whether it updates an input in place, which has its type */
 	struct ir_value **wide; /* by old value id: the new value as float32, or NULL */
 };
 
@@ -96,7 +97,8 @@ static bool becomes_wide(const struct widening *t, const struct ir_node *node)
 {
 	enum way way = way_of(node);
 
-	return is_all_halves(node) && way != NARROW && (way != FOLLOW || has_wide_operand(t, node));
+	return is_all_halves(node) && !t->updates[node->id] && way != NARROW &&
+	       (way != FOLLOW || has_wide_operand(t, node));
 }
 
 static struct ir_type with_dtype(const struct ir_type *type, enum ir_dtype dtype)
@@ -234,9 +236,10 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 {
 	struct widening t = {
 		.rw = rw,
+		.updates = ir_find_updates(rw->from),
 		.wide = wnn_calloc(rw->from->num_values + 1, sizeof(*t.wide)),
 	};
-	int ret = t.wide ? 0 : rewrite_nomem(rw);
+	int ret = t.updates && t.wide ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
@@ -244,6 +247,7 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t i = 0; i < rw->from->num_outputs && !ret; i++)
 		if (!own_value(&t, rw->from->outputs[i].value))
 			ret = rewrite_nomem(rw);
+	wnn_free(t.updates);
 	wnn_free(t.wide);
 	return ret;
 }

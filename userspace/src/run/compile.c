@@ -169,7 +169,9 @@ static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 		const struct ir_value *value = graph->outputs[i].value;
 		struct run_location *location = run_home_location(c, value->id);
 
-		if (location->where == RUN_NOWHERE && is_whole(c, value)) {
+		if (graph->outputs[i].updates) {
+			location->needed = true;
+		} else if (location->where == RUN_NOWHERE && is_whole(c, value)) {
 			location->where = RUN_OUTPUT;
 			location->index = i;
 			location->needed = true;
@@ -182,12 +184,30 @@ static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
+/* Notes which outputs update inputs, and moves these to the memory of the outputs. */
+static void locate_updates(struct run_compiled *c)
+{
+	const struct ir_graph *graph = c->graph;
+
+	for (uint32_t i = 0; i < graph->num_inputs; i++)
+		for (uint32_t k = 0; k < graph->num_outputs; k++) {
+			struct run_location *location = &c->locations[graph->inputs[i]->id];
+
+			if (graph->outputs[k].updates != graph->inputs[i])
+				continue;
+			location->where = RUN_OUTPUT;
+			location->index = k;
+			c->updates[c->num_updates++] = (struct run_update){ i, k };
+		}
+}
+
 int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	const struct ir_graph *graph = c->graph;
 
 	c->locations = wnn_calloc((size_t)graph->num_values + 1, sizeof(*c->locations));
-	if (!c->locations)
+	c->updates = wnn_calloc((size_t)graph->num_outputs + 1, sizeof(*c->updates));
+	if (!c->locations || !c->updates)
 		return wnn_error_nomem(err, "the values of a graph");
 	for (uint32_t i = 0; i < graph->num_values; i++)
 		c->locations[i].first = UINT32_MAX;
@@ -202,6 +222,7 @@ int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_err
 		location->where = RUN_INPUT;
 		location->index = i;
 	}
+	locate_updates(c);
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		note_step(c, s, !on_npu[c->steps[s].first]);
 	return locate_outputs(c, err);
@@ -605,6 +626,7 @@ void run_compiled_unref(struct run_compiled *c)
 	wnn_free(c->is_view);
 	wnn_free(c->locations);
 	wnn_free(c->copies);
+	wnn_free(c->updates);
 	if (c->owner)
 		c->release(c->owner);
 	wnn_free(c);

@@ -73,6 +73,14 @@ struct run_copy {
 	const struct ir_value *value;
 };
 
+/*
+ * An input that an output updates in place. Steps use the memory of the output for both: when the
+ * tensors differ, a dispatch begins with a copy of the input.
+ */
+struct run_update {
+	uint32_t input, output;
+};
+
 /* The memory that a dispatch in flight needs for itself. */
 struct run_instance {
 	struct run_buffer arena, slots;
@@ -101,6 +109,8 @@ struct run_compiled {
 	uint64_t first_keep;
 	uint32_t num_copies;
 	struct run_copy *copies;
+	uint32_t num_updates;
+	struct run_update *updates;
 	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;
 	struct run_buffer code; /* the programs and their constants */
 	struct run_instance ring[RUN_RING];

@@ -214,6 +214,36 @@ static void fetch_inputs(struct run_dispatch *d)
 	}
 }
 
+/*
+ * Copies the inputs that are updated in place to the outputs that have other memory; in the same
+ * memory there is nothing to do. Returns 0, or -1 with d->error.
+ */
+static int copy_updated(struct run_dispatch *d)
+{
+	const struct run_compiled *c = d->compiled;
+	uint32_t n = 0;
+
+	while (n < c->num_updates &&
+	       d->inputs[c->updates[n].input] == d->outputs[c->updates[n].output])
+		n++;
+	if (n == c->num_updates)
+		return 0;
+	run_device_settle(c->device);
+	if (!d->accessed && begin_access(d))
+		return -1;
+	for (; n < c->num_updates; n++) {
+		const struct run_buffer *from = d->inputs[c->updates[n].input];
+		const struct run_buffer *to = d->outputs[c->updates[n].output];
+
+		if (from != to)
+			memcpy(to->map, from->map,
+			       (size_t)ir_type_bytes(&c->graph->inputs[c->updates[n].input]->type));
+	}
+	if (!d->accessed)
+		end_access(d);
+	return 0;
+}
+
 static void return_outputs(struct run_dispatch *d)
 {
 	for (uint32_t i = 0; i < d->compiled->graph->num_outputs; i++)
@@ -510,6 +540,8 @@ void run_dispatch_start(struct run_dispatch *d)
 		d->accessed = true;
 	}
 	fetch_inputs(d);
+	if (copy_updated(d))
+		goto fail;
 	while (d->step < c->num_steps) {
 		int ret;
 

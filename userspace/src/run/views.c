@@ -7,8 +7,8 @@
  * attention's heads, and slices along any axis, need no step either. compile.c calls
  * run_find_views() before it makes steps.
  *
- * Each value is written once, so sharing memory is always correct, but it may cost memory where the
- * larger value then lives longer. Slices share memory only where the peak of all live bytes does
+ * Each value is written once, and those that an update in place overwrites have no other readers, so
+ * sharing memory is always correct, but it may cost memory where the larger value then lives longer. Slices share memory only where the peak of all live bytes does
  * not rise above the peak without sharing.
  */
 #include "pass/permute.h"
@@ -37,6 +37,24 @@ struct run_home views_home_of(struct run_home *homes, uint32_t value)
 int64_t views_bytes_of(const struct finder *f, uint32_t value)
 {
 	return ir_type_bytes(&f->c->graph->values[value]->type);
+}
+
+/* ---- inputs that are updated in place */
+
+/* Makes the values of each chain of updates lie in the memory of the input. */
+static void find_updates(struct finder *f)
+{
+	const struct ir_graph *graph = f->c->graph;
+
+	for (uint32_t i = 0; i < graph->num_outputs; i++) {
+		const struct ir_value *value = graph->outputs[i].value, *old;
+
+		for (; graph->outputs[i].updates && value != graph->outputs[i].updates;
+		     value = old) {
+			old = ir_updated(value->def);
+			f->c->homes[value->id] = (struct run_home){ old->id, 0 };
+		}
+	}
 }
 
 /* ---- values that are views of all of another value */
@@ -425,6 +443,7 @@ static void find_views(struct finder *f, const bool *on_npu)
 		f->c->homes[v] = (struct run_home){ v, 0 };
 	for (uint32_t n = 0; n < graph->num_nodes; n++)
 		has_npu |= on_npu[n];
+	find_updates(f);
 	find_whole_views(f, on_npu, has_npu);
 	if (!has_npu)
 		find_parts(f);

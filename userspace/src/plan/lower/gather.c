@@ -214,7 +214,9 @@ static void lower_indexed(struct plan *plan, const struct ir_node *node, bool sc
 
 	x.staged = views_overlap(dst, src) || views_overlap(dst, &all->index);
 	map_dims(&x, node, all);
-	plan_kernel(plan, scatter ? "dma scatter" : "dma gather");
+	plan_kernel(plan, node->attrs.gather.in_place ? "dma scatter in place" :
+			  scatter		      ? "dma scatter" :
+							"dma gather");
 	emit_all(&x, all);
 }
 
@@ -238,6 +240,7 @@ void lower_scatter(struct plan *plan, const struct ir_node *node)
 		.index = values_view(plan, node->operands[1]),
 	};
 
-	plan_move(plan, all.full, input);
+	if (!node->attrs.gather.in_place)
+		plan_move(plan, all.full, input);
 	lower_indexed(plan, node, true, &all);
 }

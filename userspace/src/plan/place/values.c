@@ -343,8 +343,36 @@ static void attach_fused(struct plan *plan, uint32_t conv)
 		    plan->values->location[result->id].stride);
 }
 
+/* Makes the results of scatters that update an input in place views of their operands. */
+static void attach_updates(struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + i];
+
+		if (node->op == IR_OP_SCATTER && node->attrs.gather.in_place)
+			attach(plan, node->results[0], node->operands[0], 0);
+	}
+}
+
+/* Notes that the program writes the bindings that it updates in place. */
+static void note_updates(struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct ir_node *node = plan->graph->nodes[plan->first + i];
+		const struct value_location *root;
+
+		if (node->op != IR_OP_SCATTER || !node->attrs.gather.in_place)
+			continue;
+		root = &plan->values->location[values_root(plan, node->results[0]->id)];
+		if (root->base == NPU_BASE_VALUE)
+			plan->values->bindings[root->binding].written = true;
+	}
+}
+
 static void attach_all(struct plan *plan)
 {
+	/* Updates are first: nothing else may move their results to other memory. */
+	attach_updates(plan);
 	for (uint32_t i = plan->count; i-- > 0;) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
@@ -509,6 +537,7 @@ int values_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live
 	slices_find(plan);
 	find_fused(plan);
 	attach_all(plan);
+	note_updates(plan);
 	extend_roots(plan);
 	if (plan->sram.keep) {
 		if (residents_choose(plan))
