@@ -96,6 +96,19 @@ class Generate(unittest.TestCase):
         done = self.run_tool("--temperature", 0, "-n", 8, data=b"the end")
         self.assertEqual(done.stdout, self.bytes_of(want) + b"\n")
 
+    def test_caches(self):
+        """A token on the NPU writes its own rows of the caches, and reads each cache once."""
+        self.model()
+        caches = {}
+        for length in (32, 64):
+            result = self.result("-p", "a", "--temperature", 0, "-n", length - 1, device="sim")
+            self.assertEqual(result["tokens"], length - 1)
+            caches[length] = result
+        # Each of 2 layers reads caches of keys and values with 2 heads of 16 numbers, and the mask.
+        grown = (64 - 32) * 4 * 2 * (2 * 2 * 16 + 1)
+        self.assertEqual(caches[64]["bytes_written_per_token"], caches[32]["bytes_written_per_token"])
+        self.assertEqual(caches[64]["bytes_read_per_token"] - caches[32]["bytes_read_per_token"], grown)
+
     def test_choices_of_one(self):
         self.model()
         want = self.run_tool("-p", "a", "--temperature", 0, "-n", 5).stdout

@@ -139,19 +139,25 @@ static WNNOperand split(const struct graph *g, WNNOperand x, uint32_t heads)
 	return transpose(g, RESHAPE(g, x, g->tokens, heads, g->model->size), 1, 0, 2);
 }
 
-/* Puts x [key heads, tokens, size] into a cache, which becomes an output, and returns the cache. */
+/*
+ * Puts x [key heads, tokens, size] into a cache, which is updated in place and becomes an output,
+ * and returns the cache.
+ */
 static WNNOperand store(struct graph *g, WNNOperand x, char kind, uint32_t layer)
 {
 	uint32_t heads = g->model->key_heads, size = g->model->size;
-	WNNOperand cache;
+	WNNOperand cache, parts;
 	char name[NAME];
 
 	snprintf(name, sizeof(name), "%c%u", kind, layer);
 	cache = INPUT(g, name, WNNOperandDataType_Float32, heads, g->length, size);
-	cache = RESHAPE(g, cache, heads, g->length / g->tokens, g->tokens, size);
-	x = RESHAPE(g, x, heads, 1, g->tokens, size);
-	x = x && cache ? wnnGraphBuilderWhere(g->builder, g->place, x, cache, NULL) : NULL;
+	parts = RESHAPE(g, cache, heads, g->length / g->tokens, g->tokens, size);
+	x = x && parts && g->place ?
+		    wnnGraphBuilderScatterND(g->builder, parts, g->place, x, NULL) :
+		    NULL;
 	x = RESHAPE(g, x, heads, g->length, size);
+	if (x && wnnGraphBuilderUpdateInput(g->builder, cache, x) != WNNStatus_Success)
+		x = NULL;
 	snprintf(name, sizeof(name), "%c%u", kind - 'a' + 'A', layer);
 	output(g, name, x);
 	return x;
@@ -204,7 +210,7 @@ static void add_operators(struct graph *g)
 	g->cosine = INPUT(g, "cos", real, 1, g->tokens, m->rotated / 2);
 	g->sine = INPUT(g, "sin", real, 1, g->tokens, m->rotated / 2);
 	g->mask = INPUT(g, "mask", real, 1, g->tokens, g->length);
-	g->place = INPUT(g, "place", WNNOperandDataType_Uint8, 1, g->length / g->tokens, 1, 1);
+	g->place = INPUT(g, "place", WNNOperandDataType_Int32, m->key_heads, 2);
 	pick = INPUT(g, "pick", real, 1, g->tokens);
 	g->epsilon = scalar(g, (double)m->epsilon);
 	g->root = scalar(g, 1 / sqrt(m->size));

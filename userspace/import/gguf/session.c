@@ -53,15 +53,15 @@ static int open_step(struct gguf_session *s, struct gguf_step *step, uint32_t to
 			       make(s, real, SHAPE(1, tokens, s->length), false, true, &step->mask,
 				    error) ||
 			       make(s, real, SHAPE(1, tokens), false, true, &step->pick, error) ||
-			       make(s, WNNOperandDataType_Uint8, SHAPE(1, s->length / tokens, 1, 1),
+			       make(s, WNNOperandDataType_Int32, SHAPE(s->model->key_heads, 2),
 				    false, true, &step->place, error) ?
 		       -1 :
 		       0;
 }
 
 /*
- * Makes both sets of caches, full of zeros: positions that no token has written are masked, but
- * must have finite numbers.
+ * Makes the caches, full of zeros: positions that no token has written are masked, but must have
+ * finite numbers.
  */
 static int make_caches(struct gguf_session *s, struct gguf_error *error)
 {
@@ -71,18 +71,15 @@ static int make_caches(struct gguf_session *s, struct gguf_error *error)
 	void *zeros = import_alloc(bytes);
 	int ret = zeros ? 0 : gguf_fail_memory(error);
 
-	for (int set = 0; set < 2 && !ret; set++) {
-		s->caches[set] = import_alloc(count * sizeof(*s->caches[set]));
-		if (!s->caches[set])
-			ret = gguf_fail_memory(error);
-		for (size_t i = 0; i < count && !ret; i++) {
-			ret = make(s, WNNOperandDataType_Float32,
-				   SHAPE(m->key_heads, s->length, m->size), false, true,
-				   &s->caches[set][i], error);
-			if (!ret && wnnContextWriteTensor(s->context, s->caches[set][i], zeros,
-							  bytes) != WNNStatus_Success)
-				ret = gguf_fail_last(error, "a cache cannot be written");
-		}
+	s->caches = import_alloc(count * sizeof(*s->caches));
+	if (!s->caches && !ret)
+		ret = gguf_fail_memory(error);
+	for (size_t i = 0; i < count && !ret; i++) {
+		ret = make(s, WNNOperandDataType_Float32, SHAPE(m->key_heads, s->length, m->size),
+			   false, true, &s->caches[i], error);
+		if (!ret && wnnContextWriteTensor(s->context, s->caches[i], zeros, bytes) !=
+				    WNNStatus_Success)
+			ret = gguf_fail_last(error, "a cache cannot be written");
 	}
 	import_free(zeros);
 	return ret;
@@ -103,6 +100,7 @@ static int make_names(struct gguf_session *s, struct gguf_error *error)
 			 i / 2);
 		s->inputs[INPUTS + i].name = WNN_STR(s->names[i]);
 		s->outputs[OUTPUTS + i].name = WNN_STR(s->names[count + i]);
+		s->inputs[INPUTS + i].tensor = s->outputs[OUTPUTS + i].tensor = s->caches[i];
 	}
 	return 0;
 }
@@ -116,6 +114,8 @@ static size_t largest_input(const struct gguf_session *s)
 		columns = s->model->width;
 	if (columns < s->model->rotated)
 		columns = s->model->rotated;
+	if (columns < 2 * (size_t)s->model->key_heads)
+		columns = 2 * (size_t)s->model->key_heads;
 	return columns * s->block.tokens;
 }
 
@@ -163,12 +163,10 @@ void gguf_session_close(struct gguf_session *s)
 	close_step(&s->block);
 	if (s->logits)
 		wnnTensorRelease(s->logits);
-	for (int set = 0; set < 2; set++) {
-		for (size_t i = 0; s->caches[set] && i < 2 * (size_t)s->model->layer_count; i++)
-			if (s->caches[set][i])
-				wnnTensorRelease(s->caches[set][i]);
-		import_free(s->caches[set]);
-	}
+	for (size_t i = 0; s->caches && i < 2 * (size_t)s->model->layer_count; i++)
+		if (s->caches[i])
+			wnnTensorRelease(s->caches[i]);
+	import_free(s->caches);
 	import_free(s->inputs);
 	import_free(s->outputs);
 	import_free(s->names);
@@ -230,15 +228,18 @@ static int write_mask(const struct gguf_session *s, const struct gguf_step *step
 static int write_choices(const struct gguf_session *s, const struct gguf_step *step, uint32_t count,
 			 struct gguf_error *error)
 {
-	uint8_t *places = (uint8_t *)s->scratch;
+	int32_t *places = (int32_t *)s->scratch;
+	uint32_t heads = s->model->key_heads;
 
 	for (uint32_t i = 0; i < step->tokens; i++)
 		s->scratch[i] = i == count - 1;
 	if (write(s, step->pick, step->tokens * sizeof(float), error))
 		return -1;
-	for (uint32_t i = 0; i < s->length / step->tokens; i++)
-		places[i] = i == s->used / step->tokens;
-	return write(s, step->place, s->length / step->tokens, error);
+	for (uint32_t i = 0; i < heads; i++) {
+		places[2 * i] = (int32_t)i;
+		places[2 * i + 1] = (int32_t)(s->used / step->tokens);
+	}
+	return write(s, step->place, 2 * (size_t)heads * sizeof(*places), error);
 }
 
 static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct gguf_error *error)
@@ -253,14 +254,9 @@ static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct
 
 	memcpy(s->inputs, fixed, sizeof(fixed));
 	s->outputs[0] = logits;
-	for (size_t i = 0; i < caches; i++) {
-		s->inputs[INPUTS + i].tensor = s->caches[s->current][i];
-		s->outputs[OUTPUTS + i].tensor = s->caches[!s->current][i];
-	}
 	if (wnnContextDispatch(s->context, step->graph, INPUTS + caches, s->inputs,
 			       OUTPUTS + caches, s->outputs) != WNNStatus_Success)
 		return gguf_fail_last(error, "a dispatch failed");
-	s->current = !s->current;
 	return 0;
 }
 

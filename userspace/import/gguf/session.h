@@ -15,10 +15,9 @@ struct gguf_step {
 struct gguf_session {
 	const struct gguf_llama *model;
 	WNNContext context;
-	uint32_t length, used;	      /* positions of the caches; those with tokens */
-	struct gguf_step block, one;  /* for a part of the prompt, and for one token */
-	WNNTensor logits, *caches[2]; /* two sets, read and written by turns; 2 for each layer */
-	int current;		      /* which caches have the tokens */
+	uint32_t length, used;	     /* positions of the caches; those with tokens */
+	struct gguf_step block, one; /* for a part of the prompt, and for one token */
+	WNNTensor logits, *caches;   /* 2 caches for each layer, updated in place */
 	WNNNamedTensor *inputs, *outputs;
 	char (*names)[16];
 	float *scratch; /* for what a dispatch reads */

@@ -61,7 +61,7 @@ struct generation {
 	char *piece; /* room for the text of any token */
 	/* The result. */
 	size_t prompt_count, count, evaluated;
-	uint64_t load_ns, prompt_ns, ns, cycles;
+	uint64_t load_ns, prompt_ns, ns, cycles, bytes_read, bytes_written;
 	const char *end;
 };
 
@@ -337,8 +337,11 @@ static int feed(struct generation *g, const uint32_t *tokens, size_t count, uint
 	if (tokens == g->tokens.items)
 		return DONE;
 	g->evaluated++;
-	if (wnnGraphGetLastStatistics(g->session.one.graph, &statistics) == WNNStatus_Success)
+	if (wnnGraphGetLastStatistics(g->session.one.graph, &statistics) == WNNStatus_Success) {
 		g->cycles += statistics.npuCycles;
+		g->bytes_read += statistics.bytesRead;
+		g->bytes_written += statistics.bytesWritten;
+	}
 	return DONE;
 }
 
@@ -414,6 +417,12 @@ static void print_report(const struct generation *g, const WNNGraphPlacement *pl
 		fprintf(stderr, "to get this text again: --seed %" PRIu64 "\n", g->wishes.seed);
 }
 
+/* Adds an item with the mean of a number over the tokens that were evaluated. */
+static void add_mean(json_t *root, const char *name, uint64_t sum, size_t count)
+{
+	json_object_set_new(root, name, json_integer((json_int_t)(sum / count)));
+}
+
 static json_t *to_json(const struct generation *g, const WNNGraphPlacement *placement)
 {
 	json_t *tokens = json_array(), *root;
@@ -430,9 +439,11 @@ static json_t *to_json(const struct generation *g, const WNNGraphPlacement *plac
 		"prompt_per_second", rate(g->prompt_count, g->prompt_ns), "per_second",
 		rate(g->evaluated, g->ns), "npu_operators", (json_int_t)placement->npuCount,
 		"cpu_operators", (json_int_t)placement->cpuCount);
-	if (root && g->cycles)
-		json_object_set_new(root, "cycles_per_token",
-				    json_integer((json_int_t)(g->cycles / g->evaluated)));
+	if (root && g->cycles) {
+		add_mean(root, "cycles_per_token", g->cycles, g->evaluated);
+		add_mean(root, "bytes_read_per_token", g->bytes_read, g->evaluated);
+		add_mean(root, "bytes_written_per_token", g->bytes_written, g->evaluated);
+	}
 	return root;
 }
 
