@@ -26,7 +26,7 @@ static unsigned int sum(const void *data, size_t size)
 
 static unsigned int look(const struct gguf *gguf)
 {
-	static float values[GGUF_MAX_BLOCK];
+	static float values[IMPORT_MAX_BLOCK];
 	struct gguf_error error;
 	unsigned int total = 0;
 
@@ -49,10 +49,10 @@ static unsigned int look(const struct gguf *gguf)
 		const struct gguf_tensor *tensor = &gguf->tensors[i];
 
 		total += sum(tensor->data, tensor->bytes);
-		if (gguf_type_is_read(tensor->type))
-			gguf_dequantise(tensor->type, tensor->data,
-					tensor->elements - tensor->type->elements,
-					tensor->type->elements, values);
+		if (import_block_is_read(tensor->type))
+			import_blocks_read(tensor->type, tensor->data,
+					   tensor->elements - tensor->type->elements,
+					   tensor->type->elements, values);
 	}
 	return total;
 }

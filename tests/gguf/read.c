@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <gguf/type.h>
+#include <common/blocks.h>
 #include <gguf/vocabulary.h>
 
 static int values(const struct gguf *gguf, const char *name)
@@ -16,14 +16,14 @@ static int values(const struct gguf *gguf, const char *name)
 	const struct gguf_tensor *tensor = gguf_tensor(gguf, name);
 	float *data;
 
-	if (!tensor || !gguf_type_is_read(tensor->type)) {
+	if (!tensor || !import_block_is_read(tensor->type)) {
 		fprintf(stderr, "there is no such tensor, or its type is not read\n");
 		return 1;
 	}
 	data = calloc(tensor->elements, sizeof(*data));
 	if (!data)
 		return 1;
-	gguf_dequantise(tensor->type, tensor->data, 0, tensor->elements, data);
+	import_blocks_read(tensor->type, tensor->data, 0, tensor->elements, data);
 	fwrite(data, sizeof(*data), tensor->elements, stdout);
 	free(data);
 	return 0;

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "../common/memory.h"
-#include "type.h"
+#include "../common/blocks.h"
+#include "gguf.h"
 
 /* The least bytes of a key (length of its name, kind, one byte) and of a tensor. */
 #define LEAST_KEY    (8 + 4 + 1)
@@ -256,7 +257,7 @@ static int read_tensor(struct cursor *cursor, struct gguf_tensor *tensor, uint64
 	if (take_number(cursor, 4, "a tensor's type", &type) ||
 	    take_number(cursor, 8, "a tensor's offset", offset))
 		return -1;
-	tensor->type = gguf_type((uint32_t)type);
+	tensor->type = import_block_type((uint32_t)type);
 	if (!tensor->type)
 		return gguf_fail(cursor->error, "tensor \"%.*s\" has type %llu, which is unknown",
 				 GGUF_ARGS(tensor->name), (unsigned long long)type);

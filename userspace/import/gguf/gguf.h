@@ -63,7 +63,7 @@ struct gguf_key {
 
 struct gguf_tensor {
 	struct gguf_text name;
-	const struct gguf_type *type;
+	const struct import_block_type *type;
 	uint32_t rank;
 	uint64_t size[4]; /* the innermost dimension comes first; those beyond the rank are 1 */
 	uint64_t elements, bytes;

@@ -163,7 +163,7 @@ static int check_tensors(const struct gguf_llama *m, const struct gguf *gguf,
 }
 
 static int read_weight(const struct gguf_llama *m, uint32_t layer, const char *part, uint32_t depth,
-		       uint32_t columns, uint32_t rotated_heads, struct gguf_weight *weight,
+		       uint32_t columns, uint32_t rotated_heads, struct import_matrix *weight,
 		       struct gguf_error *error)
 {
 	struct gguf_heads heads = { rotated_heads, m->size, m->rotated };
@@ -212,7 +212,7 @@ static int read_embedding(struct gguf_llama *m, struct gguf_error *error)
 	if (!tensor)
 		return gguf_fail(error, "tensor \"token_embd.weight\" is missing");
 	if (tensor->size[0] != m->width || tensor->size[1] > MAX_TOKENS || tensor->size[2] != 1 ||
-	    tensor->size[3] != 1 || !gguf_type_is_read(tensor->type))
+	    tensor->size[3] != 1 || !import_block_is_read(tensor->type))
 		return gguf_fail(
 			error,
 			"tensor \"token_embd.weight\" has type %s and rows of %llu numbers: "
@@ -263,17 +263,17 @@ void gguf_llama_exit(struct gguf_llama *m)
 	for (uint32_t i = 0; m->layers && i < m->layer_count; i++) {
 		struct gguf_layer *layer = &m->layers[i];
 
-		gguf_weight_exit(&layer->query);
-		gguf_weight_exit(&layer->key);
-		gguf_weight_exit(&layer->value);
-		gguf_weight_exit(&layer->output);
-		gguf_weight_exit(&layer->gate);
-		gguf_weight_exit(&layer->up);
-		gguf_weight_exit(&layer->down);
+		import_matrix_exit(&layer->query);
+		import_matrix_exit(&layer->key);
+		import_matrix_exit(&layer->value);
+		import_matrix_exit(&layer->output);
+		import_matrix_exit(&layer->gate);
+		import_matrix_exit(&layer->up);
+		import_matrix_exit(&layer->down);
 		import_free(layer->attention_norm);
 		import_free(layer->feed_norm);
 	}
-	gguf_weight_exit(&m->logits);
+	import_matrix_exit(&m->logits);
 	import_free(m->layers);
 	import_free(m->norm);
 	import_free(m->frequencies);
@@ -282,6 +282,6 @@ void gguf_llama_exit(struct gguf_llama *m)
 
 void gguf_llama_embed(const struct gguf_llama *m, uint32_t token, float *vector)
 {
-	gguf_dequantise(m->embedding->type, m->embedding->data, (uint64_t)token * m->width,
-			m->width, vector);
+	import_blocks_read(m->embedding->type, m->embedding->data, (uint64_t)token * m->width,
+			   m->width, vector);
 }

@@ -10,7 +10,7 @@
 #include "weight.h"
 
 struct gguf_layer {
-	struct gguf_weight query, key, value, output, gate, up, down;
+	struct import_matrix query, key, value, output, gate, up, down;
 	float *attention_norm, *feed_norm;
 };
 
@@ -27,7 +27,7 @@ struct gguf_llama {
 	float epsilon;
 	double *frequencies; /* of the rotation of each pair, in radians per position */
 	struct gguf_layer *layers;
-	struct gguf_weight logits;
+	struct import_matrix logits;
 	float *norm;
 	const struct gguf_tensor *embedding;
 };

@@ -91,7 +91,7 @@ static WNNOperand norm(const struct graph *g, WNNOperand x, const float *weight)
 	mean = squares ? wnnGraphBuilderReduceMean(g->builder, squares, &reduce) : NULL;
 	mean = binary(g, wnnGraphBuilderAdd, mean, g->epsilon);
 	mean = mean ? wnnGraphBuilderSqrt(g->builder, mean, NULL) : NULL;
-	factor = gguf_constant(g->builder, WNNOperandDataType_Float32, weight,
+	factor = import_borrow(g->builder, WNNOperandDataType_Float32, weight,
 			       g->model->width * sizeof(*weight), WNN_UINT32_ARRAY(shape));
 	return binary(g, wnnGraphBuilderMul, binary(g, wnnGraphBuilderDiv, x, mean), factor);
 }
@@ -170,9 +170,9 @@ static WNNOperand attend(struct graph *g, WNNOperand x, uint32_t layer)
 	uint32_t rows = m->heads / m->key_heads * g->tokens;
 	WNNOperand query, key, value, scores;
 
-	query = split(g, gguf_weight_multiply(&l->query, g->builder, x, g->tokens), m->heads);
-	key = split(g, gguf_weight_multiply(&l->key, g->builder, x, g->tokens), m->key_heads);
-	value = split(g, gguf_weight_multiply(&l->value, g->builder, x, g->tokens), m->key_heads);
+	query = split(g, import_matrix_multiply(&l->query, g->builder, x), m->heads);
+	key = split(g, import_matrix_multiply(&l->key, g->builder, x), m->key_heads);
+	value = split(g, import_matrix_multiply(&l->value, g->builder, x), m->key_heads);
 	query = binary(g, wnnGraphBuilderMul, rotate(g, query, m->heads), g->root);
 	key = store(g, rotate(g, key, m->key_heads), 'k', layer);
 	value = store(g, value, 'v', layer);
@@ -186,19 +186,19 @@ static WNNOperand attend(struct graph *g, WNNOperand x, uint32_t layer)
 		   value);
 	x = transpose(g, RESHAPE(g, x, m->heads, g->tokens, m->size), 1, 0, 2);
 	x = RESHAPE(g, x, g->tokens, m->heads * m->size);
-	return gguf_weight_multiply(&l->output, g->builder, x, g->tokens);
+	return import_matrix_multiply(&l->output, g->builder, x);
 }
 
 /* ---- the whole */
 
 static WNNOperand feed_forward(const struct graph *g, WNNOperand x, const struct gguf_layer *l)
 {
-	WNNOperand gate = gguf_weight_multiply(&l->gate, g->builder, x, g->tokens);
-	WNNOperand up = gguf_weight_multiply(&l->up, g->builder, x, g->tokens);
+	WNNOperand gate = import_matrix_multiply(&l->gate, g->builder, x);
+	WNNOperand up = import_matrix_multiply(&l->up, g->builder, x);
 	WNNOperand share = gate ? wnnGraphBuilderSigmoid(g->builder, gate, NULL) : NULL;
 
 	x = binary(g, wnnGraphBuilderMul, binary(g, wnnGraphBuilderMul, gate, share), up);
-	return gguf_weight_multiply(&l->down, g->builder, x, g->tokens);
+	return import_matrix_multiply(&l->down, g->builder, x);
 }
 
 static void add_operators(struct graph *g)
@@ -222,7 +222,7 @@ static void add_operators(struct graph *g)
 	}
 	/* The row of the token whose logits are wanted. */
 	x = norm(g, binary(g, wnnGraphBuilderMatmul, pick, x), m->norm);
-	output(g, "logits", gguf_weight_multiply(&m->logits, g->builder, x, 1));
+	output(g, "logits", import_matrix_multiply(&m->logits, g->builder, x));
 }
 
 int gguf_fail_last(struct gguf_error *error, const char *what)

@@ -6,14 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <gguf/type.h>
+#include <common/blocks.h>
+#include <gguf/gguf.h>
 
-/* More than gguf_type() knows. */
+/* More than import_block_type() knows. */
 #define MAX_TYPES 64
 
 /* The tensors of one type. */
 struct kind {
-	const struct gguf_type *type;
+	const struct import_block_type *type;
 	size_t tensors;
 	uint64_t bytes;
 };
@@ -91,7 +92,7 @@ static void print(const char *model, const struct gguf *gguf, const struct facts
 		printf("  %-12s %zu tensor%s, %.1f MiB%s\n", facts->kinds[i].type->name,
 		       facts->kinds[i].tensors, facts->kinds[i].tensors == 1 ? "" : "s",
 		       (double)facts->kinds[i].bytes / (1 << 20),
-		       gguf_type_is_read(facts->kinds[i].type) ? "" : ", which cannot be read");
+		       import_block_is_read(facts->kinds[i].type) ? "" : ", which cannot be read");
 	if (facts->has_context)
 		printf("context        %" PRIu64 " tokens\n", facts->context);
 	if (facts->tokenizer.size) {
@@ -118,7 +119,7 @@ static json_t *to_json(const char *model, const struct gguf *gguf, const struct 
 				    json_pack("{s:I, s:I, s:b}", "tensors",
 					      (json_int_t)facts->kinds[i].tensors, "bytes",
 					      (json_int_t)facts->kinds[i].bytes, "read",
-					      gguf_type_is_read(facts->kinds[i].type)));
+					      import_block_is_read(facts->kinds[i].type)));
 	root = json_pack("{s:s, s:s, s:i, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "model", model,
 			 "format", "gguf", "version", (int)gguf->version, "architecture",
 			 gguf_json(facts->architecture), "name", gguf_json(facts->name),

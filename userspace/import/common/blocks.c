@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Unpacks the blocks of GGUF's tensors into floats, or into integers with scales and offsets. */
-#include "type.h"
+/* Unpacks the blocks of quantised tensors into floats, or into integers with scales and offsets. */
+#include "blocks.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- floats */
 
@@ -51,7 +52,7 @@ static void unpack_halves(const uint8_t *bytes, int8_t *number)
 	}
 }
 
-static void unpack_q4_0(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q4_0(const uint8_t *bytes, struct import_block *block)
 {
 	block->scale[0] = read_half(bytes);
 	block->offset[0] = 0;
@@ -60,7 +61,7 @@ static void unpack_q4_0(const uint8_t *bytes, struct gguf_block *block)
 		block->number[i] = (int8_t)(block->number[i] - 8);
 }
 
-static void unpack_q4_1(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q4_1(const uint8_t *bytes, struct import_block *block)
 {
 	block->scale[0] = read_half(bytes);
 	block->offset[0] = read_half(bytes + 2);
@@ -75,7 +76,7 @@ static void unpack_fives(const uint8_t *high, int8_t *number)
 		number[i] = (int8_t)(number[i] | (high[i / 8] >> i % 8 & 1) << 4);
 }
 
-static void unpack_q5_0(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q5_0(const uint8_t *bytes, struct import_block *block)
 {
 	block->scale[0] = read_half(bytes);
 	block->offset[0] = 0;
@@ -84,14 +85,14 @@ static void unpack_q5_0(const uint8_t *bytes, struct gguf_block *block)
 		block->number[i] = (int8_t)(block->number[i] - 16);
 }
 
-static void unpack_q5_1(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q5_1(const uint8_t *bytes, struct import_block *block)
 {
 	block->scale[0] = read_half(bytes);
 	block->offset[0] = read_half(bytes + 2);
 	unpack_fives(bytes + 4, block->number);
 }
 
-static void unpack_q8_0(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q8_0(const uint8_t *bytes, struct import_block *block)
 {
 	block->scale[0] = read_half(bytes);
 	block->offset[0] = 0;
@@ -105,7 +106,7 @@ static void unpack_q8_0(const uint8_t *bytes, struct gguf_block *block)
  * bits of bytes 0 to 7, the others have their low four bits in bytes 8 to 11, and their high two in
  * the high bits of bytes 0 to 7.
  */
-static void unpack_scales(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_scales(const uint8_t *bytes, struct import_block *block)
 {
 	float scale = read_half(bytes), offset = read_half(bytes + 2);
 	const uint8_t *s = bytes + 4;
@@ -126,7 +127,7 @@ static void unpack_scales(const uint8_t *bytes, struct gguf_block *block)
 }
 
 /* 32 bytes have 64 numbers: first the low halves of all, then the high halves. */
-static void unpack_q4_k(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q4_k(const uint8_t *bytes, struct import_block *block)
 {
 	unpack_scales(bytes, block);
 	for (int i = 0; i < 256; i++)
@@ -134,7 +135,7 @@ static void unpack_q4_k(const uint8_t *bytes, struct gguf_block *block)
 			(int8_t)(bytes[16 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15);
 }
 
-static void unpack_q5_k(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q5_k(const uint8_t *bytes, struct import_block *block)
 {
 	unpack_scales(bytes, block);
 	for (int i = 0; i < 256; i++) {
@@ -145,7 +146,7 @@ static void unpack_q5_k(const uint8_t *bytes, struct gguf_block *block)
 }
 
 /* 64 bytes have the low halves of 128 numbers, 32 bytes their high two bits. */
-static void unpack_q6_k(const uint8_t *bytes, struct gguf_block *block)
+static void unpack_q6_k(const uint8_t *bytes, struct import_block *block)
 {
 	float scale = read_half(bytes + 208);
 
@@ -169,7 +170,7 @@ static void unpack_q6_k(const uint8_t *bytes, struct gguf_block *block)
 #define OTHER(number, name, elements, bytes) \
 	{ number, name, elements, bytes, 0, 0, 0, false, NULL, NULL }
 
-static const struct gguf_type types[] = {
+static const struct import_block_type types[] = {
 	FLOAT(0, "F32", 4, read_single),
 	FLOAT(1, "F16", 2, read_half),
 	{ 2, "Q4_0", 32, 18, 32, -8, 7, false, unpack_q4_0, NULL },
@@ -204,7 +205,7 @@ static const struct gguf_type types[] = {
 	OTHER(39, "MXFP4", 32, 17),
 };
 
-const struct gguf_type *gguf_type(uint32_t number)
+const struct import_block_type *import_block_type(uint32_t number)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (types[i].number == number)
@@ -212,15 +213,23 @@ const struct gguf_type *gguf_type(uint32_t number)
 	return NULL;
 }
 
-bool gguf_type_is_read(const struct gguf_type *type)
+const struct import_block_type *import_block_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcasecmp(types[i].name, name))
+			return &types[i];
+	return NULL;
+}
+
+bool import_block_is_read(const struct import_block_type *type)
 {
 	return type->unpack || type->element;
 }
 
-void gguf_dequantise(const struct gguf_type *type, const uint8_t *data, uint64_t first,
-		     uint64_t count, float *values)
+void import_blocks_read(const struct import_block_type *type, const uint8_t *data, uint64_t first,
+			uint64_t count, float *values)
 {
-	struct gguf_block block;
+	struct import_block block;
 
 	data += first / type->elements * type->bytes;
 	for (uint64_t at = 0; at < count; at += type->elements, data += type->bytes) {

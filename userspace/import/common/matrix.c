@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Transposes tensors of quantised weights, whose rows are the columns of matmul's second operand,
+ * and packs their integers: 4 bits where all numbers of the type fit, else 8. WebNN's scales are
+ * positive, so a block with a negative one has its numbers mirrored.
+ */
+#include "matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* Columns that are transposed at once, so that the rows that are written stay in the cache. */
+#define COLUMNS 64
+
+static const uint8_t *row_of(const struct import_rows *rows, uint32_t column)
+{
+	uint32_t row = rows->source ? rows->source(rows->argument, column) : column;
+
+	return rows->data + row * rows->stride;
+}
+
+static void put(const struct import_matrix *matrix, uint8_t *numbers, size_t at, int number)
+{
+	if (matrix->type == WNNOperandDataType_Uint8)
+		numbers[at] = (uint8_t)number;
+	else
+		numbers[at / 2] |= (uint8_t)(number << (at % 2 * 4));
+}
+
+/* Writes a group of a block, at row @row. Returns whether scale and offset are finite. */
+static bool put_group(const struct import_matrix *matrix, const struct import_block_type *type,
+		      const struct import_block *block, uint32_t group, uint32_t row,
+		      uint32_t column)
+{
+	float scale = block->scale[group];
+	size_t place = (size_t)(row / type->group) * matrix->columns + column;
+	bool mirrored = scale < 0;
+	int zero = mirrored ? type->highest : -type->lowest;
+
+	for (uint32_t i = 0; i < type->group; i++) {
+		int number = block->number[group * type->group + i];
+
+		/* With scale 0 all numbers are 0, whatever they are in the file. */
+		if (scale == 0)
+			number = 0;
+		put(matrix, matrix->numbers, (size_t)(row + i) * matrix->columns + column,
+		    mirrored ? zero - number : zero + number);
+	}
+	matrix->scales[place] = scale == 0 ? 1 : fabsf(scale);
+	put(matrix, matrix->zeros, place, zero);
+	if (matrix->offsets)
+		matrix->offsets[place] = block->offset[group];
+	return isfinite(scale) && isfinite(block->offset[group]);
+}
+
+static enum import_packed pack(struct import_matrix *matrix, const struct import_rows *rows)
+{
+	const struct import_block_type *type = rows->type;
+	struct import_block block;
+	bool finite = true;
+
+	for (uint32_t first = 0; first < matrix->columns; first += COLUMNS)
+		for (uint32_t k = 0; k < matrix->depth; k += type->elements)
+			for (uint32_t n = first; n < first + COLUMNS && n < matrix->columns; n++) {
+				size_t at = (size_t)(k / type->elements) * type->bytes;
+
+				type->unpack(row_of(rows, n) + at, &block);
+				for (uint32_t g = 0; g < type->elements / type->group; g++)
+					finite &= put_group(matrix, type, &block, g,
+							    k + g * type->group, n);
+			}
+	return finite ? IMPORT_PACKED : IMPORT_NOT_FINITE;
+}
+
+static void transpose(struct import_matrix *matrix, const struct import_rows *rows)
+{
+	const struct import_block_type *type = rows->type;
+
+	for (uint32_t first = 0; first < matrix->columns; first += COLUMNS)
+		for (uint32_t k = 0; k < matrix->depth; k++)
+			for (uint32_t n = first; n < first + COLUMNS && n < matrix->columns; n++)
+				matrix->values[(size_t)k * matrix->columns + n] =
+					type->element(row_of(rows, n) + (size_t)k * type->bytes);
+}
+
+/* Returns the bytes of so many numbers of the matrix's type. */
+static size_t bytes_of(const struct import_matrix *matrix, size_t count)
+{
+	return matrix->type == WNNOperandDataType_Uint8 ? count : (count + 1) / 2;
+}
+
+enum import_packed import_matrix_init(struct import_matrix *matrix, const struct import_rows *rows)
+{
+	const struct import_block_type *type = rows->type;
+	size_t count = (size_t)rows->depth * rows->columns, groups;
+
+	*matrix = (struct import_matrix){ .depth = rows->depth, .columns = rows->columns };
+	if (type->element) {
+		matrix->values = import_alloc(count * sizeof(*matrix->values));
+		if (!matrix->values)
+			return IMPORT_NO_MEMORY;
+		transpose(matrix, rows);
+		return IMPORT_PACKED;
+	}
+	matrix->group = type->group;
+	matrix->type = type->highest - type->lowest < 16 ? WNNOperandDataType_Uint4 :
+							   WNNOperandDataType_Uint8;
+	groups = count / matrix->group;
+	matrix->numbers = import_alloc(bytes_of(matrix, count));
+	matrix->zeros = import_alloc(bytes_of(matrix, groups));
+	matrix->scales = import_alloc(groups * sizeof(*matrix->scales));
+	if (type->offsets)
+		matrix->offsets = import_alloc(groups * sizeof(*matrix->offsets));
+	if (!matrix->numbers || !matrix->zeros || !matrix->scales ||
+	    (type->offsets && !matrix->offsets))
+		return IMPORT_NO_MEMORY;
+	return pack(matrix, rows);
+}
+
+void import_matrix_exit(struct import_matrix *matrix)
+{
+	import_free(matrix->values);
+	import_free(matrix->scales);
+	import_free(matrix->offsets);
+	import_free(matrix->numbers);
+	import_free(matrix->zeros);
+	*matrix = (struct import_matrix){ 0 };
+}
+
+size_t import_matrix_bytes(const struct import_matrix *matrix)
+{
+	size_t count = (size_t)matrix->depth * matrix->columns, groups;
+
+	if (matrix->values)
+		return count * sizeof(float);
+	groups = matrix->group ? count / matrix->group : 0;
+	return bytes_of(matrix, count) + bytes_of(matrix, groups) +
+	       groups * sizeof(float) * (matrix->offsets ? 2 : 1);
+}
+
+/* ---- the graph */
+
+WNNOperand import_borrow(WNNGraphBuilder builder, WNNOperandDataType type, const void *data,
+			 size_t size, WNNUint32Array shape)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
+
+	descriptor.nextInChain = &loan.chain;
+	descriptor.dataType = type;
+	descriptor.shape = shape;
+	return wnnGraphBuilderConstant(builder, &descriptor, data, size);
+}
+
+static WNNOperand constant(const struct import_matrix *matrix, WNNGraphBuilder builder,
+			   WNNOperandDataType type, const void *data, uint32_t rows)
+{
+	uint32_t shape[] = { rows, matrix->columns };
+	size_t count = (size_t)rows * matrix->columns;
+
+	return import_borrow(builder, type, data,
+			     type == WNNOperandDataType_Float32 ? count * sizeof(float) :
+								  bytes_of(matrix, count),
+			     WNN_UINT32_ARRAY(shape));
+}
+
+/*
+ * Returns what the offsets add to the product: the sum of x over each group of rows, times their
+ * offsets. The integers stay packed.
+ */
+static WNNOperand add_offsets(const struct import_matrix *matrix, WNNGraphBuilder builder,
+			      WNNOperand x, WNNOperand product)
+{
+	WNNUint32Array whole = wnnOperandGetShape(x);
+	uint32_t groups = matrix->depth / matrix->group, shape[9], axis[1];
+	WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
+	WNNOperand offsets;
+
+	/* x has at least one dimension less than the eight that operands may have. */
+	memcpy(shape, whole.data, (whole.count - 1) * sizeof(*shape));
+	shape[whole.count - 1] = groups;
+	shape[whole.count] = matrix->group;
+	axis[0] = (uint32_t)whole.count;
+	reduce.axes = WNN_UINT32_ARRAY(axis);
+	offsets = constant(matrix, builder, WNNOperandDataType_Float32, matrix->offsets, groups);
+	x = wnnGraphBuilderReshape(builder, x, (WNNUint32Array){ whole.count + 1, shape }, NULL);
+	x = x ? wnnGraphBuilderReduceSum(builder, x, &reduce) : NULL;
+	x = x && offsets ? wnnGraphBuilderMatmul(builder, x, offsets, NULL) : NULL;
+	return x ? wnnGraphBuilderAdd(builder, product, x, NULL) : NULL;
+}
+
+WNNOperand import_matrix_multiply(const struct import_matrix *matrix, WNNGraphBuilder builder,
+				  WNNOperand x)
+{
+	WNNOperand weights, scales, zeros;
+	uint32_t groups;
+
+	if (!x)
+		return NULL;
+	if (matrix->values) {
+		weights = constant(matrix, builder, WNNOperandDataType_Float32, matrix->values,
+				   matrix->depth);
+		return weights ? wnnGraphBuilderMatmul(builder, x, weights, NULL) : NULL;
+	}
+	groups = matrix->depth / matrix->group;
+	weights = constant(matrix, builder, matrix->type, matrix->numbers, matrix->depth);
+	scales = constant(matrix, builder, WNNOperandDataType_Float32, matrix->scales, groups);
+	zeros = constant(matrix, builder, matrix->type, matrix->zeros, groups);
+	if (!weights || !scales || !zeros)
+		return NULL;
+	weights = wnnGraphBuilderDequantizeLinear(builder, weights, scales, zeros, NULL);
+	weights = weights ? wnnGraphBuilderMatmul(builder, x, weights, NULL) : NULL;
+	return weights && matrix->offsets ? add_offsets(matrix, builder, x, weights) : weights;
+}
