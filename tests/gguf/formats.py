@@ -76,8 +76,29 @@ def q6_k(b):
     return np.repeat(scales, 16, 1) * np.concatenate(parts, axis=1)
 
 
+# What numbers of 4 bits stand for: those of IQ4, and E2M1 of OCP's microscaling formats.
+IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def iq4_nl(b):
+    return half(b, 0) * IQ4[nibbles(b[:, 2:])]
+
+
+def iq4_xs(b):
+    high = b[:, 2:4].copy().view(np.uint16)
+    scales = np.concatenate([bits(b[:, 4 + i // 2:5 + i // 2], i % 2 * 4, 4) + 16 * bits(high, 2 * i, 2) for i in range(8)], axis=1)
+    numbers = np.concatenate([nibbles(b[:, 8 + 16 * i:24 + 16 * i]) for i in range(8)], axis=1)
+    return np.repeat(half(b, 0) * (scales - 32), 32, 1) * IQ4[numbers]
+
+
+def mxfp4(b):
+    return np.exp2(b[:, :1].astype(np.float32) - 127) * E2M1[nibbles(b[:, 1:])]
+
+
 BLOCKS = {"Q4_0": (18, q4_0), "Q4_1": (20, q4_1), "Q5_0": (22, q5_0), "Q5_1": (24, q5_1),
-          "Q8_0": (34, q8_0), "Q4_K": (144, q4_k), "Q5_K": (176, q5_k), "Q6_K": (210, q6_k)}
+          "Q8_0": (34, q8_0), "Q4_K": (144, q4_k), "Q5_K": (176, q5_k), "Q6_K": (210, q6_k),
+          "IQ4_NL": (18, iq4_nl), "IQ4_XS": (136, iq4_xs), "MXFP4": (17, mxfp4)}
 
 
 def decode(kind, data):
@@ -93,13 +114,19 @@ def decode(kind, data):
 
 # Where half floats stand in a block: the scale, and the offset.
 HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2],
-          "Q6_K": [208]}
+          "Q6_K": [208], "IQ4_NL": [0], "IQ4_XS": [0]}
 
 
 def random_blocks(kind, rng, blocks, scale=None):
     """Returns blocks of random bits. Half floats have both signs; with @scale, values are about so large."""
     data = rng.integers(0, 256, (blocks, BLOCKS[kind][0]), dtype=np.uint8)
-    largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000}[kind]
+    largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000,
+               "IQ4_NL": 127, "IQ4_XS": 4000, "MXFP4": 6}[kind]
+    if kind == "MXFP4":
+        # The first byte is an exponent: all of them, or those around the scale.
+        middle = 127 + round(np.log2((scale or 1) / largest))
+        data[:, 0] = np.arange(blocks) * 6 % 252 if scale is None else rng.integers(middle - 2, middle + 1, blocks)
+        return data.tobytes()
     for at in HALVES[kind]:
         size = 2 if scale is None else scale / largest * (largest if at == 2 and kind in ("Q4_1", "Q5_1") else 1)
         data[:, at:at + 2] = rng.uniform(-size, size, (blocks, 1)).astype(np.float16).view(np.uint8)

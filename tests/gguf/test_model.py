@@ -98,10 +98,10 @@ class Model(unittest.TestCase):
                 self.check("cpu", length, block, ends)
 
     def test_types(self):
-        for kind in ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"):
+        for kind in ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4"):
             with self.subTest(kind):
                 self.check("cpu", 12, 4, [7, 8], kind=kind, embedding=kind, tied=True)
-        for kind in ("Q4_K", "Q5_K", "Q6_K"):
+        for kind in ("Q4_K", "Q5_K", "Q6_K", "IQ4_XS"):
             with self.subTest(kind):
                 self.check("cpu", 12, 4, [7, 8], kind=kind, width=256, hidden=256, heads=16, key_heads=4, layers=1)
 

@@ -163,6 +163,57 @@ static void unpack_q6_k(const uint8_t *bytes, struct import_block *block)
 	}
 }
 
+/* ---- numbers of 4 bits that stand for others */
+
+static void look_up(const int8_t *table, int8_t *number, int count)
+{
+	for (int i = 0; i < count; i++)
+		number[i] = table[number[i]];
+}
+
+/* The numbers lie closer together around 0, where most weights are. */
+static const int8_t nonlinear[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+				      1,    13,	  25,  38,  53,	 69,  89,  113 };
+
+static void unpack_iq4_nl(const uint8_t *bytes, struct import_block *block)
+{
+	block->scale[0] = read_half(bytes);
+	block->offset[0] = 0;
+	unpack_halves(bytes + 2, block->number);
+	look_up(nonlinear, block->number, 32);
+}
+
+/* Scales of 6 bits less 32: the low four in halves of four bytes, the high two in a word. */
+static void unpack_iq4_xs(const uint8_t *bytes, struct import_block *block)
+{
+	float scale = read_half(bytes);
+
+	for (int i = 0; i < 8; i++) {
+		int low = bytes[4 + i / 2] >> i % 2 * 4 & 15;
+		int high = word(bytes + 2) >> 2 * i & 3;
+
+		block->scale[i] = scale * (float)((low | high << 4) - 32);
+		block->offset[i] = 0;
+		unpack_halves(bytes + 8 + 16 * i, block->number + 32 * i);
+	}
+	look_up(nonlinear, block->number, 256);
+}
+
+/* Twice the floats of 4 bits that OCP's microscaling formats call E2M1. */
+static const int8_t twice_e2m1[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+/* The first byte is the exponent of a power of two with bias 127, the scale of the floats. */
+static void unpack_mxfp4(const uint8_t *bytes, struct import_block *block)
+{
+	/* Half of 2 to the power of -127 and -126 are numbers without a leading one. */
+	uint32_t bits = bytes[0] < 2 ? 0x200000u << bytes[0] : (uint32_t)(bytes[0] - 1) << 23;
+
+	block->scale[0] = from_bits(bits);
+	block->offset[0] = 0;
+	unpack_halves(bytes + 1, block->number);
+	look_up(twice_e2m1, block->number, 32);
+}
+
 /* ---- the table */
 
 #define FLOAT(number, name, bytes, element) \
@@ -189,10 +240,10 @@ static const struct import_block_type types[] = {
 	OTHER(17, "IQ2_XS", 256, 74),
 	OTHER(18, "IQ3_XXS", 256, 98),
 	OTHER(19, "IQ1_S", 256, 50),
-	OTHER(20, "IQ4_NL", 32, 18),
+	{ 20, "IQ4_NL", 32, 18, 32, -127, 113, false, unpack_iq4_nl, NULL },
 	OTHER(21, "IQ3_S", 256, 110),
 	OTHER(22, "IQ2_S", 256, 82),
-	OTHER(23, "IQ4_XS", 256, 136),
+	{ 23, "IQ4_XS", 256, 136, 32, -127, 113, false, unpack_iq4_xs, NULL },
 	OTHER(24, "I8", 1, 1),
 	OTHER(25, "I16", 1, 2),
 	OTHER(26, "I32", 1, 4),
@@ -202,7 +253,7 @@ static const struct import_block_type types[] = {
 	FLOAT(30, "BF16", 2, read_brain),
 	OTHER(34, "TQ1_0", 256, 54),
 	OTHER(35, "TQ2_0", 256, 66),
-	OTHER(39, "MXFP4", 32, 17),
+	{ 39, "MXFP4", 32, 17, 32, -12, 12, false, unpack_mxfp4, NULL },
 };
 
 const struct import_block_type *import_block_type(uint32_t number)
