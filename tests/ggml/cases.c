@@ -5,7 +5,7 @@
 
 static uint32_t number_of(const char *(*name_of)(uint32_t), const char *name)
 {
-	for (uint32_t i = 0; i < 32; i++)
+	for (uint32_t i = 0; i < 40; i++)
 		if (name_of(i) && !strcmp(name_of(i), name))
 			return i;
 	fail("ggml has no %s", name);
@@ -142,14 +142,17 @@ static struct gg_tensor *row(struct world *w)
 /* Products with matrices of each type, which may change or are weights. */
 static struct gg_tensor *product(struct world *w)
 {
-	static const char *const types[] = { "f32", "f16", "q4_0", "q4_1", "q8_0", "q6_K", "q5_0" };
+	static const char *const types[] = { "f32",  "f16",    "bf16",	 "q4_0", "q4_1",
+					     "q8_0", "q5_0",   "q5_1",	 "q4_K", "q5_K",
+					     "q6_K", "iq4_nl", "iq4_xs", "mxfp4" };
 	static const int64_t lines[] = { 1, 9 };
+	int count = sizeof(types) / sizeof(types[0]);
 	struct gg_tensor *a, *b;
 
-	w->is_weight = w->variant / 7 % 2;
-	a = leaf(w, FILL_REAL, types[w->variant % 7], 256, 33, 1, 1);
+	w->is_weight = w->variant / count % 2;
+	a = leaf(w, FILL_REAL, types[w->variant % count], 256, 33, 1, 1);
 	w->is_weight = false;
-	b = real(w, 256, lines[w->variant / 14 % 2], 1, 1);
+	b = real(w, 256, lines[w->variant / count / 2 % 2], 1, 1);
 	return gg.ggml_mul_mat(w->context, a, b);
 }
 
@@ -333,7 +336,7 @@ const struct test_case cases[] = {
 	{ "function of an operator", 5, function_of_op },
 	{ "gated", 15, gated },
 	{ "row", 4, row },
-	{ "product", 28, product },
+	{ "product", 56, product },
 	{ "product of a part", 4, product_of_part },
 	{ "product of batches", 4, batch_product },
 	{ "get rows", 4, get_rows },

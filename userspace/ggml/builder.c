@@ -48,8 +48,6 @@ static size_t bytes_of(WNNOperandDataType type, struct onpu_shape shape)
 
 	for (uint32_t i = 0; i < shape.rank; i++)
 		count *= shape.dim[i];
-	if (type == WNNOperandDataType_Uint4)
-		return (count + 1) / 2;
 	return count * wnnOperandDataTypeGetSize(type);
 }
 

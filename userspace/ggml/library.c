@@ -72,9 +72,10 @@ static bool is_known(const char *text)
 static void name_types(void)
 {
 	static const char *const names[TYPE_COUNT] = {
-		[TYPE_F32] = "f32",   [TYPE_F16] = "f16",   [TYPE_I32] = "i32",
-		[TYPE_I64] = "i64",   [TYPE_Q4_0] = "q4_0", [TYPE_Q4_1] = "q4_1",
-		[TYPE_Q8_0] = "q8_0",
+		[TYPE_F32] = "f32",
+		[TYPE_F16] = "f16",
+		[TYPE_I32] = "i32",
+		[TYPE_I64] = "i64",
 	};
 
 	/* All of these types have numbers below 32. A number that is out of use has no name. */
