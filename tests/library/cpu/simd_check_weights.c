@@ -19,16 +19,18 @@ static struct panel make_panel(int vecs)
 	p.w.nibbles = vecs == 2 && random_below(2);
 	p.w.block = random_below(3) ? between(1, 40) : between(120, 300);
 	p.w.depth = blocks * p.w.block;
-	count = p.w.depth * p.columns / (p.w.nibbles ? 2 : 1);
+	count = p.columns * blocks * (p.w.nibbles ? (p.w.block + 7) / 8 * 4 : p.w.block);
 	scales = blocks * p.columns;
 	p.w.q = (const int8_t *)bytes(&p.memory[0], count);
 	p.memory[1] = floats(scales);
 	for (int64_t i = 0; i < scales; i++)
-		p.memory[1].data[i] = (float)between(1, 1000) / 4096;
+		p.memory[1].data[i] = (float)between(-1000, 1000) / 4096;
 	p.w.scale = p.memory[1].data;
 	p.w.zero = (const int8_t *)bytes(&p.memory[2], scales);
-	if (!p.w.nibbles && random_below(2))
+	if (random_below(2)) {
 		p.w.zero = NULL;
+		p.w.same_zero = (int8_t)between(-8, 7);
+	}
 	return p;
 }
 
@@ -43,13 +45,16 @@ static float weight(const struct panel *p, int64_t k, int64_t column)
 	int64_t shared = k / p->w.block * p->columns + column;
 	int q;
 
-	if (p->w.nibbles)
-		q = (uint8_t)p->w.q[k * simd->lanes + column % simd->lanes] >>
-			    (column < simd->lanes ? 0 : 4) &
-		    15;
-	else
+	if (p->w.nibbles) {
+		int64_t eight = k / p->w.block * ((p->w.block + 7) / 8) + k % p->w.block / 8;
+		int64_t at = (eight * p->columns + column) * 4 + k % p->w.block % 8 / 2;
+
+		q = (uint8_t)p->w.q[at] >> k % p->w.block % 2 * 4 & 15;
+		q = q < 8 ? q : q - 16;
+	} else {
 		q = p->w.q[k * p->columns + column];
-	return (float)(q - (p->w.zero ? p->w.zero[shared] : 0)) * p->w.scale[shared];
+	}
+	return (float)(q - (p->w.zero ? p->w.zero[shared] : p->w.same_zero)) * p->w.scale[shared];
 }
 
 void check_widen_weights(void)

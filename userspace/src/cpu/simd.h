@@ -142,17 +142,19 @@ struct cpu_pixels {
 
 /*
  * Packed weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) *
- * scale. 8-bit integers are signed. 4-bit integers are unsigned, and each byte has one for the
- * first vector (low half) and one for the second.
+ * scale. Integers are signed, and scales may be negative. A column has eight integers of 4 bits in
+ * 32, the first in the low bits; bits behind the last integer of a block mean nothing. They have
+ * two vectors of columns.
  */
 struct cpu_weights {
-	const int8_t *q; /* [depth][columns] */
+	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
 	bool nibbles;
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
-	/* [depth / block][columns]; NULL: all zero points are 0; never NULL with 4-bit weights */
+	/* [depth / block][columns]; NULL: all zero points are same_zero */
 	const int8_t *zero;
+	int8_t same_zero;
 };
 
 /*
@@ -283,7 +285,8 @@ struct cpu_simd {
 			 const uint8_t *b, int64_t n);
 	/*
 	 * widen_weights() converts weights to floats, [depth][columns]; weigh() multiplies rows
-	 * with weights. @vecs: vectors of columns.
+	 * with weights. @vecs: vectors of columns. weigh() multiplies sums over a block with its
+	 * scale, so that elements of a row from 2^112 on may overflow.
 	 */
 	void (*widen_weights)(const struct cpu_weights *weights, int vecs, float *to);
 	void (*weigh)(const struct cpu_weights *weights, const struct cpu_weighted *lines,

@@ -3,8 +3,7 @@
  * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in
  * panels of one or two vectors of columns. Few rows multiply them in registers, so that each byte
  * is read once. For more rows, a slice of a panel is converted to floats in the first-level cache,
- * and the tiles of other products multiply it. A weight is the float that dequantizeLinear gives,
- * and no division among threads changes a bit.
+ * and the tiles of other products multiply it. No division among threads changes a bit.
  */
 #include "cpu/weights_matmul.h"
 
@@ -33,12 +32,14 @@
 struct sizes {
 	int64_t m, k, n, wide; /* wide: n rounded up to whole vectors */
 	int64_t block, blocks; /* block: steps that share a scale; blocks: number of such blocks */
+	int64_t column;	       /* bytes that a column of a block takes */
 	bool nibbles;
 	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
 };
 
 struct header {
-	bool has_zeros;
+	bool has_zeros; /* whether zero points differ */
+	int8_t same_zero;
 };
 
 static struct sizes sizes_of(const struct cpu_simd *simd, const struct ir_node *node)
@@ -58,7 +59,8 @@ static struct sizes sizes_of(const struct cpu_simd *simd, const struct ir_node *
 	s.scales = cpu_round_up(sizeof(struct header));
 	s.zeros = s.scales + cpu_round_up((size_t)(s.blocks * s.wide) * sizeof(float));
 	s.weights = s.zeros + cpu_round_up((size_t)(s.blocks * s.wide));
-	s.bytes = s.weights + cpu_round_up((size_t)(s.k * s.wide) / (s.nibbles ? 2 : 1));
+	s.column = s.nibbles ? (s.block + 7) / 8 * 4 : s.block;
+	s.bytes = s.weights + cpu_round_up((size_t)(s.blocks * s.wide * s.column));
 	return s;
 }
 
@@ -84,83 +86,95 @@ size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_nod
 	return cpu_weights_take(node) ? sizes_of(cpu->simd, node).bytes : 0;
 }
 
-/*
- * Returns the number that packing subtracts from the integers of a type: 8 bits become signed, 4
- * bits unsigned.
- */
-static int64_t bias_of(enum ir_dtype dtype)
+/* Returns the number that packing subtracts from the integers of a type to make them signed. */
+static int bias_of(enum ir_dtype dtype)
 {
-	return dtype == IR_U8 ? 128 : dtype == IR_I4 ? -8 : 0;
+	return dtype == IR_U8 ? 128 : dtype == IR_U4 ? 8 : 0;
 }
 
 struct packing {
 	const struct ir_node *node;
 	struct sizes s;
 	enum ir_dtype dtype;
-	const void *from;
-	int64_t step,
-		/* elements from one step to the next; elements from one column to the next */
-		column;
+	const uint8_t *from;
+	/* elements from one step to the next; elements from one column to the next */
+	int64_t step, column;
+	int8_t least_zero, most_zero;
 };
 
-static int8_t integer_at(const struct packing *p, int64_t k, int64_t column)
+/* Returns `n` integers of 4 bits of a column, at most eight, from step k on. */
+static uint32_t eight_at(const struct packing *p, int64_t k, int64_t n, int64_t column)
 {
 	int64_t at = k * p->step + column * p->column;
+	uint32_t eight = 0;
 
-	if (column >= p->s.n)
-		return 0;
-	return (int8_t)(cpu_load_int(p->dtype, p->from, at) - bias_of(p->dtype));
+	if (p->step == 1 && n == 8 && at % 2 == 0)
+		for (int i = 0; i < 4; i++)
+			eight |= (uint32_t)p->from[at / 2 + i] << 8 * i;
+	else
+		for (int64_t i = 0; i < n; i++, at += p->step)
+			eight |= (uint32_t)(p->from[at / 2] >> at % 2 * 4 & 15) << 4 * i;
+	return eight;
 }
 
-static void pack_panel(const struct packing *p, int64_t begin, int64_t width, int8_t *to)
+/* Packs a block of a panel. Integers with zero point -1 are mirrored: see mirror(). */
+static void pack_block(const struct packing *p, int64_t block, int64_t begin, int64_t width,
+		       const int8_t *zero, uint8_t *to)
 {
-	bool rows = p->column == 1 && begin + width <= p->s.n;
-	uint8_t flip = p->dtype == IR_U8 ? 0x80 : 0;
+	int64_t k = block * p->s.block, end = k + p->s.block;
+	uint32_t flips = p->dtype == IR_U4 ? 0x88888888 : p->dtype == IR_U8 ? 0x80 : 0;
 
-	for (int64_t k = 0; k < p->s.k; k++) {
-		const uint8_t *row = (const uint8_t *)p->from + k * p->step + begin;
+	for (; k < end; k += p->s.nibbles ? 8 : 1)
+		for (int64_t j = 0; j < width; j++, to += p->s.nibbles ? 4 : 1) {
+			uint32_t flip = zero[j] == -1 ? ~flips : flips, bits;
 
-		if (p->s.nibbles)
-			for (int64_t j = 0; j < width / 2; j++)
-				*to++ = (int8_t)(integer_at(p, k, begin + j) |
-						 integer_at(p, k, begin + j + width / 2) << 4);
-		else if (rows)
-			for (int64_t j = 0; j < width; j++)
-				*to++ = (int8_t)(row[j] ^ flip);
-		else
-			for (int64_t j = 0; j < width; j++)
-				*to++ = integer_at(p, k, begin + j);
-	}
+			if (begin + j >= p->s.n) {
+				memset(to, 0, p->s.nibbles ? 4 : 1);
+			} else if (p->s.nibbles) {
+				bits = eight_at(p, k, end - k < 8 ? end - k : 8, begin + j) ^ flip;
+				memcpy(to, &bits, sizeof(bits));
+			} else {
+				*to = (uint8_t)(p->from[k * p->step + (begin + j) * p->column] ^
+						flip);
+			}
+		}
 }
 
 /*
- * Packs the scales, times the factor of the result, and the zero points of a panel. Returns true
- * when some zero point is not 0.
+ * Changes zero points of -1 to 0: the inverse of all bits of q is -1 - q, which a negative scale
+ * multiplies. So packed weights have one zero point where a model had mirrored the integers of
+ * blocks to have positive scales. Notes the range of the zero points.
  */
-static bool pack_scales(const struct packing *p, int64_t begin, int64_t width, float *scale,
-			int8_t *zero)
+static void mirror(struct packing *p, int64_t count, float *scale, int8_t *zero)
+{
+	for (int64_t j = 0; j < count; j++) {
+		if (zero[j] == -1) {
+			scale[j] = -scale[j];
+			zero[j] = 0;
+		}
+		p->least_zero = zero[j] < p->least_zero ? zero[j] : p->least_zero;
+		p->most_zero = zero[j] > p->most_zero ? zero[j] : p->most_zero;
+	}
+}
+
+/* Packs the scales of a block, times the factor of the result, and the zero points. */
+static void pack_scales(const struct packing *p, int64_t block, int64_t begin, int64_t count,
+			float *scale, int8_t *zero)
 {
 	const struct ir_type *type = &p->node->operands[2]->type;
 	const float *scales = p->node->operands[2]->constant->data;
-	bool transposed = p->node->attrs.matmul.b_transpose, has_zeros = false;
+	const void *zeros = p->node->operands[3]->constant->data;
+	bool transposed = p->node->attrs.matmul.b_transpose;
 	int64_t columns = ir_type_dim(type, type->rank - (transposed ? 2 : 1));
 	int64_t each = p->s.n / columns; /* adjacent columns that share a scale */
 
-	for (int64_t b = 0; b < p->s.blocks; b++)
-		for (int64_t j = 0; j < width; j++, scale++, zero++) {
-			int64_t column = (begin + j) / each;
-			int64_t at = transposed ? column * p->s.blocks + b : b * columns + column;
-			bool inside = begin + j < p->s.n;
+	for (int64_t j = 0; j < count; j++) {
+		int64_t column = (begin + j) / each;
+		int64_t at = transposed ? column * p->s.blocks + block : block * columns + column;
 
-			*scale = inside ? scales[at] * p->node->attrs.matmul.alpha : 0;
-			*zero = inside ? (int8_t)(cpu_load_int(p->dtype,
-							       p->node->operands[3]->constant->data,
-							       at) -
-						  bias_of(p->dtype)) :
-					 0;
-			has_zeros |= *zero != 0;
-		}
-	return has_zeros;
+		scale[j] = scales[at] * p->node->attrs.matmul.alpha;
+		zero[j] = (int8_t)(cpu_load_int(p->dtype, zeros, at) - bias_of(p->dtype));
+	}
 }
 
 void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
@@ -169,24 +183,34 @@ void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node,
 	struct packing p = { .node = node,
 			     .s = sizes_of(cpu->simd, node),
 			     .dtype = node->operands[1]->type.dtype,
-			     .from = from };
+			     .from = from,
+			     .least_zero = INT8_MAX,
+			     .most_zero = INT8_MIN };
 	struct header *header = to;
-	char *base = to;
+	uint8_t *base = to;
 	int64_t width;
 
 	p.step = node->attrs.matmul.b_transpose ? 1 : p.s.n;
 	p.column = node->attrs.matmul.b_transpose ? p.s.k : 1;
 	memset(to, 0, p.s.weights);
 	for (int64_t column = 0; column < p.s.wide; column += width) {
-		int64_t at = p.s.blocks * column;
+		int64_t rest = p.s.n - column, count;
 
 		width = cpu_panel_width(cpu->simd, p.s.wide, column);
-		header->has_zeros |= pack_scales(&p, column, width,
-						 (float *)(base + p.s.scales) + at,
-						 (int8_t *)(base + p.s.zeros) + at);
-		pack_panel(&p, column, width,
-			   (int8_t *)(base + p.s.weights) + p.s.k * column / (p.s.nibbles ? 2 : 1));
+		count = rest < width ? rest : width;
+		for (int64_t b = 0; b < p.s.blocks; b++) {
+			int64_t at = p.s.blocks * column + b * width;
+			float *scale = (float *)(void *)(base + p.s.scales) + at;
+			int8_t *zero = (int8_t *)base + p.s.zeros + at;
+
+			pack_scales(&p, b, column, count, scale, zero);
+			pack_block(&p, b, column, width, zero,
+				   base + p.s.weights + at * p.s.column);
+			mirror(&p, count, scale, zero);
+		}
 	}
+	header->has_zeros = p.least_zero != p.most_zero;
+	header->same_zero = header->has_zeros ? 0 : p.least_zero;
 }
 
 /* ---- the product */
@@ -196,7 +220,6 @@ struct run {
 	struct cpu_threads *workers; /* NULL: only the calling thread works */
 	struct sizes s;
 	const char *packed;
-	bool has_zeros;
 	const float *a, *bias;
 	float *y;
 	float lo, hi;
@@ -232,18 +255,19 @@ static struct worker *worker_of(const struct run *run, unsigned int worker)
 static struct cpu_weights weights_at(const struct run *run, int64_t column, int64_t width,
 				     int64_t begin, int64_t depth)
 {
+	const struct header *header = (const struct header *)run->packed;
 	const struct sizes *s = &run->s;
-	int64_t at = s->blocks * column + begin / s->block * width;
+	int64_t at = s->blocks * column + begin / s->block * width, inside = begin % s->block;
 
 	return (struct cpu_weights){
-		.q = (const int8_t *)run->packed + s->weights +
-		     (s->k * column + begin * width) / (s->nibbles ? 2 : 1),
+		.q = (const int8_t *)run->packed + s->weights + at * s->column +
+		     width * (s->nibbles ? inside / 8 * 4 : inside),
 		.nibbles = s->nibbles,
 		.depth = depth,
 		.block = depth < s->block ? depth : s->block,
 		.scale = (const float *)(run->packed + s->scales) + at,
-		.zero = run->has_zeros || s->nibbles ? (const int8_t *)run->packed + s->zeros + at :
-						       NULL,
+		.zero = header->has_zeros ? (const int8_t *)run->packed + s->zeros + at : NULL,
+		.same_zero = header->same_zero,
 	};
 }
 
@@ -444,7 +468,6 @@ int cpu_weights_matmul(struct cpu_context *cpu, const struct ir_node *node, cons
 			   .hi = INFINITY };
 	bool plain = cpu_matmul_bias_is_plain(node), limited;
 
-	run.has_zeros = ((const struct header *)cpu->packed)->has_zeros;
 	run.bias = plain && bias ? in[4] : NULL;
 	limited = plain && cpu_act_limits(&attrs->act, &run.lo, &run.hi);
 	if (prepare_scratch(&run, cpu, err))
