@@ -163,8 +163,7 @@ static struct gg_device *reg_device(struct gg_reg *reg, size_t index)
 static void *reg_proc(struct gg_reg *reg, const char *name)
 {
 	(void)reg;
-	(void)name;
-	return NULL;
+	return strcmp(name, "onpu_counts") ? NULL : &onpu_counts;
 }
 
 static struct gg_reg reg = {

@@ -31,6 +31,16 @@ struct onpu_device {
 extern struct onpu_device onpu;
 
 /*
+ * What has been done since the library was loaded: plans made for graphs of ggml, computations of
+ * graphs, dispatches of graphs of WebNN, moves by the host, and weights repacked. Programs find it
+ * as "onpu_counts" by ggml_backend_reg_get_proc_address().
+ */
+struct onpu_counts {
+	uint64_t plans, runs, dispatches, moves, weights;
+};
+extern struct onpu_counts onpu_counts;
+
+/*
  * library.c: finds ggml through the library or program that has the code at address. Returns true
  * when it has all functions and a known version, or is the one that was found before; else false,
  * after onpu_say(). A second ggml in the process is refused: it may have other structures.

@@ -13,23 +13,25 @@ struct memory {
 	bool is_own;
 };
 
-/* Forgets graphs in which a buffer's weights are constants, before these change. */
-static void before_change(const struct gg_buffer *buffer)
+static void forget(const void *data, size_t size)
 {
-	if (buffer->usage != GG_USAGE_WEIGHTS)
-		return;
 	pthread_mutex_lock(&onpu.lock);
-	onpu_forget();
+	onpu_forget(data, size);
 	pthread_mutex_unlock(&onpu.lock);
+}
+
+/* Forgets graphs that have a part of a buffer as constants, before it changes. */
+static void before_change(const struct gg_buffer *buffer, const void *data, size_t size)
+{
+	if (buffer->usage == GG_USAGE_WEIGHTS)
+		forget(data, size);
 }
 
 static void free_buffer(struct gg_buffer *buffer)
 {
 	struct memory *memory = buffer->context;
 
-	pthread_mutex_lock(&onpu.lock);
-	onpu_forget();
-	pthread_mutex_unlock(&onpu.lock);
+	forget(memory->data, buffer->size);
 	if (memory->is_own)
 		free(memory->data);
 	free(memory);
@@ -45,15 +47,20 @@ static void *get_base(struct gg_buffer *buffer)
 static void memset_tensor(struct gg_buffer *buffer, struct gg_tensor *tensor, uint8_t value,
 			  size_t offset, size_t size)
 {
-	before_change(buffer);
+	before_change(buffer, (char *)tensor->data + offset, size);
 	memset((char *)tensor->data + offset, value, size);
 }
 
 static void set_tensor(struct gg_buffer *buffer, struct gg_tensor *tensor, const void *data,
 		       size_t offset, size_t size)
 {
-	before_change(buffer);
+	before_change(buffer, (char *)tensor->data + offset, size);
 	memcpy((char *)tensor->data + offset, data, size);
+	if (buffer->usage != GG_USAGE_WEIGHTS || size != base.nbytes(tensor))
+		return;
+	pthread_mutex_lock(&onpu.lock);
+	onpu_weights_repack(tensor);
+	pthread_mutex_unlock(&onpu.lock);
 }
 
 static void get_tensor(struct gg_buffer *buffer, const struct gg_tensor *tensor, void *data,
@@ -68,7 +75,7 @@ static bool cpy_tensor(struct gg_buffer *buffer, const struct gg_tensor *from, s
 {
 	if (!from->buffer || !base.backend_buft_is_host(from->buffer->type))
 		return false;
-	before_change(buffer);
+	before_change(buffer, to->data, base.nbytes(to));
 	memmove(to->data, from->data, base.nbytes(from));
 	return true;
 }
@@ -77,7 +84,7 @@ static void clear(struct gg_buffer *buffer, uint8_t value)
 {
 	struct memory *memory = buffer->context;
 
-	before_change(buffer);
+	before_change(buffer, memory->data, buffer->size);
 	memset(memory->data, value, buffer->size);
 }
 

@@ -85,8 +85,12 @@ const struct gg_tensor *onpu_root(const struct gg_tensor *tensor);
 
 /* weights.c: returns the product of x, [..., K], and the transpose of a weight [N, K]. */
 WNNOperand onpu_emit_weights(struct onpu_emit *e, const struct gg_tensor *matrix, WNNOperand x);
-/* Frees the repacked weights. No graph may be left that uses them. */
-void onpu_weights_forget(void);
+/* Repacks a tensor, if it is a matrix that onpu_emit_weights() takes, before a graph asks for it. */
+void onpu_weights_repack(const struct gg_tensor *tensor);
+/* Returns whether onpu_emit_weights() takes a tensor: a quantised matrix among the weights. */
+bool onpu_weights_take(const struct gg_tensor *tensor);
+/* Frees the repacked weights of this memory. No graph may be left that uses them. */
+void onpu_weights_forget(const void *data, size_t size);
 
 /* attention.c: each returns the result of an operator, in float32. */
 WNNOperand onpu_emit_rope(struct onpu_emit *e, const struct gg_tensor *op);

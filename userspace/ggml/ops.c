@@ -240,8 +240,7 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 	WNNOperand x = onpu_float(e, b), matrix;
 	uint32_t group = (uint32_t)(b->ne[2] / a->ne[2]);
 
-	if (!is_float && onpu_is_weight(a) && !e->check && a->ne[2] * a->ne[3] == 1 &&
-	    onpu_is_contiguous(a))
+	if (!e->check && onpu_weights_take(a))
 		return onpu_emit_weights(e, a, x);
 	if (a->ne[3] != b->ne[3] && (a->ne[3] != 1 || group != 1))
 		return onpu_refuse(e, "a matrix is repeated in two dimensions; one is the most");

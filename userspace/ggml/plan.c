@@ -14,12 +14,21 @@
 /* A conversation needs one for each size of a block of tokens and for each part of a cache. */
 #define MOST_PLANS 16
 
+/* Memory of a tensor. */
+struct range {
+	uintptr_t begin, end;
+};
+
 struct plan {
 	struct plan *next;
 	char *key;
 	size_t key_size;
 	struct onpu_step *steps;
+	struct range *ranges; /* that the steps read, write or have as constants */
+	size_t range_count;
 };
+
+struct onpu_counts onpu_counts;
 
 static struct plan *plans; /* the last one that was used comes first */
 
@@ -27,19 +36,68 @@ static void free_plan(struct plan *plan)
 {
 	while (plan->steps)
 		plan->steps = onpu_step_free(plan->steps);
+	free(plan->ranges);
 	free(plan->key);
 	free(plan);
 }
 
-void onpu_forget(void)
+static bool uses(const struct plan *plan, uintptr_t begin, uintptr_t end)
 {
-	while (plans) {
-		struct plan *plan = plans;
+	for (size_t i = 0; i < plan->range_count; i++)
+		if (plan->ranges[i].begin < end && begin < plan->ranges[i].end)
+			return true;
+	return false;
+}
 
-		plans = plan->next;
+void onpu_forget(const void *data, size_t size)
+{
+	struct plan **at = &plans;
+
+	while (*at) {
+		struct plan *plan = *at;
+
+		if (!uses(plan, (uintptr_t)data, (uintptr_t)data + size)) {
+			at = &plan->next;
+			continue;
+		}
+		*at = plan->next;
 		free_plan(plan);
 	}
-	onpu_weights_forget();
+	onpu_weights_forget(data, size);
+}
+
+/* Notes the memory of a tensor, or of the whole tensor that it is a view of. */
+static int add_range(struct plan *plan, const struct gg_tensor *tensor)
+{
+	uintptr_t begin = (uintptr_t)onpu_root(tensor)->data;
+	struct range range = { begin, begin + base.nbytes(onpu_root(tensor)) };
+	size_t count = plan->range_count;
+
+	for (size_t i = 0; i < count; i++)
+		if (!memcmp(&plan->ranges[i], &range, sizeof(range)))
+			return 0;
+	/* The memory doubles when the count is a power of two. */
+	if (!(count & (count - 1))) {
+		void *ranges =
+			realloc(plan->ranges, (count ? 2 * count : 1) * sizeof(*plan->ranges));
+
+		if (!ranges) {
+			onpu_say("memory is exhausted");
+			return -1;
+		}
+		plan->ranges = ranges;
+	}
+	plan->ranges[plan->range_count++] = range;
+	return 0;
+}
+
+static int add_ranges(struct plan *plan, const struct gg_tensor *node)
+{
+	int error = add_range(plan, node);
+
+	for (uint32_t i = 0; i < GG_SOURCES && !error; i++)
+		error = node->src[i] ? add_range(plan, node->src[i]) : 0;
+	return error;
 }
 
 /* ---- keys */
@@ -166,6 +224,20 @@ static int add(struct maker *maker, const struct gg_tensor *node)
 	return add_node(maker, node) || finish(maker) ? -1 : 0;
 }
 
+/* Writes of how many parts a plan is, where WEBNN_LOG asks for all that happens. */
+static void tell(const struct plan *plan, struct gg_graph *graph)
+{
+	const char *log = getenv("WEBNN_LOG");
+	size_t dispatches = 0, moves = 0;
+
+	if (!log || strcmp(log, "debug"))
+		return;
+	for (struct onpu_step *step = plan->steps; step; step = *onpu_step_next(step))
+		++*(onpu_step_is_move(step) ? &moves : &dispatches);
+	onpu_say("a graph of %d nodes has %zu dispatches, and %zu moves by the host",
+		 base.graph_n_nodes(graph), dispatches, moves);
+}
+
 static struct plan *make_plan(struct gg_graph *graph, struct key *key)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
@@ -180,12 +252,15 @@ static struct plan *make_plan(struct gg_graph *graph, struct key *key)
 	maker.end = &plan->steps;
 	for (int i = 0; i < base.graph_n_nodes(graph) && !error; i++)
 		if (is_computed(base.graph_node(graph, i)))
-			error = add(&maker, base.graph_node(graph, i));
+			error = add_ranges(plan, base.graph_node(graph, i)) ||
+				add(&maker, base.graph_node(graph, i));
 	if (error || finish(&maker)) {
 		onpu_emit_exit(&maker.emit);
 		free_plan(plan);
 		return NULL;
 	}
+	onpu_counts.plans++;
+	tell(plan, graph);
 	plan->key = key->bytes;
 	plan->key_size = key->size;
 	key->bytes = NULL;
@@ -239,6 +314,7 @@ int onpu_compute(struct gg_graph *graph)
 	if (!plan)
 		return error;
 	keep_plan(plan);
+	onpu_counts.runs++;
 	for (struct onpu_step *step = plan->steps; step; step = *onpu_step_next(step))
 		if (onpu_step_run(step))
 			return -1;

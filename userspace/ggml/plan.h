@@ -10,8 +10,11 @@ bool onpu_supports(const struct gg_tensor *op);
 
 /* plan.c: computes a graph of operators that are supported. Returns 0, or -1 after onpu_say(). */
 int onpu_compute(struct gg_graph *graph);
-/* Forgets all graphs and repacked weights, before weights change or memory is freed. */
-void onpu_forget(void);
+/*
+ * Forgets the graphs that use a part of this memory, and repacked weights of it, before weights
+ * change or memory is freed.
+ */
+void onpu_forget(const void *data, size_t size);
 
 /* step.c: a part of a graph of ggml, computed by one dispatch or moved by the host. */
 struct onpu_step;
@@ -26,6 +29,8 @@ struct onpu_step *onpu_step_build(struct onpu_emit *e);
 int onpu_step_run(struct onpu_step *step);
 /* Frees a step. Returns the next one. */
 struct onpu_step *onpu_step_free(struct onpu_step *step);
+/* Returns whether the host computes a step. */
+bool onpu_step_is_move(const struct onpu_step *step);
 /* Returns where a step has the pointer to the next one. */
 struct onpu_step **onpu_step_next(struct onpu_step *step);
 

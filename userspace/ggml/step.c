@@ -35,6 +35,11 @@ struct onpu_step **onpu_step_next(struct onpu_step *step)
 	return &step->next;
 }
 
+bool onpu_step_is_move(const struct onpu_step *step)
+{
+	return step->move;
+}
+
 struct onpu_step *onpu_step_free(struct onpu_step *step)
 {
 	struct onpu_step *next = step->next;
@@ -255,8 +260,11 @@ int onpu_step_run(struct onpu_step *step)
 {
 	size_t inputs = 0;
 
-	if (step->move)
+	if (step->move) {
+		onpu_counts.moves++;
 		return onpu_move(step->move);
+	}
+	onpu_counts.dispatches++;
 	for (size_t i = 0; i < step->input_count; i++) {
 		inputs += step->bound[i].named.tensor ? 1 : 0;
 		if (step->bound[i].named.tensor && step->bound[i].quantised)

@@ -13,7 +13,8 @@
 struct pack {
 	struct pack *next;
 	const void *data; /* of the tensor; a view of its first rows has it, too */
-	uint32_t number;  /* of its type, in ggml */
+	size_t bytes;
+	uint32_t number; /* of its type, in ggml */
 	int64_t size[2];
 	struct import_matrix matrix;
 	float *floats; /* [K, N], instead of the matrix; or NULL */
@@ -33,13 +34,22 @@ static void free_pack(struct pack *pack)
 	free(pack);
 }
 
-void onpu_weights_forget(void)
+void onpu_weights_forget(const void *data, size_t size)
 {
-	for (size_t i = 0; i < sizeof(packs) / sizeof(packs[0]); i++) {
-		while (packs[i]) {
-			struct pack *pack = packs[i];
+	uintptr_t begin = (uintptr_t)data, end = begin + size;
 
-			packs[i] = pack->next;
+	for (size_t i = 0; i < sizeof(packs) / sizeof(packs[0]); i++) {
+		struct pack **at = &packs[i];
+
+		while (*at) {
+			struct pack *pack = *at;
+			uintptr_t own = (uintptr_t)pack->data;
+
+			if (own >= end || begin >= own + pack->bytes) {
+				at = &pack->next;
+				continue;
+			}
+			*at = pack->next;
 			free_pack(pack);
 		}
 	}
@@ -89,7 +99,8 @@ static int read_tensor(struct pack *pack, const struct gg_tensor *tensor)
 	}
 }
 
-static struct pack *find_pack(struct onpu_emit *e, const struct gg_tensor *tensor)
+/* Returns the repacked form of a tensor; NULL: memory is exhausted. */
+static struct pack *find_pack(const struct gg_tensor *tensor)
 {
 	struct pack **slot = slot_of(tensor->data), *pack;
 
@@ -100,26 +111,41 @@ static struct pack *find_pack(struct onpu_emit *e, const struct gg_tensor *tenso
 	pack = calloc(1, sizeof(*pack));
 	if (pack) {
 		pack->data = tensor->data;
+		pack->bytes = base.nbytes(tensor);
 		pack->number = tensor->type;
 		memcpy(pack->size, tensor->ne, sizeof(pack->size));
 		if (!read_tensor(pack, tensor)) {
 			pack->next = *slot;
 			*slot = pack;
+			onpu_counts.weights++;
 			return pack;
 		}
 		free_pack(pack);
 	}
-	onpu_refuse(e, "memory is exhausted");
 	return NULL;
+}
+
+bool onpu_weights_take(const struct gg_tensor *tensor)
+{
+	return onpu_data_type(tensor) == WNNOperandDataType_Undefined && onpu_is_weight(tensor) &&
+	       tensor->ne[2] * tensor->ne[3] == 1 && onpu_is_contiguous(tensor) &&
+	       base.get_type_traits(tensor->type)->to_float;
+}
+
+void onpu_weights_repack(const struct gg_tensor *tensor)
+{
+	/* Without memory, the graph that needs the weights says so. */
+	if (onpu_weights_take(tensor))
+		find_pack(tensor);
 }
 
 WNNOperand onpu_emit_weights(struct onpu_emit *e, const struct gg_tensor *tensor, WNNOperand x)
 {
 	struct onpu_shape shape = SHAPE((uint32_t)tensor->ne[0], (uint32_t)tensor->ne[1]);
-	const struct pack *pack = find_pack(e, tensor);
+	const struct pack *pack = find_pack(tensor);
 
 	if (!pack)
-		return NULL;
+		return onpu_refuse(e, "memory is exhausted");
 	if (pack->floats)
 		return x_matmul(e, x, x_borrow(e, WNNOperandDataType_Float32, shape, pack->floats));
 	return import_matrix_multiply(&pack->matrix, e->builder, x);
