@@ -11,6 +11,9 @@
 
 #include "../common/memory.h"
 
+/* Up to so many choices, a sorted list that tokens are inserted into is faster than a sort. */
+#define MOST_INSERTED 256
+
 int gguf_sampler_init(struct gguf_sampler *s, const struct gguf *gguf, struct gguf_error *error)
 {
 	uint64_t top_k = 40;
@@ -88,6 +91,30 @@ static uint32_t draw_token(struct gguf_sampler *s, size_t count)
 	return s->choices[count - 1].token;
 }
 
+/*
+ * Makes the likeliest tokens the choices, as many as top-k says, in the order of compare(). Where
+ * that is many, all are sorted. Returns their number.
+ */
+static size_t choose(struct gguf_sampler *s, const float *logits, size_t count)
+{
+	bool is_list = s->top_k && s->top_k <= MOST_INSERTED && s->top_k < count;
+	size_t most = is_list ? s->top_k : count, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = kept < most ? kept : most - 1;
+
+		if (kept == most && logits[i] <= s->choices[at].logit)
+			continue;
+		kept += kept < most;
+		for (; is_list && at > 0 && s->choices[at - 1].logit < logits[i]; at--)
+			s->choices[at] = s->choices[at - 1];
+		s->choices[at] = (struct gguf_choice){ (uint32_t)i, logits[i] };
+	}
+	if (!is_list)
+		qsort(s->choices, count, sizeof(*s->choices), compare);
+	return kept;
+}
+
 int gguf_sample(struct gguf_sampler *s, const float *logits, size_t count, uint32_t *token,
 		struct gguf_error *error)
 {
@@ -110,9 +137,6 @@ int gguf_sample(struct gguf_sampler *s, const float *logits, size_t count, uint3
 		if (!s->choices)
 			return gguf_fail_memory(error);
 	}
-	for (size_t i = 0; i < count; i++)
-		s->choices[i] = (struct gguf_choice){ (uint32_t)i, logits[i] };
-	qsort(s->choices, count, sizeof(*s->choices), compare);
-	*token = draw_token(s, keep(s, count));
+	*token = draw_token(s, keep(s, choose(s, logits, count)));
 	return 0;
 }
