@@ -103,7 +103,7 @@ struct packing {
 };
 
 /* Returns `n` integers of 4 bits of a column, at most eight, from step k on. */
-static uint32_t eight_at(const struct packing *p, int64_t k, int64_t n, int64_t column)
+static uint32_t eight_of_column(const struct packing *p, int64_t k, int64_t n, int64_t column)
 {
 	int64_t at = k * p->step + column * p->column;
 	uint32_t eight = 0;
@@ -117,27 +117,55 @@ static uint32_t eight_at(const struct packing *p, int64_t k, int64_t n, int64_t 
 	return eight;
 }
 
+/*
+ * Gathers `n` integers of 4 bits of each column, at most eight, from step k on. Columns behind the
+ * last one get zeros.
+ */
+static void gather_eights(const struct packing *p, int64_t k, int64_t n, int64_t begin,
+			  int64_t width, uint32_t *eight)
+{
+	int64_t at = k * p->step + begin;
+
+	memset(eight, 0, (size_t)width * sizeof(*eight));
+	if (p->column != 1 || at % 2 || p->step % 2 || begin + width > p->s.n) {
+		for (int64_t j = 0; j < width && begin + j < p->s.n; j++)
+			eight[j] = eight_of_column(p, k, n, begin + j);
+		return;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		const uint8_t *row = p->from + (at + i * p->step) / 2;
+
+		for (int64_t j = 0; j < width / 2; j++) {
+			eight[2 * j] |= (uint32_t)(row[j] & 15) << 4 * i;
+			eight[2 * j + 1] |= (uint32_t)(row[j] >> 4) << 4 * i;
+		}
+	}
+}
+
 /* Packs a block of a panel. Integers with zero point -1 are mirrored: see mirror(). */
 static void pack_block(const struct packing *p, int64_t block, int64_t begin, int64_t width,
 		       const int8_t *zero, uint8_t *to)
 {
 	int64_t k = block * p->s.block, end = k + p->s.block;
 	uint32_t flips = p->dtype == IR_U4 ? 0x88888888 : p->dtype == IR_U8 ? 0x80 : 0;
+	uint32_t flip[2 * CPU_MAX_LANES], eight[2 * CPU_MAX_LANES];
 
-	for (; k < end; k += p->s.nibbles ? 8 : 1)
-		for (int64_t j = 0; j < width; j++, to += p->s.nibbles ? 4 : 1) {
-			uint32_t flip = zero[j] == -1 ? ~flips : flips, bits;
+	for (int64_t j = 0; j < width; j++)
+		flip[j] = zero[j] == -1 ? ~flips : flips;
+	for (; p->s.nibbles && k < end; k += 8, to += 4 * width) {
+		gather_eights(p, k, end - k < 8 ? end - k : 8, begin, width, eight);
+		for (int64_t j = 0; j < width; j++)
+			eight[j] ^= flip[j];
+		memcpy(to, eight, (size_t)(4 * width));
+	}
+	for (; !p->s.nibbles && k < end; k++, to += width) {
+		const uint8_t *row = p->from + k * p->step + begin * p->column;
+		int64_t rest = p->s.n - begin, n = rest < width ? rest : width;
 
-			if (begin + j >= p->s.n) {
-				memset(to, 0, p->s.nibbles ? 4 : 1);
-			} else if (p->s.nibbles) {
-				bits = eight_at(p, k, end - k < 8 ? end - k : 8, begin + j) ^ flip;
-				memcpy(to, &bits, sizeof(bits));
-			} else {
-				*to = (uint8_t)(p->from[k * p->step + (begin + j) * p->column] ^
-						flip);
-			}
-		}
+		for (int64_t j = 0; j < n; j++)
+			to[j] = (uint8_t)(row[j * p->column] ^ flip[j]);
+		memset(to + n, 0, (size_t)(width - n));
+	}
 }
 
 /*
