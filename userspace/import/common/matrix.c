@@ -21,56 +21,86 @@ static const uint8_t *row_of(const struct import_rows *rows, uint32_t column)
 	return rows->data + row * rows->stride;
 }
 
-static void put(const struct import_matrix *matrix, uint8_t *numbers, size_t at, int number)
+/* A block of each column that is transposed at once. */
+struct strip {
+	uint8_t number[IMPORT_MAX_BLOCK][COLUMNS], zero[IMPORT_MAX_SCALES][COLUMNS];
+};
+
+/* Writes a row of a strip to element @at of the matrix's numbers or zeros. */
+static void put(const struct import_matrix *matrix, uint8_t *to, size_t at, const uint8_t *from,
+		uint32_t count)
 {
-	if (matrix->type == WNNOperandDataType_Uint8)
-		numbers[at] = (uint8_t)number;
-	else
-		numbers[at / 2] |= (uint8_t)(number << (at % 2 * 4));
+	uint32_t i = 0;
+
+	if (matrix->type == WNNOperandDataType_Uint8) {
+		memcpy(to + at, from, count);
+		return;
+	}
+	for (; at % 2 == 0 && i + 1 < count; i += 2)
+		to[(at + i) / 2] = (uint8_t)(from[i] | from[i + 1] << 4);
+	for (; i < count; i++)
+		to[(at + i) / 2] |= (uint8_t)(from[i] << ((at + i) % 2 * 4));
 }
 
-/* Writes a group of a block, at row @row. Returns whether scale and offset are finite. */
-static bool put_group(const struct import_matrix *matrix, const struct import_block_type *type,
-		      const struct import_block *block, uint32_t group, uint32_t row,
-		      uint32_t column)
+/* Puts a group of a block into column @n of a strip. Returns whether its numbers are finite. */
+static bool put_group(struct import_matrix *matrix, const struct import_block_type *type,
+		      const struct import_block *block, uint32_t group, size_t place,
+		      struct strip *strip, uint32_t n)
 {
 	float scale = block->scale[group];
-	size_t place = (size_t)(row / type->group) * matrix->columns + column;
 	bool mirrored = scale < 0;
 	int zero = mirrored ? type->highest : -type->lowest;
+	/* With scale 0 all numbers are 0, whatever they are in the file. */
+	int sign = scale == 0 ? 0 : mirrored ? -1 : 1;
 
-	for (uint32_t i = 0; i < type->group; i++) {
-		int number = block->number[group * type->group + i];
-
-		/* With scale 0 all numbers are 0, whatever they are in the file. */
-		if (scale == 0)
-			number = 0;
-		put(matrix, matrix->numbers, (size_t)(row + i) * matrix->columns + column,
-		    mirrored ? zero - number : zero + number);
-	}
+	for (uint32_t i = group * type->group; i < (group + 1) * type->group; i++)
+		strip->number[i][n] = (uint8_t)(zero + sign * block->number[i]);
+	strip->zero[group][n] = (uint8_t)zero;
 	matrix->scales[place] = scale == 0 ? 1 : fabsf(scale);
-	put(matrix, matrix->zeros, place, zero);
 	if (matrix->offsets)
 		matrix->offsets[place] = block->offset[group];
 	return isfinite(scale) && isfinite(block->offset[group]);
 }
 
-static enum import_packed pack(struct import_matrix *matrix, const struct import_rows *rows)
+/* Packs one block of each of some columns. Returns whether all numbers are finite. */
+static bool pack_strip(struct import_matrix *matrix, const struct import_rows *rows, uint32_t k,
+		       uint32_t first, uint32_t count, struct strip *strip)
 {
 	const struct import_block_type *type = rows->type;
+	uint32_t groups = type->elements / type->group;
+	size_t group = k / type->group, columns = matrix->columns;
 	struct import_block block;
 	bool finite = true;
 
-	for (uint32_t first = 0; first < matrix->columns; first += COLUMNS)
-		for (uint32_t k = 0; k < matrix->depth; k += type->elements)
-			for (uint32_t n = first; n < first + COLUMNS && n < matrix->columns; n++) {
-				size_t at = (size_t)(k / type->elements) * type->bytes;
+	for (uint32_t n = 0; n < count; n++) {
+		type->unpack(row_of(rows, first + n) + (size_t)(k / type->elements) * type->bytes,
+			     &block);
+		for (uint32_t g = 0; g < groups; g++)
+			finite &= put_group(matrix, type, &block, g,
+					    (group + g) * columns + first + n, strip, n);
+	}
+	for (uint32_t i = 0; i < type->elements; i++)
+		put(matrix, matrix->numbers, (k + i) * columns + first, strip->number[i], count);
+	for (uint32_t g = 0; g < groups; g++)
+		put(matrix, matrix->zeros, (group + g) * columns + first, strip->zero[g], count);
+	return finite;
+}
 
-				type->unpack(row_of(rows, n) + at, &block);
-				for (uint32_t g = 0; g < type->elements / type->group; g++)
-					finite &= put_group(matrix, type, &block, g,
-							    k + g * type->group, n);
-			}
+static enum import_packed pack(struct import_matrix *matrix, const struct import_rows *rows)
+{
+	struct strip *strip = import_alloc(sizeof(*strip));
+	bool finite = true;
+
+	if (!strip)
+		return IMPORT_NO_MEMORY;
+	for (uint32_t first = 0; first < matrix->columns; first += COLUMNS) {
+		uint32_t rest = matrix->columns - first;
+
+		for (uint32_t k = 0; k < matrix->depth; k += rows->type->elements)
+			finite &= pack_strip(matrix, rows, k, first,
+					     rest < COLUMNS ? rest : COLUMNS, strip);
+	}
+	import_free(strip);
 	return finite ? IMPORT_PACKED : IMPORT_NOT_FINITE;
 }
 
