@@ -20,13 +20,20 @@ static enum onpu_type types[256]; /* by ggml's number */
  * Versions whose structures are those of ggml.h. The number of the interface does not tell them
  * apart: it is 2 for other layouts, too.
  */
+#define KNOWN                     \
+	RANGE(0, 10, 0, 0, 21, 0) \
+	RANGE(0, 25, 1, 0, 25, 1)
+
 static const struct {
 	int first[3], last[3];
 } known[] = {
-	{ { 0, 10, 0 }, { 0, 21, 0 } },
-	{ { 0, 25, 1 }, { 0, 25, 1 } },
+#define RANGE(a, b, c, d, e, f) { { a, b, c }, { d, e, f } },
+	KNOWN
+#undef RANGE
 };
-#define KNOWN_TEXT "0.10.0 to 0.21.0 and 0.25.1"
+#define RANGE(a, b, c, d, e, f) " " #a "." #b "." #c " to " #d "." #e "." #f ";"
+static const char known_text[] = KNOWN;
+#undef RANGE
 
 void onpu_say(const char *format, ...)
 {
@@ -121,8 +128,8 @@ bool onpu_library_find(const void *address)
 #include "base.def"
 #undef BASE
 	if (found && !is_known(base.version())) {
-		onpu_say("ggml %s may have other structures; known are those of " KNOWN_TEXT,
-			 base.version());
+		onpu_say("ggml %s may have other structures; known versions:%.*s", base.version(),
+			 (int)sizeof(known_text) - 2, known_text);
 		found = false;
 	}
 	if (found)
