@@ -185,9 +185,9 @@ static struct gg_tensor *batch_product(struct world *w)
 
 static struct gg_tensor *get_rows(struct world *w)
 {
-	int64_t batches = w->variant / 2 ? 3 : 1;
-	struct gg_tensor *table =
-		leaf(w, FILL_REAL, w->variant % 2 ? "f16" : "f32", 40, 17, batches, 1);
+	static const char *const types[] = { "f32", "f16", "q4_0", "q8_0", "mxfp4" };
+	int64_t batches = w->variant / 5 ? 3 : 1;
+	struct gg_tensor *table = leaf(w, FILL_REAL, types[w->variant % 5], 64, 17, batches, 1);
 
 	return gg.ggml_get_rows(w->context, table, rows(w, FILL_ROWS, 17, 6, batches));
 }
@@ -339,7 +339,7 @@ const struct test_case cases[] = {
 	{ "product", 56, product },
 	{ "product of a part", 4, product_of_part },
 	{ "product of batches", 4, batch_product },
-	{ "get rows", 4, get_rows },
+	{ "get rows", 10, get_rows },
 	{ "set rows", 2, set_rows },
 	{ "copy", 6, copy },
 	{ "write a part", 1, write_part },

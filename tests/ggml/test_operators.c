@@ -159,13 +159,9 @@ static void test_refused(struct gg_backend *backend)
 {
 	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });
 	struct gg_tensor *a = gg.ggml_new_tensor_4d(context, type_number("f32"), 8, 4, 1, 1);
-	struct gg_tensor *table = gg.ggml_new_tensor_4d(context, type_number("q4_0"), 32, 4, 1, 1);
-	struct gg_tensor *rows = gg.ggml_new_tensor_4d(context, type_number("i32"), 3, 1, 1, 1);
 
 	if (gg.ggml_backend_supports_op(backend, gg.ggml_argsort(context, a, 0)))
 		fail("ARGSORT is said to be supported");
-	if (gg.ggml_backend_supports_op(backend, gg.ggml_get_rows(context, table, rows)))
-		fail("rows of a quantised table are said to be supported");
 	gg.ggml_free(context);
 }
 

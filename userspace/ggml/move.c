@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes elements into a part of a tensor, on the host: rows of a cache, and copies into strides.
- * No operator of WebNN writes into an operand.
+ * Moves elements on the host: rows of a cache and copies into strides, as no operator of WebNN
+ * writes into an operand, and rows of quantised tables, which become floats.
  */
 #include <string.h>
 
@@ -27,6 +27,10 @@ bool onpu_can_move(const struct gg_tensor *op)
 		       op->nb[0] == wnnOperandDataTypeGetSize(onpu_data_type(op)) &&
 		       (index == TYPE_I64 || index == TYPE_I32);
 	}
+	if (!strcmp(name, "GET_ROWS"))
+		return onpu_data_type(from) == WNNOperandDataType_Undefined &&
+		       base.get_type_traits(from->type)->to_float && onpu_type_of(op) == TYPE_F32 &&
+		       op->nb[0] == sizeof(float) && onpu_type_of(op->src[1]) == TYPE_I32;
 	if (!strcmp(name, "CPY"))
 		return !onpu_is_contiguous(op) && is_plain(op) && is_plain(from) &&
 		       !memcmp(op->ne, from->ne, sizeof(op->ne));
@@ -37,6 +41,33 @@ static char *at(const struct gg_tensor *tensor, int64_t i1, int64_t i2, int64_t 
 {
 	return (char *)tensor->data + (size_t)i1 * tensor->nb[1] + (size_t)i2 * tensor->nb[2] +
 	       (size_t)i3 * tensor->nb[3];
+}
+
+static int fail_row(const struct gg_tensor *op, int64_t row, int64_t rows)
+{
+	onpu_say("%s %s: row %lld is not one of the %lld rows", base.op_name(op->op), op->name,
+		 (long long)row, (long long)rows);
+	return -1;
+}
+
+/* Reads rows of a quantised table; each batch of indices has a table of its own. */
+static int get_rows(const struct gg_tensor *op)
+{
+	const struct gg_tensor *table = op->src[0], *rows = op->src[1];
+	const struct gg_type_traits *traits = base.get_type_traits(table->type);
+
+	for (int64_t i = 0; i < rows->ne[0] * rows->ne[1] * rows->ne[2]; i++) {
+		int64_t i0 = i % rows->ne[0], i1 = i / rows->ne[0] % rows->ne[1];
+		int64_t i2 = i / rows->ne[0] / rows->ne[1];
+		int32_t row = *(const int32_t *)(const void *)(at(rows, i1, i2, 0) +
+							       (size_t)i0 * rows->nb[0]);
+
+		if (row < 0 || row >= table->ne[1])
+			return fail_row(op, row, table->ne[1]);
+		traits->to_float(at(table, row, i1, i2), (float *)(void *)at(op, i0, i1, i2),
+				 op->ne[0]);
+	}
+	return 0;
 }
 
 static int set_rows(const struct gg_tensor *op)
@@ -53,11 +84,8 @@ static int set_rows(const struct gg_tensor *op)
 
 		index += (size_t)i1 * rows->nb[0];
 		row = is_long ? *(const int64_t *)index : *(const int32_t *)index;
-		if (row < 0 || row >= op->ne[1]) {
-			onpu_say("SET_ROWS %s: row %lld is not one of the %lld rows", op->name,
-				 (long long)row, (long long)op->ne[1]);
-			return -1;
-		}
+		if (row < 0 || row >= op->ne[1])
+			return fail_row(op, row, op->ne[1]);
 		target = at(op, row, i2, i3);
 		if (is_half)
 			base.fp32_to_fp16_row(source, (uint16_t *)target, op->ne[0]);
@@ -88,6 +116,8 @@ int onpu_move(const struct gg_tensor *op)
 
 	if (!strcmp(base.op_name(op->op), "SET_ROWS"))
 		return set_rows(op);
+	if (!strcmp(base.op_name(op->op), "GET_ROWS"))
+		return get_rows(op);
 	for (int64_t i = 0; i < op->ne[1] * op->ne[2] * op->ne[3]; i++) {
 		int64_t i1 = i % op->ne[1], i2 = i / op->ne[1] % op->ne[2];
 		int64_t i3 = i / op->ne[1] / op->ne[2];
