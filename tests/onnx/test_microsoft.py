@@ -303,6 +303,10 @@ def other_cases():
     yield "FastGelu", {"x": x, "b": floats(8)}, 1, [], {}
     yield "QuickGelu", {"x": x}, 1, [], {"alpha": 1.5}
     yield "Gelu", {"x": x}, 1, [], {}
+    # The variance of small numbers tells the default of epsilon, which is 1e-12.
+    skip = {"x": x * numpy.float32(0.02), "skip": floats(2, 3, 8) * numpy.float32(0.02), "gamma": floats(8)}
+    yield "SkipSimplifiedLayerNormalization", skip, 1, [], {}
+    yield "SkipLayerNormalization", dict(skip, beta=floats(8)), 1, [], {}
     skip = {"x": x, "skip": floats(2, 3, 8), "gamma": floats(8)}
     yield "SkipSimplifiedLayerNormalization", dict(skip, bias=floats(8)), 1, [], {"epsilon": 0.01}
     yield "SkipLayerNormalization", dict(skip, beta=floats(8), bias=floats(8)), 1, [], {}

@@ -216,7 +216,7 @@ int onnx_op_rms_norm(struct onnx_node *node)
 int onnx_op_skip_norm(struct onnx_node *node)
 {
 	bool simple = node->op->variant;
-	double epsilon = onnx_attr_float(node, "epsilon", 1e-5);
+	double epsilon = onnx_attr_float(node, "epsilon", 1e-12);
 	WNNOperand x = onnx_in(node, 0), skip, scale, beta = NULL, bias;
 	uint32_t axis;
 
