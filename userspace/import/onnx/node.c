@@ -236,6 +236,16 @@ const char *onnx_attr_string(struct onnx_node *node, const char *name, const cha
 	return text;
 }
 
+int onnx_attr_only(struct onnx_node *node, const char *name, int64_t only)
+{
+	int64_t given = onnx_attr_int(node, name, only);
+
+	if (given == only)
+		return 0;
+	return onnx_refuse(node, name, "%s is %lld: only %lld is allowed", name, (long long)given,
+			   (long long)only);
+}
+
 int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallback,
 		     const char *const *names, int count)
 {

@@ -105,6 +105,11 @@ void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import 
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback);
 double onnx_attr_float(struct onnx_node *node, const char *name, double fallback);
+/*
+ * Refuses a node whose attribute is there with another value than @only, which stands for what the
+ * translator does. Returns 0 or -1.
+ */
+int onnx_attr_only(struct onnx_node *node, const char *name, int64_t only);
 /* Returns a string that ends with NUL. */
 const char *onnx_attr_string(struct onnx_node *node, const char *name, const char *fallback);
 /*

@@ -349,17 +349,16 @@ static WNNOperand project(struct onnx_node *node, WNNOperand x, WNNOperand weigh
 
 int onnx_op_attention(struct onnx_node *node)
 {
-	bool quantised = node->op->variant, rotary = onnx_attr_int(node, "do_rotary", 0);
+	bool quantised = node->op->variant;
 	WNNOperand x = onnx_in(node, 0), weights = x ? onnx_in(node, 1) : NULL, part[3];
 	struct onnx_attention a;
 	int64_t widths[3];
 
 	if (!weights)
 		return -1;
-	if (rotary || onnx_attr_int(node, "past_present_share_buffer", 0))
-		return onnx_refuse(node, rotary ? "do_rotary" : "past_present_share_buffer",
-				   "%s must be 0",
-				   rotary ? "do_rotary" : "past_present_share_buffer");
+	if (onnx_attr_only(node, "do_rotary", 0) ||
+	    onnx_attr_only(node, "past_present_share_buffer", 0))
+		return -1;
 	if (x_shape(weights).rank != 2)
 		return onnx_refuse(node, "weights", "weights has %u dimensions instead of 2",
 				   x_shape(weights).rank);

@@ -219,6 +219,22 @@ static WNNOperand visible(struct onnx_node *node, const struct group *g)
 	return seen;
 }
 
+/*
+ * Newer versions of the operator have more attributes, some of which change the result. Returns 0
+ * where they have the values that stand for the older operator; -1: refused.
+ */
+static int check_newer(struct onnx_node *node)
+{
+	static const char *const plain[] = { "NONE" };
+
+	return onnx_attr_only(node, "causal", 1) || onnx_attr_only(node, "qk_output", 0) ||
+			       onnx_attr_only(node, "sliding_window_cache", 0) ||
+			       onnx_attr_choice(node, "k_quant_type", plain[0], plain, 1) ||
+			       onnx_attr_choice(node, "v_quant_type", plain[0], plain, 1) ?
+		       -1 :
+		       0;
+}
+
 int onnx_op_group_query_attention(struct onnx_node *node)
 {
 	struct onnx_attention a = { .scale = onnx_attr_float(node, "scale", 0),
@@ -226,8 +242,8 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
 	struct group g;
 
-	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 9) || read_shapes(node, &g) ||
-	    read_inputs(node, &g) || rotate(node, &g))
+	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 9) || check_newer(node) ||
+	    read_shapes(node, &g) || read_inputs(node, &g) || rotate(node, &g))
 		return -1;
 	g.key = cache(node, &g, 3, g.key);
 	g.value = cache(node, &g, 4, g.value);
