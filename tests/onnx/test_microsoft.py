@@ -67,6 +67,14 @@ def bits_cases():
     inputs = {"a": floats(5, 64), "b": bytes_of(8, 2, 32), "s": scales(8 * 2), "z": bytes_of(8 * 2)}
     yield ("MatMulNBits", inputs, 1, ["b", "s", "z"],
            {"K": 64, "N": 8, "bits": 8, "block_size": 32})
+    # Incomplete last blocks, and zero points that are absent, packed and floats.
+    for bits, depth, block, zeros in ((2, 64, 16, None), (2, 100, 16, "packed"), (2, 70, 32, "floats"),
+                                      (2, 33, 64, "packed"), (8, 70, 32, "floats"), (8, 33, 16, None)):
+        blocks = -(-depth // block)
+        inputs = {"a": floats(2, 3, depth), "b": bytes_of(7, blocks, block * bits // 8), "s": scales(7 * blocks),
+                  "z": {"packed": bytes_of(7 * -(-blocks * bits // 8)), "floats": floats(7 * blocks) + 1}.get(zeros)}
+        yield ("MatMulNBits", inputs, 1, ["b", "s"] + ["z"] * (zeros is not None),
+               {"K": depth, "N": 7, "bits": bits, "block_size": block})
     for zeros in (nibbles("z", 10, 2), None):
         inputs = {"d": nibbles("d", 10, 32), "i": ints([3, 9], [0, 3]), "s": scales(10, 2),
                   "z": zeros}
@@ -330,18 +338,26 @@ def reduce_mean(inputs, axes, keepdims):
     return [numpy.clip(y, 0, 255).astype(numpy.uint8)]
 
 
-def eight_bits(inputs, bits, **_):
-    assert bits == 8
-    steps = inputs["b"].astype(float) - inputs["z"].reshape(8, 2, 1)
-    weights = (steps * inputs["s"].reshape(8, 2, 1)).reshape(8, 64)
-    return [(inputs["a"] @ weights.T).astype(numpy.float32)]
-
-
 def codes_of(array, bits, count):
     """Returns the numbers in the bytes of the last dimension; the first number is in the low bits.
     """
     parts = [array >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return numpy.stack(parts, -1).reshape(*array.shape[:-1], -1)[..., :count].astype(float)
+
+
+def matmul_bits(inputs, bits, N, K, block_size, **_):
+    """Computes MatMulNBits for the numbers of bits that older versions of ONNX Runtime refuse."""
+    if bits == 4:
+        return None
+    scale, zeros = inputs["s"].reshape(N, -1, 1), inputs["z"]
+    if zeros is None:
+        zeros = numpy.array(1 << bits - 1)
+    elif zeros.dtype == numpy.uint8:
+        zeros = codes_of(zeros.reshape(N, -1), bits, scale.shape[1])[:, :, None]
+    else:
+        zeros = zeros.reshape(scale.shape)
+    weights = (codes_of(inputs["b"], bits, block_size) - zeros) * scale
+    return [(inputs["a"] @ weights.reshape(N, -1)[:, :K].T).astype(numpy.float32)]
 
 
 def gather_blocks(inputs, block_size, bits=4, **_):
@@ -406,7 +422,7 @@ def packed_attention(inputs, num_heads, scale=None):
 
 
 # References of operators that ONNX Runtime has no kernel for on the CPU, or not in all of its versions.
-BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNorm": group_norm,
+BY_HAND = {"QLinearReduceMean": reduce_mean, "MatMulNBits": matmul_bits, "GroupNorm": group_norm,
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,
            "GatherBlockQuantized": gather_blocks}
@@ -439,7 +455,7 @@ def main():
                 feed = {key: value for key, value in inputs.items()
                         if value is not None and key not in constants}
                 path = pathlib.Path(folder) / f"{name}-{cases.__name__}-{number}"
-                kind = "eight bits" if attributes.get("bits") == 8 and name == "MatMulNBits" else "packed" if any(
+                kind = "packed" if any(
                     array is not None and array.ndim == 5 for key, array in inputs.items()
                     if key in "qk") else name
                 by_hand = BY_HAND.get(kind)

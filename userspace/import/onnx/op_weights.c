@@ -21,21 +21,34 @@ struct weights {
 	int64_t *slot;		  /* new index of each row of the weights; NULL: as they are */
 };
 
+/* Returns the number at an index of memory; the first number of a byte is in its low bits. */
+static int64_t few_bits(const struct weights *w, const uint8_t *data, int64_t index)
+{
+	int64_t at = index * w->bits;
+
+	return data[at / 8] >> (at % 8) & ((1 << w->bits) - 1);
+}
+
+/* Returns the number of bytes of the zero points of one column. */
+static int64_t zeros_pitch(const struct weights *w)
+{
+	return (w->blocks * w->bits + 7) / 8;
+}
+
+/* Returns the zero point of columns without one. */
+static int64_t usual_zero(const struct weights *w)
+{
+	return 1 << (w->bits - 1);
+}
+
 static int64_t weight(const struct weights *w, int64_t column, int64_t row)
 {
-	int64_t at = column * w->blocks * w->block + row;
-
-	return w->bits == 8 ? w->data[at] : w->data[at / 2] >> (at % 2 * 4) & 15;
+	return few_bits(w, w->data, column * w->blocks * w->block + row);
 }
 
 static int64_t zero(const struct weights *w, int64_t column, int64_t block)
 {
-	int64_t row = w->bits == 8 ? w->blocks : (w->blocks + 1) / 2;
-
-	if (!w->zeros)
-		return w->bits == 8 ? 128 : 8;
-	return w->bits == 8 ? w->zeros[column * row + block] :
-			      w->zeros[column * row + block / 2] >> (block % 2 * 4) & 15;
+	return w->zeros ? few_bits(w, w->zeros + column * zeros_pitch(w), block) : usual_zero(w);
 }
 
 /*
@@ -113,15 +126,18 @@ static int read_weights(struct onnx_node *node, struct weights *w)
 			       .columns = onnx_attr_int(node, "N", 0),
 			       .block = onnx_attr_int(node, "block_size", 0),
 			       .bits = onnx_attr_int(node, "bits", 4) };
-	if (w->bits != 4 && w->bits != 8)
-		return onnx_refuse(node, "bits", "bits is %lld instead of 4 or 8",
+	/* Rearranged weights are for one kind of device, and stay in its memory. */
+	if (onnx_attr_only(node, "weight_prepacked", 0))
+		return -1;
+	if (w->bits != 2 && w->bits != 4 && w->bits != 8)
+		return onnx_refuse(node, "bits", "bits is %lld instead of 2, 4 or 8",
 				   (long long)w->bits);
-	if (w->depth < 1 || w->columns < 1 || w->block < 2 || w->block % 2 || w->depth > MAX_SIZE ||
-	    w->columns > MAX_SIZE || w->block > MAX_SIZE)
+	if (w->depth < 1 || w->columns < 1 || w->block < 1 || w->block * w->bits % 8 ||
+	    w->depth > MAX_SIZE || w->columns > MAX_SIZE || w->block > MAX_SIZE)
 		return onnx_refuse(
 			node, "block_size",
 			"K is %lld, N %lld and block_size %lld: they are from 1 to %lld, "
-			"and block_size is even",
+			"and a block has whole bytes",
 			(long long)w->depth, (long long)w->columns, (long long)w->block,
 			(long long)MAX_SIZE);
 	w->blocks = (w->depth + w->block - 1) / w->block;
@@ -131,8 +147,7 @@ static int read_weights(struct onnx_node *node, struct weights *w)
 	if (onnx_has(node, 3) && onnx_type_is_float(onnx_in_type(node, 3)))
 		return read_real_zeros(node, w) ? -1 : read_order(node, w);
 	if (onnx_has(node, 3)) {
-		w->zeros = bytes(node, 3, "zero_points",
-				 w->columns * (w->bits == 8 ? w->blocks : (w->blocks + 1) / 2));
+		w->zeros = bytes(node, 3, "zero_points", w->columns * zeros_pitch(w));
 		if (!w->zeros)
 			return -1;
 	}
@@ -145,6 +160,12 @@ static void release(const void *data, size_t size, void *memory, void *unused)
 	(void)size;
 	(void)unused;
 	import_free(memory);
+}
+
+/* Returns the bits of a number in the graph, which has no integers of 2 bits. */
+static int64_t stored_bits(const struct weights *w)
+{
+	return w->bits == 8 ? 8 : 4;
 }
 
 /* Returns a constant of 4-bit or 8-bit integers; @data is taken over. */
@@ -161,12 +182,12 @@ static WNNOperand packed(struct onnx_node *node, const struct weights *w, int64_
 	descriptor.dataType = w->bits == 8 ? WNNOperandDataType_Uint8 : WNNOperandDataType_Uint4;
 	descriptor.shape = WNN_UINT32_ARRAY(shape);
 	return wnnGraphBuilderConstant(node->b, &descriptor, data,
-				       (size_t)((rows * w->columns * w->bits + 7) / 8));
+				       (size_t)((rows * w->columns * stored_bits(w) + 7) / 8));
 }
 
 static uint8_t *room(struct onnx_node *node, const struct weights *w, int64_t rows)
 {
-	uint8_t *data = import_alloc((size_t)((rows * w->columns * w->bits + 7) / 8));
+	uint8_t *data = import_alloc((size_t)((rows * w->columns * stored_bits(w) + 7) / 8));
 
 	if (!data)
 		onnx_fail(node);
@@ -254,7 +275,7 @@ static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w
 				 WNNOperand scales, WNNOperand y)
 {
 	struct onnx_shape shape = x_shape(x), zeros = { 2, { w->blocks, w->columns } };
-	double usual = w->bits == 8 ? 128 : 8;
+	double usual = (double)usual_zero(w);
 	float *numbers = onnx_node_alloc(node, (size_t)(w->blocks * w->columns) * sizeof(*numbers));
 	WNNOperand factor;
 

@@ -290,7 +290,7 @@ static const struct onnx_op table[] = {
 	{ MS "DynamicQuantizeLSTM", 1, 0, onnx_op_dynamic_quantize_lstm, NULL, 0,
 	  "composed of dequantizeLinear and lstm" },
 	{ MS "MatMulNBits", 1, 0, onnx_op_matmul_bits, NULL, 0,
-	  "4 or 8 bits; composed of dequantizeLinear and matmul" },
+	  "2, 4 or 8 bits; composed of dequantizeLinear and matmul" },
 	{ MS "GatherBlockQuantized", 1, 0, onnx_op_gather_blocks, NULL, 0,
 	  "composed of gather and dequantizeLinear" },
 
