@@ -281,6 +281,17 @@ def quantised_cases():
               "b": bytes_of(8, 4, dtype=numpy.int8), "bz": numpy.zeros(4, numpy.int8),
               "c": bytes_of(4).astype(numpy.int32), **numbers(ys=0.1, yz=128)}
     order = ["a", "as", "az", "b", "bs", "bz", "c", "ys", "yz"]
+    # ONNX Runtime's optimiser writes these for processors; the filter keeps its order.
+    image = {"x": bytes_of(2, 6, 5, 4), "xs": a["s"], "xz": a["z"]}
+    filters = {"w": bytes_of(6, 4, 3, 2), "ws": scales(6), "wz": numpy.full(6, 128, numpy.uint8),
+               **numbers(ys=0.1, yz=128), "b": bytes_of(6).astype(numpy.int32)}
+    grouped = dict(filters, w=bytes_of(6, 2, 3, 2, dtype=numpy.int8), wz=numpy.zeros(6, numpy.int8))
+    for weights, attributes in ((filters, {"pads": [1, 0, 1, 1], "strides": [2, 1]}), (grouped, {"group": 2}),
+                                (filters, {"dilations": [2, 1]}), (filters, {"auto_pad": "SAME_UPPER"})):
+        yield ("QLinearConv", image | weights, 1, ["xs", "xz", *weights], attributes | {"channels_last": 1})
+    row = {"w": bytes_of(6, 4, 3), **{key: value for key, value in filters.items() if key != "w"}}
+    yield ("QLinearConv", dict(image, x=bytes_of(2, 6, 4)) | row, 1, ["xs", "xz", *row],
+           {"channels_last": 1, "pads": [1, 1]})
     yield "QGemm", {key: inputs[key] for key in order}, 1, order[1:], {}
 
 
@@ -325,6 +336,25 @@ def other_cases():
            {"activation": "LeakyRelu", "activation_alpha": 0.3, "beta": 0.5})
     yield ("FusedConv", {"x": floats(1, 3, 6, 6), "w": floats(4, 3, 3, 3), "b": floats(4),
                          "z": floats(1, 4, 4, 4)}, 1, ["w"], {"activation": "Relu"})
+    product = {"a": 3 * floats(3, 8), "b": floats(8, 4)}
+    for activation, parameters in (
+            ("Elu", {"alpha": 1.0}), ("Elu", {"alpha": 0.5}), ("Selu", {"alpha": 1.5, "gamma": 0.5}), ("Softplus", {}),
+            ("Softsign", {}), ("Tanh", {}), ("ThresholdedRelu", {"alpha": 0.4}),
+            ("HardSigmoid", {"alpha": 0.3, "beta": 0.4})):
+        yield ("FusedGemm", product, 1, [], {"activation": activation} | {
+            f"activation_{key}": value for key, value in parameters.items()})
+    image = {"x": floats(1, 6, 5, 3), "w": floats(4, 2, 3, 3), "b": floats(4)}
+    yield "NhwcConv", image, 1, ["w"], {"pads": [0, 1, 1, 0]}
+    yield "NhwcConv", dict(image, w=floats(6, 2, 3, 1), b=floats(6)), 1, ["w"], {"group": 3, "strides": [2, 1]}
+    image = {"x": floats(1, 6, 5, 3), "w": floats(4, 3, 3, 3), "b": floats(4), "z": floats(1, 4, 3, 4)}
+    for activation in ("Relu", "Tanh"):
+        yield "NhwcFusedConv", image, 1, ["w"], {"activation": activation}
+    for shape, attributes in (((2, 6, 5, 4), {"kernel_shape": [2, 3], "strides": [1, 2]}),
+                              ((1, 7, 7, 3), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+                              ((1, 6, 3), {"kernel_shape": [2], "pads": [1, 0]}),
+                              ((1, 6, 6, 2), {"kernel_shape": [2, 2], "dilations": [2, 2]})):
+        yield "NhwcMaxPool", {"x": bytes_of(*shape)}, 1, [], attributes
+    yield "NhwcMaxPool", {"x": bytes_of(1, 5, 5, 2, dtype=numpy.int8)}, 1, [], {"kernel_shape": [2, 2], "pads": [1] * 4}
     yield "Trilu", {"x": floats(3, 4), "k": numpy.array(1)}, 1, ["k"], {"upper": 0}
     yield "Pad", {"x": floats(2, 3), "p": ints(0, 1, 2, 1), "v": floats(1)}, 1, ["p", "v"], {}
     yield ("GridSample", {"x": floats(1, 2, 4, 4), "g": floats(1, 3, 3, 2)}, 1, [],
@@ -358,6 +388,19 @@ def matmul_bits(inputs, bits, N, K, block_size, **_):
         zeros = zeros.reshape(scale.shape)
     weights = (codes_of(inputs["b"], bits, block_size) - zeros) * scale
     return [(inputs["a"] @ weights.reshape(N, -1)[:, :K].T).astype(numpy.float32)]
+
+
+def nhwc_conv(inputs, **attributes):
+    """Computes convolutions of which the last dimension is that of the channels, by those of ONNX."""
+    fused = "activation" in attributes
+    x, w = numpy.moveaxis(inputs["x"], -1, 1), inputs["w"] if fused else numpy.moveaxis(inputs["w"], -1, 1)
+    feed = {"x": x, "w": w, "b": inputs["b"]}
+    activation = attributes.pop("activation", "Relu")
+    y = run_reference(make_model("Conv", feed, ["y"], domain="", **attributes), feed)[0]
+    if fused:
+        y = y + numpy.moveaxis(inputs["z"], -1, 1)
+        y = {"Relu": numpy.maximum(y, 0), "Tanh": numpy.tanh(y)}[activation]
+    return [numpy.moveaxis(y, 1, -1)]
 
 
 def gather_blocks(inputs, block_size, bits=4, **_):
@@ -422,13 +465,14 @@ def packed_attention(inputs, num_heads, scale=None):
 
 
 # References of operators that ONNX Runtime has no kernel for on the CPU, or not in all of its versions.
-BY_HAND = {"QLinearReduceMean": reduce_mean, "MatMulNBits": matmul_bits, "GroupNorm": group_norm,
+BY_HAND = {"QLinearReduceMean": reduce_mean, "MatMulNBits": matmul_bits, "NhwcConv": nhwc_conv,
+           "NhwcFusedConv": nhwc_conv, "GroupNorm": group_norm,
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,
            "GatherBlockQuantized": gather_blocks}
 # The operators on integers that the nodes of these cases must become.
 INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
-            "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-17": "qmatmul",
+            "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-22": "qmatmul",
             "DynamicQuantizeMatMul-quantised_cases-16": "qmatmul",
             "MatMulIntegerToFloat-quantised_cases-15": "wmatmul"}
 STEPS = ("QLinear", "QGemm", "DynamicQuantize")

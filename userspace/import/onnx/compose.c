@@ -139,6 +139,16 @@ WNNOperand x_move_axis(struct onnx_node *node, WNNOperand a, uint32_t from, uint
 	return x_transpose(node, a, permutation);
 }
 
+WNNOperand x_channels_first(struct onnx_node *node, WNNOperand a)
+{
+	return a ? x_move_axis(node, a, x_shape(a).rank - 1, 1) : NULL;
+}
+
+WNNOperand x_channels_last(struct onnx_node *node, WNNOperand a)
+{
+	return a ? x_move_axis(node, a, 1, x_shape(a).rank - 1) : NULL;
+}
+
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,
 		   const int64_t *sizes, const int64_t *strides)
 {

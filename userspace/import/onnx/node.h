@@ -292,6 +292,9 @@ WNNOperand x_expand(struct onnx_node *node, WNNOperand a, const struct onnx_shap
 WNNOperand x_transpose(struct onnx_node *node, WNNOperand a, const uint32_t *permutation);
 /* Moves dimension `from` to index `to`; the other dimensions keep their order. */
 WNNOperand x_move_axis(struct onnx_node *node, WNNOperand a, uint32_t from, uint32_t to);
+/* Move the channels from the last dimension to dimension 1, and back; there are 2 or more. */
+WNNOperand x_channels_first(struct onnx_node *node, WNNOperand a);
+WNNOperand x_channels_last(struct onnx_node *node, WNNOperand a);
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,
 		   const int64_t *sizes, const int64_t *strides);
 /* Returns elements from @begin on along one dimension, @size of them before the stride applies. */

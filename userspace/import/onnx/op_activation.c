@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+/* defaults of Selu from operator set 6 on */
+#define SELU_ALPHA 1.67326319217681884765625
+#define SELU_GAMMA 1.05070102214813232421875
+
 /* Returns ln(1 + u), precise for small u. */
 static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
 {
@@ -116,58 +120,82 @@ int onnx_op_function(struct onnx_node *node)
 	return onnx_out(node, 0, x ? x_cast(node, x, type) : NULL);
 }
 
-int onnx_op_elu(struct onnx_node *node)
+static WNNOperand elu(struct onnx_node *node, WNNOperand x, double alpha)
 {
 	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
-	WNNOperand x = onnx_in(node, 0);
 
 	options.label = node->options.label;
-	options.alpha = onnx_attr_float(node, "alpha", 1);
-	return x ? onnx_out(node, 0, wnnGraphBuilderElu(node->b, x, &options)) : -1;
+	options.alpha = alpha;
+	return x ? wnnGraphBuilderElu(node->b, x, &options) : NULL;
+}
+
+static WNNOperand leaky_relu(struct onnx_node *node, WNNOperand x, double alpha)
+{
+	WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
+
+	options.label = node->options.label;
+	options.alpha = alpha;
+	return x ? wnnGraphBuilderLeakyRelu(node->b, x, &options) : NULL;
+}
+
+static WNNOperand hard_sigmoid(struct onnx_node *node, WNNOperand x, double alpha, double beta)
+{
+	WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
+
+	options.label = node->options.label;
+	options.alpha = alpha;
+	options.beta = beta;
+	return x ? wnnGraphBuilderHardSigmoid(node->b, x, &options) : NULL;
+}
+
+static WNNOperand thresholded_relu(struct onnx_node *node, WNNOperand x, double alpha)
+{
+	return x_where(node, x_greater(node, x, x_like(node, x, alpha)), x, x_like(node, x, 0));
+}
+
+int onnx_op_elu(struct onnx_node *node)
+{
+	double alpha = onnx_attr_float(node, "alpha", 1);
+	WNNOperand x = onnx_in(node, 0);
+
+	return x ? onnx_out(node, 0, elu(node, x, alpha)) : -1;
+}
+
+static WNNOperand selu(struct onnx_node *node, WNNOperand x, double alpha, double gamma)
+{
+	return x_linear(node, elu(node, x, alpha), gamma, 0);
 }
 
 /* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) */
 int onnx_op_celu(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);
-	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
 	WNNOperand x = onnx_in(node, 0);
 
 	if (!x)
 		return -1;
 	if (alpha <= 0)
 		return onnx_refuse(node, "alpha", "alpha is not above 0");
-	options.label = node->options.label;
-	x = wnnGraphBuilderElu(node->b, x_div(node, x, x_like(node, x, alpha)), &options);
+	x = elu(node, x_div(node, x, x_like(node, x, alpha)), 1);
 	return onnx_out(node, 0, x_mul(node, x, x_like(node, x, alpha)));
 }
 
 int onnx_op_selu(struct onnx_node *node)
 {
-	WNNEluOptions options = WNN_ELU_OPTIONS_INIT;
-	WNNOperand x = onnx_in(node, 0);
 	bool old = node->version < 6;
+	double alpha = onnx_attr_float(node, "alpha", old ? 1.6732 : SELU_ALPHA);
+	double gamma = onnx_attr_float(node, "gamma", old ? 1.0507 : SELU_GAMMA);
+	WNNOperand x = onnx_in(node, 0);
 
-	if (!x)
-		return -1;
-	options.label = node->options.label;
-	options.alpha = onnx_attr_float(node, "alpha", old ? 1.6732 : 1.67326319217681884765625);
-	x = wnnGraphBuilderElu(node->b, x, &options);
-	return onnx_out(
-		node, 0,
-		x_linear(node, x,
-			 onnx_attr_float(node, "gamma", old ? 1.0507 : 1.05070102214813232421875),
-			 0));
+	return x ? onnx_out(node, 0, selu(node, x, alpha, gamma)) : -1;
 }
 
 int onnx_op_leaky_relu(struct onnx_node *node)
 {
-	WNNLeakyReluOptions options = WNN_LEAKY_RELU_OPTIONS_INIT;
+	double alpha = onnx_attr_float(node, "alpha", 0.01);
 	WNNOperand x = onnx_in(node, 0);
 
-	options.label = node->options.label;
-	options.alpha = onnx_attr_float(node, "alpha", 0.01);
-	return x ? onnx_out(node, 0, wnnGraphBuilderLeakyRelu(node->b, x, &options)) : -1;
+	return x ? onnx_out(node, 0, leaky_relu(node, x, alpha)) : -1;
 }
 
 int onnx_op_thresholded_relu(struct onnx_node *node)
@@ -175,22 +203,89 @@ int onnx_op_thresholded_relu(struct onnx_node *node)
 	double alpha = onnx_attr_float(node, "alpha", 1);
 	WNNOperand x = onnx_in(node, 0);
 
-	if (!x)
-		return -1;
-	return onnx_out(node, 0,
-			x_where(node, x_greater(node, x, x_like(node, x, alpha)), x,
-				x_like(node, x, 0)));
+	return x ? onnx_out(node, 0, thresholded_relu(node, x, alpha)) : -1;
 }
 
 int onnx_op_hard_sigmoid(struct onnx_node *node)
 {
-	WNNHardSigmoidOptions options = WNN_HARD_SIGMOID_OPTIONS_INIT;
+	double alpha = onnx_attr_float(node, "alpha", 0.2);
+	double beta = onnx_attr_float(node, "beta", 0.5);
 	WNNOperand x = onnx_in(node, 0);
 
-	options.label = node->options.label;
-	options.alpha = onnx_attr_float(node, "alpha", 0.2);
-	options.beta = onnx_attr_float(node, "beta", 0.5);
-	return x ? onnx_out(node, 0, wnnGraphBuilderHardSigmoid(node->b, x, &options)) : -1;
+	return x ? onnx_out(node, 0, hard_sigmoid(node, x, alpha, beta)) : -1;
+}
+
+/* Returns a parameter of a fused activation: an item of one list, or an attribute of its own. */
+static double parameter(struct onnx_node *node, size_t index, const char *name, double fallback)
+{
+	const Onnx__AttributeProto *attr = onnx_attr(node, "activation_params");
+
+	if (attr && attr->n_floats > index)
+		return (double)attr->floats[index];
+	return onnx_attr_float(node, name, fallback);
+}
+
+/*
+ * Applies the activation of a fused operator of com.microsoft. Parameters that are absent are those
+ * of the operator that was fused.
+ */
+WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
+{
+	enum { RELU, TANH, SIGMOID, SOFTPLUS, SOFTSIGN, CLIP, LEAKY, ELU, SELU, HARD, LIMIT };
+	static const char *const names[] = { [RELU] = "Relu",
+					     [TANH] = "Tanh",
+					     [SIGMOID] = "Sigmoid",
+					     [SOFTPLUS] = "Softplus",
+					     [SOFTSIGN] = "Softsign",
+					     [CLIP] = "Clip",
+					     [LEAKY] = "LeakyRelu",
+					     [ELU] = "Elu",
+					     [SELU] = "Selu",
+					     [HARD] = "HardSigmoid",
+					     [LIMIT] = "ThresholdedRelu" };
+	static const double usual[][2] = {
+		[CLIP] = { -INFINITY, INFINITY },    [LEAKY] = { 0.01 },    [ELU] = { 1 },
+		[SELU] = { SELU_ALPHA, SELU_GAMMA }, [HARD] = { 0.2, 0.5 }, [LIMIT] = { 1 }
+	};
+	double first, second;
+	int kind;
+
+	if (!*onnx_attr_string(node, "activation", ""))
+		return y;
+	kind = onnx_attr_choice(node, "activation", "", names, LIMIT + 1);
+	if (kind < 0)
+		return NULL;
+	first = parameter(node, 0, kind == CLIP ? "activation_min" : "activation_alpha",
+			  usual[kind][0]);
+	second = parameter(node, 1,
+			   kind == CLIP ? "activation_max" :
+			   kind == SELU ? "activation_gamma" :
+					  "activation_beta",
+			   usual[kind][1]);
+	switch (kind) {
+	case RELU:
+		return x_relu(node, y);
+	case TANH:
+		return x_tanh(node, y);
+	case SIGMOID:
+		return x_sigmoid(node, y);
+	case SOFTPLUS:
+		return x_softplus(node, y);
+	case SOFTSIGN:
+		return wnnGraphBuilderSoftsign(node->b, y, &node->options);
+	case CLIP:
+		return x_clamp(node, y, first, second);
+	case LEAKY:
+		return leaky_relu(node, y, first);
+	case ELU:
+		return elu(node, y, first);
+	case SELU:
+		return selu(node, y, first, second);
+	case HARD:
+		return hard_sigmoid(node, y, first, second);
+	default:
+		return thresholded_relu(node, y, first);
+	}
 }
 
 WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate)

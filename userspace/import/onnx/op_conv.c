@@ -159,58 +159,37 @@ int onnx_op_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_conv(node, x, filter, bias));
 }
 
-/* Applies the activation of a fused operator; its parameters are one list or single attributes. */
-WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
+/*
+ * com.microsoft: a convolution, plus an operand, then an activation. As a variant, the channels of
+ * all tensors but the filter are their last dimension.
+ */
+int onnx_op_fused_conv(struct onnx_node *node)
 {
-	const char *name = onnx_attr_string(node, "activation", "");
-	const Onnx__AttributeProto *attr = onnx_attr(node, "activation_params");
-	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
-	WNNHardSigmoidOptions hard = WNN_HARD_SIGMOID_OPTIONS_INIT;
-	double first = attr && attr->n_floats > 0 ? (double)attr->floats[0] :
-						    onnx_attr_float(node, "activation_alpha", 0);
-	double second = attr && attr->n_floats > 1 ? (double)attr->floats[1] :
-						     onnx_attr_float(node, "activation_beta", 0);
+	WNNOperand x = onnx_in(node, 0), more = NULL, y;
+	WNNOperand filter = x ? onnx_in(node, 1) : NULL;
+	bool last = node->op->variant;
 
-	if (!*name)
-		return y;
-	if (!strcmp(name, "Relu"))
-		return x_relu(node, y);
-	if (!strcmp(name, "Tanh"))
-		return x_tanh(node, y);
-	if (!strcmp(name, "Sigmoid"))
-		return x_sigmoid(node, y);
-	if (!strcmp(name, "LeakyRelu")) {
-		leaky.alpha = first;
-		return wnnGraphBuilderLeakyRelu(node->b, y, &leaky);
-	}
-	if (!strcmp(name, "Clip"))
-		return x_clamp(node, y, first, second);
-	if (!strcmp(name, "HardSigmoid")) {
-		hard.alpha = first;
-		hard.beta = second;
-		return wnnGraphBuilderHardSigmoid(node->b, y, &hard);
-	}
-	onnx_refuse(
-		node, "activation",
-		"activation is \"%s\": Relu, Tanh, Sigmoid, LeakyRelu, Clip and HardSigmoid are "
-		"allowed",
-		name);
-	return NULL;
+	if (!filter || (onnx_has(node, 3) && !(more = onnx_in(node, 3))))
+		return -1;
+	x = last ? x_channels_first(node, x) : x;
+	y = onnx_conv(node, x, filter, onnx_has(node, 2) ? onnx_in(node, 2) : NULL);
+	if (more)
+		y = x_add(node, y, last ? x_channels_first(node, more) : more);
+	y = y ? onnx_activate(node, y) : NULL;
+	return onnx_out(node, 0, last ? x_channels_last(node, y) : y);
 }
 
-/* com.microsoft: a convolution, plus an operand, then an activation. */
-int onnx_op_fused_conv(struct onnx_node *node)
+/* com.microsoft: a convolution of which image, filter and result have channels as last dimension. */
+int onnx_op_conv_nhwc(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);
 	WNNOperand filter = x ? onnx_in(node, 1) : NULL;
-	WNNOperand y;
+	WNNOperand bias = filter && onnx_has(node, 2) ? onnx_in(node, 2) : NULL;
 
-	if (!filter)
+	if (!filter || (onnx_has(node, 2) && !bias))
 		return -1;
-	y = onnx_conv(node, x, filter, onnx_has(node, 2) ? onnx_in(node, 2) : NULL);
-	if (y && onnx_has(node, 3))
-		y = x_add(node, y, onnx_in(node, 3));
-	return onnx_out(node, 0, y ? onnx_activate(node, y) : NULL);
+	x = onnx_conv(node, x_channels_first(node, x), x_channels_first(node, filter), bias);
+	return onnx_out(node, 0, x_channels_last(node, x));
 }
 
 /*

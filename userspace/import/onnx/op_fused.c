@@ -105,7 +105,7 @@ int onnx_op_group_norm_nhwc(struct onnx_node *node)
 		x = skipped(node, x);
 	y = x;
 	if (last)
-		y = x_move_axis(node, y, 3, 1);
+		y = x_channels_first(node, y);
 	if (!y)
 		return onnx_out(node, 0, NULL);
 	flat = (struct onnx_shape){
@@ -119,7 +119,7 @@ int onnx_op_group_norm_nhwc(struct onnx_node *node)
 	if (onnx_attr_int(node, "activation", 0))
 		y = x_mul(node, y, x_sigmoid(node, y));
 	if (last)
-		y = x_move_axis(node, y, 1, 3);
+		y = x_channels_last(node, y);
 	if (onnx_out(node, 0, y))
 		return -1;
 	return onnx_wants(node, 1) ? onnx_out(node, 1, x) : 0;

@@ -329,6 +329,26 @@ int onnx_op_pool(struct onnx_node *node)
 	return onnx_wants(node, 1) ? onnx_out(node, 1, indices_of(node, x, y, &w)) : 0;
 }
 
+/* com.microsoft: MaxPool with the channels in the last dimension. */
+int onnx_op_max_pool_nhwc(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0);
+	struct onnx_shape shape;
+	struct onnx_window w;
+
+	if (!x)
+		return -1;
+	if (x_shape(x).rank < 3)
+		return onnx_refuse(node, "", "its input has no spatial dimensions");
+	x = x_channels_first(node, x);
+	if (!x)
+		return onnx_out(node, 0, NULL);
+	shape = x_shape(x);
+	if (onnx_window(node, &shape, NULL, &w))
+		return -1;
+	return onnx_out(node, 0, x_channels_last(node, extreme(node, x, &w)));
+}
+
 int onnx_op_global_pool(struct onnx_node *node)
 {
 	enum x_reduction kind = node->op->variant == P_MAX ? X_MAX : X_MEAN;

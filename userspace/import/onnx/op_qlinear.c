@@ -92,13 +92,13 @@ int onnx_op_qlinear_pool(struct onnx_node *node)
 	if (rank < 3)
 		return onnx_refuse(node, "", "its input has no spatial dimensions");
 	if (last)
-		x = x_move_axis(node, x, rank - 1, 1);
+		x = x_channels_first(node, x);
 	for (uint32_t i = 2; i < rank; i++)
 		axes[count++] = i;
 	x = node->op->variant ? x_reduce(node, X_MEAN, x, count, axes, true) :
 				onnx_average_pool(node, x);
 	if (last)
-		x = x_move_axis(node, x, 1, rank - 1);
+		x = x_channels_last(node, x);
 	return onnx_out(node, 0, onnx_quantise(node, x, 3, 1, onnx_in_type(node, 0)));
 }
 

@@ -256,14 +256,16 @@ int onnx_op_qlinear_matmul(struct onnx_node *node)
 			    NULL);
 }
 
-/* QLinearConv. The bias is an integer, with the product of the other two scales as its scale. */
+/*
+ * QLinearConv. The bias is an integer, with the product of the other two scales as its scale. With
+ * channels_last, which ONNX Runtime's optimiser sets for processors, the channels of image and
+ * result are the last dimension; the filter has the order of ONNX all the same.
+ */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
-	WNNOperand x, w, bias = NULL, scale;
+	bool last = onnx_attr_int(node, "channels_last", 0);
+	WNNOperand x = onnx_dequantise(node, 0, last ? -1 : 1), w, bias = NULL, scale;
 
-	if (onnx_attr_int(node, "channels_last", 0))
-		return onnx_refuse(node, "channels_last", "its channels are the last dimension");
-	x = onnx_dequantise(node, 0, 1);
 	w = x ? onnx_dequantise(node, 3, 0) : NULL;
 	if (w && onnx_has(node, 8)) {
 		struct onnx_shape shape = *onnx_in_shape(node, 8), one = { 1, { 1 } };
@@ -273,10 +275,11 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 		bias = x_mul(node, x_cast(node, onnx_in(node, 8), WNNOperandDataType_Float32),
 			     scale);
 	}
-	return onnx_out(node, 0,
-			w ? onnx_quantise(node, onnx_conv(node, x, w, bias), 6, 1,
-					  onnx_in_type(node, 7)) :
-			    NULL);
+	if (!w)
+		return onnx_out(node, 0, NULL);
+	x = onnx_conv(node, last ? x_channels_first(node, x) : x, w, bias);
+	x = last ? x_channels_last(node, x) : x;
+	return onnx_out(node, 0, onnx_quantise(node, x, 6, last ? -1 : 1, onnx_in_type(node, 7)));
 }
 
 /* Whether nothing uses the integers of the first output but a Cast to floats, which rounds them. */

@@ -77,6 +77,7 @@ int onnx_fold_bit_cast(struct onnx_node *node);
 int onnx_op_cast(struct onnx_node *node);
 
 /* op_activation.c */
+WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y);
 enum { F_ACOS, F_ACOSH, F_ASIN, F_ASINH, F_ATAN, F_ATANH, F_COSH, F_SINH, F_MISH };
 WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate);
 int onnx_op_function(struct onnx_node *node);
@@ -139,10 +140,11 @@ int onnx_op_matmul_bits(struct onnx_node *node);
 int onnx_op_gather_blocks(struct onnx_node *node);
 
 /* op_conv.c */
-WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y);
 WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias);
 int onnx_op_conv(struct onnx_node *node);
 int onnx_op_fused_conv(struct onnx_node *node);
+int onnx_op_conv_nhwc(struct onnx_node *node);
+int onnx_op_max_pool_nhwc(struct onnx_node *node);
 int onnx_op_conv_transpose(struct onnx_node *node);
 
 /* op_pool.c */

@@ -128,10 +128,13 @@ static const struct onnx_op table[] = {
 	  "two dimensions; composed of gather and matmul" },
 	{ ONNX "Det", 11, 0, onnx_op_det, NULL, 0, "up to 4 rows; composed" },
 	{ MS "FusedConv", 1, 0, onnx_op_fused_conv, NULL, 0, "" },
+	{ MS "NhwcFusedConv", 1, 0, onnx_op_fused_conv, NULL, 1, "" },
+	{ MS "NhwcConv", 1, 0, onnx_op_conv_nhwc, NULL, 0, "" },
 
 	/* Pooling */
 	{ ONNX "MaxPool", 1, 0, onnx_op_pool, NULL, P_MAX,
 	  "one to three dimensions; Indices are composed" },
+	{ MS "NhwcMaxPool", 1, 0, onnx_op_max_pool_nhwc, NULL, 0, "one to three dimensions" },
 	{ ONNX "AveragePool", 1, 0, onnx_op_pool, NULL, P_AVERAGE, "one to three dimensions" },
 	{ ONNX "LpPool", 1, 0, onnx_op_pool, NULL, P_L2, "one to three dimensions" },
 	{ ONNX "GlobalMaxPool", 1, 0, onnx_op_global_pool, NULL, P_MAX, "as reduceMax" },
