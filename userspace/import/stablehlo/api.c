@@ -10,39 +10,12 @@
 
 #include <webnn/stablehlo.h>
 
+#include "api.h"
 #include "calls.h"
-#include "kept.h"
+#include "cut.h"
 #include "sharding.h"
 #include "unroll.h"
 #include "world_ranks.h"
-
-struct WNNStablehloProgramImpl {
-	unsigned int refs;
-	struct shlo_file file;
-	WNNStablehloRefusal *refusals;
-	const char *text; /* the program as text; NULL: not printed yet */
-	uint64_t loop_limit, unroll_limit;
-	/* Lists of inputs and of outputs, one pair for each module. */
-	WNNStablehloValueInfoArray (*values)[2];
-	/* The last run, which owns the results. */
-	struct shlo_run run;
-	struct shlo_kept *kept; /* what a run on a context uses; NULL between runs */
-	WNNStablehloTensor *results;
-	size_t result_count;
-	WNNStablehloRunInfo info;
-	uint64_t built;
-	/* Where operations ran: it stays as it is while the same graphs run. */
-	struct shlo_arena told;
-	uint64_t told_serial; /* of the kept graphs that it tells about; 0: none */
-	WNNStablehloPlacementArray placement, told_placement;
-	/*
-	 * The ranks that run the program; they compare the file's hash, to tell whether all have
-	 * the same program.
-	 */
-	WNNStablehloWorld world;
-	size_t partitions;
-	uint64_t hash;
-};
 
 static WNNStringView view(const char *text)
 {
@@ -75,19 +48,22 @@ static void describe_module(struct WNNStablehloProgramImpl *program, size_t m)
 {
 	struct shlo_arena *arena = &program->file.arena;
 	const struct shlo_function *entry = shlo_module_entry(program->file.modules[m]);
+	const struct shlo_cut *cut = entry ? entry->cut : NULL;
 	WNNStablehloValueInfo *infos;
 
 	if (!entry)
 		return;
 	infos = shlo_arena_alloc(arena, entry->type->item_count, sizeof(*infos));
 	for (size_t i = 0; i < entry->type->item_count; i++)
-		infos[i] = value_info(arena,
-				      entry->region ? entry->region->block.arguments[i]->name : "",
-				      entry->type->items[i]);
+		infos[i] = value_info(
+			arena, entry->region ? entry->region->block.arguments[i]->name : "",
+			shlo_cut_type(arena, entry->type->items[i], cut ? cut->in[i] : NULL));
 	program->values[m][0] = (WNNStablehloValueInfoArray){ entry->type->item_count, infos };
 	infos = shlo_arena_alloc(arena, entry->type->result_count, sizeof(*infos));
 	for (size_t i = 0; i < entry->type->result_count; i++)
-		infos[i] = value_info(arena, "", entry->type->results[i]);
+		infos[i] = value_info(arena, "",
+				      shlo_cut_type(arena, entry->type->results[i],
+						    cut ? cut->out[i] : NULL));
 	program->values[m][1] = (WNNStablehloValueInfoArray){ entry->type->result_count, infos };
 }
 
@@ -129,6 +105,13 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 				 WNNStablehloLoadOptions const *options,
 				 WNNStablehloProgram *program)
 {
+	return wnnStablehloLoadPartitioned(data, size, options, 1, program);
+}
+
+WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
+				      WNNStablehloLoadOptions const *options, size_t partitions,
+				      WNNStablehloProgram *program)
+{
 	struct WNNStablehloProgramImpl *self;
 	struct shlo_file *file;
 
@@ -136,6 +119,9 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	if (!program || (!data && size))
 		return shlo_set_error(WNNStatus_TypeError, "data or program is missing");
 	*program = NULL;
+	if (!partitions || partitions > SHLO_MAX_PARTITIONS)
+		return shlo_set_error(WNNStatus_TypeError, "there must be 1 to %d partitions",
+				      SHLO_MAX_PARTITIONS);
 	if (size > SHLO_MAX_BYTES)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the file has more than 2^32 bytes");
@@ -146,6 +132,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	self->loop_limit = WNN_STABLEHLO_LOOP_LIMIT_DEFAULT;
 	self->unroll_limit = WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT;
 	file = &self->file;
+	file->partitions = partitions;
 	file->arena.guard = &file->guard;
 	if (setjmp(file->guard.jump)) {
 		WNNStatus status = shlo_set_error(file->guard.status, "%s", file->guard.message);
@@ -224,19 +211,26 @@ void wnnStablehloProgramAddRef(WNNStablehloProgram program)
 		program->refs++;
 }
 
-static void forget_results(struct WNNStablehloProgramImpl *program)
+void shlo_turn_reset(struct shlo_turn *turn)
 {
 	struct shlo_run fresh = { 0 };
 
-	shlo_run_reset(&program->run);
-	memcpy(fresh.spares, program->run.spares, sizeof(fresh.spares));
-	program->run = fresh;
-	import_free(program->results);
-	program->results = NULL;
-	program->result_count = 0;
+	shlo_run_reset(&turn->run);
+	memcpy(fresh.spares, turn->run.spares, sizeof(fresh.spares));
+	turn->run = fresh;
+	import_free(turn->results);
+	turn->results = NULL;
+	turn->result_count = 0;
 }
 
-static void forget_run(struct WNNStablehloProgramImpl *program)
+static void forget_results(struct WNNStablehloProgramImpl *program)
+{
+	shlo_turn_reset(&program->own);
+	for (size_t i = 0; i < program->turn_count; i++)
+		shlo_turn_reset(&program->turns[i]);
+}
+
+void shlo_program_forget(struct WNNStablehloProgramImpl *program)
 {
 	forget_results(program);
 	program->info = (WNNStablehloRunInfo){ 0 };
@@ -244,13 +238,21 @@ static void forget_run(struct WNNStablehloProgramImpl *program)
 	program->placement = (WNNStablehloPlacementArray){ 0, NULL };
 }
 
+static void exit_runs(struct WNNStablehloProgramImpl *program)
+{
+	shlo_run_exit(&program->own.run);
+	for (size_t i = 0; i < program->turn_count; i++)
+		shlo_run_exit(&program->turns[i].run);
+}
+
 void wnnStablehloProgramRelease(WNNStablehloProgram program)
 {
 	if (!program || --program->refs)
 		return;
 	shlo_kept_drop(program);
-	forget_run(program);
-	shlo_run_exit(&program->run);
+	shlo_program_forget(program);
+	exit_runs(program);
+	import_free(program->turns);
 	shlo_arena_exit(&program->told);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
@@ -313,7 +315,7 @@ WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program, uint64_
 	return WNNStatus_Success;
 }
 
-static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_type *type,
+static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_type *type,
 				      const WNNStablehloTensor *input, size_t index)
 {
 	struct shlo_tensor *value;
@@ -349,13 +351,49 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 	return value;
 }
 
+/* Returns an input, of which a device on partitions may have a slice. */
+static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_function *entry,
+				      const WNNStablehloTensor *input, size_t index)
+{
+	const struct shlo_slices *slices = entry->cut ? entry->cut->in[index] : NULL;
+	struct shlo_arena arena = { .guard = &run->guard };
+	struct shlo_tensor *slice, *whole;
+
+	if (!slices)
+		return read_input(run, entry->type->items[index], input, index);
+	slice = read_input(run, shlo_cut_type(&arena, entry->type->items[index], slices), input,
+			   index);
+	shlo_arena_exit(&arena);
+	if (entry->cut->in_local[index])
+		return slice;
+	whole = shlo_cut_join(run, slice, slices);
+	shlo_tensor_put(slice);
+	return whole;
+}
+
+/* Returns an output, which belongs to @out, and on partitions is this device's slice. */
+static const struct shlo_tensor *give_output(struct shlo_run *run,
+					     const struct shlo_function *entry,
+					     struct shlo_tensor *out, size_t index)
+{
+	const struct shlo_slices *slices = entry->cut ? entry->cut->out[index] : NULL;
+	struct shlo_tensor *whole = out->items[index];
+
+	if (slices && !entry->cut->out_local[index]) {
+		out->items[index] = shlo_cut_slice(run, whole, slices);
+		shlo_tensor_put(whole);
+	}
+	return out->items[index];
+}
+
 /*
  * Takes the graphs of an earlier run on the context. The first run unrolls loops of the module, so
  * that they can become part of a graph.
  */
-static void take_kept(struct WNNStablehloProgramImpl *program, WNNContext context)
+static void take_kept(struct shlo_turn *turn, WNNContext context)
 {
-	struct shlo_run *run = &program->run;
+	struct WNNStablehloProgramImpl *program = turn->program;
+	struct shlo_run *run = &turn->run;
 	struct shlo_kept_key key = { program, run->module, context, program->loop_limit,
 				     program->unroll_limit };
 	struct shlo_kept *kept = shlo_kept_take(&key);
@@ -366,7 +404,7 @@ static void take_kept(struct WNNStablehloProgramImpl *program, WNNContext contex
 
 	if (!kept)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
-	program->kept = kept;
+	turn->kept = kept;
 	kept->arena.guard = &run->guard;
 	with.arena = &kept->arena;
 	if (!kept->module)
@@ -378,40 +416,43 @@ static void take_kept(struct WNNStablehloProgramImpl *program, WNNContext contex
 }
 
 /* Tells where operations ran, again if other graphs ran than before. */
-static void tell_placement(struct WNNStablehloProgramImpl *program)
+static void tell_placement(struct shlo_turn *turn)
 {
-	const struct shlo_kept *kept = program->kept;
+	struct WNNStablehloProgramImpl *program = turn->program;
+	const struct shlo_kept *kept = turn->kept;
 
 	if (program->told_serial != kept->serial || shlo_device_differs(kept->device)) {
 		program->told_serial = 0;
 		shlo_arena_exit(&program->told);
-		program->told.guard = &program->run.guard;
+		program->told.guard = &turn->run.guard;
 		program->told_placement = shlo_device_placement(kept->device, &program->told);
 		program->told_serial = kept->serial;
 	}
 	program->placement = program->told_placement;
 }
 
-/* Keeps the graphs for the next run, unless another try may do better. */
-static void leave_kept(struct WNNStablehloProgramImpl *program, WNNStatus status)
+void shlo_turn_end(struct shlo_turn *turn, WNNStatus status)
 {
-	struct shlo_kept *kept = program->kept;
+	struct WNNStablehloProgramImpl *program = turn->program;
+	struct shlo_kept *kept = turn->kept;
 
+	program->info.referenceOperations += turn->run.reference_ops;
+	program->info.graphOperations += turn->run.device_ops;
 	if (!kept)
 		return;
-	program->info.cpuOperators = shlo_device_cpu_operators(kept->device);
-	program->built = shlo_device_built(kept->device);
-	program->run.device = NULL;
-	program->kept = NULL;
+	program->info.cpuOperators += shlo_device_cpu_operators(kept->device);
+	program->built += shlo_device_built(kept->device);
+	turn->run.device = NULL;
+	turn->kept = NULL;
 	if (status == WNNStatus_Success && !shlo_device_lacked_memory(kept->device))
 		shlo_kept_give(kept);
 	else
 		shlo_kept_free(kept);
 }
 
-static void run_entry(struct WNNStablehloProgramImpl *program, const WNNStablehloTensor *inputs)
+static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
 {
-	struct shlo_run *run = &program->run;
+	struct shlo_run *run = &turn->run;
 	const struct shlo_function *entry = shlo_module_entry(run->module);
 	struct shlo_type arguments = { .kind = SHLO_TUPLE, .item_count = entry->type->item_count };
 	struct shlo_type results = { .kind = SHLO_TUPLE, .item_count = entry->type->result_count };
@@ -419,17 +460,17 @@ static void run_entry(struct WNNStablehloProgramImpl *program, const WNNStablehl
 	struct shlo_tensor *out = shlo_tensor_new(run, &results);
 
 	for (size_t i = 0; i < entry->type->item_count; i++)
-		in->items[i] = take_input(run, entry->type->items[i], &inputs[i], i);
+		in->items[i] = take_input(run, entry, &inputs[i], i);
 	shlo_call_function(run, entry, in->items, out->items);
 	shlo_tensor_put(in);
-	program->results = import_alloc(entry->type->result_count * sizeof(*program->results));
-	if (!program->results)
+	turn->results = import_alloc(entry->type->result_count * sizeof(*turn->results));
+	if (!turn->results)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
-	program->result_count = entry->type->result_count;
-	for (size_t i = 0; i < program->result_count; i++) {
-		const struct shlo_tensor *value = out->items[i];
+	turn->result_count = entry->type->result_count;
+	for (size_t i = 0; i < turn->result_count; i++) {
+		const struct shlo_tensor *value = give_output(run, entry, out, i);
 
-		program->results[i] = (WNNStablehloTensor){
+		turn->results[i] = (WNNStablehloTensor){
 			.data = value->data,
 			.size = value->data ? (size_t)value->count *
 						      shlo_elements[value->type.element].bytes :
@@ -467,7 +508,7 @@ static void need_whole(struct shlo_run *run)
 /* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
-	struct shlo_run *run = &program->run;
+	struct shlo_run *run = &program->own.run;
 	size_t replicas = said(run->module, "mhlo.num_replicas"),
 	       count = program->world->seat.count;
 	size_t partitions = said(run->module, "mhlo.num_partitions");
@@ -497,33 +538,33 @@ static void run_on_ranks(struct WNNStablehloProgramImpl *program, size_t module,
 	shlo_ranks_arrive(program->world, SHLO_STAGE_PROGRAM,
 			  hash_of(&program->hash, sizeof(program->hash)) + module +
 				  (program->partitions << 32),
-			  &program->run.guard);
+			  &program->own.run.guard);
 	make_world(program, &world);
-	run_entry(program, inputs);
-	shlo_ranks_arrive(program->world, SHLO_STAGE_END, 0, &program->run.guard);
-	program->run.world = NULL;
+	run_entry(&program->own, inputs);
+	shlo_ranks_arrive(program->world, SHLO_STAGE_END, 0, &program->own.run.guard);
+	program->own.run.world = NULL;
 }
 
 static WNNStatus guarded_run(struct WNNStablehloProgramImpl *program, size_t module,
 			     WNNContext context, const WNNStablehloTensor *inputs)
 {
-	struct shlo_guard *guard = &program->run.guard;
+	struct shlo_guard *guard = &program->own.run.guard;
 
 	if (setjmp(guard->jump)) {
-		program->run.world = NULL;
-		program->result_count = 0;
+		program->own.run.world = NULL;
+		program->own.result_count = 0;
 		if (program->world)
 			shlo_ranks_fail(program->world, guard->message);
 		return shlo_set_error(guard->status, "%s", guard->message);
 	}
 	if (context)
-		take_kept(program, context);
+		take_kept(&program->own, context);
 	if (program->world)
 		run_on_ranks(program, module, inputs);
 	else
-		run_entry(program, inputs);
+		run_entry(&program->own, inputs);
 	if (context)
-		tell_placement(program);
+		tell_placement(&program->own);
 	return WNNStatus_Success;
 }
 
@@ -546,11 +587,19 @@ WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloW
 	return WNNStatus_Success;
 }
 
-WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module, WNNContext context,
-				     size_t count, WNNStablehloTensor const *inputs)
+void shlo_turn_run(struct shlo_turn *turn, WNNContext context, const WNNStablehloTensor *inputs)
+{
+	if (context)
+		take_kept(turn, context);
+	run_entry(turn, inputs);
+	if (context && turn == turn->program->turns)
+		tell_placement(turn);
+}
+
+WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t module, size_t count,
+			     bool has_inputs)
 {
 	const struct shlo_function *entry;
-	WNNStatus status;
 
 	if (!program || module >= program->file.module_count)
 		return shlo_set_error(WNNStatus_TypeError,
@@ -568,22 +617,41 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 		return shlo_set_error(WNNStatus_OperationError,
 				      "%s: @%s is only declared: there is nothing to run",
 				      shlo_location_text(entry->place).text, entry->name);
-	if (count != entry->type->item_count || (count && !inputs))
+	if (count != entry->type->item_count || (count && !has_inputs))
 		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
 				      entry->type->item_count);
-	forget_run(program);
-	program->run.module = program->file.modules[module];
-	program->run.loop_limit = program->loop_limit;
+	return WNNStatus_Success;
+}
+
+void shlo_turn_begin(struct shlo_turn *turn, struct WNNStablehloProgramImpl *program, size_t module)
+{
+	turn->program = program;
+	turn->run.module = program->file.modules[module];
+	turn->run.loop_limit = program->loop_limit;
+}
+
+WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module, WNNContext context,
+				     size_t count, WNNStablehloTensor const *inputs)
+{
+	WNNStatus status = shlo_program_check(program, module, count, inputs);
+
+	if (status != WNNStatus_Success)
+		return status;
+	if (program->file.partitions > 1)
+		return shlo_set_error(WNNStatus_OperationError,
+				      "the program is for %zu partitions: it runs with "
+				      "wnnStablehloProgramRunPartitionedSync()",
+				      program->file.partitions);
+	shlo_program_forget(program);
+	shlo_turn_begin(&program->own, program, module);
 	status = guarded_run(program, module, context, inputs);
-	program->info.referenceOperations = program->run.reference_ops;
-	program->info.graphOperations = program->run.device_ops;
-	leave_kept(program, status);
+	shlo_turn_end(&program->own, status);
 	return status;
 }
 
 WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program)
 {
-	return (WNNStablehloTensorArray){ program->result_count, program->results };
+	return (WNNStablehloTensorArray){ program->own.result_count, program->own.results };
 }
 
 void wnnStablehloProgramForgetResults(WNNStablehloProgram program)
@@ -591,7 +659,7 @@ void wnnStablehloProgramForgetResults(WNNStablehloProgram program)
 	if (!program)
 		return;
 	forget_results(program);
-	shlo_run_exit(&program->run);
+	exit_runs(program);
 }
 
 uint64_t wnnStablehloProgramGetBuildCount(WNNStablehloProgram program)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The walk over a file that checks each operation, and helpers that these checks share. */
 #include "check.h"
+#include "cut.h"
 #include "mesh.h"
 
 #include <stdio.h>
@@ -272,6 +273,8 @@ static bool recurs(const struct shlo_module *module, const struct shlo_block *bl
 void shlo_verify(struct shlo_file *file)
 {
 	shlo_resolve_meshes(file);
+	if (file->partitions > 1)
+		shlo_cut_resolve(file);
 	for (size_t m = 0; m < file->module_count; m++) {
 		const struct shlo_module *module = file->modules[m];
 

@@ -104,6 +104,8 @@ struct shlo_value {
 	const struct shlo_type *type;
 	struct shlo_op *op; /* operation that defines the value; NULL: the value is an argument */
 	size_t slot;	    /* its index among the values of the function */
+	/* DICT of the attributes of a function's argument, or NULL */
+	const struct shlo_attr *marks;
 };
 
 struct shlo_block {
@@ -113,6 +115,7 @@ struct shlo_block {
 	struct shlo_op **ops; /* the last one returns */
 };
 
+struct shlo_cut;
 struct shlo_program;
 
 struct shlo_region {
@@ -133,6 +136,7 @@ struct shlo_op {
 	struct shlo_attr attrs; /* a DICT */
 	/* DENSE: the replica_groups that name axes of a mesh, as ids; or NULL */
 	const struct shlo_attr *groups;
+	const struct shlo_cut *cut; /* of sdy.manual_computation on partitions, or NULL */
 };
 
 struct shlo_function {
@@ -142,6 +146,9 @@ struct shlo_function {
 	const struct shlo_type *type;
 	size_t slot_count;
 	bool in_parts; /* arguments or results are marked as slices of values, see sharding.h */
+	/* a DICT of attributes for each result, or NULL where it has none; NULL: there are none */
+	const struct shlo_attr **result_marks;
+	const struct shlo_cut *cut; /* of the function that runs on partitions, or NULL */
 };
 
 struct shlo_refusal {
@@ -163,6 +170,8 @@ struct shlo_module {
 struct shlo_file {
 	struct shlo_arena arena;
 	struct shlo_guard guard;
+	/* devices of a replica, over which values are cut as they are marked; 0: they are not */
+	size_t partitions;
 	size_t module_count;
 	struct shlo_module **modules;
 	size_t refusal_count;

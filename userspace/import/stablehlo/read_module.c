@@ -36,6 +36,21 @@ static void name_return(struct shlo_reader *r, const struct shlo_block *block)
 	last->kind = shlo_kind_find(last->name);
 }
 
+/* Takes the attributes of arguments and results, of which a list has as many as there are. */
+static void take_marks(struct shlo_function *function, const struct shlo_op *op)
+{
+	const struct shlo_attr *arguments = shlo_attr_find(&op->attrs, "arg_attrs");
+	const struct shlo_attr *results = shlo_attr_find(&op->attrs, "res_attrs");
+
+	if (function->region && arguments && arguments->kind == SHLO_ATTR_ARRAY &&
+	    arguments->count == function->region->block.argument_count)
+		for (size_t i = 0; i < arguments->count; i++)
+			function->region->block.arguments[i]->marks = arguments->items[i];
+	if (results && results->kind == SHLO_ATTR_ARRAY &&
+	    results->count == function->type->result_count)
+		function->result_marks = (const struct shlo_attr **)results->items;
+}
+
 void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 {
 	struct shlo_function *function = shlo_arena_alloc(r->arena, 1, sizeof(*function));
@@ -65,6 +80,7 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 				shlo_read_error(r, "argument %zu of @%s has another type than it",
 						i, function->name);
 	}
+	take_marks(function, op);
 	add_function(r, function);
 }
 
@@ -109,9 +125,11 @@ static void read_function(struct shlo_reader *r)
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	forget_values(r);
 	r->in_parts = false;
+	r->marks = NULL;
 	read_taken(r, &block, type);
 	if (shlo_take(r, "->"))
 		type->results = shlo_read_types(r, &type->result_count);
+	function->result_marks = type->result_count ? r->marks : NULL;
 	function->type = type;
 	function->in_parts = r->in_parts;
 	if (shlo_take_word(r, "attributes")) {

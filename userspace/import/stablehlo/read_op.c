@@ -130,7 +130,7 @@ void shlo_read_arguments(struct shlo_reader *r, struct shlo_block *block)
 		value = &block->arguments[block->argument_count++];
 		*value = shlo_value_new(r, name, shlo_read_type(r), NULL);
 		if (shlo_peek(r) == '{')
-			shlo_skip_marks(r);
+			(*value)->marks = shlo_read_marks(r);
 		shlo_skip_location(r);
 		shlo_name_add(r, name, 1,
 			      memcpy(shlo_arena_alloc(r->arena, 1, sizeof(*value)), value,

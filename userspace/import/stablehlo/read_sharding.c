@@ -62,13 +62,15 @@ void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op)
 	shlo_dict_add(r, &r->module->meshes, name, read_grid(&grid));
 }
 
-void shlo_skip_marks(struct shlo_reader *r)
+const struct shlo_attr *shlo_read_marks(struct shlo_reader *r)
 {
-	const char *start = r->at;
+	struct shlo_attr *marks = shlo_attr_new(r, SHLO_ATTR_DICT);
 
-	shlo_skip_balanced(r);
-	if (shlo_says_parts(shlo_arena_text(r->arena, start, (size_t)(r->at - start))))
+	shlo_expect(r, "{");
+	shlo_read_dict(r, marks, '}');
+	if (shlo_attr_says_parts(marks))
 		r->in_parts = true;
+	return marks;
 }
 
 /* Skips a sharding in brackets, and keeps its text. */

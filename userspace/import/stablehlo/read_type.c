@@ -327,8 +327,11 @@ const struct shlo_type *shlo_read_type(struct shlo_reader *r)
 const struct shlo_type *const *shlo_read_types(struct shlo_reader *r, size_t *count)
 {
 	const struct shlo_type **types = NULL;
+	const struct shlo_attr **marks = NULL;
+	bool has_marks = false;
 
 	*count = 0;
+	r->marks = NULL;
 	if (!shlo_take(r, "(")) {
 		types = shlo_arena_alloc(r->arena, 1, sizeof(*types));
 		types[(*count)++] = shlo_read_type(r);
@@ -338,11 +341,14 @@ const struct shlo_type *const *shlo_read_types(struct shlo_reader *r, size_t *co
 		if (*count)
 			shlo_expect(r, ",");
 		types = shlo_arena_grow(r->arena, types, *count, sizeof(*types));
-		types[(*count)++] = shlo_read_type(r);
+		marks = shlo_arena_grow(r->arena, marks, *count, sizeof(*marks));
+		types[*count] = shlo_read_type(r);
 		/* Results of functions may have attributes. */
-		if (shlo_peek(r) == '{')
-			shlo_skip_marks(r);
+		marks[*count] = shlo_peek(r) == '{' ? shlo_read_marks(r) : NULL;
+		has_marks = has_marks || marks[*count];
+		++*count;
 		shlo_skip_location(r);
 	}
+	r->marks = has_marks ? marks : NULL;
 	return types;
 }

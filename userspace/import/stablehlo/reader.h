@@ -52,6 +52,8 @@ struct shlo_reader {
 	size_t slot_count;
 	/* whether arguments or results of the function are marked as slices of values */
 	bool in_parts;
+	/* attributes of the types that shlo_read_types() has read last; NULL: there are none */
+	const struct shlo_attr **marks;
 };
 
 /* Ends the reading with an error that names line and column. */
@@ -124,8 +126,8 @@ bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_mesh(struct shlo_reader *r); /* reads what follows sdy.mesh */
 /* Adds the mesh of an sdy.mesh in generic form to the module. */
 void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
-/* Skips the attributes of an argument or result, but notes marks of sharding. */
-void shlo_skip_marks(struct shlo_reader *r);
+/* Reads the attributes of an argument or result, and notes marks of sharding. */
+const struct shlo_attr *shlo_read_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
 struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cut.h"
 #include "segment.h"
 
 void shlo_run_error(struct shlo_run *run, const char *format, ...)
@@ -141,7 +142,8 @@ static void need_declared(struct shlo_call *call)
 		const struct shlo_type *type = call->op->results[i]->type;
 		const struct shlo_tensor *value = call->out[i];
 
-		if (type->kind != SHLO_TENSOR || !value)
+		if (type->kind != SHLO_TENSOR || !value ||
+		    (call->op->cut && call->op->cut->out_local[i]))
 			continue;
 		if (!shlo_dims_fit(&value->type, type))
 			shlo_run_error(call->run, "result %zu must have the dimensions of its type",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cut.h"
 #include "run.h"
 
 bool shlo_is_mark(const char *call, bool *gives)
@@ -165,24 +166,34 @@ void shlo_check_custom_call(struct shlo_check *check)
 	}
 }
 
+/* Demands that a region's value is the slice of the whole that its sharding says. */
+static void need_slice(struct shlo_check *check, const struct shlo_slices *slices,
+		       const struct shlo_type *whole, const struct shlo_type *part)
+{
+	const struct shlo_type *slice = shlo_cut_type(check->arena, whole, slices);
+
+	if (!slices)
+		need_whole(check, whole, part);
+	else if (!shlo_type_fits(slice, part))
+		shlo_wrong(check, "its region has %s, where the sharding gives slices %s of %s",
+			   shlo_type_text(check->arena, part), shlo_type_text(check->arena, slice),
+			   shlo_type_text(check->arena, whole));
+}
+
 /* Checks manual_computation, whose region computes with the slices that a device has. */
 void shlo_check_manual_computation(struct shlo_check *check)
 {
 	const struct shlo_block *block = &check->op->regions[0]->block;
+	const struct shlo_cut *cut = check->op->cut;
 	const struct shlo_op *last;
 
 	shlo_need_region(check, 0, check->in_count, check->op->result_count);
 	last = block->ops[block->op_count - 1];
 	for (size_t i = 0; i < check->in_count; i++)
-		need_whole(check, check->in[i], block->arguments[i]->type);
+		need_slice(check, cut ? cut->in[i] : NULL, check->in[i], block->arguments[i]->type);
 	for (size_t i = 0; i < check->op->result_count; i++)
-		need_whole(check, check->op->results[i]->type, last->operands[i]->type);
-}
-
-void shlo_eval_manual_computation(struct shlo_call *call)
-{
-	call->run->reference_ops--;
-	shlo_call_region(call->run, call->frame, call->op->regions[0], call->in, call->out);
+		need_slice(check, cut ? cut->out[i] : NULL, check->op->results[i]->type,
+			   last->operands[i]->type);
 }
 
 /* A mark computes nothing: it returns its operands, and does not count as an operation. */

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "cut.h"
 #include "lower.h"
 #include "program.h"
 #include "run.h"
@@ -392,6 +393,12 @@ static bool is_call(const struct shlo_op *op)
 /* Whether the operation's region runs exactly once, with the operands as arguments. */
 static bool is_part(const struct shlo_op *op)
 {
+	for (size_t i = 0; op->cut && i < op->operand_count; i++)
+		if (op->cut->in[i])
+			return false;
+	for (size_t i = 0; op->cut && i < op->result_count; i++)
+		if (op->cut->out[i])
+			return false;
 	return !strcmp(op->name, "sdy.manual_computation") ||
 	       !strcmp(op->name, "sdy.named_computation");
 }

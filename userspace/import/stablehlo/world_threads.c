@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Implements processes as threads of one program, for interpreter.run_parallel. */
+/*
+ * Implements processes as threads of one program: those of interpreter.run_parallel, and those of a
+ * program that runs on several devices.
+ */
+#include "world_threads.h"
+
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "world.h"
-
 #define MAX_PROCESSES 1024
+#define OTHER_FAILED  "another process has failed"
 
 /* One exchange of the members of a group. */
 struct meeting {
@@ -30,10 +35,8 @@ struct letter {
 
 struct process {
 	pthread_t thread;
-	struct shlo_run run;
-	const struct shlo_function *function;
-	/* the results belong to the run of this process */
-	struct shlo_tensor **arguments, **results;
+	struct threads *threads;
+	const struct shlo_thread *what;
 	bool started, failed;
 	/* What the process waits for: an exchange, a letter or, with @receives, a channel. */
 	const struct meeting *meeting;
@@ -53,7 +56,6 @@ struct threads {
 	struct letter *letters;
 	const struct shlo_attr *infeed;
 	size_t infeed_at;
-	struct shlo_arena arena;
 };
 
 static struct threads *threads_of(const struct shlo_run *run)
@@ -111,8 +113,7 @@ static void wait_for(struct shlo_run *run)
 		bool stuck = t->stuck;
 
 		pthread_mutex_unlock(&t->lock);
-		shlo_run_error(run, stuck ? "all processes wait for each other" :
-					    "another process has failed");
+		shlo_run_error(run, stuck ? "all processes wait for each other" : OTHER_FAILED);
 	}
 }
 
@@ -211,7 +212,7 @@ static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int
 	if (!fits)
 		shlo_run_error(run, "the processes have values of different types");
 	if (failed)
-		shlo_run_error(run, "another process has failed");
+		shlo_run_error(run, OTHER_FAILED);
 }
 
 static void send_values(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
@@ -284,10 +285,10 @@ static const char *next_infeed(struct shlo_run *run)
 static void *run_process(void *argument)
 {
 	struct process *self = argument;
-	struct threads *t = threads_of(&self->run);
+	struct threads *t = self->threads;
 
-	if (!setjmp(self->run.guard.jump))
-		shlo_call_function(&self->run, self->function, self->arguments, self->results);
+	if (!setjmp(self->what->run->guard.jump))
+		self->what->body(self->what->data);
 	else
 		self->failed = true;
 	pthread_mutex_lock(&t->lock);
@@ -306,8 +307,6 @@ static void *run_process(void *argument)
 
 static void threads_exit(struct threads *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		shlo_run_exit(&t->processes[i].run);
 	while (t->meetings) {
 		struct meeting *next = t->meetings->next;
 
@@ -322,15 +321,12 @@ static void threads_exit(struct threads *t)
 	}
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
-	shlo_arena_exit(&t->arena);
 	import_free(t->processes);
-	import_free(t);
 }
 
-/* Runs all processes. Returns the first error that is not a consequence of another, or NULL. */
-static const char *run_all(struct threads *t)
+/* Starts all processes, and waits for their ends; false: there are not enough threads. */
+static bool run_all(struct threads *t)
 {
-	const char *error = NULL;
 	size_t started = 0;
 
 	pthread_mutex_lock(&t->lock);
@@ -348,14 +344,85 @@ static const char *run_all(struct threads *t)
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(t->processes[i].thread, NULL);
-	if (started < t->count)
-		return "there are not enough threads";
-	for (size_t i = 0; i < t->count; i++)
-		if (t->processes[i].failed &&
-		    (!error || !strstr(t->processes[i].run.guard.message, "another process")))
-			error = t->processes[i].run.guard.message;
-	return error;
+	return started == t->count;
 }
+
+/* Returns the first process whose error is not a consequence of another's, else any that failed. */
+static const struct process *find_failed(const struct threads *t)
+{
+	const struct process *found = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct process *process = &t->processes[i];
+
+		if (process->failed &&
+		    (!found || (strstr(found->what->run->guard.message, OTHER_FAILED) &&
+				!strstr(process->what->run->guard.message, OTHER_FAILED))))
+			found = process;
+	}
+	return found;
+}
+
+bool shlo_threads_run(const struct shlo_threads *threads, struct shlo_guard *error)
+{
+	struct threads t = {
+		.world = {
+			.replicas = threads->replicas,
+			.partitions = threads->partitions,
+			.swap = swap_parts,
+			.send = send_values,
+			.receive = receive_values,
+			.infeed = next_infeed,
+		},
+		.infeed = threads->infeed,
+		.count = threads->replicas * threads->partitions,
+	};
+	const struct process *failed;
+
+	error->status = WNNStatus_UnknownError;
+	snprintf(error->message, sizeof(error->message), "memory is exhausted");
+	t.processes = import_alloc(t.count * sizeof(*t.processes));
+	if (!t.processes)
+		return false;
+	pthread_mutex_init(&t.lock, NULL);
+	pthread_cond_init(&t.changed, NULL);
+	for (size_t i = 0; i < t.count; i++) {
+		t.processes[i].threads = &t;
+		t.processes[i].what = &threads->processes[i];
+		threads->processes[i].run->world = &t.world;
+		threads->processes[i].run->process = i;
+	}
+	if (!run_all(&t)) {
+		error->status = WNNStatus_OperationError;
+		snprintf(error->message, sizeof(error->message), "there are not enough threads");
+		threads_exit(&t);
+		return false;
+	}
+	failed = find_failed(&t);
+	if (failed) {
+		error->status = failed->what->run->guard.status;
+		memcpy(error->message, failed->what->run->guard.message, sizeof(error->message));
+	}
+	threads_exit(&t);
+	return !failed;
+}
+
+/* ---- interpreter.run_parallel */
+
+struct parallel {
+	struct shlo_arena arena;
+	size_t count;
+	struct shlo_thread *threads;
+	struct task *tasks;
+};
+
+/* A function that runs as a process. */
+struct task {
+	struct shlo_run run;
+	const struct shlo_function *function;
+	/* the results belong to the run of this process */
+	struct shlo_tensor **arguments, **results;
+};
 
 const struct shlo_function *shlo_parallel_function(struct shlo_call *call,
 						   const struct shlo_attr *programs, size_t process)
@@ -370,55 +437,61 @@ const struct shlo_function *shlo_parallel_function(struct shlo_call *call,
 	return function;
 }
 
-static void setup(struct shlo_call *call, struct threads *t, const struct shlo_attr *programs)
+static void run_task(void *data)
+{
+	struct task *task = data;
+
+	shlo_call_function(&task->run, task->function, task->arguments, task->results);
+}
+
+static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_attr *programs)
 {
 	size_t argument = 0, result = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		struct process *process = &t->processes[i];
-		process->function = shlo_parallel_function(call, programs, i);
-		if (argument + process->function->type->item_count > call->op->operand_count ||
-		    result + process->function->type->result_count > call->op->result_count)
+	for (size_t i = 0; i < p->count; i++) {
+		struct task *task = &p->tasks[i];
+		const struct shlo_function *function = shlo_parallel_function(call, programs, i);
+
+		if (argument + function->type->item_count > call->op->operand_count ||
+		    result + function->type->result_count > call->op->result_count)
 			shlo_run_error(call->run, "its programs take or give more values");
-		process->arguments = (struct shlo_tensor **)call->in + argument;
-		argument += process->function->type->item_count;
-		result += process->function->type->result_count;
-		process->results = shlo_arena_alloc(&t->arena,
-						    process->function->type->result_count,
-						    sizeof(struct shlo_tensor *));
-		process->run.module = call->run->module;
-		process->run.world = &t->world;
-		process->run.process = i;
-		process->run.device = call->run->device;
-		process->run.loop_limit = call->run->loop_limit;
+		task->function = function;
+		task->arguments = (struct shlo_tensor **)call->in + argument;
+		argument += function->type->item_count;
+		result += function->type->result_count;
+		task->results = shlo_arena_alloc(&p->arena, function->type->result_count,
+						 sizeof(struct shlo_tensor *));
+		task->run.module = call->run->module;
+		task->run.device = call->run->device;
+		task->run.loop_limit = call->run->loop_limit;
+		p->threads[i] = (struct shlo_thread){ &task->run, run_task, task };
 	}
 	if (argument != call->op->operand_count || result != call->op->result_count)
 		shlo_run_error(call->run, "its programs take or give fewer values");
 }
 
 /* Copies the arguments first, because only one thread may count the references of a run. */
-static void take_of(struct process *process, struct shlo_arena *arena)
+static void take_of(struct task *task, struct shlo_arena *arena)
 {
-	size_t count = process->function->type->item_count;
+	size_t count = task->function->type->item_count;
 	struct shlo_tensor **copies = shlo_arena_alloc(arena, count, sizeof(struct shlo_tensor *));
 
-	if (setjmp(process->run.guard.jump))
-		shlo_throw(arena->guard, process->run.guard.status, "%s",
-			   process->run.guard.message);
+	if (setjmp(task->run.guard.jump))
+		shlo_throw(arena->guard, task->run.guard.status, "%s", task->run.guard.message);
 	for (size_t k = 0; k < count; k++)
-		copies[k] = shlo_tensor_copy(&process->run, process->arguments[k]);
-	process->arguments = copies;
+		copies[k] = shlo_tensor_copy(&task->run, task->arguments[k]);
+	task->arguments = copies;
 }
 
-static void give_results(struct shlo_call *call, struct threads *t)
+static void give_results(struct shlo_call *call, struct parallel *p)
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		call->run->reference_ops += t->processes[i].run.reference_ops;
-		call->run->device_ops += t->processes[i].run.device_ops;
-		for (size_t k = 0; k < t->processes[i].function->type->result_count; k++)
-			call->out[at++] = shlo_tensor_copy(call->run, t->processes[i].results[k]);
+	for (size_t i = 0; i < p->count; i++) {
+		call->run->reference_ops += p->tasks[i].run.reference_ops;
+		call->run->device_ops += p->tasks[i].run.device_ops;
+		for (size_t k = 0; k < p->tasks[i].function->type->result_count; k++)
+			call->out[at++] = shlo_tensor_copy(call->run, p->tasks[i].results[k]);
 	}
 }
 
@@ -436,37 +509,31 @@ static void check_programs(struct shlo_call *call, const struct shlo_attr *progr
 		shlo_run_error(call->run, "it has more than %d processes", MAX_PROCESSES);
 }
 
-static struct threads *threads_new(struct shlo_call *call, const struct shlo_attr *programs)
+static void run_tasks(struct shlo_call *call, struct parallel *p, const struct shlo_attr *programs)
 {
-	struct threads *t = import_alloc(sizeof(*t));
-
-	if (!t)
-		shlo_run_error(call->run, "memory is exhausted");
-	t->world = (struct shlo_world){
+	struct shlo_threads threads = {
 		.replicas = programs->count,
 		.partitions = programs->items[0]->count,
-		.swap = swap_parts,
-		.send = send_values,
-		.receive = receive_values,
-		.infeed = next_infeed,
+		.infeed = shlo_attr_find(&call->op->attrs, "infeed"),
 	};
-	t->infeed = shlo_attr_find(&call->op->attrs, "infeed");
-	t->arena.guard = &call->run->guard;
-	t->count = t->world.replicas * t->world.partitions;
-	t->processes = import_alloc(t->count * sizeof(*t->processes));
-	if (!t->processes) {
-		import_free(t);
-		shlo_run_error(call->run, "memory is exhausted");
-	}
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->changed, NULL);
-	return t;
+	struct shlo_guard error;
+
+	p->count = threads.replicas * threads.partitions;
+	p->threads = shlo_arena_alloc(&p->arena, p->count, sizeof(*p->threads));
+	p->tasks = shlo_arena_alloc(&p->arena, p->count, sizeof(*p->tasks));
+	threads.processes = p->threads;
+	setup(call, p, programs);
+	for (size_t i = 0; i < p->count; i++)
+		take_of(&p->tasks[i], &p->arena);
+	if (!shlo_threads_run(&threads, &error))
+		shlo_throw(&call->run->guard, WNNStatus_OperationError, "%s", error.message);
+	give_results(call, p);
 }
 
 void shlo_eval_run_parallel(struct shlo_call *call)
 {
 	const struct shlo_attr *programs = shlo_attr_find(&call->op->attrs, "programs");
-	struct threads *t;
+	struct parallel parallel = { .arena = { .guard = &call->run->guard } };
 	jmp_buf outer;
 	volatile bool done = false;
 
@@ -475,23 +542,16 @@ void shlo_eval_run_parallel(struct shlo_call *call)
 		call->run->world->run_parallel(call, programs);
 		return;
 	}
-	t = threads_new(call, programs);
-	/* An error must not leave the threads behind: it is caught here first. */
+	/* An error must not leave the processes' values behind: it is caught here first. */
 	memcpy(outer, call->run->guard.jump, sizeof(outer));
 	if (!setjmp(call->run->guard.jump)) {
-		const char *error;
-
-		setup(call, t, programs);
-		for (size_t i = 0; i < t->count; i++)
-			take_of(&t->processes[i], &t->arena);
-		error = run_all(t);
-		if (error)
-			shlo_throw(&call->run->guard, WNNStatus_OperationError, "%s", error);
-		give_results(call, t);
+		run_tasks(call, &parallel, programs);
 		done = true;
 	}
 	memcpy(call->run->guard.jump, outer, sizeof(outer));
-	threads_exit(t);
+	for (size_t i = 0; parallel.tasks && i < parallel.count; i++)
+		shlo_run_exit(&parallel.tasks[i].run);
+	shlo_arena_exit(&parallel.arena);
 	if (!done)
 		longjmp(call->run->guard.jump, 1);
 }

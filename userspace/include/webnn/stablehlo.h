@@ -479,6 +479,145 @@ WNN_EXPORT void wnnStablehloWorldFail(WNNStablehloWorld world, WNNStringView rea
 WNN_EXPORT WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program,
 						 WNNStablehloWorld world, size_t partitions);
 
+/** How a value is cut over the partitions of a program. Belongs to the program. */
+typedef struct WNNStablehloSlices {
+	/** Number of items of parts; 0: each device has the whole value. */
+	size_t rank;
+	/** For each dimension, into how many equal slices it is cut. */
+	int64_t const *parts;
+	/** Number of items of slices: the partitions. */
+	size_t partitions;
+	/** For each partition, the number of its slice, in row-major order. */
+	size_t const *slices;
+} WNNStablehloSlices;
+
+/** Whether a run may take the memory of an input for an output. */
+typedef enum WNNStablehloDonation {
+	/** The caller keeps the input. */
+	WNNStablehloDonation_None = 0,
+	/** One output may take it: the file says which (tf.aliasing_output). */
+	WNNStablehloDonation_Output = 1,
+	/** Any output of this size may take it (jax.buffer_donor). */
+	WNNStablehloDonation_Any = 2,
+	/** Not a value. */
+	WNNStablehloDonation_Force32 = 0x7fffffff
+} WNNStablehloDonation;
+
+/**
+ * Loads MLIR for several devices of this process, as wnnStablehloLoadMemory() does for one. Each
+ * device of a replica is a partition: it has the slices of inputs and outputs that their shardings
+ * (sdy.sharding) say, and the regions of sdy.manual_computation compute with slices. All else is
+ * computed on each device with whole values, as there is no partitioner.
+ *
+ * wnnStablehloProgramGetInputs() and wnnStablehloProgramGetOutputs() tell about the slices.
+ * Shardings that cannot be cut, such as one of 3 elements over 2 devices, become refusals.
+ *
+ * Since: 1.2.0
+ *
+ * @param data The text or bytecode.
+ * @param size Number of bytes.
+ * @param options NULL: the defaults.
+ * @param partitions Number of partitions of a replica, from 1.
+ * @param program Filled with the program, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: data or program is missing, or the number of partitions is 0 or above 1024
+ * - the others of wnnStablehloLoadFile()
+ */
+WNN_EXPORT WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
+						 WNNStablehloLoadOptions const *options,
+						 size_t partitions, WNNStablehloProgram *program);
+
+/**
+ * Runs a module on several devices: each process of the program is a thread that uses a context of
+ * its own, and they exchange values through memory. Process r * partitions + p is partition p of
+ * replica r. When one fails, all end with its message; when all wait for each other, that is an
+ * error.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program, of wnnStablehloLoadPartitioned(), or of another loading function if
+ *     there is one partition.
+ * @param module Number of the module, from 0.
+ * @param processes Number of processes: a multiple of the partitions, at most 1024.
+ * @param contexts A context for each process; NULL: all are computed by reference kernels.
+ * @param count Number of inputs of the module.
+ * @param inputs For each process its list of inputs; NULL if there are none.
+ *
+ * @return Success, or what went wrong; wnnStablehloProgramGetResultsOf() has the results.
+ *
+ * Errors:
+ * - TypeError: there is no such module, or the number of processes or inputs is wrong
+ * - OperationError: the run failed in a process
+ * - NotSupportedError: the file has refusals
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramRunPartitionedSync(
+	WNNStablehloProgram program, size_t module, size_t processes, WNNContext const *contexts,
+	size_t count, WNNStablehloTensor const *const *inputs);
+
+/**
+ * Returns the results of a process of wnnStablehloProgramRunPartitionedSync(), which are valid until
+ * the next run.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program.
+ * @param process Number of the process.
+ *
+ * @return The results; none if the run failed, or there was no such process.
+ */
+WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResultsOf(WNNStablehloProgram program,
+								   size_t process);
+
+/**
+ * Returns how an input of a module is cut over partitions.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program, of wnnStablehloLoadPartitioned().
+ * @param module Number of the module, from 0.
+ * @param index Number of the input, from 0.
+ *
+ * @return The slices; rank is 0 where each device has the whole.
+ */
+WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProgram program,
+								size_t module, size_t index);
+
+/**
+ * Returns how an output of a module is cut over partitions; see
+ * wnnStablehloProgramGetInputSlices().
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program, of wnnStablehloLoadPartitioned().
+ * @param module Number of the module, from 0.
+ * @param index Number of the output, from 0.
+ *
+ * @return The slices; rank is 0 where each device has the whole.
+ */
+WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram program,
+								 size_t module, size_t index);
+
+/**
+ * Returns whether the caller gives the memory of an input to a run of a module. This library copies
+ * inputs; the caller may put the results where such an input was.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program.
+ * @param module Number of the module, from 0.
+ * @param input Number of the input, from 0.
+ * @param output Filled with the number of the output, for WNNStablehloDonation_Output.
+ *
+ * @return Whether it is given, and to what.
+ */
+WNN_EXPORT WNNStablehloDonation wnnStablehloProgramGetDonation(WNNStablehloProgram program,
+							       size_t module, size_t input,
+							       size_t *output);
+
 #if defined(__cplusplus)
 } /* extern "C" */
 #endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+/* Tests programs on several devices of this process: slices of values, collectives, and errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <webnn/stablehlo.h>
+#include <webnn/webnn_npu.h>
+
+#define DEVICES 4
+
+static WNNInstance instance;
+static WNNContext contexts[DEVICES];
+
+#define MESH "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>\n"
+
+/* Rows go over x, columns over y; the region has one element of each 2x2 value. */
+static const char all[] = MESH
+	"func.func @main(%a: tensor<2x2xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {\"y\"}]>},\n"
+	"                %b: tensor<4xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"y\", \"x\"}]>},\n"
+	"                %w: tensor<4xf32>)\n"
+	"    -> (tensor<2x2xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {\"y\"}]>},\n"
+	"        tensor<2x1xf32>, tensor<4xf32>, tensor<4xui32>, tensor<2x2xf32>,\n"
+	"        tensor<4xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>}) {\n"
+	"  %r:4 = sdy.manual_computation(%a, %w)\n"
+	"      in_shardings=[<@grid, [{\"x\"}, {\"y\"}]>, <@grid, [{\"x\", \"y\"}]>]\n"
+	"      out_shardings=[<@grid, [{\"x\"}, {\"y\"}]>, <@grid, [{\"x\"}, {}]>,\n"
+	"                     <@grid, [{\"x\", \"y\"}]>, <@grid, [{\"x\", \"y\"}]>]\n"
+	"      manual_axes={\"x\", \"y\"} (%s: tensor<1x1xf32>, %v: tensor<1xf32>) {\n"
+	"    %two = stablehlo.constant dense<2.0> : tensor<1x1xf32>\n"
+	"    %t = stablehlo.multiply %s, %two : tensor<1x1xf32>\n"
+	"    %sum = \"stablehlo.all_reduce\"(%s) <{channel_handle = #stablehlo.channel_handle<handle = 1,\n"
+	"        type = 1>, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @grid,\n"
+	"        axes = [#stablehlo.axis_ref<name = \"y\">]>, use_global_device_ids}> ({\n"
+	"    ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+	"      %pq = stablehlo.add %p, %q : tensor<f32>\n"
+	"      stablehlo.return %pq : tensor<f32>\n"
+	"    }) : (tensor<1x1xf32>) -> tensor<1x1xf32>\n"
+	"    %moved = \"stablehlo.collective_permute\"(%v) <{channel_handle =\n"
+	"        #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs =\n"
+	"        dense<[[0, 1], [1, 2], [2, 3], [3, 0]]> : tensor<4x2xi64>}> : (tensor<1xf32>) -> tensor<1xf32>\n"
+	"    %id = stablehlo.partition_id : tensor<ui32>\n"
+	"    %ids = stablehlo.reshape %id : (tensor<ui32>) -> tensor<1xui32>\n"
+	"    sdy.return %t, %sum, %moved, %ids : tensor<1x1xf32>, tensor<1x1xf32>, tensor<1xf32>, tensor<1xui32>\n"
+	"  } : (tensor<2x2xf32>, tensor<4xf32>) -> (tensor<2x2xf32>, tensor<2x1xf32>, tensor<4xf32>, tensor<4xui32>)\n"
+	"  %whole = stablehlo.add %a, %r#0 : tensor<2x2xf32>\n"
+	"  %sorted = stablehlo.add %b, %w : tensor<4xf32>\n"
+	"  return %r#0, %r#1, %r#2, %r#3, %whole, %sorted : tensor<2x2xf32>, tensor<2x1xf32>,\n"
+	"      tensor<4xf32>, tensor<4xui32>, tensor<2x2xf32>, tensor<4xf32>\n"
+	"}\n";
+
+static WNNStablehloProgram load(const char *text, size_t partitions)
+{
+	WNNStablehloProgram program;
+	WNNStatus status =
+		wnnStablehloLoadPartitioned(text, strlen(text), NULL, partitions, &program);
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnStablehloGetLastError(&error);
+	if (status != WNNStatus_Success)
+		fail_msg("%.*s", (int)error.message.length, error.message.data);
+	return program;
+}
+
+static void fails(WNNStatus status, const char *words)
+{
+	WNNError error = WNN_ERROR_INIT;
+	char text[2048];
+
+	assert_int_not_equal(status, WNNStatus_Success);
+	wnnStablehloGetLastError(&error);
+	snprintf(text, sizeof(text), "%.*s", (int)error.message.length, error.message.data);
+	if (!strstr(text, words))
+		fail_msg("%s", text);
+}
+
+static void check_floats(WNNStablehloProgram program, size_t process, size_t index,
+			 const float *wanted, size_t count)
+{
+	WNNStablehloTensorArray results = wnnStablehloProgramGetResultsOf(program, process);
+
+	assert_true(index < results.count);
+	assert_int_equal(results.data[index].size, count * sizeof(float));
+	for (size_t i = 0; i < count; i++)
+		assert_float_equal(((const float *)results.data[index].data)[i], wanted[i], 0);
+}
+
+static void run_all(WNNContext const *where)
+{
+	/* %a is [[1, 2], [3, 4]]; %b is [10, 20, 30, 40], of which device (x, y) has y * 2 + x. */
+	static const float a[DEVICES] = { 1, 2, 3, 4 }, b[DEVICES] = { 10, 30, 20, 40 };
+	static const float w[4] = { 1, 2, 3, 4 };
+	static const float doubled[4] = { 2, 4, 6, 8 }, sums[2] = { 3, 7 };
+	static const float moved[4] = { 4, 1, 2, 3 }, whole[4] = { 3, 6, 9, 12 };
+	static const float halves[2][2] = { { 11, 22 }, { 33, 44 } };
+	WNNStablehloTensor inputs[DEVICES][3] = { 0 };
+	const WNNStablehloTensor *lists[DEVICES];
+	WNNStablehloProgram program = load(all, DEVICES);
+	WNNStablehloSlices slices;
+
+	assert_int_equal(wnnStablehloProgramGetRefusals(program).count, 0);
+	assert_int_equal(wnnStablehloProgramGetInputs(program, 0).data[0].dimensions[0], 1);
+	assert_int_equal(wnnStablehloProgramGetInputs(program, 0).data[2].dimensions[0], 4);
+	assert_int_equal(wnnStablehloProgramGetOutputs(program, 0).data[5].dimensions[0], 2);
+	slices = wnnStablehloProgramGetInputSlices(program, 0, 1);
+	assert_int_equal(slices.rank, 1);
+	assert_int_equal(slices.parts[0], 4);
+	assert_int_equal(slices.partitions, 4);
+	assert_int_equal(slices.slices[1], 2);
+	assert_int_equal(slices.slices[2], 1);
+	assert_int_equal(wnnStablehloProgramGetInputSlices(program, 0, 2).rank, 0);
+	for (size_t i = 0; i < DEVICES; i++) {
+		inputs[i][0] = (WNNStablehloTensor){ &a[i], sizeof(float), 0, NULL };
+		inputs[i][1] = (WNNStablehloTensor){ &b[i], sizeof(float), 0, NULL };
+		inputs[i][2] = (WNNStablehloTensor){ w, sizeof(w), 0, NULL };
+		lists[i] = inputs[i];
+	}
+	/* Later runs use the graphs of the first. */
+	for (int turn = 0; turn < 3; turn++) {
+		if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists))
+			fails(WNNStatus_Success, "");
+		if (turn)
+			assert_int_equal(wnnStablehloProgramGetBuildCount(program), 0);
+		for (size_t i = 0; i < DEVICES; i++) {
+			WNNStablehloTensorArray results =
+				wnnStablehloProgramGetResultsOf(program, i);
+
+			check_floats(program, i, 0, &doubled[i], 1);
+			check_floats(program, i, 1, sums, 2);
+			check_floats(program, i, 2, moved, 4);
+			for (uint32_t k = 0; k < 4; k++)
+				assert_int_equal(((const uint32_t *)results.data[3].data)[k], k);
+			check_floats(program, i, 4, whole, 4);
+			check_floats(program, i, 5, halves[i / 2], 2);
+		}
+	}
+	assert_int_equal(wnnStablehloProgramGetResultsOf(program, DEVICES).count, 0);
+	inputs[2][0].size = 3;
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists),
+	      "input 0 has 3 bytes, not 4");
+	assert_int_equal(wnnStablehloProgramGetResultsOf(program, 0).count, 0);
+	wnnStablehloProgramRelease(program);
+}
+
+static void test_references(void **state)
+{
+	(void)state;
+	run_all(NULL);
+}
+
+static void test_contexts(void **state)
+{
+	(void)state;
+	run_all(contexts);
+}
+
+/* Without partitions, processes are replicas. */
+static void test_replicas(void **state)
+{
+	static const char text[] =
+		"func.func @main(%a: tensor<2xf32>) -> (tensor<4xf32>, tensor<ui32>) {\n"
+		"  %g = \"stablehlo.all_gather\"(%a) <{all_gather_dim = 0 : i64, replica_groups =\n"
+		"      dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> : (tensor<2xf32>) -> tensor<4xf32>\n"
+		"  %r = stablehlo.replica_id : tensor<ui32>\n"
+		"  return %g, %r : tensor<4xf32>, tensor<ui32>\n}\n";
+	static const float a[DEVICES][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } };
+	static const float wanted[2][4] = { { 1, 2, 5, 6 }, { 3, 4, 7, 8 } };
+	WNNStablehloTensor inputs[DEVICES];
+	const WNNStablehloTensor *lists[DEVICES];
+	WNNStablehloProgram program = load(text, 1);
+
+	(void)state;
+	for (size_t i = 0; i < DEVICES; i++) {
+		inputs[i] = (WNNStablehloTensor){ a[i], sizeof(a[i]), 0, NULL };
+		lists[i] = &inputs[i];
+	}
+	assert_int_equal(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1,
+							       lists),
+			 WNNStatus_Success);
+	for (size_t i = 0; i < DEVICES; i++) {
+		check_floats(program, i, 0, wanted[i % 2], 4);
+		assert_int_equal(
+			*(const uint32_t *)wnnStablehloProgramGetResultsOf(program, i).data[1].data,
+			i);
+	}
+	wnnStablehloProgramRelease(program);
+}
+
+#define BRANCH(body)                                                                         \
+	"func.func @main() -> tensor<f32> {\n"                                               \
+	"  %one = stablehlo.constant dense<1.0> : tensor<f32>\n"                             \
+	"  %id = stablehlo.partition_id : tensor<ui32>\n"                                    \
+	"  %zero = stablehlo.constant dense<0> : tensor<ui32>\n"                             \
+	"  %first = stablehlo.compare EQ, %id, %zero : (tensor<ui32>, tensor<ui32>) -> "     \
+	"tensor<i1>\n"                                                                       \
+	"  %r = \"stablehlo.if\"(%first) ({\n" body "  }, {\n"                               \
+	"    %s = \"stablehlo.all_reduce\"(%one) <{channel_handle = "                        \
+	"#stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> " \
+	": tensor<1x2xi64>, use_global_device_ids}> ({\n"                                    \
+	"    ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"                                      \
+	"      %pq = stablehlo.add %p, %q : tensor<f32>\n"                                   \
+	"      stablehlo.return %pq : tensor<f32>\n"                                         \
+	"    }) : (tensor<f32>) -> tensor<f32>\n"                                            \
+	"    stablehlo.return %s : tensor<f32>\n"                                            \
+	"  }) : (tensor<i1>) -> tensor<f32>\n"                                               \
+	"  return %r : tensor<f32>\n}\n"
+
+/* A process that fails, or ends without the others, ends those that wait for it. */
+static void test_ends(void **state)
+{
+	static const char leaves[] = BRANCH("    stablehlo.return %one : tensor<f32>\n");
+	static const char loops[] =
+		BRANCH("    %true = stablehlo.constant dense<true> : tensor<i1>\n"
+		       "    %w = stablehlo.while(%i = %one) : tensor<f32>\n"
+		       "      cond {\n        stablehlo.return %true : tensor<i1>\n"
+		       "      } do {\n        stablehlo.return %i : tensor<f32>\n      }\n"
+		       "    stablehlo.return %w : tensor<f32>\n");
+	WNNStablehloProgram program = load(leaves, 2);
+
+	(void)state;
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, contexts, 0, NULL),
+	      "stablehlo.all_reduce: all processes wait for each other");
+	/* The next run begins anew. */
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL),
+	      "stablehlo.all_reduce: all processes wait for each other");
+	wnnStablehloProgramRelease(program);
+	program = load(loops, 2);
+	wnnStablehloProgramSetLoopLimit(program, 100);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, contexts, 0, NULL),
+	      "stablehlo.while");
+	wnnStablehloProgramRelease(program);
+}
+
+static void refuses(const char *text, size_t partitions, const char *words)
+{
+	WNNStablehloProgram program = load(text, partitions);
+	WNNStablehloRefusalArray refusals = wnnStablehloProgramGetRefusals(program);
+	char reason[1024];
+
+	assert_true(refusals.count > 0);
+	snprintf(reason, sizeof(reason), "%.*s: %.*s", (int)refusals.data[0].operatorName.length,
+		 refusals.data[0].operatorName.data, (int)refusals.data[0].reason.length,
+		 refusals.data[0].reason.data);
+	if (!strstr(reason, words))
+		fail_msg("%s", reason);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, partitions, NULL, 0, NULL), words);
+	wnnStablehloProgramRelease(program);
+}
+
+#define ONE(sharding)                                         \
+	MESH "func.func @main(%a: tensor<3x4xf32> {" sharding \
+	     "}) -> tensor<3x4xf32> {\n  return %a : tensor<3x4xf32>\n}\n"
+
+static void test_refusals(void **state)
+{
+	WNNStablehloProgram program = load(all, DEVICES);
+
+	(void)state;
+	fails(wnnStablehloProgramRunSync(program, 0, NULL, 0, NULL), "the module takes 3 inputs");
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 6, NULL, 3, NULL),
+	      "the module takes 3 inputs");
+	wnnStablehloProgramRelease(program);
+	program = load("func.func @main() {\n  return\n}\n", 2);
+	fails(wnnStablehloProgramRunSync(program, 0, NULL, 0, NULL),
+	      "the program is for 2 partitions: it runs with");
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 3, NULL, 0, NULL),
+	      "a multiple of the 2 partitions");
+	wnnStablehloProgramRelease(program);
+	fails(wnnStablehloLoadPartitioned("", 0, NULL, 0, &program), "1 to 1024 partitions");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {}]>"), 4,
+		"func.func: sharding of argument 0: a dimension cannot be cut into equal slices");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"z\"}]>"), 4,
+		"the mesh has no axis 'z'");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}]>"), 2,
+		"there are not as many partitions as devices in mesh 'grid'");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@none, [{}, {\"x\"}]>"), 4,
+		"there is no mesh 'none'");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
+		"it has another number of dimensions than the value");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\", \"x\"}], unreduced={\"y\"}>"),
+		4, "sums that are not yet made (unreduced)");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
+		"an axis has no such part: 'x'");
+	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,
+		"it is written as mhlo.sharding");
+}
+
+static void test_donations(void **state)
+{
+	static const char text[] =
+		"func.func @main(%a: tensor<f32> {tf.aliasing_output = 1 : i32}, %b: tensor<f32>,\n"
+		"    %c: tensor<f32> {jax.buffer_donor = true}, %d: tensor<f32> {tf.aliasing_output =\n"
+		"    9 : i32}) -> (tensor<f32>, tensor<f32>) {\n"
+		"  return %a, %b : tensor<f32>, tensor<f32>\n}\n";
+	WNNStablehloProgram program = load(text, 1);
+	size_t output = 7;
+
+	(void)state;
+	assert_int_equal(wnnStablehloProgramGetDonation(program, 0, 1, &output),
+			 WNNStablehloDonation_None);
+	assert_int_equal(wnnStablehloProgramGetDonation(program, 0, 2, &output),
+			 WNNStablehloDonation_Any);
+	assert_int_equal(wnnStablehloProgramGetDonation(program, 0, 3, &output),
+			 WNNStablehloDonation_None);
+	assert_int_equal(output, 7);
+	assert_int_equal(wnnStablehloProgramGetDonation(program, 0, 0, &output),
+			 WNNStablehloDonation_Output);
+	assert_int_equal(output, 1);
+	assert_int_equal(wnnStablehloProgramGetDonation(program, 0, 4, &output),
+			 WNNStablehloDonation_None);
+	wnnStablehloProgramRelease(program);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_donations),
+	};
+	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	int failed;
+
+	instance = wnnCreateInstance(NULL);
+	chained.device = WNN_STR(argc > 1 ? argv[1] : "cpu");
+	options.nextInChain = &chained.chain;
+	for (size_t i = 0; i < DEVICES; i++)
+		if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
+						 &contexts[i]) != WNNStatus_Success) {
+			fprintf(stderr, "the device does not open\n");
+			return 1;
+		}
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < DEVICES; i++)
+		wnnContextRelease(contexts[i]);
+	wnnInstanceRelease(instance);
+	return failed;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a program, for the public functions. */
+#ifndef SHLO_API_H
+#define SHLO_API_H
+
+#include <webnn/stablehlo.h>
+
+#include "kept.h"
+#include "run.h"
+
+#define SHLO_MAX_PARTITIONS 1024
+
+/* The run of one process, which owns its results. */
+struct shlo_turn {
+	struct WNNStablehloProgramImpl *program;
+	struct shlo_run run;
+	struct shlo_kept *kept; /* what a run on a context uses; NULL between runs */
+	WNNStablehloTensor *results;
+	size_t result_count;
+};
+
+struct WNNStablehloProgramImpl {
+	unsigned int refs;
+	struct shlo_file file;
+	WNNStablehloRefusal *refusals;
+	const char *text; /* the program as text; NULL: not printed yet */
+	uint64_t loop_limit, unroll_limit;
+	/* Lists of inputs and of outputs, one pair for each module. */
+	WNNStablehloValueInfoArray (*values)[2];
+	/* The last run: on one device, or a turn for each of several. */
+	struct shlo_turn own, *turns;
+	size_t turn_count;
+	WNNStablehloRunInfo info;
+	uint64_t built;
+	/* Where operations ran: it stays as it is while the same graphs run. */
+	struct shlo_arena told;
+	uint64_t told_serial; /* of the kept graphs that it tells about; 0: none */
+	WNNStablehloPlacementArray placement, told_placement;
+	/*
+	 * The ranks that run the program; they compare the file's hash, to tell whether all have
+	 * the same program.
+	 */
+	WNNStablehloWorld world;
+	size_t partitions;
+	uint64_t hash;
+};
+
+/* Checks the arguments of a run, and sets the error. */
+WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t module, size_t count,
+			     bool has_inputs);
+/* Forgets all about the last run. */
+void shlo_program_forget(struct WNNStablehloProgramImpl *program);
+
+/* Prepares a turn, after shlo_program_forget(). */
+void shlo_turn_begin(struct shlo_turn *turn, struct WNNStablehloProgramImpl *program,
+		     size_t module);
+/* Runs the module on a context; an error leaves by the guard of the turn's run. */
+void shlo_turn_run(struct shlo_turn *turn, WNNContext context, const WNNStablehloTensor *inputs);
+/*
+ * Adds to the counts of the program. Keeps the graphs for the next run, unless another try may do
+ * better.
+ */
+void shlo_turn_end(struct shlo_turn *turn, WNNStatus status);
+void shlo_turn_reset(struct shlo_turn *turn);
+
+#endif

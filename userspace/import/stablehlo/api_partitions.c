@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/* The public functions for programs on several devices of this process. */
+#include <string.h>
+
+#include "api.h"
+#include "cut.h"
+#include "world_threads.h"
+
+/* What a thread runs. */
+struct task {
+	struct shlo_turn *turn;
+	WNNContext context;
+	const WNNStablehloTensor *inputs;
+};
+
+static void run_task(void *data)
+{
+	const struct task *task = data;
+
+	shlo_turn_run(task->turn, task->context, task->inputs);
+}
+
+static bool take_turns(struct WNNStablehloProgramImpl *program, size_t count)
+{
+	struct shlo_turn *turns;
+
+	if (count == program->turn_count)
+		return true;
+	for (size_t i = 0; i < program->turn_count; i++)
+		shlo_run_exit(&program->turns[i].run);
+	import_free(program->turns);
+	program->turns = NULL;
+	program->turn_count = 0;
+	turns = import_alloc(count * sizeof(*turns));
+	if (!turns)
+		return false;
+	program->turns = turns;
+	program->turn_count = count;
+	return true;
+}
+
+static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
+			 WNNContext const *contexts, WNNStablehloTensor const *const *inputs)
+{
+	size_t count = program->turn_count;
+	struct shlo_thread *processes = import_alloc(count * sizeof(*processes));
+	struct task *tasks = import_alloc(count * sizeof(*tasks));
+	struct shlo_threads threads = { count / program->file.partitions, program->file.partitions,
+					NULL, processes };
+	WNNStatus status = WNNStatus_UnknownError;
+	struct shlo_guard error;
+
+	for (size_t i = 0; processes && tasks && i < count; i++) {
+		tasks[i] = (struct task){ &program->turns[i], contexts ? contexts[i] : NULL,
+					  inputs ? inputs[i] : NULL };
+		processes[i] = (struct shlo_thread){ &program->turns[i].run, run_task, &tasks[i] };
+		shlo_turn_begin(&program->turns[i], program, module);
+	}
+	if (!processes || !tasks)
+		shlo_set_error(status, "memory is exhausted");
+	else if (shlo_threads_run(&threads, &error))
+		status = WNNStatus_Success;
+	else
+		status = shlo_set_error(error.status, "%s", error.message);
+	for (size_t i = 0; i < count; i++) {
+		program->turns[i].run.world = NULL;
+		shlo_turn_end(&program->turns[i], status);
+		if (status != WNNStatus_Success)
+			shlo_turn_reset(&program->turns[i]);
+	}
+	import_free(processes);
+	import_free(tasks);
+	return status;
+}
+
+WNNStatus wnnStablehloProgramRunPartitionedSync(WNNStablehloProgram program, size_t module,
+						size_t processes, WNNContext const *contexts,
+						size_t count,
+						WNNStablehloTensor const *const *inputs)
+{
+	bool has_inputs = inputs;
+	WNNStatus status;
+
+	for (size_t i = 0; has_inputs && i < processes; i++)
+		has_inputs = inputs[i];
+	status = shlo_program_check(program, module, count, has_inputs);
+	if (status != WNNStatus_Success)
+		return status;
+	if (!processes || processes > SHLO_MAX_PARTITIONS || processes % program->file.partitions)
+		return shlo_set_error(
+			WNNStatus_TypeError,
+			"there must be 1 to %d processes, a multiple of the %zu partitions",
+			SHLO_MAX_PARTITIONS, program->file.partitions);
+	shlo_program_forget(program);
+	if (!take_turns(program, processes))
+		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+	return run_all(program, module, contexts, inputs);
+}
+
+WNNStablehloTensorArray wnnStablehloProgramGetResultsOf(WNNStablehloProgram program, size_t process)
+{
+	if (process >= program->turn_count)
+		return (WNNStablehloTensorArray){ 0, NULL };
+	return (WNNStablehloTensorArray){ program->turns[process].result_count,
+					  program->turns[process].results };
+}
+
+static const struct shlo_function *entry_of(WNNStablehloProgram program, size_t module)
+{
+	return program && module < program->file.module_count ?
+		       shlo_module_entry(program->file.modules[module]) :
+		       NULL;
+}
+
+WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProgram program, size_t module,
+						     size_t index)
+{
+	const struct shlo_function *entry = entry_of(program, module);
+
+	return entry && entry->cut && index < entry->type->item_count ?
+		       shlo_cut_tell(entry->cut->in[index], program->file.partitions) :
+		       (WNNStablehloSlices){ 0 };
+}
+
+WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram program, size_t module,
+						      size_t index)
+{
+	const struct shlo_function *entry = entry_of(program, module);
+
+	return entry && entry->cut && index < entry->type->result_count ?
+		       shlo_cut_tell(entry->cut->out[index], program->file.partitions) :
+		       (WNNStablehloSlices){ 0 };
+}
+
+WNNStablehloDonation wnnStablehloProgramGetDonation(WNNStablehloProgram program, size_t module,
+						    size_t input, size_t *output)
+{
+	const struct shlo_function *entry = entry_of(program, module);
+	const struct shlo_attr *marks, *alias;
+
+	if (!entry || !entry->region || input >= entry->type->item_count)
+		return WNNStablehloDonation_None;
+	marks = entry->region->block.arguments[input]->marks;
+	alias = shlo_attr_find(marks, "tf.aliasing_output");
+	if (alias && alias->kind == SHLO_ATTR_INT && alias->number >= 0 &&
+	    (uint64_t)alias->number < entry->type->result_count) {
+		*output = (size_t)alias->number;
+		return WNNStablehloDonation_Output;
+	}
+	return shlo_attr_find(marks, "jax.buffer_donor") ? WNNStablehloDonation_Any :
+							   WNNStablehloDonation_None;
+}

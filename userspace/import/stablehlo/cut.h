@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values that are cut over partitions, as their shardings say: each device has one slice of a value,
+ * or the whole. A program on partitions computes with whole values, on every device, except in
+ * regions of sdy.manual_computation, which take and give slices.
+ */
+#ifndef SHLO_CUT_H
+#define SHLO_CUT_H
+
+#include <webnn/stablehlo.h>
+
+#include "module.h"
+
+struct shlo_run;
+struct shlo_tensor;
+
+/* How a value is cut. Devices that have equal places along all other axes make a group. */
+struct shlo_slices {
+	int rank;
+	size_t count;	      /* number of slices, and devices of a group */
+	const int64_t *parts; /* number of slices along each dimension */
+	/* for each device, @count numbers: the devices of its group that have the slices, in
+	 * row-major order; and the index of its own slice */
+	const size_t *devices, *own;
+};
+
+/* The operands and results of sdy.manual_computation, or arguments and results of a function. */
+struct shlo_cut {
+	size_t partitions;
+	const struct shlo_slices **in, **out; /* NULL: whole on each device */
+	/* whether the value around the region is the device's slice alone: nobody uses more of it */
+	bool *in_local, *out_local;
+};
+
+/*
+ * Finds the slices of all values in a file that is for partitions; what cannot be cut becomes a
+ * refusal.
+ */
+void shlo_cut_resolve(struct shlo_file *file);
+/* Returns the type of a slice; @slices may be NULL. */
+const struct shlo_type *shlo_cut_type(struct shlo_arena *arena, const struct shlo_type *type,
+				      const struct shlo_slices *slices);
+
+/* Describes slices for the library's callers; @slices may be NULL. */
+WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partitions);
+
+/* Return this device's slice of a whole value, and the whole of which it has a slice; new values. */
+struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
+				   const struct shlo_slices *slices);
+struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor *slice,
+				  const struct shlo_slices *slices);
+
+#endif

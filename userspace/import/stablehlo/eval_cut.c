@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/* Cuts values into the slices of devices, and joins slices of all devices of a group. */
+#include <string.h>
+
+#include "collective.h"
+#include "cut.h"
+
+/* The channel of exchanges that no operation of the file asks for. */
+#define CUT_CHANNEL INT64_MIN
+
+static size_t device_of(const struct shlo_run *run)
+{
+	return run->process % run->world->partitions;
+}
+
+/* Copies a slice out of a whole value, or with @join into it. */
+static void copy_slice(const struct shlo_tensor *whole, const struct shlo_tensor *slice,
+		       const struct shlo_slices *slices, size_t number, bool join)
+{
+	size_t bytes = shlo_elements[whole->type.element].bytes;
+	int64_t start[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 };
+	int rank = slices->rank, cut = rank - 1;
+	char *at = slice->data;
+
+	if (!slice->count)
+		return;
+	for (int i = rank - 1; i >= 0; i--) {
+		start[i] = (int64_t)(number % (size_t)slices->parts[i]) * slice->dims[i];
+		number /= (size_t)slices->parts[i];
+	}
+	/* Behind the last dimension that is cut, elements lie together. */
+	while (cut > 0 && slices->parts[cut] == 1)
+		cut--;
+	for (int i = cut; i < rank; i++)
+		bytes *= (size_t)slice->dims[i];
+	do {
+		int64_t offset = 0;
+		char *place;
+
+		for (int i = 0; i < rank; i++)
+			offset = offset * whole->dims[i] + start[i] + (i < cut ? index[i] : 0);
+		place = (char *)whole->data +
+			(size_t)offset * shlo_elements[whole->type.element].bytes;
+		memcpy(join ? place : at, join ? at : place, bytes);
+		at += bytes;
+	} while (cut > 0 && shlo_next(cut, slice->dims, index));
+}
+
+struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
+				   const struct shlo_slices *slices)
+{
+	int64_t dims[SHLO_MAX_RANK];
+	struct shlo_tensor *slice;
+
+	for (int i = 0; i < slices->rank; i++)
+		dims[i] = whole->dims[i] / slices->parts[i];
+	slice = shlo_tensor_like(run, &whole->type, slices->rank, dims);
+	copy_slice(whole, slice, slices, slices->own[device_of(run)], false);
+	return slice;
+}
+
+/* Fills in the group of this device, which has all slices. */
+static struct shlo_tensor *group_of(struct shlo_run *run, const struct shlo_slices *slices,
+				    struct shlo_group *group)
+{
+	size_t device = device_of(run), first = run->process - device;
+	struct shlo_tensor *room = shlo_room(run, slices->count);
+	size_t *members = room->data;
+
+	for (size_t i = 0; i < slices->count; i++)
+		members[i] = first + slices->devices[device * slices->count + i];
+	*group = (struct shlo_group){ slices->count, members, slices->own[device] };
+	return room;
+}
+
+struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor *slice,
+				  const struct shlo_slices *slices)
+{
+	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = slices->count };
+	struct shlo_tensor *all = shlo_tensor_new(run, &tuple), *whole, *room;
+	struct shlo_parts parts = shlo_parts_new(run, slices->count);
+	int64_t dims[SHLO_MAX_RANK];
+	struct shlo_group group;
+
+	room = group_of(run, slices, &group);
+	for (size_t i = 0; i < slices->count; i++) {
+		all->items[i] = i == group.own ? shlo_tensor_get((struct shlo_tensor *)slice) :
+						 shlo_tensor_unset(run, &slice->type);
+		parts.out[i] = (struct shlo_part){ slice->data, shlo_bytes_of(slice) };
+		parts.in[i] = (struct shlo_part){ all->items[i]->data, shlo_bytes_of(slice) };
+	}
+	run->world->swap(run, &group, CUT_CHANNEL, parts.out, parts.in);
+	shlo_tensor_put(parts.room);
+	shlo_tensor_put(room);
+	for (int i = 0; i < slices->rank; i++)
+		dims[i] = slice->dims[i] * slices->parts[i];
+	whole = shlo_tensor_like(run, &slice->type, slices->rank, dims);
+	for (size_t i = 0; i < slices->count; i++)
+		copy_slice(whole, all->items[i], slices, i, true);
+	shlo_tensor_put(all);
+	return whole;
+}
+
+/* Calls the region of a manual computation with the slices of this device. */
+static void compute_slices(struct shlo_call *call, const struct shlo_cut *cut)
+{
+	const struct shlo_op *op = call->op;
+	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = op->operand_count };
+	struct shlo_tensor *in = shlo_tensor_new(call->run, &type);
+
+	for (size_t i = 0; i < op->operand_count; i++)
+		in->items[i] = cut->in[i] && !cut->in_local[i] ?
+				       shlo_cut_slice(call->run, call->in[i], cut->in[i]) :
+				       shlo_tensor_get(call->in[i]);
+	shlo_call_region(call->run, call->frame, op->regions[0], in->items, call->out);
+	shlo_tensor_put(in);
+	call->run->at = op;
+	for (size_t i = 0; i < op->result_count; i++) {
+		struct shlo_tensor *slice = call->out[i];
+
+		if (!cut->out[i] || cut->out_local[i])
+			continue;
+		call->out[i] = shlo_cut_join(call->run, slice, cut->out[i]);
+		shlo_tensor_put(slice);
+	}
+}
+
+void shlo_eval_manual_computation(struct shlo_call *call)
+{
+	call->run->reference_ops--;
+	if (call->op->cut)
+		compute_slices(call, call->op->cut);
+	else
+		shlo_call_region(call->run, call->frame, call->op->regions[0], call->in, call->out);
+}
