@@ -18,7 +18,7 @@ MODULE = pathlib.Path(__file__).resolve().parents[2] / "bindings/jax"
 if not JAX.is_dir():
     print(f"skipped: there is no {JAX}; ./npu check fetches it where PyPI is reached")
     sys.exit(77)
-os.environ.update(ONPU_PJRT_PLUGIN=os.path.abspath(LIBRARY), WEBNN_DEVICE=DEVICE, JAX_PLATFORMS="onpu,cpu",
+os.environ.update(ONPU_PJRT_PLUGIN=os.path.abspath(LIBRARY), WEBNN_DEVICE=DEVICE, JAX_PLATFORMS="onpu,cpu", ONPU_PJRT_COUNT="4",
                   PYTHONPATH=f"{JAX}:{MODULE}")
 sys.path[:0] = [str(JAX), str(MODULE)]
 
@@ -146,7 +146,8 @@ def leaves(value):
 
 class Programs(unittest.TestCase):
     def test_platform(self):
-        device, = jax.devices()
+        device = jax.devices()[0]
+        self.assertEqual([other.id for other in jax.devices()], [0, 1, 2, 3])
         self.assertEqual((jax.default_backend(), str(device)), ("onpu", f"OnpuDevice(id=0, kind=\"{device.device_kind}\")"))
         self.assertIn(f"onpu {DEVICE}", device.device_kind)
         self.assertIn(f"device {DEVICE}", device.client.platform_version)
@@ -173,7 +174,7 @@ class Programs(unittest.TestCase):
 
     def test_shardings(self):
         """Tests a mesh of one device: shardings, constraints, shard_map."""
-        mesh = Mesh(numpy.array(jax.devices()), ("x",))
+        mesh = Mesh(numpy.array(jax.devices()[:1]), ("x",))
         placed = NamedSharding(mesh, PartitionSpec("x"))
         x = jax.device_put(jnp.arange(8.0), placed)
         y = jax.jit(lambda x: lax.with_sharding_constraint(x, placed) + 1)(x)
@@ -182,8 +183,70 @@ class Programs(unittest.TestCase):
                                       out_specs=PartitionSpec()))(x)
         numpy.testing.assert_array_equal(total, numpy.arange(8))
 
+    def test_several_devices(self):
+        """Tests shard_map with all collectives, pmap, automatic shardings and copies on four devices."""
+        mesh = Mesh(numpy.array(jax.devices()).reshape(2, 2), ("x", "y"))
+        spec = PartitionSpec
+        a, v = random(8, 4), numpy.arange(8, dtype=numpy.float32)
+        placed = jax.device_put(a, NamedSharding(mesh, spec("x", "y")))
+        self.assertEqual([shard.data.shape for shard in placed.addressable_shards], [(4, 2)] * 4)
+        numpy.testing.assert_array_equal(placed, a)
+
+        def both(a, v):
+            return (lax.psum(a, "x"), lax.pmax(a, ("x", "y")), lax.all_gather(v, "y", tiled=True),
+                    lax.psum_scatter(a, "x", tiled=True), lax.ppermute(v, "x", [(0, 1), (1, 0)]),
+                    lax.all_to_all(a, "y", 0, 1, tiled=True), a + lax.axis_index("x") * 10 + lax.axis_index("y"))
+
+        got = jax.jit(jax.shard_map(
+            both, mesh=mesh, in_specs=(spec("x", "y"), spec("x")),
+            out_specs=(spec(None, "y"), spec(), spec(("x", "y")), spec("x", "y"), spec("x"), spec("x", "y"), spec("x", "y")),
+            check_vma=False))(placed, v)
+        tiles = a.reshape(2, 4, 2, 2).transpose(0, 2, 1, 3)  # [x, y, row, column]
+        numpy.testing.assert_allclose(got[0], a[:4] + a[4:], 1e-6)
+        numpy.testing.assert_array_equal(got[1], tiles.max((0, 1)))
+        numpy.testing.assert_array_equal(got[2], numpy.concatenate([v[:4], v[:4], v[:4], v[:4], v[4:], v[4:], v[4:], v[4:]]))
+        numpy.testing.assert_allclose(got[3], a[:4] + a[4:], 1e-6)
+        numpy.testing.assert_array_equal(got[4], numpy.roll(v, 4))
+        swapped = numpy.stack([[numpy.concatenate([tiles[x, 0, y * 2:][:2], tiles[x, 1, y * 2:][:2]], 1) for y in range(2)]
+                               for x in range(2)])
+        numpy.testing.assert_array_equal(got[5], numpy.block([[swapped[0, 0], swapped[0, 1]], [swapped[1, 0], swapped[1, 1]]]))
+        numpy.testing.assert_allclose(got[6], a + numpy.repeat([0, 10], 4)[:, None] + numpy.repeat([0, 1], 2), 1e-6)
+        # Without shard_map, all devices compute with whole values.
+        numpy.testing.assert_allclose(jax.jit(lambda a: jnp.tanh(a) @ a.T)(placed), numpy.tanh(a) @ a.T, RTOL, ATOL)
+        turned = jax.jit(jnp.transpose, out_shardings=NamedSharding(mesh, spec("x", "y")))(placed)
+        self.assertEqual(turned.addressable_shards[1].data.shape, (2, 4))
+        numpy.testing.assert_array_equal(turned, a.T)
+        numpy.testing.assert_allclose(jax.pmap(lambda v: v / lax.psum(v, "i"), axis_name="i")(v[4:]), v[4:] / 22, 1e-6)
+        moved = jax.device_put(jnp.asarray(v), jax.devices()[3])
+        self.assertEqual((moved + 1).devices(), {jax.devices()[3]})
+
+    def test_data_parallel(self):
+        """A training step on four devices gives what one gives."""
+        mesh = Mesh(numpy.array(jax.devices()), ("data",))
+        spec = PartitionSpec
+
+        def parallel(weights, x, y):
+            value, slopes = jax.value_and_grad(loss)(jax.tree.map(lambda w: lax.pcast(w, "data", to="varying")
+                                                                  if hasattr(lax, "pcast") else lax.pvary(w, "data"),
+                                                                  weights), x, y)
+            slopes = lax.pmean(slopes, "data")
+            return jax.tree.map(lambda w, slope: w - 0.1 * slope, weights, slopes), lax.pmean(value, "data")
+
+        many = jax.jit(jax.shard_map(parallel, mesh=mesh, in_specs=(spec(), spec("data"), spec("data")), out_specs=spec()))
+        for a, b in zip(leaves(many(WEIGHTS, BATCH, LABELS)), leaves(step(WEIGHTS, BATCH, LABELS))):
+            numpy.testing.assert_allclose(a, b, RTOL, ATOL)
+
+    def test_donation(self):
+        x, y = jnp.arange(4.0) + 1, jnp.arange(4.0)
+        place = x.unsafe_buffer_pointer()
+        z = jax.jit(lambda x, y: x + y, donate_argnums=0)(x, y)
+        self.assertEqual((x.is_deleted(), y.is_deleted(), z.unsafe_buffer_pointer()), (True, False, place))
+        numpy.testing.assert_array_equal(z, [1, 3, 5, 7])
+        with self.assertRaisesRegex(RuntimeError, "deleted"):
+            _ = x + 1
+
     def test_memories(self):
-        mesh = Mesh(numpy.array(jax.devices()), ("x",))
+        mesh = Mesh(numpy.array(jax.devices()[:1]), ("x",))
         x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="device"))
         self.assertEqual(x.sharding.memory_kind, "device")
         numpy.testing.assert_array_equal(x, numpy.arange(4))
@@ -242,7 +305,7 @@ class Programs(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
         said = done.stdout.split()
         self.assertEqual(said[:2], ["True", "onpu"] if said[0] == "True" else ["False", "cpu"])
-        self.assertEqual(said[2], "[OnpuDevice(id=0)]")
+        self.assertEqual(" ".join(said[2:]), "[" + ", ".join(f"OnpuDevice(id={i})" for i in range(4)) + "]")
         self.assertEqual("is experimental" in done.stderr, said[0] == "True", done.stderr)
 
     def test_no_library(self):

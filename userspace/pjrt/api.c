@@ -90,6 +90,7 @@ struct pjrt_error *onpu_Plugin_Attributes(struct pjrt_Plugin_Attributes_args *ar
 
 static const struct pjrt_api api = {
 	.size = sizeof(api),
+	.extensions = &onpu_shardings_extension.base,
 	.version = { .size = sizeof(api.version), .major = PJRT_MAJOR, .minor = PJRT_MINOR },
 	.Error_Destroy = destroy_error,
 	.Error_Message = get_message,

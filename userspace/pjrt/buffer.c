@@ -7,20 +7,20 @@
 
 /* ---- elements */
 
-static void count_block(struct pjrt_client *client, int64_t size)
+static void count_block(struct pjrt_device *device, int64_t size)
 {
-	int64_t used = atomic_fetch_add(&client->used, size) + size;
-	int64_t most = atomic_load(&client->peak);
+	int64_t used = atomic_fetch_add(&device->used, size) + size;
+	int64_t most = atomic_load(&device->peak);
 
-	atomic_fetch_add(&client->allocations, 1);
-	while (used > most && !atomic_compare_exchange_weak(&client->peak, &most, used))
+	atomic_fetch_add(&device->allocations, 1);
+	while (used > most && !atomic_compare_exchange_weak(&device->peak, &most, used))
 		;
-	most = atomic_load(&client->largest);
-	while (size > most && !atomic_compare_exchange_weak(&client->largest, &most, size))
+	most = atomic_load(&device->largest);
+	while (size > most && !atomic_compare_exchange_weak(&device->largest, &most, size))
 		;
 }
 
-static struct onpu_block *create_block(struct pjrt_client *client, size_t size)
+static struct onpu_block *create_block(struct pjrt_device *device, size_t size)
 {
 	struct onpu_block *block;
 
@@ -30,22 +30,23 @@ static struct onpu_block *create_block(struct pjrt_client *client, size_t size)
 	if (!block)
 		return NULL;
 	atomic_init(&block->refs, 1);
-	block->client = onpu_client_get(client);
+	block->device = device;
+	onpu_client_get(device->client);
 	block->size = size;
-	count_block(client, (int64_t)size);
+	count_block(device, (int64_t)size);
 	return block;
 }
 
 void onpu_block_put(struct onpu_block *block)
 {
-	struct pjrt_client *client;
+	struct pjrt_device *device;
 
 	if (!block || atomic_fetch_sub(&block->refs, 1) != 1)
 		return;
-	client = block->client;
-	atomic_fetch_sub(&client->used, (int64_t)block->size);
+	device = block->device;
+	atomic_fetch_sub(&device->used, (int64_t)block->size);
 	free(block);
-	onpu_client_put(client);
+	onpu_client_put(device->client);
 }
 
 struct onpu_block *onpu_buffer_take(struct pjrt_buffer *buffer)
@@ -88,7 +89,8 @@ static bool measure(const struct onpu_type *type, size_t rank, const int64_t *di
 }
 
 struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct onpu_type *type,
-				      size_t rank, const int64_t *dims, struct pjrt_buffer **buffer)
+				      size_t rank, const int64_t *dims, struct onpu_block *block,
+				      struct pjrt_buffer **buffer)
 {
 	struct pjrt_buffer *new;
 	size_t size;
@@ -103,7 +105,9 @@ struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct o
 	new = calloc(1, sizeof(*new) + 2 * rank * sizeof(int64_t));
 	if (!new)
 		return onpu_nomem();
-	new->block = create_block(memory->client, size);
+	if (block)
+		atomic_fetch_add(&block->refs, 1);
+	new->block = block ? block : create_block(memory->device, size);
 	if (!new->block) {
 		free(new);
 		return onpu_error(PJRT_RESOURCE_EXHAUSTED,
@@ -118,7 +122,7 @@ struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct o
 		new->dims[i] = dims[i];
 		new->minor_to_major[i] = (int64_t)(rank - 1 - i);
 	}
-	onpu_client_get(memory->client);
+	onpu_client_get(memory->device->client);
 	*buffer = new;
 	return NULL;
 }
@@ -130,7 +134,7 @@ void onpu_buffer_free(struct pjrt_buffer *buffer)
 	onpu_block_put(buffer->block);
 	onpu_block_put(buffer->lent);
 	pthread_mutex_destroy(&buffer->lock);
-	onpu_client_put(buffer->memory->client);
+	onpu_client_put(buffer->memory->device->client);
 	free(buffer);
 }
 
@@ -150,6 +154,20 @@ struct pjrt_error *onpu_Buffer_Delete(struct pjrt_Buffer_Delete_args *args)
 	pthread_mutex_unlock(&args->buffer->lock);
 	onpu_block_put(block);
 	return NULL;
+}
+
+bool onpu_buffer_give(struct pjrt_buffer *buffer)
+{
+	struct onpu_block *block = NULL;
+
+	pthread_mutex_lock(&buffer->lock);
+	if (!buffer->external) {
+		block = buffer->block;
+		buffer->block = NULL;
+	}
+	pthread_mutex_unlock(&buffer->lock);
+	onpu_block_put(block);
+	return block;
 }
 
 struct pjrt_error *onpu_Buffer_IsDeleted(struct pjrt_Buffer_IsDeleted_args *args)
@@ -208,7 +226,9 @@ struct pjrt_error *
 onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *args)
 {
 	const struct onpu_type *type = onpu_type_by_number(args->type);
-	struct pjrt_memory *memory = args->memory ? args->memory : args->client->memories[0];
+	struct pjrt_memory *memory = args->memory ? args->memory :
+				     args->device ? &args->device->memory :
+						    args->client->memories[0];
 	struct pjrt_error *error;
 	struct pjrt_buffer *buffer;
 
@@ -217,11 +237,10 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arrays of PJRT's element type %d are not implemented",
 				  args->type);
-	if (memory->client != args->client ||
-	    (args->device && args->device != &args->client->device))
+	if (memory->device->client != args->client)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the memory or device is not the client's");
-	error = onpu_buffer_create(memory, type, args->rank, args->dims, &buffer);
+	error = onpu_buffer_create(memory, type, args->rank, args->dims, NULL, &buffer);
 	if (error)
 		return error;
 	if (!is_row_major(args->layout, buffer->rank, buffer->dims, type->size))
@@ -321,30 +340,36 @@ struct pjrt_error *onpu_Buffer_CopyRawToHost(struct pjrt_Buffer_CopyRawToHost_ar
 	return error;
 }
 
-struct pjrt_error *onpu_Buffer_CopyToMemory(struct pjrt_Buffer_CopyToMemory_args *args)
+static struct pjrt_error *copy_to(struct pjrt_buffer *buffer, struct pjrt_memory *memory,
+				  struct pjrt_buffer **copy)
 {
-	struct pjrt_buffer *buffer = args->buffer;
 	struct onpu_block *block = onpu_buffer_take(buffer);
 	struct pjrt_error *error;
 
 	if (!block)
 		return deleted();
-	if (args->memory->client != buffer->memory->client)
-		error = onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the memory is another client's");
+	if (memory->device->client != buffer->memory->device->client)
+		error = onpu_error(PJRT_INVALID_ARGUMENT,
+				   "onpu: the memory or device is another client's");
 	else
-		error = onpu_buffer_create(args->memory, buffer->type, buffer->rank, buffer->dims,
-					   &args->copy);
+		error = onpu_buffer_create(memory, buffer->type, buffer->rank, buffer->dims, NULL,
+					   copy);
 	if (!error)
-		memcpy(args->copy->block->data, block->data, block->size);
+		memcpy((*copy)->block->data, block->data, block->size);
 	onpu_block_put(block);
 	return error;
 }
 
+struct pjrt_error *onpu_Buffer_CopyToMemory(struct pjrt_Buffer_CopyToMemory_args *args)
+{
+	return copy_to(args->buffer, args->memory, &args->copy);
+}
+
 struct pjrt_error *onpu_Buffer_CopyToDevice(struct pjrt_Buffer_CopyToDevice_args *args)
 {
-	if (args->device == &args->buffer->memory->client->device)
+	if (args->device == args->buffer->memory->device)
 		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the buffer is on this device");
-	return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the device is another client's");
+	return copy_to(args->buffer, &args->device->memory, &args->copy);
 }
 
 /* ---- for others */
@@ -464,7 +489,7 @@ onpu_Buffer_OnDeviceSizeInBytes(struct pjrt_Buffer_OnDeviceSizeInBytes_args *arg
 
 struct pjrt_error *onpu_Buffer_Device(struct pjrt_Buffer_Device_args *args)
 {
-	args->device = &args->buffer->memory->client->device;
+	args->device = args->buffer->memory->device;
 	return NULL;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The client with its device and memories. */
+/* The client with its devices and memories. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plugin.h"
 
-static const char *const kinds[ONPU_MEMORY_COUNT] = { "device" };
+#define MEMORY_KIND "device"
 
 struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 {
@@ -21,73 +21,132 @@ struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 
 /* ---- opening a device */
 
-/* Finds the device among the options; another one is an error that names it. */
-static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *args,
-				       WNNStringView *device)
-{
-	for (size_t i = 0; i < args->option_count; i++) {
-		const struct pjrt_named_value *option = &args->options[i];
+/* What a client is opened with. */
+struct choice {
+	WNNStringView device;
+	size_t count;
+};
 
-		if (option->name_length != strlen("device") ||
-		    memcmp(option->name, "device", option->name_length))
-			return onpu_error(PJRT_INVALID_ARGUMENT,
-					  "onpu: there is no option %.*s; there is device",
-					  (int)option->name_length, option->name);
-		if (option->kind != PJRT_STRING)
-			return onpu_error(
-				PJRT_INVALID_ARGUMENT,
-				"onpu: the option device must be a text: npu, npu:NUMBER, sim or cpu");
-		*device = (WNNStringView){ option->string, option->count };
-	}
+static struct pjrt_error *set_count(struct choice *choice, const char *what, long long count)
+{
+	if (count < 1 || count > ONPU_MAX_DEVICES)
+		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: %s must be 1 to %d", what,
+				  ONPU_MAX_DEVICES);
+	choice->count = (size_t)count;
 	return NULL;
 }
 
-static void describe(struct pjrt_client *client, const WNNDeviceInfo *info)
+static bool is_named(const struct pjrt_named_value *option, const char *name)
 {
-	struct pjrt_device *device = &client->device;
-	int length = (int)info->device.length;
+	return option->name_length == strlen(name) &&
+	       !memcmp(option->name, name, option->name_length);
+}
 
-	snprintf(client->version, sizeof(client->version), "onpu %s, device %.*s: %.*s",
-		 ONPU_VERSION, length, info->device.data, (int)info->reason.length,
-		 info->reason.data ? info->reason.data : "");
-	device->client = client;
-	client->devices[0] = device;
-	snprintf(device->kind, sizeof(device->kind), "onpu %.*s%s%.*s", length, info->device.data,
+/* Finds the device and the number of devices among the options; another one is an error. */
+static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *args,
+				       struct choice *choice)
+{
+	const char *count = getenv("ONPU_PJRT_COUNT");
+	struct pjrt_error *error = NULL;
+	char *end;
+
+	choice->count = 1;
+	if (count && *count) {
+		long long number = strtoll(count, &end, 10);
+
+		error = set_count(choice, "the environment variable ONPU_PJRT_COUNT",
+				  *end ? 0 : number);
+	}
+	for (size_t i = 0; i < args->option_count && !error; i++) {
+		const struct pjrt_named_value *option = &args->options[i];
+
+		if (is_named(option, "device") && option->kind == PJRT_STRING)
+			choice->device = (WNNStringView){ option->string, option->count };
+		else if (is_named(option, "device"))
+			error = onpu_error(
+				PJRT_INVALID_ARGUMENT,
+				"onpu: the option device must be a text: npu, npu:NUMBER, sim or cpu");
+		else if (is_named(option, "count"))
+			error = set_count(choice, "the option count",
+					  option->kind == PJRT_INTEGER ? option->integer : 0);
+		else
+			error = onpu_error(PJRT_INVALID_ARGUMENT,
+					   "onpu: there is no option %.*s; there are device and "
+					   "count",
+					   (int)option->name_length, option->name);
+	}
+	return error;
+}
+
+static void describe(struct pjrt_device *device, const WNNDeviceInfo *info)
+{
+	struct pjrt_memory *memory = &device->memory;
+	int length = (int)info->device.length;
+	char kind[sizeof(device->kind)];
+
+	device->self = device;
+	device->memories[0] = memory;
+	snprintf(kind, sizeof(kind), "onpu %.*s%s%.*s", length, info->device.data,
 		 info->machine.length ? " " : "", (int)info->machine.length,
 		 info->machine.data ? info->machine.data : "");
-	snprintf(device->text, sizeof(device->text), "OnpuDevice(id=0)");
-	snprintf(device->debug, sizeof(device->debug), "OnpuDevice(id=0, kind=\"%s\")",
-		 device->kind);
-	for (int i = 0; i < ONPU_MEMORY_COUNT; i++) {
-		struct pjrt_memory *memory = &client->memory[i];
-
-		memory->client = client;
-		memory->kind = (enum onpu_memory_kind)i;
-		snprintf(memory->text, sizeof(memory->text), "OnpuMemory(id=%d)", i);
-		snprintf(memory->debug, sizeof(memory->debug), "OnpuMemory(id=%d, kind=%s)", i,
-			 kinds[i]);
-		client->memories[i] = memory;
-	}
+	memcpy(device->kind, kind, sizeof(kind));
+	snprintf(device->text, sizeof(device->text), "OnpuDevice(id=%d)", device->id);
+	snprintf(device->debug, sizeof(device->debug), "OnpuDevice(id=%d, kind=\"%s\")", device->id,
+		 kind);
+	memory->device = device;
+	snprintf(memory->text, sizeof(memory->text), "OnpuMemory(id=%d)", device->id);
+	snprintf(memory->debug, sizeof(memory->debug), "OnpuMemory(id=%d, kind=%s)", device->id,
+		 MEMORY_KIND);
+	device->client->devices[device->id] = device;
+	device->client->memories[device->id] = memory;
 }
 
 static struct pjrt_error *open_device(struct pjrt_client *client, WNNStringView name)
 {
-	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	struct pjrt_device *device = &client->device[client->count];
+	WNNContextDeviceOptions wanted = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 
-	device.device = name;
-	options.nextInChain = &device.chain;
-	client->instance = wnnCreateInstance(NULL);
-	if (!client->instance)
-		return onpu_webnn_error("the library does not start");
+	wanted.device = name;
+	options.nextInChain = &wanted.chain;
 	if (wnnInstanceCreateContextSync(client->instance, &options, WNN_WAIT_FOREVER,
-					 &client->context) != WNNStatus_Success)
+					 &device->context) != WNNStatus_Success)
 		return onpu_webnn_error("the device does not open");
-	if (wnnContextGetDeviceInfo(client->context, &info) != WNNStatus_Success)
+	device->client = client;
+	device->id = (int)client->count++;
+	if (wnnContextGetDeviceInfo(device->context, &info) != WNNStatus_Success)
 		return onpu_webnn_error("the device does not answer");
-	describe(client, &info);
+	describe(device, &info);
+	if (!device->id)
+		snprintf(client->version, sizeof(client->version), "onpu %s, device %.*s: %.*s",
+			 ONPU_VERSION, (int)info.device.length, info.device.data,
+			 (int)info.reason.length, info.reason.data ? info.reason.data : "");
 	return NULL;
+}
+
+/* Opens devices of the kind that the first one has. */
+static struct pjrt_error *open_others(struct pjrt_client *client, size_t count)
+{
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+	struct pjrt_error *error = NULL;
+	char name[64];
+	bool is_npu;
+
+	if (wnnContextGetDeviceInfo(client->device[0].context, &info) != WNNStatus_Success)
+		return onpu_webnn_error("the device does not answer");
+	snprintf(name, sizeof(name), "%.*s", (int)info.device.length, info.device.data);
+	is_npu = !strncmp(name, "npu", strlen("npu"));
+	if (is_npu && name[strlen("npu")] && strcmp(name, "npu:0") != 0)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: %zu devices begin with npu, the first, and not with %s",
+				  count, name);
+	while (client->count < count && !error) {
+		if (is_npu)
+			snprintf(name, sizeof(name), "npu:%zu", client->count);
+		error = open_device(client, (WNNStringView){ name, strlen(name) });
+	}
+	return error;
 }
 
 struct pjrt_client *onpu_client_get(struct pjrt_client *client)
@@ -100,8 +159,8 @@ void onpu_client_put(struct pjrt_client *client)
 {
 	if (!client || atomic_fetch_sub(&client->refs, 1) != 1)
 		return;
-	if (client->context)
-		wnnContextRelease(client->context);
+	for (size_t i = 0; i < client->count; i++)
+		wnnContextRelease(client->device[i].context);
 	if (client->instance)
 		wnnInstanceRelease(client->instance);
 	free(client);
@@ -109,9 +168,9 @@ void onpu_client_put(struct pjrt_client *client)
 
 struct pjrt_error *onpu_Client_Create(struct pjrt_Client_Create_args *args)
 {
-	WNNStringView name = { NULL, 0 };
+	struct choice choice = { { NULL, 0 }, 1 };
 	struct pjrt_client *client;
-	struct pjrt_error *error = read_options(args, &name);
+	struct pjrt_error *error = read_options(args, &choice);
 
 	if (error)
 		return error;
@@ -119,7 +178,11 @@ struct pjrt_error *onpu_Client_Create(struct pjrt_Client_Create_args *args)
 	if (!client)
 		return onpu_nomem();
 	atomic_init(&client->refs, 1);
-	error = open_device(client, name);
+	client->instance = wnnCreateInstance(NULL);
+	error = client->instance ? open_device(client, choice.device) :
+				   onpu_webnn_error("the library does not start");
+	if (!error && choice.count > 1)
+		error = open_others(client, choice.count);
 	if (error) {
 		onpu_client_put(client);
 		return error;
@@ -159,23 +222,24 @@ struct pjrt_error *onpu_Client_ProcessIndex(struct pjrt_Client_ProcessIndex_args
 struct pjrt_error *onpu_Client_Devices(struct pjrt_Client_Devices_args *args)
 {
 	args->devices = args->client->devices;
-	args->count = 1;
+	args->count = args->client->count;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Client_AddressableDevices(struct pjrt_Client_AddressableDevices_args *args)
 {
 	args->devices = args->client->devices;
-	args->count = 1;
+	args->count = args->client->count;
 	return NULL;
 }
 
 static struct pjrt_error *look_up(struct pjrt_client *client, int id, struct pjrt_device **device)
 {
-	if (id)
+	if (id < 0 || (size_t)id >= client->count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: there is no device %d; the only one is 0", id);
-	*device = &client->device;
+				  "onpu: there is no device %d; they are 0 to %zu", id,
+				  client->count - 1);
+	*device = &client->device[id];
 	return NULL;
 }
 
@@ -194,21 +258,24 @@ struct pjrt_error *
 onpu_Client_AddressableMemories(struct pjrt_Client_AddressableMemories_args *args)
 {
 	args->memories = args->client->memories;
-	args->count = ONPU_MEMORY_COUNT;
+	args->count = args->client->count;
 	return NULL;
 }
 
 struct pjrt_error *
 onpu_Client_DefaultDeviceAssignment(struct pjrt_Client_DefaultDeviceAssignment_args *args)
 {
-	if (args->replicas != 1 || args->partitions != 1)
-		return onpu_error(PJRT_UNIMPLEMENTED,
-				  "onpu: %d replicas of %d partitions are wanted; a client has "
-				  "one device",
-				  args->replicas, args->partitions);
-	if (args->room < 1)
-		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: there is no room for the device");
-	args->ids[0] = 0;
+	int64_t count = (int64_t)args->replicas * args->partitions;
+
+	if (args->replicas < 1 || args->partitions < 1 || count > (int64_t)args->client->count)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: %d replicas of %d partitions are wanted; the client has "
+				  "%zu devices",
+				  args->replicas, args->partitions, args->client->count);
+	if ((int64_t)args->room < count)
+		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: there is no room for the devices");
+	for (int i = 0; i < count; i++)
+		args->ids[i] = i;
 	return NULL;
 }
 
@@ -249,7 +316,7 @@ struct pjrt_error *onpu_TopologyDescription_GetDeviceDescriptions(
 	struct pjrt_TopologyDescription_GetDeviceDescriptions_args *args)
 {
 	args->descriptions = args->topology->devices;
-	args->count = 1;
+	args->count = args->topology->count;
 	return NULL;
 }
 
@@ -265,20 +332,20 @@ onpu_TopologyDescription_Attributes(struct pjrt_TopologyDescription_Attributes_a
 
 struct pjrt_error *onpu_Memory_Id(struct pjrt_Memory_Id_args *args)
 {
-	args->id = (int)args->memory->kind;
+	args->id = args->memory->device->id;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Memory_Kind(struct pjrt_Memory_Kind_args *args)
 {
-	args->kind = kinds[args->memory->kind];
+	args->kind = MEMORY_KIND;
 	args->length = strlen(args->kind);
 	return NULL;
 }
 
 struct pjrt_error *onpu_Memory_Kind_Id(struct pjrt_Memory_Kind_Id_args *args)
 {
-	args->id = (int)args->memory->kind;
+	args->id = 0;
 	return NULL;
 }
 
@@ -299,7 +366,7 @@ struct pjrt_error *onpu_Memory_ToString(struct pjrt_Memory_ToString_args *args)
 struct pjrt_error *
 onpu_Memory_AddressableByDevices(struct pjrt_Memory_AddressableByDevices_args *args)
 {
-	args->devices = args->memory->client->devices;
+	args->devices = &args->memory->device->self;
 	args->count = 1;
 	return NULL;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The device of a client, which is its description, too. */
+/* A device of a client, which is its description, too. */
 #include <string.h>
 
 #include "plugin.h"
 
 struct pjrt_error *onpu_DeviceDescription_Id(struct pjrt_DeviceDescription_Id_args *args)
 {
-	args->id = 0;
+	args->id = args->description->id;
 	return NULL;
 }
 
@@ -62,34 +62,34 @@ struct pjrt_error *onpu_Device_IsAddressable(struct pjrt_Device_IsAddressable_ar
 
 struct pjrt_error *onpu_Device_LocalHardwareId(struct pjrt_Device_LocalHardwareId_args *args)
 {
-	args->id = 0;
+	args->id = args->device->id;
 	return NULL;
 }
 
 struct pjrt_error *
 onpu_Device_AddressableMemories(struct pjrt_Device_AddressableMemories_args *args)
 {
-	args->memories = args->device->client->memories;
-	args->count = ONPU_MEMORY_COUNT;
+	args->memories = args->device->memories;
+	args->count = 1;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Device_DefaultMemory(struct pjrt_Device_DefaultMemory_args *args)
 {
-	args->memory = args->device->client->memories[ONPU_DEVICE];
+	args->memory = &args->device->memory;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Device_MemoryStats(struct pjrt_Device_MemoryStats_args *args)
 {
-	struct pjrt_client *client = args->device->client;
+	struct pjrt_device *device = args->device;
 
-	args->used = atomic_load(&client->used);
-	args->peak = atomic_load(&client->peak);
+	args->used = atomic_load(&device->used);
+	args->peak = atomic_load(&device->peak);
 	args->has_peak = true;
-	args->allocations = atomic_load(&client->allocations);
+	args->allocations = atomic_load(&device->allocations);
 	args->has_allocations = true;
-	args->largest = atomic_load(&client->largest);
+	args->largest = atomic_load(&device->largest);
 	args->has_largest = true;
 	PJRT_CLEAR_FROM(args, rest);
 	return NULL;

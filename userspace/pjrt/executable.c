@@ -21,6 +21,10 @@ void onpu_executable_put(struct pjrt_executable *executable)
 	wnnStablehloProgramRelease(executable->program);
 	pthread_mutex_destroy(&executable->lock);
 	free(executable->input_types);
+	free(executable->donations);
+	free(executable->shardings[0]);
+	free(executable->shardings[1]);
+	free(executable->assignment);
 	free(executable->code);
 	free(executable->options);
 	free(executable->types);
@@ -80,11 +84,20 @@ static struct pjrt_error *describe_inputs(struct pjrt_executable *executable)
 	struct pjrt_error *error = NULL;
 
 	executable->input_types = calloc(inputs.count + 1, sizeof(*executable->input_types));
-	if (!executable->input_types)
+	executable->donations = calloc(inputs.count + 1, sizeof(*executable->donations));
+	if (!executable->input_types || !executable->donations)
 		return onpu_nomem();
-	for (size_t i = 0; i < inputs.count && !error; i++)
+	for (size_t i = 0; i < inputs.count && !error; i++) {
+		struct onpu_donation *donation = &executable->donations[i];
+		int64_t before = executable->input_bytes;
+
 		error = take_value(&inputs.data[i], "input", i, &executable->input_types[i],
 				   &executable->input_bytes);
+		donation->kind = wnnStablehloProgramGetDonation(executable->program, 0, i,
+								&donation->output);
+		if (donation->kind == WNNStablehloDonation_Output)
+			executable->donated_bytes += executable->input_bytes - before;
+	}
 	return error;
 }
 
@@ -153,14 +166,32 @@ static char *duplicate(const char *data, size_t size)
 	return copy;
 }
 
+static struct pjrt_error *describe_devices(struct pjrt_executable *executable)
+{
+	const struct onpu_wanted *wanted = &executable->wanted;
+
+	executable->device_count = (size_t)(wanted->replicas * wanted->partitions);
+	for (size_t i = 0; i < executable->device_count; i++)
+		executable->devices[i] = executable->client->devices[wanted->devices[i]];
+	executable->assignment = onpu_assignment_new(wanted, &executable->assignment_size);
+	if (!executable->assignment)
+		return onpu_nomem();
+	for (int i = 0; i < 2 && wanted->partitions > 1; i++) {
+		executable->shardings[i] = onpu_shardings_new(executable, i);
+		if (!executable->shardings[i])
+			return onpu_nomem();
+	}
+	return NULL;
+}
+
 static struct pjrt_error *load(struct pjrt_executable *executable)
 {
 	WNNStablehloRefusalArray refusals;
 	struct pjrt_error *error;
 	WNNStatus status;
 
-	status = wnnStablehloLoadMemory(executable->code, executable->code_size, NULL,
-					&executable->program);
+	status = wnnStablehloLoadPartitioned(executable->code, executable->code_size, NULL,
+					     executable->wanted.partitions, &executable->program);
 	if (status != WNNStatus_Success)
 		return onpu_stablehlo_error(status, "the program cannot be read");
 	refusals = wnnStablehloProgramGetRefusals(executable->program);
@@ -175,7 +206,9 @@ static struct pjrt_error *load(struct pjrt_executable *executable)
 	executable->inputs = wnnStablehloProgramGetInputs(executable->program, 0);
 	executable->outputs = wnnStablehloProgramGetOutputs(executable->program, 0);
 	error = describe_inputs(executable);
-	return error ? error : describe_outputs(executable);
+	if (!error)
+		error = describe_outputs(executable);
+	return error ? error : describe_devices(executable);
 }
 
 struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, size_t code_size,
@@ -183,7 +216,8 @@ struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, si
 				struct pjrt_loaded **loaded)
 {
 	struct pjrt_executable *executable;
-	struct pjrt_error *error = onpu_options_check(options, options_size);
+	struct onpu_wanted wanted;
+	struct pjrt_error *error = onpu_options_read(client, options, options_size, &wanted);
 	struct pjrt_loaded *new;
 
 	if (error)
@@ -194,6 +228,7 @@ struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, si
 	atomic_init(&executable->refs, 1);
 	pthread_mutex_init(&executable->lock, NULL);
 	executable->client = onpu_client_get(client);
+	executable->wanted = wanted;
 	executable->code = duplicate(code, code_size);
 	executable->code_size = code_size;
 	executable->options = duplicate(options, options_size);
@@ -337,13 +372,13 @@ struct pjrt_error *onpu_Executable_Fingerprint(struct pjrt_Executable_Fingerprin
 
 struct pjrt_error *onpu_Executable_NumReplicas(struct pjrt_Executable_NumReplicas_args *args)
 {
-	args->count = 1;
+	args->count = (size_t)args->executable->wanted.replicas;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Executable_NumPartitions(struct pjrt_Executable_NumPartitions_args *args)
 {
-	args->count = 1;
+	args->count = (size_t)args->executable->wanted.partitions;
 	return NULL;
 }
 
@@ -375,13 +410,13 @@ onpu_Executable_GetCompiledMemoryStats(struct pjrt_Executable_GetCompiledMemoryS
 	args->code = (int64_t)args->executable->code_size;
 	args->arguments = args->executable->input_bytes;
 	args->outputs = args->executable->output_bytes;
-	args->aliased = 0;
+	args->aliased = args->executable->donated_bytes;
 	args->temporary = 0;
 	PJRT_CLEAR_FROM(args, host);
 	if (PJRT_HAS(args, peak))
-		args->peak = args->arguments + args->outputs;
+		args->peak = args->arguments + args->outputs - args->aliased;
 	if (PJRT_HAS(args, total))
-		args->total = args->arguments + args->outputs + args->code;
+		args->total = args->arguments + args->outputs - args->aliased + args->code;
 	return NULL;
 }
 

@@ -25,8 +25,8 @@ onpu_LoadedExecutable_GetExecutable(struct pjrt_LoadedExecutable_GetExecutable_a
 struct pjrt_error *
 onpu_LoadedExecutable_AddressableDevices(struct pjrt_LoadedExecutable_AddressableDevices_args *args)
 {
-	args->devices = args->executable->executable->client->devices;
-	args->count = 1;
+	args->devices = args->executable->executable->devices;
+	args->count = args->executable->executable->device_count;
 	return NULL;
 }
 
@@ -59,11 +59,8 @@ static void release_nothing(void *owner)
 struct pjrt_error *onpu_LoadedExecutable_GetDeviceAssignment(
 	struct pjrt_LoadedExecutable_GetDeviceAssignment_args *args)
 {
-	/* DeviceAssignmentProto: 1 replica, 1 computation, whose devices are [0]. */
-	static const char bytes[] = { 0x08, 1, 0x10, 1, 0x1a, 3, 0x0a, 1, 0 };
-
-	args->bytes = bytes;
-	args->size = sizeof(bytes);
+	args->bytes = args->executable->executable->assignment;
+	args->size = args->executable->executable->assignment_size;
 	args->owner = NULL;
 	args->release = release_nothing;
 	return NULL;
@@ -73,19 +70,35 @@ struct pjrt_error *onpu_LoadedExecutable_GetDeviceAssignment(
 
 #define PRED 1 /* PJRT's number of booleans */
 
-/* The inputs of a run: their elements, which it keeps, and what the program gets. */
+/* What a device gets and gives in a run. */
 struct inputs {
-	size_t count;
-	struct onpu_block **blocks;
+	struct pjrt_device *device;
+	struct pjrt_buffer *const *buffers;
+	struct onpu_block **blocks; /* elements of the buffers, which the run keeps */
 	WNNStablehloTensor *tensors;
+	struct pjrt_buffer **outputs;
 };
 
-static void free_inputs(struct inputs *inputs)
+/* A run, with its inputs for each device. */
+struct turn {
+	struct pjrt_executable *executable;
+	const struct pjrt_execute_options *options;
+	size_t count;
+	struct inputs inputs[ONPU_MAX_DEVICES];
+	struct pjrt_event *done[ONPU_MAX_DEVICES];
+};
+
+static void free_turn(struct turn *turn)
 {
-	for (size_t i = 0; inputs->blocks && i < inputs->count; i++)
-		onpu_block_put(inputs->blocks[i]);
-	free(inputs->blocks);
-	free(inputs->tensors);
+	for (size_t i = 0; i < turn->count; i++) {
+		struct inputs *inputs = &turn->inputs[i];
+
+		for (size_t k = 0; inputs->blocks && k < turn->executable->inputs.count; k++)
+			onpu_block_put(inputs->blocks[k]);
+		free(inputs->blocks);
+		free(inputs->tensors);
+		onpu_event_free(turn->done[i]);
+	}
 }
 
 static bool is_as_declared(const struct pjrt_executable *executable, size_t index,
@@ -102,82 +115,182 @@ static bool is_as_declared(const struct pjrt_executable *executable, size_t inde
 		!memcmp(buffer->dims, info->dimensions, info->rank * sizeof(int64_t)));
 }
 
-static struct pjrt_error *take_inputs(const struct pjrt_executable *executable,
-				      struct pjrt_buffer *const *buffers, struct inputs *inputs)
+/* ---- donation: inputs that the caller gives to a run, which may put its outputs there */
+
+static bool is_donated(const struct turn *turn, size_t index)
 {
+	const struct pjrt_execute_options *options = turn->options;
+
+	if (turn->executable->donations[index].kind == WNNStablehloDonation_None)
+		return false;
+	for (size_t i = 0; options && PJRT_FROM(options, kept_count) && i < options->kept_count;
+	     i++)
+		if (options->kept[i] == (int64_t)index)
+			return false;
+	return true;
+}
+
+/* An array that is given away must not be another argument, too. */
+static struct pjrt_error *check_donations(const struct turn *turn, const struct inputs *inputs)
+{
+	size_t count = turn->executable->inputs.count;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; is_donated(turn, i) && k < count; k++)
+			if (k != i && inputs->blocks[k] == inputs->blocks[i])
+				return onpu_error(
+					PJRT_INVALID_ARGUMENT,
+					"onpu: argument %zu is donated, and is argument %zu, too: "
+					"an attempt to donate the same buffer twice, or to use it",
+					i, k);
+	return NULL;
+}
+
+/* Deletes the arrays that were given away; where others use them outside, they stay. */
+static void take_donations(const struct turn *turn, const struct inputs *inputs)
+{
+	for (size_t i = 0; i < turn->executable->inputs.count; i++)
+		if (is_donated(turn, i))
+			onpu_buffer_give(inputs->buffers[i]);
+}
+
+/*
+ * Returns a block of an input that was given away, for an output of some size; NULL: there is none.
+ * Nobody but this run has it.
+ */
+static struct onpu_block *find_room(const struct turn *turn, struct inputs *inputs, size_t output,
+				    size_t size)
+{
+	for (size_t i = 0; i < turn->executable->inputs.count; i++) {
+		const struct onpu_donation *donation = &turn->executable->donations[i];
+		struct onpu_block *block = inputs->blocks[i];
+
+		if (!block || !is_donated(turn, i) || block->size != size ||
+		    block->device != inputs->device || atomic_load(&block->refs) != 1 ||
+		    (donation->kind == WNNStablehloDonation_Output && donation->output != output))
+			continue;
+		return block;
+	}
+	return NULL;
+}
+
+/* ---- inputs and outputs */
+
+static struct pjrt_error *take_inputs(struct turn *turn, struct inputs *inputs)
+{
+	const struct pjrt_executable *executable = turn->executable;
 	size_t count = executable->inputs.count;
 
-	inputs->count = count;
 	inputs->blocks = calloc(count + 1, sizeof(struct onpu_block *));
 	inputs->tensors = calloc(count + 1, sizeof(*inputs->tensors));
 	if (!inputs->blocks || !inputs->tensors)
 		return onpu_nomem();
 	for (size_t i = 0; i < count; i++) {
-		if (!is_as_declared(executable, i, buffers[i]))
+		const struct pjrt_buffer *buffer = inputs->buffers[i];
+
+		if (!is_as_declared(executable, i, buffer))
 			return onpu_error(PJRT_INVALID_ARGUMENT,
 					  "onpu: argument %zu must be %.*s; it has elements of %s "
 					  "and %zu dimensions",
 					  i, (int)executable->inputs.data[i].type.length,
-					  executable->inputs.data[i].type.data,
-					  buffers[i]->type->name, buffers[i]->rank);
-		inputs->blocks[i] = onpu_buffer_take(buffers[i]);
+					  executable->inputs.data[i].type.data, buffer->type->name,
+					  buffer->rank);
+		inputs->blocks[i] = onpu_buffer_take(inputs->buffers[i]);
 		if (!inputs->blocks[i])
 			return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: argument %zu is deleted",
 					  i);
 		inputs->tensors[i].data = inputs->blocks[i]->data;
 		inputs->tensors[i].size = inputs->blocks[i]->size;
 	}
-	return NULL;
+	return check_donations(turn, inputs);
 }
 
-/* Copies the results into new buffers; on error there are none. */
-static struct pjrt_error *give_outputs(struct pjrt_executable *executable,
-				       struct pjrt_buffer **outputs)
+static WNNStablehloTensorArray results_of(const struct turn *turn, size_t process)
 {
-	WNNStablehloTensorArray results = wnnStablehloProgramGetResults(executable->program);
-	struct pjrt_memory *memory = executable->client->memories[ONPU_DEVICE];
+	return turn->count == 1 ?
+		       wnnStablehloProgramGetResults(turn->executable->program) :
+		       wnnStablehloProgramGetResultsOf(turn->executable->program, process);
+}
+
+/* Copies the results of a process into buffers. */
+static struct pjrt_error *give_outputs(struct turn *turn, size_t process)
+{
+	const struct pjrt_executable *executable = turn->executable;
+	struct inputs *inputs = &turn->inputs[process];
+	WNNStablehloTensorArray results = results_of(turn, process);
 	const int64_t *dims = executable->dims;
-	struct pjrt_error *error = NULL;
-	size_t made = 0;
 
 	if (results.count != executable->outputs.count)
 		return onpu_error(PJRT_INTERNAL, "onpu: there are %zu results instead of %zu",
 				  results.count, executable->outputs.count);
-	for (; made < executable->outputs.count && !error; made++) {
-		const WNNStablehloTensor *result = &results.data[made];
-		struct onpu_block *block;
+	for (size_t i = 0; i < results.count; i++) {
+		const WNNStablehloTensor *result = &results.data[i];
+		struct onpu_block *room = find_room(turn, inputs, i, result->size), *block;
+		struct pjrt_error *error = onpu_buffer_create(
+			&inputs->device->memory, onpu_type_by_number(executable->types[i]),
+			executable->ranks[i], dims, room, &inputs->outputs[i]);
 
-		outputs[made] = NULL;
-		error = onpu_buffer_create(memory, onpu_type_by_number(executable->types[made]),
-					   executable->ranks[made], dims, &outputs[made]);
-		dims += executable->ranks[made];
+		dims += executable->ranks[i];
 		if (error)
-			break;
-		block = outputs[made]->block;
+			return error;
+		block = inputs->outputs[i]->block;
 		if (block->size != result->size)
-			error = onpu_error(PJRT_INTERNAL,
-					   "onpu: result %zu has %zu bytes instead of %zu", made,
-					   result->size, block->size);
-		else if (block->size)
+			return onpu_error(PJRT_INTERNAL,
+					  "onpu: result %zu has %zu bytes instead of %zu", i,
+					  result->size, block->size);
+		if (block->size)
 			memcpy(block->data, result->data, block->size);
 	}
-	for (size_t i = 0; error && i < made; i++) {
-		onpu_buffer_free(outputs[i]);
-		outputs[i] = NULL;
+	return NULL;
+}
+
+/* Gives the outputs of all devices; on error there are none. */
+static struct pjrt_error *give_all(struct turn *turn)
+{
+	size_t outputs = turn->executable->outputs.count;
+	struct pjrt_error *error = NULL;
+
+	for (size_t i = 0; i < turn->count; i++) {
+		take_donations(turn, &turn->inputs[i]);
+		for (size_t k = 0; k < outputs; k++)
+			turn->inputs[i].outputs[k] = NULL;
 	}
+	for (size_t i = 0; i < turn->count && !error; i++)
+		error = give_outputs(turn, i);
+	for (size_t i = 0; error && i < turn->count; i++)
+		for (size_t k = 0; k < outputs; k++) {
+			onpu_buffer_free(turn->inputs[i].outputs[k]);
+			turn->inputs[i].outputs[k] = NULL;
+		}
 	return error;
 }
 
-static struct pjrt_error *run(struct pjrt_executable *executable, const struct inputs *inputs,
-			      struct pjrt_buffer **outputs)
+static WNNStatus run_program(struct turn *turn)
 {
+	const WNNStablehloTensor *tensors[ONPU_MAX_DEVICES];
+	WNNContext contexts[ONPU_MAX_DEVICES];
+	struct pjrt_executable *executable = turn->executable;
+
+	for (size_t i = 0; i < turn->count; i++) {
+		contexts[i] = turn->inputs[i].device->context;
+		tensors[i] = turn->inputs[i].tensors;
+	}
+	if (turn->count == 1)
+		return wnnStablehloProgramRunSync(executable->program, 0, contexts[0],
+						  executable->inputs.count, tensors[0]);
+	return wnnStablehloProgramRunPartitionedSync(executable->program, 0, turn->count, contexts,
+						     executable->inputs.count, tensors);
+}
+
+static struct pjrt_error *run(struct turn *turn)
+{
+	struct pjrt_executable *executable = turn->executable;
 	struct pjrt_error *error;
 	WNNStatus status;
 
 	pthread_mutex_lock(&executable->lock);
-	status = wnnStablehloProgramRunSync(executable->program, 0, executable->client->context,
-					    inputs->count, inputs->tensors);
-	error = status == WNNStatus_Success ? give_outputs(executable, outputs) :
+	status = run_program(turn);
+	error = status == WNNStatus_Success ? give_all(turn) :
 					      onpu_stablehlo_error(status, "the program failed");
 	/* JAX keeps programs that it does not run again, and the results are copied. */
 	wnnStablehloProgramForgetResults(executable->program);
@@ -188,15 +301,22 @@ static struct pjrt_error *run(struct pjrt_executable *executable, const struct i
 static struct pjrt_error *check_call(const struct pjrt_LoadedExecutable_Execute_args *args)
 {
 	const struct pjrt_executable *executable = args->executable->executable;
+	size_t count = args->device ? 1 : executable->device_count;
 
 	if (atomic_load(&args->executable->is_deleted))
 		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the executable is deleted");
-	if (args->device_count != 1)
+	if (args->device_count != count || (args->device && executable->device_count > 1))
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the program runs on 1 device; there are arguments for %zu",
-				  args->device_count);
-	if (args->device && args->device != &executable->client->device)
+				  "onpu: the program runs on %zu devices; there are arguments for "
+				  "%zu",
+				  executable->device_count, args->device_count);
+	if (args->device && args->device->client != executable->client)
 		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the device is another client's");
+	if (args->device && !executable->wanted.is_portable &&
+	    args->device != executable->devices[0])
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the program is for device %d, and not for device %d",
+				  executable->devices[0]->id, args->device->id);
 	if (args->argument_count != executable->inputs.count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program takes %zu arguments; there are %zu",
@@ -210,27 +330,26 @@ static struct pjrt_error *check_call(const struct pjrt_LoadedExecutable_Execute_
 struct pjrt_error *onpu_LoadedExecutable_Execute(struct pjrt_LoadedExecutable_Execute_args *args)
 {
 	struct pjrt_executable *executable = args->executable->executable;
-	struct inputs inputs = { 0 };
-	struct pjrt_event *done = NULL;
+	struct turn turn = { .executable = executable, .options = args->options };
 	struct pjrt_error *error = check_call(args);
 
 	if (error)
 		return error;
-	if (args->done) {
-		done = onpu_event_ready();
-		if (!done)
-			return onpu_nomem();
+	turn.count = args->device_count;
+	for (size_t i = 0; i < turn.count && !error; i++) {
+		turn.inputs[i].device = args->device ? args->device : executable->devices[i];
+		turn.inputs[i].buffers = args->argument_count ? args->arguments[i] : NULL;
+		turn.inputs[i].outputs = executable->outputs.count ? args->outputs[i] : NULL;
+		turn.done[i] = args->done ? onpu_event_ready() : NULL;
+		error = args->done && !turn.done[i] ? onpu_nomem() :
+						      take_inputs(&turn, &turn.inputs[i]);
 	}
-	error = take_inputs(executable, args->argument_count ? args->arguments[0] : NULL, &inputs);
 	if (!error)
-		error = run(executable, &inputs,
-			    executable->outputs.count ? args->outputs[0] : NULL);
-	free_inputs(&inputs);
-	if (error) {
-		onpu_event_free(done);
-		return error;
+		error = run(&turn);
+	for (size_t i = 0; !error && args->done && i < turn.count; i++) {
+		args->done[i] = turn.done[i];
+		turn.done[i] = NULL;
 	}
-	if (args->done)
-		args->done[0] = done;
-	return NULL;
+	free_turn(&turn);
+	return error;
 }

@@ -12,6 +12,7 @@
 enum {
 	OPTIONS_TUPLED = 2,
 	OPTIONS_BUILD = 3,
+	OPTIONS_PORTABLE = 4,
 	OPTIONS_OVERRIDES = 7,
 	OVERRIDE_NAME = 1,
 	BUILD_REPLICAS = 4,
@@ -33,9 +34,12 @@ struct field {
 	struct bytes inside; /* of a text or message */
 };
 
-/* What the options ask for. */
-struct wanted {
-	uint64_t replicas, partitions, device;
+/* What is read so far. */
+struct options {
+	struct onpu_wanted wanted;
+	uint64_t columns, rows; /* of the device assignment; rows of the last column */
+	uint64_t ids[ONPU_MAX_DEVICES][ONPU_MAX_DEVICES];
+	bool is_large; /* the assignment has more devices than a client may have */
 	bool is_tupled;
 	struct bytes unknown; /* name of an option that XLA lacks; .at is NULL: there is none */
 };
@@ -90,50 +94,57 @@ static bool next_field(struct bytes *b, struct field *field)
 	return true;
 }
 
-/* Reads the ids of a computation's devices, one by one or packed; keeps the largest. */
-static bool read_column(struct bytes b, struct wanted *wanted)
+static void add_id(struct options *options, uint64_t id)
+{
+	if (options->columns >= ONPU_MAX_DEVICES || options->rows >= ONPU_MAX_DEVICES)
+		options->is_large = true;
+	else
+		options->ids[options->columns][options->rows++] = id;
+}
+
+/* Reads the ids of a computation's devices, one by one or packed. */
+static bool read_column(struct bytes b, struct options *options)
 {
 	struct field field;
 
+	options->rows = 0;
 	while (next_field(&b, &field)) {
 		if (field.number != COLUMN_IDS)
 			continue;
-		if (field.wire == 0 && field.value > wanted->device)
-			wanted->device = field.value;
-		while (field.wire == 2 && field.inside.at != field.inside.end) {
-			uint64_t id = read_varint(&field.inside);
-
-			if (id > wanted->device)
-				wanted->device = id;
-		}
+		if (field.wire == 0)
+			add_id(options, field.value);
+		while (field.wire == 2 && field.inside.at != field.inside.end)
+			add_id(options, read_varint(&field.inside));
 		if (field.inside.is_wrong)
 			return false;
 	}
+	options->columns++;
 	return !b.is_wrong;
 }
 
-static bool read_devices(struct bytes b, struct wanted *wanted)
+static bool read_devices(struct bytes b, struct options *options)
 {
 	struct field field;
 
+	options->columns = 0;
 	while (next_field(&b, &field))
 		if (field.number == DEVICES_COLUMN && field.wire == 2 &&
-		    !read_column(field.inside, wanted))
+		    !read_column(field.inside, options))
 			return false;
 	return !b.is_wrong;
 }
 
-static bool read_build(struct bytes b, struct wanted *wanted)
+static bool read_build(struct bytes b, struct options *options)
 {
 	struct field field;
 
 	while (next_field(&b, &field)) {
 		if (field.number == BUILD_REPLICAS && field.wire == 0)
-			wanted->replicas = field.value;
+			options->wanted.replicas = field.value;
 		if (field.number == BUILD_PARTITIONS && field.wire == 0)
-			wanted->partitions = field.value;
+			options->wanted.partitions = field.value;
 		if (field.number == BUILD_DEVICES && field.wire == 2 &&
-		    !read_devices(field.inside, wanted))
+		    !read_devices(field.inside, options))
 			return false;
 	}
 	return !b.is_wrong;
@@ -157,60 +168,93 @@ static bool is_of_xla(struct bytes name)
 }
 
 /* Reads an option of jit(compiler_options=...); keeps the first name that XLA does not have. */
-static bool read_override(struct bytes b, struct wanted *wanted)
+static bool read_override(struct bytes b, struct options *options)
 {
 	struct field field;
 
 	while (next_field(&b, &field))
-		if (field.number == OVERRIDE_NAME && field.wire == 2 && !wanted->unknown.at &&
+		if (field.number == OVERRIDE_NAME && field.wire == 2 && !options->unknown.at &&
 		    !is_of_xla(field.inside))
-			wanted->unknown = field.inside;
+			options->unknown = field.inside;
 	return !b.is_wrong;
 }
 
-struct pjrt_error *onpu_options_check(const char *options, size_t size)
+/* Sets the devices of all processes: those of the assignment, else the first ones. */
+static struct pjrt_error *choose(const struct pjrt_client *client, struct options *options)
 {
-	struct bytes b = { (const unsigned char *)options, (const unsigned char *)options + size,
+	struct onpu_wanted *wanted = &options->wanted;
+	uint64_t count;
+
+	if (!wanted->replicas || !wanted->partitions || options->is_large ||
+	    __builtin_mul_overflow(wanted->replicas, wanted->partitions, &count) ||
+	    count > client->count)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the program is for %llu replicas of %llu partitions; the "
+				  "client has %zu devices, which its option count says",
+				  (unsigned long long)wanted->replicas,
+				  (unsigned long long)wanted->partitions, client->count);
+	if (options->columns &&
+	    (options->columns != wanted->partitions || options->rows != wanted->replicas))
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the options assign devices to another number of replicas "
+				  "or partitions than they have");
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = options->columns ?
+				      options->ids[i % wanted->partitions][i / wanted->partitions] :
+				      i;
+
+		if (id >= client->count)
+			return onpu_error(PJRT_INVALID_ARGUMENT,
+					  "onpu: the program is for device %llu; they are 0 to %zu",
+					  (unsigned long long)id, client->count - 1);
+		for (uint64_t k = 0; k < i; k++)
+			if (wanted->devices[k] == (int)id)
+				return onpu_error(PJRT_INVALID_ARGUMENT,
+						  "onpu: the program is for device %llu twice",
+						  (unsigned long long)id);
+		wanted->devices[i] = (int)id;
+	}
+	return NULL;
+}
+
+struct pjrt_error *onpu_options_read(const struct pjrt_client *client, const char *bytes,
+				     size_t size, struct onpu_wanted *wanted)
+{
+	struct bytes b = { (const unsigned char *)bytes, (const unsigned char *)bytes + size,
 			   false };
-	struct wanted wanted = { .replicas = 1, .partitions = 1 };
+	struct options options = { .wanted = { .replicas = 1, .partitions = 1 } };
+	struct pjrt_error *error;
 	struct field field;
 
 	while (next_field(&b, &field)) {
 		if (field.number == OPTIONS_TUPLED && field.wire == 0)
-			wanted.is_tupled = field.value;
+			options.is_tupled = field.value;
+		if (field.number == OPTIONS_PORTABLE && field.wire == 0)
+			options.wanted.is_portable = field.value;
 		if (field.number == OPTIONS_BUILD && field.wire == 2 &&
-		    !read_build(field.inside, &wanted))
+		    !read_build(field.inside, &options))
 			b.is_wrong = true;
 		if (field.number == OPTIONS_OVERRIDES && field.wire == 2 &&
-		    !read_override(field.inside, &wanted))
+		    !read_override(field.inside, &options))
 			b.is_wrong = true;
 	}
 	if (b.is_wrong)
 		return onpu_error(
 			PJRT_INVALID_ARGUMENT,
 			"onpu: the options of the compilation are no CompileOptionsProto");
-	if (wanted.unknown.at) {
-		size_t length = (size_t)(wanted.unknown.end - wanted.unknown.at);
+	if (options.unknown.at) {
+		size_t length = (size_t)(options.unknown.end - options.unknown.at);
 
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: No such compile option: '%.*s'; there are none but those "
 				  "of XLA, which have no effect",
 				  (int)(length < 200 ? length : 200),
-				  (const char *)wanted.unknown.at);
+				  (const char *)options.unknown.at);
 	}
-	if (wanted.is_tupled)
+	if (options.is_tupled)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arguments in a tuple are not implemented");
-	if (wanted.replicas > 1 || wanted.partitions > 1)
-		return onpu_error(PJRT_UNIMPLEMENTED,
-				  "onpu: the program is for %llu replicas of %llu partitions; a "
-				  "client has one device, and programs for several are not "
-				  "implemented",
-				  (unsigned long long)wanted.replicas,
-				  (unsigned long long)wanted.partitions);
-	if (wanted.device)
-		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the program is for device %llu; the only one is 0",
-				  (unsigned long long)wanted.device);
-	return NULL;
+	error = choose(client, &options);
+	*wanted = options.wanted;
+	return error;
 }

@@ -35,6 +35,24 @@ enum pjrt_code {
 	PJRT_INTERNAL = 13,
 };
 
+/* What follows the table, by its number; the next one, or NULL. */
+struct pjrt_extension {
+	size_t size;
+	int kind;
+	struct pjrt_extension *next;
+};
+
+#define PJRT_SHARDINGS 19
+
+struct pjrt_shardings_args {
+	size_t struct_size;
+	struct pjrt_extension *extensions;
+	struct pjrt_executable *executable;
+	size_t count;
+	const char *const *bytes; /* serialised OpSharding; NULL: it is not known */
+	const size_t *sizes;
+};
+
 enum pjrt_value_kind {
 	PJRT_STRING,
 	PJRT_INTEGER,
@@ -101,6 +119,8 @@ struct pjrt_execute_options {
 	void *send, *receive;
 	size_t send_count, receive_count;
 	int launch;
+	const int64_t *kept; /* inputs that the caller keeps, though the program may take them */
+	size_t kept_count;
 };
 
 struct pjrt_statistic {
@@ -165,6 +185,10 @@ struct pjrt_api {
 /* Whether the caller's structure has a member. */
 #define PJRT_HAS(args, member) \
 	((args)->struct_size >= offsetof(__typeof__(*(args)), member) + sizeof((args)->member))
+
+/* PJRT_HAS() for a structure whose first member has another name. */
+#define PJRT_FROM(options, member) \
+	((options)->size >= offsetof(__typeof__(*(options)), member) + sizeof((options)->member))
 
 /* Clears a member and all behind it, also what a newer caller has behind this declaration. */
 #define PJRT_CLEAR_FROM(args, member)                                                     \

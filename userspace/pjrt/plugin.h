@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of the plugin. A client has one device, and buffers are memory of the host. */
+/* The objects of the plugin. A client has devices of one kind; buffers are memory of the host. */
 #ifndef ONPU_PLUGIN_H
 #define ONPU_PLUGIN_H
 
@@ -12,7 +12,8 @@
 
 #define ONPU_PLATFORM "onpu"
 
-#define ONPU_MAX_RANK 64
+#define ONPU_MAX_RANK	 64
+#define ONPU_MAX_DEVICES 8
 
 struct pjrt_error {
 	int code;
@@ -22,18 +23,21 @@ struct pjrt_error {
 	char own[];
 };
 
-/* The results of a program are always in this memory, so that there is no other one. */
-enum onpu_memory_kind { ONPU_DEVICE, ONPU_MEMORY_COUNT };
-
+/* The only memory of a device, in which results of a program always are. */
 struct pjrt_memory {
-	struct pjrt_client *client;
-	enum onpu_memory_kind kind;
+	struct pjrt_device *device;
 	char debug[64], text[64];
 };
 
 struct pjrt_device {
 	struct pjrt_client *client;
+	int id; /* its number in the client, and that of its memory */
+	WNNContext context;
+	struct pjrt_device *self; /* lists of one device and one memory */
+	struct pjrt_memory memory, *memories[1];
 	char kind[64], debug[160], text[32];
+	/* bytes of all buffers now, at most, and of the largest; number of allocations */
+	atomic_int_least64_t used, peak, largest, allocations;
 };
 
 /*
@@ -43,18 +47,16 @@ struct pjrt_device {
 struct pjrt_client {
 	atomic_size_t refs;
 	WNNInstance instance;
-	WNNContext context;
 	char version[512];
-	struct pjrt_device device, *devices[1];
-	struct pjrt_memory memory[ONPU_MEMORY_COUNT], *memories[ONPU_MEMORY_COUNT];
-	/* bytes of all buffers now, at most, and of the largest; number of allocations */
-	atomic_int_least64_t used, peak, largest, allocations;
+	size_t count;
+	struct pjrt_device device[ONPU_MAX_DEVICES], *devices[ONPU_MAX_DEVICES];
+	struct pjrt_memory *memories[ONPU_MAX_DEVICES];
 };
 
 /* Elements of a buffer, which copies for the outside and runs share with it. */
 struct onpu_block {
 	atomic_size_t refs;
-	struct pjrt_client *client;
+	struct pjrt_device *device;
 	size_t size;
 	_Alignas(64) unsigned char data[];
 };
@@ -71,23 +73,43 @@ struct pjrt_buffer {
 	int64_t dims[];
 };
 
+/* What the options of a compilation ask for. */
+struct onpu_wanted {
+	uint64_t replicas, partitions;
+	/* the device of replica r, partition p is devices[r * partitions + p] */
+	int devices[ONPU_MAX_DEVICES];
+	bool is_portable; /* each run says on which device */
+};
+
+/* Whether an input is given away to the run, and to which output; see WNNStablehloDonation. */
+struct onpu_donation {
+	WNNStablehloDonation kind;
+	size_t output;
+};
+
 /* A compiled program, the same for all that load it. */
 struct pjrt_executable {
 	atomic_size_t refs;
 	struct pjrt_client *client;
+	struct onpu_wanted wanted;
+	size_t device_count;
+	struct pjrt_device *devices[ONPU_MAX_DEVICES];
 	pthread_mutex_t lock; /* a program runs once at a time */
 	WNNStablehloProgram program;
 	WNNStablehloValueInfoArray inputs, outputs;
 	const struct onpu_type **input_types;
+	struct onpu_donation *donations; /* one for each input */
+	/* how inputs and outputs are cut, as protocol buffers; NULL: there is one partition */
+	struct onpu_shardings *shardings[2];
 	char name[48], fingerprint[33];
-	char *code, *options;
-	size_t code_size, options_size;
+	char *code, *options, *assignment; /* the last as a DeviceAssignmentProto */
+	size_t code_size, options_size, assignment_size;
 	/* a list for each question about outputs */
 	int *types;
 	int64_t *dims;
 	size_t *ranks, *kind_lengths;
 	const char **kinds;
-	int64_t input_bytes, output_bytes;
+	int64_t input_bytes, output_bytes, donated_bytes;
 	struct pjrt_named_value costs[1];
 };
 
@@ -126,14 +148,19 @@ struct pjrt_client *onpu_client_get(struct pjrt_client *client);
 /* The data of a named value that is there while the library is. */
 struct pjrt_named_value onpu_value_text(const char *name, const char *text);
 
-/* buffer.c: creates a buffer with room for its elements, or returns why not. */
+/*
+ * buffer.c: creates a buffer with room for its elements, or returns why not. @block: the room, of
+ * the right size, to which the buffer takes a reference; NULL: it gets a new one.
+ */
 struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct onpu_type *type,
-				      size_t rank, const int64_t *dims,
+				      size_t rank, const int64_t *dims, struct onpu_block *block,
 				      struct pjrt_buffer **buffer);
 void onpu_buffer_free(struct pjrt_buffer *buffer);
 /* Takes the elements, which onpu_block_put() gives back; NULL: the buffer is deleted. */
 struct onpu_block *onpu_buffer_take(struct pjrt_buffer *buffer);
 void onpu_block_put(struct onpu_block *block);
+/* Deletes a buffer whose elements were given away; false: others outside use them. */
+bool onpu_buffer_give(struct pjrt_buffer *buffer);
 
 /*
  * layout.c: fills in the bytes from an element to the next along each dimension, for row-major
@@ -146,8 +173,25 @@ struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t ra
 void onpu_copy(size_t rank, const int64_t *dims, size_t element, void *to,
 	       const int64_t *to_strides, const void *from, const int64_t *from_strides);
 
-/* options.c: refuses what the serialised options ask for and the client does not have. */
-struct pjrt_error *onpu_options_check(const char *options, size_t size);
+/* options.c: reads the serialised options; refuses what the client does not have. */
+struct pjrt_error *onpu_options_read(const struct pjrt_client *client, const char *options,
+				     size_t size, struct onpu_wanted *wanted);
+
+/* protocol.c: protocol buffers. Both return NULL when memory is exhausted; free() frees them. */
+struct onpu_shardings {
+	size_t count;
+	const char **bytes;
+	size_t *sizes;
+};
+struct onpu_shardings *onpu_shardings_new(const struct pjrt_executable *executable, bool outputs);
+char *onpu_assignment_new(const struct onpu_wanted *wanted, size_t *size);
+
+/* By this JAX asks how values are cut. */
+extern struct onpu_shardings_extension {
+	struct pjrt_extension base;
+	struct pjrt_error *(*inputs)(struct pjrt_shardings_args *args);
+	struct pjrt_error *(*outputs)(struct pjrt_shardings_args *args);
+} onpu_shardings_extension;
 
 /* executable.c */
 struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, size_t code_size,

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* Writes protocol buffers: how values are cut over devices, and which devices a program has. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+
+/* Fields of OpSharding and of DeviceAssignmentProto. */
+enum {
+	SHARDING_KIND = 1,
+	SHARDING_DIMS = 3,
+	SHARDING_DEVICES = 4,
+	SHARDING_LAST_IS_COPIES = 6,
+	KIND_TILED = 3,
+	ASSIGNMENT_REPLICAS = 1,
+	ASSIGNMENT_PARTITIONS = 2,
+	ASSIGNMENT_COLUMN = 3,
+	COLUMN_IDS = 1,
+};
+
+/* Numbers take at most this; those of devices and dimensions are small. */
+#define MOST_BYTES (64 + 8 * (ONPU_MAX_RANK + 2 * ONPU_MAX_DEVICES))
+
+struct writer {
+	unsigned char bytes[MOST_BYTES];
+	size_t size;
+};
+
+static void put_number(struct writer *w, uint64_t number)
+{
+	for (; number >= 0x80; number >>= 7)
+		w->bytes[w->size++] = (unsigned char)(number | 0x80);
+	w->bytes[w->size++] = (unsigned char)number;
+}
+
+static void put_field(struct writer *w, int field, uint64_t number)
+{
+	put_number(w, (uint64_t)field << 3);
+	put_number(w, number);
+}
+
+/* Puts what another writer has as a message, or as packed numbers. */
+static void put_inside(struct writer *w, int field, const struct writer *inside)
+{
+	put_number(w, (uint64_t)field << 3 | 2);
+	put_number(w, inside->size);
+	memcpy(w->bytes + w->size, inside->bytes, inside->size);
+	w->size += inside->size;
+}
+
+static void put_sharding(struct writer *w, const WNNStablehloSlices *slices)
+{
+	struct writer dims = { .size = 0 }, devices = { .size = 0 };
+	size_t count = 1;
+
+	w->size = 0;
+	/* An empty message says that each device has the whole. */
+	if (!slices->rank)
+		return;
+	put_field(w, SHARDING_KIND, KIND_TILED);
+	for (size_t i = 0; i < slices->rank; i++) {
+		put_number(&dims, (uint64_t)slices->parts[i]);
+		count *= (size_t)slices->parts[i];
+	}
+	if (count < slices->partitions)
+		put_number(&dims, slices->partitions / count);
+	/* The devices that have a slice come together. */
+	for (size_t i = 0; i < count; i++)
+		for (size_t device = 0; device < slices->partitions; device++)
+			if (slices->slices[device] == i)
+				put_number(&devices, device);
+	put_inside(w, SHARDING_DIMS, &dims);
+	put_inside(w, SHARDING_DEVICES, &devices);
+	if (count < slices->partitions)
+		put_field(w, SHARDING_LAST_IS_COPIES, 1);
+}
+
+struct onpu_shardings *onpu_shardings_new(const struct pjrt_executable *executable, bool outputs)
+{
+	size_t count = outputs ? executable->outputs.count : executable->inputs.count;
+	struct onpu_shardings *shardings =
+		malloc(sizeof(*shardings) + count * (sizeof(char *) + sizeof(size_t) + MOST_BYTES));
+	struct writer w;
+	char *bytes;
+
+	if (!shardings)
+		return NULL;
+	shardings->count = count;
+	shardings->bytes = (const char **)(shardings + 1);
+	shardings->sizes = (size_t *)(shardings->bytes + count);
+	bytes = (char *)(shardings->sizes + count);
+	for (size_t i = 0; i < count; i++) {
+		WNNStablehloSlices slices =
+			(outputs ? wnnStablehloProgramGetOutputSlices :
+				   wnnStablehloProgramGetInputSlices)(executable->program, 0, i);
+
+		put_sharding(&w, &slices);
+		memcpy(bytes, w.bytes, w.size);
+		shardings->bytes[i] = bytes;
+		shardings->sizes[i] = w.size;
+		bytes += w.size;
+	}
+	return shardings;
+}
+
+char *onpu_assignment_new(const struct onpu_wanted *wanted, size_t *size)
+{
+	struct writer w = { .size = 0 };
+	char *bytes;
+
+	put_field(&w, ASSIGNMENT_REPLICAS, wanted->replicas);
+	put_field(&w, ASSIGNMENT_PARTITIONS, wanted->partitions);
+	for (uint64_t p = 0; p < wanted->partitions; p++) {
+		struct writer column = { .size = 0 }, ids = { .size = 0 };
+
+		for (uint64_t r = 0; r < wanted->replicas; r++)
+			put_number(&ids, (uint64_t)wanted->devices[r * wanted->partitions + p]);
+		put_inside(&column, COLUMN_IDS, &ids);
+		put_inside(&w, ASSIGNMENT_COLUMN, &column);
+	}
+	bytes = malloc(w.size);
+	if (bytes)
+		memcpy(bytes, w.bytes, w.size);
+	*size = w.size;
+	return bytes;
+}
+
+/* ---- the extension by which JAX asks how values are cut */
+
+static struct pjrt_error *get_shardings(struct pjrt_shardings_args *args, bool outputs)
+{
+	const struct onpu_shardings *shardings;
+
+	if (!PJRT_HAS(args, sizes))
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the arguments of a question about shardings have %zu "
+				  "bytes; there must be %zu",
+				  args->struct_size, sizeof(*args));
+	shardings = args->executable->shardings[outputs];
+	args->count = outputs ? args->executable->outputs.count : args->executable->inputs.count;
+	args->bytes = shardings ? shardings->bytes : NULL;
+	args->sizes = shardings ? shardings->sizes : NULL;
+	return NULL;
+}
+
+static struct pjrt_error *get_inputs(struct pjrt_shardings_args *args)
+{
+	return get_shardings(args, false);
+}
+
+static struct pjrt_error *get_outputs(struct pjrt_shardings_args *args)
+{
+	return get_shardings(args, true);
+}
+
+struct onpu_shardings_extension onpu_shardings_extension = {
+	{ sizeof(onpu_shardings_extension), PJRT_SHARDINGS, NULL }, get_inputs, get_outputs
+};
