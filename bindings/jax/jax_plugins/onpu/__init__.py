@@ -3,7 +3,8 @@
 
     JAX_PLATFORMS=onpu python3 program.py
 
-The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu.
+The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu; ONPU_PJRT_COUNT how
+many of these devices there are, 1 to 8.
 """
 from __future__ import annotations
 
@@ -67,6 +68,14 @@ def initialize() -> None:
         registration.fail_quietly = True
         # JAX's warning that a platform is experimental is not for programs that stay on its CPU.
         registration.experimental = wanted
+    try:
+        from jax._src.interpreters import mlir  # pylint: disable=import-outside-toplevel
+
+        # JAX marks what it donates for these platforms only.
+        if PLATFORM not in mlir._platforms_with_donation:  # pylint: disable=protected-access
+            mlir._platforms_with_donation.append(PLATFORM)  # pylint: disable=protected-access
+    except (ImportError, AttributeError) as error:
+        logging.getLogger(__name__).warning("onpu keeps donated arrays in this release of JAX: %s", error)
     try:
         from . import linalg  # pylint: disable=import-outside-toplevel
 
