@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kinds.h"
+
 #define MAX_AXES 64
 
 /* A part of the devices' grid: (device / stride) % size is the place along it. */
@@ -23,7 +25,8 @@ struct reading {
 	const char *at;
 	const char *manual; /* text that has the axes which are cut; NULL: all are */
 	const struct shlo_attr *mesh;
-	bool is_wrong;
+	const char *mesh_name;
+	bool is_wrong, is_quiet; /* quiet: what is wrong is no refusal */
 	struct axis axes[MAX_AXES];
 	int dims[MAX_AXES]; /* the dimension that each axis cuts */
 	size_t count;
@@ -31,7 +34,7 @@ struct reading {
 
 static void refuse(struct reading *r, const char *reason, const char *name)
 {
-	if (!r->is_wrong)
+	if (!r->is_wrong && !r->is_quiet)
 		shlo_refuse(r->file, r->place, r->op, "sharding of %s %zu: %s%s%s%s", r->what,
 			    r->index, reason, *name ? " '" : "", name, *name ? "'" : "");
 	r->is_wrong = true;
@@ -97,11 +100,36 @@ static bool is_manual(struct reading *r, const char *name)
 	return !r->manual || strstr(r->manual, shlo_arena_printf(&r->file->arena, "\"%s\"", name));
 }
 
+/* Demands that the mesh is a grid of all partitions. */
+static bool check_mesh(struct reading *r)
+{
+	const struct shlo_attr *axes = axes_of(r->mesh);
+	int64_t devices = 1;
+
+	if (!axes) {
+		refuse(r, "there is no mesh", r->mesh_name);
+		return false;
+	}
+	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
+		int64_t size = number_of(axes->items[i], "size");
+
+		if (size < 1 || __builtin_mul_overflow(devices, size, &devices))
+			devices = 0;
+		if (!devices)
+			break;
+	}
+	if (devices != (int64_t)r->file->partitions)
+		refuse(r, "there are not as many partitions as devices in mesh", r->mesh_name);
+	return !r->is_wrong;
+}
+
 static void add_axis(struct reading *r, int dim, const char *name, int64_t before, int64_t size)
 {
 	const struct shlo_attr *axes = axes_of(r->mesh);
 	int64_t stride = (int64_t)r->file->partitions, full = 0;
 
+	if (!check_mesh(r))
+		return;
 	for (size_t i = 0; i < axes->count; i++) {
 		const char *other = shlo_attr_find(axes->items[i], "name")->text;
 
@@ -172,28 +200,6 @@ static void skip_rest(struct reading *r)
 	expect(r, ">");
 }
 
-/* Demands that the mesh is a grid of all partitions. */
-static void check_mesh(struct reading *r, const char *name)
-{
-	const struct shlo_attr *axes = axes_of(r->mesh);
-	int64_t devices = 1;
-
-	if (!axes) {
-		refuse(r, "there is no mesh", name);
-		return;
-	}
-	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
-		int64_t size = number_of(axes->items[i], "size");
-
-		if (size < 1 || __builtin_mul_overflow(devices, size, &devices))
-			devices = 0;
-		if (!devices)
-			break;
-	}
-	if (devices != (int64_t)r->file->partitions)
-		refuse(r, "there are not as many partitions as devices in mesh", name);
-}
-
 static void read_mesh(struct reading *r)
 {
 	const char *start, *name;
@@ -210,7 +216,7 @@ static void read_mesh(struct reading *r)
 		name = shlo_arena_text(&r->file->arena, start, (size_t)(r->at - start));
 	}
 	r->mesh = shlo_attr_find(&r->module->meshes, name);
-	check_mesh(r, name);
+	r->mesh_name = name;
 	expect(r, ",");
 }
 
@@ -523,6 +529,81 @@ static void set_local(const struct values *values, const struct shlo_block *bloc
 	}
 }
 
+/* ---- results without a mark, which may be cut as one likes */
+
+#define MOST_STEPS 256 /* operations that are looked through, from a result backwards */
+
+/* Returns the slices that a mark within the function asks for. */
+static const struct shlo_slices *
+read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
+{
+	const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
+	struct reading r = {
+		.file = file, .module = module, .place = op->place, .op = op->name, .is_quiet = true
+	};
+
+	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
+	return r.at ? read_sharding(&r, op->results[0]->type) : NULL;
+}
+
+/* Whether each element of the result comes from the same place of operands of its shape. */
+static bool is_elementwise(const struct shlo_op *op)
+{
+	return op->kind && op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT;
+}
+
+/*
+ * Returns slices in which a value comes: those of a manual computation, of a mark, of an argument,
+ * or of these through operations on elements. NULL: as a whole.
+ */
+static const struct shlo_slices *coming(struct shlo_file *file, const struct shlo_module *module,
+					const struct shlo_function *function,
+					const struct shlo_value *value, int *steps)
+{
+	const struct shlo_block *block = &function->region->block;
+	const struct shlo_slices *slices = NULL;
+	const struct shlo_op *op = value->op;
+
+	if (*steps > 0)
+		--*steps;
+	if (!op) {
+		for (size_t i = 0; i < block->argument_count; i++)
+			if (block->arguments[i] == value)
+				return function->cut->in[i];
+		return NULL;
+	}
+	if (op->cut) {
+		for (size_t i = 0; i < op->result_count; i++)
+			if (op->results[i] == value)
+				return op->cut->out[i];
+	}
+	if (!strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard"))
+		return read_constraint(file, module, op);
+	for (size_t i = 0; *steps && is_elementwise(op) && i < op->operand_count && !slices; i++)
+		if (shlo_dims_fit(op->operands[i]->type, value->type))
+			slices = coming(file, module, function, op->operands[i], steps);
+	return slices;
+}
+
+static void cut_results(struct shlo_file *file, const struct shlo_module *module,
+			struct shlo_function *function)
+{
+	const struct shlo_block *block = &function->region->block;
+	const struct shlo_op *last = block->ops[block->op_count - 1];
+
+	for (size_t i = 0;
+	     i < last->operand_count && last->operand_count == function->type->result_count; i++) {
+		const struct shlo_attr *marks = function->result_marks ? function->result_marks[i] :
+									 NULL;
+		int steps = MOST_STEPS;
+
+		if (!shlo_attr_find(marks, "sdy.sharding") &&
+		    last->operands[i]->type->kind == SHLO_TENSOR)
+			function->cut->out[i] =
+				coming(file, module, function, last->operands[i], &steps);
+	}
+}
+
 static void find_local(struct shlo_file *file, struct shlo_function *function)
 {
 	const struct shlo_block *block = &function->region->block;
@@ -567,6 +648,8 @@ void shlo_cut_resolve(struct shlo_file *file)
 				continue;
 			drop_casts(&function->region->block);
 			cut_block(file, module, &function->region->block);
+			if (function->cut)
+				cut_results(file, module, function);
 			find_local(file, function);
 		}
 	}
