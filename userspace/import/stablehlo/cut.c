@@ -446,7 +446,8 @@ static void drop_casts(struct shlo_block *block)
 		struct shlo_op *op = block->ops[i];
 
 		for (size_t k = 0; k < op->operand_count; k++)
-			while (is_cast(op->operands[k]->op))
+			/* In a wrong file, casts may be their own operands. */
+			for (int hop = 0; hop < 64 && is_cast(op->operands[k]->op); hop++)
 				op->operands[k] = op->operands[k]->op->operands[0];
 		for (size_t k = 0; k < op->region_count; k++)
 			drop_casts(&op->regions[k]->block);
@@ -552,36 +553,83 @@ static bool is_elementwise(const struct shlo_op *op)
 	return op->kind && op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT;
 }
 
+/* What the search for slices is within: a function, and the call that it came through. */
+struct within {
+	struct shlo_file *file;
+	const struct shlo_module *module;
+	const struct shlo_function *function;
+	const struct shlo_op *call; /* NULL: the function is the one that runs */
+	const struct within *outer;
+	int *steps; /* operations that may still be looked through */
+};
+
+static const struct shlo_slices *coming(const struct within *in, const struct shlo_value *value);
+
+static size_t index_of(struct shlo_value *const *values, size_t count,
+		       const struct shlo_value *value)
+{
+	size_t i = 0;
+
+	while (i < count && values[i] != value)
+		i++;
+	return i;
+}
+
+/* Returns slices of an argument of the function. */
+static const struct shlo_slices *coming_in(const struct within *in, const struct shlo_value *value)
+{
+	const struct shlo_block *block = &in->function->region->block;
+	size_t i = index_of(block->arguments, block->argument_count, value);
+
+	if (i == block->argument_count)
+		return NULL;
+	if (in->call)
+		return i < in->call->operand_count ? coming(in->outer, in->call->operands[i]) :
+						     NULL;
+	return in->function->cut->in[i];
+}
+
+/* Returns slices of a result of a call. */
+static const struct shlo_slices *coming_back(const struct within *in, const struct shlo_op *op,
+					     size_t result)
+{
+	const char *name = shlo_attr_text(op, "callee", "");
+	struct within callee = *in;
+	const struct shlo_op *last;
+
+	callee.function = shlo_function_find(in->module, name);
+	callee.call = op;
+	callee.outer = in;
+	if (!callee.function || !callee.function->region ||
+	    !callee.function->region->block.op_count)
+		return NULL;
+	last = callee.function->region->block.ops[callee.function->region->block.op_count - 1];
+	return result < last->operand_count ? coming(&callee, last->operands[result]) : NULL;
+}
+
 /*
  * Returns slices in which a value comes: those of a manual computation, of a mark, of an argument,
- * or of these through operations on elements. NULL: as a whole.
+ * or of these through calls and operations on elements. NULL: as a whole.
  */
-static const struct shlo_slices *coming(struct shlo_file *file, const struct shlo_module *module,
-					const struct shlo_function *function,
-					const struct shlo_value *value, int *steps)
+static const struct shlo_slices *coming(const struct within *in, const struct shlo_value *value)
 {
-	const struct shlo_block *block = &function->region->block;
 	const struct shlo_slices *slices = NULL;
 	const struct shlo_op *op = value->op;
 
-	if (*steps > 0)
-		--*steps;
-	if (!op) {
-		for (size_t i = 0; i < block->argument_count; i++)
-			if (block->arguments[i] == value)
-				return function->cut->in[i];
+	if (!*in->steps)
 		return NULL;
-	}
-	if (op->cut) {
-		for (size_t i = 0; i < op->result_count; i++)
-			if (op->results[i] == value)
-				return op->cut->out[i];
-	}
+	--*in->steps;
+	if (!op)
+		return coming_in(in, value);
+	if (op->cut)
+		return op->cut->out[index_of(op->results, op->result_count, value)];
+	if (!strcmp(op->name, "func.call"))
+		return coming_back(in, op, index_of(op->results, op->result_count, value));
 	if (!strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard"))
-		return read_constraint(file, module, op);
-	for (size_t i = 0; *steps && is_elementwise(op) && i < op->operand_count && !slices; i++)
+		return read_constraint(in->file, in->module, op);
+	for (size_t i = 0; is_elementwise(op) && i < op->operand_count && !slices; i++)
 		if (shlo_dims_fit(op->operands[i]->type, value->type))
-			slices = coming(file, module, function, op->operands[i], steps);
+			slices = coming(in, op->operands[i]);
 	return slices;
 }
 
@@ -596,11 +644,13 @@ static void cut_results(struct shlo_file *file, const struct shlo_module *module
 		const struct shlo_attr *marks = function->result_marks ? function->result_marks[i] :
 									 NULL;
 		int steps = MOST_STEPS;
+		struct within in = {
+			.file = file, .module = module, .function = function, .steps = &steps
+		};
 
 		if (!shlo_attr_find(marks, "sdy.sharding") &&
 		    last->operands[i]->type->kind == SHLO_TENSOR)
-			function->cut->out[i] =
-				coming(file, module, function, last->operands[i], &steps);
+			function->cut->out[i] = coming(&in, last->operands[i]);
 	}
 }
 
@@ -648,10 +698,13 @@ void shlo_cut_resolve(struct shlo_file *file)
 				continue;
 			drop_casts(&function->region->block);
 			cut_block(file, module, &function->region->block);
-			if (function->cut)
-				cut_results(file, module, function);
-			find_local(file, function);
 		}
+		if (entry && entry->cut && entry->region->block.op_count)
+			cut_results(file, module, entry);
+		for (size_t i = 0; i < module->function_count; i++)
+			if (module->functions[i]->region &&
+			    module->functions[i]->region->block.op_count)
+				find_local(file, module->functions[i]);
 	}
 }
 
