@@ -99,9 +99,19 @@ static uint32_t read_control(struct onpu_device *d, uint32_t offset)
 		return d->inv.request;
 	case ONPU_REG_INV_DONE:
 		return d->inv.done;
+	case ONPU_REG_NUM_COUNTERS:
+		return ONPU_NUM_COUNTERS__RESET;
 	default:
 		return read_capability(d, offset);
 	}
+}
+
+static uint32_t read_counter(const struct onpu_device *d, uint32_t offset)
+{
+	uint32_t at = offset - ONPU_REG_COUNTER_LO(0);
+	uint64_t value = counters_read(d, at / ONPU_REG_COUNTER__STRIDE);
+
+	return (uint32_t)(at % ONPU_REG_COUNTER__STRIDE ? value >> 32 : value);
 }
 
 static uint32_t read_management(const struct onpu_device *d, uint32_t offset)
@@ -181,6 +191,8 @@ uint32_t bar0_read(struct onpu_device *d, uint32_t offset)
 
 	if (queue != ONPU_NO_QUEUE)
 		return d->doorbell[queue];
+	if (offset >= ONPU_REG_COUNTER_LO(0) && offset < ONPU_REG_COUNTER_LO(ONPU_COUNTER_COUNT))
+		return read_counter(d, offset);
 	if (offset < ONPU_REG_QUEUE_RETIRED_LO(0))
 		return read_control(d, offset);
 	if (offset < ONPU_REG_QUEUE_RETIRED_LO(ONPU_MAX_QUEUES))

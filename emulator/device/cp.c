@@ -19,6 +19,7 @@
 
 void cp_reset(struct onpu_device *d)
 {
+	counters_add_job(d);
 	onpu_machine_abort(d->machine);
 	d->cp = (struct cp){
 		.run_queue = ONPU_CORE_RUN_QUEUE__RESET,
@@ -204,6 +205,7 @@ static void suspend(struct onpu_device *d)
 		save_fault(d, fault, cp->ring_port.fault_va);
 		return;
 	}
+	counters_add_job(d);
 	onpu_machine_abort(d->machine);
 	q->suspended = true;
 	cp->running = false;
@@ -247,6 +249,7 @@ static void resume(struct onpu_device *d)
 	cp->running = true;
 	cp->outcome = ONPU_STEP_RUNNING;
 	cp->slice_from = q->suspended_time;
+	counters_take_job(d);
 	if (fault) {
 		save_fault(d, fault, fault == ONPU_FAULT_PARITY ? q->save : address);
 		return;
@@ -361,6 +364,7 @@ void cp_kill(struct onpu_device *d, uint32_t queue)
 		d->queues[queue].suspended = false;
 	}
 	if (bound && queue == cp->current) {
+		counters_add_job(d);
 		onpu_machine_abort(d->machine);
 		cp->running = false;
 		cp->stuck = false;

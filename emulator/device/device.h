@@ -146,6 +146,12 @@ struct cp {
 	unsigned int fault_head, fault_count;
 };
 
+/* The registers COUNTER of jobs, without the part of the running job since @seen. */
+struct counters {
+	uint64_t total[ONPU_COUNTER_COUNT];
+	uint64_t seen[ONPU_COUNTER_COUNT]; /* what @total already has of the running job */
+};
+
 struct onpu_device {
 	struct onpu_sim_memory memory;
 	struct onpu_device_config config;
@@ -177,6 +183,7 @@ struct onpu_device {
 	struct vm_entry vms[ONPU_CAP_NUM_VMS__RESET];
 	struct queue queues[ONPU_MAX_QUEUES];
 	struct cp cp;
+	struct counters counters; /* no reset clears them */
 };
 
 static inline uint64_t device_earlier(uint64_t a, uint64_t b)
@@ -252,6 +259,14 @@ void queue_bind(struct onpu_device *d, unsigned int queue, bool resume);
 void queue_unbind(struct onpu_device *d, unsigned int queue);
 void queue_start_job(struct onpu_device *d);
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault);
+
+/*
+ * counters.c: the registers COUNTER. A job's counters are added to them whenever the machine is
+ * about to lose the job; when it gets a job, what that had before counts as added.
+ */
+void counters_add_job(struct onpu_device *d);
+void counters_take_job(struct onpu_device *d);
+uint64_t counters_read(const struct onpu_device *d, unsigned int counter);
 
 /* cp.c: the command processor */
 void cp_reset(struct onpu_device *d);

@@ -31,6 +31,7 @@ bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struc
 	      bool sticky)
 {
 	mmu->bus = *bus;
+	mmu->misses = 0;
 	return tlb_init(&mmu->tlb, memory, sticky);
 }
 
@@ -102,6 +103,7 @@ int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 	if (va >> ONPU_VA_BITS || !space->valid)
 		return ONPU_FAULT_MMU_NOT_PRESENT;
 	if (!tlb_lookup(&mmu->tlb, space->asid, va, &pte, &large)) {
+		mmu->misses++;
 		if (!walk(mmu, space, va, &pte, &large))
 			return ONPU_FAULT_MMU_NOT_PRESENT;
 		tlb_insert(&mmu->tlb, space->asid, va, pte, large);

@@ -36,6 +36,7 @@ struct tlb {
 struct mmu {
 	struct mmu_bus bus;
 	struct tlb tlb;
+	uint64_t misses; /* number of translations that the page tables were read for */
 };
 
 /* An address space. */

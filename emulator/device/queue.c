@@ -127,6 +127,7 @@ static void begin(struct onpu_device *d, const struct onpu_ring_job *entry)
 	cp->base = cp->busy_until;
 	cp->slice_from = 0;
 	cp->idle_raised = false;
+	counters_take_job(d);
 }
 
 /* Takes the next entry of the resident queue, whose ring is not empty, and starts its job. */
@@ -249,6 +250,7 @@ void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 	if (fault)
 		record = *fault;
 	account(d, &c);
+	counters_add_job(d);
 	record.context = (uint16_t)d->queues[queue].id;
 	record.queue = (uint16_t)queue;
 	record.seqno = d->queues[queue].job.seqno;

@@ -415,6 +415,72 @@ static void test_progress(void **state)
 	program_destroy(p);
 }
 
+static uint64_t counter(unsigned int which)
+{
+	return rig_read64(&rig, ONPU_REG_COUNTER_LO(which));
+}
+
+/* Adds what a job did on a machine without a device to the device's counters that it concerns. */
+static void add_counters(uint64_t want[ONPU_COUNTER_TLB_MISSES], struct program *p)
+{
+	const struct onpu_counters *c = &p->result.counters;
+
+	run_alone(p);
+	want[ONPU_COUNTER_CYCLES] += p->result.cycles;
+	for (unsigned int i = 0; i < ONPU_ENG_COUNT; i++)
+		want[ONPU_COUNTER_BUSY + i] += c->busy[i];
+	want[ONPU_COUNTER_BYTES_LD] += c->bytes_ld;
+	want[ONPU_COUNTER_BYTES_ST] += c->bytes_st;
+	want[ONPU_COUNTER_MACS] += c->macs;
+	want[ONPU_COUNTER_ELEMENTS] += c->elements;
+}
+
+/*
+ * Jobs that interrupt each other count once, each counter rises while they run, and a reset clears
+ * none.
+ */
+static void test_counters(void **state)
+{
+	uint64_t want[ONPU_COUNTER_TLB_MISSES] = { 0 }, seen[ONPU_COUNTER_COUNT] = { 0 };
+	struct program *p[2];
+	bool between = false;
+
+	(void)state;
+	start(2);
+	set_slice(150);
+	assert_int_equal(rig_read(&rig, ONPU_REG_NUM_COUNTERS), ONPU_COUNTER_COUNT);
+	for (unsigned int i = 0; i < 2; i++) {
+		p[i] = job_stages(80 + i, (float)i);
+		rig_load(&rig, &contexts[i], p[i]);
+		add_counters(want, p[i]);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		submit(&contexts[i], p[i]);
+	do {
+		onpu_device_run(rig.device, 500);
+		for (unsigned int i = 0; i < ONPU_COUNTER_COUNT; i++) {
+			uint64_t now = counter(i);
+
+			assert_true(now >= seen[i]);
+			seen[i] = now;
+		}
+		between |= seen[ONPU_COUNTER_CYCLES] &&
+			   seen[ONPU_COUNTER_CYCLES] < want[ONPU_COUNTER_CYCLES] / 2;
+	} while (!rig_completion(&rig, &contexts[0]).seqno ||
+		 !rig_completion(&rig, &contexts[1]).seqno);
+	assert_true(between);
+	rig_settle(&rig);
+	assert_true(telemetry_switches() > 5);
+	for (unsigned int i = 0; i < ONPU_COUNTER_TLB_MISSES; i++)
+		assert_int_equal(counter(i), want[i]);
+	assert_true(want[ONPU_COUNTER_ELEMENTS] && want[ONPU_COUNTER_BYTES_LD]);
+	assert_true(counter(ONPU_COUNTER_TLB_MISSES) > 0);
+	onpu_device_reset(rig.device);
+	assert_int_equal(counter(ONPU_COUNTER_CYCLES), want[ONPU_COUNTER_CYCLES]);
+	for (unsigned int i = 0; i < 2; i++)
+		program_destroy(p[i]);
+}
+
 /* Runs a long job and one of another context, and kills the first in the middle. */
 static void test_kill(void **state)
 {
@@ -433,6 +499,10 @@ static void test_kill(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RUNNING);
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
 	assert_true(onpu_device_cycle(rig.device) - cycle < 20000);
+	/* What the job has done counts. */
+	assert_int_equal(counter(ONPU_COUNTER_CYCLES),
+			 rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)) +
+				 rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(1)));
 	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_FAULTED);
 	assert_true(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)) > 50000);
 	rig_settle(&rig);
@@ -551,7 +621,7 @@ static void test_kill_suspended(void **state)
 static void reset_under_load(bool flr)
 {
 	struct program *p = job_stubborn(2 << 20), *q = job_stages(2, 1.0f);
-	uint64_t cycle;
+	uint64_t cycle, counted;
 
 	start(2);
 	rig_load(&rig, &contexts[0], p);
@@ -559,11 +629,14 @@ static void reset_under_load(bool flr)
 	onpu_device_run(rig.device, 200000);
 	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RUNNING);
 	cycle = onpu_device_cycle(rig.device);
+	counted = counter(ONPU_COUNTER_CYCLES);
+	assert_true(counted > 50000);
 	if (flr)
 		onpu_device_reset(rig.device);
 	else
 		rig_write(&rig, ONPU_REG_RESET, 1);
 	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), 0);
+	assert_int_equal(counter(ONPU_COUNTER_CYCLES), counted);
 	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_UNBOUND);
 	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_SIZE), 0);
 	rig_settle(&rig);
@@ -631,6 +704,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_one_job, teardown),
 		cmocka_unit_test_teardown(test_ring_wraps, teardown),
 		cmocka_unit_test_teardown(test_time_slices, teardown),
+		cmocka_unit_test_teardown(test_counters, teardown),
 		cmocka_unit_test_teardown(test_no_slices, teardown),
 		cmocka_unit_test_teardown(test_sram_is_private, teardown),
 		cmocka_unit_test_teardown(test_damaged_magic, teardown),

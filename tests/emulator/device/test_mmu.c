@@ -184,6 +184,8 @@ static void test_copies(void **state)
 		assert_int_equal(mmu_read(&mmu, &space, false, at, out + at, len, &fault), 0);
 		assert_memory_equal(in + at, out + at, len);
 	}
+	/* The table was read once for each page. */
+	assert_int_equal(mmu.misses, 4);
 	assert_int_equal(mmu_write(&mmu, &space, false, 0, in, sizeof(in), &fault), 0);
 	assert_memory_equal(pool + 20 * PAGE, in, PAGE);
 	assert_memory_equal(pool + 11 * PAGE, in + 3 * PAGE, PAGE);
