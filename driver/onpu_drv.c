@@ -23,12 +23,12 @@
 static unsigned int memory_limit_mb;
 module_param(memory_limit_mb, uint, 0444);
 MODULE_PARM_DESC(memory_limit_mb,
-		 "MiB that a user may have in buffers and contexts (default 0: half of the memory)");
+		 "MiB that a user may have in buffers, contexts and page tables (default 0: half of the memory)");
 
 static unsigned int max_memory_percent = 75;
 module_param(max_memory_percent, uint, 0444);
 MODULE_PARM_DESC(max_memory_percent,
-		 "Percentage of the memory that all users together may have in buffers and contexts (default 75)");
+		 "Percentage of the memory that all users together may have in buffers, contexts and page tables (default 75)");
 
 static unsigned int max_contexts = 64;
 module_param(max_contexts, uint, 0444);
