@@ -197,6 +197,8 @@ struct onpu_device {
 	struct onpu_usage usage;
 	/** @dump: State of core dumps; private to onpu_dump.c. */
 	struct onpu_dump *dump;
+	/** @num_counters: Number of the device's registers COUNTER. */
+	u32 num_counters;
 	/** @fail_request: For tests: the next request of this type fails with EIO. */
 	u32 fail_request;
 	/** @lose_invalidations: For tests: this many invalidations are not requested. */

@@ -420,6 +420,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		onpu_device_unplug(onpu);
 		return ret;
 	}
+	onpu_pmu_add(onpu);
 	/* If the administrator allows it, the device sleeps when it has had no job for a second. */
 	pm_runtime_set_autosuspend_delay(&pdev->dev, MSEC_PER_SEC);
 	pm_runtime_use_autosuspend(&pdev->dev);
@@ -471,6 +472,7 @@ module_init(onpu_init);
 static void __exit onpu_exit(void)
 {
 	pci_unregister_driver(&onpu_pci_driver);
+	onpu_pmu_exit();
 	destroy_workqueue(onpu_free_wq);
 	/* Wait for fences that are freed after a grace period. */
 	rcu_barrier();

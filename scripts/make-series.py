@@ -17,7 +17,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 HERE = pathlib.Path("drivers/accel/onpu")
-ABI = pathlib.Path("Documentation/ABI/testing/sysfs-driver-onpu")
+ABI = pathlib.Path("Documentation/ABI/testing")
 LICENCE = "# SPDX-License-Identifier: GPL-2.0-only OR MIT\n"
 COVER = """\
 The Open NPU is a PCI Express device that runs neural networks. Its
@@ -146,7 +146,7 @@ class Series:
 
 def makefile():
     """Returns the Makefile: driver/Kbuild without its probes of the kernel."""
-    objects = re.search(r"onpu-y := \\\n(?:\t.*\n)+", (TOP / "driver/Kbuild").read_text(encoding="utf-8"))
+    objects = re.search(r"onpu-y := \\\n(?:\t.*\n)+(?:onpu-\$.*\n)*", (TOP / "driver/Kbuild").read_text(encoding="utf-8"))
     return f"{LICENCE}\nccflags-y += -I$(src)\n\nobj-$(CONFIG_DRM_ACCEL_ONPU) += onpu.o\n\n{objects[0]}"
 
 
@@ -156,7 +156,8 @@ def add_driver(series, kernel):
         copy = series.copy(path, HERE / path.name)
         copy.write_text(settle(copy.read_text(encoding="utf-8"), have), encoding="utf-8")
     series.copy(TOP / "driver/Kconfig", HERE / "Kconfig")
-    series.copy(TOP / ABI, ABI)
+    for path in (TOP / ABI).glob("sysfs-*"):
+        series.copy(path, ABI / path.name)
     (series.folder / HERE / "Makefile").write_text(makefile(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as out:
         subprocess.run([sys.executable, TOP / "uapi/onpu/generate.py", "--out", out], check=True)

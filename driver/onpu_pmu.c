@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The counters of the device as events of perf: `perf stat -e onpu_0/cycles/`, where 0 is the
+ * number of /dev/accel/accel0. perf adds up all devices for `onpu/cycles/`.
+ *
+ * Older kernels free what open events use when a PMU is unregistered. So a PMU stays until the
+ * module is unloaded, which no event outlives, and serves the next device of its number. The
+ * events of a device that is gone stand still, and keep its number.
+ */
+#include <linux/device.h>
+#include <linux/perf_event.h>
+#include <linux/pm_runtime.h>
+
+#include <drm/drm_print.h>
+
+#include "onpu_core.h"
+
+struct onpu_pmu {
+	struct pmu base;
+	/* The device, without a reference; NULL: there is none of this number. Under @pmus_lock. */
+	struct onpu_device *onpu;
+	char name[sizeof("onpu_4294967295")];
+};
+
+/* In place of the value at which a counter was read last: the device did not answer then. */
+#define UNKNOWN	U64_MAX
+
+/* Protects @pmus and which device each PMU has. */
+static DEFINE_MUTEX(pmus_lock);
+/* PMUs by the numbers of their nodes. */
+static DEFINE_XARRAY(pmus);
+
+static struct onpu_pmu *to_onpu_pmu(struct pmu *pmu)
+{
+	return container_of(pmu, struct onpu_pmu, base);
+}
+
+/* ---- counting */
+
+/* Reads a counter; false: the device does not answer. */
+static bool read_counter(struct onpu_device *onpu, u64 counter, u64 *value)
+{
+	u32 high, low, again = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+
+	do {
+		high = again;
+		low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
+		again = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+	} while (again != high);
+	*value = (u64)high << 32 | low;
+	/* A device that is gone, or in a reset, reads as all ones. */
+	return high != U32_MAX;
+}
+
+/* Returns the value of an event's counter; if the device does not answer, that of the last time. */
+static u64 counter_now(struct perf_event *event)
+{
+	struct onpu_device *onpu = event->pmu_private;
+	u64 value;
+
+	/* Read this before the registers, and again behind them, so that no reset is missed. */
+	if (!smp_load_acquire(&onpu->in_reset) &&
+	    read_counter(onpu, event->attr.config, &value) && !READ_ONCE(onpu->in_reset))
+		return value;
+	return local64_read(&event->hw.prev_count);
+}
+
+static void event_read(struct perf_event *event)
+{
+	local64_t *last = &event->hw.prev_count;
+	s64 before = local64_read(last);
+	u64 now;
+
+	do {
+		now = counter_now(event);
+	} while (!local64_try_cmpxchg(last, &before, now));
+	if (before == UNKNOWN)
+		return;
+	/* A device that was without power counts from 0 again. */
+	local64_add(now < before ? now : now - before, &event->count);
+}
+
+static void event_start(struct perf_event *event, int flags)
+{
+	local64_set(&event->hw.prev_count, UNKNOWN);
+	local64_set(&event->hw.prev_count, counter_now(event));
+	event->hw.state = 0;
+}
+
+static void event_stop(struct perf_event *event, int flags)
+{
+	if (flags & PERF_EF_UPDATE && !(event->hw.state & PERF_HES_STOPPED))
+		event_read(event);
+	event->hw.state = PERF_HES_STOPPED;
+}
+
+static int event_add(struct perf_event *event, int flags)
+{
+	event->hw.state = PERF_HES_STOPPED;
+	if (flags & PERF_EF_START)
+		event_start(event, flags);
+	return 0;
+}
+
+static void event_del(struct perf_event *event, int flags)
+{
+	event_stop(event, PERF_EF_UPDATE);
+}
+
+/* The device does not sleep while it has events: they would lose what happens meanwhile. */
+static void event_destroy(struct perf_event *event)
+{
+	struct onpu_device *onpu = event->pmu_private;
+
+	pm_runtime_put_autosuspend(onpu->drm.dev);
+	drm_dev_put(&onpu->drm);
+}
+
+static int event_init(struct perf_event *event)
+{
+	struct onpu_pmu *pmu = to_onpu_pmu(event->pmu);
+	struct onpu_device *onpu;
+	int ret;
+
+	if (event->attr.type != event->pmu->type)
+		return -ENOENT;
+	/* The device counts for all, and interrupts nobody. */
+	if (is_sampling_event(event) || event->attach_state & PERF_ATTACH_TASK)
+		return -EINVAL;
+	guard(mutex)(&pmus_lock);
+	onpu = pmu->onpu;
+	if (!onpu || onpu_device_lost(onpu))
+		return -ENODEV;
+	if (event->attr.config >= onpu->num_counters || event->attr.config1 || event->attr.config2)
+		return -EINVAL;
+	ret = pm_runtime_resume_and_get(onpu->drm.dev);
+	if (ret)
+		return ret;
+	drm_dev_get(&onpu->drm);
+	event->pmu_private = onpu;
+	event->destroy = event_destroy;
+	return 0;
+}
+
+/* ---- files in sysfs */
+
+PMU_FORMAT_ATTR(event, "config:0-7");
+
+static struct attribute *format_attrs[] = {
+	&format_attr_event.attr,
+	NULL
+};
+
+static const struct attribute_group format_group = {
+	.name = "format",
+	.attrs = format_attrs,
+};
+
+static ssize_t counter_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "event=%llu\n",
+			  container_of(attr, struct perf_pmu_events_attr, attr)->id);
+}
+
+#define EVENT(name, counter)	PMU_EVENT_ATTR_ID(name, counter_show, ONPU_COUNTER_##counter)
+#define BUSY(name, engine)	\
+	PMU_EVENT_ATTR_ID(name, counter_show, ONPU_COUNTER_BUSY + ONPU_ENG_##engine)
+
+static struct attribute *event_attrs[] = {
+	EVENT(cycles, CYCLES),
+	BUSY(busy_cp, CP),
+	BUSY(busy_ld, LD),
+	BUSY(busy_st, ST),
+	BUSY(busy_mxu, MXU),
+	BUSY(busy_vpu, VPU),
+	EVENT(read_bytes, BYTES_LD),
+	EVENT(written_bytes, BYTES_ST),
+	EVENT(macs, MACS),
+	EVENT(elements, ELEMENTS),
+	EVENT(tlb_misses, TLB_MISSES),
+	NULL
+};
+
+static const struct attribute_group event_group = {
+	.name = "events",
+	.attrs = event_attrs,
+};
+
+static const struct attribute_group *attr_groups[] = {
+	&format_group,
+	&event_group,
+	NULL
+};
+
+/* ---- devices */
+
+/* Returns the PMU of a number, which is made when there is none, or an error pointer. */
+static struct onpu_pmu *find_pmu(unsigned int number)
+{
+	struct onpu_pmu *new __free(kfree) = NULL, *pmu = xa_load(&pmus, number);
+	int ret;
+
+	lockdep_assert_held(&pmus_lock);
+	if (pmu)
+		return pmu;
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+	snprintf(new->name, sizeof(new->name), "onpu_%u", number);
+	new->base = (struct pmu) {
+		.module = THIS_MODULE,
+		.task_ctx_nr = perf_invalid_context,
+		.scope = PERF_PMU_SCOPE_SYS_WIDE,
+		.capabilities = PERF_PMU_CAP_NO_EXCLUDE | PERF_PMU_CAP_NO_INTERRUPT,
+		.attr_groups = attr_groups,
+		.event_init = event_init,
+		.add = event_add,
+		.del = event_del,
+		.start = event_start,
+		.stop = event_stop,
+		.read = event_read,
+	};
+	ret = xa_err(xa_store(&pmus, number, new, GFP_KERNEL));
+	if (ret)
+		return ERR_PTR(ret);
+	ret = perf_pmu_register(&new->base, new->name, -1);
+	if (!ret)
+		return no_free_ptr(new);
+	xa_erase(&pmus, number);
+	return ERR_PTR(ret);
+}
+
+static void forget_device(void *data)
+{
+	struct onpu_pmu *pmu = data;
+
+	guard(mutex)(&pmus_lock);
+	pmu->onpu = NULL;
+}
+
+/* Without memory or a free name, the device does without. */
+void onpu_pmu_add(struct onpu_device *onpu)
+{
+	u32 count = onpu_read(onpu, ONPU_REG_NUM_COUNTERS);
+	struct onpu_pmu *pmu;
+
+	if (!count || count == U32_MAX)
+		return;
+	onpu->num_counters = min_t(u32, count, ONPU_COUNTER_COUNT);
+	scoped_guard(mutex, &pmus_lock) {
+		pmu = find_pmu(onpu->drm.accel->index);
+		if (!IS_ERR(pmu))
+			pmu->onpu = onpu;
+	}
+	if (IS_ERR(pmu) || devm_add_action_or_reset(onpu->drm.dev, forget_device, pmu))
+		drm_notice(&onpu->drm, "perf does not show the device's counters\n");
+}
+
+void onpu_pmu_exit(void)
+{
+	struct onpu_pmu *pmu;
+	unsigned long number;
+
+	xa_for_each(&pmus, number, pmu) {
+		perf_pmu_unregister(&pmu->base);
+		kfree(pmu);
+	}
+	xa_destroy(&pmus);
+}

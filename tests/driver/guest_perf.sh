@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root
+#
+# Tests, as TAP, the counters that the driver gives to perf: what they count, that a device with an open counter does
+# not sleep, and that counters outlive their device.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+address=${link##*/}
+device=/sys/bus/pci/devices/$address
+
+# ask: what the counter of the holder has
+ask()
+{
+	echo >&"${holder[1]}" && read -ru "${holder[0]}" out
+}
+
+is_asleep()
+{
+	[ "$(cat "$device/power/runtime_status")" = suspended ]
+}
+
+out=$("$tests/driver-perf" /dev/accel/accel0 2>&1)
+status=$?
+printf '%s\n' "$out" | sed 's/^\(not \)\?ok/# &/; s/^1\.\..*//'
+ok "$status" "the counters tell what a job did"
+
+coproc holder { "$tests/driver-perf" /dev/accel/accel0 hold; }
+# The shell forgets these when the program ends.
+program=$holder_PID
+read -ru "${holder[0]}" out
+equal "a program counts cycles" open
+echo 10 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
+"$tests/driver-load" /dev/accel/accel0 once >/dev/null && ask
+[ "$out" -gt 0 ]
+ok $? "it sees those of another program"
+counted=$out
+# It would be asleep within a second.
+read -rt 2 -u "$never"
+! is_asleep
+ok $? "the device does not sleep meanwhile"
+echo 1 >"$device/reset"
+ask
+equal "a reset loses nothing" "$counted"
+echo "$address" >/sys/bus/pci/drivers/onpu/unbind
+ask
+equal "without its device the counter stands still" "$counted"
+! /usr/sbin/rmmod onpu 2>/dev/null
+ok $? "the driver stays as long as it counts"
+echo "$address" >/sys/bus/pci/drivers/onpu/bind
+# The counter keeps the number of the device that is gone.
+wait_for test -c /dev/accel/accel1 && "$tests/driver-load" /dev/accel/accel1 once >/dev/null && ask
+equal "a device that comes later is another one" "$counted"
+"$tests/driver-perf" /dev/accel/accel1 >/dev/null
+ok $? "which has counters, too"
+eval "exec ${holder[1]}>&-"
+wait "$program"
+ok $? "the program ends"
+echo 10 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
+wait_for is_asleep
+ok $? "now the device sleeps"
+wait_for driver_is_unused && /usr/sbin/rmmod onpu
+ok $? "and the driver goes"
+out=$(compgen -G "/sys/bus/event_source/devices/onpu_*")
+equal "with its counters" ""
+tap_end
