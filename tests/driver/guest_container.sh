@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --devices=2
+#
+# Tests, as TAP, that a container has the NPU that debian/onpu-cdi.json gives it, and no other. The container is made as
+# an engine makes one: namespaces of its own, a root with the nodes of the specification, and a user who is not root.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+spec=$top/debian/onpu-cdi.json
+root=/tmp/container
+# A user whom nothing belongs to.
+uid=4242
+group=$(stat -c %g /dev/accel/accel0)
+
+# nodes_of NAME: prints the nodes that the specification gives with the device NAME of it
+nodes_of()
+{
+	python3 - "$spec" "$1" <<-'END'
+		import json
+		import sys
+		spec = json.load(open(sys.argv[1], encoding="utf-8"))
+		for device in spec["devices"]:
+		    if device["name"] == sys.argv[2]:
+		        for node in device["containerEdits"]["deviceNodes"]:
+		            print(node["path"])
+	END
+}
+
+# make_root NODE…: the container's root, in a file system that its namespaces alone see
+make_root()
+{
+	local node dir
+
+	mkdir -p "$root" && mount -t tmpfs container "$root" && mkdir -p "$root"/{usr,proc,tmp,tests,dev/accel} || return
+	mount --rbind /usr "$root/usr" && mount --bind "$tests" "$root/tests" || return
+	for dir in bin lib lib64 sbin; do
+		ln -s "usr/$dir" "$root/$dir"
+	done
+	mknod -m 666 "$root/dev/null" c 1 3 || return
+	for node; do
+		mknod -m 660 "$root$node" c "0x$(stat -c %t "$node")" "0x$(stat -c %T "$node")" && chgrp "$group" "$root$node" || return
+	done
+}
+
+# The processes of the container: this script once more, and what it starts.
+if [ "${1:-}" = inside ]; then
+	make_root "${@:2}" && mount -t proc proc "$root/proc" || exit
+	echo made
+	# The container lasts until its input ends.
+	read -r _
+	exit
+fi
+
+# start_container NODE…: waits until it is there; $container is its first process
+start_container()
+{
+	coproc holder { exec unshare --mount --pid --ipc --uts --net --cgroup --fork --kill-child "${BASH_SOURCE[0]}" inside "$@"; }
+	read -ru "${holder[0]}" out && [ "$out" = made ] || return
+	container=$(cat "/proc/$holder_PID/task/$holder_PID/children")
+	container=${container%% *}
+}
+
+# enter GROUPS COMMAND…: another process of the container
+enter()
+{
+	nsenter --mount --pid --ipc --uts --net --cgroup --target "$container" chroot "$root" /usr/bin/setpriv --reuid="$uid" \
+		--regid="$uid" --groups="$1" --no-new-privs --bounding-set=-all "${@:2}" 2>&1
+}
+
+mapfile -t nodes < <(nodes_of 1)
+out=${nodes[*]}
+equal "the specification has the second device" /dev/accel/accel1
+out=$(nodes_of 8)
+equal "and no ninth" ""
+start_container "${nodes[@]}"
+ok $? "a container is made"
+out=$(enter "$group" /usr/bin/ls /dev/accel)
+equal "it has the node, and no other" accel1
+out=$(enter "$group" /tests/driver-load /dev/accel/accel1 once)
+equal "a user of the group computes there" "# done"
+out=$(enter "$group" /tests/driver-load /dev/accel/accel0 once)
+contains "not on the other device" "No such file or directory"
+out=$(enter "$uid" /tests/driver-load /dev/accel/accel1 once)
+contains "another user does not" "Permission denied"
+out=$(enter "$group" /usr/bin/mknod /dev/accel/accel0 c "$((0x$(stat -c %t /dev/accel/accel0)))" 0)
+contains "nobody makes a node there" "mknod: "
+# Without privileges, as engines do for users: the node is that of the host, and its group is kept.
+out=$(setpriv --reuid="$uid" --regid="$uid" --groups="$group" unshare --user --map-root-user --mount --pid --fork \
+	"$tests/driver-load" /dev/accel/accel1 once 2>&1)
+equal "a user who makes a container computes in it" "# done"
+echo 1 >"$(readlink -f /sys/class/accel/accel1/device)/reset"
+out=$(enter "$group" /tests/driver-load /dev/accel/accel1 once)
+equal "it goes on when the host has reset the device" "# done"
+eval "exec ${holder[1]}>&-"
+wait "$holder_PID" 2>/dev/null
+out=$(cat /sys/module/onpu/refcnt)
+equal "nothing is left of it" 0
+tap_end
