@@ -35,6 +35,22 @@ The user space, which DRM asks for, is there as well: libwebnn-npu has the
 whole WebNN API and compiles its graphs to the device's instructions. The
 interface is the first patch.
 
+Why no drm_sched? The firmware decides which context runs, so a scheduler
+in the kernel would only wait for fences and push jobs in order. An earlier
+version of the driver used drm_sched for that. What was hard was not its
+use but its end: an entity that was killed could come back to its run
+queue, which a patch of its own mends, and contexts that end while the
+device is reset needed its locks. What is left without it is one callback
+for the oldest job that waits, and a list: see onpu_job.c. A layer for
+firmware schedulers is under discussion as drm_dep. When that is merged,
+onpu_job.c and the wait side of onpu_submit.c are what it would replace;
+the interface to programs does not depend on it.
+
+The vendor ID is that of Red Hat, Inc., and the device ID is of the range
+that QEMU leaves to experiments, as there is no chip yet. The driver binds
+only to functions whose subsystem IDs are these two as well. Both are one
+line each in onpu/registers.h.
+
 The tests are more than 250 kselftests, KUnit cases, a fuzzer of calls,
 errors at every allocation, and faults of the device that its emulator
 makes. They run on kernels with KASAN, lockdep, KCSAN and the like, too.
