@@ -41,6 +41,14 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 }
 #endif
 
+/* Old kernels have one place for the memory of all drivers, without large pages. */
+#ifndef ONPU_HAVE_GEM_HUGE_MNT
+static inline int drm_gem_huge_mnt_create(struct drm_device *dev, const char *value)
+{
+	return 0;
+}
+#endif
+
 /* In old kernels this is a bit that only architectures with non-coherent devices have. */
 #ifndef ONPU_HAVE_DEV_DMA_COHERENT
 static inline bool dev_dma_coherent(const struct device *dev)

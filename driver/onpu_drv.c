@@ -415,6 +415,9 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return dev_err_probe(&pdev->dev, ret,
 				     "the device could not be started: see the messages before\n");
 	onpu_debugfs_init(onpu);
+	/* Large pages of buffers are large pages of the device, which then reads fewer tables. */
+	if (drm_gem_huge_mnt_create(&onpu->drm, "within_size"))
+		drm_notice(&onpu->drm, "buffers are made of small pages: there is no memory\n");
 	ret = drm_dev_register(&onpu->drm, 0);
 	if (ret) {
 		onpu_device_unplug(onpu);
