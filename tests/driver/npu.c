@@ -164,27 +164,19 @@ static void add_synced(int fd, const struct npu_bo *bo)
 	pthread_mutex_unlock(&synced_lock);
 }
 
-static void drop_synced(int fd, uint32_t handle)
+/*
+ * Forgets the buffers that are mapped at @map, whose mapping is about to go; with NULL, the buffer
+ * of a handle.
+ */
+static void drop_synced(const uint8_t *map, int fd, uint32_t handle)
 {
 	unsigned int kept = 0;
 
 	pthread_mutex_lock(&synced_lock);
 	/* The order is kept: see sync_range(). */
 	for (unsigned int i = 0; i < num_synced; i++)
-		if (synced[i].fd != fd || synced[i].bo.handle != handle)
-			synced[kept++] = synced[i];
-	num_synced = kept;
-	pthread_mutex_unlock(&synced_lock);
-}
-
-/* Forgets the buffers that are mapped at an address, whose mapping is about to go. */
-static void drop_mapped(const uint8_t *map)
-{
-	unsigned int kept = 0;
-
-	pthread_mutex_lock(&synced_lock);
-	for (unsigned int i = 0; i < num_synced; i++)
-		if (synced[i].bo.map != map)
+		if (map ? synced[i].bo.map != map :
+			  synced[i].fd != fd || synced[i].bo.handle != handle)
 			synced[kept++] = synced[i];
 	num_synced = kept;
 	pthread_mutex_unlock(&synced_lock);
@@ -259,7 +251,7 @@ struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags)
 
 int npu_gem_close(int fd, uint32_t handle)
 {
-	drop_synced(fd, handle);
+	drop_synced(NULL, fd, handle);
 	return npu_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &(struct drm_gem_close){ .handle = handle });
 }
 
@@ -350,7 +342,7 @@ static unsigned int num_mapped;
 void npu_unmap_programs(void)
 {
 	for (; num_mapped; num_mapped--) {
-		drop_mapped(mapped[num_mapped - 1].map);
+		drop_synced(mapped[num_mapped - 1].map, -1, 0);
 		must(!munmap(mapped[num_mapped - 1].map, mapped[num_mapped - 1].size));
 	}
 }
