@@ -49,13 +49,23 @@ static inline int drm_gem_huge_mnt_create(struct drm_device *dev, const char *va
 }
 #endif
 
-/* In old kernels this is a bit that only architectures with non-coherent devices have. */
-#ifndef ONPU_HAVE_DEV_DMA_COHERENT
-static inline bool dev_dma_coherent(const struct device *dev)
-{
+/*
+ * Whether the architecture has devices that do not snoop the CPU's caches. Only there the others
+ * are marked, which dev_dma_coherent() tells.
+ */
 #if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
 	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
 	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
+#define ONPU_MARKS_COHERENT	1
+#else
+#define ONPU_MARKS_COHERENT	0
+#endif
+
+/* In old kernels this is a bit that only such architectures have. */
+#ifndef ONPU_HAVE_DEV_DMA_COHERENT
+static inline bool dev_dma_coherent(const struct device *dev)
+{
+#if ONPU_MARKS_COHERENT
 	return dev->dma_coherent;
 #else
 	return true;

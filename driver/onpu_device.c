@@ -142,10 +142,7 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 /* Returns whether the device snoops the CPU's caches. */
 static bool snoops(struct device *dev)
 {
-	/* Nothing marks devices of an architecture all of whose devices do. */
-	return !(IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) ||
-		 IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) ||
-		 IS_ENABLED(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)) || dev_dma_coherent(dev);
+	return !ONPU_MARKS_COHERENT || dev_dma_coherent(dev);
 }
 
 /* Only x86 tells guests from hosts: elsewhere memory is encrypted in guests alone. */
