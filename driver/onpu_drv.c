@@ -441,8 +441,12 @@ static void onpu_remove(struct pci_dev *pdev)
 	onpu_device_unplug(onpu);
 }
 
+/*
+ * QEMU leaves the range of the device ID to experiments, of which the subsystem IDs tell this
+ * device.
+ */
 static const struct pci_device_id onpu_pci_ids[] = {
-	{ PCI_DEVICE(ONPU_PCI_VENDOR, ONPU_PCI_DEVICE) },
+	{ PCI_DEVICE_SUB(ONPU_PCI_VENDOR, ONPU_PCI_DEVICE, ONPU_PCI_VENDOR, ONPU_PCI_DEVICE) },
 	{}
 };
 MODULE_DEVICE_TABLE(pci, onpu_pci_ids);
