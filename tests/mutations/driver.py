@@ -69,6 +69,7 @@ _FUZZ = _guest('', 'guest_fuzz.sh 3000')
 _KUNIT = _guest("--root --allow-log='onpu-kunit: .*(firmware |the device cannot reach memory )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_kunit.sh')
 _TRACE = _guest('--root', 'guest_trace.sh')
+_PERF = _guest('--root', 'guest_perf.sh')
 _FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
                  "--allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: |device inaccessible)'",
                  'guest_faults.py')
@@ -119,6 +120,16 @@ MUTATIONS = [
               'taken > ctx->completed + 1 ||', ''),
     _mutation('a stopped host makes a job hang', 'onpu_job.c', _KUNIT,
               'return ++last->checks < HANG_CHECKS || time_before', 'return time_before'),
+    # Counters for perf
+    _mutation('a counter that the device lacks is read', 'onpu_pmu.c', _PERF,
+              'event->attr.config >= onpu->num_counters', 'event->attr.config > onpu->num_counters'),
+    _mutation('a counter lets the device sleep', 'onpu_pmu.c', _PERF,
+              'ret = pm_runtime_resume_and_get(onpu->drm.dev);',
+              'ret = pm_runtime_resume_and_get(onpu->drm.dev);\n\tif (!ret)\n\t\tpm_runtime_put(onpu->drm.dev);'),
+    _mutation('a counter has what came before it', 'onpu_pmu.c', _PERF,
+              'local64_set(&event->hw.prev_count, counter_now(event));', 'local64_set(&event->hw.prev_count, 0);'),
+    _mutation('a counter of a process is opened', 'onpu_pmu.c', _PERF,
+              ' || event->attach_state & PERF_ATTACH_TASK', ''),
     # Platforms, which only the unit tests have
     _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
               'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
