@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The kselftests in the arm64 guest, as TAP, if it has the form that was asked for: arm64.sh PAGES
-# [--not-coherent]. Otherwise the stage of check would test one form under the name of another.
+# Runs the kselftests in the arm64 guest, as TAP: arm64.sh PAGES [--not-coherent]. Fails when the
+# guest's pages are not of PAGES KiB, or when its PCI bus is coherent with --not-coherent or not
+# coherent without it: ./npu check would test one form under the name of another.
 
 set -uo pipefail
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# One test of the guest on a kernel that looks for errors: debug.sh TEST [ARGUMENTS]. It runs as the user
-# that it is for, which ./npu guest --root is not. Then comes what the kernel says when it is asked: memory
-# that nobody refers to any more.
+# Runs one test of the guest on a kernel with debug checks: debug.sh TEST [ARGUMENTS]. Here every
+# guest runs as root, so a test without --root in its line "guest:" gets the user for which it was
+# written. After the test, kmemleak looks for memory to which nothing refers any more.
 
 set -uo pipefail
 
@@ -17,19 +17,20 @@ shift
 if ! grep -q '^# guest:.*--root' "$test"; then
 	as_user=(/usr/bin/setpriv --reuid=1000 --regid=1000 "--groups=$(stat -c %g /dev/accel/accel0)" --inh-caps=-all)
 fi
-# Whoever runs the test may see which places of the driver it reaches.
+# Lets the test's user open kcov, which tells the positions of the driver's code that the test
+# reaches.
 if [ -e "$places" ]; then
 	chmod o+x "${places%/*}"
 	chmod o+rw "$places"
 fi
-# Before that, some of what is new looks as if it had been lost.
+# Clears kmemleak's reports from before the test: some of them are new objects that are not lost.
 [ ! -e "$leaks" ] || echo clear >"$leaks"
 "${as_user[@]}" "$test" "$@"
 status=$?
 [ -e "$leaks" ] || exit "$status"
 
-# Memory that a work item frees is gone by then; an object has to be some seconds old to be reported, and to
-# be lost in two scans.
+# Work items have freed their memory by then. kmemleak reports an object only when it is some
+# seconds old and two scans find nothing that refers to it.
 sleep 6
 echo scan >"$leaks"
 sleep 6

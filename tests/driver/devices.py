@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The library's choice among three NPUs, for guest_devices.sh: a line for each test, "ok: NAME" or "WHAT: NAME"."""
+"""Tests how the library chooses among three NPUs, for guest_devices.sh. Prints a line for each
+test: "ok: NAME", or "WHAT: NAME" where WHAT is what went wrong.
+"""
 
 import os
 

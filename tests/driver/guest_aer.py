@@ -3,11 +3,11 @@
 # guest: --root --root-port --modprobe=aer_inject
 # guest: --allow-log='pcieport .*AER: ' --allow-log='onpu .*(PCIe Bus Error|device \[|\[ *[0-9]+\] |AER: )'
 # guest: --allow-log='onpu .*\[drm\].* (reset: |device is wedged: )'
-"""Errors of the bus while programs compute, as TAP: guest_aer.py [ROUNDS].
+"""Tests PCIe errors while programs compute, as TAP: guest_aer.py [ROUNDS].
 
-The kernel's aer_inject makes them up; all else is as with real ones, the reset of the bus included. After
-one that was corrected nothing happens. After one that is not fatal the driver resets the device, and
-programs go on. After a fatal one the root port resets the bus: the contexts of before are lost, new ones work.
+The kernel's aer_inject simulates the errors; what follows, such as the reset of the bus, is real. A
+corrected error has no effect. After a non-fatal error the driver resets the device, and programs go
+on. After a fatal error the root port resets the bus: existing contexts are lost, new ones work.
 """
 
 import glob
@@ -22,8 +22,8 @@ LOAD = os.path.join(os.environ.get('ONPU_DRIVER_TESTS', f'{TOP}/build/gcc/tests/
 NODE = '/dev/accel/accel0'
 PATIENCE = 60 * float(os.environ.get('ONPU_PATIENCE', '1'))
 
-# Bits of the status registers of AER: a receiver error; a poisoned TLP; an error of the data link
-# protocol and a malformed TLP, which are fatal.
+# Bits of the AER status registers: receiver error; poisoned TLP; data link protocol error and
+# malformed TLP, which are fatal.
 CORRECTED, NOT_FATAL, FATAL, MALFORMED = 1 << 0, 1 << 12, 1 << 4, 1 << 18
 
 
@@ -35,7 +35,7 @@ class Device:
         self.number = bytes((int(bus, 16), int(device, 16), int(function)))
 
     def inject(self, uncorrected=0, corrected=0):
-        """A struct aer_error_inj of the kernel, to the end of its header log."""
+        """Writes a struct aer_error_inj of the kernel, up to the end of its header log."""
         with open('/dev/aer_inject', 'wb', buffering=0) as file:
             file.write(struct.pack('<3sxII4I', self.number, uncorrected, corrected, 1, 2, 3, 4))
 
@@ -47,7 +47,7 @@ class Device:
         return int(self.read('reset_count'))
 
     def corrected(self):
-        """How many errors of this kind the kernel has counted."""
+        """Returns how many corrected errors the kernel has counted."""
         return int(self.read('aer_dev_correctable').split()[-1])
 
 
@@ -71,16 +71,18 @@ def comes(condition):
 
 
 def computes():
-    """Whether a new program does its work."""
+    """Returns whether a new program computes correctly."""
     return subprocess.run([LOAD, NODE, 'once'], check=False).returncode == 0
 
 
 def start():
-    """A program that computes until it has lost its context; the device may work again before it is told."""
+    """Starts a program that computes until its context is lost, and waits until it computes. The
+    program accepts that the device works again before it notices the loss.
+    """
     program = subprocess.Popen([LOAD, NODE, 'lost'])
 
     def works():
-        # Files come and go while it starts.
+        # Files of fdinfo come and go while the program starts.
         lines = subprocess.run(['grep', '-hs', '^drm-engine-npu:.*[1-9]', '-r', f'/proc/{program.pid}/fdinfo'],
                                check=False, stdout=subprocess.PIPE).stdout
         return bool(lines)

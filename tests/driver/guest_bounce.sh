@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --memory=2048 --modprobe=vgem --append=swiotlb=262144,force
 #
-# A kernel that gives the device a copy of each buffer, as TAP: only syncs bring the copies up to date, so
-# that a missing sync of the driver, of the library or of a test gives wrong results.
+# Runs tests, as TAP, on a kernel that gives the device a copy of each buffer. Only syncs bring the
+# copies up to date, so a missing sync in the driver, the library or a test gives wrong results.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -16,7 +16,7 @@ build=${here%/tests/*}/build
 link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 device=${link##*/}
 
-# kselftests NAME…: what they print without problems goes to $out.
+# kselftests NAME…: runs kselftests as one test; sets $out to their output
 kselftests()
 {
 	out=$("$here/guest_kselftest.sh" "$@")

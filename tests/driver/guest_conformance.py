@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # guest: --memory=3072
-"""WebNN through the driver, as TAP: wnn-conformance on npu, for cases of every operator.
+"""Runs wnn-conformance on the NPU, through the driver, as TAP.
 
-The shared cases are read where they are, every fourth of a file: 500 at the least.
+The tests run the cases of this project, and every fourth case of each shared file: these are at
+least 500 cases, with each operator among them.
 """
 
 import json
@@ -19,7 +20,7 @@ EVERY, ENOUGH = 4, 500
 
 
 def run(*arguments):
-    """The exit status and the report."""
+    """Returns the exit status of wnn-conformance and its report."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'report.json'
         command = [TOP / 'build/bin/wnn-conformance', '--device', 'npu', '--json', path, *arguments]

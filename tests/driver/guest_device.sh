@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)' --allow-log='Direct firmware load for onpu/'
 #
-# The device without load, as TAP: what the driver shows of it, bound and bound again, loaded and
-# loaded again, and with a firmware that is not there or not whole.
+# Tests a device that no program uses, as TAP: what the driver shows of it, binding it again,
+# loading the module again, and a firmware that is missing, cut short or damaged.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -14,7 +14,7 @@ set -uo pipefail
 driver=/sys/bus/pci/drivers/onpu
 firmware=/run/onpu/firmware/onpu/onpu_v1.bin
 
-# The PCI address of the device that the driver has.
+# Prints the PCI address of the device to which the driver is bound.
 bound()
 {
 	local link
@@ -91,7 +91,8 @@ test_module()
 	ok $? "the module is loaded again"
 }
 
-# A firmware that cannot be used: no device, the machine goes on, and the right one works after that.
+# Without a sound firmware the driver does not bind the device. With the right firmware it binds the
+# device again.
 test_firmware()
 {
 	echo "$device" >"$driver/unbind"

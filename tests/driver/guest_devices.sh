@@ -3,10 +3,11 @@
 # guest: --root --devices=3 --timeout=1200 --allow-log='onpu .*(reads 0xffffffff|device inaccessible)'
 # guest: --cpus=2
 #
-# Three NPUs in one machine, as TAP: library, bindings and tools choose one by its number and list them all; buffers
-# and fences go from one to another; one that is unbound, and one whose emulator is killed, disturb nobody else.
+# Tests three NPUs in one machine, as TAP. Library, bindings and tools choose an NPU by its number
+# and list all of them. NPUs share buffers and fences. An NPU that is unbound, or whose emulator is
+# killed, does not disturb the others.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -35,7 +36,7 @@ test_lists()
 	contains "onpu-smi knows no other" "--device npu:3 is not an Open NPU"
 }
 
-# Each of the Python program's lines is a test: ok or not ok, and what was seen.
+# Each line of devices.py is a test: "ok: NAME", or "WHAT: NAME" where WHAT is what went wrong.
 test_python()
 {
 	local line
@@ -70,7 +71,7 @@ test_tools()
 	contains "webnn-run lists those that there are" "NPUs that open: npu:0, npu:1, npu:2"
 }
 
-# The harness numbers its own lines.
+# Gives the tests of driver-devices, which numbers its own, the numbers that follow here.
 test_sharing()
 {
 	local line
@@ -87,7 +88,7 @@ test_sharing()
 	done < <("$tests/driver-devices" 2>&1; echo "status $?" >/tmp/status)
 	out=$(</tmp/status)
 	equal "all of it has run" "status 0"
-	# The last of these tests has unbound the second device.
+	# The last test of driver-devices has unbound the second device.
 	out=$(printf '%s ' /dev/accel/accel*)
 	equal "the device that was unbound has no node" "/dev/accel/accel0 /dev/accel/accel2 "
 	echo "${addresses[1]}" >"$driver/bind"

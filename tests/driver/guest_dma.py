@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # guest: --root
-"""After unbinding, the driver has nothing mapped for the device, as TAP; guest_dma.py [ROUNDS].
+"""Tests that the driver has nothing mapped for the device after unbinding, as TAP: guest_dma.py
+[ROUNDS].
 
-Programs (tests/driver/hold.c) have files open, and make and free what is mapped, while the driver is
-unbound. The kernel's trace tells what was mapped and allocated for the device from before the driver
-was bound, so at the end of unbind it comes out even, whatever the size.
+While the driver is unbound, programs (tests/driver/hold.c) have files open, and map and free
+memory. The kernel's trace has all mappings and allocations for the device since before the driver
+was bound, so that they and their removals must come out even when unbinding ends.
 """
 
 import glob
@@ -20,7 +21,8 @@ HOLD = os.path.join(os.environ.get('ONPU_DRIVER_TESTS', f'{TOP}/build/gcc/tests/
                     'driver-hold')
 DRIVER = '/sys/bus/pci/drivers/onpu'
 TRACE = '/sys/kernel/tracing'
-# A device's kobject comes first in it, and its name comes first in that.
+# Reads the device's name in a kprobe: a kobject is the first member of struct device, and its name
+# is the first member of the kobject.
 NAME = 'device=+0(+0($arg1)):string'
 # Seconds that an expected event may take: the machine may be slow and busy.
 PATIENCE = 120 * float(os.environ.get('ONPU_PATIENCE', '1'))
@@ -47,7 +49,10 @@ def node():
 
 
 def trace_mappings():
-    """The kernel's own events list the runs of memory of a mapping, which do not fit when it has hundreds."""
+    """Enables trace events for allocations and mappings. Kprobes trace the mappings, since the
+    kernel's own events list each run of memory of a mapping, and hundreds of runs do not fit in an
+    event.
+    """
     write(f'{TRACE}/kprobe_events', f'p:onpu/map dma_map_sgtable {NAME} runs=+12($arg2):u32\n'
                                     f'p:onpu/unmap dma_unmap_sg_attrs {NAME} runs=$arg3:u32\n')
     for event in ('dma/dma_alloc', 'dma/dma_free', 'onpu/map', 'onpu/unmap'):
@@ -80,7 +85,9 @@ def tell(number, good, name):
 
 
 def one_round(number, address):
-    """With the driver unbound before and after."""
+    """Binds the driver, and unbinds it while programs use the device. Returns whether all tests are
+    ok. The driver must be unbound before the call, and is unbound afterwards.
+    """
     write(f'{TRACE}/trace', '')
     write(f'{DRIVER}/bind', address)
     holder = subprocess.Popen([HOLD, node()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

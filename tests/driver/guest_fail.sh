@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --modprobe=vgem --allow-log='kmemleak: Cannot allocate a scan area'
 #
-# Every allocation of every call fails once, as TAP: the call fails with ENOMEM and leaves nothing behind. A
-# module of the tests lets them fail. On a kernel that looks for errors, memory that is lost is found, too; some of
-# the allocations are then kmemleak's own, which it can do without.
+# Lets every allocation of every call fail once, as TAP: the call must fail with ENOMEM and leave
+# nothing behind. The test module onpu_fail makes allocations fail. A kernel with debug checks finds
+# lost memory, too; some of the failed allocations are then kmemleak's own, which kmemleak can do
+# without.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -32,7 +33,7 @@ done
 out=$(cat "$device/reset_count")
 equal "the device was not reset" 0
 out=$total
-# Less than that would be no test.
+# Fewer failures would mean that onpu_fail misses allocations.
 [ "$total" -ge 60 ]
 ok $? "many allocations have failed"
 wait_for driver_is_unused && /usr/sbin/rmmod onpu_fail && /usr/sbin/rmmod onpu

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --emu-arg=--inject=- --append=iomem=relaxed
 # guest: --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: |device inaccessible)'
-"""Faults of the hardware, one after the other, as TAP: guest_faults.py [FAULT]...
+"""Injects hardware faults, one after the other, as TAP: guest_faults.py [FAULT]...
 
-Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
-while a program works: how its jobs end, how often the device is reset, what the kernel's log says, what
-the driver keeps as a core dump, whether udev hears of it, and what has to be done before the next
-program works. In the end, a failure for whose dump there was no room, a device that falls asleep without a link, and a
-user who is banned; FAULT may be "room", "sleep" or "ban", too.
+The emulator makes each fault of Documentation/faults.csv, a table of emulator.rst, while a program
+works. The row says how the program's jobs end, how often the device is reset, what the kernel's log
+says, and which command makes the next program work. The test compares these, the core dump and the
+events for udev. Three more tests follow: "room", a second failure while nobody has taken the first
+core dump; "sleep", a device that falls asleep without a link; "ban", a user who is banned. FAULT
+selects rows and tests by name.
 """
 import csv
 import errno
@@ -25,18 +26,20 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = pathlib.Path(os.environ.get("ONPU_DRIVER_TESTS") or HERE.parents[1] / "build/gcc/tests/driver")
 DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = "/dev/accel/accel0"
-# Without progress a job ends earlier than it does by default, so that nobody has to wait.
+# Jobs without progress end after this time, which is shorter than the default, so that the test is
+# short.
 TIMEOUT_MS = 4000
-# The request that the file fail_request of debugfs lets fail.
+# Type of the request that the file fail_request of debugfs makes fail.
 CTX_KILL = 5
-# Memory of somebody else, before and after the driver has freed its own.
+# Contents and size of memory that this test allocates before and after the driver frees memory; the
+# device must not write to it.
 PATTERN, OTHERS_BYTES = bytes(range(256)) * 16, 64 << 20
 # Seconds that an expected event may take: the machine may be slow and busy.
 PATIENCE = 60 * float(os.environ.get("ONPU_PATIENCE", "1"))
 
 
 class Emulator:
-    """It is asked by way of the runner of the guest."""
+    """The device's emulator, which injects faults when it is asked through ./npu guest."""
 
     def __init__(self):
         self.control = open(os.environ["ONPU_GUEST_CONTROL"], "r+b", buffering=0)
@@ -72,7 +75,7 @@ class Events:
         return self.values("WEDGED")
 
     def values(self, name):
-        """Those of a variable since the last time."""
+        """Returns the values that a variable had in events since the last call."""
         values = []
         try:
             while True:
@@ -87,7 +90,7 @@ def run(*command):
 
 
 def comes(condition):
-    """Whether it holds, sooner or later."""
+    """Returns whether the condition becomes true within PATIENCE seconds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:
@@ -105,7 +108,7 @@ def resets():
 
 
 def work():
-    """How the jobs of a program end, and what it says."""
+    """Runs a program. Returns how its jobs ended, in the words of the table, and its output."""
     done = run(PROGRAMS / "driver-load", NODE, "once")
     ended = re.search(r"ended by errno (\d+)", done.stdout)
     if ended:
@@ -116,7 +119,9 @@ def work():
 
 
 def dumped(row, told):
-    """Kind and reason of the failure as a core dump has it; None when there is no failure."""
+    """Returns kind and reason that the core dump of the failure must have; None when the row is no
+    failure.
+    """
     if int(row["Resets"]):
         return "reset", re.search(r"reset: (.*)", told)[1]
     return {"ETIME": ("timeout", "a job has made no progress"),
@@ -124,13 +129,17 @@ def dumped(row, told):
 
 
 def take_dump():
-    """A worker of the driver makes it, maybe after the program has ended."""
+    """Returns the finished process that reads the core dump and drops it. Waits for the dump, which
+    a worker of the driver may make after the program has ended.
+    """
     comes(lambda: not run("onpu-smi", "dump").returncode)
     return run("onpu-smi", "dump", "--json", "--drop")
 
 
 def check_dump(failure, known):
-    """The driver keeps the first failure of each kind."""
+    """Yields what is wrong: the first failure of each kind and reason has a core dump, later ones
+    have none. @known: the failures so far
+    """
     if failure and failure not in known:
         known.add(failure)
         done = take_dump()
@@ -148,14 +157,19 @@ def memory_in_use():
 
 
 def inject(emulator, fault):
-    """The fault hits the next program: requests that end the contexts of the one before are answered by then."""
+    """Injects a fault that the next program meets. Waits until the last program's contexts are
+    destroyed: the requests that destroy them could meet the fault instead.
+    """
     comes(lambda: not memory_in_use())
     emulator.inject(fault)
 
 
 def check_quarantine(emulator):
-    """The driver keeps what the program had as long as it cannot see that the device is off the bus. When the link
-    is back, it sees that without a reset, and nothing of the device comes to memory that others have by then."""
+    """Yields what is wrong after the link went down. While the link is down, the driver cannot see
+    that the device has left the bus, so it keeps the memory of the program. When the link is back,
+    the driver frees the memory without a reset, and the device writes to no memory that others get
+    from then on.
+    """
     if not memory_in_use():
         yield "memory was freed that the device might still write to"
     other = bytearray(PATTERN * (OTHERS_BYTES // len(PATTERN)))
@@ -169,7 +183,7 @@ def check_quarantine(emulator):
 
 
 def check(emulator, events, row, known):
-    """Returns what differs from the row."""
+    """Yields what differs from the row."""
     fault, log = row["Fault"], row["The kernel's log says"]
     before = resets()
     events.wedged()
@@ -182,12 +196,12 @@ def check(emulator, events, row, known):
         yield "the fault has hit nothing"
     if fault != "link-down":
         emulator.ask("none")
-    # Whoever looks after the machine hears of a device that is given up, after the jobs have ended.
+    # udev hears of a device that the driver gives up, after the jobs have ended.
     wanted, wedged = ["rebind,bus-reset"] if row["Afterwards"] else [], []
 
     def is_told():
         wedged.extend(events.wedged())
-        # Jobs of a device without link end before its reset does.
+        # Jobs of a device without a link end before the device's reset does.
         return (not log or log in run("dmesg").stdout) and len(wedged) >= len(wanted) and \
             resets() - before >= int(row["Resets"])
 
@@ -216,7 +230,9 @@ def check(emulator, events, row, known):
 
 
 def load():
-    """Anew. Fences of the last program keep the module for a moment."""
+    """Loads the driver again, with the short timeout. Waits for fences of the last program, which
+    hold the module for a moment.
+    """
     comes(lambda: not run("/usr/sbin/rmmod", "onpu").returncode)
     done = run("/usr/sbin/insmod", os.environ["ONPU_GUEST_DRIVER"], f"timeout_ms={TIMEOUT_MS}")
     if done.returncode:
@@ -224,7 +240,9 @@ def load():
 
 
 def check_room(emulator):
-    """Nobody takes the first dump, so there is no room for the second, which comes again later."""
+    """Yields what is wrong: while nobody takes the dump of the first failure, the second failure
+    has no room for its dump; when it comes again later, it has a dump.
+    """
     kinds = []
     for faults in (("parity", "all-ones"), ("all-ones",)):
         for fault in faults:
@@ -238,10 +256,12 @@ def check_room(emulator):
 
 
 def check_sleep(emulator):
-    """The link of an idle device is down when the kernel saves its configuration, and up when it wakes."""
+    """Yields what is wrong: the link of an idle device is down when the kernel saves the device's
+    configuration, and up when the device wakes.
+    """
     power = device() / "power"
     emulator.inject("link-down")
-    # It goes down with an access to a register.
+    # An access to a register makes the link go down.
     run(PROGRAMS / "driver-poke", device() / "resource0", "reset")
     if not comes(lambda: emulator.hits("link-down")):
         yield "the fault has hit nothing"
@@ -257,7 +277,9 @@ def check_sleep(emulator):
 
 
 def withstand():
-    """A program ends, but its job does not, and a reset follows."""
+    """Ends a program whose context cannot be ended on the device, so that a reset follows. Returns
+    the program's exit status.
+    """
     before = resets()
     program = subprocess.Popen([PROGRAMS / "driver-load", NODE, "endless"])
     comes(lambda: re.search(r"^drm-engine-npu:.*[1-9]", "".join(
@@ -269,7 +291,9 @@ def withstand():
 
 
 def check_ban(events):
-    """Whoever makes resets necessary is banned after three of them, and others are not."""
+    """Yields what is wrong: a user whose programs make three resets necessary is banned, and
+    another user is not.
+    """
     other = ["setpriv", "--reuid=nobody", "--clear-groups"]
     for number in range(3):
         # The counter of resets rises a moment before the end of a reset, which cancels jobs.
@@ -285,7 +309,7 @@ def check_ban(events):
         yield f"the log says '{line}'"
     if work()[0] == "end well":
         yield "the user is not banned"
-    # By now nobody gives the node to a group any more.
+    # Lets the other user open the node, which nothing gives to a group any more at this point.
     os.chmod(NODE, 0o666)
     done = run(*other, PROGRAMS / "driver-load", NODE, "once")
     if done.returncode:

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # guest: --cpus=2 --timeout=1800
 #
-# Random calls of the driver, as TAP: guest_fuzz.sh [CALLS [SEED]], at least 3000. The first half of them by one thread,
-# the same for a seed; the second by four at once. Each of the driver's ioctls and some of the core's are accepted,
-# and where the kernel tells which places of the driver are reached, each of the driver's reaches some. Two processors, so that threads
-# meet in the driver.
+# Makes random calls of the driver, as TAP: guest_fuzz.sh [CALLS [SEED]], at least 3000 calls. One
+# thread makes the first half, which SEED determines; four threads at once make the second half. The
+# driver must accept each of its ioctls, and some of the DRM core's, at least once. On a kernel with
+# KCOV each of the driver's ioctls must reach positions of the driver's code. The guest has two
+# processors, so that threads meet in the driver.
 
 set -uo pipefail
 
@@ -14,10 +15,11 @@ fuzz=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-fuzz
 calls=$((${1:-12000} / 2)) number=0 failures=0
 
 own=(ONPU_{DEV_QUERY,BO_{CREATE,INFO,SYNC},CTX_{CREATE,DESTROY,GET_STATE},SUBMIT})
-# Others are accepted so seldom that a short run may have none.
+# Other ioctls of the core are accepted so seldom that a short run may have none.
 core=(GEM_CLOSE PRIME_{HANDLE_TO_FD,FD_TO_HANDLE} SYNCOBJ_{CREATE,DESTROY})
 
-# all_reached TEXT: of driver-fuzz; tells which ioctl is not as it has to be
+# all_reached TEXT: returns whether each ioctl has a line in TEXT, the output of driver-fuzz, that
+# says that it was accepted; prints those that do not.
 all_reached()
 {
 	local name places status=0

@@ -3,13 +3,13 @@
 # guest: --root --hotplug --emu-arg=--no-msix --timeout=1800 --append=iomem=relaxed --allow-log='onpu .*(could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)'
 # guest: --cpus=2
 #
-# The device goes without a word, as TAP: guest_gone.sh [ROUNDS]. The emulator is killed while programs
-# work, and one reads registers all the time. They learn of it, and the driver lets go of the device, which is
-# removed; but in the second round and each tenth after it, it stays until the module is unloaded and loaded
-# again. Then a new device is plugged in, and programs work on it. It does without MSI-X: QEMU 11.1 aborts
+# Kills the emulator while programs work and another program reads registers all the time, as TAP:
+# guest_gone.sh [ROUNDS]. The programs learn that the device is gone. The device is then removed; in
+# the second round and each tenth after it, it stays until the module is unloaded and loaded again.
+# A new device is plugged in, and programs work on it. The new device has no MSI-X: QEMU 11.1 aborts
 # when a device with MSI-X leaves its slot (vfio_user_msix_teardown() finds the BAR gone).
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -22,7 +22,7 @@ device=/sys/bus/pci/devices/$address
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 rounds=${1:-2} programs=() reader=''
 
-# They go on with the next device.
+# Starts three programs that go on with the next device when theirs is gone.
 start_programs()
 {
 	for _ in 1 2 3; do
@@ -31,7 +31,7 @@ start_programs()
 	done
 }
 
-# all CONDITION: of each program, sooner or later
+# all CONDITION: waits until CONDITION is true for each program; returns whether it is.
 all()
 {
 	local program status=0
@@ -48,7 +48,8 @@ have_computed()
 	ok $? "$1: each program has had the device"
 }
 
-# An access that waits for the dead emulator would stop the guest for a minute.
+# kill_it ROUND: kills the emulator; fails if the guest stands still. An access that waited for the
+# dead emulator would stop the guest for a minute.
 kill_it()
 {
 	local began=$SECONDS
@@ -77,7 +78,8 @@ remove_it()
 	ok $? "$1: the device is removed"
 }
 
-# The programs try to open the node all the time, which needs the driver for a moment.
+# Unloads the module, which may fail: the programs try to open the node all the time, and each
+# attempt uses the driver for a moment.
 unload_module()
 {
 	driver_is_unused && /usr/sbin/rmmod onpu 2>/dev/null

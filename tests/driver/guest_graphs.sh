@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Random graphs on the device, through driver and firmware, against the oracle, as TAP. The longer
-# campaigns are ./npu fuzz graphs --device npu.
+# Runs random graphs on the device, through driver and firmware, and compares the results with the
+# oracle, as TAP. ./npu fuzz graphs --device npu makes longer runs.
 
 set -uo pipefail
 

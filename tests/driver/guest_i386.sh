@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --modprobe=vgem --timeout=1800
 #
-# Programs of 32 bits on the kernel of 64: those of the kselftests that are about the interface, not
-# about what the device does.
+# Runs 32-bit programs on the 64-bit kernel: the kselftests of the interface, without those of what
+# the device does.
 
 set -uo pipefail
 

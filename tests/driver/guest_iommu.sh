@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # guest: --iommu --root --modprobe=vgem
 #
-# With an IOMMU, so that bus addresses are not those of memory: a part of the kselftests, as TAP. An access
-# to what is not mapped for the device is a message of the kernel, which fails the guest.
+# Runs a part of the kselftests, as TAP, with an IOMMU, so that bus addresses are not memory
+# addresses. When the device accesses unmapped memory, the kernel prints a message, which fails the
+# guest.
 
 set -uo pipefail
 
@@ -15,9 +16,9 @@ if [[ $type != DMA* ]]; then
 	echo "Bail out! the addresses of the device are not translated: $type"
 	exit 1
 fi
-# Bound anew, with everything mapped anew.
+# Binds the device again, which maps everything again.
 echo "${link##*/}" >/sys/bus/pci/drivers/onpu/unbind
 echo "${link##*/}" >/sys/bus/pci/drivers/onpu/bind
-# Left out is what makes hundreds of contexts: each page of theirs is a message to the emulator.
+# Tests with hundreds of contexts are left out: each page of a context is a message to the emulator.
 exec "$here/guest_kselftest.sh" sync,-T,contexts_end_while_others_wait_for_them prime \
 	process,-t,one_address_is_other_memory,-t,an_address_that_is_used_again,-t,a_closed_buffer_is_out_of_reach,-t,gem_close_under_a_running_job

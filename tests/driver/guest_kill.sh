@@ -3,10 +3,10 @@
 # guest: --root --timeout=1800
 # guest: --cpus=2
 #
-# Programs whose job would never end are killed, as TAP: guest_kill.sh [ROUNDS]. Each time the context is
-# ended on the device, without a reset, while another program goes on.
+# Kills programs whose job would never end, as TAP: guest_kill.sh [ROUNDS]. The driver ends the
+# context on the device each time, without a reset, while another program goes on.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 

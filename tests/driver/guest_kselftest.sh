@@ -3,10 +3,10 @@
 # guest: --modprobe=vgem --timeout=1800
 # guest: --cpus=2
 #
-# All driver-test-* as one TAP stream, or some: guest_kselftest.sh [NAME[,ARGUMENT]…]…, such as
-# query sync,-t,an_event_loop. The ARGUMENTS are those of the harness (-h lists them). With
-# ONPU_TEST_KIND=i386 they are the programs of 32 bits, i386-test-*. A case that skips fails, unless it
-# is in the list of may_skip.
+# Runs all programs driver-test-*, or those that are named, as one TAP stream: guest_kselftest.sh
+# [NAME[,ARGUMENT]…]…, such as query sync,-t,an_event_loop. The ARGUMENTS are those of the kernel's
+# test harness (-h lists them). ONPU_TEST_KIND=i386 selects the 32-bit programs i386-test-*. A case
+# that skips fails, unless may_skip lists it.
 
 set -uo pipefail
 
@@ -19,8 +19,9 @@ parameter()
 	echo "$(</sys/module/onpu/parameters/"$1")"
 }
 
-# may_skip "NAME: CASE # SKIP REASON": whether the user, the parameters of the driver or the device leave it no choice.
-# guest_limits.sh and guest_queues.sh run these cases where nothing excuses them.
+# may_skip "NAME: CASE # SKIP REASON": returns whether the case may skip because of the user, the
+# driver's parameters or the device. guest_limits.sh and guest_queues.sh run these cases where they
+# cannot skip.
 may_skip()
 {
 	case $1 in
@@ -30,11 +31,11 @@ may_skip()
 		[ "$EUID" -eq 0 ] ;;
 	"ctx: ctx.limit_of_a_user # SKIP a user may have "*)
 		[ "$(parameter max_user_contexts)" -ge $((2 * $(parameter max_contexts))) ] ;;
-	# Only the case itself can know how fast the emulator is.
+	# Only the case knows how fast the emulator is.
 	"hang: hang.jobs_that_follow_hide_nothing # SKIP the emulator is done before "*) ;;
 	"prime: prime."*" # SKIP "*" would have a copy")
 		grep -qE 'swiotlb=([0-9]+,)?force' /proc/cmdline ;;
-	# As many as a device has that was not asked for another number.
+	# A device has 64 queues unless it was asked for another number.
 	"share: share."*" # SKIP there are 64 queues"*|"sync: sync.more_contexts_than_queues # SKIP there are 64 queues") ;;
 	"share: share.high_priority_waits_for_two_slices # SKIP only root "*)
 		[ "$EUID" -ne 0 ] ;;
@@ -48,7 +49,8 @@ may_skip()
 	esac
 }
 
-# run_one NAME [ARGUMENTS]: its cases get the numbers that follow, and its name before theirs.
+# run_one NAME [ARGUMENTS]: runs a program. Its cases get the numbers that follow, and NAME comes
+# before their names.
 run_one()
 {
 	local name=$1 line status word case
@@ -61,7 +63,7 @@ run_one()
 			number=$((number + 1))
 			[[ $line =~ ^((not )?ok)\ [0-9]+\ (.*)$ ]]
 			word=${BASH_REMATCH[1]} case="$name: ${BASH_REMATCH[3]}"
-			# To readers of TAP a failure that says SKIP is none.
+			# Readers of TAP count a failure with "# SKIP" as no failure.
 			if [[ $case == *"# SKIP"* ]] && ! may_skip "$case"; then
 				word="not ok" case=${case/"# SKIP"/"may not skip:"}
 			fi

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --allow-log='onpu-kunit: .*(firmware |the device cannot reach memory )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed' --allow-log='Test should be marked slow'
 #
-# The driver's unit tests (tests/driver/kunit), as TAP. They need no device, but the driver must not be
-# there: the trace events would have the same names.
+# Runs the driver's unit tests (tests/driver/kunit), as TAP. They need no device. The driver must
+# not be loaded, since its trace events have the same names.
 
 set -uo pipefail
 

@@ -4,10 +4,10 @@
 # guest: --cpus=2
 """Takes the device away while programs work on it, as TAP; see --help.
 
-Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each
-other. The programs (tests/driver/load.c) must go on after a reset and end when the device is gone,
-each within --patience seconds; or they are killed just before. Whoever runs this judges the kernel's
-log.
+Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each other.
+The programs (tests/driver/load.c) must go on after a reset, and end when the device is gone, each
+within --patience seconds; in some rounds they are killed just before. The caller checks the
+kernel's log.
 """
 
 import argparse
@@ -36,12 +36,16 @@ def write(path, text):
 
 
 def node():
-    """Its number grows when the last device of that number is still in somebody's hands."""
+    """Returns the path of the device's node. Its number grows while somebody still holds the last
+    device of that number.
+    """
     return glob.glob('/dev/accel/accel*')[0]
 
 
 def users():
-    """Who needs the module: open files, and jobs until the end of them is over."""
+    """Returns how many references the module has: each open file holds one, and so does each job
+    until its end is handled.
+    """
     with open('/sys/module/onpu/refcnt', encoding='ascii') as file:
         return int(file.read())
 
@@ -61,7 +65,7 @@ def until(condition, patience, what):
 
 
 class Device:
-    """The only NPU, wherever it is."""
+    """The machine's only NPU, whatever its address is."""
 
     def __init__(self, options):
         self.options = options
@@ -80,12 +84,13 @@ class Device:
         until(self.bound, self.options.patience, 'the driver is bound')
 
     def wait_busy(self):
-        """A job that has not ended is not in fdinfo."""
+        """Waits until the device has been busy for 100 ms after this call."""
         before = int(self.read('npu_busy_time_us'))
         until(lambda: int(self.read('npu_busy_time_us')) > before + 100000, self.options.patience,
               'the device is busy')
 
-    # Each returns whether programs can go on after it.
+    # Each of these functions disturbs the device or takes it away, and returns whether programs can
+    # go on after that.
 
     def reset(self):
         resets = int(self.read('reset_count'))
@@ -95,10 +100,11 @@ class Device:
         return True
 
     def disturb(self):
-        """Reset, or confuse, the device behind the driver's back: it has to find out."""
+        """Resets or confuses the device behind the driver's back; the driver must find out."""
         resets = int(self.read('reset_count'))
         what = ('reset', 'request')[resets % 2]
-        # An index is lost if the driver's next one comes before the firmware has seen it.
+        # The request index is lost if the driver writes its next one before the firmware has seen
+        # this one.
         for _ in range(3 if what == 'request' else 1):
             subprocess.run([self.options.poke, f'{self.path}/resource0', what], check=True)
             if comes(lambda: int(self.read('reset_count')) > resets, self.options.patience):
@@ -110,12 +116,14 @@ class Device:
         return False
 
     def abandon(self):
-        """Files are closed, contexts end and buffers are freed while the driver lets go."""
+        """Kills the programs and unbinds the driver, so that files are closed, contexts end and
+        buffers are freed during unbind.
+        """
         self.load.kill()
         return self.unbind()
 
     def cut(self):
-        """A job is certain to be under way, as it does not end: see rounds()."""
+        """Unbinds the driver while a job runs: rounds() starts a job that does not end."""
         return self.unbind()
 
     def bind(self):
@@ -129,7 +137,7 @@ class Device:
         write('/sys/bus/pci/rescan', '1')
 
     def unload(self):
-        """An open file holds the module, also without a device."""
+        """Unbinds the driver with a file open, which must hold the module."""
         file = os.open(node(), os.O_RDWR)
         write(f'{DRIVER}/unbind', self.address)
         until(lambda: users() <= 1, self.options.patience, 'only the file holds the module')
@@ -145,7 +153,7 @@ class Device:
 
 
 def engine_ns(program):
-    """The program's time on the device, from fdinfo."""
+    """Returns the nanoseconds for which the program has had the device, from fdinfo."""
     if program.poll() is not None:
         fail(f'a program ended with {program.returncode}')
     total = 0
@@ -154,14 +162,16 @@ def engine_ns(program):
             with open(name, encoding='ascii') as file:
                 fields = dict(line.split(':', 1) for line in file if ':' in line)
         except OSError:
-            continue  # closed meanwhile
+            continue  # the file was closed meanwhile
         if fields.get('drm-driver', '').strip() == 'onpu':
             total += int(fields['drm-engine-npu'].split()[0])
     return total
 
 
 class Load:
-    """Programs that work; or one, whose jobs do not end. With --stay they go on with the next device."""
+    """Programs that work, or one program whose jobs do not end. With --stay, programs that work go
+    on with the next device.
+    """
 
     def __init__(self, options, endless):
         self.options = options
@@ -173,14 +183,14 @@ class Load:
                          for _ in range(1 if endless else options.programs)]
 
     def wait_working(self):
-        """Each of them has had the device for a while, from now on."""
+        """Waits until each program has had the device for some time after this call."""
         for program in self.programs:
             before = engine_ns(program)
             until(lambda p=program, b=before: engine_ns(p) > b, self.options.patience,
                   'the programs work')
 
     def wait_left(self):
-        """Each says so when it has closed the device that is gone."""
+        """Waits until each program says that it has closed the device that is gone."""
         for program in self.programs:
             if not select.select([program.stdout], [], [], self.options.patience)[0] or \
                     not program.stdout.readline():
@@ -199,7 +209,9 @@ class Load:
 
 
 def resets():
-    """The driver's messages on resets, asked for or not, and on a device that it gives up."""
+    """Returns the driver's messages about resets, asked for or not, and about a device that it
+    gives up.
+    """
     log = subprocess.run(['dmesg'], check=True, text=True, stdout=subprocess.PIPE).stdout
     return [line for line in log.splitlines() if RESET.search(line)]
 
@@ -226,7 +238,7 @@ def rounds(number, device, options, take, give_back):
         load.wait_working()
         load.kill()
         load.wait_ended()
-    # One for each round that asks for one: a reset that nobody asked for costs others their jobs.
+    # There is one reset for each round that asks for one: any other would cost programs their jobs.
     said = resets()[before:]
     wanted = 0 if give_back else options.rounds
     if len(said) != wanted:

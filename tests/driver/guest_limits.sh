@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --root
 #
-# The driver with limits that a test can reach, and what only root may do: a part of the kselftests.
+# Runs a part of the kselftests with limits of the driver that a test can reach, and those for which
+# the user must be root.
 
 set -uo pipefail
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # guest: --root
 #
-# Memory beside the limit of each user, as TAP: the control group of a client is charged for buffers and
-# page tables, and max_memory_percent limits all users together.
+# Tests the limits of memory other than that of each user, as TAP: the control group of a client is
+# charged for buffers and page tables, and max_memory_percent limits all users together.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -21,26 +21,27 @@ group=$groups/onpu
 mount -t cgroup2 none "$groups" && echo +memory >"$groups/cgroup.subtree_control" && mkdir "$group"
 ok $? "there are control groups of memory"
 
-# charged NAME: bytes
+# charged NAME: prints how many bytes of this kind the control group is charged for
 charged()
 {
 	awk -v name="$1" '$1 == name { print $2 }' "$group/memory.stat"
 }
 
-# pages: bytes of the kernel in whole pages, such as page tables of the device
+# Prints how many bytes of the kernel in whole pages, such as page tables of the device, the control
+# group is charged for.
 pages()
 {
 	echo $(($(charged kernel) - $(charged slab)))
 }
 
-# in_group COMMAND…: replaces this process
+# in_group COMMAND…: runs the command in the control group, in place of this process
 in_group()
 {
 	echo "$BASHPID" >"$group/cgroup.procs"
 	exec "$@"
 }
 
-# The shell that becomes the program has some pages, too.
+# Measure with a small buffer first: the shell that becomes the program has some pages, too.
 coproc SMALL { in_group "$program" "$node" 1; }
 read -r line <&"${SMALL[0]}"
 [ "$line" = ready ]
@@ -75,13 +76,13 @@ ok $? "a control group with less memory does not get it"
 out=$("$program" "$node" $MIB </dev/null)
 equal "others do" ready
 
-# The emulator's own test needs huge pages, which a machine has seldom got.
+# The emulator's test of DMA needs huge pages, which other machines seldom have.
 echo 3 >/proc/sys/vm/nr_hugepages
 out=$("$here/../../build/gcc/tests/emulator/vfu/test-vfu-dma" 2>&1) && [[ $out != *SKIPPED* ]]
 ok $? "the emulator reaches memory in huge pages"
 echo 0 >/proc/sys/vm/nr_hugepages
 
-# 4 % of the guest's memory
+# The limit is 4 % of the guest's memory.
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_memory_percent=4
 ok $? "the driver is loaded again, with a limit for all users"
 limit=$(awk '$1 == "MemTotal:" { print int($2 * 4 / 100 / 1024) }' /proc/meminfo)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Real networks and examples on the device, through driver and firmware, as TAP.
+"""Runs real networks and examples on the device, through driver and firmware, as TAP.
 
-Networks of ../shared/models give what ONNX Runtime has given, which is recorded there, within 1e-4; the
-examples print what they print on the CPU, but for the last digits. With the argument digits: two pictures of
-digits alone.
+Outputs of networks in ../shared/models must be within 1e-4 of the recorded outputs of ONNX Runtime.
+The examples must print the numbers that they print on the CPU, except for the last digits. With the
+argument "digits", only two pictures of digits are run.
 """
 import pathlib
 import re
@@ -66,7 +66,9 @@ def networks(folder):
 
 
 def example(name, *arguments):
-    """Its numbers on the device are those on the CPU."""
+    """Tests that the numbers an example prints on the device are within 1e-4 of their range from
+    those on the CPU.
+    """
     texts = {}
     for device in "npu", "cpu":
         done = subprocess.run([BUILD / f"tests/examples/example-{name}", "--device", device, *arguments],

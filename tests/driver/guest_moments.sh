@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --cpus=2 --timeout=1800 --root --modprobe=vgem --append=oops=panic --append=slab_debug=P,kmalloc-* --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
-#
-# Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
-# end; memory that is freed is spoiled, so the kernel would stop. A firmware that has failed is seen by two, or somebody resets the
-# function at that time: one reset is enough. The device goes while a submission is under way. A program exits
-# before the core dump of its job is made. It needs two processors: one of them hesitates and does nothing else.
+# Prolongs moments that are usually too short to be hit, with the test module onpu_widen, as TAP.
+# Contexts end at such moments; freed memory is overwritten, so that a use of it stops the kernel. A
+# failure of the firmware is reported twice, or somebody resets the PCI function at that time: one
+# reset is enough. The device goes during a submission. A program exits before the core dump of its
+# job is made. The guest needs two processors, since a prolonged function keeps one of them.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -19,13 +19,13 @@ counts=/sys/module/onpu_widen/parameters
 device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 irq=$(sed -n 's/^ *\([0-9]*\):.* onpu0@pci.*/\1/p' /proc/interrupts)
 
-# is_reset TIMES: since before
+# is_reset TIMES: returns whether the device was reset so many times since $before was read
 is_reset()
 {
 	[ "$(cat "$device/reset_count")" -ge $((before + $1)) ]
 }
 
-# ends_at MOMENT WHAT: contexts end while somebody hesitates there, several times
+# ends_at MOMENT WHAT: ends contexts several times while the moment is prolonged
 ends_at()
 {
 	echo 200 >"$counts/${1}_ms"
@@ -34,7 +34,8 @@ ends_at()
 	echo 0 >"$counts/${1}_ms"
 }
 
-# The memory of a process goes with it, but for the program that the dump shows.
+# When a process exits, the driver frees its memory, except for the program that the core dump
+# shows.
 exit_before_dump()
 {
 	local fault=${ends%/*}/driver-test-fault
@@ -53,8 +54,9 @@ exit_before_dump()
 	echo 0 >"$counts/dump_ms"
 }
 
-# fail_firmware TIMES: the last of these resets. The index is lost if the driver's next one comes before
-# the firmware has seen it.
+# fail_firmware TIMES: makes the firmware fail, and returns whether there are so many resets since
+# $before. It tries twice: the index that makes the firmware fail is lost if the driver writes its
+# next one before the firmware has seen it.
 fail_firmware()
 {
 	local poke=("${ends%/*}/driver-poke" "$device/resource0" request)
@@ -62,9 +64,11 @@ fail_firmware()
 	"${poke[@]}" && { wait_for is_reset "$1" || { "${poke[@]}" && wait_for is_reset "$1"; }; }
 }
 
-# fail_twice_seen RESET_MS: the heartbeat comes each second while jobs are running, so it sees what the
-# interrupt tells, unless that is handled by the same processor. If a reset hesitates so long, both reports
-# come before it; if it does not, one comes after it unless who reports keeps it waiting.
+# fail_twice_seen RESET_MS: lets two functions report one failure of the firmware, which must cause
+# one reset. The interrupt reports it, and so does the heartbeat, which comes each second while jobs
+# are running, unless one processor handles both. Both reports come before a reset that is prolonged
+# by 600 ms. If the reset is not prolonged, one report comes after it, unless the reset waits for
+# functions that are about to report.
 fail_twice_seen()
 {
 	local before reports program i=0 status=0
@@ -83,13 +87,14 @@ fail_twice_seen()
 		fail_firmware "$i"
 		status=$?
 	done
-	# What is still on its way.
+	# A reset may still be on its way.
 	sleep 2
 	[ "$status" -eq 0 ] && [ "$(cat "$device/reset_count")" -eq $((before + i)) ]
 	ok $? "a firmware that fails causes one reset"
 	[ "$(cat "$counts/reports")" -ge $((reports + i + 2)) ]
 	ok $? "two asked for it, twice, and a reset takes $1 ms"
-	# The processor on which somebody hesitates does nothing else.
+	# Processor 0 handles the interrupt, where the report is prolonged; this shell runs on
+	# processor 1.
 	echo 0 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
 	for i in 1 2; do
@@ -106,19 +111,20 @@ fail_twice_seen()
 	wait "$program" 2>/dev/null
 }
 
-# has_hesitated WHAT TIMES
+# has_hesitated WHAT TIMES: returns whether a moment was prolonged at least so many times
 has_hesitated()
 {
 	[ "$(cat "$counts/$1")" -ge "$2" ]
 }
 
-# No job is on the device.
+# Returns whether the device has no job: then its frequency is 0.
 is_idle()
 {
 	[ "$(cat "$device/npu_current_frequency_mhz")" -eq 0 ]
 }
 
-# Without another process: to start one may need the processor that hesitates.
+# Continues the program $late as soon as the driver has given the device up. Starts no process,
+# which might need the processor that a prolonged function keeps.
 continue_late()
 {
 	local settles=0
@@ -130,8 +136,10 @@ continue_late()
 	kill -CONT "$late"
 }
 
-# The heartbeat watches jobs that run, which finds out while the other program still hesitates. A third
-# one stands still until the driver has given the device up, and asks before its context has been told.
+# Kills the emulator during a submission. The heartbeat, which watches the running jobs of one
+# program, finds out while the submission of the second is still prolonged. A third program is
+# stopped until the driver has given the device up, and calls the driver before its context has been
+# told.
 go_while_submitting()
 {
 	local programs=() status late
@@ -140,7 +148,8 @@ go_while_submitting()
 	late=$!
 	wait_for has_computed "$late" && kill -STOP "$late"
 	wait_for is_idle
-	# The processor on which it hesitates does nothing else, and the firmware's answers are awaited.
+	# Processor 1 handles the firmware's answers, which are awaited, and runs this shell; the
+	# prolonged submission keeps processor 0.
 	echo 1 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
 	echo 1 >"$counts/submit_ms"
@@ -171,7 +180,7 @@ ends_at resolve "their jobs are about to be fed"
 fail_twice_seen 600
 fail_twice_seen 0
 go_while_submitting
-# The files of its clients are closed: it has no reason to stay.
+# No client has a file open, so nothing holds the driver.
 wait_for driver_is_unused && /usr/sbin/rmmod onpu
 ok $? "the driver unloads"
 tap_end

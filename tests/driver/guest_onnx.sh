@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ONNX models on the device, through driver and firmware, as TAP: three real ones give the bits of the device
-# model, and the tutorial's commands print what it says. The models are those of ../shared.
+# Runs ONNX models of ../shared on the device, through driver and firmware, as TAP: three models
+# give the same bits as the device model. Then types the commands of the tutorial, which must print
+# what it says.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -15,7 +16,8 @@ models=$top/../shared/models/onnx
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 
-# same_bits NAME [OPTIONS]: all of it on the NPU
+# same_bits NAME [OPTIONS]: tests that the model runs on the NPU alone, and gives the bits of the
+# device model
 same_bits()
 {
 	local name=$1

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # guest: --root
 #
-# The device falls asleep when nobody uses it, as TAP: guest_power.sh [ROUNDS]. Programs wake it, those who
-# only look do not, and what a context prefers counts.
+# Tests that the device falls asleep when nobody uses it, as TAP: guest_power.sh [ROUNDS]. Programs
+# wake it; queries that need no device do not. The power preference of a context counts.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -52,14 +52,15 @@ ok $? "programs work $rounds times on a device that was asleep, and nothing was 
 [ "$(wakes)" -ge $((before + rounds)) ]
 ok $? "it woke up each time"
 
-# Longer than this test.
+# This delay is longer than the test: the device sleeps earlier only for contexts that save energy.
 echo 3600000 >"$device/power/autosuspend_delay_ms"
 "$nap" "$device" low </dev/null >/dev/null && wait_for is suspended
 ok $? "a context that saves energy does not keep it awake"
 "$prefer" low-power </dev/null >/dev/null && wait_for is suspended
 ok $? "nor does a program of the library that prefers low power"
 echo 100 >"$device/power/autosuspend_delay_ms"
-# A machine that is too slow to fall asleep within ten times the delay passes, too.
+# If the machine is so slow that the device would fall asleep only after ten times the delay, this
+# passes, too.
 coproc "$nap" "$device" high
 read -r line <&"${COPROC[0]}"
 [[ $line == "done" ]] && sleep 1 && is active
@@ -80,20 +81,22 @@ echo 1 >"$device/reset" && [ "$(cat "$device/reset_count")" -eq $((before + 1)) 
 ok $? "a function reset wakes it, and it falls asleep again"
 "$nap" "$device" 1
 ok $? "a program works after it"
-# The ends of jobs hold the device, also when their program has ended: the node would get another number.
+# A job holds the device until its end is handled, also when its program has ended: a device that is
+# bound again before would get another node.
 wait_for driver_is_unused && wait_for is suspended &&
 	echo "$address" >/sys/bus/pci/drivers/onpu/unbind && echo "$address" >/sys/bus/pci/drivers/onpu/bind
 [ -e "$device/driver" ]
 ok $? "the driver lets it go while it is asleep, and takes it again"
 "$nap" "$device" 1
 ok $? "a program works on it"
-# However long its context is there.
+# With linger_ms=200, a context that wants speed keeps the device awake for 200 ms after its last
+# job, however long the context exists.
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" linger_ms=200 &&
 	echo 100 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
 ok $? "the driver is loaded again, and contexts that want speed keep the device awake for a moment"
 
-# is_soon: whether the device falls asleep, beside such a context, before a timer of 25 s ends. A driver that
-# ignores linger_ms waits for the 30 s that it has without the parameter.
+# is_soon: returns whether the device falls asleep beside a context that wants speed before a timer
+# of 25 s ends. A driver that ignored linger_ms would wait for the default of 30 s.
 is_soon()
 {
 	local timer status=1
@@ -109,7 +112,7 @@ is_soon()
 }
 
 failed=0
-# A machine that is too slow once gets two more chances.
+# A slow machine gets two more chances.
 is_soon || is_soon || is_soon
 ok $? "it falls asleep when one of them has had no job for so long"
 ok "$failed" "the programs end well"

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --allow-warnings --append=oops=panic
 #
-# Allocations of the driver's probe() fail, each once, as TAP: it fails or does without, and afterwards the
-# device can be bound. The kernel says what it does not get, as warnings. An oops would keep the device locked,
-# and this test waiting, so it is a panic.
+# Lets each allocation of the driver's probe() fail once, as TAP: probe() fails or does without, and
+# the device can be bound afterwards. The kernel prints a warning for each allocation that fails. An
+# oops would keep the device locked and let this test wait for ever, so it is a panic.
 #
-# Failures before the two parts, or of interrupts, are the kernel's to handle, which it does badly: as of
-# 6.12, drm_minor_alloc() gives an error to put_device(), and files of interrupts in /proc that could not be made
-# cause a warning when they are removed.
+# Failures in other parts of probe(), or of interrupts, are left out, since the kernel handles them
+# badly: in 6.12 drm_minor_alloc() gives an error to put_device(), and a file of an interrupt in
+# /proc that could not be made causes a warning when it is removed.
 
 set -uo pipefail
 

@@ -3,8 +3,9 @@
 # guest: --root --emu-arg=--queues=4 --timeout=1200
 # guest: --cpus=2
 #
-# A device with few queues, which contexts share, as TAP; then with bounds of run, wait and fences that a
-# test can reach; then with jobs that cannot be interrupted, so that their queue cannot be taken.
+# Runs tests on a device with few queues, which contexts share, as TAP; then with limits of run,
+# wait and fences that a test can reach; then with jobs that cannot be interrupted, so that their
+# queue cannot be taken.
 
 set -uo pipefail
 
@@ -13,7 +14,8 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$here/../tap.sh"
 load=${ONPU_DRIVER_TESTS:-$here/../../build/gcc/tests/driver}/driver-load
 
-# numbered FIRST COMMAND…: its cases with numbers from FIRST on, without its plan.
+# numbered FIRST COMMAND…: runs a command that prints TAP; prints its cases with numbers from FIRST
+# on, without the plan, and writes the next number to $count.
 numbered()
 {
 	local number=$1
@@ -72,7 +74,7 @@ is_banned()
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER"
 ok $? "the driver is loaded again"
 unbind=$(sed -n 's/.*name="ONPU_MSG_QUEUE_UNBIND" value="\([0-9]*\)".*/\1/p' "$here/../../uapi/onpu/registers.xml")
-# Each reset ends one of the programs, and at the third there are still more programs than queues.
+# Each reset ends one of the programs. After the third, there are still more programs than queues.
 programs=()
 for ((i = 0; i < 7; i++)); do
 	"$load" /dev/accel/accel0 endless >/dev/null 2>&1 &
@@ -86,7 +88,7 @@ for ((i = 0; i < 6; i++)); do
 done
 wait_for is_banned
 ok $? "a user whose jobs keep their queues is banned"
-# The ban has ended them, if there is one.
+# A ban has ended the programs; without one they must be killed.
 kill "${programs[@]}" 2>/dev/null
 wait
 tap_end

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --cpus=2 --root
 #
-# Contexts end while the device is reset, as TAP: guest_race.sh [ROUNDS]. Two processors, or it would be one after the other.
+# Ends contexts while the device is reset, as TAP: guest_race.sh [ROUNDS]. It needs two processors:
+# on one, the end and the reset would come one after the other.
 
 set -uo pipefail
 

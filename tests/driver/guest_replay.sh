@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --replay --emu-arg=--inject=parity,after=1
-#
-# Jobs, a fault and resets, as TAP. What the device did is recorded, and replayed without a guest when this
-# has ended: --replay lets the guest fail when it is not the same.
+# Runs jobs, a fault and resets, as TAP. The emulator records what the device does. When this script
+# has ended, --replay replays the record without a guest, and fails if the device does something
+# else.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 

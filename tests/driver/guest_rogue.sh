@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu .*(firmware still fails after|device is wedged: )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'
 #
-# A firmware that lies (rogue.c), as TAP: the driver says what is wrong and starts the device anew, but
-# not for ever, and programs go on with the right one.
+# Runs a firmware that lies (rogue.c), as TAP. The driver says what is wrong and resets the device,
+# but not for ever. Programs go on with the right firmware.
 
 set -uo pipefail
 
@@ -18,7 +18,7 @@ address=${link##*/}
 device=/sys/bus/pci/devices/$address
 program=
 
-# bind_with IMAGE
+# bind_with IMAGE: binds the device with this firmware
 bind_with()
 {
 	[ ! -e "$driver/$address" ] || echo "$address" >"$driver/unbind"
@@ -26,7 +26,8 @@ bind_with()
 	echo "$address" >"$driver/bind"
 }
 
-# Prints the driver's messages on the firmware since the log was cleared.
+# told WHAT: returns whether the driver has said since the log was cleared that the firmware lies
+# so.
 told()
 {
 	dmesg | grep -q "onpu .*the firmware broke the protocol: $1\$"
@@ -57,7 +58,8 @@ compute()
 	"$tests/driver-load" /dev/accel/accel* "$1"
 }
 
-# Let the firmware tell lies of LEVEL from now on.
+# begin LEVEL: clears the log and resets the device, whose firmware then tells the lie that belongs
+# to LEVEL.
 begin()
 {
 	echo "$1" >/sys/module/onpu/parameters/fw_log_level
@@ -66,8 +68,8 @@ begin()
 	before=$(cat "$device/reset_count")
 }
 
-# lie LEVEL WHAT: each context makes the firmware lie again. The driver says such a thing ten times in five seconds
-# at most: three lies are nine.
+# lie LEVEL WHAT: tests three lies; the firmware tells one for each new context. The driver prints
+# at most ten such messages in five seconds, and the three calls of this function make nine.
 lie()
 {
 	begin "$1"
@@ -79,7 +81,8 @@ lie()
 	ok $? "the driver says why: $2"
 }
 
-# The ninth reset in a row is one too many.
+# Tests how many resets in a row the driver allows: it gives the device up at the ninth, but a
+# program that works in between starts the count again.
 lie_without_end()
 {
 	local status=0
@@ -103,7 +106,8 @@ lie_without_end()
 	ok $? "a function reset revives it"
 }
 
-# Faults that the device knows nothing of come with each heartbeat, while jobs are running.
+# Faults that the firmware invents have no effect. The firmware reports them at each heartbeat,
+# while jobs are running.
 invent_faults()
 {
 	begin 0

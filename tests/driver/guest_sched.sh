@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --no-driver --no-device --modprobe=drm
 #
-# The DRM scheduler of Debian's source, which kept this driver's jobs until the driver left it, as TAP: the unit test of
-# the patches in Documentation/upstream fails with the scheduler as it is, and passes when it is patched.
+# Runs the unit test of the patches in Documentation/upstream on the DRM scheduler of Debian's
+# source, as TAP: the test fails with the scheduler as it is, and passes with the patches. This
+# driver once used the scheduler.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 

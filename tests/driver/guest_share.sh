@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --modprobe=vgem --timeout=1200 --append=dma_debug_driver=onpu
 #
-# Tensors on dma-bufs of udmabuf and vgem, fences of vgem as sync files, and the example of a camera: on
-# the NPU, the device model in both modes and the CPU, as TAP. A debug kernel's DMA-API checks look at
-# this driver only: udmabuf of 6.12 maps for one direction and syncs for another.
+# Tests tensors on dma-bufs of udmabuf and vgem, fences of vgem as sync files, and the example of a
+# camera, as TAP: on the NPU, the device model in both modes and the CPU. A debug kernel's DMA-API
+# checks look at this driver only: udmabuf of 6.12 maps for one direction and syncs for another.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -16,7 +16,8 @@ program=$build/tests/library/api/test_api_share
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 
-# whole: none of its tests was skipped, for want of what this guest has
+# whole: runs $program; returns whether all its tests pass and none is skipped, as this guest has
+# what they need
 whole()
 {
 	out=$("$program" 2>&1) && ! grep -q SKIP <<<"$out"

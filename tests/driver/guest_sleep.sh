@@ -4,8 +4,8 @@
 # guest: --modprobe=button
 # guest: --cpus=2
 #
-# The machine falls asleep while programs work, as TAP: suspend to idle, and suspend to memory, in which
-# the device has no power. Each time the device starts anew when the machine wakes up, and the programs go on.
+# Suspends the machine while programs work, as TAP: to idle, and to memory, where the device has no
+# power. When the machine wakes up, the device starts anew each time, and the programs go on.
 
 set -uo pipefail
 
@@ -22,13 +22,14 @@ busy_time_exceeds()
 	[ "$(cat "$device/npu_busy_time_us")" -gt "$1" ]
 }
 
-# The programs have had the device for a while, from now on, and none has ended.
+# Returns whether the device is busy for 100 ms after this call, and no program has ended.
 work_goes_on()
 {
 	wait_for busy_time_exceeds $(($(cat "$device/npu_busy_time_us") + 100000)) && kill -0 "${programs[@]}"
 }
 
-# Whether the machine has slept. The host wakes it until it is told that it has.
+# Suspends the machine; returns whether it slept. The host wakes it every five seconds until "wake
+# 0" tells the host to stop.
 sleep_once()
 {
 	local before

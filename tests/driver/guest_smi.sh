@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' --allow-log='Direct firmware load for onpu/'
 #
-# onpu-smi on the driver, as TAP: what it tells of the device and of a program that works on it, that it
-# finds what is wrong when something is, and that what it advises helps.
+# Tests onpu-smi on the driver, as TAP: it tells of the device and of a program that works on it,
+# finds what is wrong, and gives advice that helps.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -19,14 +19,15 @@ link=$(printf '%s\n' "$driver"/0000:*)
 device=${link##*/}
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# value COMMAND… FILTER: what Python's FILTER makes of the JSON that onpu-smi COMMAND gives
+# value COMMAND… EXPRESSION: prints a Python expression, in which r is the JSON that onpu-smi
+# COMMAND prints
 value()
 {
 	onpu-smi "${@:1:$#-1}" --json | python3 -c \
 		"import json, sys; r = json.load(sys.stdin); print(${*: -1})"
 }
 
-# finds NAME VERDICT: the verdict of check about NAME
+# finds NAME VERDICT: returns whether onpu-smi check gives this verdict to its check NAME
 finds()
 {
 	out=$(value check "next(f['verdict'] for f in r['findings'] if f['check'] == '$1')")
@@ -55,7 +56,8 @@ test_info()
 	ok $? "check finds that all is well"
 }
 
-# Its load is measured by the driver's clock and by ours: no more is said than that there is some.
+# Two clocks measure the load, the driver's and that of onpu-smi, so the test only expects some
+# load.
 test_top()
 {
 	local program
@@ -91,7 +93,8 @@ test_fwlog()
 	onpu-smi fwlog --off
 }
 
-# A job that faults is kept once; its program is in the dump, with the instruction at fault.
+# The driver keeps one dump of a job that faults. The dump has the job's program, and marks the
+# instruction that faulted.
 test_dump()
 {
 	out=$(onpu-smi dump 2>&1)
@@ -113,7 +116,8 @@ test_dump()
 	contains "the dump has the job in the ring" 'entry: seqno=1 program_va=0x'
 	contains "the dump has who it was" "driver-test-fau, process "
 	contains "the dump has the registers" "0x0000: 0x55504e4f"
-	# The kernel has room for one dump: a second one of the kind would keep that of the reset out.
+	# The kernel has room for one dump: if the driver dumped a second fault, there would be no
+	# room for the dump of the reset.
 	"$tests/driver-test-fault" -v trap >/dev/null
 	echo 1 >"/sys/kernel/debug/accel/$device/fail_request"
 	"$tests/driver-load" /dev/accel/accel0 once
@@ -133,7 +137,7 @@ is_told()
 	grep -qE "$1" /tmp/events
 }
 
-# is_told_times TIMES PATTERN
+# is_told_times TIMES PATTERN: returns whether at least so many lines of the trace match
 is_told_times()
 {
 	[ "$(grep -cE "$2" /tmp/events)" -ge "$1" ]
@@ -144,7 +148,7 @@ falls_asleep()
 	[ "$(cat "/sys/bus/pci/devices/$device/power/runtime_status")" = suspended ]
 }
 
-# onpu-smi prints events as they happen; it knows a program that was there before, too.
+# onpu-smi trace prints events as they happen, and names a program that was there before.
 test_trace()
 {
 	local follower program power=/sys/bus/pci/devices/$device/power line
@@ -186,7 +190,8 @@ test_trace()
 		wait_for is_told 'driver-test-fau [0-9]+, client [0-9]+: job [0-9]+ of context 1 faults at instruction 0: TRAP,'
 		ok $? "trace tells of a fault"
 	fi
-	# It has no time to read what happens before it is told to end, and that is more than it reads at once.
+	# While onpu-smi is stopped, more events come than it reads at once. It is told to end
+	# before it can read them.
 	kill -STOP "$follower"
 	for _ in {1..10}; do
 		"$tests/driver-load" /dev/accel/accel0 once &
@@ -213,8 +218,10 @@ test_trace()
 	ok $? "that of one that was killed is removed by the next"
 }
 
-# The trace for Perfetto has of each job that the engines have told of: submit and feed in the driver, the
-# firmware's word that its queue runs, its begin on each engine, its end, and complete. Prints how many there are.
+# jobs_in_order FILE: fails unless the trace for Perfetto has these events for each job, in this
+# order: submit and feed in the driver, begin and end on each engine, complete in the driver; and
+# between feed and complete the firmware's message that a queue runs. Prints the number of jobs, and
+# whether messages of the firmware have a cycle.
 jobs_in_order()
 {
 	python3 - "$1" <<-'EOF'
@@ -240,9 +247,9 @@ jobs_in_order()
 	EOF
 }
 
-# Driver, firmware and engines in one picture; a job at a time, so that none is hidden by the next. The
-# driver hears late of what the firmware says: in the end, of the request VM_DESTROY of each program, which comes
-# after all that its jobs have caused.
+# The trace for Perfetto has the events of driver, firmware and engines. Programs run one after the
+# other, so that no job hides another. The driver reads the firmware's messages late, so the test
+# waits for the last one of each program, which is about its request VM_DESTROY.
 test_chrome()
 {
 	local follower
@@ -276,7 +283,7 @@ test_permission()
 	ok $? "in the group, all is well"
 }
 
-# Each is found, and what check says then helps.
+# Tests that check finds each problem, and that its advice helps.
 test_reasons()
 {
 	echo "$device" >"$driver/unbind"
@@ -312,7 +319,7 @@ test_reasons()
 	ok $? "a rescan helps"
 }
 
-# The device does not come back after that.
+# This is the last test, since the device does not come back.
 test_gone()
 {
 	kill_emulator

@@ -5,7 +5,7 @@
 # Tests, as TAP, what the driver shows to those who look for an error: trace events and the files in debugfs. Those
 # files also make requests fail and invalidations get lost: a reset follows, and programs work after it.
 
-# The status of a condition is what ok() is given.
+# ok() gets the status of the condition before it.
 # shellcheck disable=SC2319
 set -uo pipefail
 
@@ -19,13 +19,13 @@ device=/sys/bus/pci/devices/$address
 debug=/sys/kernel/debug/accel/$address
 trace=/sys/kernel/tracing
 
-# traced EVENT PATTERN: there is such a line
+# traced EVENT PATTERN: returns whether the trace has an event of this kind that matches
 traced()
 {
 	grep -q " onpu_$1: .*$2" "$trace/trace"
 }
 
-# jobs_of EVENT: how many jobs these events were about
+# jobs_of EVENT: prints the number of jobs in all events of this kind
 jobs_of()
 {
 	awk -v event=" onpu_$1: " '
@@ -33,7 +33,7 @@ jobs_of()
 		END { print n + 0 }' "$trace/trace"
 }
 
-# value FILE: of a file in debugfs
+# value FILE: prints a file in debugfs
 value()
 {
 	cat "$debug/$1"
@@ -84,18 +84,19 @@ out=$(grep -c '^client=[0-9]* va=0x[0-9a-f]* size=[1-9][0-9]* flags=0x[0-9a-f]* 
 [ "$out" -ge 5 ]
 ok $? "its buffers, and the driver's for it, have addresses"
 
-# A context cannot be ended.
+# The request CTX_KILL (5) fails, so that a context cannot be ended.
 before=$(cat "$device/reset_count")
 echo 5 >"$debug/fail_request"
 kill "$program"
 wait_for is_reset
 status=$?
-# Who waits for what, if it did not come.
+# If the reset does not come, the failure shows what waits for what.
 out=$(cat "$debug/fail_request" "$device/reset_count" "/proc/$program/stack" "$debug/state" 2>&1)
 ok "$status" "a CTX_KILL that fails causes a reset"
 [ "$(value fail_request)" -eq 0 ] && program_works
 ok $? "programs work after it"
-# VM_CREATE, CTX_CREATE and QUEUE_BIND, then what takes a queue away: VM_DESTROY, CTX_DESTROY, QUEUE_UNBIND.
+# The requests VM_CREATE, CTX_CREATE and QUEUE_BIND fail, then those that take a queue away:
+# VM_DESTROY, CTX_DESTROY and QUEUE_UNBIND.
 for request in 1 3 6 2 4 7; do
 	before=$(cat "$device/reset_count")
 	echo "$request" >"$debug/fail_request"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # guest: --root --timeout=1200 --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)'
-"""Library, driver and firmware of neighbouring minor versions, all 27 combinations, as TAP.
+"""Tests library, driver and firmware of neighbouring minor versions in all 27 combinations, as TAP.
 
-Each line of Documentation/versions.csv, which is a table of installation.rst, is a driver and a firmware, and holds
-for libraries of all three versions (tests/versions): they compute, or they are told what to do, and the kernel's
-log says what to install. onpu-smi of the present version looks at all of them.
+Each line of Documentation/versions.csv, a table of installation.rst, has a driver and a firmware,
+and is for libraries of all three versions (tests/versions): programs compute or are told what to
+do, and the kernel's log says what to install. onpu-smi of the present version looks at all of them.
 """
 import csv
 import json
@@ -45,8 +45,9 @@ def module(word):
 
 
 def load(driver, firmware):
-    """Put the firmware where the kernel looks, and load the driver in place of the one that is there."""
-    # The last program's end may not be over.
+    """Puts the firmware where the kernel looks, and loads this driver in place of the loaded one.
+    """
+    # Jobs of the last program may still hold the module.
     while run("/usr/sbin/rmmod", "onpu").returncode:
         time.sleep(0.1)
     shutil.copy(image(firmware), IMAGE)
@@ -57,12 +58,12 @@ def load(driver, firmware):
 
 
 def fits(message, text):
-    """Whether a message of messages.txt, with … for what varies, is in the text."""
+    """Returns whether a message of messages.txt, in which … stands for any text, is in the text."""
     return re.search(".*".join(map(re.escape, message.split("…"))), text)
 
 
 def seen_by_smi(works, driver):
-    """Returns what is wrong with the output of onpu-smi."""
+    """Yields what is wrong with the output of onpu-smi."""
     check = run("onpu-smi", "check")
     if not works:
         if not check.returncode or not fits(NEEDED, check.stdout):
@@ -79,7 +80,7 @@ def seen_by_smi(works, driver):
 
 
 def library(row, word):
-    """Returns what is wrong with a program of this library."""
+    """Yields what is wrong with a program of this library."""
     done = run(BUILD / f"tests/versions/version-{word}", "npu")
     first, _, said = done.stdout.partition("\n")
     wanted = test_versions.library_version(test_versions.CHANGES[word])

@@ -173,7 +173,7 @@ static void drop_synced(const uint8_t *map, int fd, uint32_t handle)
 	unsigned int kept = 0;
 
 	pthread_mutex_lock(&synced_lock);
-	/* The order is kept: see sync_range(). */
+	/* Keep the order, in which newer mappings are later: see sync_range(). */
 	for (unsigned int i = 0; i < num_synced; i++)
 		if (map ? synced[i].bo.map != map :
 			  synced[i].fd != fd || synced[i].bo.handle != handle)
