@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# TAP of tests that are shell scripts. Sourced; the lines go to stdout.
+# Functions for tests that are shell scripts, which source this file. They print TAP to standard
+# output.
 
 number=0 failures=0
 
@@ -19,14 +20,14 @@ ok()
 	printf '%s %d - %s\n' "$word" "$number" "$2"
 }
 
-# equal NAME WANTED: checks that $out is WANTED
+# equal NAME WANTED: prints a test, which passes if $out is WANTED
 equal()
 {
 	[ "$out" = "$2" ]
 	ok $? "$1"
 }
 
-# contains NAME WANTED: checks that WANTED is in $out
+# contains NAME WANTED: prints a test, which passes if WANTED is in $out
 contains()
 {
 	[[ $out == *"$2"* ]]
@@ -73,7 +74,7 @@ fdinfo_has()
 	return 1
 }
 
-# has_computed PROGRAM: returns whether a job of the process has ended.
+# has_computed PROGRAM: returns whether a job of the process has run on the device.
 has_computed()
 {
 	fdinfo_has "$1" 'drm-engine-npu:[[:space:]]*[1-9]'
@@ -99,7 +100,7 @@ ask_host()
 	return 1
 }
 
-# From this call on, the device reads as all-ones.
+# Kills the emulator of the NPU: from this call on, its registers read as all-ones.
 kill_emulator()
 {
 	ask_host kill-emulator
