@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends contexts while another driver signals the fences that their jobs wait for; for
- * guest_moments.sh, which prolongs the moments in which that can go wrong. The kernel's log tells
- * whether it did. driver-ends FILE goes on until the count in the file has grown by five: on a busy
- * machine a context may be gone before the fence signals, which then wakes nobody.
+ * Ends contexts while another driver signals the fences that their jobs wait for. guest_moments.sh
+ * prolongs the moments in which that can go wrong; errors are in the kernel's log. driver-ends FILE
+ * goes on until the count of prolonged moments in FILE has grown by five: on a busy machine a
+ * context may be gone before the fence signals, and the moment does not come.
  */
 #include "npu.h"
 
@@ -20,8 +20,7 @@
 #define BYTES 4096u
 
 /*
- * The growth of the count that is enough, for either processor, and the least and most rounds to
- * reach it.
+ * The growth of the count that is enough, and the least and most rounds to reach it.
  */
 #define TIMES	   5
 #define ROUNDS_MIN 6u
@@ -94,7 +93,10 @@ static void end_as_its_jobs_are_woken(const struct client *client, unsigned int 
 	struct drm_onpu_job job = client->job;
 	pthread_t thread;
 
-	/* One of the two processors also gets the interrupts without which contexts do not end. */
+	/*
+	 * The processors take turns: one of them also gets the interrupts without which contexts do
+	 * not end.
+	 */
 	foreign.cpu = round % 2;
 	run_on(!foreign.cpu);
 	must(!npu_submit(client->fd, ctx.id, &client->endless, 1, NULL));

@@ -19,7 +19,7 @@
 #include <xf86drm.h>
 
 #define BYTES 16384u
-/* So much is hardly ever one run of memory. */
+/* A buffer of this size is hardly ever contiguous in memory. */
 #define LARGE (2u << 20)
 
 /* Returns a dma-buf of memory that @map shows. */

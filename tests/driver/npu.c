@@ -146,7 +146,8 @@ uint64_t npu_settled_memory(int fd, uint64_t bytes)
 /* ---- buffers */
 
 /*
- * The mapped buffers of devices that are not coherent; threads that close handles take the lock.
+ * The mapped buffers of devices that are not coherent, in the order of mapping. The lock is for
+ * threads that close handles.
  */
 static pthread_mutex_t synced_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {

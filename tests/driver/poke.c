@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Disturbs the device through its registers, without the driver: poke RESOURCE reset|request|read
- * [FILE]. It writes a "1" to FILE a moment later, as this program may end too late for that. "read"
- * reads without a pause until the device is gone. Needs root, and iomem=relaxed on the kernel's
- * command line.
+ * [FILE]. A moment later it writes "1" to FILE: another program that did so after this one might be
+ * too late. "read" reads without a pause until the device is gone. Needs root, and iomem=relaxed on
+ * the kernel's command line.
  */
 #include <onpu/registers.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A firmware that lies when it shall create a context, or answer a heartbeat. The level of its log,
- * which the driver sets, selects the lie. Requests for contexts of low priority are answered
- * correctly. See guest_rogue.sh.
+ * A firmware that lies when it answers a request for a context, or a heartbeat. The level of its
+ * log, which the driver sets, selects the lie about contexts. Requests for contexts of low priority
+ * are answered correctly. See guest_rogue.sh.
  */
 #include "firmware.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Replaces what the kernel tells of the platform, which is not encrypted on the machines that run
- * these tests. The replacement is in test_device.c.
+ * Replaces the kernel's answer whether memory is encrypted, which it is not on the machines that
+ * run these tests. The replacement is in test_device.c.
  */
 #ifndef ONPU_KUNIT_BEFORE_DEVICE_H
 #define ONPU_KUNIT_BEFORE_DEVICE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Replaces functions of the kernel: syncs of the DMA API, which do nothing on the machines that run
- * these tests, what tells copies in bounce buffers, the creation of a handle, at which a client
- * first sees a buffer, and the check for a signal that kills a process. The replacements are in
- * test_gem.c.
+ * these tests; functions by which the driver recognises copies in bounce buffers; the creation of a
+ * handle, at which a client first sees a buffer; and the check for a signal that kills a process.
+ * The replacements are in test_gem.c.
  */
 #ifndef ONPU_KUNIT_BEFORE_GEM_H
 #define ONPU_KUNIT_BEFORE_GEM_H

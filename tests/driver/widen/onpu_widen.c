@@ -107,7 +107,10 @@ static noinline void dump_late(struct work_struct *work)
 
 static int on_dump(struct kprobe *probe, struct pt_regs *regs)
 {
-	/* There is one such work item. */
+	/*
+	 * The second entry is the call by dump_late(). One flag is enough, as there is one work
+	 * item.
+	 */
 	dump_is_late = READ_ONCE(dump_ms) && !dump_is_late;
 	if (!dump_is_late)
 		return 0;
