@@ -433,7 +433,10 @@ static WNNOperand add_transpose(const struct net *net, WNNOperand x)
 	return wnnGraphBuilderTranspose(net->builder, x, &order);
 }
 
-/* Adds a layer that has no numbers of its own; NULL: it is none of these, or adding it failed. */
+/*
+ * Adds a layer without weights and attributes; NULL: adding it failed. Ends the program when the
+ * layer is none of these.
+ */
 static WNNOperand add_plain(const struct net *net, const char *op, const WNNOperand *x)
 {
 	if (!strcmp(op, "relu"))

@@ -21,8 +21,8 @@ def bench(*arguments):
 
 class Operators(unittest.TestCase):
     def test_json(self):
-        """Operators that both sides run, one that ONNX Runtime lacks, one that takes no time, and
-        one with a subgraph.
+        """Tests operators that both sides run, one that ONNX Runtime lacks, one that takes no time,
+        and one with a subgraph.
         """
         done = bench("--json", "--threads", "1", "And", "Relu", "If", "SwiGLU", "Shape")
         if done.returncode == 77:
