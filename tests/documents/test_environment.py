@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/environment.rst lists the environment variables that the sources read, and no
-others.
+"""Tests that Documentation/environment.rst lists the environment variables that the sources read,
+and no others.
 """
 import pathlib
 import re

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/messages.txt has every message of the sources, and no others; the test fails when
-one is missing.
-"""
+"""Tests that Documentation/messages.txt has every message of the sources, and no others."""
 import pathlib
 import sys
 import unittest
@@ -18,7 +16,7 @@ class Messages(unittest.TestCase):
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
     def test_there_are_messages(self):
-        """Each section has messages, among them those that the test names."""
+        """Tests that each section has messages, among them those that the test names."""
         sections = messages_rst.read_causes()
         met = {id(s): 0 for s in sections}
         everything = set()

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tables of Documentation/ have a row for each name that the sources define, and no other.
+"""Tests that tables of Documentation/ have a row for each name that the sources define, and no
+other.
 
-cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules. The page and the
-picture of the machine have the sizes of onpu-ref1 in uapi/onpu/machines.xml, environment.rst the names of all machines.
+cpu-kernels.rst has the names of the CPU's kernels that reports of the placement show, compiler.rst
+has the local rules. The page and the picture of the machine have the sizes of onpu-ref1 in
+uapi/onpu/machines.xml, environment.rst has the names of all machines.
 """
 import pathlib
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each page of Documentation/ that shows commands is typed by run.py, or stands here with the reason why not:
-test_typed.py PAGE…, with the names of the pages that are typed.
+"""Tests that each page of Documentation/ that shows commands is typed by run.py, or is listed here
+with the reason why not: test_typed.py PAGE…, with the names of the pages that are typed.
 """
 import pathlib
 import re
