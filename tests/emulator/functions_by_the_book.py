@@ -49,7 +49,7 @@ def root(x):
 
 
 def rounded(v):
-    """R of functions.rst: returns the bits of v rounded to float32."""
+    """Returns the bits of v rounded to float32: R of functions.rst."""
     if math.isnan(v):
         return 0x7fc00000
     if abs(v) >= float.fromhex("0x1.ffffffp127"):
@@ -70,7 +70,7 @@ def with_sign(v, x):
 
 
 class Book:
-    """functions.rst: its tables become attributes, its text is implemented by methods."""
+    """Executes functions.rst: attributes are its tables, methods implement its text."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:

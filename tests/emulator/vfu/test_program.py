@@ -71,7 +71,9 @@ class Program(unittest.TestCase):
                               check=False)
 
     def test_faults(self):
-        """Options and lines of input ask for faults; an error names what is wrong."""
+        """Tests that options and lines of input ask for faults, and that an error names what is
+        wrong.
+        """
         for words, message in ((['--inject=parity,ms=3'], 'this fault has no time'),
                                (['--inject=nothing'], 'there is no such fault'),
                                (['--inject=-', '--sync'], 'exclude each other')):
@@ -89,7 +91,9 @@ class Program(unittest.TestCase):
             self.assertTrue(self.process.stdout.readline().startswith(answer), line)
 
     def test_recording(self):
-        """The recording of a server's device can be replayed; an incomplete file is refused."""
+        """Tests that the recording of a server's device can be replayed, and that an incomplete
+        file is refused.
+        """
         file = os.path.join(self.folder.name, 'record')
         self.start('--once', '--record', file, '--queues=4', '--sram=65536')
         client = self.connect()

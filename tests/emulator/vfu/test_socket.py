@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Connects clients to onpu-emu that are killed, slow, hostile or gone at any byte: the next client
-must be served.
+"""Tests onpu-emu with clients that are killed, slow or hostile, or that leave after any byte: the
+next client must be served.
 
   test_socket.py ONPU_EMU [--rounds N] [--seed N]
 
@@ -131,7 +131,7 @@ def served(server):
 
 
 def gone(rng, server):
-    """Ends behind any byte, with some replies unread."""
+    """Leaves after any byte of a session, with some replies unread."""
     stream = list(session())
     whole = rng.randrange(len(stream))
     with server.connect() as client:
@@ -176,7 +176,7 @@ def slow(rng, server):
 
 
 def deaf(rng, server):
-    """Sends requests and never reads, until the server gives up."""
+    """Sends many requests and reads no reply, until its socket is full or the server closes it."""
     with server.connect() as client:
         client.setblocking(False)
         try:
