@@ -62,8 +62,8 @@ def layer(words, weights):
 class Transformer(ExampleTest):
     @on_devices
     def test_words(self, device):
-        """With the cache, the example gives the same results as the whole text computed anew for
-        each word.
+        """Tests that the example, which has a cache, gives the same results as computing the whole
+        text again for each word.
         """
         sizes = [(WIDTH, WIDTH)] * 4 + [(WIDTH, HIDDEN), (HIDDEN, WIDTH)]
         weights = [pseudo_random(i, math.prod(s)).reshape(s) / math.sqrt(s[0])
@@ -98,7 +98,7 @@ class InFlight(ExampleTest):
 
     @on_devices
     def test_frames(self, device):
-        """However many dispatches are in flight, each frame gets its own result."""
+        """Tests that each frame gets its own result, however many dispatches are in flight."""
         expected = np.array([self.summary(frame) for frame in range(self.FRAMES)])
         for flight in 1, 4, 16:
             text = self.run_example("inflight", "--device", device, "--frames", self.FRAMES,

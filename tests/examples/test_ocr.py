@@ -78,8 +78,9 @@ class Ocr(ExampleTest):
                                 DETECTION, RECOGNITION, KEYS, path)
 
     def check_page(self, name):
-        """The example reads the drawn text but for 2 in 100 characters, and exactly the text of
-        ONNX Runtime.
+        """Checks that the example reads the drawn text with at most 2 wrong characters in 100, and
+        exactly the text of ONNX Runtime. Returns the path of the page and the boxes of ONNX
+        Runtime.
         """
         page = PAGES[name]
         image = draw(page)
@@ -98,7 +99,9 @@ class Ocr(ExampleTest):
         self.check_page("narrow")
 
     def test_columns(self):
-        """Boxes are at the expected positions, and are read line by line."""
+        """Tests that boxes are at the expected positions, and that lines are read across both
+        columns.
+        """
         path, boxes = self.check_page("columns")
         found = self.ocr("cpu", path, "--boxes")
         found = [[int(x) for x in line.split()[:4]] for line in found.splitlines()]

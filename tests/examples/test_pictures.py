@@ -66,7 +66,7 @@ class Classify(ExampleTest):
             self.assertEqual(found[0][0], digit)
 
     def test_layouts_and_colours(self):
-        """The model takes planes or pixels, with a mean and a deviation for each colour."""
+        """Tests models that take planes or pixels, with a mean and a deviation for each colour."""
         random = np.random.default_rng(4)
         pixels = random.integers(0, 256, (6, 5, 3)).astype(np.uint8)
         path, model = self.folder / "x.png", self.folder / "x.onnx"
@@ -150,7 +150,9 @@ class Detect(ExampleTest):
     @needs(ULTRAFACE, PANDA)
     @on_devices
     def test_animal(self, device):
-        """The network takes the animal's face for one, too, at its size."""
+        """Tests that the network finds the animal's face with a low threshold, and no face with a
+        high one.
+        """
         self.assertEqual(len(self.check_faces(device, PANDA, 0.7)), 1)
         self.assertEqual(len(self.check_faces(device, PANDA, 0.9)), 0)
 
@@ -194,7 +196,7 @@ class Upscale(ExampleTest):
 
     @on_devices
     def test_seams(self, device):
-        """Tiles give the same result as the whole picture, also at their borders."""
+        """Tests that tiles give the same result as the whole picture, also at their borders."""
         y, x = np.mgrid[:300, :450]
         waves = 128 + 60 * np.sin(x * y / 900)
         pixels = np.stack([waves, waves + 20, 210 - waves], 2).astype(np.uint8)
@@ -208,8 +210,8 @@ class Upscale(ExampleTest):
         self.check_picture("cpu", random.astype(np.uint8))
 
     def test_small(self):
-        """A picture smaller than a tile is padded with its edge pixels, which changes only what is
-        near the edge.
+        """Tests that a picture smaller than a tile is padded with its edge pixels, which changes
+        only results near the edge.
         """
         pixels = np.full((50, 70, 3), 77, np.uint8)
         small, large = self.folder / "small.png", self.folder / "large.png"

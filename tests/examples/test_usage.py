@@ -37,7 +37,7 @@ class Usage(ExampleTest):
                 self.refuses("usage" if name != "kmeans" else "Usage", name, *arguments, status=USAGE)
 
     def test_no_file(self):
-        """The message has the error of the operating system."""
+        """Tests that the message has the error of the operating system."""
         for name in self.each():
             if WORDS[name]:
                 done = self.start(name, *[self.folder / word if word.isupper() else word
@@ -50,7 +50,7 @@ class Usage(ExampleTest):
             self.refuses('there is no device "tpu"', name, "--device", "tpu")
 
     def test_libraries(self):
-        """Each file says how it is compiled, with public headers and pkg-config only."""
+        """Tests that each file says how it is compiled, with public headers and pkg-config only."""
         for name in WORDS:
             text = next(SOURCES.glob(f"{name}.c*")).read_text("utf-8")
             line = shlex.split(re.search(r"^ \*\t((?:cc|c\+\+) .*)$", text, re.M)[1])

@@ -62,7 +62,7 @@ class Voice(ExampleTest):
     @needs(MODELS[0])
     @on_devices
     def test_end(self, device):
-        """The last chunk is padded with silence."""
+        """Tests that the last chunk is padded with silence."""
         random = np.random.default_rng(2)
         samples = random.integers(-9000, 9000, CHUNK * 20 + 77).astype(np.int16)
         path = self.folder / "noise.wav"
