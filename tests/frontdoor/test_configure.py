@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The build configures without the programs that its optional parts need, and says what it leaves
-out.
+"""Tests that the build configures without the programs that its optional parts need, and says which
+parts it leaves out.
 """
 
 import os

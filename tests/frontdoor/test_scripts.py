@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The scripts behind ./npu check find the faults that they look for, and pass good files."""
+"""Tests that the scripts behind ./npu check find the faults that they look for, and pass good
+files.
+"""
 
 import copy
 import json
@@ -143,8 +145,8 @@ class Includes(ScriptTest):
 
 
 class Numbers(ScriptTest):
-    """The real files of uapi/onpu define the numbers; the copies are cases that sources once
-    had.
+    """Tests check-numbers.py. The real files of uapi/onpu define the numbers; the copies of numbers
+    that it must find are ones that sources once had.
     """
 
     def setUp(self):
@@ -348,8 +350,8 @@ class Words(ScriptTest):
 
 
 class SameCode(ScriptTest):
-    """Each case changes a file that has words and code, and checks whether the script reports other
-    code.
+    """Tests same-code.py: each case changes words or code of a file, and checks whether the script
+    reports other code.
     """
 
     C = SPDX + ("/*\n * The size.\n */\n#define SUM(a, b) /* both */ \\\n\t((a) + (b)) // sum\n"
@@ -483,7 +485,7 @@ class Demo(ScriptTest):
 
 
 class Shares(ScriptTest):
-    """The paths to the guest's shared folders, in a system with two closed homes."""
+    """Tests the paths to the guest's shared folders, in a system with two closed homes."""
 
     def setUp(self):
         super().setUp()
@@ -567,8 +569,8 @@ class Count(ScriptTest):
         self.assertEqual(self.check("passed lint\n"), (0, "1 passed, 0 failed, 0 skipped"))
 
     def test_what_failed_says_why(self):
-        """The output has the lines before the case that failed, or the last lines of a program
-        without cases.
+        """Tests that the output has the lines before the case that failed, or the last lines of a
+        program without cases.
         """
         logs = os.path.join(self.folder, "gcc/meson-logs")
         self.write("gcc/meson-logs/testlog.junit.xml", """<testsuites>

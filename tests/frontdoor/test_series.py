@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/make-series.py: makes patches that apply to a kernel's tree, without the code that only a
+"""Tests scripts/make-series.py: its patches apply to a kernel's tree, without the code that only a
 module outside of that tree needs.
 """
 
