@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of files that webnn-run reads values from. The first byte of the input says what the
- * rest is: a .npy file, an archive of such files whose array "x" is wanted, a tensor of ONNX, which
- * is told by its content, or a picture.
+ * Fuzz target of files from which webnn-run reads values. The first byte of the input says what the
+ * rest is: a .npy file, an archive of such files with an array "x", an ONNX tensor, which is
+ * recognised by its content, or a picture.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Seeds of the fuzz target builder, for make_corpus.py: every operator with the first types that it
-allows.
+"""Makes seeds of the fuzz target builder, for make_corpus.py: every operator with the first types
+that it allows.
 
 The seeds depend on webnn.json only; fuzz_builder.c says what their bytes mean.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeds of the fuzz target onnx, for make_corpus.py: small models with many operators."""
+"""Makes seeds of the fuzz target onnx, for make_corpus.py: small models with many operators."""
 import numpy
 from onnx import TensorProto, helper, numpy_helper
 

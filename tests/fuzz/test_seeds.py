@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every fuzz target has seeds, which are the same each time, and every folder of regressions
-belongs to a target.
+"""Tests that every fuzz target has seeds, which are the same each time, and that every folder of
+regressions belongs to a target.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeds of the fuzz target vfio-user, for make_corpus.py."""
+"""Makes seeds of the fuzz target vfio-user, for make_corpus.py."""
 
 import os
 import struct
