@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Small language models of the architecture llama, with random weights and a tokenizer of their own."""
+"""Makes small language models of the architecture llama, with random weights and a tokenizer of
+their own.
+"""
 import numpy as np
 
 import formats

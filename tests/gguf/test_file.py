@@ -56,7 +56,8 @@ class Files(unittest.TestCase):
                 self.assertIn(line, done.stdout)
 
     def test_printable(self):
-        """Texts of a file cannot control the terminal, and long ones are cut off."""
+        """Tests that texts of a file cannot control the terminal, and that long ones are cut off.
+        """
         bad = "\x1b[2J\r\n\x7f\x9b2Jé"
         file = gguf_file.File()
         for key in ("general.name", "general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"):
@@ -92,7 +93,9 @@ class Files(unittest.TestCase):
                      "its numbers are big-endian; only little-endian files are read")
 
     def test_every_length(self):
-        """A file that is cut off anywhere is refused, but for the padding behind the last tensor."""
+        """Tests that a file that is cut off anywhere is refused, except in the padding after the
+        last tensor.
+        """
         data = small().bytes()
         end = len(data) - (-84 % 32)
         for length in range(4, len(data), 13):

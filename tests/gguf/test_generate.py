@@ -138,7 +138,7 @@ class Generate(unittest.TestCase):
         self.assertIn(b"--seed", self.run_tool("-p", "a", "-n", 2, "--temperature", 1).stderr)
 
     def test_bytes(self):
-        """When some bytes of an answer are not UTF-8, JSON still has all its characters."""
+        """Tests that JSON has all characters of an answer of which some bytes are not UTF-8."""
         self.model(merges=[f"{small_model.CHARACTERS[first]} {small_model.CHARACTERS[second]}"
                            for first in range(0xc3, 0xc7) for second in range(0x80, 0xc0)])
         options = ("-p", "a", "--temperature", 100, "--top-k", 0, "--top-p", 1, "--min-p", 0, "--seed", 1, "-n", 40)
@@ -149,8 +149,8 @@ class Generate(unittest.TestCase):
         self.assertEqual(self.result(*options)["text"], want)
 
     def test_full_disk(self):
-        """After a token that cannot be written, none is computed. The embedding of that token is no number, so
-        that to compute with it would fail with another message.
+        """Tests that generate stops at a token that cannot be written. The embedding of that token
+        is NaN: computing with it would fail with another message.
         """
         self.model()
         best = int(np.argmax(reference(self.weights, [self.words.index("a")])[-1]))
@@ -179,7 +179,9 @@ class Generate(unittest.TestCase):
         self.assertEqual(self.result("-p", "a", "--temperature", 0, "-n", 6, "--stop", stop)["end"], "stop")
 
     def test_stop_of_two_tokens(self):
-        """The end of a token with which a stop text may begin is not printed before the next token."""
+        """Tests that the end of a token is kept back until the next token comes if a stop text may
+        begin there.
+        """
         self.model()
         prompt = [self.words.index("a")]
         pieces = [self.bytes_of([token]) for token in self.expect(prompt, 8, np.argmax)]

@@ -25,7 +25,9 @@ def normed(x, weight):
 
 
 def rotated(x, count, divisors):
-    """x: [positions, heads, size]; pairs of neighbours among the first @count numbers turn."""
+    """Rotates x [positions, heads, size]: pairs of neighbours among the first @count numbers of
+    each head.
+    """
     angles = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(0, count, 2) / count) / divisors
     a, b = x[..., 0:count:2], x[..., 1:count:2]
     y = x.copy()
@@ -82,7 +84,7 @@ class Model(unittest.TestCase):
         return np.frombuffer(done.stdout, np.float32).reshape(len(lists), -1)
 
     def check(self, device, length, block, ends, tolerance=1e-4, **options):
-        """Feeds TOKENS in parts that end there, and compares the logits behind each."""
+        """Feeds TOKENS in slices that end at @ends, and compares the logits after each slice."""
         file, _, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", **options)
         file.save(self.path)
         lists = [TOKENS[a:b] for a, b in zip([0, *ends], ends)]
@@ -110,7 +112,9 @@ class Model(unittest.TestCase):
         self.check("cpu", 12, 4, [7, 8], heads=2, key_heads=2, size=32)
 
     def test_rotation(self):
-        """A part of each head is rotated, with scaling and with factors for each frequency."""
+        """Tests models that rotate a part of each head, with scaling and with factors for each
+        frequency.
+        """
         factors, scaling = np.linspace(1, 8, 4, dtype=np.float32), "llama.rope.scaling."
         for keys, tensor, divisors in (({}, None, 1.0), ({scaling + "factor": 4.0}, None, 4.0),
                                        ({"llama.rope.scale_linear": 3.0}, None, 3.0), ({}, factors, factors),

@@ -103,8 +103,8 @@ class Tokens(unittest.TestCase):
         file.save(self.path)
 
     def test_many_special(self):
-        """Each special token stands behind the one that is searched next. However many there are, they need no
-        more of the stack.
+        """Tests a text in which special tokens come in the reverse of the order in which they are
+        searched: the stack must not grow with their number.
         """
         count = 10000
         names = [f"<{i:04x}" for i in range(count)]
@@ -117,7 +117,9 @@ class Tokens(unittest.TestCase):
         self.assertEqual([int(t) for t in done.stdout.split()], list(range(255 + count, 255, -1)))
 
     def test_part_of_character(self):
-        """A token whose name is not UTF-8 is not searched: the text around it would not be UTF-8, either."""
+        """Tests that a token whose name is not UTF-8 is not searched in texts: the text around it
+        would not be UTF-8, either.
+        """
         smile = "😀".encode()
         for name in (smile[1:], smile[:1], b"\xff"):
             self.special_names([name], small_model.USER)
