@@ -85,9 +85,9 @@ int generator_parts(struct generator *g, int x);
  */
 int generator_gate(struct generator *g, int x);
 /*
- * Appends a step of a decoder for a float value of rank 2 or more, whose rows are new words: they
- * are concatenated with cached words from inputs, and products read all of them. GRAPH_ABSENT: the
- * graph has too little space left.
+ * Appends a step of a decoder for a float value of rank 2 or more, whose rows belong to new tokens:
+ * they are concatenated with cached rows from inputs, and products read all of them. GRAPH_ABSENT:
+ * the graph has too little space left.
  */
 int generator_step(struct generator *g, int x);
 /*

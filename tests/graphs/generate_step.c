@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws steps of a decoder: new words get a rotary embedding of their positions and follow those of
- * a cache; products read all of them.
+ * Draws steps of a decoder: rows of new tokens get a rotary embedding of their positions and are
+ * concatenated with cached rows; products read all of these rows.
  */
 #include "generate.h"
 
@@ -11,13 +11,13 @@
 
 /* ---- rotary embedding */
 
-/* The rotation: how many numbers of each row it has, and which two of them form a pair. */
+/* A rotation: how many numbers of each row it changes, and which two of them form a pair. */
 struct turn {
 	uint32_t numbers;
 	bool pairs; /* pairs are neighbours; else half a row apart */
 };
 
-/* Slices one half of each row, or of as many numbers of it as rotate. */
+/* Slices one half of each row; if only a part of the row rotates, one half of that part. */
 static int half_of(struct generator *g, int x, bool second, struct turn turn)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -104,7 +104,10 @@ static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
 	return generator_append(g, node);
 }
 
-/* Adds an input with cosines or sines of each row, of one for all rows, or one number. */
+/*
+ * Adds an input with cosines or sines: rows of their own for all rows, one row for all, or one
+ * number.
+ */
 static int angles(struct generator *g, int x, uint32_t columns)
 {
 	const struct graph_value *like = &g->graph->values[x];
@@ -114,7 +117,7 @@ static int angles(struct generator *g, int x, uint32_t columns)
 			      (struct fill){ GRAPH_UNIFORM, -1, 1 });
 }
 
-/* Rotates whole rows: they times cosines, plus a copy with swapped halves times sines. */
+/* Rotates whole rows: x * cosines + (x with swapped halves, one of them negated) * sines. */
 static int turn_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
@@ -175,12 +178,12 @@ static int turned(struct generator *g, int x)
 /* ---- caches */
 
 /*
- * How the caches of a step are concatenated: cached words, new ones, and now and then more cached
- * ones.
+ * The order in which the caches of a step are concatenated: cached rows, rows of new tokens and,
+ * now and then, further cached rows.
  */
 struct layout {
 	uint32_t before, behind; /* cached rows in front of the new ones and behind them */
-	bool swap;		 /* the new words come first */
+	bool swap;		 /* the new rows come first */
 };
 
 static int words(struct generator *g, int x, uint32_t rows)

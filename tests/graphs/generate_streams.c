@@ -12,9 +12,9 @@
 #define MAX_LAYERS 8
 /*
  * Each offset gives a seed that decides whether a graph has one property: operators that are
- * composed of simple ones; rows that are the new words of a decoder; constant weights, with factors
- * and padding around the operators that have them; images that go through 3x3 windows, so that
- * blocks overlap; gates that are composed of simple operators; transposes, slices and heads between
+ * composed of simple ones; rows of new tokens of a decoder; constant weights, with factors and
+ * padding around the operators that have them; images that go through 3x3 windows, so that blocks
+ * overlap; gates that are composed of simple operators; transposes, slices and heads between
  * layers.
  */
 #define PARTS	3000000
