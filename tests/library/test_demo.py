@@ -22,7 +22,7 @@ RIGHT = 357 # of 359: the network's own accuracy, 99.44 %
 
 
 def convolve(x, name):
-    """3 x 3 convolution with padding 1, then relu; x is [channel, height, width]."""
+    """Returns relu of a 3 x 3 convolution with padding 1; x is [channel, height, width]."""
     w = numpy.load(DIGITS / f"{name}_w.npy").astype(float)
     padded = numpy.pad(x, ((0, 0), (1, 1), (1, 1)))
     windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
@@ -77,7 +77,9 @@ class Demo(unittest.TestCase):
         self.assertEqual(here, there)
 
     def test_record_is_the_answer(self):
-        """Results are compared with those in the file, not with those that the CPU computes."""
+        """Tests that results are compared with those in the file, not with those that the CPU
+        computes.
+        """
         record = json.loads(json.dumps(self.record))
         rows = record["digits"]["cpu"]["results"]
         rows[7] = rows[7][1:] + rows[7][:1]
@@ -87,7 +89,9 @@ class Demo(unittest.TestCase):
         self.assertEqual((figures["agree"], figures["right"]), (358, {"sim": RIGHT, "cpu": RIGHT - 1}))
 
     def test_wrong_device(self):
-        """A wrong device fails the demo; the message has its name, its figure and what to do."""
+        """Tests that a device with wrong results fails the demo, and that the message has the
+        device's name, its accuracy and what to do.
+        """
         record = json.loads(json.dumps(self.record))
         record["digits"]["cpu"]["results"][::20] = [[0.1] * 10] * 18
         said = self.compare(record, status=1)
@@ -106,8 +110,8 @@ class Demo(unittest.TestCase):
         return folder
 
     def test_wrong_weights(self):
-        """Weights that are overwritten with zeros, which a fault of oneDNN once did, are found on
-        each device.
+        """Tests that each device notices weights that were overwritten with zeros, as a fault of
+        oneDNN once did.
         """
         def forget(weights):
             weights[:, :12] = 0
@@ -124,7 +128,8 @@ class Demo(unittest.TestCase):
         self.assertRegex(said, r"WRONG RESULTS on cpu: result 0 of picture 0 is -?nan\.")
 
     def test_layers(self):
-        """Each layer of the CPU, and the device model, sees in each picture what the formula sees.
+        """Tests that each layer of the CPU, and the device model, gives each picture the class that
+        a formula in numpy gives.
         """
         images = numpy.load(DIGITS / "heldout_images.npy").reshape(-1, 8, 8)
         wanted = [reference(image) for image in images]
@@ -139,7 +144,9 @@ class Demo(unittest.TestCase):
             self.assertEqual([int(numpy.argmax(row)) for row in record["results"]], wanted, name)
 
     def test_bits(self):
-        """Decimal numbers keep all bits: the device model's own results come back the same."""
+        """Tests that a record, whose numbers are decimal, keeps all bits of the results: two runs
+        of the device model have equal records.
+        """
         again = self.path / "again"
         self.run_demo("--record", again)
         self.assertEqual(json.loads(again.read_text())["digits"]["sim"]["results"],

@@ -72,7 +72,7 @@ class Headers(unittest.TestCase):
                     self.compile_text(command, suffix, f"#include <{CXX_HEADER}>\n")
 
     def test_nullable(self):
-        """Only pointers are marked as nullable, which clang checks."""
+        """Tests that only pointers are marked as nullable, which clang checks."""
         for language, command, _ in LANGUAGES:
             if not documentation_warnings(command):
                 continue

@@ -132,7 +132,8 @@ class Installed(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.libdir.glob("*.a")), archives)
 
     def test_programs(self):
-        """Each program has a man page, and runs from its folder; none contains a path of the build.
+        """Tests that each program has a man page, runs from its folder, and contains no path of the
+        build.
         """
         programs = self.installed("bin/*")
         self.assertLessEqual({"onpu-emu", "onpu-isa", "onpu-smi", "wnn-conformance"}, set(programs))
@@ -146,7 +147,9 @@ class Installed(unittest.TestCase):
             self.assertEqual(dynamic(path, "SONAME"), [path.name + ".1"])
 
     def test_conformance_cases(self):
-        """The program's help names the folder of the installed cases, and these cases pass."""
+        """Tests that the program's help names the folder of the installed cases, and that these
+        cases pass.
+        """
         program, cases = self.prefix / "bin/wnn-conformance", self.prefix / "share/webnn-npu/conformance"
         told = run([program, "--help"], LD_LIBRARY_PATH=str(self.libdir)).split()
         self.assertTrue([word for word in told if word.rstrip(".").endswith("/share/webnn-npu/conformance")], told)
@@ -155,8 +158,8 @@ class Installed(unittest.TestCase):
         self.assertRegex(lines[-1], "^[1-9][0-9]* passed, 0 failed")
 
     def test_man_pages_have_all_options(self):
-        """tests/tools and tests/smi check webnn-run and onpu-smi, whose commands have options of
-        their own.
+        """Tests the man pages of programs other than webnn-run and onpu-smi, whose commands have
+        options of their own: tests/tools and tests/smi test these.
         """
         for name in set(self.installed("bin/*")) - {"webnn-run", "onpu-smi"}:
             told = run([self.prefix / "bin" / name, "--help"], LD_LIBRARY_PATH=str(self.libdir))
@@ -192,7 +195,8 @@ class Installed(unittest.TestCase):
             yield path, compiler, line[1].split(maxsplit=1)[1]
 
     def test_examples(self):
-        """Examples compile as they say, from a copy and with only the installed files."""
+        """Tests that examples compile as they say, from a copy and with only the installed files.
+        """
         commands = list(self.example_commands())
         self.assertGreater(len(commands), 3)
         for path, compiler, words in commands:

@@ -23,7 +23,7 @@ def read(name):
 
 class Readme(unittest.TestCase):
     def test_program(self):
-        """The README has the file's text after the licence line, word for word."""
+        """Tests that the README has the file's text after the licence line, word for word."""
         shown = re.findall(r"^```c\n(.*?)^```$", read("README.md"), re.M | re.S)
         self.assertEqual(shown, [read("Documentation/examples/readme.c").split("\n", 1)[1]])
 
@@ -35,7 +35,9 @@ class Readme(unittest.TestCase):
         self.assertIn("prints `0 2 0 4`", read("README.md"))
 
     def test_counts(self):
-        """The README's number of operators of each interface is the number of rows in its table."""
+        """Tests that the README's number of operators of each interface is the number of rows in
+        its table.
+        """
         groups = json.loads(read("userspace/webnn.json"))["operators"]
         onnx = read("userspace/import/onnx/table.c")
         kinds = read("userspace/import/stablehlo/kinds.def")

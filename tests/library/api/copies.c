@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the device model one that does not see the processor's writes, nor the processor the
- * device's: each buffer is two copies, and bo_sync copies from one to the other. The linker calls
- * this file in place of winsys_sim_create() (--wrap). Tests run with it once more, as a missing
- * sync gives them wrong results.
+ * Makes the device model a device that is not coherent: it does not see the processor's writes, and
+ * the processor does not see the device's. Each buffer is two copies, and bo_sync copies from one
+ * to the other. The linker calls this file in place of winsys_sim_create() (--wrap). Tests run with
+ * it once more, as a missing sync gives them wrong results.
  */
 #include <pthread.h>
 #include <stdlib.h>

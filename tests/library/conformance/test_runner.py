@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""wnn-conformance on cases of our own: test_runner.py PROGRAM DEVICE
+"""Tests wnn-conformance on cases of this project: test_runner.py PROGRAM DEVICE
 
 The cases of data/passing must pass, those of data/failing must fail for the reason in their
 "failure", and the files of data/unreadable must be refused.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""wnn-conformance on the shared cases: test_shared.py PROGRAM FOLDER [OPTIONS of the program]
+"""Tests wnn-conformance on the shared cases: test_shared.py PROGRAM FOLDER [OPTIONS of the program]
 
 Without the folder the test is skipped (77). No case may fail, go missing or be skipped.
 """

@@ -10,16 +10,16 @@
 #include <string.h>
 
 /*
- * One step with its caches: `past` words are cached, `fresh` ones are new; several heads of queries
- * share one of keys.
+ * A step of a decoder with caches: @past tokens have cached keys and values, @fresh tokens are new.
+ * @shared heads of queries share one head of keys.
  */
 struct step {
 	int64_t batch, heads, shared, rows, past, fresh, size;
 	enum ir_dtype dtype;
-	bool computed; /* a node computes the new words */
-	bool middle;   /* further cached words follow the new ones, so that there are three
-		        * operands */
-	bool kept;     /* both caches are outputs */
+	bool computed; /* a node computes the rows of the new tokens */
+	/* further cached rows follow the new ones: the concats have three operands */
+	bool middle;
+	bool kept; /* both caches are outputs */
 };
 
 static struct step random_step(int seed)
@@ -149,8 +149,8 @@ static void test_bits(void **state)
 }
 
 /*
- * Returns whether the concats of a program need no code and, without @arena, whether it needs no
- * arena.
+ * Returns whether the program has no code for its concats. Unless @arena, the program must also
+ * need no arena.
  */
 static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 {

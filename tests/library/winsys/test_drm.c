@@ -413,8 +413,8 @@ static uint32_t take_syncs(bool for_cpu)
 }
 
 /*
- * Whatever the processor has written is synced before a job, and what it reads afterwards; a
- * coherent device costs no call.
+ * Checks that memory is synced before a job if the processor has written it, and after the job when
+ * the processor reads it. A coherent device needs no sync.
  */
 static void check_syncs(uint32_t features)
 {
