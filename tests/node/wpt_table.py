@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The table of results of the Web Platform Tests in node-web.rst: wpt_table.py [--check] REPORT.json…
+"""Updates the table of results of the Web Platform Tests in node-web.rst: wpt_table.py [--check]
+REPORT.json…
 
 The script replaces the table by one from the reports of ./npu wpt --json; with --check, it fails if
 the table would change.
