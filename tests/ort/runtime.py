@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ONNX Runtime of PyPI, with our provider: unpacked wheels in SAMPLES/python/RELEASE."""
+"""Loads ONNX Runtime of PyPI, from unpacked wheels in SAMPLES/python/RELEASE, with our provider."""
 import os
 import sys
 import tempfile

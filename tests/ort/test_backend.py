@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ONNX's backend tests through ONNX Runtime and our provider: test_backend.py PROVIDER SAMPLES DEVICE [--every N].
+"""Runs ONNX's backend tests through ONNX Runtime and our provider.
 
-The cases are those of Debian's libonnx-testdata, as far as this ONNX Runtime loads them by itself. None may be
-wrong; it prints how many are computed by the provider as a whole, in part, and not at all.
+  test_backend.py PROVIDER SAMPLES DEVICE [--every N]
+
+The cases are those of Debian's libonnx-testdata, as far as this ONNX Runtime loads them by itself.
+None may be wrong. The test prints how many cases the provider computes as a whole, in part, and not
+at all.
 """
 import argparse
 import collections

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program in C with ONNX Runtime of npm and of PyPI: test_client.py CLIENT PROVIDER PRELOAD SAMPLES [RUNS]
+"""Tests a program in C with ONNX Runtime of npm and of PyPI: test_client.py CLIENT PROVIDER PRELOAD
+SAMPLES [RUNS]
 
-It runs a network by ONNX Runtime alone, with the provider, and with the provider preloaded; then many runs
-of 16 threads on two sessions, after which the process holds no more than before: memory in use, but 1 %,
-descriptors and mappings.
+The program runs a network by ONNX Runtime alone, with the provider, and with the provider
+preloaded. Then 16 threads make many runs on two sessions; afterwards the process must not hold more
+than before: memory in use (but for 1 %), descriptors and mappings.
 """
 import os
 import pathlib

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A device that is lost in the middle: test_lost.py PROVIDER SAMPLES DEVICE, with lose.c preloaded"""
+"""Tests a device that is lost while sessions use it: test_lost.py PROVIDER SAMPLES DEVICE, with
+lose.c preloaded
+"""
 import concurrent.futures
 import ctypes
 import pathlib
@@ -29,8 +31,8 @@ class Lost(unittest.TestCase):
         return ort.InferenceSession(shared_models.digits(), runtime.options(ort, DEVICE), enable_fallback=0)
 
     def test_run_fails_with_the_reason(self):
-        """All later runs of the session fail as well; another session that was open, and the next
-        one, work.
+        """Tests that all later runs of the session fail as well. Another session that was open
+        works, and so does the next one.
         """
         session, other = self.session(), self.session()
         expected, = session.run(None, FEED)
@@ -45,8 +47,8 @@ class Lost(unittest.TestCase):
         numpy.testing.assert_array_equal(self.session().run(None, FEED)[0], expected)
 
     def test_threads(self):
-        """Each run gives the right result or the reason; once a run has failed, no later run
-        succeeds.
+        """Tests that each run gives the right result or the reason, and that no run succeeds after
+        one that failed.
         """
         session = self.session()
         expected, = session.run(None, FEED)

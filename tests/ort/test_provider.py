@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The provider in sessions of ONNX Runtime from Python: test_provider.py PROVIDER SAMPLES RELEASE DEVICE
+"""Tests the provider in sessions of ONNX Runtime from Python: test_provider.py PROVIDER SAMPLES
+RELEASE DEVICE
 
-ONNX Runtime of that RELEASE is in SAMPLES (scripts/fetch-samples.sh); without it the test is skipped.
+ONNX Runtime of that RELEASE is in SAMPLES (scripts/fetch-samples.sh); without it the test is
+skipped.
 """
 import concurrent.futures
 import json
@@ -94,8 +96,8 @@ class Provider(unittest.TestCase):
         self.assertEqual(device.device.type, ort.OrtHardwareDeviceType.CPU)
 
     def test_policies(self):
-        """No policy of ONNX Runtime chooses sim or cpu: a program that adds the provider names the
-        device.
+        """Tests that no policy of ONNX Runtime chooses sim or cpu: a program that adds the provider
+        names the device.
         """
         for policy in ort.OrtExecutionProviderDevicePolicy.__members__.values():
             options = ort.SessionOptions()
@@ -121,8 +123,8 @@ class Provider(unittest.TestCase):
 
     @unittest.skipUnless(MODELS.exists(), "there is no ../shared/models")
     def test_state(self):
-        """The model's branches depend on the input sr, so that most of the model stays with ONNX
-        Runtime.
+        """Tests a model whose branches depend on the input sr, so that most of the model stays with
+        ONNX Runtime.
         """
         path = str(MODELS / "silero_vad_16k_op15.onnx")
         feed = {"input": random(1, 576), "state": random(2, 1, 128), "sr": numpy.array(16000, numpy.int64)}
@@ -137,7 +139,8 @@ class Provider(unittest.TestCase):
         self.assertNotEqual(found["after"], "onnxruntime")
 
     def test_around(self):
-        """A later node gets a value directly, and also through a node that stays with ONNX Runtime.
+        """Tests a node that takes one value directly from an earlier node, and another one by way
+        of a node that stays with ONNX Runtime.
         """
         nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
                  helper.make_node("NonZero", ["c"], ["n"], "where"),
@@ -152,7 +155,7 @@ class Provider(unittest.TestCase):
         self.assertIn(places().get("before"), ("cpu", "npu"))
 
     def test_many_shapes(self):
-        """There are more shapes than a group keeps, and each comes twice."""
+        """Tests more input shapes than a group keeps graphs for; each shape comes twice."""
         self.compare(conv_model(), [{"x": random(1, 3, size, size)} for size in [*range(1, 21)] * 2])
 
     def test_dimension(self):
@@ -170,7 +173,9 @@ class Provider(unittest.TestCase):
             numpy.testing.assert_array_equal(ours, theirs)
 
     def test_branches(self):
-        """An If whose condition is a constant goes to the provider with both of its graphs."""
+        """Tests that an If whose condition is a constant goes to the provider with both of its
+        graphs.
+        """
         then = helper.make_graph([helper.make_node("Add", ["x", "one"], ["t"])], "then", [],
                                  [value("t", [4])], [numpy_helper.from_array(numpy.float32(1), "one")])
         other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [value("e", [4])])
@@ -181,8 +186,8 @@ class Provider(unittest.TestCase):
         self.compare(model, [{"x": random(4)}], whole=False)
 
     def test_branches_by_input(self):
-        """The If stays with ONNX Runtime; from 1.24 on, heavy nodes in its graphs go to the
-        provider.
+        """Tests an If that stays with ONNX Runtime; from 1.24 on, heavy nodes in its graphs go to
+        the provider.
         """
         weights = [numpy_helper.from_array(random(3, 3, 3, 3, seed=seed), f"w{seed}") for seed in (1, 2)]
         graphs = [helper.make_graph([helper.make_node("Conv", ["x", f"w{seed}"], [f"c{seed}"], f"conv{seed}"),
@@ -213,8 +218,8 @@ class Provider(unittest.TestCase):
 
     @unittest.skipIf(RELEASE == runtime.OLDEST, "profiles of providers came with 1.25")
     def test_profile(self):
-        """ONNX Runtime's profile has an event for each run of a group, within the run's time and
-        with what was computed.
+        """Tests that ONNX Runtime's profile has an event for each run of a group, within the time
+        of the run, and that the event names what was computed.
         """
         with tempfile.TemporaryDirectory() as name:
             options = runtime.options(ort, DEVICE)
@@ -244,8 +249,8 @@ class Provider(unittest.TestCase):
             self.assertEqual(int(event["args"]["cpu_nodes"]) > 0, not on_npu)
 
     def test_bound_memory(self):
-        """Memory that a program binds is used without a copy; odd addresses, and an output in the
-        memory of an input, are copied.
+        """Tests that memory that a program binds is used without a copy. Odd addresses, and an
+        output in the memory of an input, are copied.
         """
         size, shape = 64 * 64 * 4, [64, 64]
         weights = random(64, 64, seed=3)
@@ -276,7 +281,9 @@ class Provider(unittest.TestCase):
 
     @unittest.skipIf(RELEASE == runtime.OLDEST, "Python makes values of such memory later than 1.23")
     def test_allocated_memory(self):
-        """Values in memory of our allocator are bound without a copy, and copied by our data transfer."""
+        """Tests that values in memory of our allocator are bound without a copy, and copied by our
+        data transfer.
+        """
         device, = runtime.devices(ort)
         memory = device.memory_info(ort.OrtDeviceMemoryType.HOST_ACCESSIBLE)
         x, y, r = (ort.OrtValue.ortvalue_from_shape_and_type(shape, numpy.float32, memory_info=memory)
@@ -333,7 +340,9 @@ class Provider(unittest.TestCase):
         return path
 
     def test_compiled(self):
-        """Compiled graphs are in the model or beside it; a second session compiles nothing."""
+        """Tests that compiled graphs are in the model or beside it, and that a second session
+        compiles nothing.
+        """
         feed = {"x": random(1, 3, 8, 8)}
         for model, whole in (conv_model(8), True), (split_model(), False):
             theirs = ort.InferenceSession(model).run(None, feed)
@@ -384,7 +393,7 @@ class Provider(unittest.TestCase):
                 self.session(path)
 
     def test_cache(self):
-        """The cache has a file for each graph; a damaged file is made again."""
+        """Tests that the cache has a file for each graph, and that a damaged file is made again."""
         feeds = [{"x": random(1, 3, size, size)} for size in (8, 9)]
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name) / "new"
@@ -415,7 +424,9 @@ class Provider(unittest.TestCase):
                 self.session(conv_model(8), **settings)
 
     def test_shape_that_is_refused(self):
-        """A run with a shape that is refused fails, with the node and the reason."""
+        """Tests that a run with a shape that is refused fails with a message that has the node and
+        the reason.
+        """
         model = make([helper.make_node("AveragePool", ["x"], ["y"], "window", kernel_shape=[4])],
                      [value("x", [1, 1, "n"])], [value("y", None)], {})
         session = self.compare(model, [{"x": random(1, 1, 9)}])

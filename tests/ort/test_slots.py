@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Places of functions in ONNX Runtime's tables, as we declare them, beside its headers: test_slots.py DEF…
+"""Compares the places that we declare for functions in ONNX Runtime's tables with those in its
+headers: test_slots.py DEF…
 
-The headers are those of Debian (1.21 in Debian 13, which has the places that older versions have) and of
-the folder ONPU_ORT_HEADERS. Those that a version of them has not are left out, and it says how many.
+The headers are those of Debian (1.21 in Debian 13, which has the places that older versions have)
+and of the folder ONPU_ORT_HEADERS. Functions that a version of the headers lacks are left out; the
+script prints how many.
 """
 import os
 import pathlib

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Virtual devices, which the name of the registration allows: test_virtual.py PROVIDER SAMPLES"""
+"""Tests virtual devices, which the name of the registration allows: test_virtual.py PROVIDER
+SAMPLES
+"""
 import pathlib
 import sys
 import unittest
@@ -28,7 +30,8 @@ class Virtual(unittest.TestCase):
             return {line.split("\t")[0] for line in report} - {"folded"}
 
     def test_devices(self):
-        """Without an option, each virtual device runs on the device that it stands for."""
+        """Tests that without an option, each virtual device runs on the device that it stands for.
+        """
         found = {device.ep_metadata["device"]: device for device in runtime.devices(ort)}
         self.assertEqual(found.keys(), {"sim", "cpu"})
         for name, place in ("sim", "npu"), ("cpu", "cpu"):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What GStreamer's element for ONNX attaches to three frames, one line for each: frames.py MODEL OUTPUT"""
+"""Prints what GStreamer's element for ONNX attaches to three frames, one line for each: frames.py
+MODEL OUTPUT
+"""
 import struct
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models and data for run.sh: make_models.py FOLDER"""
+"""Makes models and data for run.sh: make_models.py FOLDER"""
 import pathlib
 import sys
 import wave
@@ -21,7 +21,7 @@ def save(name, nodes, x, y, constants):
 
 
 def picture():
-    """Saves a classifier of pictures, and what GStreamer has to know of its tensors."""
+    """Saves a classifier of pictures, and the description of its tensors that GStreamer needs."""
     draw = numpy.random.default_rng(1).uniform
     save("picture.onnx",
          [helper.make_node("Conv", ["image", "w", "b"], ["c"], strides=[2, 2]),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares what was computed: same.py lines FILE FILE (within 1e-4), or same.py samples FILE (of sound.onnx)"""
+"""Compares results: same.py lines FILE FILE (within 1e-4), or same.py samples FILE (of sound.onnx)
+"""
 import array
 import collections
 import sys
