@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A model for webnn-run, and what it gives: make_model.py FOLDER.
+"""Makes a model for webnn-run, and its expected result: make_model.py FOLDER.
 
-Writes model.onnx, x.npy, y.npy, which is computed here, and wrong.npy, where one element is another.
+Writes model.onnx, x.npy, y.npy, which is computed here, and wrong.npy, in which one element differs
+from y.npy.
 """
 import pathlib
 import sys
