@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No reference is lost or given twice: references.py MODULE, with a debug build of CPython
+"""Tests that no reference is lost or given twice: references.py MODULE, with a debug build of
+CPython
 
-It counts all references. The module is webnn_npu._native, compiled for that build.
+The debug build counts all references. The module is webnn_npu._native, compiled for that build.
 """
 import array
 import gc

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn_npu as programs use it, on cpu and sim: results, every kind of error, arrays of others."""
+"""Tests webnn_npu as programs use it, on cpu and sim: results, every kind of error, and arrays of
+other libraries.
+"""
 import asyncio
 import gc
 import os
@@ -576,8 +578,8 @@ class Running(Case):
             self.assertEqual(wrong, [])
 
     def test_others_run_meanwhile(self):
-        """Python counts while a graph computes, which it could not do if the call kept the
-        interpreter's lock.
+        """Tests that a Python thread goes on counting while a graph computes, which it could not do
+        if the call kept the interpreter's lock.
         """
         context = ML().create_context(device="cpu", threads=1)
         builder = context.create_graph_builder()

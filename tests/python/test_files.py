@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files of graphs: what save() writes comes back with the same bits, and files of others are read."""
+"""Tests files of graphs: what save() writes can be loaded with the same bits, and files of other
+bindings can be read.
+"""
 import base64
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn_npu.onnx: sessions, and ONNX's own tests of back ends: test_onnx.py [DEVICE]"""
+"""Tests webnn_npu.onnx: sessions, and ONNX's own tests of back ends: test_onnx.py [DEVICE]"""
 import logging
 import os
 import sys
@@ -263,7 +263,7 @@ class Backends(unittest.TestCase):
         self.assertTrue(backend.supports_device("CPU"))
 
     def test_onnx_own_tests(self):
-        """Each model runs and is right, or is refused with a reason."""
+        """Tests that each model runs and is right, or is refused with a reason."""
         os.environ["WEBNN_DEVICE"] = DEVICE
         made = onnx.backend.test.BackendTest(backend, __name__)
         made.exclude("_cuda$")

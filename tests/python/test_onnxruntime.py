@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn_npu.onnxruntime: test_onnxruntime.py FOLDER PROVIDER
+"""Tests webnn_npu.onnxruntime: test_onnxruntime.py FOLDER PROVIDER
 
-FOLDER has ONNX Runtime, unpacked, in folders onnxruntime-VERSION, which scripts/fetch-samples.sh gets;
-without them, or without the provider, only what is refused is tested.
+FOLDER has ONNX Runtime, unpacked, in folders onnxruntime-VERSION, which scripts/fetch-samples.sh
+gets; without them, or without the provider, only refusals are tested.
 """
 import os
 import subprocess
@@ -38,7 +38,7 @@ for device in ("sim", "cpu"):
 
 
 def fake(version="1.30.0", devices=()):
-    """A stand-in with the members of the module onnxruntime that the helper uses."""
+    """Returns a stand-in for the module onnxruntime, with the members that the helper uses."""
     module = types.SimpleNamespace(__version__=version, calls=[], get_ep_devices=lambda: list(devices))
     module.register_execution_provider_library = lambda *arguments: module.calls.append(arguments)
     module.unregister_execution_provider_library = lambda *arguments: module.calls.append(arguments)

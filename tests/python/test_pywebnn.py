@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""pywebnn's own tests, unmodified, on this package: test_pywebnn.py FOLDER PYWEBNN DEVICE…
+"""Runs pywebnn's own tests, unmodified, on this package: test_pywebnn.py FOLDER PYWEBNN DEVICE…
 
-PYWEBNN is its source archive, unpacked, which scripts/fetch-samples.sh has from PyPI: where that is not
-reached, the test is skipped. FAILING has each test that fails, and why.
+PYWEBNN is its source archive, unpacked, which scripts/fetch-samples.sh has from PyPI: where that is
+not reached, the test is skipped. FAILING has each test that fails, and why.
 """
 import os
 import re

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random graphs give the same bits in Python as in C: test_random.py GRAPH_FUZZ DEVICE COUNT [SEED]
+"""Tests that random graphs give the same bits in Python as in C: test_random.py GRAPH_FUZZ DEVICE
+COUNT [SEED]
 
-graph-fuzz makes the graphs, runs them by the C API, and writes what it fed and got.
+graph-fuzz makes the graphs, runs them by the C API, and writes their inputs and results.
 """
 import os
 import subprocess

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""pip makes a wheel that works, in an environment of its own: test_wheel.py SOURCE PKG_CONFIG_FOLDER
+"""Tests that pip makes a wheel that works, in an environment of its own: test_wheel.py SOURCE
+PKG_CONFIG_FOLDER
 
-Without network: the build needs no package of PyPI.
+The test needs no network: the build needs no package of PyPI.
 """
 import os
 import subprocess

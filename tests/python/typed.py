@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A program as mypy reads it: what is right passes, and each line with an expected error has it."""
+"""A program that mypy reads: most lines are right, and each line with an expected error has that
+error.
+"""
 import webnn_npu
 from webnn_npu import onnx
 
