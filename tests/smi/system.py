@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A made-up system for onpu-smi --root: the files of /sys, /proc, /dev and others that it looks at."""
+"""Makes a system for onpu-smi --root: the files of /sys, /proc, /dev and others that onpu-smi
+reads.
+"""
 import pathlib
 import struct
 import zlib

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onpu-smi on made-up systems, its man page and its completion. test_program.py ONPU_SMI ONPU_ISA FOLDER"""
+"""Tests onpu-smi on made-up systems, its man page and its completion: test_program.py ONPU_SMI
+ONPU_ISA FOLDER
+"""
 import json
 import os
 import pathlib
@@ -97,7 +99,7 @@ class Info(Case):
                          '"one, ""two""",D0')
 
     def test_all_fields(self):
-        """--format=csv has the fields of JSON, and a name for each."""
+        """Tests that --format=csv has the fields of JSON, and a heading for each."""
         names, row = (line.split(",") for line in self.run_it("info", "--format=csv").splitlines())
         device, = self.json("info")["devices"]
         self.assertLessEqual(set(device), set(names))
@@ -502,7 +504,7 @@ nonsense
         self.assertNotIn("\n  0       0  ", text)
 
     def test_damaged(self):
-        """A dump is read however much of it is missing."""
+        """Tests that a dump can be read however much of it is missing."""
         for size in range(len("onpu core dump, format 1\n"), len(self.text) - len("[end]\n"), 7):
             result = json.loads(self.dump(self.text[:size], "--json"))
             self.assertFalse(result["whole"])
@@ -642,8 +644,8 @@ class Trace(Case):
             ("b", "jobs 1 to 4", 10000100), ("e", "jobs 1 to 4", 10002300)])
 
     def test_chrome_of_others(self):
-        """Each line that has words has an event; without a reading of the clock, a device's event
-        is at the time when the driver knew of it.
+        """Tests that each line of the trace with known words becomes an event. Without a reading of
+        the clock, a device's event is at the time when the driver knew of it.
         """
         events = self.chrome(self.LINES)
         self.assertEqual([e["ts"] for _, e in events if e["ph"] == "i"],
@@ -661,7 +663,9 @@ class Trace(Case):
         self.assertEqual([(round(e["ts"]), round(e["ts"] + e["dur"])) for e in ran], [(10101533, 10104150)])
 
     def test_interrupted(self):
-        """An interrupted job begins on its lane only when the job that interrupted it has ended."""
+        """Tests that an interrupted job begins on its lane only when the job that interrupted it
+        has ended.
+        """
         other = [line.replace("seqno=4", "seqno=5").replace("end=8000", "end=8500").replace("cycles=2000", "cycles=3000")
                  for line in self.ON_DEVICE]
         lanes = [e for lane, e in self.chrome(self.ON_DEVICE[:5] + [other[4]] + self.ON_DEVICE[5:]) if lane == "jobs"]
@@ -678,7 +682,7 @@ class Trace(Case):
         self.assertIn("0000:02:00.0: client 3: jobs 1 to 4 of context 1 end\n", self.trace(lines))
 
     def test_other_lines(self):
-        """A line that is no event of the driver, or a damaged one, does no harm."""
+        """Tests that a damaged line, or one that is no event of the driver, does no harm."""
         line = self.LINES[5]
         self.assertEqual(self.trace([line.replace("onpu_fault", "sched_switch"), line.replace("onpu_fault", "onpu_faults"),
                                      line.replace("dev=", "device="), "", "CPU:0 buffer started"]), "")
@@ -692,7 +696,9 @@ class Trace(Case):
         self.trace([self.LINES[0].replace("count=4", "count=0"), self.LINES[6].replace("-14", "-2147483648")])
 
     def test_many(self):
-        """Jobs whose end was lost are forgotten after many others, recent jobs are not."""
+        """Tests that jobs whose end was lost are forgotten after many others, and that recent jobs
+        are not.
+        """
         lines = [self.LINES[0].replace("seqno=4", f"seqno={i}").replace("ctx=1", f"ctx={i}") for i in range(1, 6001)]
         end = self.LINES[3].replace("seqno=4", "seqno=%d").replace("ctx=1", "ctx=%d")
         events = json.loads(self.trace([*lines, end % (1, 1), end % (6000, 6000)], "--json"))["events"]
