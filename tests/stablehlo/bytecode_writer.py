@@ -272,8 +272,10 @@ def attributes(version=NEWEST):
 
 
 def shardy(version=NEWEST, axes=(), code=SHARDING):
-    """x + x between a constraint and a manual computation: operations of Shardy beside those of VHLO, as JAX sends them.
-    @axes: along which the constraint cuts; @code: number of its attribute."""
+    """Makes x + x between a sharding constraint and a manual computation: operations of Shardy
+    beside those of VHLO, as JAX sends them. @axes: the mesh axes of the constraint; @code: number
+    of its attribute
+    """
     w = Writer(version)
     kind = w.tensor([2], F32)
     text = lambda name: w.attr(BUILTIN_STRING, w.string(name), dialect='builtin')

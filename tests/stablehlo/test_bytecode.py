@@ -56,7 +56,7 @@ def text_of(text):
 
 class Bytecode(unittest.TestCase):
     def test_runs(self):
-        """Programs in every version of the format compute the right results."""
+        """Tests that programs in every version of the format compute the right results."""
         for version in range(writer.NEWEST + 1):
             for make in (writer.compute, writer.loop, writer.shardy):
                 with self.subTest(version=version, program=make.__name__):
@@ -64,8 +64,8 @@ class Bytecode(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_wrong(self):
-        """A comparison that fails says so, with the source location, or with the byte if that is
-        unknown.
+        """Tests that a comparison that fails says so, with the source location, or with the byte if
+        that is unknown.
         """
         done = run(writer.compute(expected=4.0, at=(12, 5)))
         self.assertIn("line 12, column 5: stablehlo.custom_call: element 1 is 3, expected is 4", done.stderr)
@@ -73,7 +73,7 @@ class Bytecode(unittest.TestCase):
         self.assertRegex(done.stderr, r"byte \d+: stablehlo.custom_call: element 1 is 3, expected is 4")
 
     def test_versions(self):
-        """All versions of the format are the same program."""
+        """Tests that files in all versions of the format are the same program."""
         for make in (writer.compute, writer.loop, writer.shardy):
             self.assertEqual(len({printed(make(version)) for version in range(writer.NEWEST + 1)}), 1)
 
@@ -88,17 +88,19 @@ class Bytecode(unittest.TestCase):
             self.assertIn(attribute, text)
 
     def test_printed_again(self):
-        """A printed program is read as an equal one."""
+        """Tests that a printed program is read as an equal one."""
         for data in (writer.types()[0], writer.attributes(), writer.loop(), writer.shardy()):
             text = printed(data)
             self.assertEqual(text_of(text), text)
 
     def test_newer_sharding(self):
-        """An attribute of Shardy that is not known is named by its number."""
+        """Tests that an attribute of Shardy that is not known is named by its number."""
         self.assertIn("sdy has no attribute 18", run(writer.shardy(code=18)).stderr)
 
     def test_damage(self):
-        """Files that were cut off, or changed in one byte, end with a message or are read."""
+        """Tests that files that were cut off, or changed in one byte, can be read or are refused
+        with a message.
+        """
         for data in (writer.compute(), writer.shardy()):
             self.damage(data)
 
@@ -112,8 +114,8 @@ class Bytecode(unittest.TestCase):
 
     @unittest.skipUnless(SHARED.is_dir(), f"there is no {SHARED.name} beside the checkout")
     def test_stablehlo(self):
-        """Text and bytecode of every version give the same program, also when it is printed and
-        read again.
+        """Tests that text and bytecode of every version give the same program, also when it is
+        printed and read again.
         """
         with tempfile.NamedTemporaryFile() as file:
             done = subprocess.run([PROGRAM, "--json", file.name, str(SHARED)], check=False, text=True,

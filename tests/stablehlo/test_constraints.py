@@ -429,7 +429,7 @@ class Constraints(unittest.TestCase):
                 self.assertIn(expected, said, text)
 
     def test_right(self):
-        """There is no message, except that there is no main to run."""
+        """Tests that valid programs get no message, except that they have no @main to run."""
         for text, said in zip(RIGHT, says(RIGHT)):
             with self.subTest(text):
                 self.assertNotIn(": line ", said.replace("the module has no function @main", ""), text)

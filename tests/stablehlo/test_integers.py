@@ -136,7 +136,7 @@ class Integers(unittest.TestCase):
                              for op, f in UNARY.items()])
 
     def test_region(self):
-        """In a region one constant is used for many elements."""
+        """Tests a region that uses one constant for many elements."""
         text = """module {
   func.func private @compute(%x: tensor<2x3xi32>) -> tensor<2x3xi32> {
     %r = "stablehlo.map"(%x) ({

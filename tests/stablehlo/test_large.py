@@ -134,7 +134,7 @@ class Large(unittest.TestCase):
                           "%r = stablehlo.add %o#0, %o#8 : tensor<2xf32>"], Array((2,), "f32", [8, 10])))
 
     def test_places(self):
-        """Updates of one element are rounded at each step: in f16, 2048 + 1 is 2048."""
+        """Tests that updates of one element are rounded at each step: in f16, 2048 + 1 is 2048."""
         x = Array.random((300,), "f32")
         taken = Array((3,), "f32", x.values[100:103])
         self.passes(
@@ -152,7 +152,7 @@ class Large(unittest.TestCase):
                    Array((2,), "f16", [2048, 23])))
 
     def test_convolution(self):
-        """Negative padding removes elements."""
+        """Tests that negative padding removes elements."""
         x, kernel = Array.random((1, 1, 9), "f32"), Array((1, 1, 2), "f32", [2, 3])
         self.passes(module([x, kernel], [
             "%r = stablehlo.convolution(%x0, %x1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], "

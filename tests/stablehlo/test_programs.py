@@ -30,15 +30,14 @@ class Programs(unittest.TestCase):
         self.assertGreater(result["passed"], 20)
 
     def test_graphs(self):
-        """On a device all of these programs become graphs, and none of their operators runs on the
-        CPU.
+        """Tests that all of these programs become graphs on a device, with no operator on the CPU.
         """
         done, result = run(HERE / "programs/graphs.mlir")
         self.assertEqual(result["passed"], result["total"], done.stderr)
         self.assertEqual(result["no_cpu_operator"], 0 if DEVICE == "cpu" else result["total"])
 
     def test_wrong(self):
-        """A comparison that fails is reported as a failure, with its location."""
+        """Tests that a comparison that fails is reported as a failure, with its location."""
         done, result = run(HERE / "wrong.mlir")
         self.assertEqual((done.returncode, result["failed"], result["passed"]), (1, result["total"], 0), done.stderr)
         self.assertIn("line 8, column 3: check.expect_eq_const: element 1 is 2, expected is 3", done.stderr)

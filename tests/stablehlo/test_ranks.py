@@ -147,8 +147,8 @@ class Ranks(unittest.TestCase):
     # ---- results
 
     def test_ids_and_files(self):
-        """Ranks are replicas of partitions. A path with %r is a file for each rank; other files
-        come from rank 0.
+        """Tests the ids of ranks, which are replicas of partitions. A path with %r is a file for
+        each rank; other files come from rank 0.
         """
         for rank in range(4):
             numpy.save(self.folder / f"x{rank}.npy", numpy.full(3, 10 ** rank, numpy.float32))
@@ -181,8 +181,8 @@ class Ranks(unittest.TestCase):
         self.assertIn("the program has 2 replicas of 2 partitions, there are 3 ranks", err)
 
     def test_shardings(self):
-        """Marks that slice values over partitions are refused on several partitions; replicas have
-        whole values.
+        """Tests that shardings that slice values over partitions are refused on several partitions,
+        but not on several replicas, which have whole values.
         """
         text = """module {
   func.func @main(%x: tensor<4xf32>ARGUMENT) -> tensor<4xf32> {
@@ -212,7 +212,8 @@ class Ranks(unittest.TestCase):
                     self.assertIn("rank 1: result0: float32 [4], from 4 to 4", out)
 
     def test_shardings_in_bytecode(self):
-        """A sharding of Shardy in bytecode is refused where it cuts a value, as in text."""
+        """Tests that a sharding of Shardy in bytecode is refused where it cuts a value, as in text.
+        """
         path = self.folder / "shardy.mlir.bc"
         for axes in ((), ("x",)):
             path.write_bytes(bytecode_writer.shardy(axes=axes))
@@ -221,8 +222,8 @@ class Ranks(unittest.TestCase):
             self.assertEqual("sdy.sharding_constraint: it says in which parts values are" in err, bool(axes), err)
 
     def test_processes_are_ranks(self):
-        """stablehlo-test runs interpreter.run_parallel on ranks, and everything passes that does in
-        threads.
+        """Tests that stablehlo-test runs interpreter.run_parallel on ranks, and that programs pass
+        on ranks that pass on threads.
         """
         paths = [HERE / "programs/devices.mlir", HERE / "programs/collectives.mlir"]
         if SHARED.is_dir():
@@ -238,7 +239,9 @@ class Ranks(unittest.TestCase):
             self.assertGreaterEqual(result["passed"], 13)
 
     def test_goes_on(self):
-        """A comparison that fails on all ranks is one failure, and the next program runs."""
+        """Tests that a comparison that fails on all ranks counts as one failure, and that the next
+        program runs.
+        """
         done = subprocess.run([STABLEHLO_TEST, "--mpi", "2", "--json", self.folder / "result", HERE / "wrong.mlir",
                                HERE / "programs/devices.mlir"], env=ENVIRONMENT, check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=200)
@@ -266,7 +269,7 @@ class Ranks(unittest.TestCase):
         return values, whole, parts
 
     def sharded(self, name, oracle):
-        """Four ranks compute what one rank and numpy compute, on the CPU and on sim."""
+        """Tests that four ranks compute what one rank and numpy compute, on the CPU and on sim."""
         text = (EXAMPLES / f"sharded/{name}.mlir").read_text("utf-8")
         values, whole, parts = self.make_inputs(text)
         self.program(text, "one.mlir")
@@ -329,13 +332,15 @@ class Ranks(unittest.TestCase):
         self.assertIn("run different programs", err)
 
     def test_absent(self):
-        """Some ranks reach another operation than the others, so that all would wait for ever."""
+        """Tests that the program ends with an error when some ranks reach another operation than
+        the others, and all would wait for ever.
+        """
         process = self.start(4, WEBNN_RUN, "run", self.program(ABSENT), "-d", "cpu", "--fill", "x=0", "--output-dir",
                              "out%r")
         self.assertIn("all ranks wait for each other", self.ends(process, time.monotonic()))
 
     def test_no_input(self):
-        """A rank ends before it begins to compute."""
+        """Tests that the others end when one rank ends before it begins to compute."""
         for rank in range(3):
             numpy.save(self.folder / f"x{rank}.npy", numpy.zeros(3, numpy.float32))
         process = self.start(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--input", "x=x%r.npy", "--output-dir",
@@ -346,7 +351,7 @@ class Ranks(unittest.TestCase):
         self.assertFalse([name for name in self.files() if name.startswith("out")])
 
     def test_not_saved(self):
-        """When one rank cannot save its file, the others save none either."""
+        """Tests that when one rank cannot save its file, the others save none either."""
         (self.folder / "out1").write_text("no folder", encoding="utf-8")
         status, _, err = self.run_ranks(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--fill", "x=1",
                                         "--output-dir", "out%r")
@@ -355,7 +360,7 @@ class Ranks(unittest.TestCase):
         self.assertFalse([name for name in self.files() if name.endswith(".npy")])
 
     def test_no_module(self):
-        """Without the module that uses MPI, only programs that need it fail."""
+        """Tests that without the module that uses MPI, only programs that need it fail."""
         library = next(pathlib.Path(WEBNN_RUN).parents[1].glob("import/stablehlo/libwebnn-stablehlo.so.1"))
         shutil.copy(library, self.folder / library.name)
         self.program(IDS.replace("num_replicas = 2", "num_replicas = 1").replace("num_partitions = 2",

@@ -148,7 +148,8 @@ CASES = [
 
 class Refusals(unittest.TestCase):
     def test_loop(self):
-        """A loop without end is an error; the limit of iterations can be set."""
+        """Tests that a loop without end is an error, and that the limit of iterations can be set.
+        """
         turns = 'func.func @main() {\n  %z = stablehlo.constant dense<0> : tensor<i32>\n' \
             '  %n = stablehlo.constant dense<5> : tensor<i32>\n  %r = stablehlo.while(%i = %z) : tensor<i32>\n' \
             '    cond {\n      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n' \
@@ -162,7 +163,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("--loop-limit is a number from 1 on, not '0'", says(turns, "--loop-limit", "0"))
 
     def test_many_matrices(self):
-        """Matrices without elements need no time, however many they are."""
+        """Tests that any number of matrices without elements takes no time."""
         for batch in ("4611686018427387904", "4611686018427387904x4"):
             self.assertEqual(says(body(
                 f"%x = stablehlo.constant dense<> : tensor<{batch}x0x0xf32>",

@@ -86,8 +86,8 @@ class Run(unittest.TestCase):
                       self.says(64, "run", *options, "0"))
 
     def test_explain(self):
-        """Explain gives operation and location of each node on the NPU, in an unrolled loop as
-        well, and of nodes that did not run there.
+        """Tests that explain gives operation and location of each node on the NPU, in an unrolled
+        loop as well, and of nodes that did not run there.
         """
         self.assertRegex(self.says(0, "explain", "-d", "sim"), r"(?m)^stablehlo.dot_general at 2:3 +npu +matmul ")
         self.path.write_text(LOOP, encoding="utf-8")
@@ -111,8 +111,8 @@ class Run(unittest.TestCase):
                       self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
 
     def test_bytecode(self):
-        """Bytecode is recognised by its first bytes, whatever the file's name; its inputs are
-        called arg0 and so on.
+        """Tests that bytecode is recognised by its first bytes, whatever the file's name is. Its
+        inputs are called arg0 and so on.
         """
         writer = bytecode_writer.Writer()
         kind = writer.tensor([2], bytecode_writer.F32)

@@ -118,7 +118,7 @@ def convolution(draw):  # pylint: disable=too-many-locals
 
 
 class Slices:  # pylint: disable=too-many-instance-attributes
-    """Slices at indices, as gather reads and scatter writes them."""
+    """Makes slices at indices: gather reads them, and scatter writes them."""
 
     def __init__(self, draw):
         rank = draw.randint(1, 4)

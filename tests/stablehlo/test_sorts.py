@@ -133,14 +133,16 @@ class Sorts(unittest.TestCase):
         expect_passed(self, PROGRAM, DEVICE, [sort(given, keys, 1, "LT") for keys in (1, 2, 3)])
 
     def test_plain_floats(self):
-        """Without NaN, a comparison that is no total order is an order; zeros are equal."""
+        """Tests comparators that are no total order, on floats without NaN: there they are an
+        order, in which both zeros are equal.
+        """
         chance = random.Random(3)
         given = [("f32", (50,), [chance.choice((0.0, -0.0, 1.0, -2.0, math.inf)) for _ in range(50)]), ("i32", (50,), list(range(50)))]
         expect_passed(self, PROGRAM, DEVICE, [sort(given, 1, -1, direction, total=False) for direction in ("LT", "GT")])
 
     def test_no_order(self):
-        """With NaN a plain comparison is no order: the order of the result is open, but no element
-        is lost.
+        """Tests a plain comparison on floats with NaN, for which it is no order: the order of the
+        result is open, but no element is lost.
         """
         chance, dims = random.Random(5), (40,)
         x = [chance.choice((math.nan, 1.0, 2.0, 3.0)) for _ in range(40)]
@@ -158,7 +160,7 @@ class Sorts(unittest.TestCase):
                                                      [("i32", dims, list(range(40)))])])
 
     def test_largest(self):
-        """top_k of integers takes the first of equal elements."""
+        """Tests that top_k of integers takes the first of equal elements."""
         chance, modules = random.Random(4), []
         for kind, k in (("i8", 3), ("ui64", 1), ("i32", 11), ("ui32", 4)):
             numbers = numbers_of(kind, 22, chance)
