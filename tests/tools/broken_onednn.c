@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A oneDNN that computes wrong numbers, for the tests of what notices that. Preloaded, this library takes the place of the
- * one that the process loads under the name in BROKEN_ONEDNN: functions come from the real one, and each primitive changes
- * the fourth byte of its result, which is the sign and the exponent of a float32.
+ * Makes oneDNN compute wrong numbers, for tests of what notices that. When it is preloaded, this
+ * library takes the place of the one that the process loads under the name in BROKEN_ONEDNN.
+ * Functions call the real oneDNN, and each primitive then changes the fourth byte of its result,
+ * which has the sign and exponent of a float32.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

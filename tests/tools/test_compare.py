@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run compare. test_compare.py WEBNN_RUN"""
+"""Tests webnn-run compare: test_compare.py WEBNN_RUN"""
 import json
 import subprocess
 import tempfile
@@ -79,8 +79,8 @@ class Devices(ToolTest):
                 self.assertIn(f'first operator that differs: "n{before}" ({OTHER})', out)
 
     def test_bisect_branches(self):
-        """The branch that differs comes first in the file; the middle of the file is in the other
-        branch.
+        """Tests --bisect where the operator that differs is the first in the file, and the operator
+        in the middle of the file is in another branch.
         """
         nodes = [node(OTHER, ["x"], ["a"], "culprit")]
         nodes += [node("Neg", [f"b{i}" if i else "x"], [f"b{i + 1}"], f"good{i}") for i in range(9)]
@@ -102,7 +102,9 @@ class Devices(ToolTest):
     # cut as well, nothing can be compared there.
 
     def test_bisect_goes_back(self):
-        """When no cut behind the middle can be compared, the search goes on before the middle."""
+        """Tests that the search goes on before the middle when no cut after the middle can be
+        compared.
+        """
         nodes = [node(OTHER, ["x"], ["q/0"], "culprit"),
                  node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["n"], "neg"),
                  node("SequenceAt", ["q", "zero"], ["e"], "unpack"),
@@ -113,8 +115,8 @@ class Devices(ToolTest):
         self.assertEqual((first["node"], first["candidates"]), ("culprit", 1))
 
     def test_bisect_neighbours(self):
-        """The cut right before the operator that differs cannot be compared: the operator before
-        may be at fault as well.
+        """Tests a model in which the cut right before the operator that differs cannot be compared:
+        the operator before may be at fault as well.
         """
         nodes = [node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["q/0"], "neg"),
                  node(OTHER, ["q/0"], ["s"], "culprit"),
@@ -127,8 +129,8 @@ class Devices(ToolTest):
         self.assertIn("or one of the 1 before it", out)
 
     def test_bisect_constants_and_shapes(self):
-        """Shapes come from the files of inputs, and an input on which shapes depend is a constant
-        in every part.
+        """Tests that shapes come from the files of inputs, and that an input on which shapes depend
+        is a constant in every part.
         """
         nodes = [node("Neg", ["x"], ["n"], "neg"), node("Shape", ["n"], ["z"], "shape"),
                  node("Reshape", ["n", "s"], ["r"], "reshape"),

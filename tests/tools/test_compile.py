@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run compile, and its graphs in place of models. test_compile.py WEBNN_RUN"""
+"""Tests webnn-run compile, and its graphs in place of models: test_compile.py WEBNN_RUN"""
 import json
 
 import numpy as np
@@ -103,7 +103,9 @@ class Compile(ToolTest):
         self.tool("run", graph, "-d", "cpu", "--fill", "x=1", "--fill", "random/0=0.25")
 
     def test_nothing_is_drawn(self):
-        """Random numbers for tensors without elements are no inputs of the graph."""
+        """Tests that the graph has no input for random numbers when the random tensor has no
+        elements.
+        """
         for operator in "Bernoulli", "Multinomial":
             model = save(self.folder, "nothing", [node("Slice", ["x", "z", "z"], ["e"]), node(operator, ["e"], ["b"]),
                                                   node("Neg", ["x"], ["y"])],

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run doctor, here and on copies of systems that are made up.
+"""Tests webnn-run doctor, on this system and on made-up ones.
 
-test_doctor.py WEBNN_RUN FOLDER-OF-SYSTEM.PY [LIBRARY]: the library breaks oneDNN where it is preloaded.
+test_doctor.py WEBNN_RUN FOLDER-OF-SYSTEM.PY [LIBRARY]: the library breaks oneDNN where it is
+preloaded.
 """
 import json
 import os
@@ -75,7 +76,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("no PCI device is an Open NPU", found["device"]["what"])
 
     def test_device(self):
-        """The doctor reports a device's faults as onpu-smi check does."""
+        """Tests that the doctor reports a device's faults as onpu-smi check does."""
         self.system.write("lib/firmware/onpu/onpu_v1.bin", b"no firmware")
         found = self.ask()
         self.assertEqual(found["firmware"]["verdict"], "hint")
@@ -114,7 +115,9 @@ class Doctor(unittest.TestCase):
 
     @unittest.skipUnless(BROKEN, "this build has no library that breaks oneDNN")
     def test_wrong_layer(self):
-        """The self-test notices a oneDNN that computes wrong numbers; graphs run without it."""
+        """Tests that the self-test notices a oneDNN that computes wrong numbers, and that graphs
+        run without it.
+        """
         self.without_device()
         found = self.ask(status=1, LD_PRELOAD=BROKEN)
         self.assertEqual(found["oneDNN"]["verdict"], "wrong")

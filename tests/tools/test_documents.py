@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The man page and the completion of webnn-run have all options. test_documents.py WEBNN_RUN FOLDER"""
+"""Tests that the man page and the completion of webnn-run have all options: test_documents.py
+WEBNN_RUN FOLDER
+"""
 import os
 import pathlib
 import re

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run info --svg and --html: what is drawn, in which colours. test_drawing.py WEBNN_RUN"""
+"""Tests webnn-run info --svg and --html: the drawn shapes and their colours: test_drawing.py
+WEBNN_RUN
+"""
 import os
 import re
 import shutil
@@ -55,7 +57,7 @@ class Drawing(ToolTest):
         self.assertEqual(sorted(labels), ["", "", "", "N×4", "N×6"])
 
     def test_names(self):
-        """Names in a model cannot become markup of the picture or the page."""
+        """Tests that names in a model cannot become markup of the picture or the page."""
         name = '<b>\\N "&"];x [label="</svg>'
         model = save(self.folder, "odd", [node("Neg", ["x"], ["y"], name)], [("x", [4])], [("y", [4])])
         self.assertIn(("Neg", name), self.draw(model)[0])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run extract, and what a part of a model computes. test_extract.py WEBNN_RUN"""
+"""Tests webnn-run extract, and the results of the extracted parts: test_extract.py WEBNN_RUN"""
 import json
 import resource
 import subprocess
@@ -32,8 +32,8 @@ class Extract(ToolTest):
 
     @on_devices
     def test_front_and_back(self, device):
-        """Two parts, run one after the other, give the bits of the whole model on the CPU, and
-        nearly the whole model's numbers on sim.
+        """Tests that two parts, run one after the other, give the bits of the whole model on the
+        CPU, and nearly the whole model's numbers on sim.
         """
         model = convolution(self.folder)
         x = self.array("x.npy", np.random.default_rng(1).uniform(-1, 1, (1, 3, 16, 16)).astype("f4"))
@@ -59,8 +59,8 @@ class Extract(ToolTest):
         self.assertEqual(part.graph.output[0].type.tensor_type.elem_type, TensorProto.FLOAT)
 
     def test_several(self):
-        """Names are in one option with commas or in several options; another input that the part
-        needs is kept.
+        """Tests names in one option with commas, and in several options. Inputs that the part needs
+        are kept when no option names them.
         """
         nodes = [node("Add", ["a", "b"], ["s"]), node("Neg", ["s"], ["n"]), node("Exp", ["c"], ["e"]),
                  node("Mul", ["n", "e"], ["m"]), node("Sub", ["m", "b"], ["y"]), node("Abs", ["d"], ["z"])]
@@ -113,7 +113,9 @@ class Extract(ToolTest):
         return [d.dim_param or (d.dim_value if d.HasField("dim_value") else None) for d in kind.shape.dim]
 
     def test_open_shapes(self):
-        """A dimension that depends on open sizes stays open, under its name where that is certain."""
+        """Tests that a dimension that depends on open sizes stays open, under its name where that
+        is certain.
+        """
         model, _ = perceptron(self.folder)
         path, part, _ = self.extract(model, "--inputs", "active", "--outputs", "sum")
         self.assertEqual((self.shape(part.graph.input[0]), self.shape(part.graph.output[0])), (["N", 5], ["N", 4]))
@@ -134,7 +136,7 @@ class Extract(ToolTest):
         self.assertEqual(self.shape(part.graph.input[0]), [None, 3])
 
     def test_unknown_shapes(self):
-        """The model can be built for some sizes only, and extract tries none of these."""
+        """Tests a model that can be built for some sizes only, when extract tries none of these."""
         nodes = [node("Reshape", ["x", "s"], ["r"]), node("Neg", ["r"], ["n"]), node("Exp", ["n"], ["y"])]
         model = save(self.folder, "some", nodes, [("x", ["N", 4])], [("y", [28])], [("s", np.array([28]))])
         path, part, said = self.extract(model, "--inputs", "n", sound=False)
@@ -145,7 +147,9 @@ class Extract(ToolTest):
         self.assertEqual((said.count("unknown"), self.shape(part.graph.input[0])), (0, [28]))
 
     def test_node_on_both_sides(self):
-        """One result of a node is an input of the part, the other one is computed."""
+        """Tests a node of which one result is an input of the part, while the other one is
+        computed.
+        """
         nodes = [node("Split", ["x"], ["a", "b"], axis=0), node("Add", ["a", "b"], ["y"])]
         model = save(self.folder, "split", nodes, [("x", [4])], [("y", [2])])
         path, part, _ = self.extract(model, "--inputs", "a")
@@ -154,7 +158,7 @@ class Extract(ToolTest):
         np.testing.assert_array_equal(self.outputs(path, "-i", f"x={x}", "--fill", "a=10")["y"], [13, 14])
 
     def test_regions(self):
-        """Branches read values of the graph around them."""
+        """Tests branches that read values of the graph around them."""
         def branch(kind):
             out = helper.make_tensor_value_info("o", TensorProto.FLOAT, [3])
             return helper.make_graph([node(kind, ["n", "w"], ["o"])], kind, [], [out])
@@ -230,7 +234,7 @@ class Extract(ToolTest):
         self.assertFalse(out.exists())
 
     def test_no_room(self):
-        """When writing fails, the old file stays."""
+        """Tests that the old file stays when writing fails."""
         model, out = convolution(self.folder), self.folder / "part.onnx"
         out.write_bytes(b"before")
         done = subprocess.run([PROGRAM, "extract", model, "--inputs", "f", "-o", out], check=False,

@@ -38,8 +38,8 @@ def peak_bytes(status, *command):
 
 class Attempts(ToolTest):
     def test_attempts_are_bounded(self):
-        """When a node is refused, other sizes are tried for a dimension of 0. The memory that this takes has one
-        bound for all nodes together.
+        """Tests that the memory for trying sizes is bounded: when a node is refused, other sizes
+        are tried for a dimension of 0, and one bound holds for all nodes together.
         """
         nodes = [helper.make_node("Det", ["x"], [f"y{i}"]) for i in range(40)]
         graph = helper.make_graph(nodes, "attempts", [helper.make_tensor_value_info("x", TensorProto.INT4, [0, 1 << 20])],

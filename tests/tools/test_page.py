@@ -31,7 +31,7 @@ class Browser(ToolTest):
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
     def test_console(self):
-        """A message on the console of a page is noticed."""
+        """Tests that a message on the console of a page is noticed."""
         page = self.folder / "bad.html"
         page.write_text("<!DOCTYPE html><title>x</title><script>console.error('as planned')</script>")
         _, console = self.browse(page, "--dump-dom")
@@ -54,8 +54,8 @@ class Browser(ToolTest):
                     self.measure(width)
 
     def measure(self, width):
-        """No element is wider than a narrow window, except those that have a scroll bar of their
-        own.
+        """Checks that no element is wider than a narrow window, except those with a scroll bar of
+        their own.
         """
         script = "<script>document.title=document.documentElement.scrollWidth+' of '+innerWidth</script></body>"
         (self.folder / "narrow.html").write_text((self.folder / "p.html").read_text().replace("</body>", script))

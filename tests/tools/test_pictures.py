@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run run: pictures as inputs. test_pictures.py WEBNN_RUN
+"""Tests pictures as inputs of webnn-run run: test_pictures.py WEBNN_RUN
 
-The files are made here, and the pixels that come out are those that went in.
+The test makes the files, and the model returns its input, which must have the pixels of the file.
 """
 import numpy as np
 from onnx import TensorProto

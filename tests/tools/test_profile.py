@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run profile: the table adds up, the trace is what viewers read, the page says what JSON says.
+"""Tests webnn-run profile: the numbers of the table add up, viewers can read the trace, and the
+page has the numbers of the JSON.
 
 test_profile.py WEBNN_RUN [OPTION...]
 """
@@ -19,7 +20,8 @@ LANES = {1: "control", 2: "load", 3: "store", 4: "matrix", 5: "vector"}
 
 
 class Page(html.parser.HTMLParser):
-    """The page's tables by their ids, as rows of texts, and the elements of each drawing."""
+    """Reads the page: its tables by their ids, as rows of texts, and the elements of each drawing.
+    """
     def __init__(self, text):
         super().__init__()
         self.tables, self.drawings, self.tags, self.attributes = {}, {}, [], []
@@ -79,7 +81,9 @@ def by_cost(nodes):
 
 
 def check_sums(test, result):
-    """Parts add up to nodes of the model and to operators, and the longest are first."""
+    """Checks that parts add up to nodes of the model and to operators, and that the longest come
+    first.
+    """
     for n in result["nodes"]:
         test.assertAlmostEqual(n["ms"], n["cycles"] / result["clock_hz"] * 1e3 + n["cpu_ns"] / 1e6)
     for name, key in ("by_node", lambda n: n["label"] or n["operator"]), ("by_operator", lambda n: n["onnx_operator"]):
@@ -96,7 +100,7 @@ def check_sums(test, result):
 
 
 def compare_page(test, page, result):
-    """The page has the figures of the JSON, and all of them."""
+    """Checks that the page has all figures of the JSON."""
     summary = {row[0]: row[1] for row in page.tables["summary"]}
     sums = result["placement"]
     test.assertEqual(summary["operators on NPU, on CPU, folded"], f"{sums['npu']}, {sums['cpu']}, {sums['folded']}")
@@ -276,7 +280,9 @@ class Profile(ToolTest):
         compare_page(self, self.page, self.json)
 
     def test_over_time(self):
-        """over_time has all bytes that are moved, and the drawing shows its numbers."""
+        """Tests that over_time has all bytes that are moved, and that the drawing shows its
+        numbers.
+        """
         over_time = self.json["over_time"]
         parts = len(over_time["sram_bytes"])
         for key in ("bytes_read", "bytes_written"):
@@ -323,7 +329,9 @@ class Profile(ToolTest):
         self.assertEqual(max(ends), self.json["cycles"])
 
     def test_drawing_of_its_own(self):
-        """scripts/page-svg.py, which makes pictures of the documentation: each shape of the page is in the file."""
+        """Tests scripts/page-svg.py, which makes pictures of the documentation: the file has each
+        shape of the page.
+        """
         script = pathlib.Path(__file__).resolve().parents[2] / "scripts/page-svg.py"
         for name in "timeline", "memory":
             target = self.folder / f"{name}.svg"
@@ -368,7 +376,7 @@ class OnCpu(ToolTest):
         self.assertNotIn("engines", page.tables)
 
     def test_names_from_a_file(self):
-        """A name cannot become a part of the page."""
+        """Tests that a name cannot become a part of the page."""
         name = '<script>alert("&")</script>'
         model = save(self.folder, "odd", [node("Neg", ["x"], ["y"], name)], [("x", [4])], [("y", [4])])
         _, result, _, page = profile(self, model, "cpu")

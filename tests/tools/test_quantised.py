@@ -144,7 +144,9 @@ class Quantised(ToolTest):
                 self.assertEqual(right.flat[got.argmax()], right.max())
 
     def test_dynamic(self):
-        """Products of integers become nodes on integers, which include the scales and additions."""
+        """Tests that products of integers become nodes on integers, which include the scales and
+        additions.
+        """
         random = np.random.default_rng(5)
         source, quantised = self.folder / "source.onnx", self.folder / "quantised.onnx"
         weights = {"w": (300, 200), "b": (200,), "v": (200, 50)}

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run compare: its measures, recorded values by name, and all tensors. test_recorded.py WEBNN_RUN"""
+"""Tests webnn-run compare: its measures, recorded values by name, and all tensors: test_recorded.py
+WEBNN_RUN
+"""
 import numpy as np
 from onnx import TensorProto
 
@@ -30,7 +32,7 @@ class Measures(CompareTest):
         self.assertEqual((result["outputs"][0]["cosine"], result["outputs"][0]["mean_error"]), (1, 0))
 
     def test_integers(self):
-        """Integers that are equal as doubles are still told apart, and counted."""
+        """Tests that integers that are equal as doubles are still told apart, and counted."""
         model = save(self.folder, "same", [node("Identity", ["x"], ["y"])], [("x", [4], TensorProto.INT64)],
                      [("y", [4], TensorProto.INT64)])
         x, y = np.array([2 ** 60, 5, 7, 9]), np.array([2 ** 60 + 1, 5, 7, 10])
@@ -84,7 +86,7 @@ class Recorded(CompareTest):
         return result.get("first"), text
 
     def test_bisect(self):
-        """The recorded values are those of a program that is wrong from some operator on."""
+        """Tests --bisect with recorded values of a program that is wrong from some operator on."""
         model = convolution(self.folder)
         for at, (name, label) in enumerate(zip(CONVOLUTION_TENSORS, ("conv", "relu", "pool", "flat", "dense", "softmax"))):
             folder = self.record(model, *CONVOLUTION_TENSORS)
@@ -98,7 +100,9 @@ class Recorded(CompareTest):
         self.assertEqual(self.bisect(model, archive)[0]["node"], "softmax")
 
     def test_bisect_gaps(self):
-        """Operators between the last good value and the first bad one that are not recorded may be at fault as well."""
+        """Tests that unrecorded operators between the last good value and the first bad one count
+        as candidates, too.
+        """
         model = convolution(self.folder)
         folder = self.record(model, "r", "d", "y")
         self.change(folder, "d")
@@ -114,7 +118,7 @@ class Recorded(CompareTest):
         self.assertEqual(self.bisect(model, folder)[0]["candidates"], 6)
 
     def test_bisect_branches(self):
-        """A value that is not recorded, on the other branch, does not count as good."""
+        """Tests that a value that is not recorded, on the other branch, does not count as good."""
         nodes = [node("Neg", ["x"], ["a"], "left"), node("Exp", ["x"], ["b"], "right"),
                  node("Abs", ["a"], ["c"], "left2"), node("Add", ["b", "c"], ["y"], "join")]
         model = save(self.folder, "branches", nodes, [("x", [5])], [("y", [5])])
@@ -153,7 +157,7 @@ class Devices(CompareTest):
         self.assertEqual(self.names(result), ["c", "r", "p"])
 
     def test_what_cannot_be_computed(self):
-        """The other values are compared although a node is refused."""
+        """Tests that the other values are compared although a node is refused."""
         nodes = [node("Neg", ["x"], ["n"]), node("Shape", ["x"], ["s"]), node("NonZero", ["n"], ["z"], "nz"),
                  node("Exp", ["n"], ["e"]), node("Abs", ["e"], ["y"])]
         model = save(self.folder, "refused", nodes, [("x", [2, 2])], [("y", [2, 2]), ("z", None, TensorProto.INT64)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run compare with ONNX Runtime. test_reference.py WEBNN_RUN"""
+"""Tests webnn-run compare with ONNX Runtime: test_reference.py WEBNN_RUN"""
 import os
 import subprocess
 import sys
@@ -26,8 +26,8 @@ class Runtime(CompareTest):
         self.assertIn("6 tensors were compared, 0 of them differ\n", text)
 
     def test_it_is_the_other_program(self):
-        """The device sim rounds differently: with tolerance 0 the difference is reported, and where
-        it begins.
+        """Tests that the comparison is with another program: sim rounds differently, so that with
+        tolerance 0 the difference is reported, and where it begins.
         """
         model = convolution(self.folder)
         result, text = self.compare(model, "--with", "onnxruntime", "--tolerance", 0, "--bisect", device="sim", status=1)
@@ -94,7 +94,7 @@ class Runtime(CompareTest):
         self.compare(model, "--with", "onnxruntime")
 
     def test_refused(self):
-        """When ONNX Runtime does not run a model, the message says so."""
+        """Tests the message when ONNX Runtime does not run a model."""
         model = save(self.folder, "odd", [node("Relu", ["x"], ["y"])], [("x", [3], TensorProto.INT32)],
                      [("y", [3], TensorProto.FLOAT)])
         _, err = self.tool("compare", model, "--with", "onnxruntime", status=2)

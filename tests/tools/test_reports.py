@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run info, bench and explain; usage and exit codes. test_reports.py WEBNN_RUN"""
+"""Tests webnn-run info, bench and explain; usage and exit codes: test_reports.py WEBNN_RUN"""
 import json
 import os
 import re
@@ -13,7 +13,9 @@ from common import USAGE, ToolTest, convolution, main, node, on_devices, percept
 
 class Reports(ToolTest):
     def json(self, *arguments):
-        """--json FILE writes beside the text what --json - writes in its place."""
+        """Runs a command and returns its report and text. Checks that --json FILE writes the report
+        beside the text, and that --json - writes it in place of the text.
+        """
         path = self.folder / "result.json"
         text, _ = self.tool(*arguments, "--json", path)
         self.assertTrue(text)
@@ -53,7 +55,7 @@ class Info(Reports):
         self.assertEqual((conv["npu"], conv["cpu"]), (1, 0) if device == "sim" else (0, 1))
 
     def test_costs(self):
-        """Multiply-accumulates and bytes of weights, and the shape of every value."""
+        """Tests the multiply-accumulates and bytes of weights, and the shape of every value."""
         info, text = self.json("info", perceptron(self.folder)[0], "--dim", "N=3")
         self.assertEqual([(n["name"], n["macs"], n["parameter_bytes"], n["outputs"][0]["shape"])
                           for n in info["nodes"]],
@@ -188,7 +190,8 @@ class Explain(Reports):
 
     @on_devices
     def test_rules(self, device):
-        """The report names the rule or pass by which an operator became part of another."""
+        """Tests that the report names the rule or pass by which an operator became part of another.
+        """
         model = save(self.folder, "gated", [node("Neg", ["x"], ["n"], "negate"), node("Sigmoid", ["n"], ["s"], "sigmoid"),
                                             node("Mul", ["n", "s"], ["g"], "gate"), node("Add", ["g", "x"], ["t"], "add"),
                                             node("Relu", ["t"], ["y"], "relu")],
@@ -200,7 +203,9 @@ class Explain(Reports):
         self.assertRegex(text, r"(?m)^relu .*; by fuse_activation$")
 
     def test_limit_of_the_compiler(self):
-        """A row that takes more tiles than a job has slots; any other limit would do as well."""
+        """Tests how a limit of the compiler is reported: here a row takes more tiles than a job has
+        slots, but any other limit would do.
+        """
         model = save(self.folder, "long", [node("Neg", ["x"], ["negative"], "negate"),
                                            node("Softmax", ["negative"], ["y"], "row", axis=1)],
                      [("x", [1, 1 << 24])], [("y", None)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run run: inputs of every kind, outputs of every kind. test_run.py WEBNN_RUN"""
+"""Tests webnn-run run: inputs of every kind, outputs of every kind: test_run.py WEBNN_RUN"""
 import re
 import zipfile
 
@@ -153,7 +153,7 @@ class Messages(ToolTest):
                          self.folder / "x.pb")
 
     def test_too_big(self):
-        """Messages name the program, the size and the limit."""
+        """Tests that messages name the program, the size and the limit."""
         model = same(self.folder, "same", ["A", "B"])
         for options in (["--shape", "x=65536,32768"], ["--dim", "A=65536", "--dim", "B=32768"]):
             _, err = self.tool("run", model, *options, "-r", 1, status=4)
@@ -217,7 +217,7 @@ class Outputs(ToolTest):
         self.assertTrue(all(float(time) > 0 for time in said.groups()), out)
 
     def test_top_of_equals(self):
-        """Equal elements keep their order, and NaN comes last."""
+        """Tests that equal elements keep their order, and NaN comes last."""
         model = same(self.folder, "same", [5])
         x = self.array("x.npy", np.array([np.nan, 1, 2, -np.inf, 2], "f4"))
         out, _ = self.tool("run", model, "-i", x, "--top", 5)
@@ -241,7 +241,9 @@ class Outputs(ToolTest):
 
 
 class Habits(ToolTest):
-    """Files as numpy writes them, and models whose results are not what one dispatch makes of the inputs."""
+    """Tests files as numpy writes them, and models whose results are not what one dispatch makes of
+    the inputs.
+    """
 
     def run_model(self, model, *options, device="cpu"):
         result = self.folder / "result.npy"
@@ -263,7 +265,9 @@ class Habits(ToolTest):
                      self.array("x.npy", x.reshape(2, 6)))
 
     def test_widened(self):
-        """Integers of a type whose numbers the input's type has are widened; others are refused."""
+        """Tests that integers are widened when the input's type has all numbers of their type, and
+        refused otherwise.
+        """
         least, most = -(1 << 15), (1 << 16) - 1
         for number, (kind, takes, numbers) in enumerate((
                 (TensorProto.INT16, "int16", [least, 5]), (TensorProto.UINT16, "uint16", [0, most]),

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How many steps are left of what only moves numbers, and that the results are right. test_views.py WEBNN_RUN"""
+"""Tests how many operators that only move numbers still have a kernel, and that results are right:
+test_views.py WEBNN_RUN
+"""
 import json
 
 import numpy as np
@@ -14,8 +16,8 @@ def shape(*dims):
 
 class Views(ToolTest):
     def steps(self, device, nodes, inputs, weights, wanted, most):
-        """The result is that of numpy; at most so many nodes have a kernel, and the others are
-        views.
+        """Checks that the result is that of numpy, and that at most @most nodes have a kernel; the
+        others are views.
         """
         arrays = {name: np.random.default_rng(len(name)).uniform(-1, 1, dims).astype(np.float32)
                   for name, dims in inputs}
@@ -48,7 +50,8 @@ class Views(ToolTest):
 
     @on_devices
     def test_parts_of_rows(self, device):
-        """A gated unit, whose halves are beside each other in each row, and a concat of rows."""
+        """Tests a gated unit, whose halves are beside each other in each row, and a concat of rows.
+        """
         nodes = [node("Split", ["x", "s"], ["a", "b"], axis=1), node("Sigmoid", ["b"], ["g"]), node("Mul", ["a", "g"], ["m"]),
                  node("Neg", ["z"], ["n"]), node("Concat", ["m", "n"], ["y"], axis=1)]
         self.steps(device, nodes, [("x", [6, 40]), ("z", [6, 3])], [("s", shape(20, 20))],
