@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The kernel-doc of uapi/drm/onpu_accel.h is complete and names nothing that does not exist."""
+"""Tests that the kernel-doc of uapi/drm/onpu_accel.h is complete and names nothing that does not
+exist.
+"""
 
 import pathlib
 import re
@@ -17,7 +19,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual(accel_header.problems(TEXT), [])
 
     def test_everything_is_read(self):
-        """The parser finds as many declarations as a simpler count."""
+        """Tests that the parser finds as many declarations as a simpler count."""
         header = accel_header.Header(TEXT)
         entries = sum(len(item.entries) for item in header.items.values())
         lines = re.findall(r'^\t[\w ]+(?:\[\w+\]|)(?:;| = .*,)$', header.code, flags=re.M)
@@ -39,7 +41,7 @@ class Documentation(unittest.TestCase):
 
 
 class CheckerNotices(unittest.TestCase):
-    """Each kind of damage to the header's documentation is found."""
+    """Tests that each kind of damage to the header's documentation is found."""
 
     def damaged(self, old, new, message):
         self.assertEqual(TEXT.count(old), 1, f'"{old}" must be in the header once')

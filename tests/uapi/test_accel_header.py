@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""uapi/drm/onpu_accel.h compiles alone in all languages, and its layout is frozen everywhere.
+"""Tests that uapi/drm/onpu_accel.h compiles alone in all languages, and that its layout is frozen
+for all targets.
 
-Native compilations use the installed headers. The other targets need no headers of their own:
-stub/ has what libdrm's drm.h asks for.
+Native compilations use the installed headers. The other targets need no headers of their own: stub/
+has what libdrm's drm.h asks for.
 """
 
 import pathlib
@@ -68,7 +69,9 @@ def compile_text(command, text, header=HEADER.parent, stub=False):
 
 
 class Alone(unittest.TestCase):
-    """The header compiles without another one in front of it, in all languages of user space."""
+    """Tests that the header compiles without another one in front of it, in all languages of user
+    space.
+    """
 
     def test_installed_headers(self):
         languages = ["-xc -std=c99", "-xc -std=c11", "-xc -std=gnu11", "-xc++ -std=c++17"]
@@ -98,7 +101,7 @@ int main(void)
 
 
 class Layout(unittest.TestCase):
-    """Sizes, offsets and numbers are those of test_accel_layout.c."""
+    """Tests that sizes, offsets and numbers are those of test_accel_layout.c."""
 
     @classmethod
     def setUpClass(cls):
@@ -127,7 +130,9 @@ class Layout(unittest.TestCase):
 
 
 class Frozen(unittest.TestCase):
-    """The list in test_accel_layout.c leaves nothing out, and itself obeys the header's rules."""
+    """Tests that the list in test_accel_layout.c leaves nothing out, and itself obeys the header's
+    rules.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -172,7 +177,9 @@ class Frozen(unittest.TestCase):
 
 
 class LayoutNotices(unittest.TestCase):
-    """A change of the header that moves, resizes or renumbers something does not compile."""
+    """Tests that a change of the header that moves, resizes or renumbers something does not
+    compile.
+    """
 
     FIELD = re.compile(r"^\t(?:__u\d+|struct \w+) \w+(?:\[\w+\])?;$", re.M)
 
@@ -219,7 +226,8 @@ class LayoutNotices(unittest.TestCase):
             self.refused(TEXT.replace("DRM_IOWR(", other), other)
 
     def test_hidden_padding(self):
-        """Without its table, a structure with a hole is still refused by -Wpadded."""
+        """Tests that -Wpadded refuses a structure with a hole, without any assertion of its layout.
+        """
         text = ('#include "onpu_accel.h"\nstruct hole { __u32 a; %s b; };\n'
                 '_Static_assert(sizeof(struct hole) > 0, "laid out");\n')
         for command in (GCC, CLANG):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tests/driver/syzkaller.txt describes the interface that uapi/drm/onpu_accel.h declares."""
+"""Tests that tests/driver/syzkaller.txt describes the interface that uapi/drm/onpu_accel.h
+declares.
+"""
 
 import pathlib
 import re

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The generator refuses specifications that contradict themselves, and says where they do."""
+"""Tests that the generator refuses specifications that contradict themselves, and says where they
+do.
+"""
 
 import os
 import subprocess
@@ -151,7 +153,9 @@ class RegistersTest(SpecCase):
             self.assertEqual(sizes[name], 64)
 
     def test_constants_agree(self):
-        """A constant has the value of the register or structure that contains the same number."""
+        """Tests that a constant has the value of the register or structure that contains the same
+        number.
+        """
         registers = Registers(os.path.join(UAPI, 'registers.xml'))
         value = {v.name: v.value for enum in registers.enums for v in enum.values}
         domains = {d.name: d for d in registers.domains}
