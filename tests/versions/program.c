@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One graph on one device: program npu|FIRMWARE. It ends with 0 when the result is right, else with
- * the library's message. A name of a firmware's image means the device model, which boots it. The
- * first line tells the version of the interface that the library was built with.
+ * Runs one graph on one device: program npu|FIRMWARE. FIRMWARE is a firmware's image, which the
+ * device model boots. The first line of output has the version of the interface with which the
+ * library was built. The exit status is 0 when the result is right; otherwise the library's message
+ * is printed.
  */
 #include <stdio.h>
 #include <stdlib.h>

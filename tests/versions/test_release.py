@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""All parts have one version: test_release.py VERSION BUILD IMAGE|- TOOL…, as TAP.
+"""Tests that all parts have one version: test_release.py VERSION BUILD IMAGE|- TOOL…, as TAP.
 
-VERSION is what meson took from userspace/webnn.json. Headers, packages, tools, the firmware's image and the table of
-releases in installation.rst, with the versions of what the parts agree on, are compared with it.
+VERSION is what meson took from userspace/webnn.json. Headers, packages, tools, the firmware's image
+and the table of releases in installation.rst, with the versions of what the parts agree on, are
+compared with it.
 """
 import csv
 import json

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Libraries with firmware, of neighbouring minor versions: test_versions.py PROGRAM… IMAGE…, as TAP.
+"""Tests libraries with firmware, of neighbouring minor versions: test_versions.py PROGRAM… IMAGE…,
+as TAP.
 
-A program is program.c with a library of one version. Each runs on the device model, which boots each image. The
-versions that they tell, and the image's header, show that they are what they are taken for. guest_versions.py has
-the driver between them.
+A PROGRAM is program.c with a library of one version. Each runs on the device model, which boots
+each IMAGE. The versions that the programs print, and the headers of the images, show which versions
+they are. guest_versions.py has the driver between library and firmware.
 """
 import re
 import struct

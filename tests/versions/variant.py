@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The interfaces as of one minor version earlier or later, for tests of what fits together.
+"""Makes the interfaces of one minor version earlier or later, for tests of versions that fit
+together.
 
-  variant.py older|newer headers FOLDER   FOLDER/drm/onpu_accel.h, FOLDER/onpu/registers.h and registers.xml
+  variant.py older|newer headers FOLDER   FOLDER/drm/onpu_accel.h, FOLDER/onpu/registers.h and
+registers.xml
   variant.py older|newer source FILE      FILE, as it would be with these headers, to stdout
 
-What programs and the driver agree on has the neighbouring minor version, and so have the messages between driver
-and firmware. Older: members whose comment says that they came with the present version are missing, and so are
-the lines that use them. Newer: each structure that may grow has a member more at its end. There are no copies of
-old sources, so what an older version did in another way is not in these.
+The interface of programs and driver gets the neighbouring minor version, and so do the messages
+between driver and firmware. Older: members whose comment says that they came with the present
+version are missing, and so are the lines that use them. Newer: each structure that may grow has one
+more member at its end. There are no copies of old sources, so these do not show what an older
+version did in another way.
 """
 import argparse
 import pathlib
