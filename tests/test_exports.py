@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A library exports exactly what its interface declares: test_exports.py LIBRARY FILE…
+"""Tests that a library exports exactly what its interface declares: test_exports.py LIBRARY FILE…
 
-A file is a header, whose functions are meant, the version script of generated headers, or the list of
+A FILE is a header, whose functions count, the version script of generated headers, or the list of
 symbols of a Debian package.
 """
 import pathlib
