@@ -15,7 +15,7 @@ webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h
 webnn-stablehlo userspace/import/stablehlo/libwebnn-stablehlo.so userspace/include/webnn/*.h
 onpu-sim emulator/libonpu-sim.so emulator/onpu_*.h"
 
-# abi_targets BUILD: those targets of the libraries that the build's commit has.
+# abi_targets BUILD: prints the targets of the libraries that exist in the commit of this build.
 abi_targets()
 {
 	inside meson introspect --targets "$1" | inside python3 -c '
@@ -49,7 +49,7 @@ abi_soname()
 	inside readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'
 }
 
-# abi_compare OLD: 1 when a library has its old SONAME although its ABI differs.
+# abi_compare OLD: returns 1 when a library has its old SONAME although its ABI differs.
 abi_compare()
 {
 	local old=$1 name file headers status=0 before now

@@ -103,7 +103,8 @@ make_arm64_kernel()
 	unpack_arm64 "$folder.new" "$(arm64_flavour "$1")" && mv -T -- "$folder.new" "$folder"
 }
 
-# Links for the programs of busybox that no other package has, what passwd and group are copied from, and mount points.
+# Makes links to busybox for programs that no other package has, copies of the files from which
+# passwd and group are made, and mount points.
 finish_arm64_root()
 {
 	local target name
@@ -120,8 +121,8 @@ finish_arm64_root()
 	cp -- "$(environment_root)"/etc/{passwd,group} "$target/etc/" && : >"$target/.onpu-guest"
 }
 
-# build_arm64_programs [COMMAND]: the tests of the driver, and the program that the command is, built as ./npu cross
-# builds the library.
+# build_arm64_programs [COMMAND]: builds the tests of the driver, and COMMAND if it is a program of
+# the build, as ./npu cross builds the library.
 build_arm64_programs()
 {
 	local build status=0

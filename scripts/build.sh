@@ -108,7 +108,7 @@ for target in json.load(sys.stdin):
         print(target["name"][len("fuzz-"):])'
 }
 
-# build_fuzzers NAME…
+# build_fuzzers NAME…: builds these fuzz targets.
 build_fuzzers()
 {
 	local status=0
@@ -118,7 +118,7 @@ build_fuzzers()
 	return "$status"
 }
 
-# Path of a fuzz target's program.
+# fuzz_program NAME: prints the path of the program of a fuzz target.
 fuzz_program()
 {
 	printf '%s\n' "$top/build/fuzzers/tests/fuzz/fuzz-$1"

@@ -30,7 +30,9 @@ def number(value):
 
 
 def member(data, path, kind):
-    """data.a.b for the path "a.b"; None, with a problem noted, when it is missing or no KIND."""
+    """Returns data.a.b for the path "a.b"; None, with a problem noted, when it is missing or is no
+    KIND.
+    """
     value = data
     for name in path.split("."):
         if not isinstance(value, dict) or name not in value:

@@ -17,7 +17,7 @@ NAME = re.compile(r"(\w+)\s*\((?!.*\b\w+\s*\(\()")
 
 
 def functions_of_c(text):
-    """(line, name, length of the body) of each function."""
+    """Yields (line, name, length of the body) of each function."""
     lines = text.splitlines()
     start = None
     for number, line in enumerate(lines):
@@ -33,7 +33,7 @@ def functions_of_c(text):
 
 
 def functions_of_python(text):
-    """(line, name, length of the body) of each function of Python."""
+    """Yields (line, name, length of the body) of each function of Python."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.lineno, node.name, node.end_lineno - node.body[0].lineno + 1

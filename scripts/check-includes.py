@@ -54,7 +54,7 @@ def sources(folder):
 
 
 def includes(path):
-    """(line, kind of bracket, name) of each include."""
+    """Yields (line, kind of bracket, name) of each include."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     for match in INCLUDE.finditer(text):
@@ -62,7 +62,9 @@ def includes(path):
 
 
 def resolve(top, path, kind, name):
-    """Path in the checkout of what is included; None when it is a system's or a generated header."""
+    """Returns the path in the checkout of an included file; None when it is a system's or a
+    generated header.
+    """
     folders = [os.path.join(top, "userspace/src"), os.path.join(top, "userspace/include"),
                os.path.join(top, "emulator"), top]
     if kind == '"':
@@ -75,7 +77,7 @@ def resolve(top, path, kind, name):
 
 
 def check_library(top, path, line, name, target):
-    """The problem with a library file's include, if there is one."""
+    """Returns the problem with an include of a file of the library, or None."""
     here = os.path.relpath(path, os.path.join(top, "userspace/src"))
     layer = here.split(os.sep)[0]
     if layer not in ALLOWED:
@@ -94,7 +96,7 @@ def check_library(top, path, line, name, target):
 
 
 def check_plan(here, other):
-    """The problem with an include of a header of the planner's folders, if there is one."""
+    """Returns the problem with an include of a header of the planner's folders, or None."""
     parts = other.split(os.sep)
     if parts[0] != "plan" or len(parts) < 3:
         return None
@@ -109,7 +111,7 @@ def check_plan(here, other):
 
 
 def check_model(top, path, name, target):
-    """The problem with an include of a file of the device model, if there is one."""
+    """Returns the problem with an include of a file of the device model, or None."""
     here = os.path.relpath(path, os.path.join(top, "emulator")).split(os.sep)[0]
     if here not in MODEL:
         return f"'{here}' is no part of emulator"

@@ -45,7 +45,7 @@ def local(element):
 
 
 def words(name):
-    """The words of a name, in capitals and singular."""
+    """Returns the words of a name, in capitals and singular."""
     found = set()
     for word in re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).upper().split("_"):
         word = SAME.get(word, word)
@@ -55,7 +55,7 @@ def words(name):
 
 
 def contract(top):
-    """Name -> value of the constants, sizes and capabilities that the contract defines."""
+    """Returns {name: value} of the constants, sizes and capabilities that the contract defines."""
     numbers = {}
     isa = ElementTree.parse(os.path.join(top, "uapi/onpu/isa.xml")).getroot()
     for constant in isa.findall("constant"):
@@ -88,7 +88,7 @@ def telling(name):
 
 
 def evaluate(text):
-    """The value of a constant expression, or None."""
+    """Returns the value of a constant expression, or None."""
     text = text.replace("\\\n", " ")
     text = re.sub(r"\bU?INT(?:8|16|32|64)_C\(([^()]*)\)", r"(\1)", text)
     text = re.sub(r"\((?:u?int\d+_t|size_t|unsigned int|u32|u64|int|unsigned)\)", "", text)

@@ -33,7 +33,8 @@ in_system()
 		DEBIAN_FRONTEND=noninteractive INITRD=No "$@"
 }
 
-# Prints what the system depends on. Raise the number when make_packages_system changes.
+# Prints a checksum that changes with the packages of the system. Raise the number when
+# make_packages_system changes.
 packages_system_stamp()
 {
 	{
@@ -42,7 +43,7 @@ packages_system_stamp()
 	} | sha256sum
 }
 
-# A checksum of the packages that ours need; it changes when one of them does.
+# Prints a checksum that changes when one of the packages on which ours depend does.
 packages_depends_stamp()
 {
 	local file
@@ -57,7 +58,7 @@ packages_depends_stamp()
 
 make_packages_system()
 {
-	# As above.
+	# inside() reads it, too
 	# shellcheck disable=SC2034
 	local root=$packages_base.new environment=root kernels
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The patches of make-series.py: git takes them, checkpatch has nothing to say, and the copy builds where it
-# then is, with W=1 and sparse and without a warning: check-series.sh RELEASE FOLDER LINUX. The tree is made
-# in FOLDER, of the headers of RELEASE and of the lists in LINUX (fetch-linux.sh).
+# Tests the patches of make-series.py: check-series.sh RELEASE FOLDER LINUX. git applies them,
+# checkpatch has no complaint, and the driver builds at its place in the kernel's tree, with W=1 and
+# sparse and without a warning. The tree is made in FOLDER, from the headers of RELEASE and the
+# lists in LINUX (fetch-linux.sh).
 
 set -euo pipefail
 

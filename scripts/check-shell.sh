@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Every shell script of the tree, with the options that hold for all.
+# Checks every shell script of the tree, with the same options for all.
 
 set -euo pipefail
 

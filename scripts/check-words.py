@@ -20,7 +20,7 @@ UNDERLINE = re.compile(r"^([=\-~^*+#\"])\1{2,}$")
 
 
 def sentences(text):
-    """(line, the word) of each sentence that begins so."""
+    """Yields (line, first words) of each sentence that begins so."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if number + 1 < len(lines) and UNDERLINE.match(lines[number + 1]):

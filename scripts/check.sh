@@ -138,14 +138,14 @@ stage_clang()
 	return "$status"
 }
 
-# The tests compare with Mesa's tools where those can be had; without network the tests say so.
+# Fetches Mesa's tools, with which tests compare; without a network the tests are skipped.
 stage_mesa()
 {
 	step mesa "Mesa's ISA tools for comparison" "$top/scripts/fetch-mesa.sh" "$top/npu" "$top/build/mesa"
 }
 
-# meson_test BUILD LOG [ARGUMENTS]: a run without any test is a failure too. Time limits are for what hangs, and not for
-# a machine that is slow or has other work.
+# meson_test BUILD LOG [ARGUMENTS]: runs tests of a build; a run without any test is a failure. The
+# time limits are for tests that hang, so they are long enough for a machine that is slow or busy.
 meson_test()
 {
 	local dir=$top/build/$1 log=$2
@@ -156,7 +156,7 @@ meson_test()
 	[ -s "$dir/meson-logs/$log.json" ] || { echo "no test ran"; return 1; }
 }
 
-# run_tests BUILD STEP TITLE [ARGUMENTS]: tests of one build. Their log there is testlog of the step.
+# run_tests BUILD STEP TITLE [ARGUMENTS]: runs tests of one build, with the log testlog-STEP.
 run_tests()
 {
 	local name=$1 step=$2 title=$3 status=0
@@ -174,7 +174,7 @@ stage_test()
 	run_tests gcc gcc-test "tests" --no-suite more --no-suite again
 }
 
-# Tests that take long, or that do in another way what others do.
+# Runs tests that take long, and tests that test in another way what others test, too.
 stage_test-more()
 {
 	needs_build tests || return
@@ -182,7 +182,7 @@ stage_test-more()
 	run_tests gcc gcc-test-more "more tests" --suite more --suite again
 }
 
-# Leaves out the tests of the source, which run nothing that was built.
+# Runs tests with sanitizers, but not those of the sources, which run nothing that was built.
 stage_sanitizers()
 {
 	fetch_samples || true
@@ -259,8 +259,8 @@ guest_tests()
 		2>/dev/null | sort
 }
 
-# tests_of WHERE…: names of the tests that run there, longest first. Tests without a row are among
-# "more".
+# tests_of WHERE…: prints the names of the tests that run there, the longest first. A test without a
+# row in budgets.txt counts as "more".
 tests_of()
 {
 	guest_tests | sed 's|.*/||; s|\..*||' | awk -v where=" $* " '
@@ -332,7 +332,7 @@ stage_guest()
 	pool_wait
 }
 
-# Runs the longest test first, which is the runner's own.
+# Runs the guest tests that check leaves out, the longest first.
 stage_guest-more()
 {
 	local names releases release
@@ -350,8 +350,8 @@ stage_guest-more()
 	pool_wait
 }
 
-# The forms of the arm64 guest that are tested: KiB of its pages, and the option of ./npu guest, if any; check-full
-# overrides it.
+# The arm64 guests that are tested: KiB of a page, and an option of ./npu guest, if any. check-full
+# overrides the list.
 arm64_forms=("4 --not-coherent")
 
 # arm64_test NAME PAGES [OPTION]: runs the driver's kselftests in that guest.
@@ -366,8 +366,8 @@ arm64_test()
 	)
 }
 
-# Tests on another processor: devices may not see its caches, and its pages may be larger than the
-# device's.
+# Tests the driver on another processor: the device does not see its caches, and its pages may be
+# larger than the device's.
 stage_arm64()
 {
 	local form pages option name release
@@ -391,12 +391,12 @@ stage_arm64()
 	pool_wait
 }
 
-# The factor by which everything is slower on a kernel with checks.
+# Tests wait this many times as long on a kernel with debug checks.
 debug_patience=8
-# The tests of check-debug --rounds N, which can go on for as long as one likes.
+# The tests that check-debug --rounds N runs; each can run any number of rounds.
 campaigns=(fail fuzz gone kill lifecycle power)
 
-# campaign_arguments NAME ROUNDS: prints the arguments of the test.
+# campaign_arguments NAME ROUNDS: prints the arguments with which the test runs so many rounds.
 campaign_arguments()
 {
 	case $1 in
@@ -407,7 +407,7 @@ campaign_arguments()
 	esac
 }
 
-# debug_test NAME KERNEL [ARGUMENTS]: runs a test on a kernel with checks.
+# debug_test NAME KERNEL [ARGUMENTS]: runs a test on a kernel with debug checks.
 debug_test()
 {
 	local file=$top/tests/driver/guest_$1.sh name=debug-$1-$2 options=()
@@ -423,11 +423,12 @@ debug_test()
 	)
 }
 
-# Options of ./npu check-debug; see there.
+# Options of ./npu check-debug: the only kernel to test on, and the number of rounds; '' and 0 if
+# not given.
 debug_kernel='' debug_rounds=0
 
-# Tests on all kernels with checks, or on $debug_kernel; with $debug_rounds, runs the campaigns
-# alone.
+# Runs the tests on all kernels with debug checks, or on $debug_kernel. With $debug_rounds, runs
+# only $campaigns.
 stage_debug()
 {
 	local kernel name status=0 arguments=() tests=("${campaigns[@]}")
@@ -499,8 +500,8 @@ fuzzers 250 fuzz
 cross/arm64 240 arm64 cross
 "
 
-# check_room STAGE…: checks the free space before anything is built, since a full disk fails one stage after the other
-# and every other program of the machine.
+# check_room STAGE…: checks the free space before anything is built: a full disk would make one
+# stage after the other fail, and other programs of the machine, too.
 check_room()
 {
 	local stage stages folder size free need=0
@@ -565,7 +566,7 @@ check_environment()
 	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
 }
 
-# Prints the sum over stages and test cases; the last line is for programs.
+# Prints the sum over stages and test cases; the last line is in a form for programs.
 report()
 {
 	local name
@@ -581,8 +582,9 @@ report()
 		"$top/build/gcc/meson-logs" "$top/build/asan/meson-logs" | tee "$top/build/check/summary"
 }
 
-# All, with the long tests, and what takes hours: four for the fuzzers, two on the kernels that look for errors, one
-# for other processors and one for the driver on one of them, and five for all of check and check --more ten times.
+# Runs all stages with the long tests, and tests that take hours: four for the fuzzers, two on
+# kernels with debug checks, one for other processors and one for the driver on one of them, and
+# five for all of check and check --more ten times.
 cmd_check-full()
 {
 	local status=0

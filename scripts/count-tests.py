@@ -64,14 +64,16 @@ def until_failed(lines):
 
 
 def meson(folder):
-    """(result, name, last lines) of each test case of the meson test runs of a build."""
+    """Yields (result, name, last lines) of each test case of the meson test runs of a build."""
     build = os.path.basename(os.path.dirname(folder))
     for path in sorted(glob.glob(os.path.join(folder, "testlog*.junit.xml"))):
         yield from meson_run(build, path)
 
 
 def meson_run(build, path):
-    """(result, name, last lines) of each test case of one run; a program that speaks TAP has many."""
+    """Yields (result, name, last lines) of each test case of one run; a program that speaks TAP has
+    many.
+    """
     broken = set()
     with open(path.replace(".junit.xml", ".json"), encoding="utf-8") as file:
         programs = [json.loads(line) for line in file]

@@ -50,7 +50,8 @@ cross_tools()
 	cross_install "${files[@]}"
 }
 
-# Makes the links that the packages in $1 would make by their scripts, which are for another processor.
+# cross_links ROOT TUPLE: makes the links in ROOT that the scripts of packages would make. The
+# scripts cannot run, as they are for another processor.
 cross_links()
 {
 	local libraries=$1/usr/lib/$2 name
@@ -143,7 +144,7 @@ cross_configure()
 		--auto-features=disabled "$work/build" "$top"
 }
 
-# cross_run ARCHITECTURE: build the library and its tests, and run them.
+# cross_run ARCHITECTURE: builds the library and its tests, and runs the tests.
 cross_run()
 {
 	local work=$top/build/cross/$1 tests programs
@@ -161,7 +162,7 @@ cross_run()
 		inside meson test -C "$work/build" --no-rebuild --print-errorlogs --timeout-multiplier 20 "${tests[@]}"
 }
 
-# cross_all [ARCHITECTURE…]
+# cross_all [ARCHITECTURE…]: builds and tests for these architectures, all if none is given.
 cross_all()
 {
 	local architecture status=0

@@ -19,8 +19,8 @@ deb_sources()
 	done
 }
 
-# deb_stamp FILES: prints what the packages depend on, in one line. The only tests in them are cases
-# of WebNN.
+# deb_stamp FILES: prints a line that changes with all on which the packages depend. The packages
+# have no tests but cases of WebNN.
 deb_stamp()
 {
 	{

@@ -37,7 +37,8 @@ debug_release()
 	cat -- "$(debug_folder "$1")/release"
 }
 
-# Prints a line that changes with all that a kernel depends on; the driver is built beside it, not with it.
+# debug_stamp NAME: prints a line that changes with all on which the kernel depends. The driver is
+# built outside of the kernel, so it does not count.
 debug_stamp()
 {
 	{

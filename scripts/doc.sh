@@ -5,8 +5,8 @@
 
 : "${top:?}"
 
-# make_doc [OPTIONS of sphinx-build]: in a copy, because pages are generated beside the others. Warnings are
-# errors.
+# make_doc [OPTIONS of sphinx-build]: builds the documentation from a copy, in which pages are
+# generated beside the others. Warnings are errors.
 make_doc()
 {
 	local work=$top/build/doc

@@ -6,14 +6,16 @@
 
 : "${top:?}"
 
-# Prints the folder of the environment's files, as a path outside of the environment.
+# Prints where the environment's files are, seen from outside; nothing if the host is the
+# environment.
 environment_root()
 {
 	[ "${environment:?}" = host ] || printf '%s\n' "${root:?}"
 }
 
-# Prints the releases that can be built for and booted, the newest of each series, the oldest series
-# first; with $guest_system, the releases of that system.
+# Prints the releases of kernels for which modules can be built, and which can be booted: the newest
+# release of each series, the oldest series first. With $guest_system, these are the kernels of that
+# system.
 kernels()
 {
 	local from dir release
@@ -45,7 +47,7 @@ kernel_of()
 	die "no kernel '$1'; there are: $(paste -sd ' ' <<<"$all")"
 }
 
-# 6.12.117 of 6.12.117+deb13-amd64; 6.12.117-onpu-races as it is.
+# short_release RELEASE: prints 6.12.117 for 6.12.117+deb13-amd64, and 6.12.117-onpu-races as it is.
 short_release()
 {
 	case $1 in
@@ -107,7 +109,8 @@ copy_driver()
 	done <"$folder/.sources"
 }
 
-# Prints a line that changes with all that a build depends on. A kernel of the system is known by its version.
+# driver_stamp RELEASE COMPILER: prints a line that changes with all on which a build depends. The
+# version stands for a kernel of the system.
 driver_stamp()
 {
 	local release=$1 compiler=$2 build
@@ -121,8 +124,8 @@ driver_stamp()
 	} | sha256sum
 }
 
-# kbuild FOLDER RELEASE [ARGUMENTS of make]. A warning of the driver's sources is an error here. Not
-# every warning of the kernel's own headers can be helped, so -Werror alone will not do.
+# kbuild FOLDER RELEASE [ARGUMENTS of make]: builds modules. A warning about the driver's sources is
+# an error; -Werror would also stop at warnings of the kernel's own headers, which cannot be helped.
 kbuild()
 {
 	local folder=$1 release=$2 out status=0
@@ -146,8 +149,9 @@ kbuild()
 	return "$status"
 }
 
-# clang is for its warnings: the kernel was configured for gcc, and so is the module that is used. In the
-# place of a compiler, demo and arm64 are gcc without the modules of the tests, and without what W=1 needs Perl for.
+# make_driver RELEASE COMPILER: builds the driver. clang is there for its warnings: the kernel was
+# configured for gcc, so the module that is used is gcc's. COMPILER demo or arm64 means gcc without
+# the modules of the tests, and without those checks of W=1 that need Perl.
 make_driver()
 {
 	local release=$1 compiler=$2 folder module version arguments=(W=1)
@@ -199,8 +203,9 @@ build_driver()
 	return "$status"
 }
 
-# make_sched RELEASE: the DRM scheduler of Debian's source, as it is and with the patches of
-# Documentation/upstream, each beside the test that they come with, whose source is in a patch.
+# make_sched RELEASE: builds the DRM scheduler of Debian's source twice, as it is and with the
+# patches of Documentation/upstream. Each is built with the test of the patches, whose source is in
+# a patch.
 make_sched()
 {
 	local release=$1 state folder upstream=$top/Documentation/upstream
@@ -247,8 +252,9 @@ check_sparse()
 	grep -q 'CHECK .*onpu_drv.c' <<<"$out" || { echo "sparse was not run"; return 1; }
 }
 
-# The kernel's style. LINUX_VERSION_CODE is how one source serves several kernels; a maintainer's file
-# and the device tree do not concern us; an assertion of the unit tests has to return.
+# Checks the kernel's style. Three rules do not apply: LINUX_VERSION_CODE lets one source serve
+# several kernels; there is no entry in MAINTAINERS and no device tree; and an assertion of the unit
+# tests has to return.
 check_style()
 {
 	local files

@@ -30,7 +30,7 @@ show()
 	mount --rbind -- "$1" "$root$1"
 }
 
-# Before all that may lie below them. /tmp is the caller's own anyway.
+# Show the places first, as other mounts may lie below them. /tmp is the caller's own anyway.
 for place in "${places[@]}"; do
 	case $place/ in
 	/tmp/*) ;;

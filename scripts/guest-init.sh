@@ -48,13 +48,13 @@ find_ports()
 	done 2>/dev/null
 }
 
-# tell LINE…: a line to the host.
+# tell LINE…: sends a line to the host.
 tell()
 {
 	echo "$*" >&3
 }
 
-# fail MESSAGE: end the run; nothing was started.
+# fail MESSAGE: ends the run with a message, before the command was started.
 fail()
 {
 	tell "fail $*"
@@ -87,8 +87,9 @@ mount_shares()
 	done
 }
 
-# open_folders FOLDER…: what the user cannot enter on the way to the shares. In its place is a folder with
-# these alone; it comes at once, as modules are loaded meanwhile. In memory such a folder is ours to open.
+# open_folders FOLDER…: covers folders on the way to the shares that the user cannot enter with
+# empty ones in which only the shares are. The mounts are made at once, while modules are being
+# loaded. In a root in memory the folders can be opened themselves.
 open_folders()
 {
 	local number=0 path
@@ -136,8 +137,9 @@ load_driver()
 	give_nodes /dev/accel/accel*
 }
 
-# Run the command and end what it left behind. It has a session of its own, killall5 spares ours. Its
-# streams are FIFOs, so that it can open /dev/stdout and the like once more, which ports refuse.
+# Runs the command and ends the processes that it left behind. The command has a session of its own,
+# as killall5 spares init's. Its streams are FIFOs, so that it can open /dev/stdout and the like
+# again, which ports refuse.
 run()
 {
 	local status out err in=/dev/null

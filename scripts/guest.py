@@ -56,7 +56,7 @@ PORTS = ("control", "log", "request", "out", "err", "in")
 
 
 class GuestError(Exception):
-    """The guest cannot be started, or it failed; the text says why."""
+    """The guest cannot be started, or it failed; the message says why."""
 
 
 class Ended(Exception):
@@ -68,7 +68,9 @@ def say(text):
 
 
 def die_with_parent():
-    """In a new process: makes the kernel kill it when this program ends, however that happens."""
+    """Makes the kernel kill this new process when the program that started it ends, in whatever
+    way.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
@@ -503,10 +505,12 @@ class Guest:
                 self.ended = True
 
     def kill_emulator(self, npu):
-        """QEMU 11.1 waits for the answer to a register access until x-msg-timeout, with all of the
-        guest, though the server is gone: the processors pause, so that none is in an access. And it
-        aborts (it sets an error twice) when its connection ends with bytes that nobody has read. So
-        the connection has one more descriptor, which outlives the process to read them."""
+        """Kills the emulator of an NPU. QEMU 11.1 has two faults that this avoids. A register
+        access waits for the dead server until x-msg-timeout, with all of the guest: so the
+        processors are paused first, and none is in an access. And QEMU aborts (it sets an error
+        twice) when the connection ends with bytes that nobody has read: so another descriptor keeps
+        the connection open after the process, to read them.
+        """
         connections = [end for end in sockets_of(npu.process.pid)
                        if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
         npu.killed = True
@@ -554,9 +558,10 @@ class Guest:
         return "ok"
 
     def wake(self):
-        """Wakes the guest: at once from suspend to memory, else by the power button. The guest does not
-        notice that until its processors are idle, or its power is off, so this is repeated until
-        the guest says that it is awake."""
+        """Wakes the guest: from suspend to memory at once, otherwise by the power button. The guest
+        notices the button only when its processors are idle or its power is off, so this is
+        repeated until the guest says that it is awake.
+        """
         self.wakes_at = time.monotonic() + WAKES_EVERY
         asleep = self.monitor.execute("query-status")["status"] == "suspended"
         self.monitor.execute("system_wakeup" if asleep else "system_powerdown")
@@ -623,7 +628,7 @@ class Guest:
         self.rest()
 
     def replay(self):
-        """Replays twice, without a guest, what the NPUs did in this one: they must do the same."""
+        """Replays the recordings of the NPUs twice, without a guest: the NPUs must do the same."""
         # Their client is gone, so they end, and the recordings are whole.
         self.processes["qemu"].kill()
         for npu in self.npus:
@@ -674,7 +679,7 @@ class Guest:
     # The verdict
 
     def judge(self):
-        """Says what is wrong; returns the exit status."""
+        """Prints what is wrong with the run, and returns the exit status."""
         if self.fault:
             say(self.fault)
         elif self.status is None:
@@ -693,7 +698,9 @@ class Guest:
         return self.status
 
     def show_tails(self):
-        """Shows the last lines of each process, and those of the console around its first trouble."""
+        """Prints the last lines of each process, and the lines of the console around its first
+        trouble.
+        """
         lines = self.console().splitlines()
         start = next((number for number, line in enumerate(lines) if kernel_log.SPLAT.search(line)), len(lines))
         for line in lines[max(0, start - 15):start + 25]:

@@ -149,8 +149,8 @@ guest_builds()
 	[ "$guest_arch" = amd64 ] || build_arm64_programs "${guest_command[0]}"
 }
 
-# Runs the builds. Their lines are shown on a terminal or after a failure only, so that the
-# command's output stands alone.
+# Runs the builds. Shows their lines on a terminal, or after a failure, so that only the command's
+# own output comes otherwise.
 guest_quietly()
 {
 	local lines status=0 saved=${step_fd:?}
@@ -169,7 +169,8 @@ guest_quietly()
 	return "$status"
 }
 
-# The packages that the guest needs, and which driver. The demo needs less.
+# The sets of packages that the guest needs, and the build of the driver that it loads. The demo
+# needs less and sets both.
 guest_sets=(build) guest_module=gcc
 
 # guest_prepare OPTIONS… COMMAND…: sets guest_line to the command that runs the guest inside the

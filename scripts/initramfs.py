@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A root in memory: an archive which the kernel unpacks there, of some files and what they need."""
+"""Makes a root in memory: an archive of some files and what they need, which the kernel unpacks."""
 
 import os
 import subprocess

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The log of a guest's kernel: what of it is bad. scripts/guest.py has one for each guest."""
+"""Reads the log of a guest's kernel and finds what is bad in it. scripts/guest.py has one for each
+guest.
+"""
 
 import fcntl
 import os

@@ -7,7 +7,7 @@
 
 log_dir=$top/build/log
 
-# File descriptor of the progress lines: 2 where stdout belongs to the command that is run.
+# File descriptor for progress lines; 2 when stdout belongs to the command that is run.
 step_fd=2
 
 # Makes step_fd a duplicate of stdout, so that lines are seen also where a function's stdout is
@@ -70,13 +70,14 @@ ticker()
 	done
 }
 
-# A check's times go there: KIND NAME SECONDS BUDGET PROCESSOR, of which the last is the processor's time of a step and
-# of all that it started; it holds on a machine that others use, too. The budgets are by KIND and NAME.
+# The file for the times of a check: KIND NAME SECONDS BUDGET PROCESSOR. PROCESSOR is the processor
+# time of a step and all that it started, which also means something on a machine that others use.
+# Budgets are found by KIND and NAME.
 times_file='' spent=''
 declare -A budgets=()
 
-# spent KIND NAME SECONDS [PROCESSOR]: keep the time, and leave in $spent what a line says of it. Releases of kernels
-# are not in the names of budgets.
+# spent KIND NAME SECONDS [PROCESSOR]: writes the time to the file, and sets $spent to the words for
+# the line of the step. Budgets have no releases of kernels in their names.
 spent()
 {
 	local budget=${budgets[$1 ${2%%-[0-9]*.[0-9]*}]:-}
@@ -126,13 +127,15 @@ step()
 	return "$status"
 }
 
-# The steps that run beside this process, by process: the file that has the lines of a step until it ends, and what ends
-# it together with ./npu. How many may run at a time, and whether one of them failed.
+# Functions that run beside this process, by process id: the file that has their lines until they
+# end, and the process that ends them together with ./npu. pool_size of them may run at a time;
+# pool_failed: whether one has failed.
 declare -A pool_lines=() pool_guards=()
 pool_size=2 pool_failed=0
 
-# pool_run COMMAND…: a function with its steps, beside others; it waits as long as there are enough of
-# them. What it prints is shown when it has ended, as a whole; pool_wait tells whether all succeeded.
+# pool_run COMMAND…: runs a function with its steps beside others; waits while pool_size functions
+# are running. Shows the function's output as a whole when it has ended. pool_wait tells whether all
+# succeeded.
 pool_run()
 {
 	local lines pid
@@ -142,7 +145,7 @@ pool_run()
 	done
 	mkdir -p "$log_dir"
 	lines=$(mktemp "$log_dir/.lines-XXXXXX")
-	# Processes of a group of their own, so that all of them can be ended.
+	# A process group of its own lets all of the function's processes be ended.
 	set -m
 	(
 		set +m
@@ -153,14 +156,14 @@ pool_run()
 	set +m
 	pid=$!
 	pool_lines[$pid]=$lines
-	# The guard is told when ./npu is gone, however that ended.
+	# The kernel tells the guard when ./npu has ended, in whatever way.
 	# shellcheck disable=SC2016
 	setpriv --pdeathsig HUP perl -e '$SIG{HUP} = sub { kill "-TERM", $ARGV[0]; exit }; sleep' "$pid" \
 		</dev/null >/dev/null 2>&1 &
 	pool_guards[$pid]=$!
 }
 
-# Waits until one of the steps has ended, and shows its lines.
+# Waits until one of the functions in the pool has ended, and shows its lines.
 pool_next()
 {
 	local pid start=$SECONDS
@@ -181,7 +184,7 @@ pool_next()
 	unset "pool_lines[$pid]" "pool_guards[$pid]"
 }
 
-# Waits until all steps have ended; 1 when one of them failed.
+# Waits until all functions in the pool have ended; returns 1 when one of them failed.
 pool_wait()
 {
 	local failed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The machines that QEMU makes for the guest: a PC, or the board virt of arm64."""
+"""Describes the machines that QEMU makes for the guest: a PC, or the board virt of arm64."""
 
 import os
 import subprocess
@@ -27,8 +27,9 @@ def kernel_options(arch):
 
 
 def not_coherent_tree(program, machine, folder):
-    """A device tree of the machine, in which devices on PCI Express do not see the processors' caches. QEMU has
-    no caches: what it changes is what the kernel does."""
+    """Returns a device tree of the machine in which devices on PCI Express do not see the
+    processors' caches. QEMU has no caches: the tree only changes what the kernel does.
+    """
     tree = os.path.join(folder, "machine.dtb")
     for command in ([program, *machine, "-machine", f"dumpdtb={tree}"],
                     ["fdtput", "-d", tree, "/pcie@10000000", "dma-coherent"]):

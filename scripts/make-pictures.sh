@@ -12,7 +12,8 @@ model=${1:-$top/../shared/models/onnx/ultraface_version-RFB-320.onnx}
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 
-# photograph PAGE WIDTH HEIGHT NAME: few colours, so that the file is small.
+# photograph PAGE WIDTH HEIGHT NAME: makes NAME.png of a page, with few colours, so that the file is
+# small.
 photograph()
 {
 	chromium-headless-shell --no-sandbox --disable-gpu --hide-scrollbars --window-size="$2,$3" \
@@ -27,7 +28,7 @@ image.quantize(64, dither=Image.Dither.NONE).save(sys.argv[2], optimize=True)' \
 		"$work/$4.png" "$top/Documentation/pictures/$4.png"
 }
 
-# The page has the name of the model as it is given.
+# The page shows the name of the model as it is given here, so give it without a folder.
 cd -- "$(dirname -- "$model")"
 webnn-run profile "$(basename -- "$model")" --device sim --html "$work/profile.html" >/dev/null
 photograph "$work/profile.html" 1000 900 profile

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The driver as patches for a kernel's tree: make-series.py KERNEL FOLDER
+"""Makes patches of the driver for a kernel's tree: make-series.py KERNEL FOLDER
 
-Writes patches for `git am` into FOLDER, which is made: 0001 to 0003, the uapi header, the driver, the entry of
-MAINTAINERS. 0000 is the letter that they are sent with.
-KERNEL is only read. What driver/Kbuild looks for in a kernel's headers is looked for here, once, so the
-copy does not know that kernels differ. Registers and messages are the generated files.
+Writes patches for `git am` into FOLDER, which is made: 0001 to 0003 are the uapi header, the
+driver, and the entry of MAINTAINERS; 0000 is the letter that they are sent with. KERNEL is only
+read. driver/Kbuild looks in a kernel's headers to see what they have. Here this is done once, so
+that the patched code has no conditions for different kernels. Registers and messages are the
+generated files.
 """
 import argparse
 import pathlib
@@ -61,7 +62,7 @@ WIDTH = 100
 
 
 def probes(kernel):
-    """The macros that driver/Kbuild would define for this kernel."""
+    """Returns the macros that driver/Kbuild would define for this kernel."""
     text = (TOP / "driver/Kbuild").read_text(encoding="utf-8")
     found = set()
     for header, pattern, macro in re.findall(r"\$\(call onpu-has,([^,]+),([^,]+),(\w+)\)", text):
@@ -72,7 +73,8 @@ def probes(kernel):
 
 
 def settle(text, have, known=()):
-    """The text without the conditions about ONPU_HAVE_* and what is known."""
+    """Returns the text without the conditions about ONPU_HAVE_* and others whose result is known.
+    """
     lines, stack = [], []
     for line in text.splitlines(keepends=True):
         begin = re.match(r"#if(n?)def (\w+)", line)
@@ -90,7 +92,9 @@ def settle(text, have, known=()):
 
 
 def in_kernel_style(text):
-    """A generated header as the kernel writes it: its types and assertions, lines that are not too long."""
+    """Returns a generated header as the kernel would write it: with its types and assertions, and
+    without long lines.
+    """
     text = settle(text, {name for name, value in IN_KERNEL.items() if value}, IN_KERNEL)
     text = text.replace("#include <linux/types.h>\n", "#include <linux/build_bug.h>\n#include <linux/types.h>\n")
     text = re.sub(r"#define ONPU_STATIC_ASSERT.*\n\n", "", text)
@@ -138,7 +142,7 @@ class Series:
 
     @staticmethod
     def identity():
-        """Who sends the patches: name and address, as git knows them in this checkout."""
+        """Returns name and address of the sender, as git knows them in this checkout."""
         done = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], cwd=TOP, check=False, text=True,
                               stdout=subprocess.PIPE)
         match = re.match(r"(.+) <(.+)>", done.stdout)

@@ -23,7 +23,7 @@ make_media_root()
 	done < <(host_apt_options)
 	rm -rf --one-file-system -- "$media_root.new"
 	mkdir -p "${media_root%/*}" || return
-	# A release that is not out yet has no updates, and an old copy of it in a mirror is as good.
+	# A Debian that is not released yet has no updates, and an expired index of it is as good.
 	suite=$media_suite root_sources | grep -v -e '^deb-src' -e "$media_suite-" |
 		mmdebstrap --mode=root --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Languages "none"' --aptopt='Acquire::Check-Valid-Until "false"' \
@@ -32,7 +32,7 @@ make_media_root()
 	finish_root "$media_root.new"
 }
 
-# Makes the system, again when the list of packages changes.
+# Makes the system with the packages, again when their list changes.
 media_system()
 {
 	local stamp="$media_suite ${media_packages[*]}"
@@ -44,7 +44,7 @@ media_system()
 	mv -T -- "$media_root.new" "$media_root"
 }
 
-# Puts the models, and our libraries in one folder, where the system finds them.
+# Puts the models into one folder, and our libraries to where the system finds them.
 media_files()
 {
 	local gcc=$top/build/gcc/userspace

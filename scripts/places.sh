@@ -12,7 +12,8 @@ is_within()
 	return 1
 }
 
-# Folders that the environment has itself: those of the host must not cover them.
+# is_system PATH: returns whether the environment has such a folder itself, which one of the host
+# must not cover.
 is_system()
 {
 	case $1/ in
@@ -22,14 +23,14 @@ is_system()
 	return 1
 }
 
-# add_place FOLDER: adds the folder to $places, unless it is seen anyway.
+# add_place FOLDER: adds the folder to $places, unless the command sees it anyway.
 add_place()
 {
 	is_system "$1" || is_within "$1" "$top" || is_within "$1" "${top%/*}/shared" || places+=("$1")
 }
 
-# Adds the folder that PATH is, or that it is in or could be made in; for a link also the target's
-# folder.
+# add_path PATH: adds the folder that PATH is, in which it is, or in which it could be made; for a
+# link, also the folder of its target.
 add_path()
 {
 	local path folder
@@ -42,9 +43,9 @@ add_path()
 	done
 }
 
-# find_places WORD…: leave in $places the folders outside of the checkout that words of a command
-# name: as FILE, --option=FILE, --option=NAME=FILE, FILE,MORE or -oFILE. Parents come first, and what
-# lies in another place is left out.
+# find_places WORD…: sets $places to the folders outside of the checkout that words of a command
+# name: as FILE, --option=FILE, --option=NAME=FILE, FILE,MORE or -oFILE. Parents come first, and
+# folders within another place are left out.
 find_places()
 {
 	local word place found=()

@@ -18,8 +18,8 @@ os_release()
 	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
 }
 
-# host_is_reference SET…: the host will do when it is Debian 13 with everything installed, or with what is
-# asked for as long as there is no root.
+# host_is_reference SET…: returns whether the host can be the environment: it is Debian 13 and has
+# all packages or, while there is no root, the packages of these sets.
 host_is_reference()
 {
 	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && is_debian_13 || return
@@ -35,8 +35,8 @@ is_debian_13()
 	[ "$(os_release ID)" = debian ] && [ "$(os_release VERSION_CODENAME)" = "$suite" ]
 }
 
-# sources.list of the root: the host's own mirrors with the suite exchanged. The lines of the host
-# decide whether updates and security fixes are there.
+# Prints a sources.list for the root: the host's own mirrors, with Debian 13 as the suite. The root
+# gets updates and security fixes if the host does.
 root_sources()
 {
 	local uri release component target keyring
@@ -69,7 +69,7 @@ root_sources()
 	done | sort -u
 }
 
-# The host's apt settings on how to reach a mirror hold for the root as well.
+# Prints the host's apt settings that say how to reach a mirror; they hold for the root, too.
 host_apt_options()
 {
 	apt-config dump | grep -E '^Acquire::((http|https|ftp)::([^ ]*::)?Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv[46]) ' || true
@@ -110,7 +110,7 @@ install_host_tools()
 		apt-get install -y --no-install-recommends "${missing[@]}" || exit 1
 }
 
-# Everything of the root that is not a package. $1 is the root.
+# finish_root ROOT: writes all files of the root that are not from packages.
 finish_root()
 {
 	# Mount points for the host's files, so that the network works inside.
@@ -122,7 +122,7 @@ finish_root()
 	: >"$1/.onpu-lock"
 }
 
-# bootstrap FOLDER OPTIONS…: a Debian with apt and what the options of mmdebstrap say.
+# bootstrap FOLDER OPTIONS…: makes a Debian with apt and with what the options of mmdebstrap add.
 bootstrap()
 {
 	local tmp=$1 line args=()
@@ -131,7 +131,8 @@ bootstrap()
 	while read -r line; do
 		args+=("--aptopt=$line")
 	done < <(host_apt_options)
-	# Namespaces of its own: whatever ends this early leaves neither mounts nor processes behind.
+	# In namespaces of its own, mmdebstrap leaves neither mounts nor processes behind, whatever
+	# ends it early.
 	root_sources | setpriv --pdeathsig KILL \
 		unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
 		mmdebstrap --mode=root --variant=apt --aptopt='Acquire::Languages "none"' \
@@ -169,7 +170,8 @@ recipe_stamp()
 	printf 'recipe %s %s\n' "$root_recipe" "$suite"
 }
 
-# Roots nobody works in any more. Each use of a root holds a shared lock on its .onpu-lock.
+# Removes roots in which nobody works any more. Each use of a root holds a shared lock on its
+# .onpu-lock.
 remove_old_roots()
 {
 	local old
@@ -207,7 +209,7 @@ create_root()
 	remove_old_roots
 }
 
-# Whether this runs inside the environment already: a test or a build rule has called ./npu.
+# Returns whether this runs inside the environment already: a test or a build rule has called ./npu.
 is_inside()
 {
 	[ "${ONPU_INSIDE:-}" = "$top" ] && [ -e /.onpu-recipe ]
@@ -250,15 +252,16 @@ install_sets()
 	step root-update "installing packages" update_root "$@" || exit 1
 }
 
-# Prints whose compiler and libraries are used, both inside and outside of the root.
+# Prints whose compiler and libraries are used, root or host, both inside and outside of the root.
 tools()
 {
 	is_inside && echo root || echo "${environment:?}"
 }
 
-# The few variables that mean something inside. Open MPI does not run as root unless it is told twice, and
-# more ranks than processors, or ranks of a machine without network, are for tests. Notably absent: OPENBLAS_CORETYPE and
-# OPENBLAS_L2_SIZE, which some machines set and which halve OpenBLAS's speed.
+# Sets the few variables that mean something inside. Open MPI runs as root only when two variables
+# allow it. Tests also need more ranks than processors, and ranks on a machine without network.
+# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are left out: some machines set them, and they halve
+# OpenBLAS's speed.
 clean_environment()
 {
 	local name
@@ -280,7 +283,7 @@ clean_environment()
 	done
 }
 
-# Prints the values of variables that are passed to the environment and may name files.
+# Prints the values of variables that are passed on to the environment and may name files.
 variables_with_files()
 {
 	local name

@@ -64,14 +64,16 @@ def parser_of(name, data):
 
 
 def first_difference(old, new):
-    """A line of text on where two codes begin to differ."""
+    """Returns text about the first lines in which two codes differ."""
     at = len(os.path.commonprefix([old, new]))
     at = max(0, at - 20)
     return f'"{old[at:at + 50]}" became "{new[at:at + 50]}"'.replace("\n", " ")
 
 
 def difference(name, old, new):
-    """A text that says where the codes of two contents differ, "" when they do not, None when that is unknown."""
+    """Returns text about where the codes of two contents differ; "" when they do not, None when
+    that is unknown.
+    """
     parser = parser_of(name, new)
     if not parser:
         return None
@@ -83,7 +85,9 @@ def difference(name, old, new):
 
 
 def changes(top, base, head):
-    """(path, statement on the change as a whole or None, old content, new content) of each changed file."""
+    """Yields (path, statement on the change as a whole or None, old content, new content) of each
+    changed file.
+    """
     out = run(["git", "diff", "--raw", "--no-renames", "--no-abbrev", "-z", base] + ([head] if head else []), top)
     fields = out.decode().split("\0")
     for facts, name in zip(fields[0:-1:2], fields[1::2]):

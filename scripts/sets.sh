@@ -13,8 +13,8 @@ set_names()
 	sed -n 's/^\[\([a-z]*\) [0-9]*\]$/\1/p' "$packages_file"
 }
 
-# wanted_sets [SET…]: prints the sets that a command which asks for these needs; without a name,
-# all.
+# wanted_sets [SET…]: prints the sets that a command needs which asks for these; all sets if none is
+# given.
 wanted_sets()
 {
 	if [ $# -eq 0 ]; then
@@ -61,7 +61,7 @@ lacking()
 	local line name depends installed at=$1
 
 	shift
-	# As above.
+	# dpkg-query expands the fields, not the shell.
 	# shellcheck disable=SC2016
 	installed=$(dpkg-query --admindir="$at/var/lib/dpkg" -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null |
 		sed -n 's/^installed //p')
@@ -110,7 +110,8 @@ stamp_sets()
 	mv -- "$list.new" "$list"
 }
 
-# The options of the build: optional parts, and tests, are demanded where all of their packages are.
+# Prints the options of the build: an optional part, or the tests, must be built where all packages
+# for it are installed.
 build_features()
 {
 	local list=${root:?}/.onpu-packages
@@ -147,8 +148,8 @@ versioned()
 	printf '%s\n' "$found"
 }
 
-# The lines of apt, of several runs, and in between what it tells of its progress, which becomes the step's
-# title.
+# Passes on the lines of apt, of several runs. Turns the progress reports between them into the
+# title of the step.
 note_progress()
 {
 	local line word percent before=0 now=0 phase
@@ -174,8 +175,8 @@ note_progress()
 	note "installing packages: $((before + now)) MB"
 }
 
-# install_packages ARGUMENTS…: nothing boots from the root in the usual way, so kernels have no initramfs.
-# The archives are not kept.
+# install_packages ARGUMENTS…: installs packages with apt-get. Kernels get no initramfs, since
+# nothing boots from the root in the usual way. The archives are not kept.
 install_packages()
 {
 	inside env DEBIAN_FRONTEND=noninteractive INITRD=No apt-get -qy --no-install-recommends -o APT::Status-Fd=9 \

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Folders of the host that the guest shares, and the way to them, which its user may not be able to go."""
+"""Finds the host's folders that the guest shares, and folders on the way to them that the guest's
+user cannot enter.
+"""
 
 import os
 import stat
@@ -10,8 +12,10 @@ STAGE = "/run/onpu/open"
 
 
 def same_owner(path):
-    """The owner of a shared folder is the guest's user there, and its root writes as the owner. The
-    user has the files of the host's root as well: in the checkout of another, ./npu makes such."""
+    """Returns options of virtiofsd for a shared folder: its owner is the guest's user there, and
+    the guest's root writes as the owner. Files of the host's root belong to the guest's user, too:
+    ./npu makes such files in the checkout of another user.
+    """
     owner = os.stat(path)
     options = []
     for what, host in (("uid", owner.st_uid), ("gid", owner.st_gid)):
@@ -23,7 +27,7 @@ def same_owner(path):
 
 
 def parents(path):
-    """The folders that an absolute path lies in, the outermost first, without the root."""
+    """Returns the folders in which an absolute path lies, the outermost first, without the root."""
     names = path.strip("/").split("/")[:-1]
     return ["/" + "/".join(names[:count]) for count in range(1, len(names) + 1)]
 
@@ -33,8 +37,9 @@ def is_within(path, folder):
 
 
 def is_closed(folder):
-    """Whether others than its owner cannot enter a folder. A missing folder is made, and is
-    open."""
+    """Returns whether others than its owner cannot enter a folder. A missing folder counts as open,
+    since it will be made.
+    """
     try:
         return not stat.S_IMODE(os.stat(folder).st_mode) & stat.S_IXOTH
     except FileNotFoundError:
@@ -42,8 +47,10 @@ def is_closed(folder):
 
 
 def closed(shares, system):
-    """The outermost folders of the system that lead to a share and that the guest's user cannot enter,
-    such as root's home. Within another share it is the owner who counts, and he is the user."""
+    """Returns the outermost folders of the system that lead to a share and that the guest's user
+    cannot enter, such as root's home. Folders within another share are left out: there the user is
+    the owner.
+    """
     found = []
     for share in sorted(shares):
         outer = [other for other in shares if other != share and is_within(share, other)]

@@ -14,7 +14,7 @@ import sys
 
 
 def tests(folder):
-    """(name, seconds) of the tests of a build, the longest first."""
+    """Yields (name, seconds) of the tests of a build, the longest first."""
     build = os.path.basename(os.path.dirname(os.path.abspath(folder)))
     found = []
     for path in glob.glob(os.path.join(folder, "testlog*.json")):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""For guest.py: how fast the guest's TSC counts, which under TCG is as fast as the host's.
+"""Tells guest.py how fast the guest's TSC counts: under TCG, as fast as the host's.
 
-A kernel that has to find out while the host is busy may be wrong by ten times, and with it all its clocks and
-time limits.
+A kernel that has to find this out while the host is busy may be wrong by ten times, and with it all
+its clocks and time limits.
 """
 
 import ctypes

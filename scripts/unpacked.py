@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The kernel and its modules, unpacked once for each release: the guest's emulated processor would
-need seconds for it on each start. QEMU enters the ELF file that a bzImage holds as a PVH guest.
+"""Unpacks the kernel and its modules once for each release: the guest's emulated processor would
+need seconds for it at each start. QEMU enters the ELF file within a bzImage as a PVH guest.
 """
 
 import lzma
@@ -33,8 +33,9 @@ def kernel_of(image):
 
 
 def once(packed, target, unpack):
-    """The file to use: the target, which is made when it is not as old as what is packed, or that
-    itself when unpack() gives nothing for its content."""
+    """Returns the file to use: the target, which is made again unless it has the time of the packed
+    file; or the packed file itself when unpack() returns None for its content.
+    """
     time = os.stat(packed).st_mtime_ns
     try:
         if os.stat(target).st_mtime_ns == time:
@@ -71,8 +72,9 @@ def module(path, folder):
 
 
 def modules(release, names, folder, root):
-    """For these modules of the kernel in a root, and all that they need, in the order to load them
-    in: file and options."""
+    """Returns file and options of these modules of the kernel in a root and of all modules that
+    they need, in the order in which they must be loaded.
+    """
     if not names:
         return []
     answer = subprocess.run(["modprobe", "-d", root, "-S", release, "-a", "-D", *names], text=True, check=True,
