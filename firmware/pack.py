@@ -21,7 +21,7 @@ def die(text):
 
 
 class Elf:
-    """Entry and loadable content of a 32-bit little-endian RISC-V executable."""
+    """Reads entry and loadable content of a 32-bit little-endian RISC-V executable."""
 
     def __init__(self, path):
         with open(path, 'rb') as file:
@@ -57,7 +57,7 @@ def constants(registers):
 
 
 def header(registers, elf, version):
-    """The words of the domain ONPU_FW_HEADER by their names."""
+    """Returns the words of the domain ONPU_FW_HEADER by their names."""
     value = constants(registers)
     words = {
         'MAGIC': value['ONPU_FW_MAGIC'],
