@@ -72,7 +72,7 @@ struct onpu_rv32_bus {
 /* The reason why onpu_rv32_run() returned. */
 enum onpu_rv32_stop {
 	ONPU_RV32_BUDGET,  /* @cycle reached @until */
-	ONPU_RV32_PARKED,  /* in WFI; goes on when an enabled line rises */
+	ONPU_RV32_PARKED,  /* in WFI; it goes on when an enabled line rises */
 	ONPU_RV32_YIELDED, /* a callback called onpu_rv32_yield() */
 	ONPU_RV32_HALTED,  /* locked up; only reset helps */
 };

@@ -39,8 +39,8 @@ uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t t
 	uint64_t depth = cost_mul(cost_mul(taps, k), factor), best, cost;
 
 	/*
-	 * A block takes at least as long as loading the array for the next one, in each form: a
-	 * cycle for each row of the square one.
+	 * In each form, a block takes at least as long as loading the array for the next block: a
+	 * cycle for each row of the array in its own form.
 	 */
 	if (depth < rows)
 		depth = rows;

@@ -32,8 +32,9 @@ uint64_t cost_vector(uint64_t elements, unsigned int bytes, uint32_t lanes, uint
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int bytes, uint32_t lanes,
 		     unsigned int factor);
 /*
- * Returns the cycles of products on an array of @rows x @cols cells, in the cheapest of the forms
- * that @forms doublings of one side at the cost of the other give.
+ * Returns the cycles of products on an array of @rows x @cols cells. With @forms, the array also
+ * has forms in which one side is 2^i times as long and the other is divided by 2^i, for i up to
+ * @forms; the cheapest form counts.
  */
 uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
 		  uint32_t cols, unsigned int forms, unsigned int factor);

@@ -125,7 +125,7 @@ static inline uint32_t sim_tap_count(const struct sim_work *w)
 {
 	const struct onpu_slot_param_taps *p = &w->param.taps;
 
-	/* It cannot overflow: the check of the cost bounds the product. */
+	/* The product cannot overflow: the check of the cost bounds it. */
 	return w->has_param ? p->loop[0].count * p->loop[1].count * p->loop[2].count : 1;
 }
 

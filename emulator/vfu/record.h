@@ -34,7 +34,7 @@ enum vfu_record_kind {
 	VFU_RECORD_READ,
 	VFU_RECORD_WRITE, /* @where: address, @what: 0, or 1: an error, data: what was written */
 	VFU_RECORD_INTERRUPT,	 /* @where: vector */
-	VFU_RECORD_CONFIG_READ,	 /* @where: offset, data: what came */
+	VFU_RECORD_CONFIG_READ,	 /* @where: offset, data: the bytes that were read */
 	VFU_RECORD_CONFIG_WRITE, /* @where: offset, data: what was written */
 	/* A reset of the configuration alone; @where: 0: by FLR, 1: to the state after power-on. */
 	VFU_RECORD_CONFIG_RESET,
