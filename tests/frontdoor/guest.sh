@@ -95,8 +95,8 @@ test_files()
 	rm -rf -- "$outside" "$tmp" "$top/build/root$outside"
 }
 
-# Root's home is closed, as in the environment and on most machines. A folder in it that the caller
-# names is visible; nothing else of that home is.
+# Tests that a folder of root's home is visible if the caller names it, and nothing else of that
+# home: it is closed, as in the environment and on most machines.
 test_closed()
 {
 	local closed
@@ -112,8 +112,8 @@ test_closed()
 	rm -rf -- "$closed" "$top/build/root$closed"
 }
 
-# A checkout belongs to another user than the one who builds. The test uses a copy, and shows it the
-# environment by a bind mount.
+# Tests a checkout that belongs to another user than the one who builds. The test uses a copy, which
+# gets the environment by a bind mount.
 test_another()
 {
 	local copy
@@ -131,7 +131,7 @@ test_another()
 	rm -rf --one-file-system -- "$copy" "$top/build/root$copy"
 }
 
-# A command that makes the kernel report an error: it loads a file that is no module.
+# A command that makes the kernel report an error, by loading a file that is no module.
 bad_module='id -u; head -c 4096 /dev/zero >/tmp/bad.ko; /usr/sbin/insmod /tmp/bad.ko 2>/dev/null;'
 
 test_log()

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Whether a test fails by chance: rounds.sh [N] runs all of ./npu check and ./npu check --more N times, ten unless
-# given, the second half of them beside two processes that keep the processors busy. Nothing else differs, so what
-# fails in some rounds and not in others depends on chance. The outputs are in build/rounds; the list of what failed,
-# with how often, comes last.
+# Finds tests that fail by chance: rounds.sh [N] runs all of ./npu check and ./npu check --more N
+# times (default: 10), the second half of them beside two processes that keep the processors busy.
+# Nothing else differs, so a test that fails in some rounds only depends on chance. The outputs are
+# in build/rounds; the list of what failed, with the number of failures, comes last.
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)

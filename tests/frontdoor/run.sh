@@ -57,7 +57,8 @@ test_usage()
 	contains "bench with it fails" "status 1"
 }
 
-# guest_refuses TEXT ARGUMENTS…
+# guest_refuses TEXT ARGUMENTS…: tests that ./npu guest refuses the arguments with a message that
+# has TEXT.
 guest_refuses()
 {
 	local text=$1
@@ -222,8 +223,8 @@ test_places()
 	equal "the environment is Debian 13" trixie
 }
 
-# reaches NAME COMMAND…: the command writes to a file in $outside. The command's words, in whatever
-# form, must make the folder visible, as nothing else names it.
+# reaches NAME COMMAND…: tests a command that writes to a file in $outside. The words of the
+# command, in whatever form, must make the folder visible inside, as nothing else names it.
 reaches()
 {
 	local name=$1
@@ -293,7 +294,7 @@ test_mounts()
 	ok $? "the checkout is still there"
 }
 
-# A build that cannot work: the copy has no meson.build.
+# Tests a build that cannot work: the copy has no meson.build.
 test_failure()
 {
 	out=$("$npu" build 2>&1; echo "status $?")
@@ -354,7 +355,7 @@ test_nothing_ran()
 	contains "a failed check is a failure" "status 1"
 }
 
-# alive FILE: the process whose number is in FILE is alive.
+# alive FILE: returns whether the process whose id is in FILE is alive.
 alive()
 {
 	[ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null
