@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# GStreamer and PipeWire, unmodified, on a device, as TAP: run.sh sim|cpu WORK
-# WORK has our libraries and what make_models.py makes. ./npu check media runs this in a Debian that has the programs.
+# Tests GStreamer and PipeWire, unmodified, on a device, as TAP: run.sh sim|cpu WORK. WORK has our
+# libraries and what make_models.py makes. ./npu check media runs this in a Debian that has the
+# programs.
 
 # ok() takes the status of the condition before it.
 # shellcheck disable=SC2319
