@@ -181,7 +181,7 @@ guest_prepare()
 
 	guest_options "$@"
 	if [ "$guest_driver" = 1 ] && ! driver_exists; then
-		die "guest: there is no driver in driver/; --no-driver does without"
+		die "guest: there is no driver in driver/; with --no-driver the guest starts without one"
 	fi
 	[ -z "$guest_kernel" ] || sets+=(kernels)
 	ensure_environment "${sets[@]}"

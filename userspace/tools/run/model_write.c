@@ -150,10 +150,12 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 
 	*size = onnx__model_proto__get_packed_size(model);
 	if (*size > INT32_MAX)
-		return complain(BAD_FILE,
-				"%s: it has %zu bytes, and files of ONNX up to 2147483647: give it "
-				"a place in the folder of the model, whose data it then refers to",
-				path, *size);
+		return complain(
+			BAD_FILE,
+			"%s: it would have %zu bytes, but a file of ONNX has at most 2147483647: "
+			"write it to the folder of the model, where it refers to the model's "
+			"weights instead of holding them",
+			path, *size);
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
 		return complain(BAD_FILE, "%s: it is not a regular file", path);
 	if (asprintf(&part, "%s.part", path) < 0)
