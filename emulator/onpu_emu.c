@@ -115,7 +115,7 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 	return (uint32_t)value;
 }
 
-/* Parses a size, with K or M behind it for KiB or MiB. */
+/* Parses a size, with K or M after it for KiB or MiB. */
 static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t max)
 {
 	unsigned long long value;

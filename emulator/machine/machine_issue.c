@@ -33,7 +33,7 @@ static bool program_ok(const struct onpu_slot_program *p)
 }
 
 /*
- * Starts with the instructions behind those that load SRAM when SRAM still holds that content;
+ * Starts with the instructions after those that load SRAM when SRAM still holds that content;
  * otherwise clears SRAM and starts at the first one.
  */
 static void begin_sram(struct onpu_machine *m, const struct onpu_slot_program *p)

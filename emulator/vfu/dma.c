@@ -69,7 +69,7 @@ void vfu_dma_destroy(struct vfu_dma *dma)
 	pthread_mutex_destroy(&dma->lock);
 }
 
-/* Returns the index of the first range that ends behind @address. */
+/* Returns the index of the first range that ends after @address. */
 static unsigned int find(const struct vfu_dma *dma, uint64_t address)
 {
 	unsigned int low = 0, high = dma->count;

@@ -116,7 +116,7 @@ static void wait_until(struct vfu_injector *in, uint64_t due)
 /* ---- the thread */
 
 /*
- * Returns whether a late request is superseded: the firmware has seen an index behind it, and the
+ * Returns whether a late request is superseded: the firmware has seen an index after it, and the
  * index must not go back.
  */
 static bool comes_too_late(const struct vfu_injector *in, const struct vfu_delayed *due)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses faults given as text: a name, and settings behind commas. */
+/* Parses faults given as text: a name, and settings after commas. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -53,7 +53,7 @@ bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
 void vfu_irqs_destroy(struct vfu_irqs *irqs);
 
 /*
- * Executes VFIO_DEVICE_SET_IRQS with @size bytes behind the header. It takes descriptors over by
+ * Executes VFIO_DEVICE_SET_IRQS with @size bytes after the header. It takes descriptors over by
  * replacing them with -1. Returns 0 or an errno.
  */
 int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const uint8_t *data,

@@ -101,7 +101,7 @@ static bool is_sound(const struct replay *r)
 }
 
 /*
- * Checks a file. Returns NULL, or a message about the error. @r->at is behind the header
+ * Checks a file. Returns NULL, or a message about the error. @r->at is after the header
  * afterwards.
  */
 static const char *check(struct replay *r, struct vfu_record_header *header)

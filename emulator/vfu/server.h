@@ -30,8 +30,8 @@ struct vfu_server_config {
  * @paused: a client waits that could be neither accepted nor turned away: the next
  *	vfu_server_poll() leaves out @listening
  * @control: reads control lines that ask for faults; at first there is no input
- * @command: bytes behind the header of the current message
- * @reply: bytes behind the header of its answer
+ * @command: bytes after the header of the current message
+ * @reply: bytes after the header of its answer
  */
 struct vfu_server {
 	struct vfu_server_config config;

@@ -17,7 +17,7 @@
  * @patience_ms: how long a reply may stay unread before the client counts as gone
  * @have: bytes of the current message that have come, its header included
  * @header: valid when @have is at least the header's size
- * @payload: the bytes behind the header
+ * @payload: the bytes after the header
  * @fds: descriptors that came with the message; a function that takes one writes -1 in its place.
  *	There is room for more than a message may have: the kernel closes those that it cannot
  *	deliver in recvmsg().
