@@ -132,7 +132,7 @@ void fw_step(struct firmware *fw);
 /* Stops the CP and sets the device's status to failed, for the reason @detail. */
 void fw_fail(struct firmware *fw, uint32_t detail);
 
-/* log.c: writes a line of text with a number in hexadecimal behind it */
+/* log.c: writes a line of text with a number in hexadecimal after it */
 void log_start(struct firmware *fw);
 void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value);
 

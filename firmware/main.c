@@ -53,8 +53,8 @@ void fw_start(struct firmware *fw)
 }
 
 /*
- * One iteration of the loop. The interrupt causes are cleared before the state behind them is read,
- * so that an event in between raises them again.
+ * One iteration of the loop. The interrupt causes are cleared before the state that raised them is
+ * read, so that an event in between raises them again.
  */
 static void iterate(struct firmware *fw)
 {

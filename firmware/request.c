@@ -5,7 +5,7 @@
 #define HEADER_WORDS 4u
 
 /*
- * Returns the index of the first word behind a request's last member, from where on all words must
+ * Returns the index of the first word after a request's last member, from where on all words must
  * be zero; 0: there is no request of this type.
  */
 static uint32_t request_words(uint32_t type)

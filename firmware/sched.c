@@ -229,7 +229,7 @@ static bool is_ready(struct firmware *fw, uint32_t queue)
 
 /*
  * Returns whether queue `first` comes before `second` in the rotation of a client's queues, which
- * goes on behind the last one that ran.
+ * goes on after the last one that ran.
  */
 static bool comes_before(const struct fw_share *share, uint32_t first, uint32_t second)
 {
@@ -237,7 +237,7 @@ static bool comes_before(const struct fw_share *share, uint32_t first, uint32_t 
 								 first > share->last;
 }
 
-/* Returns the first set bit at or behind `from`, at most 32 * FW_VM_WORDS. */
+/* Returns the first set bit at or after `from`, at most 32 * FW_VM_WORDS. */
 static uint32_t next_bit(const uint32_t *words, uint32_t from)
 {
 	for (uint32_t i = word_of(from); i < FW_VM_WORDS; i++, from = 32 * i) {
