@@ -5,7 +5,7 @@
 Without HEAD, BASE is compared with the files of the working tree. The script prints each file whose code differs, and
 each file of a kind that it cannot compare; it fails when the code of a file differs.
 
-C, C++, assembly and linker scripts are compared as the text that the compiler reads behind its comments, with gcc as
+C, C++, assembly and linker scripts are compared as the text that is left without comments, with gcc as
 the program that knows what a comment is. Equal text gives equal sections of the object, but for __LINE__. This holds
 under all flags, in each branch of an #if, and for the driver and headers, which the build here does not compile; an
 object would show one configuration of the files that it compiles. Python is compared as its syntax tree without
