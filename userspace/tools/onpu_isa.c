@@ -74,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 struct buffer {
-	char *data; /* NUL-terminated behind size */
+	char *data; /* NUL-terminated after size */
 	size_t size;
 };
 

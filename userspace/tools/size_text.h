@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /*
- * Reads a number of bytes, decimal or with 0x; a K, M or G behind it stands for KiB, MiB or GiB.
+ * Reads a number of bytes, decimal or with 0x; a K, M or G after it stands for KiB, MiB or GiB.
  * Returns false when @text is no such number, or beyond 2^64.
  */
 bool size_text_read(const char *text, uint64_t *bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * webnn-run: finds the first operator of a model that two devices compute differently. The model is
- * cut behind one of its nodes, and all values that cross the cut become outputs: a difference that
+ * cut after one of its nodes, and all values that cross the cut become outputs: a difference that
  * arises before the cut shows in one of them, in any branch, so that a binary search over cuts
  * finds it.
  */

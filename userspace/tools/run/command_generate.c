@@ -324,7 +324,7 @@ static int open_session(struct generation *g)
 
 /* ---- the answer */
 
-/* Computes the logits behind the last tokens, and adds the time. */
+/* Computes the logits after the last tokens, and adds the time. */
 static int feed(struct generation *g, const uint32_t *tokens, size_t count, uint64_t *ns)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;

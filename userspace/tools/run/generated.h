@@ -8,7 +8,7 @@
 struct generated {
 	char *data;
 	size_t size, room, printed;
-	bool stopped; /* a text of stops was found; it and all behind it were dropped */
+	bool stopped; /* a text of stops was found; it and all after it were dropped */
 };
 
 /* Appends bytes; those from a text of @stops on are dropped. Returns 0; -1: memory is exhausted. */

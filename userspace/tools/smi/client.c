@@ -49,7 +49,7 @@ static struct client_engine *engine_of(struct client *client, const char *name)
 	return &engine[i];
 }
 
-/* Returns the text behind @prefix in @key, or NULL. */
+/* Returns the text after @prefix in @key, or NULL. */
 static const char *behind(const char *key, const char *prefix)
 {
 	size_t length = strlen(prefix);

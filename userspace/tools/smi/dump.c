@@ -113,7 +113,7 @@ const char *dump_value(const struct dump *dump, const char *name, const char *ke
 /* ---- numbers */
 
 /*
- * Reads a decimal number, or a hexadecimal one with 0x; *end is set behind it. Returns false when
+ * Reads a decimal number, or a hexadecimal one with 0x; *end is set after it. Returns false when
  * there is none.
  */
 static bool read_number(const char *text, char **end, uint64_t *value)

@@ -36,11 +36,11 @@ const char *dump_value(const struct dump *dump, const char *section, const char 
 bool dump_number(const struct dump *dump, const char *section, const char *key, uint64_t *value);
 
 /*
- * Reads the number behind "name=" in a line of fields; a negative one as two's complement. Returns
+ * Reads the number after "name=" in a line of fields; a negative one as two's complement. Returns
  * false when there is none.
  */
 bool dump_field(const char *line, const char *name, uint64_t *value);
-/* Returns the text behind "name=" up to the end of the line; NULL: there is none. */
+/* Returns the text after "name=" up to the end of the line; NULL: there is none. */
 const char *dump_rest(const char *line, const char *name);
 
 /* Reads up to @count numbers that are separated by blanks; returns their count. */

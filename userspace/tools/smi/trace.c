@@ -64,7 +64,7 @@ static void take_text(char *text, size_t size, const char *from, const char *end
 /*
  * Parses the head of a line, "            bash-123     (    123) [001] d..1.  1234.567890:
  * onpu_submit: dev=…": the name of the task is 16 characters wide and may contain anything; the
- * process in parentheses is optional. Returns the text behind the time, or NULL.
+ * process in parentheses is optional. Returns the text after the time, or NULL.
  */
 static const char *take_head(const char *line, struct trace_event *event)
 {
