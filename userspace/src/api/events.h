@@ -63,7 +63,7 @@ struct request_callback {
 
 /*
  * One operation. The members before `refs` never change. The lock of the events protects the
- * members behind `refs`, except the last three.
+ * members after `refs`, except the last three.
  */
 struct request {
 	WNNInstance instance;

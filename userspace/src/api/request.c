@@ -178,7 +178,7 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 
 	pthread_mutex_lock(&events->lock);
 	/*
-	 * Waits for the copy, which is nearly done: work that is queued behind it must not overtake
+	 * Waits for the copy, which is nearly done: work that is queued after it must not overtake
 	 * it.
 	 */
 	while (request->busy)

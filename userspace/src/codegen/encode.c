@@ -2,7 +2,7 @@
 /*
  * Encodes a plan: views and parameters become slots (equal ones share a slot), and operations
  * become instruction words. An instruction can wait for one semaphore and signal one; further waits
- * and signals become instructions before and behind it. A program with too many slots for a job
+ * and signals become instructions before and after it. A program with too many slots for a job
  * becomes several jobs.
  */
 #include "plan/list/schedule.h"
@@ -334,7 +334,7 @@ static struct npu_view bytes_view(enum npu_base base, uint64_t window, uint64_t 
 }
 
 /*
- * Appends the loads of pinned constants. A job that finds the constants in SRAM begins behind these
+ * Appends the loads of pinned constants. A job that finds the constants in SRAM begins after these
  * loads.
  */
 static void put_pinned(struct encoder *enc)
@@ -367,7 +367,7 @@ static void put_pinned(struct encoder *enc)
 
 /*
  * Sets the initial semaphore tokens to those that the first loads signal, for jobs that begin
- * behind these loads. A job that begins with the loads must not have these tokens twice, so that it
+ * after these loads. A job that begins with the loads must not have these tokens twice, so that it
  * begins with instructions that wait for, and so remove, the initial ones.
  */
 static void put_first_waits(struct encoder *enc)

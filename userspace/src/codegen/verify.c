@@ -515,7 +515,7 @@ static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *coun
 }
 
 /*
- * Checks KEEP_START, behind which a job begins that finds the bytes of the first loads in SRAM: all
+ * Checks KEEP_START, after which a job begins that finds the bytes of the first loads in SRAM: all
  * these bytes must be in SRAM at the end of a job, and semaphores must begin with the tokens that
  * the first loads signal.
  */

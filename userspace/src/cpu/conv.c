@@ -147,7 +147,7 @@ static void fill_few(float *to, int64_t n, float value)
 }
 
 /*
- * Fills the padding around the pixels of a phase. The padding behind a row and that in front of the
+ * Fills the padding around the pixels of a phase. The padding after a row and that in front of the
  * next are contiguous.
  */
 static void pad_phase(const struct cpu_planes *p, const struct cpu_inside *in, float *to)

@@ -116,7 +116,7 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 struct step {
 	int64_t k0, depth;
 	struct cpu_pack pack;
-	int64_t room; /* direct: floats of the image behind the first column of the last row */
+	int64_t room; /* direct: floats of the image after the first column of the last row */
 };
 
 /*

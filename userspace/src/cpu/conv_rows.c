@@ -20,7 +20,7 @@ struct rows {
 	float *y;
 	int64_t in_h, in_w; /* size of the image with padding */
 	int64_t *at;	    /* [depth]: offset of each element of a window */
-	const float *bias;  /* bias, with readable memory behind it for whole vectors */
+	const float *bias;  /* bias, with readable memory after it for whole vectors */
 	int64_t panels, shares, per_share;
 	int64_t block, blocks; /* pixels of a block; number of blocks */
 	/* whether the windows of a block are copied one after the other, not transposed */
@@ -59,7 +59,7 @@ static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_
 }
 
 /*
- * Packs the filter to [group][panel][window][columns of the panel], with 0 behind the last channel.
+ * Packs the filter to [group][panel][window][columns of the panel], with 0 after the last channel.
  */
 void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
 			float *to)

@@ -340,7 +340,7 @@ int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, con
 	}
 	t.scratch = scratch + tables + packed;
 	/*
-	 * Vectors read floats behind the last pixel; the memory there must hold finite numbers,
+	 * Vectors read floats after the last pixel; the memory there must hold finite numbers,
 	 * whose values do not matter.
 	 */
 	for (unsigned int w = 0; w < cpu->threads; w++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast argMin and argMax for elements of 8, 32 and 64 bits: contiguous rows, or as many interleaved
- * rows as there are elements behind the axis. The first NaN counts as the extreme.
+ * rows as there are elements after the axis. The first NaN counts as the extreme.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"

@@ -267,7 +267,7 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	d->scratch = scratch + tables + packed;
 	d->lines.zeros = memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
 	/*
-	 * Vectors read floats behind the last row; the memory there must hold finite numbers, whose
+	 * Vectors read floats after the last row; the memory there must hold finite numbers, whose
 	 * values do not matter.
 	 */
 	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)

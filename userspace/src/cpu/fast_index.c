@@ -100,7 +100,7 @@ static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *
 		offset[i] = (o * dim + offset[i]) * inner;
 }
 
-/* A line is the indices that differ only in the dimensions behind the axis. */
+/* A line is the indices that differ only in the dimensions after the axis. */
 static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
 	int64_t dim = x->data.dim[x->axis], r = at / x->line, j = at - r * x->line;

@@ -224,7 +224,7 @@ static void transpose_items(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Whether a transpose swaps two runs of adjacent axes behind axes that stay; *rows and *columns
+ * Whether a transpose swaps two runs of adjacent axes after axes that stay; *rows and *columns
  * become the elements of the two runs.
  */
 static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,

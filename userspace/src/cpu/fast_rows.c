@@ -39,7 +39,7 @@ static void run_rows(struct cpu_context *cpu, struct rows *r, cpu_range_fn work)
 	cpu_parallel_ranges(cpu, r->y.count / r->ny, GRAIN / r->ny + 1, work, r);
 }
 
-/* Finds the last axis that pad or tile makes longer. Behind it, operand and result are equal. */
+/* Finds the last axis that pad or tile makes longer. After it, operand and result are equal. */
 static void measure_rows(struct rows *r)
 {
 	r->last = r->y.rank;
@@ -100,7 +100,7 @@ static void fill(const struct rows *r, char *to, int64_t n)
 	repeat(to, r->element, (size_t)n * r->element);
 }
 
-/* Fills the padding in front of a row or behind it. */
+/* Fills the padding in front of a row or after it. */
 static void fill_margin(const struct rows *r, char *to, const char *row, int64_t begin, int64_t end)
 {
 	const struct ir_pad_attrs *attrs = &r->node->attrs.pad;

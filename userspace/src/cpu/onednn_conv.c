@@ -679,7 +679,7 @@ static bool is_strided_column(const struct cpu_conv *g)
 
 /*
  * Whether oneDNN's sums are reliable for this convolution. Version 3.7 reads beyond a single
- * channel, also behind the last pixel, and beyond the input where a window covers only padding: its
+ * channel, also after the last pixel, and beyond the input where a window covers only padding: its
  * sums of integers then vary, and those of floats may read unmapped memory. With AMX it also adds
  * stale contents of its scratchpad to the sums of a strided column, and to those of groups whose
  * input has a zero point.

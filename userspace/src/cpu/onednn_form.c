@@ -102,7 +102,7 @@ static void reverse_axes(struct onednn_form *form)
 }
 
 /*
- * Finds the sums behind the elements; false when their size is not as expected: the descriptor
+ * Finds the sums after the elements; false when their size is not as expected: the descriptor
  * tells nothing else about them. oneDNN has sums of -128 times the weights for signed inputs where
  * its instructions are unsigned, and always sums of -1 times the weights for inputs with a zero
  * point; both in this order, for padded channels.
@@ -246,7 +246,7 @@ static int32_t sum_of(const int8_t *weights, const int64_t *size, const int64_t 
 }
 
 /*
- * Writes the sums behind the filter. Its dimensions are group (if there are groups), channel, input
+ * Writes the sums after the filter. Its dimensions are group (if there are groups), channel, input
  * channel, row and column.
  */
 static void write_sums(const struct onednn_form *form, const int8_t *plain, const int64_t *strides,

@@ -37,7 +37,7 @@ struct onednn_form {
 	size_t element, data_bytes; /* data_bytes: bytes of all elements, with padding */
 	size_t bytes;		    /* bytes of the packed operand, at least data_bytes */
 	/*
-	 * Offsets of the sums that integer convolutions need behind their filter, an int32 for each
+	 * Offsets of the sums that integer convolutions need after their filter, an int32 for each
 	 * channel: the sum of its weights times -128, for signed inputs, and times -1, for inputs
 	 * with a zero point. 0: absent.
 	 */

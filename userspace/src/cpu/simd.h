@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Floats behind the end of a buffer that vectors may read or write. */
+/* Floats past the end of a buffer that vectors may read or write. */
 #define CPU_SLACK 64
 
 #define CPU_MAX_ROWS  14 /* the most rows of a tile */
@@ -47,7 +47,7 @@ struct cpu_tile {
  * The arguments of packing the B of a tile: `depth` rows of n floats. Row k is copied in runs: run
  * i begins at from[at[k] + place[i]] and goes to begin[i] of the packed row. A packed row is one or
  * two vectors, as n floats need. With `loose`, a whole packed row may be read from the begin of
- * each run. The function may write behind the last row; floats behind the n-th of a row are
+ * each run. The function may write after the last row; floats after the n-th of a row are
  * undefined.
  */
 struct cpu_pack {
@@ -68,7 +68,7 @@ struct cpu_window_rows {
 	float *to;
 	const float *from;
 	int64_t to_step, from_step, n, lines;
-	/* For copies only: they read no float at or behind from[from_size]. */
+	/* For copies only: they read no float at or after from[from_size]. */
 	int64_t from_size, every;
 	float lo,
 		/*
@@ -149,7 +149,7 @@ struct cpu_pixels {
 struct cpu_weights {
 	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
 	bool nibbles;
-	/* depth: steps; block: steps that have the same scales, a divisor of depth */
+	/* depth: rows; block: rows that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
 	/* [depth / block][columns]; NULL: all zero points are same_zero */
@@ -190,7 +190,7 @@ struct cpu_simd {
 	void (*window)(enum cpu_window kind, const struct cpu_window_rows *lines, const int64_t *at,
 		       const float *w, int64_t taps, float start);
 	/*
-	 * Depthwise 3x3 windows with stride 1. Reads two rows behind the last one, and up to
+	 * Depthwise 3x3 windows with stride 1. Reads two rows after the last one, and up to
 	 * CPU_SLACK floats beyond a row.
 	 */
 	void (*window_3x3)(const struct cpu_window_rows *lines, const float *w, float bias);
@@ -220,8 +220,8 @@ struct cpu_simd {
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/*
-	 * These do for integers what unary() and binary() do for floats. dtype: enum ir_dtype, an
-	 * integer type of 8 bits or more; lo, hi: limits of IR_CLAMP, which the type must hold.
+	 * Like unary() and binary(), for integers. dtype: enum ir_dtype, an integer type of 8
+	 * bits or more; lo, hi: limits of IR_CLAMP, which the type must hold.
 	 */
 	bool (*whole_unary)(int dtype, int kind, int64_t lo, int64_t hi, void *y, const void *x,
 			    int64_t n);

@@ -191,7 +191,7 @@ EACH_ROW(FUNCTIONS)
 
 /* --- Packing --- */
 
-/* Copies runs as whole vectors: the next run or row overwrites what they write behind a run. */
+/* Copies runs as whole vectors: the next run or row overwrites what they write after a run. */
 INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
 {
 	/* a copy, as the compiler must assume that stores change the original */

@@ -58,7 +58,7 @@ INLINE void store_part(float *to, vec v, int64_t n)
 
 /*
  * Returns how many rows, from the first one on, may be stored in whole vectors when rows are stored
- * in order: the next row overwrites what a vector writes behind a short one.
+ * in order: the next row overwrites what a vector writes after a short one.
  */
 static int64_t loose_rows(const struct cpu_window_rows *l)
 {

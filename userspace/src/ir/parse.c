@@ -89,7 +89,7 @@ static bool is_word(char c)
 	       c == '_' || c == '+';
 }
 
-/* Skips blanks; returns the length of the word behind them, to which r->at then points. */
+/* Skips blanks; returns the length of the word after them, to which r->at then points. */
 static size_t word(struct reader *r)
 {
 	size_t length = 0;

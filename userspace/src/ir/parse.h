@@ -14,7 +14,7 @@
  *
  * A value has a number below IR_PARSE_VALUES, which need not be its id in the graph. "-" is an
  * optional operand that is absent. Attributes come in any order; ir/attrs.c has the defaults of
- * those that may be left out. Behind a semicolon come the WebNN operators that the node stands for
+ * those that may be left out. After a semicolon come the WebNN operators that the node stands for
  * (by default the name of the IR operator), and the label. In strings \xNN is a byte. A constant
  * without elements gets small numbers that are not all equal, the same numbers in each parse.
  */

@@ -159,7 +159,7 @@ struct network {
 };
 
 /*
- * Returns true if an operand or result has the dims a and b (rank 1: a only) behind the dim of
+ * Returns true if an operand or result has the dims a and b (rank 1: a only) after the dim of
  * directions, which a cell does not have.
  */
 static bool part_is(const struct network *n, const struct ir_type *type, uint32_t rank, int64_t a,

@@ -59,7 +59,7 @@ static bool ends_word(const struct reader *r, char last)
 }
 
 /*
- * Returns the position behind the text when the line has it at the reader, else NULL. A space in
+ * Returns the position after the text when the line has it at the reader, else NULL. A space in
  * the text stands for any number of spaces in the line; when the text ends in a letter or digit, no
  * letter or digit may follow it in the line.
  */
@@ -133,7 +133,7 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 		} else if (field) {
 			piece = field->name;
 		}
-		/* Leaves out the fields that all instructions have, before the name and behind. */
+		/* Leaves out the fields that all instructions have, before the name and after it. */
 		if (named && !(field && field->low >= 96))
 			length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format,
 						   piece);

@@ -5,7 +5,7 @@
  * transposes.
  *
  * Precondition: a verified graph, fused. Postcondition: each region of convolutions and the nodes
- * behind them, down to nodes whose layout cannot change, works in channels-last layout if that is
+ * after them, down to nodes whose layout cannot change, works in channels-last layout if that is
  * worth the transposes at its border. An image that has one channel or one pixel is only reshaped,
  * and a transpose of the application at the border that changes the layout itself is dropped.
  *

@@ -7,7 +7,7 @@
  * Precondition: a verified graph in which biases and activations are part of their products, and
  * products that are quantised again have become operators on integers. Postcondition: a convolution
  * or matrix product of dequantised values is one node together with the scales, the addition and
- * the function behind it, as far as each result has no other use. The sum is exact and becomes a
+ * the function after it, as far as each result has no other use. The sum is exact and becomes a
  * float once: the result is nearer to the true one than that of the single operators.
  *
  *	%2 = dequantize(%0, s, z)
@@ -40,7 +40,7 @@ struct sum {
 	const struct ir_value *addend; /* a bias, or NULL */
 	float beta;		       /* factor of the addend; 1 if the addend is not constant */
 	struct ir_unary_attrs act;
-	/* Nodes behind the product that are fused with the product, in order. */
+	/* Nodes after the product that are fused with the product, in order. */
 	const struct ir_node *following[MAX_FOLLOWING];
 	uint32_t num_following;
 	bool whole; /* whether both scales are 1, so that the product is an integer */
@@ -179,7 +179,7 @@ static bool begin(struct sum *s, const struct ir_node *node)
 	return bias_fits(s);
 }
 
-/* ---- nodes behind the product */
+/* ---- nodes after the product */
 
 static bool is_plain(const struct sum *s)
 {
@@ -196,7 +196,7 @@ static const struct ir_node *next_node(const struct fusion *f, const struct ir_n
 }
 
 /*
- * Skips two casts, to an integer and back to a float, behind a product that is an integer: the
+ * Skips two casts, to an integer and back to a float, after a product that is an integer: the
  * casts do not change the product.
  */
 static bool take_casts(const struct fusion *f, struct sum *s, const struct ir_node **node)
@@ -429,7 +429,7 @@ static struct ir_value *add_shaped(struct rewrite *rw, const struct sum *s, enum
 }
 
 /*
- * Adds padding[0] rows of a number before a value and padding[1] rows behind it along an axis; NULL
+ * Adds padding[0] rows of a number before a value and padding[1] rows after it along an axis; NULL
  * when out of memory.
  */
 static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct ir_value *value,

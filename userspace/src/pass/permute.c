@@ -81,7 +81,7 @@ static bool normalises_rows(const struct ir_node *node, const uint32_t *perm)
 
 /*
  * Whether a batch normalisation is as fast before the transpose: its kernel needs several elements
- * behind the channel axis.
+ * after the channel axis.
  */
 static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 {

@@ -623,7 +623,7 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 
 /*
  * Finds the pattern whose result is that of `root`, and fills *found. Returns `root`, or the scale
- * or bias behind a normalisation, which belong to the pattern; NULL when there is no pattern.
+ * or bias after a normalisation, which belong to the pattern; NULL when there is no pattern.
  */
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
 				  const struct ir_node *root, bool curves, struct pattern *found)

@@ -17,7 +17,7 @@
  *	%9 = binary(%0, %1) mul			...
  *	%10 = binary(%9, %8) add		%12 = concat(%8, %11) -> rotary(%0, %1, %2)
  *
- * The concat of the second form may have more operands, such as the numbers of the row behind both
+ * The concat of the second form may have more operands, such as the numbers of the row after both
  * halves, which are not rotated:
  *
  *	%13 = concat(%8, %11, rest of %0) -> concat(rotary(begin of %0, %1, %2), rest of %0)
@@ -30,7 +30,7 @@
  *	%14 = concat(%12, %13) 		%3 = reshape(%0) [..., h, 2], and the angles likewise
  *	%15 = reshape(%14) [..., 2 * h]		->	reshape(rotary(%3, ...)) [..., 2 * h]
  *
- * The slices may also be those of %3, with reshapes to [..., h] behind them.
+ * The slices may also be those of %3, with reshapes to [..., h] after them.
  */
 #include <string.h>
 
@@ -92,7 +92,7 @@ static struct ir_type split_rows(struct ir_type type, int64_t dim)
 	return type;
 }
 
-/* Whether a shape is that of `row` with an axis of size 1 behind it. */
+/* Whether a shape is that of `row` with an axis of size 1 after it. */
 static bool is_column(const struct ir_type *type, const struct ir_type *row)
 {
 	struct ir_type column;

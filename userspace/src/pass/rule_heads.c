@@ -7,7 +7,7 @@
  *	%3 = reshape(%2) -> [b,kv*n,t,d]	->	%6 = matmul(%5, %1) [b,kv,n,s,d]
  *	%4 = matmul(%0, %3) [b,kv*n,s,d]		%4 = reshape(%6) -> [b,kv*n,s,d]
  *
- * The reshape of the result moves behind the nodes that follow, until that of the next product
+ * The reshape of the result moves after the nodes that follow, until that of the next product
  * undoes it. All results keep their bits, except where sums are made in another order.
  */
 #include <string.h>
@@ -56,7 +56,7 @@ struct repeated {
 	const struct ir_node *transpose; /* transpose of the repeated value; NULL: none */
 	const struct ir_node *expand;
 	struct ir_type whole; /* the expanded type */
-	/* the axis that the reshape merges with the axis behind it, to the axis of the heads */
+	/* the axis that the reshape merges with the axis after it, to the axis of the heads */
 	uint32_t axis;
 };
 

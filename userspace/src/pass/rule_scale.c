@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Rules that fold factors and summands of channels, in front of a convolution or matrix product or
- * behind it, into its weights and its bias: a batch normalisation, and products, quotients, sums
+ * after it, into its weights and its bias: a batch normalisation, and products, quotients, sums
  * and differences with constants.
  *
  *	%2 = conv(%0, %1)

@@ -3,7 +3,7 @@
  * Moves transposes after the nodes that follow them, until they meet transposes that undo them,
  * become part of a matrix product or a reduction, or have fewer elements to move.
  *
- * Precondition: a verified graph, tidied. Postcondition: each region of nodes behind transposes of
+ * Precondition: a verified graph, tidied. Postcondition: each region of nodes after transposes of
  * one kind, down to nodes that cannot work in the order before them, is in that order if this moves
  * fewer elements. When it moves as many, a region of element-wise functions is moved too, so that
  * functions come next to the nodes that make their operands. All results keep their bits, except

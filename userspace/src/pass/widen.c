@@ -27,7 +27,7 @@ enum way {
 	FOLLOW, /* only moves elements: the result has the type of the operands */
 	FINISH, /* has an activation, which rounds the result */
 	CHOOSE, /* returns elements of its operands, which need no rounding */
-	ROUND,	/* has a result that a node behind it rounds */
+	ROUND,	/* has a result that a node after it rounds */
 };
 
 struct widening {

@@ -58,7 +58,7 @@ struct run_step {
 	size_t packed_bytes;
 };
 
-/* A block of memory in which packed operands are stored one behind the other. */
+/* A block of memory in which packed operands are stored one after the other. */
 struct run_block {
 	void *memory;
 	size_t size;

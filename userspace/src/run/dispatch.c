@@ -460,7 +460,7 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
-		 * A job that begins behind its first instructions writes no records for these. The
+		 * A job that begins after its first instructions writes no records for these. The
 		 * records that the job before left there must not be taken for its own.
 		 */
 		memset((char *)d->instance->records.map + records, 0xff, d->job.desc.profile_size);

@@ -415,7 +415,7 @@ static void try_concat(struct finder *f, uint32_t n)
 static void find_parts(struct finder *f)
 {
 	const struct ir_graph *graph = f->c->graph;
-	uint32_t behind = 0; /* first node behind the slices that are handled together */
+	uint32_t behind = 0; /* first node after the slices that are handled together */
 
 	find_lives(f);
 	views_find_strided(f);

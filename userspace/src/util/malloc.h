@@ -46,7 +46,7 @@ struct wnn_filling {
  *
  * Large pages take a fifth of the time of small ones, but many times as long in a virtual machine
  * whose host has taken them back meanwhile, which happens to large pages first. So the first pages
- * are small, and those behind them large as long as they take less time.
+ * are small, and those after them large as long as they take less time.
  */
 void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size);
 /*

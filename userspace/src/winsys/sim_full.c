@@ -107,7 +107,7 @@ static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmab
 
 /* ---- jobs */
 
-/* Ends the remaining jobs of a context, such as those behind a failed one: they are cancelled. */
+/* Ends the remaining jobs of a context, such as those after a failed one: they are cancelled. */
 static void cancel_rest(struct full_ctx *ctx)
 {
 	while (ctx->log.completed < ctx->log.submitted)

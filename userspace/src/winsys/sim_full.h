@@ -24,7 +24,7 @@ struct range {
 	uint64_t start, size;
 };
 
-/* Allocates sub-ranges of a range of addresses; a search begins behind the last allocated one. */
+/* Allocates sub-ranges of a range of addresses; a search begins after the last allocated one. */
 struct ranges {
 	struct range *used; /* the allocated ranges, in order */
 	size_t count, room;

@@ -22,7 +22,7 @@
 /* ---- ranges */
 
 /*
- * Finds the first gap of @size bytes behind @from: sets its start, and its index in the list.
+ * Finds the first gap of @size bytes after @from: sets its start, and its index in the list.
  * False: there is none.
  */
 static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
@@ -258,7 +258,7 @@ int full_map_create(struct full_memory *m, struct full_map *map, size_t size, bo
 	*map = (struct full_map){ .size = wnn_align_up(size, ONPU_PAGE_SIZE) };
 	pthread_mutex_lock(&m->lock);
 	map->bus = bus_alloc(m, size);
-	/* One page behind the buffer is never mapped, so that accesses beyond the buffer fault. */
+	/* One page after the buffer is never mapped, so that accesses beyond the buffer fault. */
 	map->va = ranges_alloc(virt, map->size + ONPU_PAGE_SIZE, alignment(size));
 	while (map->bus && map->va && step && done < map->size) {
 		step = map_one(m, map, done, user);
