@@ -151,7 +151,7 @@ def shape_of(net, value):
 def sleeps(thread):
     """Returns whether a thread sleeps or has ended."""
     try:
-        # The state is the first field behind the name, which is in parentheses.
+        # The state is the first field after the name, which is in parentheses.
         return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):
         return True

@@ -242,7 +242,7 @@ static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t chan
 	return dequantized(net, operand, 1, &channels, scale, WNNOperandDataType_Int32);
 }
 
-/* Converts x to uint8 and back, as a model quantised for ONNX Runtime does behind each operator. */
+/* Converts x to uint8 and back, as a model quantised for ONNX Runtime does after each operator. */
 static WNNOperand requantized(const struct net *net, WNNOperand x)
 {
 	static const uint32_t ones[MAX_RANK] = { 1, 1, 1, 1 };

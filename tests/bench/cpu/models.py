@@ -166,7 +166,7 @@ def bert():
 
 def quantized(net):
     """Marks each value of the table that a quantised model has as integers. A layer and the
-    activation behind it share one such value.
+    activation after it share one such value.
     """
     followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
     for i, layer in enumerate(net.layers):

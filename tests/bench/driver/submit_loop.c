@@ -65,7 +65,7 @@ static int open_driver(const char *folder, const char *prefix, const char *name)
 	return -1;
 }
 
-/* Makes a program of one instruction, and behind it its slot table of one slot. */
+/* Makes a program of one instruction, and after it its slot table of one slot. */
 static void make_program(struct rig *rig)
 {
 	const struct onpu_insn end = { .op = ONPU_OP_END };
