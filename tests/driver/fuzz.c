@@ -149,7 +149,7 @@ static uint32_t mostly32(struct fuzz *f, uint64_t right)
 	return (uint32_t)mostly(f, right);
 }
 
-/* Returns an address for an argument of @bytes: in memory, partly behind its end, or unmapped. */
+/* Returns an address for an argument of @bytes: in memory, partly past its end, or unmapped. */
 static uint64_t some_pointer(struct fuzz *f, size_t bytes)
 {
 	switch (rng_below(&f->rng, 24)) {
@@ -600,7 +600,7 @@ static void start_thread(struct fuzz *f, unsigned int index, int shared, uint64_
 		f->clients[i].fd = npu_open();
 	f->clients[FILES - 1].fd = shared;
 	f->watches = !index;
-	/* Nothing is mapped behind this memory. */
+	/* Nothing is mapped after this memory. */
 	f->memory =
 		mmap(NULL, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(f->memory != MAP_FAILED && !mprotect(f->memory + 16 * PAGE, PAGE, PROT_NONE));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Work without end, for guest_lifecycle.py and other tests that remove the device: computes on the
- * given node and checks the results until the device is gone. A word behind the node changes that:
+ * given node and checks the results until the device is gone. A word after the node changes that:
  *
  *   endless    its jobs do not end before that, or until SIGTERM destroys its context
  *   once       does one round only

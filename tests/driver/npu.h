@@ -54,7 +54,7 @@ struct npu_ctx {
 	uint64_t page_offset;
 };
 
-/* A buffer with slots, and instructions behind them. */
+/* A buffer with slots, and instructions after them. */
 struct npu_program {
 	struct npu_bo bo;
 	uint32_t slots, insns, max_insns;

@@ -262,7 +262,7 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 }
 
 /*
- * A job writes to all other addresses: below, between and behind its buffers, in the kernel's half,
+ * A job writes to all other addresses: below, between and above its buffers, in the kernel's half,
  * and beyond.
  */
 TEST_F(hostile, program_that_overwrites_every_address)

@@ -141,7 +141,7 @@ static struct drm_onpu_job relay(int fd, uint64_t cells, uint64_t load, unsigned
 	return npu_job(&program);
 }
 
-/* Jobs that take longer than a time slice, two in one submission and one behind them. */
+/* Jobs that take longer than a time slice, two in one submission and one after them. */
 TEST_F(share, interrupted_jobs_go_on)
 {
 	enum { CONTEXTS = 12, JOBS = 3 };
@@ -508,7 +508,7 @@ static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(s
 }
 
 /*
- * A context that waits for a queue comes behind those of higher priority, until its wait raises its
+ * A context that waits for a queue comes after those of higher priority, until its wait raises its
  * priority. The others share the queues in slices of a tenth of a second. On a busy machine others
  * may wait as long, or the context of low priority may get a queue because another is late; then
  * the test tries again.

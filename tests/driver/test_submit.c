@@ -12,7 +12,7 @@
 
 #define BYTES 4096
 #define MANY  1025
-/* The stride of elements that are longer than a page, with zeros behind the known members. */
+/* The stride of elements that are longer than a page, with zeros after the known members. */
 #define LONG_STRIDE (4096 + 8)
 
 struct longer_job {

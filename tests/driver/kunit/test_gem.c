@@ -125,7 +125,7 @@ static void seen_for(unsigned int whom, struct device *dev, u64 addr, u64 size,
 {
 	/* The direction must be that of the mapping. */
 	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != DMA_BIDIRECTIONAL || !size;
-	/* The kernel translates the first byte alone, and assumes contiguous memory behind it. */
+	/* The kernel translates the first byte alone, and assumes contiguous memory after it. */
 	if (seen.t->iommu) {
 		u64 page = (addr - IOMMU_BASE) / PAGE_SIZE;
 
@@ -247,7 +247,7 @@ static void give_memory(struct gem_test *t)
 	t->bo->base.sgt = &t->sgt;
 }
 
-/* Returns an offset at the border of a run or near it, or behind the end. */
+/* Returns an offset at the border of a run or near it, or past the end. */
 static u64 near_border(struct gem_test *t)
 {
 	const u32 some[] = { 0, 1, 2, 63, 64, 65, 100, SZ_4K - 1, SZ_4K, SZ_4K + 1, SZ_64K };

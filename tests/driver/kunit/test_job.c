@@ -299,7 +299,7 @@ static void what_never_hangs(struct kunit *test)
 	check_until_it_hangs(test, 1);
 }
 
-/* Jobs that are fed behind one that hangs do not count as progress. */
+/* Jobs that are fed after one that hangs do not count as progress. */
 static void jobs_that_follow_hide_nothing(struct kunit *test)
 {
 	struct job_test *t = test->priv;

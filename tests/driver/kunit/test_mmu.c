@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Compares page tables with a walker that knows only their format, and tests requests for
- * invalidations. The unit tests include this file behind onpu_mmu.c.
+ * invalidations. The unit tests include this file after onpu_mmu.c.
  */
 #include "fake.h"
 
@@ -148,7 +148,7 @@ static u64 wanted_addr(const struct wanted *w, u64 offset)
 }
 
 /*
- * Returns whether each page of the mapping is translated correctly, and the one behind it is not
+ * Returns whether each page of the mapping is translated correctly, and the one after it is not
  * mapped.
  */
 static bool is_right(struct mmu_test *t, const struct wanted *w)
