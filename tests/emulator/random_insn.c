@@ -20,7 +20,7 @@ struct generator {
 	struct shape shape[4];
 	bool has_param;
 	uint8_t param[ONPU_SLOT_SIZE];
-	/* Elements that taps need behind S0, S1 and DST. */
+	/* Elements that taps need after S0, S1 and DST. */
 	uint32_t slack[4];
 };
 

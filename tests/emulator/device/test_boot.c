@@ -177,7 +177,7 @@ static void test_bad_registers(void **state)
 		rig_write(&rig, cases[i].reg, cases[i].value);
 		assert_int_equal(boot_status(), failed(cases[i].error, 0));
 	}
-	/* The header can be read, the content behind it cannot. */
+	/* The header can be read, the content after it cannot. */
 	rig_write(&rig, ONPU_REG_RESET, 1);
 	rig_setup(&rig);
 	rig.bus_hole = rig.image + 4096;

@@ -193,7 +193,7 @@ static void test_copies(void **state)
 	assert_int_equal(mmu_read(&mmu, &space, false, 3 * PAGE + 5, out, PAGE, &fault),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
 	assert_int_equal(fault, 4 * PAGE);
-	/* The leaf is good, but the memory behind it does not answer. */
+	/* The leaf is good, but the memory to which it points does not answer. */
 	map_page(4 * PAGE, POOL_PAGES + 1, RIG_USER);
 	assert_int_equal(mmu_write(&mmu, &space, false, 4 * PAGE + 8, in, 4, &fault),
 			 ONPU_FAULT_MMU_NOT_PRESENT);

@@ -367,7 +367,7 @@ static int lingering(int *peer)
 }
 
 /*
- * Sends a lingering descriptor: with a message that takes none, among too many, behind the end, or
+ * Sends a lingering descriptor: with a message that takes none, among too many, past the end, or
  * as a second client.
  */
 static void send_lingering(unsigned int how, int fd, struct client *second)

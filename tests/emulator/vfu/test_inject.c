@@ -210,7 +210,7 @@ static void test_requests(void **state)
 		vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, tail);
 	expect(&seen.writes, 2);
 	assert_int_equal(seen.last, 2);
-	/* A delayed request is not delivered again behind a later one. */
+	/* A delayed request is not delivered again after a later one. */
 	arm("late-message,ms=1000000");
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 3);
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 4);
@@ -252,7 +252,7 @@ static void test_corrupt(void **state)
 	assert_false(vfu_inject_spoils(&in));
 	arm("corrupt-message");
 	assert_true(vfu_inject_spoils(&in));
-	/* Messages in front of the ring and behind it stay as they are. */
+	/* Messages in front of the ring and after it stay as they are. */
 	vfu_inject_memory(&in, RING - 64, message, sizeof(message));
 	vfu_inject_memory(&in, RING + 1024, message, sizeof(message));
 	assert_int_equal(message[1], 0);
