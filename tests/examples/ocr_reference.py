@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads pages with ONNX Runtime; the steps of Documentation/examples/ocr.c before and behind its
+"""Reads pages with ONNX Runtime; the steps of Documentation/examples/ocr.c before and after its
 networks are written once more here, with numpy and scipy."""
 import itertools
 
