@@ -70,7 +70,7 @@ static uint32_t irq_status(const struct fake *f)
 static void tick(struct fake *f)
 {
 	/*
-	 * An access behind the last sleep comes from the test, not from the firmware, and does not
+	 * An access after the last sleep comes from the test, not from the firmware, and does not
 	 * count.
 	 */
 	if (!f->asleep) {

@@ -42,7 +42,7 @@ static void test_priorities(void **state)
 	(void)state;
 	for (uint32_t q = 0; q < 6; q++)
 		driver_queue(f, q, classes[q], jobs(300, 0));
-	/* In each priority, the next queue is the one behind that which ran last: 4, 0 and 1. */
+	/* In each priority, the next queue is the one after that which ran last: 4, 0 and 1. */
 	for (uint32_t i = 0; i < 3; i++) {
 		driver_submit(f, (const uint32_t[]){ 4, 0, 1 }[i], 1);
 		fake_settle(f);
