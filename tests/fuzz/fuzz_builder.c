@@ -120,7 +120,7 @@ static WNNNumber any_number(struct fuzz_state *s)
 	return value;
 }
 
-/* --- Checks behind calls --- */
+/* --- Checks of the results of calls --- */
 
 static void check_operand(WNNOperand made)
 {

@@ -103,7 +103,7 @@ static void pack(const struct gguf *gguf)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Memory of exactly this size, so that reading behind it is found. */
+	/* Memory of exactly this size, so that reading past it is found. */
 	uint8_t *copy = malloc(size ? size : 1);
 	volatile unsigned int total;
 	struct gguf_error error;

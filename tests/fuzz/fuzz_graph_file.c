@@ -63,7 +63,7 @@ static WNNOperand constant(WNNGraphBuilder b, uint32_t rank, const uint32_t *sha
 }
 
 /*
- * Makes y = softmax(x * w + b), and behind it a transposed convolution that the NPU does not take.
+ * Makes y = softmax(x * w + b), and after it a transposed convolution that the NPU does not take.
  */
 static WNNGraph build(WNNContext context, bool wide)
 {

@@ -142,7 +142,7 @@ static void request(struct host *h, struct fuzz_input *in)
 	host_request(h, &m);
 }
 
-/* Writes a program with one template and, with @preempt, several preemption points behind it. */
+/* Writes a program with one template and, with @preempt, several preemption points after it. */
 static void program(struct host *h, struct fuzz_input *in, unsigned int number, bool preempt)
 {
 	uint32_t insn[PROGRAM_INSNS][ONPU_INSN_WORDS];

@@ -4,7 +4,7 @@
  *
  * A template is an instruction and its five slots, made from a few bytes of input. Without further
  * changes most of them pass all checks of the architecture, so that changing bytes of their slots
- * reaches every check and every path behind them.
+ * reaches every check and every path after them.
  */
 #ifndef ONPU_FUZZ_TEMPLATE_H
 #define ONPU_FUZZ_TEMPLATE_H
