@@ -42,7 +42,7 @@ def q8_0(b):
 
 
 def k_scales(b):
-    """Returns eight scales and eight offsets: the twelve bytes behind two half floats have 6 bits of each."""
+    """Returns eight scales and eight offsets: the twelve bytes after two half floats have 6 bits of each."""
     first, second, third = b[:, 4:8], b[:, 8:12], b[:, 12:16]
     scales = np.concatenate([bits(first, 0, 6), bits(third, 0, 4) + 16 * bits(first, 6, 2)], axis=1)
     offsets = np.concatenate([bits(second, 0, 6), bits(third, 4, 4) + 16 * bits(second, 6, 2)], axis=1)

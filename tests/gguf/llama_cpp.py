@@ -47,7 +47,7 @@ class Llama:
         return found[:count]
 
     def logits(self, tokens):
-        """Returns the logits behind the last token."""
+        """Returns the logits after the last token."""
         context = self.library.llama_init_from_model(self.model, self.library.llama_context_default_params())
         # More threads wait for each other by spinning, which takes long where others use the processors.
         self.library.llama_set_n_threads(context, 1, 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs a model for tests: gguf-logits FILE LENGTH BLOCK TOKEN,TOKEN… TOKEN… feeds each list of
- * tokens on the device of WEBNN_DEVICE, and writes the logits behind it as floats.
+ * tokens on the device of WEBNN_DEVICE, and writes the logits after it as floats.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ def rotated(x, count, divisors):
 
 
 def reference(weights, tokens, layers=2, heads=4, key_heads=2, size=16, turned=None, divisors=1.0):
-    """Returns the logits behind every token, in double, from all tokens at once. @turned numbers of a head
+    """Returns the logits after every token, in double, from all tokens at once. @turned numbers of a head
     are rotated (None: all), by angles over @divisors.
     """
     w = {name: weight.astype(float) for name, weight in weights.items()}

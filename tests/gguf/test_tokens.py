@@ -143,7 +143,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(found("ab", "e"), ["<s>", "▁ab"])
         self.assertEqual(found("é€"), ["▁", "é", "<0xE2>", "<0x82>", "<0xAC>"])
         self.assertEqual(found("[X]ab</s>ab", "s"), ["[X]", "▁ab", "</s>", "▁ab"])
-        # A space is put before the text, and behind each special token.
+        # A space is put before the text, and after each special token.
         self.assertEqual(self.text(self.tokens("ab é€\n[X] b")), " ab é€\n[X]  b".encode())
 
     def test_refusals(self):
