@@ -10,7 +10,7 @@
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 15 /* most nodes that a layer takes */
 /*
- * Each offset gives a seed that decides whether a graph has one property: additions behind
+ * Each offset gives a seed that decides whether a graph has one property: additions after
  * convolutions, depthwise convolutions, scales and zero points that are inputs, float16 between the
  * integers, averages, matrices, and products of few rows with wide matrices.
  */

@@ -85,7 +85,7 @@ static int interleaved(struct generator *g, int a, int b)
 	return generator_reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
 }
 
-/* Concatenates two halves, and a rest behind them if there is one. */
+/* Concatenates two halves, and a rest after them if there is one. */
 static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
 	struct graph_node *node;
@@ -182,7 +182,7 @@ static int turned(struct generator *g, int x)
  * now and then, further cached rows.
  */
 struct layout {
-	uint32_t before, behind; /* cached rows in front of the new ones and behind them */
+	uint32_t before, behind; /* cached rows in front of the new ones and after them */
 	bool swap;		 /* the new rows come first */
 };
 
