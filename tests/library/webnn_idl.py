@@ -2,7 +2,7 @@
 """Reads the interface definitions of the WebNN specification from a text extract of it.
 
 The extraction moved some names: "dictionary {MLRankRange unsigned long min ..." stands for
-"dictionary MLRankRange { unsigned long min ...", and the last value of an enum stands behind its
+"dictionary MLRankRange { unsigned long min ...", and the last value of an enum stands after its
 closing brace.
 """
 import pathlib
@@ -113,7 +113,7 @@ def interface_body(text, name):
     match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)", text) or \
         re.search(rf"(?<!partial )\binterface \{{ //[^\n]*?\.{name} (.*?\}};)", text)
     body = match[1]
-    # In the extract a comment runs into the declaration behind it; the comment ends with its
+    # In the extract a comment runs into the declaration after it; the comment ends with its
     # sentence.
     body = re.sub(r"//[^.]*\.", "", body)
     return re.sub(r"(ML\w+) \(\);(\w+)", r"\1 \2 ();", body)

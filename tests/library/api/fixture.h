@@ -55,7 +55,7 @@ char *exchange_level(const char *level);
 
 /*
  * Returns whether contexts on the CPU run at the level avx2: only there does the library have
- * kernels for single rows, which fuse the operators behind them, too.
+ * kernels for single rows, which fuse the operators after them, too.
  */
 bool has_lines(void);
 

@@ -24,7 +24,7 @@ static void a_fault_names_the_operator(void **state)
 	assert_failed(wnnContextWaitIdle(f->context, GENEROUS), WNNStatus_OperationError,
 		      "\"plus one\": the NPU stopped with fault BOUNDS");
 	assert_last_error(WNNStatus_OperationError, "instruction 2, engine VPU, operand S1");
-	/* The fault was reported once; the context goes on, and the dispatch behind has run. */
+	/* The fault was reported once; the context goes on, and the dispatch after it has run. */
 	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 	assert_int_equal(statistics.dispatchCount, 2);
@@ -216,7 +216,7 @@ static void a_product_of_too_many_instructions(void **state)
 }
 
 /*
- * Builds x -> four softmaxes, each behind another function; those in the mask `rows` are over a
+ * Builds x -> four softmaxes, each after another function; those in the mask `rows` are over a
  * whole row.
  */
 static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)

@@ -81,7 +81,7 @@ static void measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y
 	assert_int_equal(statistics.npuNodes + statistics.cpuNodes, 2);
 }
 
-/* The memory begins one element behind an aligned address, where no memory of the library does. */
+/* The memory begins one element after an aligned address, where no memory of the library does. */
 static void graphs_work_in_place(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -268,7 +268,7 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 }
 
 /*
- * Records a sum behind a transposed convolution whose strides are too wide for any tile of the NPU.
+ * Records a sum after a transposed convolution whose strides are too wide for any tile of the NPU.
  */
 static WNNOperand record_sum(struct run *run, WNNOperand x)
 {

@@ -175,7 +175,7 @@ static void a_fault_while_the_next_is_under_way(void **state)
 	end_chain(&c);
 }
 
-/* A dispatch that cannot begin ends behind those that the device is still running. */
+/* A dispatch that cannot begin ends after those that the device is still running. */
 static void failures_are_in_the_order_of_the_calls(void **state)
 {
 	struct fixture *f = *state;

@@ -14,7 +14,7 @@ struct guard {
 
 /*
  * Allocates n floats with numbers from -1 to 1, which end at an unmapped page or, with @low, begin
- * behind one.
+ * after one.
  */
 struct guard guard_make(size_t n, bool low);
 void guard_free(struct guard *guard);

@@ -11,7 +11,7 @@ extern const struct cpu_simd *simd; /* the level under test */
 extern bool low;		    /* the beginning of memory is guarded, not its end */
 
 struct guard floats(int64_t n);
-/* Returns n random bytes that end at an unmapped page or, with `low`, begin behind one. */
+/* Returns n random bytes that end at an unmapped page or, with `low`, begin after one. */
 uint8_t *bytes(struct guard *memory, int64_t n);
 void put_odd_values(struct guard *g, int64_t n);
 /* Checks that a number is within the bound; infinities and the signs of zeros must be equal. */

@@ -24,7 +24,7 @@ static enum ir_dtype random_result(void)
 }
 
 /*
- * Draws a function behind a float result that only limits it: others do not give the same bits on
+ * Draws a function after a float result that only limits it: others do not give the same bits on
  * all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)

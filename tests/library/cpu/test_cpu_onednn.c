@@ -50,7 +50,7 @@ static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 	return place;
 }
 
-/* Advances to the next index of a shape; returns false behind the last one. */
+/* Advances to the next index of a shape; returns false after the last one. */
 static bool next(int rank, const int64_t *size, int64_t *index)
 {
 	for (int i = rank - 1; i >= 0; i--) {
@@ -182,7 +182,7 @@ static void test_forms(void **state)
 }
 
 /*
- * Tests the sums behind a filter with 3 groups of 5 channels, in a format that pads these to 8; the
+ * Tests the sums after a filter with 3 groups of 5 channels, in a format that pads these to 8; the
  * numbers have 8 bits.
  */
 static void test_sums(void **state)

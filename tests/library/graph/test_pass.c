@@ -391,7 +391,7 @@ static void a_computed_bias_is_fused_where_it_is_known(void **state)
 	struct wnn_pass_report report;
 
 	y = wnnGraphBuilderMatmul(f->b, x, CONST(f, 3, 4), NULL);
-	/* The bias is computed behind the product to which it is added. */
+	/* The bias is computed after the product to which it is added. */
 	bias = wnnGraphBuilderExp(f->b, bias, NULL);
 	y = wnnGraphBuilderAdd(f->b, y, bias, NULL);
 	recording = fixture_build(f, "y", y);
@@ -705,7 +705,7 @@ static void turning_changes_no_value(void **state)
 
 	options.channels_last_work = 1;
 	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
-	/* The nine nodes have one transpose in front of them and one behind. */
+	/* The nine nodes have one transpose in front of them and one after them. */
 	assert_int_equal(recording->graph->num_nodes, 11);
 	assert_int_equal(recording->graph->nodes[0]->op, IR_OP_TRANSPOSE);
 	assert_int_equal(recording->graph->nodes[10]->op, IR_OP_TRANSPOSE);

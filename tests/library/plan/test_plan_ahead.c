@@ -36,7 +36,7 @@ static void make_graph(struct test_graph *t, uint32_t tail)
 	add_output(t, value);
 }
 
-/* Counts the loads before and behind the instruction at which a later dispatch begins. */
+/* Counts the loads before and after the instruction at which a later dispatch begins. */
 static void count_loads(const struct npu_program *program, uint32_t *first, uint32_t *later)
 {
 	*first = *later = 0;
@@ -62,7 +62,7 @@ static void check_kept(struct test_graph *t, void *state)
 }
 
 /*
- * The products behind the first one hide the loads of the next dispatch; both dispatches give the
+ * The products after the first one hide the loads of the next dispatch; both dispatches give the
  * right numbers.
  */
 static void a_later_dispatch_is_shorter(void **state)

@@ -24,7 +24,7 @@ static struct ir_unary_attrs random_act(void)
 }
 
 /*
- * Returns the tolerance of a sum, which grows with its length; behind a clamp, only small values of
+ * Returns the tolerance of a sum, which grows with its length; after a clamp, only small values of
  * the sum may be left to compare.
  */
 static double sum_tolerance(enum ir_dtype dtype, int64_t terms)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests convolutions with which the addition behind them is fused, and those with which it is not.
+ * Tests convolutions with which the addition after them is fused, and those with which it is not.
  */
 #include "fixture.h"
 #include "nodes.h"

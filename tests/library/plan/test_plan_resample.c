@@ -93,7 +93,7 @@ static void test_infinities(void **state)
 
 /*
  * The result is an operand of a concat, so that its rows are not contiguous; other nodes come
- * before and behind.
+ * before and after.
  */
 static void test_between_nodes(void **state)
 {

@@ -470,7 +470,7 @@ static void test_preemption(void **state)
 /* ---- queues */
 
 /*
- * An engine waits for a signal of instructions that come behind it, with `behind` more instructions
+ * An engine waits for a signal of instructions that come after it, with `behind` more instructions
  * in its queue. The load engine executes the instructions that signal.
  */
 static int verify_queue(uint32_t behind, struct wnn_error *err)
@@ -551,7 +551,7 @@ static void plant_first_loads(struct rig *rig)
 	program->keep_start = rig->num_insns;
 	refused(rig, ANY, "starts behind its end");
 	/*
-	 * A job that begins behind the first loads needs exactly the tokens that these would
+	 * A job that begins after the first loads needs exactly the tokens that these would
 	 * signal.
 	 */
 	program->sem_init[ONPU_NUM_SEMAPHORES - 1]++;

@@ -187,7 +187,7 @@ static void test_fault(void **state)
 	assert_int_equal(result.fault_pc, 0);
 	assert_int_equal(result.fault_address, stale);
 	/*
-	 * The job behind the fault is cancelled, the context refuses more, another context goes on.
+	 * The job after the fault is cancelled, the context refuses more, another context goes on.
 	 */
 	assert_int_equal(ws->ops->wait(ctx, 2, UINT64_MAX, &result, &err), 0);
 	assert_true(result.cancelled);
