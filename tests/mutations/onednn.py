@@ -135,7 +135,7 @@ MUTATIONS = [
     _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
     _packed('lines have no activations', 'tile_rows.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
     _sum('what is added to lines is always that of the first', 'tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
-    # Rows with a depthwise convolution behind them.
+    # Rows with a depthwise convolution after them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
     _windows('a worker goes back to lines that are gone', 'if (first < window->first || first > window->end)', 'if (first > window->end)'),

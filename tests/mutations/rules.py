@@ -101,7 +101,7 @@ MUTATIONS = [
     _rule('join_products', 'large matrices are joined for any number of rows', 'rows <= FEW_ROWS ||', 'true ||'),
     _rule('join_products', 'rows that are as large as matrices do not count', '(count - 1) * ir_type_bytes', '0 * ir_type_bytes'),
     _rule('join_products', 'what a concat reads alone is joined with others', 'j->nodes[concat->operands[k]->def->id].alone = !gains;', ';'),
-    # Transposes that are moved behind other operators.
+    # Transposes that are moved after other operators.
     _rule('permute', 'axes of a mask are those behind the transpose', '(axes >> i & 1) << perm[i];', '(axes >> perm[i] & 1) << i;'),
     _rule('permute', 'starts of a slice are those behind the transpose', 'list[perm[i]] = from[i];', 'list[i] = from[perm[i]];'),
     _rule('permute', 'slices of a concat follow each other behind the transpose', 'attrs->axis = perm[attrs->axis];', ';'),
