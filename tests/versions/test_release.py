@@ -22,7 +22,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "bindings/python"))
 import build_wheel  # noqa: E402
 
-# In ONPU_FW_HEADER, behind magic and size: minor and major number of the messages, then the firmware's version.
+# In ONPU_FW_HEADER, after magic and size: minor and major number of the messages, then the firmware's version.
 HEADER = struct.Struct("<8xHHI")
 
 
