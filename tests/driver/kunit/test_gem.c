@@ -415,7 +415,10 @@ static void the_call_syncs_its_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
 }
 
-/* Uses the helpers' scatter list; without an IOMMU, bus addresses are memory addresses. */
+/*
+ * The pages of a real buffer are synced, with the scatter list that the kernel's helpers for shmem
+ * make; without an IOMMU, bus addresses are memory addresses.
+ */
 static void pages_of_a_buffer(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -459,8 +462,8 @@ static void pages_behind_an_iommu(struct kunit *test)
 }
 
 /*
- * No sync is needed when the device snoops the caches, and all buffers are its own memory. However
- * a buffer is mapped, its memory may be a copy.
+ * Nothing is synced where the device snoops the caches and needs no bounce buffers; elsewhere all
+ * is, whether or not the buffer is mapped write-combining.
  */
 static void nothing_to_sync(struct kunit *test)
 {
@@ -568,7 +571,10 @@ static void what_a_dma_buf_syncs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&obj->refcount), 1);
 }
 
-/* No other device gets memory of which this one has a copy, while it has it. */
+/*
+ * While this device uses a copy of the buffer in bounce buffers, mapping the dma-buf for another
+ * device is refused; when this device is unplugged, it succeeds.
+ */
 static void a_copy_is_not_exported(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -593,7 +599,7 @@ static void a_copy_is_not_exported(struct kunit *test)
 	buf.ops->detach(&buf, &attach);
 }
 
-/* The sync ends after the page at which the signal comes. */
+/* When a signal kills the process, its sync ends after the current page, with -EINTR. */
 static void a_process_that_is_killed(struct kunit *test)
 {
 	struct drm_onpu_bo_sync args = { .size = BO_SIZE, .flags = FOR_DEVICE };
@@ -611,8 +617,9 @@ static void a_process_that_is_killed(struct kunit *test)
 }
 
 /*
- * Memory is clean before a handle exists that a client could guess. Write-combining is for devices
- * that do not snoop the caches, and for memory that is no copy.
+ * A buffer has memory before its handle exists, as a client could guess the handle. It is mapped
+ * write-combining only with the flag, on a device that neither snoops the caches nor needs bounce
+ * buffers.
  */
 static void memory_comes_before_the_handle(struct kunit *test)
 {
@@ -677,7 +684,10 @@ static void memory_of_the_driver(struct kunit *test)
 	}
 }
 
-/* A save area is no copy either, but it has large pages where nothing is copied. */
+/*
+ * Memory that only the device accesses, such as a save area: pages of the driver's own where
+ * mapping it could make a copy (bounces), which no call would sync; elsewhere memory of shmem.
+ */
 static void memory_of_the_device_alone(struct kunit *test)
 {
 	struct gem_test *t = test->priv;

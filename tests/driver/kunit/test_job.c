@@ -250,7 +250,10 @@ static void others_run(struct kunit *test)
 	list_del_init(&t->vm.link);
 }
 
-/* A job that was ready for too long ends, whatever it does, unless it is long work. */
+/*
+ * A job that has been ready for longer than the limit of fences counts as hanging, even when it
+ * makes progress, unless its context is for long work.
+ */
 static void a_fence_waits_for_long(struct kunit *test)
 {
 	struct job_test *t = test->priv;

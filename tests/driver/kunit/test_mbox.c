@@ -64,7 +64,7 @@ static void rings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_reset_reason(onpu), ONPU_RESET_NONE);
 }
 
-/* No number of a request is that of an event, and none is used again soon. */
+/* The number of a request is never that of an event, and is not used again soon. */
 static void numbers_of_requests(struct kunit *test)
 {
 	struct onpu_device *onpu = test->priv;
