@@ -38,7 +38,7 @@ static void on_read(struct rig *r, uint64_t addr)
 		always();
 }
 
-/* Makes a program of @count loads of single bytes. */
+/* Makes a program of @count instructions, each of which loads BYTES times the same byte. */
 static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;
