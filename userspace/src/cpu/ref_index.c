@@ -52,8 +52,9 @@ static int64_t of_elements(const struct indexed *x, int64_t i)
 }
 
 /*
- * Returns the input's offset of element i of indices.shape without its last dimension k, +
- * input.shape[k..] (gatherND).
+ * Returns the offset in the input of element i of the result of gatherND. The result's shape is
+ * that of indices without its last dimension, which is k, and then that of the input from dimension
+ * k on.
  */
 static int64_t of_coordinates(const struct indexed *x, int64_t i)
 {
