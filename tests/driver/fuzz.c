@@ -50,7 +50,7 @@ struct client {
 	struct pool bos, ctxs, syncobjs, addresses, offsets;
 };
 
-/* As the core and the driver number them, in the order of the report. */
+/* The ioctls, with the numbers that DRM's core and the driver give them, in the report's order. */
 #define IOCTL(name) { _IOC_NR(DRM_IOCTL_##name), #name }
 static const struct {
 	unsigned int number;

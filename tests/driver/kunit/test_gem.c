@@ -703,8 +703,8 @@ static void memory_of_the_device_alone(struct kunit *test)
 }
 
 /*
- * After an unplug nothing is left of the DMA API, but the memory is still there for those who have
- * mapped it. The test holds the last page, which is free afterwards but for its own reference.
+ * An unplug ends the DMA mapping of the driver's memory, which the kernel still has mapped and can
+ * read. The test holds a reference to the last page: it is the only one when the memory is freed.
  */
 static void memory_of_an_unplugged_device(struct kunit *test)
 {
