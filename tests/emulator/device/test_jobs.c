@@ -137,7 +137,7 @@ static void test_ring_wraps(void **state)
 }
 
 /*
- * When contexts share the device in time slices, everybody's result and cycles are those of a run
+ * When contexts share the device in time slices, the result and cycles of each are those of a run
  * alone.
  */
 static void test_time_slices(void **state)
