@@ -232,7 +232,10 @@ static int heads_of(struct generator *g, int all, uint32_t part_of_all, const ui
 	return transposed(g, x, turned ? to_columns : to_heads);
 }
 
-/* The number of rows is one for which products read and write with strides. */
+/*
+ * Appends an attention, with a number of rows for which products read and write with strides;
+ * returns the id of its result, or GRAPH_ABSENT.
+ */
 static int attended(struct generator *g, int like)
 {
 	static const uint32_t back[] = { 1, 0, 2 };
