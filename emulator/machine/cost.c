@@ -23,7 +23,10 @@ uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int bytes, uint32_t lan
 			cost_mul(cost_passes(out, bytes, lanes), factor));
 }
 
-/* Returns the cycles of the blocks of a product in one form of the array, and of filling and draining it. */
+/*
+ * Returns the cycles of the blocks of a product in one form of the array, and of filling and
+ * draining it.
+ */
 static uint64_t cost_form(uint64_t batch, uint64_t m, uint64_t n, uint64_t depth, uint64_t rows,
 			  uint64_t cols)
 {
