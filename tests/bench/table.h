@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks of the benchmarks from tables of layers, which cpu/models.py and npu/networks.py make. */
+/*
+ * Networks of the benchmarks from tables of layers, which cpu/models.py and npu/networks.py make.
+ */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
 
