@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests three NPUs, which guest_devices.sh has, in one process: devices use each other's buffers and
- * wait for each other's jobs, and go on when one of them is unbound.
+ * Tests three NPUs, which guest_devices.sh has, in one process: devices use each other's buffers
+ * and wait for each other's jobs, and go on when one of them is unbound.
  */
 #include "harness.h"
 #include "npu.h"
@@ -190,8 +190,8 @@ TEST_F(fences, a_job_waits_for_one_of_another_device)
 }
 
 /*
- * Each step fills fewer pages of one buffer than the step before it, so that pages tell the order in
- * which the steps ran.
+ * Each step fills fewer pages of one buffer than the step before it, so that pages tell the order
+ * in which the steps ran.
  */
 TEST_F(fences, a_chain_over_all_devices_runs_in_order)
 {

@@ -7,8 +7,8 @@
  *
  * No call may do harm: each returns an errno of the interface, another client (the canary) computes
  * correctly all the time, the device is never reset, and in the end all memory is freed. A line for
- * each ioctl tells how often it was called and accepted. On a kernel with KCOV, this counts the code
- * positions reached in the kernel, and in a driver built for KCOV.
+ * each ioctl tells how often it was called and accepted. On a kernel with KCOV, this counts the
+ * code positions reached in the kernel, and in a driver built for KCOV.
  */
 #include "npu.h"
 
@@ -90,8 +90,8 @@ static struct {
 static const uint8_t values[2] = { 0x3c, 0xc3 };
 
 /*
- * Code positions that were reached: a set of hashes, of which a few may collide, with a bit for each
- * ioctl that reached the position.
+ * Code positions that were reached: a set of hashes, of which a few may collide, with a bit for
+ * each ioctl that reached the position.
  */
 #define PLACES (1u << 20)
 static uint32_t reached[PLACES];
