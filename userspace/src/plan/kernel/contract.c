@@ -268,7 +268,8 @@ static uint64_t compute_cost(const struct plan *plan, const struct contract *c,
 	if (c->real_scale)
 		cost = ONPU_CYCLES_VECTOR + wnn_div_up(data_elements(c, t, s), plan->caps->lanes);
 	/* Sums of floats take a whole lane. */
-	bytes = plan_dtype_is_float(c->a.dtype) ? 4 : plan_dtype_bytes(c->acc_dtype);
+	bytes = plan_dtype_is_float(c->a.dtype) ? plan_dtype_bytes(ONPU_DT_F32) :
+						  plan_dtype_bytes(c->acc_dtype);
 	return cost + ONPU_CYCLES_VECTOR +
 	       plan_cost_lanes(plan->caps, results, bytes) * s->khs * s->kws;
 }
