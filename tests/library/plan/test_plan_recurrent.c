@@ -176,6 +176,15 @@ static void test_large(void **state)
 	}
 }
 
+/* SRAM has room for the state of a step but not for the next one besides. */
+static void test_many_rows(void **state)
+{
+	const struct shape s = { IR_OP_LSTM, IR_F16, 2, 2598, 25, 8, false };
+
+	random_seed(950);
+	check_shape(&s, *state);
+}
+
 /* Operands are slices of other values, and results are written into one value. */
 static void test_views(void **state)
 {
@@ -260,13 +269,68 @@ static void test_steps(void **state)
 	npu_program_destroy(many);
 }
 
+/* Builds a network of many steps with small inputs. */
+static struct ir_node *build_long(struct test_graph *t, enum ir_op op, enum ir_dtype dtype,
+				  int64_t steps, int64_t batch, int64_t hidden)
+{
+	struct shape s = { op, dtype, steps, batch, 8, hidden, false };
+	union ir_attrs attrs;
+
+	memset(&attrs, 0, sizeof(attrs));
+	attrs.rnn.steps = (uint32_t)steps;
+	attrs.rnn.hidden_size = (uint32_t)hidden;
+	attrs.rnn.return_sequence = true;
+	attrs.rnn.reset_after = hidden % 2;
+	attrs.rnn.direction = random_below(3);
+	attrs.rnn.activations[0] = IR_SIGMOID;
+	attrs.rnn.activations[1] = attrs.rnn.activations[2] = IR_TANH;
+	graph_init(t);
+	/* With such weights, differences of rounding grow from step to step. */
+	t->tolerance = dtype == IR_F16 ? 5e-2 : 2e-4;
+	return build(t, &s, &attrs);
+}
+
+/* Recurrent weights are loaded once for all steps, and no state goes through memory. */
+static void test_weights_stay(void **state)
+{
+	for (int i = 0; i < 8; i++) {
+		enum ir_dtype dtype = i & 1 ? IR_F16 : IR_F32;
+		int64_t hidden = 64 + (i >> 2), batch = i & 2 ? 3 : 1;
+		uint64_t bytes = (uint64_t)hidden * hidden * 4 * (dtype == IR_F16 ? 2 : 4) * 2;
+		struct traffic traffic;
+		struct test_graph t;
+
+		random_seed(1000 + i);
+		add_result(&t,
+			   build_long(&t, i & 4 ? IR_OP_GRU : IR_OP_LSTM, dtype, 6, batch, hidden));
+		check_graph(&t, *state);
+		traffic = count_traffic(&t, *state, NUM_SIZES - 1);
+		assert_in_range(traffic.loaded, 0, 2 * bytes);
+		graph_free(&t);
+	}
+}
+
+/* Jobs with few slots: states go to memory, and weights are loaded again, behind some steps. */
+static void test_split(void **state)
+{
+	for (int i = 0; i < 6; i++) {
+		struct test_graph t;
+
+		random_seed(1100 + i);
+		add_result(&t, build_long(&t, i & 1 ? IR_OP_GRU : IR_OP_LSTM,
+					  i & 2 ? IR_F16 : IR_F32, 60, 1 + i / 4, 24 + i % 2));
+		assert_in_range(check_split(&t, *state, NUM_SIZES - 1, 400), 3, 100);
+		graph_free(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_random),	  cmocka_unit_test(test_large),
+		cmocka_unit_test(test_many_rows), cmocka_unit_test(test_views),
+		cmocka_unit_test(test_steps),	  cmocka_unit_test(test_weights_stay),
+		cmocka_unit_test(test_split),
 	};
 
 	return cmocka_run_group_tests_name("plan recurrent", tests, fixture_setup,

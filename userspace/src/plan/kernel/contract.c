@@ -22,6 +22,41 @@ bool contract_is_mma(const struct contract *c)
 	return onpu_op_info[c->op].cost == ONPU_COST_MMA;
 }
 
+/* Exchanges the dims of groups and of columns. */
+static void exchange_columns(struct npu_view *view)
+{
+	int64_t dim = view->dim[CD_G], stride = view->stride[CD_G];
+
+	view->dim[CD_G] = view->dim[CD_N];
+	view->stride[CD_G] = view->stride[CD_N];
+	view->dim[CD_N] = dim;
+	view->stride[CD_N] = stride;
+}
+
+void contract_make_window(struct contract *c)
+{
+	const struct npu_view row = c->a, matrix = c->b;
+	int64_t n = c->dim[CD_N], k = c->k;
+
+	c->op = ONPU_OP_WIN_MAC;
+	c->kernel = "win.mac";
+	c->dim[CD_G] = n;
+	c->dim[CD_N] = 1;
+	c->k = 1;
+	c->taps[0] = c->in[0] = k;
+	c->in[1] = 1;
+	c->a = matrix;
+	memcpy(c->a.dim, (int64_t[]){ n, 1, k, 1, 1 }, 5 * sizeof(*c->a.dim));
+	memcpy(c->a.stride, (int64_t[]){ matrix.stride[CB_N], 0, matrix.stride[CB_K], 0, 0 },
+	       5 * sizeof(*c->a.stride));
+	c->b = row;
+	memcpy(c->b.dim, (int64_t[]){ n, k, 1, 1, 1 }, 5 * sizeof(*c->b.dim));
+	memcpy(c->b.stride, (int64_t[]){ 0, row.stride[CA_K], 0, 0, 0 }, 5 * sizeof(*c->b.stride));
+	exchange_columns(&c->out);
+	for (uint32_t i = 0; i < c->num_extras; i++)
+		exchange_columns(&c->extra[i].mem);
+}
+
 /*
  * Returns the length of the partial sums of mma.f32 as an ONPU_PIECE value (0: one sum). Partial
  * sums as long as the square root of the number of products round best. Short partial sums cost the

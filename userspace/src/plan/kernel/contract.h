@@ -188,6 +188,13 @@ uint8_t contract_piece(enum onpu_op op, int64_t k, int64_t taps);
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 /* Chooses tiles like contract_choose(), without the cache. */
 bool contract_search(const struct plan *plan, const struct contract *c, struct contract_tile *best);
+/*
+ * Changes the product of a row and a matrix, both of which are in SRAM, to a window instruction of
+ * the vector unit: the matrix unit would use only one of its rows. The columns are channels of a
+ * depthwise convolution: the matrix is the image, with k as its rows, and the row is the filter,
+ * which all channels share. The terms are added in the order of the matrix unit.
+ */
+void contract_make_window(struct contract *c);
 /* Emits all instructions of a contraction. */
 void contract_emit(struct plan *plan, const struct contract *c);
 /*
@@ -216,7 +223,17 @@ struct contract_prepared {
 	uint64_t packed_base, packed_bytes; /* offset of all tiles in the constants, their bytes */
 };
 
-/* Chooses tiles and packs a constant filter; false: the plan has failed. */
+/*
+ * Finds operands and a result that are in SRAM and need no tile. A result whose window overlaps
+ * that of data or filter, such as another slice of one value, gets a tile nevertheless, and so does
+ * a further operand whose window overlaps that of the result: the device refuses instructions whose
+ * result overlaps an operand.
+ */
+void contract_find_resident(struct contract *c);
+/*
+ * Chooses tiles and packs a constant filter; false: the plan has failed. contract_find_resident()
+ * may have been called before.
+ */
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p);
 void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p);
 void contract_done(struct contract_prepared *p);

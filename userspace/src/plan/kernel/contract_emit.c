@@ -657,13 +657,7 @@ static bool reaches_data(const struct contract *c)
 	return true;
 }
 
-/*
- * Finds operands and a result that are in SRAM and need no tile. A result whose window overlaps
- * that of data or filter, such as another slice of one value, gets a tile nevertheless, and so does
- * a further operand whose window overlaps that of the result: the device refuses instructions whose
- * result overlaps an operand.
- */
-static void find_resident(struct contract *c)
+void contract_find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
 	c->b_here = c->b.rank && !c->b_constant && !c->weights && !c->slices &&
@@ -715,7 +709,7 @@ void contract_emit(struct plan *plan, const struct contract *c)
 	struct contract_prepared prepared;
 	struct contract known = *c;
 
-	find_resident(&known);
+	contract_find_resident(&known);
 	if (contract_prepare(plan, &known, &prepared))
 		contract_run(plan, &known, &prepared);
 	contract_done(&prepared);
@@ -725,7 +719,7 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 {
 	struct contract known = *c;
 
-	find_resident(&known);
+	contract_find_resident(&known);
 	/* Tiles that were chosen for data in memory do not fit data in SRAM, and the reverse. */
 	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
 		if (!contract_prepare(plan, &known, p))

@@ -149,15 +149,20 @@ static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, i
 		}
 }
 
-bool plan_pause(struct plan *plan)
+bool plan_pause_since(struct plan *plan, size_t *paused_at)
 {
 	uint32_t slots = plan_max_slots(plan);
 	size_t now = plan->list.views.uses + plan->list.params.uses;
 
-	if (now - plan->list.paused_at < slots / 4)
+	if (now - *paused_at < slots / 4)
 		return false;
-	plan->list.paused_at = now;
+	*paused_at = now;
 	return true;
+}
+
+bool plan_pause(struct plan *plan)
+{
+	return plan_pause_since(plan, &plan->list.paused_at);
 }
 
 int plan_split(struct plan *plan, uint32_t max_slots)

@@ -16,5 +16,10 @@ int plan_split(struct plan *plan, uint32_t max_slots);
  * that tile's operands: the program has grown so much that it may have to be cut there.
  */
 bool plan_pause(struct plan *plan);
+/*
+ * Returns the same for a kernel that keeps more than tiles in SRAM, and so leaves it empty less
+ * often; *paused_at belongs to the kernel, and is 0 at first.
+ */
+bool plan_pause_since(struct plan *plan, size_t *paused_at);
 
 #endif

@@ -291,43 +291,6 @@ static void set_weights(struct contract_weights *w, const struct ir_node *node,
 	w->n_scale_stride = last[1];
 }
 
-static void exchange(struct npu_view *view, int i, int j)
-{
-	int64_t dim = view->dim[i], stride = view->stride[i];
-
-	view->dim[i] = view->dim[j];
-	view->stride[i] = view->stride[j];
-	view->dim[j] = dim;
-	view->stride[j] = stride;
-}
-
-/*
- * Changes the product of a row and a matrix, both of which are in SRAM, to a window instruction of
- * the vector unit: the matrix unit would use only one of its rows. The columns are channels of a
- * depthwise convolution: the matrix is the image, with k as its rows, and the row is the filter,
- * which all channels share. The terms are added in the order of the matrix unit.
- */
-static void make_window(struct contract *c)
-{
-	struct npu_view row = c->a, matrix = c->b;
-	int64_t n = c->dim[CD_N], k = c->k;
-
-	c->op = ONPU_OP_WIN_MAC;
-	c->kernel = "win.mac";
-	c->dim[CD_G] = n;
-	c->dim[CD_N] = 1;
-	c->k = 1;
-	c->taps[0] = c->in[0] = k;
-	c->in[1] = 1;
-	c->a = with_dims(&matrix, 0, (int64_t[]){ n, 1, k, 1, 1 },
-			 (int64_t[]){ matrix.stride[CB_N], 0, matrix.stride[CB_K], 0, 0 });
-	c->b = with_dims(&row, 0, (int64_t[]){ n, k, 1, 1, 1 },
-			 (int64_t[]){ 0, row.stride[CA_K], 0, 0, 0 });
-	exchange(&c->out, CD_G, CD_N);
-	for (uint32_t i = 0; i < c->num_extras; i++)
-		exchange(&c->extra[i].mem, CD_G, CD_N);
-}
-
 /* Describes the slices of the second operand for the contraction; false: it has none. */
 static bool set_slices(struct contract_slices *slices, const struct matmul *mm,
 		       const int64_t offset[MAX_VIEWS])
@@ -429,7 +392,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		c.piece = contract_piece(c.op, c.k, 1);
 	else if (!c.b_constant && !c.slices && c.a.base == NPU_BASE_NONE &&
 		 c.b.base == NPU_BASE_NONE)
-		make_window(&c);
+		contract_make_window(&c);
 	contract_emit(plan, &c);
 }
 

@@ -4,167 +4,18 @@
  * the inputs of all steps by the weights. Then each step has a contraction, which multiplies the
  * state by the recurrent weights and adds the step's slice of the first product, and a vector
  * program for the gates. Both directions do a step at the same time: they are the groups of the
- * contractions and the first dim of the vector programs. Steps differ only in addresses, so that
- * tiles are chosen, and weights are packed, only once.
+ * contractions and the first dim of the vector programs. A single row with weights in SRAM is
+ * shared between matrix unit and vector unit. Steps differ only in addresses, so that tiles are
+ * chosen, and weights are packed, only once. recurrent_memory.c says what stays in SRAM.
  */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
+#include "plan/list/cost.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/supports.h"
-#include "plan/place/place.h"
+#include "plan/lower/recurrent.h"
 #include "util/malloc.h"
 
 #include <string.h>
-
-static uint32_t lengths_operand(const struct ir_node *node)
-{
-	return node->op == IR_OP_LSTM ? 8 : 6;
-}
-
-bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
-{
-	uint32_t count = node->op == IR_OP_LSTM ? 3 : 2;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ir_unary_attrs act = { .kind = node->attrs.rnn.activations[i] };
-
-		if (!supports_function(&act, IR_F32, reason))
-			return false;
-	}
-	for (uint32_t i = 0; i < node->num_operands; i++)
-		if (i != lengths_operand(node) && node->operands[i] &&
-		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
-			return supports_not(reason, NPU_REASON_DATA_TYPE,
-					    "the operator is on float32 and float16 only");
-	return supports_is_float(node->operands[0]) ||
-	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the operator is on float32 and float16 only");
-}
-
-/* The regions of the node's scratch memory in the arena. */
-enum region {
-	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, plus biases */
-	REGION_GATES,  /* [dirs, batch, gates]: sums of the current step, before activations */
-	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
-	REGION_STATE,  /* [dirs, batch, hidden], float32: cell state of lstm, hidden state of gru */
-	REGION_RESET,  /* [dirs, batch, hidden]: hidden state times reset gate */
-	REGION_INSIDE, /* [steps, batch]: 1 when an item of the batch has the step, in time order */
-	REGION_COUNT
-};
-
-struct rnn {
-	struct plan *plan;
-	const struct ir_node *node;
-	bool lstm, after; /* after: gru multiplies by the reset gate behind the product */
-	uint8_t dtype;
-	int64_t dirs, steps, batch, input, hidden, gates;
-	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */
-	struct npu_view region[REGION_COUNT];
-	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell, *lengths;
-	const struct ir_value *sequence; /* the result with the states of all steps, or NULL */
-};
-
-enum { GRU_Z, GRU_R, GRU_N };
-enum { LSTM_I, LSTM_O, LSTM_F, LSTM_G };
-
-static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
-{
-	return i < node->num_operands ? node->operands[i] : NULL;
-}
-
-static void analyse(const struct ir_node *node, struct rnn *r)
-{
-	static const int orders[2][2][4] = {
-		{ { 0, 1, 2 }, { 1, 0, 2 } },	    /* zrn, rzn */
-		{ { 0, 1, 2, 3 }, { 0, 3, 1, 2 } }, /* iofg, ifgo */
-	};
-	const struct ir_type *x = &node->operands[0]->type;
-
-	memset(r, 0, sizeof(*r));
-	r->node = node;
-	r->lstm = node->op == IR_OP_LSTM;
-	r->after = !r->lstm && node->attrs.rnn.reset_after;
-	r->dtype = plan_dtype(x->dtype);
-	r->dirs = node->attrs.rnn.direction == IR_BOTH ? 2 : 1;
-	r->steps = node->attrs.rnn.steps;
-	r->batch = ir_type_dim(x, x->rank - 2);
-	r->input = ir_type_dim(x, x->rank - 1);
-	r->hidden = node->attrs.rnn.hidden_size;
-	r->gates = r->lstm ? 4 : 3;
-	memcpy(r->gate, orders[r->lstm][node->attrs.rnn.gate_order != 0], sizeof(r->gate));
-	r->bias[0] = optional(node, 3);
-	r->bias[1] = optional(node, 4);
-	r->peephole = r->lstm ? optional(node, 5) : NULL;
-	r->first_hidden = optional(node, r->lstm ? 6 : 5);
-	r->first_cell = r->lstm ? optional(node, 7) : NULL;
-	r->lengths = optional(node, lengths_operand(node));
-	r->sequence = node->attrs.rnn.return_sequence ? node->results[r->lstm ? 2 : 1] : NULL;
-}
-
-/* Returns a view with the dims and type of a region; rank 0: the node does not need it. */
-static struct npu_view region_shape(const struct rnn *r, enum region region)
-{
-	struct npu_view view = { .base = NPU_BASE_ARENA,
-				 .dtype = ONPU_DT_F32,
-				 .rank = 3,
-				 .dim = { r->dirs, r->batch, r->hidden } };
-	int64_t bytes;
-
-	switch (region) {
-	case REGION_INPUT:
-		view.rank = 4;
-		memcpy(view.dim, (int64_t[]){ r->dirs, r->steps, r->batch, r->gates * r->hidden },
-		       4 * sizeof(*view.dim));
-		break;
-	case REGION_GATES:
-		view.dim[2] *= r->gates;
-		break;
-	case REGION_STATE:
-		/* The hidden state of a float32 gru is in float32 already. */
-		if (!r->lstm && r->dtype == ONPU_DT_F32)
-			view.rank = 0;
-		break;
-	case REGION_INSIDE:
-		view.dtype = ONPU_DT_U8;
-		view.rank = r->lengths ? 2 : 0;
-		memcpy(view.dim, (int64_t[]){ r->steps, r->batch }, 2 * sizeof(*view.dim));
-		break;
-	case REGION_RESET:
-		if (r->lstm || r->after)
-			view.rank = 0;
-		/* fallthrough */
-	default:
-		view.dtype = r->dtype;
-	}
-	bytes = plan_dtype_bytes(view.dtype);
-	for (uint32_t i = view.rank; i-- > 0;) {
-		view.stride[i] = bytes;
-		bytes *= view.dim[i];
-	}
-	view.window_bytes = view.rank ? (uint64_t)bytes : 0;
-	return view;
-}
-
-/* Assigns offsets from `at` on to all regions; returns their end. */
-static uint64_t lay_out(struct rnn *r, uint64_t at)
-{
-	for (int i = 0; i < REGION_COUNT; i++) {
-		r->region[i] = region_shape(r, i);
-		r->region[i].window = at;
-		at += plan_align(r->region[i].window_bytes);
-	}
-	if (!r->region[REGION_STATE].rank)
-		r->region[REGION_STATE] = r->region[REGION_HIDDEN];
-	return at;
-}
-
-uint64_t recurrent_scratch(const struct ir_node *node)
-{
-	struct rnn r;
-
-	analyse(node, &r);
-	return lay_out(&r, 0);
-}
 
 /* ---- views */
 
@@ -183,15 +34,21 @@ static struct npu_view widen(struct npu_view view, uint32_t rank)
 
 static struct npu_view operand(const struct rnn *r, const struct ir_value *value, uint32_t rank)
 {
-	return widen(values_view(r->plan, value), rank);
+	return widen(recurrent_operand(r, value), rank);
 }
 
-/* Returns the columns of `count` gates from `first` on, of a view with all gates as last dim. */
-static struct npu_view columns(const struct rnn *r, struct npu_view view, int first, int count)
+/* Returns `count` columns from `first` on of a view. */
+static struct npu_view columns(struct npu_view view, int64_t first, int64_t count)
 {
-	view.offset += first * r->hidden * view.stride[view.rank - 1];
-	view.dim[view.rank - 1] = count * r->hidden;
+	view.offset += first * view.stride[view.rank - 1];
+	view.dim[view.rank - 1] = count;
 	return view;
+}
+
+/* Returns the columns of a gate, of a view with all gates as last dim. */
+static struct npu_view columns_of(const struct rnn *r, struct npu_view view, int gate)
+{
+	return columns(view, gate * r->hidden, r->hidden);
 }
 
 /* Returns the number, in time order, of the s-th step that a direction computes. */
@@ -242,43 +99,44 @@ static struct npu_view as_places(const struct npu_view *view)
 /* ---- products */
 
 /*
- * Describes the rows of a weight from gate `first` on as the second operand. A constant has no
- * address, because the contraction packs it.
+ * Describes the rows of a weight from row `first` on as the second operand. A constant in memory
+ * has no address, because the contraction packs it.
  */
 static void set_weight(const struct rnn *r, struct contract *c, const struct ir_value *value,
-		       int first)
+		       int64_t first)
 {
 	struct npu_view view = { .dtype = r->dtype, .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(r->dtype);
+	bool packed = value->kind == IR_VALUE_CONSTANT && !recurrent_has_copy(r, value);
 
-	if (value->kind != IR_VALUE_CONSTANT)
-		view = values_view(r->plan, value);
-	for (uint32_t i = view.rank; value->kind == IR_VALUE_CONSTANT && i-- > 0;) {
+	if (!packed)
+		view = recurrent_operand(r, value);
+	for (uint32_t i = view.rank; packed && i-- > 0;) {
 		view.dim[i] = ir_type_dim(&value->type, i);
 		view.stride[i] = bytes;
 		bytes *= view.dim[i];
 	}
 	view = widen(view, 3);
-	view.offset += first * r->hidden * view.stride[1];
+	view.offset += first * view.stride[1];
 	c->b = view;
 	c->b.rank = 5;
 	memcpy(c->b.dim, (int64_t[]){ r->dirs, 1, 1, c->k, c->dim[CD_N] }, 5 * sizeof(*c->b.dim));
 	memcpy(c->b.stride, (int64_t[]){ view.stride[0], 0, 0, view.stride[2], view.stride[1] },
 	       5 * sizeof(*c->b.stride));
-	if (value->kind == IR_VALUE_CONSTANT)
+	if (packed)
 		c->b_constant = value->constant;
 	c->b_offset = view.offset;
 }
 
-/* Sets up a contraction over k elements with the columns of some gates as results. */
+/* Sets up a contraction over k elements with n results for each row. */
 static void begin_product(const struct rnn *r, struct contract *c, int64_t images, int64_t rows,
-			  int64_t k, int gates)
+			  int64_t k, int64_t n)
 {
 	*c = (struct contract){
 		.kernel = r->lstm ? "lstm" : "gru",
 		.op = r->dtype == ONPU_DT_F16 ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 		.acc_dtype = ONPU_DT_F32,
-		.dim = { r->dirs, images, 1, rows, gates * r->hidden },
+		.dim = { r->dirs, images, 1, rows, n },
 		.k = k,
 		.taps = { 1, 1 },
 		.in = { 1, rows },
@@ -336,7 +194,7 @@ static void multiply_input(const struct rnn *r)
 		rows *= images;
 		images = 1;
 	}
-	begin_product(r, &c, images, rows, r->input, (int)r->gates);
+	begin_product(r, &c, images, rows, r->input, r->gates * r->hidden);
 	c.a = x;
 	c.a.rank = 5;
 	memcpy(c.a.dim, (int64_t[]){ r->dirs, images, 1, rows, r->input }, 5 * sizeof(*c.a.dim));
@@ -359,42 +217,178 @@ static void multiply_input(const struct rnn *r)
 struct step_product {
 	struct contract c;
 	struct contract_prepared prepared;
-	int first, count; /* the gates that it computes */
-	bool adds_input;  /* it adds the step's slice of the first product */
+	enum region from;     /* its first operand */
+	int64_t first, count; /* the columns that it computes */
+	int64_t direction;    /* the direction that it computes; -1: all */
+	bool window;	      /* the vector unit computes it */
+	bool adds_input;      /* it adds the step's slice of the first product */
 };
 
-static bool prepare_product(const struct rnn *r, struct step_product *p, enum region from,
-			    int first, int count, bool adds_input)
-{
-	struct npu_view out = columns(r, r->region[REGION_GATES], first, count);
-	struct npu_view all = step_view(r, &r->region[REGION_INPUT], 1, 0);
+/* The contractions that together compute some columns of a step, for all directions. */
+struct step_products {
+	struct step_product part[4];
+	uint32_t count;
+};
 
-	p->first = first;
-	p->count = count;
-	p->adds_input = adds_input;
-	begin_product(r, &p->c, 1, r->batch, r->hidden, count);
-	p->c.a = as_places(&r->region[from]);
-	p->c.out = as_places(&out);
-	set_weight(r, &p->c, r->node->operands[2], first);
-	if (adds_input) {
-		all = columns(r, all, first, count);
-		all = as_places(&all);
-		add_sum(&p->c, &all);
+/* Returns the direction's part of a view whose first dim is directions. */
+static struct npu_view part_of(const struct step_product *p, struct npu_view view)
+{
+	if (p->direction < 0 || view.dim[0] == 1)
+		return view;
+	view.offset += p->direction * view.stride[0];
+	view.dim[0] = 1;
+	return view;
+}
+
+static struct npu_view row_of(const struct rnn *r, const struct step_product *p)
+{
+	return part_of(p, as_places(&r->region[p->from]));
+}
+
+static struct npu_view input_of(const struct rnn *r, const struct step_product *p, int64_t s)
+{
+	struct npu_view view = step_view(r, &r->region[REGION_INPUT], 1, s);
+
+	view = columns(view, p->first, p->count);
+	return part_of(p, as_places(&view));
+}
+
+static void set_address(struct npu_view *to, const struct npu_view *from)
+{
+	to->base = from->base;
+	to->binding = from->binding;
+	to->window = from->window;
+	to->window_bytes = from->window_bytes;
+	to->offset = from->offset;
+}
+
+static void set_up_product(const struct rnn *r, struct step_product *p)
+{
+	struct npu_view out = columns(r->region[REGION_GATES], p->first, p->count);
+	struct contract *c = &p->c;
+
+	begin_product(r, c, 1, r->batch, r->hidden, p->count);
+	/* A single row is one sum, so that both units give equal bits: see lower_matmul(). */
+	if (r->batch == 1)
+		c->piece = 0;
+	c->a = row_of(r, p);
+	c->out = part_of(p, as_places(&out));
+	set_weight(r, c, r->node->operands[2], p->first);
+	if (p->adds_input) {
+		struct npu_view input = input_of(r, p, 0);
+
+		add_sum(c, &input);
 	} else {
-		add_bias(r, &p->c, r->bias[1]);
+		add_bias(r, c, r->bias[1]);
 	}
-	return contract_prepare(r->plan, &p->c, &p->prepared);
+	if (!p->adds_input && c->num_extras)
+		c->extra[0].mem = part_of(p, columns(c->extra[0].mem, p->first, p->count));
+	if (p->direction >= 0) {
+		c->dim[CD_G] = 1;
+		c->b = part_of(p, c->b);
+		c->b_offset = c->b.offset;
+	}
+	if (p->window)
+		contract_make_window(c);
+	contract_find_resident(c);
 }
 
 static void run_product(const struct rnn *r, struct step_product *p, int64_t s)
 {
-	struct npu_view part = step_view(r, &r->region[REGION_INPUT], 1, s);
+	struct npu_view row = row_of(r, p), input = input_of(r, p, s);
 
-	if (p->adds_input) {
-		part = columns(r, part, p->first, p->count);
-		p->c.extra[0].mem = as_places(&part);
-	}
+	set_address(p->window ? &p->c.b : &p->c.a, &row);
+	if (p->adds_input && p->window)
+		set_address(&p->c.extra[0].mem, &input);
+	else if (p->adds_input)
+		p->c.extra[0].mem = input;
 	contract_run(r->plan, &p->c, &p->prepared);
+}
+
+/*
+ * Returns how many of n columns the matrix unit computes, when the vector unit computes the others
+ * at the same time. It does so for single rows that are in SRAM, as the weights are.
+ */
+static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64_t n)
+{
+	const struct npu_caps *caps = r->plan->caps;
+	struct npu_view weight = recurrent_operand(r, r->node->operands[2]);
+	int64_t best = n, step = caps->mxu_cols;
+	uint64_t least = UINT64_MAX;
+
+	if (r->batch > 1 || weight.base != NPU_BASE_NONE || r->region[from].base != NPU_BASE_NONE ||
+	    r->region[REGION_GATES].base != NPU_BASE_NONE)
+		return n;
+	for (int64_t x = 0, last = -1; x > last; last = x, x = x + step < n ? x + step : n) {
+		uint64_t matrix = 0, vector = 0;
+
+		if (x > 0)
+			matrix = plan_cost_mma(caps, 1, 1, (uint64_t)x, (uint64_t)r->hidden,
+					       r->dtype);
+		if (x < n)
+			vector = ONPU_CYCLES_VECTOR +
+				 wnn_div_up((uint64_t)(n - x), caps->lanes) * (uint64_t)r->hidden;
+		if (vector > matrix)
+			matrix = vector;
+		if (matrix < least) {
+			least = matrix;
+			best = x;
+		}
+	}
+	return best;
+}
+
+static bool add_part(const struct rnn *r, struct step_products *all, struct step_product part)
+{
+	struct step_product *p = &all->part[all->count];
+
+	*p = part;
+	set_up_product(r, p);
+	if (!contract_prepare(r->plan, &p->c, &p->prepared)) {
+		contract_done(&p->prepared);
+		return false;
+	}
+	all->count++;
+	return true;
+}
+
+/* Prepares the products of `count` gates from `first` on. */
+static bool prepare_products(const struct rnn *r, struct step_products *all, enum region from,
+			     int first, int count, bool adds_input)
+{
+	int64_t n = count * r->hidden, matrix = share_of_matrix_unit(r, from, n);
+	struct step_product part = {
+		.from = from,
+		.first = first * r->hidden,
+		.count = matrix,
+		.direction = -1,
+		.adds_input = adds_input,
+	};
+
+	if (matrix == n)
+		return add_part(r, all, part);
+	for (int64_t i = 0; i < 2 * r->dirs; i++) {
+		part.direction = i % r->dirs;
+		/* The vector unit begins with its own columns, and then adds to the others. */
+		part.window = i < r->dirs;
+		part.first = first * r->hidden + (part.window ? matrix : 0);
+		part.count = part.window ? n - matrix : matrix;
+		if (part.count && !add_part(r, all, part))
+			return false;
+	}
+	return true;
+}
+
+static void run_products(const struct rnn *r, struct step_products *all, int64_t s)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		run_product(r, &all->part[i], s);
+}
+
+static void products_done(struct step_products *all)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		contract_done(&all->part[i].prepared);
 }
 
 /* ---- gates */
@@ -407,7 +401,7 @@ static void begin_gates(const struct rnn *r, struct vprog *prog)
 static int gate_input(const struct rnn *r, struct vprog *prog, const struct npu_view *gates,
 		      int gate)
 {
-	struct npu_view view = columns(r, *gates, r->gate[gate], 1);
+	struct npu_view view = columns_of(r, *gates, r->gate[gate]);
 
 	return vp_input(prog, &view);
 }
@@ -565,7 +559,7 @@ static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell
 	view.stride[0] = view.stride[1];
 	view.dim[1] = 1;
 	view.stride[1] = 0;
-	view = columns(r, view, gate, 1);
+	view = columns_of(r, view, gate);
 	return activate(r, prog, 0, temp(prog, ONPU_OP_VFMA, cell, vp_input(prog, &view), sum));
 }
 
@@ -581,7 +575,8 @@ static int rest_of(struct vprog *prog, int x)
 static void lstm_step(const struct rnn *r, int64_t s)
 {
 	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
-	const struct npu_view *hidden_state = &r->region[REGION_HIDDEN];
+	const struct npu_view *new_hidden = &r->region[REGION_NEW_HIDDEN];
+	const struct npu_view *new_state = &r->region[REGION_NEW_STATE];
 	int cell, in, out = -1, forget, fresh, next, hidden, old = -1, has_step = -1;
 	struct vprog prog;
 
@@ -589,7 +584,7 @@ static void lstm_step(const struct rnn *r, int64_t s)
 	cell = vp_input(&prog, &r->region[REGION_STATE]);
 	if (r->lengths) {
 		has_step = inside(r, &prog, s);
-		old = vp_input(&prog, hidden_state);
+		old = vp_input(&prog, &r->region[REGION_HIDDEN]);
 	}
 	in = lstm_gate(r, &prog, LSTM_I, cell);
 	forget = attrs->coupled ? rest_of(&prog, in) : -1;
@@ -599,14 +594,14 @@ static void lstm_step(const struct rnn *r, int64_t s)
 		forget = lstm_gate(r, &prog, LSTM_F, cell);
 	if (!attrs->late_peephole)
 		out = lstm_gate(r, &prog, LSTM_O, cell);
-	next = begin_new(r, &prog, &r->region[REGION_STATE], cell);
+	next = begin_new(r, &prog, new_state, cell);
 	vp_add(&prog, ONPU_OP_VFMA, next, forget, cell, in);
 	if (attrs->late_peephole)
 		out = lstm_gate(r, &prog, LSTM_O, next);
-	hidden = begin_new(r, &prog, hidden_state, old < 0 ? cell : old);
+	hidden = begin_new(r, &prog, new_hidden, old < 0 ? cell : old);
 	vp_add(&prog, ONPU_OP_VMUL, hidden, out, activate(r, &prog, 2, next), -1);
-	end_new(r, &prog, &r->region[REGION_STATE], next, cell, has_step);
-	end_new(r, &prog, hidden_state, hidden, old, has_step);
+	end_new(r, &prog, new_state, next, cell, has_step);
+	end_new(r, &prog, new_hidden, hidden, old, has_step);
 	output_sequence(r, &prog, hidden, s, has_step);
 	vp_emit(r->plan, &prog);
 }
@@ -643,10 +638,10 @@ static void end_gru_step(const struct rnn *r, struct vprog *prog, int hidden, in
 {
 	if (exact != hidden) {
 		vp_add(prog, ONPU_OP_VMOV, hidden, exact, -1, -1);
-		end_new(r, prog, &r->region[REGION_STATE], exact, state, has_step);
+		end_new(r, prog, &r->region[REGION_NEW_STATE], exact, state, has_step);
 	}
 	if (r->lengths)
-		end_new(r, prog, &r->region[REGION_HIDDEN], hidden,
+		end_new(r, prog, &r->region[REGION_NEW_HIDDEN], hidden,
 			exact == hidden ? state : vp_input(prog, &r->region[REGION_HIDDEN]),
 			has_step);
 }
@@ -671,10 +666,10 @@ static void gru_step(const struct rnn *r, int64_t s)
 	}
 	fresh = activate(r, &prog, 1, fresh);
 	fresh = temp(&prog, ONPU_OP_VMUL, rest_of(&prog, update), fresh, -1);
-	hidden = begin_new(r, &prog, &r->region[REGION_HIDDEN], state);
+	hidden = begin_new(r, &prog, &r->region[REGION_NEW_HIDDEN], state);
 	exact = hidden;
 	if (r->dtype != ONPU_DT_F32)
-		exact = begin_new(r, &prog, &r->region[REGION_STATE], state);
+		exact = begin_new(r, &prog, &r->region[REGION_NEW_STATE], state);
 	vp_add(&prog, ONPU_OP_VFMA, exact, update, state, fresh);
 	end_gru_step(r, &prog, hidden, exact, state, has_step);
 	output_sequence(r, &prog, hidden, s, has_step);
@@ -729,51 +724,59 @@ static void end_states(const struct rnn *r)
 
 /* ---- all steps */
 
+static void end_step(struct rnn *r)
+{
+	recurrent_swap(r);
+	recurrent_pause(r);
+}
+
 /*
  * Emits all steps of a gru that applies the reset gate before the product: a contraction for the
  * first two gates, the reset, a contraction for the third gate.
  */
-static void run_reset_steps(const struct rnn *r)
+static void run_reset_steps(struct rnn *r)
 {
-	struct step_product gates = { 0 }, fresh = { 0 };
+	struct step_products gates = { .count = 0 }, fresh = { .count = 0 };
 
-	if (prepare_product(r, &gates, REGION_HIDDEN, 0, 2, true) &&
-	    prepare_product(r, &fresh, REGION_RESET, 2, 1, true)) {
+	if (prepare_products(r, &gates, REGION_HIDDEN, 0, 2, true) &&
+	    prepare_products(r, &fresh, REGION_RESET, 2, 1, true)) {
 		for (int64_t s = 0; s < r->steps && !r->plan->report.failed; s++) {
-			run_product(r, &gates, s);
+			run_products(r, &gates, s);
 			gru_reset(r);
-			run_product(r, &fresh, s);
+			run_products(r, &fresh, s);
 			gru_step(r, s);
+			end_step(r);
 		}
 	}
-	contract_done(&gates.prepared);
-	contract_done(&fresh.prepared);
+	products_done(&gates);
+	products_done(&fresh);
 }
 
 /* Emits all steps of an lstm, or of a gru that applies the reset gate behind the product. */
-static void run_steps(const struct rnn *r)
+static void run_steps(struct rnn *r)
 {
-	struct step_product gates = { 0 };
+	struct step_products gates = { .count = 0 };
 
-	if (prepare_product(r, &gates, REGION_HIDDEN, 0, (int)r->gates, !r->after)) {
+	if (prepare_products(r, &gates, REGION_HIDDEN, 0, (int)r->gates, !r->after)) {
 		for (int64_t s = 0; s < r->steps && !r->plan->report.failed; s++) {
-			run_product(r, &gates, s);
+			run_products(r, &gates, s);
 			if (r->lstm)
 				lstm_step(r, s);
 			else
 				gru_step(r, s);
+			end_step(r);
 		}
 	}
-	contract_done(&gates.prepared);
+	products_done(&gates);
 }
 
 void lower_recurrent(struct plan *plan, const struct ir_node *node)
 {
 	struct rnn r;
 
-	analyse(node, &r);
+	recurrent_analyse(node, &r);
 	r.plan = plan;
-	lay_out(&r, values_scratch(plan));
+	recurrent_begin(&r);
 	multiply_input(&r);
 	find_inside(&r);
 	begin_states(&r);
@@ -782,6 +785,7 @@ void lower_recurrent(struct plan *plan, const struct ir_node *node)
 	else
 		run_reset_steps(&r);
 	end_states(&r);
+	recurrent_end(&r);
 	plan_kernel(plan, r.lstm ? "lstm" : "gru");
 	plan_macs(plan, (uint64_t)(r.dirs * r.steps * r.batch * r.gates * r.hidden) *
 				(uint64_t)(r.input + r.hidden));

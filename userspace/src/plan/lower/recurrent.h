@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of recurrent networks: what a step reads and writes, and what of it stays in SRAM from
+ * the first step to the last.
+ */
+#ifndef WNN_PLAN_LOWER_RECURRENT_H
+#define WNN_PLAN_LOWER_RECURRENT_H
+
+#include "plan/list/plan.h"
+
+/* The regions of the node's scratch memory in the arena. */
+enum region {
+	REGION_INPUT,	   /* [dirs, steps, batch, gates]: input times weight, plus biases */
+	REGION_GATES,	   /* [dirs, batch, gates]: sums of the current step, before activations */
+	REGION_HIDDEN,	   /* [dirs, batch, hidden]: hidden state, in the type of the operands */
+	REGION_NEW_HIDDEN, /* the hidden state that a step makes */
+	REGION_STATE, /* [dirs, batch, hidden], float32: cell state of lstm, hidden state of gru */
+	REGION_NEW_STATE, /* the state in float32 that a step makes */
+	REGION_RESET,	  /* [dirs, batch, hidden]: hidden state times reset gate */
+	REGION_INSIDE, /* [steps, batch]: 1 when an item of the batch has the step, in time order */
+	REGION_COUNT
+};
+
+/* An operand that every step reads, and its copy in SRAM. */
+struct recurrent_constant {
+	const struct ir_value *value;
+	struct npu_view memory, sram;
+};
+
+#define RECURRENT_CONSTANTS 3 /* recurrent weights, recurrent bias, peephole weights */
+
+struct rnn {
+	struct plan *plan;
+	const struct ir_node *node;
+	bool lstm, after; /* after: gru multiplies by the reset gate behind the product */
+	uint8_t dtype;
+	int64_t dirs, steps, batch, input, hidden, gates;
+	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */
+	struct npu_view region[REGION_COUNT]; /* in SRAM or in the arena; rank 0: not needed */
+	struct npu_view home[REGION_COUNT];   /* the same in the arena */
+	struct recurrent_constant constant[RECURRENT_CONSTANTS];
+	uint32_t num_constants;
+	uint64_t base;	  /* what the SRAM of kernels begins with, without regions and constants */
+	size_t paused_at; /* see plan_pause_since() */
+	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell, *lengths;
+	const struct ir_value *sequence; /* the result with the states of all steps, or NULL */
+};
+
+enum { GRU_Z, GRU_R, GRU_N };
+enum { LSTM_I, LSTM_O, LSTM_F, LSTM_G };
+
+/* Returns the index of the operand with the lengths of sequences. */
+uint32_t recurrent_lengths(const struct ir_node *node);
+/* Sets up everything but the plan and the memory. */
+void recurrent_analyse(const struct ir_node *node, struct rnn *r);
+/*
+ * recurrent_begin - choose the memory of a node
+ *
+ * Regions and operands that every step reads have places in SRAM, as far as there is room; kernels
+ * use the rest until recurrent_end(). Operands are loaded at once.
+ */
+void recurrent_begin(struct rnn *r);
+void recurrent_end(struct rnn *r);
+/*
+ * Called between two steps: where the program may have to be cut, brings the states to memory, and
+ * everything back to SRAM.
+ */
+void recurrent_pause(struct rnn *r);
+/* Makes the states that a step has made those of the next step. */
+void recurrent_swap(struct rnn *r);
+/* Returns true if an operand has a copy in SRAM. */
+bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value);
+/* Returns the view of an operand: of its copy in SRAM, when there is one. */
+struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *value);
+
+#endif
