@@ -299,24 +299,25 @@ static void chains_of_halves(void **state)
 		uint16_t halves[4][8], got[4][8];
 		int32_t first[2] = { 0, 0 }, second[8] = { 3, 3, 3, 3, 3, 3, 3, 3 };
 		WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
-		WNNOperand cache, one, two, x, y, z;
+		uint32_t rows[] = { 4, 8 }, flat[] = { 2, 16 };
+		WNNOperand cache, parts, one, two, x, y, z;
 		WNNNamedTensor in[5], out[2];
 		WNNNamedOperand outputs[2];
 		WNNGraph graph = NULL;
 		WNNTensor t;
 
 		begin(&f, devices[d]);
-		cache = INPUT(f.builder, "h", Float16, 4, 8);
+		cache = INPUT(f.builder, "h", Float16, 2, 16);
 		one = INPUT(f.builder, "i", Int32, 1, 2);
 		two = INPUT(f.builder, "j", Int32, 1, 8);
 		x = INPUT(f.builder, "x", Float16, 1);
 		y = INPUT(f.builder, "y", Float16, 1, 8);
-		x = wnnGraphBuilderScatterND(f.builder, cache, one, x, NULL);
+		parts = wnnGraphBuilderReshape(f.builder, cache, WNN_UINT32_ARRAY(rows), NULL);
+		x = wnnGraphBuilderScatterND(f.builder, parts, one, x, NULL);
 		options.axis = 0;
 		y = wnnGraphBuilderScatterElements(f.builder, x, two, y, &options);
 		z = wnnGraphBuilderMul(f.builder, y, y, NULL);
-		y = wnnGraphBuilderReshape(f.builder, y, WNN_UINT32_ARRAY(((uint32_t[]){ 4, 8 })),
-					   NULL);
+		y = wnnGraphBuilderReshape(f.builder, y, WNN_UINT32_ARRAY(flat), NULL);
 		assert_non_null(y);
 		assert_ok(wnnGraphBuilderUpdateInput(f.builder, cache, y));
 		outputs[0] = (WNNNamedOperand){ WNN_STR("H"), y };
@@ -324,7 +325,7 @@ static void chains_of_halves(void **state)
 		assert_ok(wnnGraphBuilderBuildSync(f.builder, 2, outputs, GENEROUS, &graph));
 		for (int i = 0; i < 32; i++)
 			halves[i / 8][i % 8] = 0x3c00; /* 1 */
-		t = make(f.context, WNNOperandDataType_Float16, 4, 8);
+		t = make(f.context, WNNOperandDataType_Float16, 2, 16);
 		assert_ok(wnnContextWriteTensor(f.context, t, halves, sizeof(halves)));
 		in[0] = out[0] = (WNNNamedTensor){ WNN_STR("h"), t };
 		out[0].name = WNN_STR("H");

@@ -309,7 +309,8 @@ static void mistakes_of_updates_are_named(void **state)
 		  "internal: node 0 (scatter): in_place is for the nodes that update an input" },
 		{ CACHE STORED "%4 float32[4,2] = unary(%0) neg(0,0)\n"
 			       "output \"y\" = %3 updates %0\noutput \"z\" = %4",
-		  "internal: output \"y\" cannot update its input" },
+		  "internal: output \"y\": another operator reads the input that scatter overwrites, "
+		  "or it is an output; only the new value can be read" },
 		{ CACHE STORED "output \"y\" = %3 updates %0\noutput \"z\" = %3 updates %0",
 		  "internal: two outputs update one input" },
 		{ CACHE STORED "output \"y\" = %3 updates -",

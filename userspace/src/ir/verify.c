@@ -6,6 +6,7 @@
 #include "ir/ir.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "ir/attrs.h"
 #include "util/malloc.h"
@@ -98,12 +99,49 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 	return 0;
 }
 
+/*
+ * Returns, by value id, how often outputs and the nodes that they depend on read a value: a pass may
+ * leave other nodes. NULL: no memory.
+ */
+static uint32_t *count_reads(const struct ir_graph *graph)
+{
+	uint32_t *reads = wnn_calloc((size_t)graph->num_values + 1, sizeof(*reads));
+
+	for (uint32_t i = 0; reads && i < graph->num_outputs; i++)
+		reads[graph->outputs[i].value->id]++;
+	for (uint32_t n = graph->num_nodes; reads && n-- > 0;) {
+		const struct ir_node *node = graph->nodes[n];
+		bool needed = false;
+
+		for (uint32_t r = 0; r < node->num_results; r++)
+			needed |= reads[node->results[r]->id] != 0;
+		for (uint32_t i = 0; needed && i < node->num_operands; i++)
+			if (node->operands[i])
+				reads[node->operands[i]->id]++;
+	}
+	return reads;
+}
+
+static int verify_update(const struct ir_output *output, const uint32_t *reads,
+			 struct wnn_error *err)
+{
+	char what[96];
+
+	snprintf(what, sizeof(what), "internal: output \"%.64s\"", output->name);
+	if (output->updates->kind != IR_VALUE_INPUT)
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "%s: it updates no input", what);
+	if (!ir_check_update(output->value, output->updates, reads, what, err))
+		return 0;
+	err->status = WNN_OPERATION_ERROR;
+	return -1;
+}
+
 /* Checks the outputs that update inputs, and that only their nodes write in place. */
 static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 {
-	uint32_t *uses = ir_count_uses(graph);
+	uint32_t *reads = count_reads(graph);
 	bool *found = ir_find_updates(graph);
-	int ret = uses && found ? 0 : wnn_error_nomem(err, "the graph's verifier");
+	int ret = reads && found ? 0 : wnn_error_nomem(err, "the graph's verifier");
 
 	for (uint32_t i = 0; !ret && i < graph->num_outputs; i++) {
 		const struct ir_output *output = &graph->outputs[i];
@@ -112,12 +150,8 @@ static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 			if (graph->outputs[k].updates == output->updates)
 				ret = wnn_error_set(err, WNN_OPERATION_ERROR,
 						    "internal: two outputs update one input");
-		if (!ret && output->updates &&
-		    (output->updates->kind != IR_VALUE_INPUT ||
-		     ir_check_update(output->value, output->updates, uses, "internal", err)))
-			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
-					    "internal: output \"%s\" cannot update its input",
-					    output->name);
+		if (!ret && output->updates)
+			ret = verify_update(output, reads, err);
 	}
 	for (uint32_t i = 0; !ret && i < graph->num_nodes; i++) {
 		const struct ir_node *node = graph->nodes[i];
@@ -127,7 +161,7 @@ static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 		    node->attrs.gather.in_place != (node->op == IR_OP_SCATTER && found[i]))
 			ret = bad(err, node, "in_place is for the nodes that update an input");
 	}
-	wnn_free(uses);
+	wnn_free(reads);
 	wnn_free(found);
 	return ret;
 }
