@@ -232,6 +232,10 @@ def group_cases():
     yield name, group(2, 1, 6, 7, [6, 4], rotary=True), 3, ["total"], dict(turned, smooth_softmax=1)
     yield (name, group(1, 3, 6, 9, [8], rotary=True), 3, ["total"],
            dict(turned, rotary_interleaved=1))
+    # Caches that do not grow. ONNX Runtime clears what is behind the positions in use; here it stays as it was.
+    for constants in (["total"], ["total", "lengths"]):
+        yield name, group(2, 1, 8, 8, [7, 7], rotary=True), 3, constants, turned
+    yield name, group(2, 1, 8, 8, [7, 7]), 3, ["total"], dict(both, local_window_size=3)
 
 
 def quantised_cases():

@@ -679,6 +679,7 @@ WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct o
 			  WNNNamedOperand *outputs, size_t *used)
 {
 	struct onnx_node node = input_node(import, name);
+	struct onnx_value *updates;
 	WNNOperand operand;
 
 	if (value->refused) {
@@ -695,8 +696,11 @@ WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct o
 		return import->status;
 	if (!onnx_shape_elements(&value->shape) && !value->sequence)
 		return add_empty(import, name, value);
+	updates = value->updates;
 	operand = output_operand(&node, value);
 	value = onnx_value_of(&node, operand, value->type);
+	if (value && onnx_declare_update(&node, updates, operand))
+		return import->status;
 	if (value)
 		outputs[(*used)++] = (WNNNamedOperand){ { name, strlen(name) }, operand };
 	return import->status;

@@ -1,20 +1,45 @@
 // SPDX-License-Identifier: MIT
 /*
- * TensorScatter: writes new rows into a cache of constant size, at a position that each batch has.
+ * Writes new rows into a cache of constant size, without moving its other elements: TensorScatter,
+ * and the caches of GroupQueryAttention. A graph whose output is such a cache can update the input
+ * in place.
  */
+#include "attention.h"
 #include "ops.h"
 #include "select.h"
 
+WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t axis, WNNOperand at,
+			   WNNOperand rows)
+{
+	struct onnx_shape all = x_shape(rows);
+	WNNOperand parts[ONNX_MAX_RANK];
+
+	all.rank = axis + 2;
+	all.dim[axis + 1] = 1;
+	for (uint32_t i = 0; i < axis; i++)
+		parts[i] = x_expand(node, onnx_iota(node, all.rank, i, all.dim[i]), &all);
+	parts[axis] = x_expand(node, at, &all);
+	for (uint32_t i = 0; i <= axis; i++)
+		if (!parts[i])
+			return NULL;
+	at = axis ? x_concat(node, axis + 1, parts, axis + 1) : parts[0];
+	if (!at || !cache || !rows)
+		return NULL;
+	return wnnGraphBuilderScatterND(node->b, cache, at, rows, &node->options);
+}
+
 /*
- * Returns positions [batch, length, 2] of the rows that are written: batch, and row of the cache.
+ * Returns the rows of the cache that are written, [batch, 1…, length, 1] with @axis + 2 dimensions.
  */
-static WNNOperand places(struct onnx_node *node, int64_t batch, int64_t length, int64_t limit,
-			 bool circular)
+static WNNOperand places(struct onnx_node *node, int64_t batch, uint32_t axis, int64_t length,
+			 int64_t limit, bool circular)
 {
 	WNNOperandDataType type = WNNOperandDataType_Int32;
-	struct onnx_shape column = { 3, { batch, 1, 1 } }, all = { 3, { batch, length, 1 } };
-	WNNOperand at = onnx_iota(node, 3, 1, length), parts[2], first, size;
+	WNNOperand at = onnx_iota(node, axis + 2, axis, length), first, size;
+	struct onnx_shape column = { axis + 2, { batch } };
 
+	for (uint32_t i = 1; i < column.rank; i++)
+		column.dim[i] = 1;
 	if (onnx_has(node, 2)) {
 		first = x_cast(node, onnx_in(node, 2), type);
 		at = x_add(node, x_reshape(node, first, &column), at);
@@ -22,9 +47,7 @@ static WNNOperand places(struct onnx_node *node, int64_t batch, int64_t length, 
 	size = x_integer(node, type, limit);
 	if (circular)
 		at = x_sub(node, at, x_mul(node, x_div(node, at, size), size));
-	parts[0] = x_expand(node, onnx_iota(node, 3, 0, batch), &all);
-	parts[1] = x_expand(node, at, &all);
-	return parts[0] && parts[1] ? x_concat(node, 2, parts, 2) : NULL;
+	return at;
 }
 
 int onnx_op_tensor_scatter(struct onnx_node *node)
@@ -34,7 +57,7 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 	WNNOperand x = onnx_in(node, 0), update = x ? onnx_in(node, 1) : NULL, at;
 	struct onnx_shape shape, rows;
 	int64_t length;
-	uint32_t axis;
+	uint32_t axis, to;
 
 	if (!update || circular < 0)
 		return -1;
@@ -50,11 +73,19 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 				   "past_cache, update and write_indices do not fit "
 				   "together: the inputs are %s",
 				   onnx_inputs_text(node));
-	at = places(node, shape.dim[0], length, shape.dim[axis], circular);
-	x = x_move_axis(node, x, axis, 1);
-	update = x_move_axis(node, update, axis, 1);
-	if (!at || !x || !update)
-		return onnx_out(node, 0, NULL);
-	x = wnnGraphBuilderScatterND(node->b, x, at, update, &node->options);
-	return onnx_out_as(node, 0, x_move_axis(node, x, 1, axis), onnx_in_type(node, 0));
+	/* Positions have two dimensions more than lie before the axis. */
+	to = axis + 2 > ONNX_MAX_RANK ? 1 : axis;
+	at = places(node, shape.dim[0], to, length, shape.dim[axis], circular);
+	if (to != axis) {
+		x = x_move_axis(node, x, axis, to);
+		update = x_move_axis(node, update, axis, to);
+	}
+	x = at && update ? onnx_write_rows(node, x, to, at, update) : NULL;
+	if (to != axis)
+		x = x_move_axis(node, x, to, axis);
+	if (onnx_out_as(node, 0, x, onnx_in_type(node, 0)))
+		return -1;
+	if (to == axis)
+		onnx_note_update(node, 0, 0);
+	return 0;
 }

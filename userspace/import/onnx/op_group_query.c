@@ -2,7 +2,8 @@
 /*
  * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the
  * incoming cache or total_sequence_length, whichever is larger; the latter must be constant. The
- * number of positions in use comes from seqlens_k, which may vary.
+ * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as of
+ * programs with one buffer for past and present, gets its new rows and keeps the others.
  */
 #include "attention.h"
 #include "ops.h"
@@ -176,6 +177,12 @@ static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOpera
 	return x_move_axis(node, x_reshape(node, x_gather(node, x, at, 0), &wide), 2, 1);
 }
 
+/* Whether the new rows are written into the incoming cache. */
+static bool keeps_cache(const struct group *g)
+{
+	return g->past && g->past == g->present && g->known;
+}
+
 /* Returns the keys or values of input @past, followed by the new keys or values. */
 static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t past, WNNOperand x)
 {
@@ -183,6 +190,12 @@ static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t pa
 
 	if (g->past && !old)
 		return NULL;
+	if (keeps_cache(g)) {
+		steps = g->known > 0 ? x_integer(node, WNNOperandDataType_Int32, g->known) :
+				       g->before;
+		steps = x_add(node, steps, onnx_iota(node, 4, 2, g->length));
+		return steps ? onnx_write_rows(node, old, 2, steps, x) : NULL;
+	}
 	if (g->known == 0)
 		return fill(node, g, x);
 	if (g->known > 0) {
@@ -250,7 +263,10 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 	a.allowed = visible(node, &g);
 	if (!a.allowed || onnx_out(node, 0, onnx_attend(node, g.query, g.key, g.value, &a)))
 		return onnx_out(node, 0, NULL);
-	if (onnx_wants(node, 1) && onnx_out(node, 1, g.key))
+	if ((onnx_wants(node, 1) && onnx_out(node, 1, g.key)) ||
+	    (onnx_wants(node, 2) && onnx_out(node, 2, g.value)))
 		return -1;
-	return onnx_wants(node, 2) ? onnx_out(node, 2, g.value) : 0;
+	for (size_t i = 1; keeps_cache(&g) && i < 3; i++)
+		onnx_note_update(node, i, i + 2);
+	return 0;
 }

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests caches of models that graphs update in place: of TensorScatter and of GroupQueryAttention,
+ * whose past and present are one tensor.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <webnn/onnx.h>
+
+#define TEXT(literal) { literal, sizeof(literal) - 1 }
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define LENGTH	      8
+#define SIZE	      16
+
+static WNNContext context;
+
+static const WNNOnnxDimension one[] = { { 1, TEXT("") }, { 1, TEXT("") } };
+static const WNNOnnxDimension row[] = { { 1, TEXT("") }, { 1, TEXT("") }, { SIZE, TEXT("") } };
+static const WNNOnnxDimension two_rows[] = { { 1, TEXT("") },
+					     { 1, TEXT("") },
+					     { 2 * SIZE, TEXT("") } };
+static const WNNOnnxDimension heads[] = {
+	{ 1, TEXT("") }, { 1, TEXT("") }, { LENGTH, TEXT("") }, { SIZE, TEXT("") }
+};
+static const WNNOnnxDimension head_row[] = {
+	{ 1, TEXT("") }, { 1, TEXT("") }, { 1, TEXT("") }, { SIZE, TEXT("") }
+};
+
+enum { FLOAT = 1, INT32 = 6, INT64 = 7 };
+
+static WNNOnnxValue value(const char *name, int32_t type, size_t rank,
+			  const WNNOnnxDimension *dimensions)
+{
+	return (WNNOnnxValue){ .name = { name, strlen(name) },
+			       .kind = WNNOnnxKind_Tensor,
+			       .elementType = type,
+			       .rank = rank,
+			       .dimensions = dimensions };
+}
+
+static WNNGraph build(const WNNOnnxGraph *graph)
+{
+	static const WNNOnnxOperatorSet sets[] = { { TEXT(""), 24 }, { TEXT("com.microsoft"), 1 } };
+	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
+	WNNError error = WNN_ERROR_INIT;
+	WNNOnnxModel model = NULL;
+	WNNGraph built = NULL;
+
+	description.graph = graph;
+	description.operatorSetCount = COUNT(sets);
+	description.operatorSets = sets;
+	assert_int_equal(wnnOnnxLoadGraph(&description, &model), WNNStatus_Success);
+	if (wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built) != WNNStatus_Success) {
+		wnnOnnxGetLastError(&error);
+		fail_msg("%.*s", (int)error.message.length, error.message.data);
+	}
+	wnnOnnxModelRelease(model);
+	return built;
+}
+
+static WNNTensor tensor(WNNOperandDataType type, size_t rank, const uint32_t *shape,
+			const void *data, size_t size)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor out = NULL;
+
+	descriptor.dataType = type;
+	descriptor.shape = (WNNUint32Array){ rank, shape };
+	descriptor.readable = descriptor.writable = WNN_TRUE;
+	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER, &out),
+			 WNNStatus_Success);
+	assert_int_equal(wnnContextWriteTensor(context, out, data, size), WNNStatus_Success);
+	return out;
+}
+
+static void read(WNNTensor tensor, float *data, size_t size)
+{
+	assert_int_equal(wnnContextReadTensorIntoSync(context, tensor, data, size,
+						      WNN_WAIT_FOREVER),
+			 WNNStatus_Success);
+}
+
+/* The bytes that the NPU writes are those of rows, not those of caches. */
+static void check_written(WNNGraph graph, uint64_t most)
+{
+	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+
+	assert_int_equal(wnnGraphGetLastStatistics(graph, &statistics), WNNStatus_Success);
+	if (statistics.npuCycles)
+		assert_in_range(statistics.bytesWritten, 1, most);
+}
+
+static void scatter(void **state)
+{
+	static const WNNStringView in[] = { TEXT("cache"), TEXT("row"), TEXT("at") };
+	static const WNNStringView out[] = { TEXT("next") };
+	static const WNNOnnxNode node = {
+		TEXT("write"), TEXT(""), TEXT("TensorScatter"), 3, in, 1, out, 0, NULL
+	};
+	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, 1, SIZE };
+	WNNOnnxValue inputs[] = { value("cache", FLOAT, 4, heads), value("row", FLOAT, 4, head_row),
+				  value("at", INT64, 1, one) };
+	WNNOnnxValue output = value("next", FLOAT, 4, heads);
+	const WNNOnnxGraph model = { .inputCount = 3,
+				     .inputs = inputs,
+				     .outputCount = 1,
+				     .outputs = &output,
+				     .nodeCount = 1,
+				     .nodes = &node };
+	float want[LENGTH][SIZE] = { { 1, 2, 3 }, { 4, 5 } }, got[LENGTH][SIZE];
+	const uint32_t single[] = { 1 };
+	WNNGraph graph = build(&model);
+	WNNTensor cache = tensor(WNNOperandDataType_Float32, 4, shape, want, sizeof(want));
+	WNNTensor rows = tensor(WNNOperandDataType_Float32, 4, line, want, sizeof(want[0]));
+	WNNTensor at = tensor(WNNOperandDataType_Int64, 1, single, &(int64_t){ 0 }, 8);
+
+	(void)state;
+	for (int64_t step = 2; step < 5; step++) {
+		const WNNNamedTensor given[] = { { TEXT("cache"), cache },
+						 { TEXT("row"), rows },
+						 { TEXT("at"), at } };
+		const WNNNamedTensor next = { TEXT("next"), cache };
+
+		for (int i = 0; i < SIZE; i++)
+			want[step][i] = (float)(10 * step + i);
+		wnnContextWriteTensor(context, rows, want[step], sizeof(want[0]));
+		wnnContextWriteTensor(context, at, &step, sizeof(step));
+		assert_int_equal(wnnContextDispatch(context, graph, 3, given, 1, &next),
+				 WNNStatus_Success);
+	}
+	read(cache, got[0], sizeof(got));
+	assert_memory_equal(got, want, sizeof(got));
+	check_written(graph, sizeof(got) - 1);
+	wnnTensorRelease(cache);
+	wnnTensorRelease(rows);
+	wnnTensorRelease(at);
+	wnnGraphRelease(graph);
+}
+
+/* Two heads of queries share one of keys: softmax(query * key^T / 4) * value. */
+static void check_attention(const float *query, float keys[LENGTH][SIZE],
+			    float values[LENGTH][SIZE], int used, const float *got)
+{
+	for (int h = 0; h < 2; h++) {
+		double weight[LENGTH], sum = 0;
+
+		for (int k = 0; k < used; k++) {
+			double score = 0;
+
+			for (int i = 0; i < SIZE; i++)
+				score += (double)query[h * SIZE + i] * (double)keys[k][i];
+			sum += weight[k] = exp(score / 4);
+		}
+		for (int i = 0; i < SIZE; i++) {
+			double want = 0;
+
+			for (int k = 0; k < used; k++)
+				want += weight[k] / sum * (double)values[k][i];
+			assert_true(fabs(want - (double)got[h * SIZE + i]) < 2e-3);
+		}
+	}
+}
+
+/* Returns GroupQueryAttention with two heads of queries and one of keys. */
+static WNNGraph build_attention(const WNNOnnxValue *inputs)
+{
+	static const WNNStringView in[] = { TEXT("q"),	TEXT("k"),	 TEXT("v"),    TEXT("pk"),
+					    TEXT("pv"), TEXT("lengths"), TEXT("total") };
+	static const WNNStringView out[] = { TEXT("y"), TEXT("nk"), TEXT("nv") };
+	static const int64_t two[] = { 2 }, single[] = { 1 };
+	static const int32_t total[] = { LENGTH };
+	static const WNNOnnxAttribute attributes[] = {
+		{ .name = TEXT("num_heads"),
+		  .kind = WNNOnnxAttributeKind_Int,
+		  .count = 1,
+		  .ints = two },
+		{ .name = TEXT("kv_num_heads"),
+		  .kind = WNNOnnxAttributeKind_Int,
+		  .count = 1,
+		  .ints = single },
+	};
+	static const WNNOnnxNode node = { TEXT("attend"),
+					  TEXT("com.microsoft"),
+					  TEXT("GroupQueryAttention"),
+					  7,
+					  in,
+					  3,
+					  out,
+					  2,
+					  attributes };
+	static const WNNOnnxTensor most = { .name = TEXT("total"),
+					    .elementType = INT32,
+					    .rank = 1,
+					    .dimensions = single,
+					    .data = total,
+					    .size = sizeof(total) };
+	WNNOnnxValue outputs[] = { value("y", FLOAT, 3, two_rows), value("nk", FLOAT, 4, heads),
+				   value("nv", FLOAT, 4, heads) };
+	const WNNOnnxGraph model = { .inputCount = 6,
+				     .inputs = inputs,
+				     .outputCount = 3,
+				     .outputs = outputs,
+				     .tensorCount = 1,
+				     .tensors = &most,
+				     .nodeCount = 1,
+				     .nodes = &node };
+
+	return build(&model);
+}
+
+/* A step beside others: positions behind the newest one keep what they held. */
+static void attend(void **state)
+{
+	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, SIZE };
+	static const uint32_t wide[] = { 1, 1, 2 * SIZE }, number[] = { 1, 1 };
+	WNNOnnxValue inputs[] = { value("q", FLOAT, 3, two_rows), value("k", FLOAT, 3, row),
+				  value("v", FLOAT, 3, row),	  value("pk", FLOAT, 4, heads),
+				  value("pv", FLOAT, 4, heads),	  value("lengths", INT32, 2, one) };
+	float keys[LENGTH][SIZE], values[LENGTH][SIZE], got[LENGTH][SIZE], query[2 * SIZE],
+		y[2 * SIZE];
+	WNNGraph graph = build_attention(inputs);
+	WNNTensor tensors[7];
+
+	(void)state;
+	for (int i = 0; i < LENGTH * SIZE; i++) {
+		keys[i / SIZE][i % SIZE] = (float)(i % 7) / 4 - 1;
+		values[i / SIZE][i % SIZE] = (float)(i % 5) / 2;
+	}
+	memset(query, 0, sizeof(query));
+	tensors[0] = tensor(WNNOperandDataType_Float32, 3, wide, query, sizeof(query));
+	tensors[1] = tensor(WNNOperandDataType_Float32, 3, line, keys, sizeof(keys[0]));
+	tensors[2] = tensor(WNNOperandDataType_Float32, 3, line, values, sizeof(values[0]));
+	tensors[3] = tensor(WNNOperandDataType_Float32, 4, shape, keys, sizeof(keys));
+	tensors[4] = tensor(WNNOperandDataType_Float32, 4, shape, values, sizeof(values));
+	tensors[5] = tensor(WNNOperandDataType_Int32, 2, number, &(int32_t){ 0 }, 4);
+	tensors[6] = tensor(WNNOperandDataType_Float32, 3, wide, query, sizeof(query));
+	for (int32_t step = 2; step < 5; step++) {
+		const WNNNamedTensor next[] = { { TEXT("y"), tensors[6] },
+						{ TEXT("nk"), tensors[3] },
+						{ TEXT("nv"), tensors[4] } };
+		WNNNamedTensor given[6];
+
+		for (int i = 0; i < 6; i++)
+			given[i] = (WNNNamedTensor){ inputs[i].name, tensors[i] };
+		for (int i = 0; i < 2 * SIZE; i++)
+			query[i] = (float)((i * 5 + step) % 11) / 8 - 1;
+		for (int i = 0; i < SIZE; i++) {
+			keys[step][i] = (float)((i + step) % 9) / 8;
+			values[step][i] = (float)(i - step) / 4;
+		}
+		wnnContextWriteTensor(context, tensors[0], query, sizeof(query));
+		wnnContextWriteTensor(context, tensors[1], keys[step], sizeof(keys[0]));
+		wnnContextWriteTensor(context, tensors[2], values[step], sizeof(values[0]));
+		wnnContextWriteTensor(context, tensors[5], &step, sizeof(step));
+		assert_int_equal(wnnContextDispatch(context, graph, 6, given, 3, next),
+				 WNNStatus_Success);
+		read(tensors[6], y, sizeof(y));
+		check_attention(query, keys, values, step + 1, y);
+		check_written(graph, sizeof(keys) + sizeof(values) - 1);
+	}
+	read(tensors[3], got[0], sizeof(got));
+	assert_memory_equal(got, keys, sizeof(got));
+	read(tensors[4], got[0], sizeof(got));
+	assert_memory_equal(got, values, sizeof(got));
+	for (int i = 0; i < 7; i++)
+		wnnTensorRelease(tensors[i]);
+	wnnGraphRelease(graph);
+}
+
+/* Another node reads the cache that TensorScatter got, so that the new one needs other memory. */
+static void another_reader(void **state)
+{
+	static const WNNStringView in[] = { TEXT("cache"), TEXT("row") };
+	static const WNNStringView old[] = { TEXT("cache") };
+	static const WNNStringView next[] = { TEXT("next") }, negative[] = { TEXT("negative") };
+	static const WNNOnnxNode nodes[] = {
+		{ TEXT("write"), TEXT(""), TEXT("TensorScatter"), 2, in, 1, next, 0, NULL },
+		{ TEXT("turn"), TEXT(""), TEXT("Neg"), 1, old, 1, negative, 0, NULL },
+	};
+	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, 1, SIZE };
+	WNNOnnxValue inputs[] = { value("cache", FLOAT, 4, heads),
+				  value("row", FLOAT, 4, head_row) };
+	WNNOnnxValue outputs[] = { value("next", FLOAT, 4, heads),
+				   value("negative", FLOAT, 4, heads) };
+	const WNNOnnxGraph model = { .inputCount = 2,
+				     .inputs = inputs,
+				     .outputCount = 2,
+				     .outputs = outputs,
+				     .nodeCount = 2,
+				     .nodes = nodes };
+	float old_rows[LENGTH][SIZE] = { { 1 }, { 2 } }, got[LENGTH][SIZE], five[SIZE] = { 5 };
+	WNNGraph graph = build(&model);
+	WNNTensor cache = tensor(WNNOperandDataType_Float32, 4, shape, old_rows, sizeof(old_rows));
+	WNNTensor written = tensor(WNNOperandDataType_Float32, 4, shape, got, sizeof(got));
+	WNNTensor turned = tensor(WNNOperandDataType_Float32, 4, shape, got, sizeof(got));
+	const WNNNamedTensor given[] = { { TEXT("cache"), cache },
+					 { TEXT("row"), tensor(WNNOperandDataType_Float32, 4, line,
+							       five, sizeof(five)) } };
+	WNNNamedTensor results[] = { { TEXT("next"), cache }, { TEXT("negative"), turned } };
+
+	(void)state;
+	assert_int_equal(wnnContextDispatch(context, graph, 2, given, 2, results),
+			 WNNStatus_TypeError);
+	results[0].tensor = written;
+	assert_int_equal(wnnContextDispatch(context, graph, 2, given, 2, results),
+			 WNNStatus_Success);
+	read(turned, got[0], sizeof(got));
+	assert_true(got[0][0] == -1 && got[1][0] == -2);
+	read(written, got[0], sizeof(got));
+	assert_true(got[0][0] == 5 && got[1][0] == 2);
+	wnnTensorRelease(cache);
+	wnnTensorRelease(written);
+	wnnTensorRelease(turned);
+	wnnTensorRelease(given[1].tensor);
+	wnnGraphRelease(graph);
+}
+
+static int open_context(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNStatus status;
+
+	(void)state;
+	status = wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context);
+	wnnInstanceRelease(instance);
+	return status == WNNStatus_Success ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+	(void)state;
+	wnnContextRelease(context);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scatter),
+		cmocka_unit_test(attend),
+		cmocka_unit_test(another_reader),
+	};
+	int failed = 0;
+
+	setenv("WEBNN_DEVICE", "cpu", 1);
+	failed += cmocka_run_group_tests_name("cpu", tests, open_context, close_context);
+	setenv("WEBNN_DEVICE", "sim", 1);
+	failed += cmocka_run_group_tests_name("sim", tests, open_context, close_context);
+	return failed;
+}
