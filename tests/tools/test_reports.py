@@ -265,6 +265,10 @@ class Usage(ToolTest):
                               (b"\x1c\0\0\0TFL3\0\0", "TensorFlow Lite"), (b"GGUF\3\0\0\0", "webnn-run generate runs it"),
                               (b"PK\3\4" + bytes(26) + b"archive/data.pkl", "torch.onnx.export"),
                               (b"\x10\0\0\0\0\0\0\0{\"w\": [1, 2, 3]}", "safetensors"),
+                              (bytes(5000), "of zeros only: fetch it anew"), (b"\xef\xbb\xbf{\"a\": 1}", "JSON"),
+                              ("{\"a\": 1}".encode("utf-16"), "text in UTF-16"), (b"RIFF\0\0\0\0WAVEfmt ", "a sound"),
+                              (b"\n\x10\n\1x\x12\x0bPlaceholder\n\x08\n\1y\x12\3Neg", "TensorFlow"),
+                              ("ein Modell, größer".encode(), "text: an .onnx file"),
                               (b"ir_version: 8\ngraph {}\n", "in text form"), (b"\x80\2}q\0.", "pickled")):
             (self.folder / "other.onnx").write_bytes(content)
             self.refuses(2, "it is no model of ONNX; it is ", "explain", self.folder / "other.onnx")

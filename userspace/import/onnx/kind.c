@@ -43,6 +43,9 @@ static const struct {
 	KIND(0, "\x89PNG", "a picture (PNG): it goes to an input, not in place of the model"),
 	KIND(0, "\xff\xd8\xff", "a picture (JPEG): it goes to an input, not in place of the model"),
 	KIND(0, "%PDF", "a document (PDF)"),
+	KIND(0, "\xff\xfe", "text in UTF-16: an .onnx file is wanted"),
+	KIND(0, "\xfe\xff", "text in UTF-16: an .onnx file is wanted"),
+	KIND(0, "RIFF", "a sound or film (RIFF)"),
 #undef KIND
 };
 
@@ -52,19 +55,68 @@ static bool contains(const uint8_t *data, size_t size, const char *text)
 	return memmem(data, size, text, strlen(text)) != NULL;
 }
 
+/* Returns the length of the UTF-8 character at the start of some bytes; 0: they are no UTF-8. */
+static size_t character(const uint8_t *data, size_t size)
+{
+	size_t length = data[0] < 0x80 ? 1 :
+			data[0] < 0xc2 ? 0 :
+			data[0] < 0xe0 ? 2 :
+			data[0] < 0xf0 ? 3 :
+			data[0] < 0xf5 ? 4 :
+					 0;
+
+	for (size_t i = 1; i < length && i < size; i++)
+		if ((data[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
 static bool is_text(const uint8_t *data, size_t size)
 {
-	for (size_t i = 0; i < size && i < 256; i++)
-		if ((data[i] < ' ' && data[i] != '\n' && data[i] != '\r' && data[i] != '\t') ||
-		    data[i] == 0x7f)
+	for (size_t i = 0, length; i < size && i < 256; i += length) {
+		length = character(data + i, size - i);
+		if (!length || data[i] == 0x7f ||
+		    (data[i] < ' ' && data[i] != '\n' && data[i] != '\r' && data[i] != '\t'))
+			return false;
+	}
+	return true;
+}
+
+/* A file whose download has not finished, or whose content a broken disk has lost. */
+static bool is_zero(const uint8_t *data, size_t size)
+{
+	for (size_t i = 0; i < size && i < 4096; i++)
+		if (data[i])
 			return false;
 	return true;
+}
+
+/*
+ * Whether a file begins with a node of TensorFlow: a message as field 1, which begins with a name as
+ * field 1 and an operator as field 2. Field 1 of an ONNX model is a number.
+ */
+static bool is_tensorflow(const uint8_t *data, size_t size)
+{
+	size_t at = 1;
+
+	if (!size || data[0] != 0x0a)
+		return false;
+	while (at < size && at < 6 && data[at] & 0x80)
+		at++;
+	at++;
+	if (at + 1 >= size || data[at] != 0x0a || data[at + 1] & 0x80)
+		return false;
+	at += 2 + data[at + 1];
+	return at < size && data[at] == 0x12;
 }
 
 static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 
+	/* A mark of the byte order in front of the text */
+	if (size >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
+		at = 3;
 	if (!is_text(data, size))
 		return NULL;
 	while (at < size && strchr(" \t\r\n", data[at]))
@@ -106,5 +158,9 @@ const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 		header |= (uint64_t)data[i] << (8 * i);
 	if (size > 9 && header < size && data[8] == '{')
 		return "weights alone (safetensors): export the model as ONNX";
+	if (is_zero(data, size))
+		return "of zeros only: fetch it anew";
+	if (is_tensorflow(data, size))
+		return "a graph of TensorFlow: convert it with tf2onnx";
 	return kind_of_text(data, size);
 }
