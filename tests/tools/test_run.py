@@ -25,6 +25,24 @@ class Inputs(ToolTest):
         self.assertEqual((got.dtype, got.shape), (np.float32, (3, 4)))
         np.testing.assert_allclose(got, expected(X), atol=1e-5)
 
+    def test_kinds_of_npy(self):
+        """Each version of the format, byte order and order of the elements gives the same numbers."""
+        model = same(self.folder, "same", [2, 3, 4], TensorProto.FLOAT)
+        values = np.arange(24).reshape(2, 3, 4) - 7.5
+        for version in (1, 0), (2, 0), (3, 0):
+            for kind in "<f4", ">f4", "<f8", ">f8":
+                for order in "C", "F":
+                    path = self.folder / "x.npy"
+                    with path.open("wb") as file:
+                        np.lib.format.write_array(file, np.asarray(values, kind, order), version)
+                    np.testing.assert_array_equal(self.run_model(model, "-i", path), values)
+        for kind, types in ((TensorProto.INT64, (">i8", "<i8")), (TensorProto.FLOAT16, (">f2",)),
+                            (TensorProto.INT32, (">i4", ">i2", "<i2")), (TensorProto.UINT32, (">u4", ">u2"))):
+            model = same(self.folder, "same", [3], kind)
+            for name in types:
+                given = np.array([1, 2, 300], name)
+                np.testing.assert_array_equal(self.run_model(model, "-i", self.array("x.npy", given)), given)
+
     def test_tensor_of_onnx(self):
         model, expected = perceptron(self.folder)
         for raw in (True, False):
@@ -133,7 +151,7 @@ class Messages(ToolTest):
         whole = self.array("x.npy", X[0]).read_bytes()
         for damaged, text in ((whole[:5], "not a .npy file"), (whole[:40], "truncated or oversized header"),
                               (whole[:-1], "fewer elements"), (b"x" + whole[1:], "not a .npy file"),
-                              (whole.replace(b"<f4", b">f4"), "its elements are '>f4'; allowed are float32,"),
+                              (whole.replace(b"<f4", b">f3"), "its elements are '>f3'; allowed are float32,"),
                               (whole.replace(b"(6,)", b"(x,)"), "its shape must be a list of up to 8 sizes below 2^31"),
                               (whole.replace(b"descr", b"DESCR"), "not a .npy header")):
             path = self.folder / "damaged.npy"

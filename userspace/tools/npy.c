@@ -75,18 +75,24 @@ static int parse_shape(struct npy *array, const char *text)
 /* Returns the size of an element of this type; 0: the type is not supported. */
 static size_t parse_type(struct npy *array, const char *descr)
 {
+	char type[4] = { 0 };
+
 	descr += strspn(descr, " ");
 	if (*descr != '\'' || strnlen(descr, 5) < 5 || descr[4] != '\'')
 		return 0;
+	memcpy(type, descr + 1, 3);
+	array->big_endian = *type == '>';
+	if (array->big_endian)
+		*type = '<';
 	for (size_t i = 0; i < sizeof(converted) / sizeof(converted[0]); i++) {
-		if (strncmp(descr + 1, converted[i].text, 3))
+		if (strncmp(type, converted[i].text, 3))
 			continue;
 		array->type = converted[i].type;
 		array->was = converted[i].name;
 		return converted[i].size;
 	}
 	for (size_t i = 0; i < NUM_TYPES; i++) {
-		if (strncmp(descr + 1, types[i].text, 3))
+		if (strncmp(type, types[i].text, 3))
 			continue;
 		array->type = types[i].type;
 		return types[i].size;
@@ -101,8 +107,8 @@ static int bad_type(const char *path, const char *type)
 	if (*type != '\'')
 		type = "structures";
 	warnx("%s: its elements are %.*s; allowed are float32, float16, int64, uint64, int32, "
-	      "uint32, int8, uint8 and bool, little endian (float64 becomes float32, int16 and "
-	      "uint16 become int32 and uint32); in Python, "
+	      "uint32, int8, uint8 and bool (float64 becomes float32, int16 and uint16 become "
+	      "int32 and uint32); in Python, "
 	      "numpy.save(FILE, x.astype(numpy.float32)) writes one",
 	      path, (int)strspn(type, TYPE_CHARACTERS), type);
 	return -1;
@@ -123,6 +129,19 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 		return bad(path, "its shape must be a list of up to 8 sizes below 2^31");
 	array->bytes = array->count * size;
 	return 0;
+}
+
+static void swap_bytes(struct npy *array)
+{
+	size_t size = array->count ? array->bytes / array->count : 1;
+
+	for (char *at = array->data, *end = at + array->bytes; at < end; at += size)
+		for (size_t i = 0; i < size / 2; i++) {
+			char byte = at[i];
+
+			at[i] = at[size - 1 - i];
+			at[size - 1 - i] = byte;
+		}
 }
 
 /*
@@ -202,7 +221,8 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 	if (fread(magic, 1, sizeof(magic), f) != sizeof(magic) || memcmp(magic, "\x93NUMPY", 6))
 		return bad(path, "not a .npy file");
 	size = magic[8] | (size_t)magic[9] << 8;
-	if (magic[6] == 2) {
+	/* From version 2 on, the header may be longer; from 3 on, it is UTF-8. */
+	if (magic[6] >= 2) {
 		if (fread(more, 1, 2, f) != 2)
 			return bad(path, "truncated header");
 		size |= (size_t)more[0] << 16 | (size_t)more[1] << 24;
@@ -223,6 +243,8 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 		npy_free(array);
 		return bad(path, "fewer elements than its shape says");
 	}
+	if (array->big_endian)
+		swap_bytes(array);
 	if ((array->was && convert(array, path)) ||
 	    (array->fortran && array->rank > 1 && to_c_order(array, path))) {
 		npy_free(array);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays in .npy files (versions 1.0 and 2.0, little endian, C or Fortran order), of all types of
+ * Arrays in .npy files (of any version, byte order, C or Fortran order), of all types of
  * WebNN except 4-bit ones; bool is read as uint8, float64 as float32, int16 and uint16 as int32
  * and uint32.
  */
@@ -24,6 +24,7 @@ struct npy {
 	void *data;	 /* allocated with malloc() */
 	const char *was; /* type of the file, if it was converted: "float64", "int16", "uint16" */
 	bool fortran;	 /* whether the file is in Fortran order */
+	bool big_endian; /* whether the file is */
 };
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */
