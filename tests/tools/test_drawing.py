@@ -56,6 +56,14 @@ class Drawing(ToolTest):
         self.assertEqual(nodes["Add", "bias2"], {WHITE})
         self.assertEqual(sorted(labels), ["", "", "", "N×4", "N×6"])
 
+    def test_many_nodes(self):
+        """A large graph is drawn without texts at its arrows, one for each tensor that a node takes."""
+        nodes = [node("Add", [f"t{i}", f"t{i}"], [f"t{i + 1}"], f"n{i}") for i in range(600)]
+        model = save(self.folder, "many", nodes, [("t0", [4])], [("t600", [4])])
+        drawn, labels = self.draw(model)
+        self.assertEqual((len(drawn), labels), (602, [""] * 601))
+        self.assertIn("t300 4", (self.folder / "model.svg").read_text())
+
     def test_names(self):
         """Tests that names in a model cannot become markup of the picture or the page."""
         name = '<b>\\N "&"];x [label="</svg>'

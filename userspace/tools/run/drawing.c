@@ -30,6 +30,9 @@ static const struct {
 
 #define NUM_MARKS (sizeof(marks) / sizeof(marks[0]))
 
+/* Texts at arrows cost dot ten times as long. From so many nodes on, shapes are in the tooltips. */
+#define MANY_NODES 500
+
 /* ---- the graph, as dot reads it */
 
 /* Writes a text that is in quotes; a backslash would begin an escape of dot. */
@@ -118,6 +121,7 @@ static bool is_weight(const struct drawing *drawing, const char *name)
 static void put_edge(FILE *file, const struct drawing *drawing, const char *value, const char *to,
 		     size_t index)
 {
+	bool labelled = drawing->graph->n_node < MANY_NODES;
 	size_t maker = find_maker(drawing->graph, value);
 	size_t input = maker == SIZE_MAX ? find_input(drawing->graph, value) : SIZE_MAX;
 
@@ -126,10 +130,24 @@ static void put_edge(FILE *file, const struct drawing *drawing, const char *valu
 		return;
 	fprintf(file, "%s%zu -> %s%zu [label=\"", maker == SIZE_MAX ? "i" : "n",
 		maker == SIZE_MAX ? input : maker, to, index);
-	put_shape(file, shapes_find(drawing->shapes, value));
+	if (labelled)
+		put_shape(file, shapes_find(drawing->shapes, value));
 	fputs("\",tooltip=\"", file);
 	put_string(file, value);
+	if (!labelled) {
+		fputs(" ", file);
+		put_shape(file, shapes_find(drawing->shapes, value));
+	}
 	fputs("\"];\n", file);
+}
+
+/* Whether an earlier input of the node is the same tensor, which has an arrow already. */
+static bool is_repeated(const Onnx__NodeProto *node, size_t input)
+{
+	for (size_t i = 0; i < input; i++)
+		if (!strcmp(node->input[i], node->input[input]))
+			return true;
+	return false;
 }
 
 static void put_graph(FILE *file, const struct drawing *drawing)
@@ -159,7 +177,8 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 	}
 	for (size_t i = 0; i < graph->n_node; i++)
 		for (size_t k = 0; k < graph->node[i]->n_input; k++)
-			if (!is_weight(drawing, graph->node[i]->input[k]))
+			if (!is_weight(drawing, graph->node[i]->input[k]) &&
+			    !is_repeated(graph->node[i], k))
 				put_edge(file, drawing, graph->node[i]->input[k], "n", i);
 	for (size_t i = 0; i < graph->n_output; i++)
 		if (graph->output[i]->name)
