@@ -164,7 +164,7 @@ static ssize_t counter_show(struct device *dev, struct device_attribute *attr, c
 
 #define EVENT(name, counter)	PMU_EVENT_ATTR_ID(name, counter_show, ONPU_COUNTER_##counter)
 #define BUSY(name, engine)	\
-	PMU_EVENT_ATTR_ID(name, counter_show, ONPU_COUNTER_BUSY + ONPU_ENG_##engine)
+	PMU_EVENT_ATTR_ID(name, counter_show, (u64)ONPU_COUNTER_BUSY + ONPU_ENG_##engine)
 
 static struct attribute *event_attrs[] = {
 	EVENT(cycles, CYCLES),
