@@ -92,8 +92,8 @@ static bool is_zero(const uint8_t *data, size_t size)
 }
 
 /*
- * Whether a file begins with a node of TensorFlow: a message as field 1, which begins with a name as
- * field 1 and an operator as field 2. Field 1 of an ONNX model is a number.
+ * Whether a file begins with a node of TensorFlow: a message as field 1, which begins with a name
+ * as field 1 and an operator as field 2. Field 1 of an ONNX model is a number.
  */
 static bool is_tensorflow(const uint8_t *data, size_t size)
 {

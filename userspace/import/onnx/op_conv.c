@@ -179,7 +179,7 @@ int onnx_op_fused_conv(struct onnx_node *node)
 	return onnx_out(node, 0, last ? x_channels_last(node, y) : y);
 }
 
-/* com.microsoft: a convolution of which image, filter and result have channels as last dimension. */
+/* com.microsoft: a convolution with channels as last dimension of image, filter and result. */
 int onnx_op_conv_nhwc(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);
