@@ -96,7 +96,7 @@ MUTATIONS = [
     _plan('later chunks of 4-bit elements lie half as far', 'kernel/nibbles.c',
           'flat(bytes, bytes->dtype, 2 * at, 2 * count)', 'flat(bytes, bytes->dtype, at, 2 * count)'),
     _plan('peepholes are in the order of the gates', 'lower/recurrent.c',
-          'view = columns(r, view, gate, 1);', 'view = columns(r, view, r->gate[gate] % 3, 1);'),
+          'view = columns_of(r, view, gate);', 'view = columns_of(r, view, r->gate[gate] % 3);'),
     _plan('a backward network runs forwards', 'lower/recurrent.c',
           'direction == IR_BACKWARD || direction == 1', 'direction == IR_BOTH && direction == 1'),
     _plan('the cell state begins with 0', 'lower/recurrent.c',
