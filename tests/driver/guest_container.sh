@@ -5,8 +5,8 @@
 # Tests, as TAP, that a container has the NPU that debian/onpu-cdi.json gives it, and no other. The container is made as
 # an engine makes one: namespaces of its own, a root with the nodes of the specification, and a user who is not root.
 
-# The status of a condition is what ok() is given.
-# shellcheck disable=SC2319
+# The status of a condition is what ok() is given; coproc sets holder_PID.
+# shellcheck disable=SC2319,SC2154
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)

@@ -5,8 +5,8 @@
 # Tests, as TAP, the counters that the driver gives to perf: what they count, that a device with an open counter does
 # not sleep, and that counters outlive their device.
 
-# The status of a condition is what ok() is given.
-# shellcheck disable=SC2319
+# The status of a condition is what ok() is given; coproc sets holder_PID.
+# shellcheck disable=SC2319,SC2154
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
