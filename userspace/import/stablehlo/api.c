@@ -356,14 +356,16 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_fu
 				      const WNNStablehloTensor *input, size_t index)
 {
 	const struct shlo_slices *slices = entry->cut ? entry->cut->in[index] : NULL;
-	struct shlo_arena arena = { .guard = &run->guard };
+	struct shlo_type type = *entry->type->items[index];
 	struct shlo_tensor *slice, *whole;
+	int64_t dims[SHLO_MAX_RANK];
 
 	if (!slices)
-		return read_input(run, entry->type->items[index], input, index);
-	slice = read_input(run, shlo_cut_type(&arena, entry->type->items[index], slices), input,
-			   index);
-	shlo_arena_exit(&arena);
+		return read_input(run, &type, input, index);
+	for (int i = 0; i < type.rank; i++)
+		dims[i] = type.dims[i] / slices->parts[i];
+	type.dims = dims;
+	slice = read_input(run, &type, input, index);
 	if (entry->cut->in_local[index])
 		return slice;
 	whole = shlo_cut_join(run, slice, slices);
