@@ -144,6 +144,10 @@ def leaves(value):
     return [numpy.asarray(leaf) for leaf in jax.tree.leaves(value)]
 
 
+# Old releases do not ask a plugin how values are cut.
+ASKS = unittest.skipIf(RELEASE.startswith("0.7."), "this release of JAX runs programs on one device of a plugin")
+
+
 class Programs(unittest.TestCase):
     def test_platform(self):
         device = jax.devices()[0]
@@ -183,6 +187,7 @@ class Programs(unittest.TestCase):
                                       out_specs=PartitionSpec()))(x)
         numpy.testing.assert_array_equal(total, numpy.arange(8))
 
+    @ASKS
     def test_several_devices(self):
         """Tests shard_map with all collectives, pmap, automatic shardings and copies on four devices."""
         mesh = Mesh(numpy.array(jax.devices()).reshape(2, 2), ("x", "y"))
@@ -220,6 +225,7 @@ class Programs(unittest.TestCase):
         moved = jax.device_put(jnp.asarray(v), jax.devices()[3])
         self.assertEqual((moved + 1).devices(), {jax.devices()[3]})
 
+    @ASKS
     def test_data_parallel(self):
         """A training step on four devices gives what one gives."""
         mesh = Mesh(numpy.array(jax.devices()), ("data",))
@@ -242,7 +248,7 @@ class Programs(unittest.TestCase):
         z = jax.jit(lambda x, y: x + y, donate_argnums=0)(x, y)
         self.assertEqual((x.is_deleted(), y.is_deleted(), z.unsafe_buffer_pointer()), (True, False, place))
         numpy.testing.assert_array_equal(z, [1, 3, 5, 7])
-        with self.assertRaisesRegex(RuntimeError, "deleted"):
+        with self.assertRaisesRegex((RuntimeError, ValueError), "deleted"):
             _ = x + 1
 
     def test_memories(self):
@@ -267,7 +273,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(compiled.cost_analysis()["bytes accessed"], 64)
         self.assertEqual(compiled.memory_analysis().argument_size_in_bytes, 32)
         self.assertIn("HloModule", compiled.as_text())
-        again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+        again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled),
+                                                          execution_devices=jax.devices()[:1])
         numpy.testing.assert_array_equal(again(jnp.arange(8.0)), compiled(jnp.arange(8.0)))
 
     def test_errors(self):
