@@ -261,6 +261,9 @@ CASES = {
     "com.microsoft.FusedConv": lambda: Case(floats(1, 32, 56, 56), Constant(floats(32, 32, 3, 3)), Constant(floats(32)),
                                             pads=[1] * 4, activation="Relu"),
     # Pooling
+    "com.microsoft.NhwcConv": lambda: Case(floats(1, 56, 56, 32), Constant(floats(32, 3, 3, 32)), Constant(floats(32)), pads=[1] * 4),
+    "com.microsoft.NhwcFusedConv": lambda: Case(floats(1, 56, 56, 32), Constant(floats(32, 32, 3, 3)), Constant(floats(32)),
+                                                pads=[1] * 4, activation="Relu"),
     **{name: (lambda: Case(floats(*PICTURE), kernel_shape=[3, 3], strides=[2, 2])) for name in ("MaxPool", "AveragePool", "LpPool")},
     **{name: (lambda: Case(floats(*PICTURE))) for name in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")},
     # Normalisation
@@ -385,6 +388,7 @@ CASES = {
     "com.microsoft.QLinearAveragePool": lambda: Case(quantised(np.uint8, PICTURE), q_scale(), q_zero(), q_scale(), q_zero(),
                                                      kernel_shape=[3, 3], strides=[2, 2]),
     "com.microsoft.QLinearGlobalAveragePool": lambda: Case(quantised(np.uint8, PICTURE), q_scale(), q_zero(), q_scale(), q_zero()),
+    "com.microsoft.NhwcMaxPool": lambda: Case(quantised(np.uint8, (1, 112, 112, 64)), kernel_shape=[3, 3], strides=[2, 2]),
     "com.microsoft.QLinearReduceMean": lambda: Case(quantised(), q_scale(), q_zero(), q_scale(), q_zero(), axes=[1],
                                                     keepdims=1),
     "com.microsoft.QLinearWhere": lambda: Case(truths(), quantised(), q_scale(), q_zero(), quantised(), q_scale(.01), q_zero(), q_scale(),
