@@ -676,6 +676,42 @@ def long_rows():
         add(f"top_{name}", model, feed, [numpy.take_along_axis(x, at, axis), at])
 
 
+def top_ends():
+    """TopK of NaN, which is larger than all numbers, of infinities, of both zeros, and of the ends of
+    integer types; the first of equal elements wins.
+    """
+    def top(name, x, k, largest, axis=-1):
+        rows = numpy.moveaxis(x, axis, -1)
+
+        def order(row):
+            numbers = [(False, 0 + item) if item == item else (True, 0) for item in row.tolist()]
+            by = [(not nan, -item) if largest else (nan, item) for nan, item in numbers]
+            return sorted(range(len(by)), key=by.__getitem__)[:k]
+
+        at = numpy.array([order(row) for row in rows.reshape(-1, rows.shape[-1])])
+        at = numpy.moveaxis(at.reshape(rows.shape[:-1] + (k,)), -1, axis)
+        model, feed, _ = operator("TopK", [x, numpy.array([k])], None, [1], axis=axis, largest=largest)
+        model.graph.node[0].output.append("i")
+        model.graph.output.append(onnx.helper.make_empty_tensor_value_info("i"))
+        add(f"top_{name}_{x.dtype}_{largest}", model, feed, [numpy.take_along_axis(x, at, axis), at])
+
+    nans = {numpy.float32: numpy.array([0x7fc00000, 0xffc00000, 0x7f800001, 0xffffffff], numpy.uint32),
+            numpy.float16: numpy.array([0x7e00, 0xfe00, 0x7c01, 0xffff], numpy.uint16)}
+    for largest in 0, 1:
+        for kind, bits in nans.items():
+            least = numpy.finfo(kind).smallest_subnormal
+            ends = numpy.array([1, -1, numpy.inf, -numpy.inf, 0, -0.0, least, -least], kind)
+            both = numpy.concatenate([bits.view(kind), ends])
+            top("ends", kind([1, numpy.nan, 3, -numpy.inf, numpy.inf, 0, -0.0]), 7, largest)
+            top("nans", RANDOM.permuted(numpy.tile(both, (9, 1)), axis=1), 5, largest)
+            top("nans_down", RANDOM.permuted(numpy.tile(both, (9, 1)), axis=0), 9, largest, 0)
+            top("nans_long", RANDOM.choice(both, (2, 1500)), 70, largest)
+        for kind in "bBhHiIqQ":
+            numbers = numpy.iinfo(kind)
+            ends = numpy.array([numbers.min, numbers.max, 0, 1, numbers.max - 1, numbers.min + 1], kind)
+            top("ties", RANDOM.choice(ends, (3, 300)), 33, largest)
+
+
 refused_weights()
 any_order()
 large_sums()
@@ -685,6 +721,7 @@ unused()
 sparse()
 branches()
 long_rows()
+top_ends()
 padded_integers()
 exact_integers()
 computed_boxes()
