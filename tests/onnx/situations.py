@@ -290,6 +290,30 @@ def rests():
                                  axis=0))
 
 
+def far_norms():
+    """Tests that norms of float32 stay in its range when their squares do not."""
+    add("norm_far_rows", *operator("LpNormalization", [floats([3e30, 4e30], [3e-30, -4e-30], [3, 0], [3e38, 3e38])],
+                                   floats([0.6, 0.8], [0.6, -0.8], [1, 0], [0.5 ** 0.5] * 2)))
+    add("norm_far_1", *operator("LpNormalization", [floats([3e38, 3e38], [1e-38, 3e-38])],
+                                floats([0.5, 0.5], [0.25, 0.75]), p=1))
+    for size in (1e30, 1e-30, 3e38, 2e-38):
+        for p in (1, 2, 3, 5):
+            # A sum of magnitudes that is larger than float32 is infinity.
+            part = 0.25 if p == 1 and size > 1e38 else 1
+            x = (size * part * floats([[1, 0.5, 0.75, -0.25], [0, 0, 0.125, 0]]) * floats(0.4)).reshape(1, 2, 2, 2)
+            want = (numpy.abs(x.astype(float)) ** p).sum((2, 3), keepdims=True) ** (1 / p) if p < 5 else \
+                size * (numpy.abs(x / numpy.float64(size)) ** p).sum((2, 3), keepdims=True) ** (1 / p)
+            want = want.astype(numpy.float32)
+            add(f"global_lp_{p}_{size}", *operator("GlobalLpPool", [x], want, p=p))
+            add(f"lp_{p}_{size}", *operator("LpPool", [x], want, p=p, kernel_shape=[2, 2]))
+    x = floats([1e30, 1e30, 1e-30, 1e-30, 3, 4, 0, 1e-20, numpy.inf, 1, 1e20, 1e-38]).reshape(1, 1, 12)
+    pairs = x.reshape(1, 1, 6, 2).astype(float)
+    for p in (1, 2, 3, 4):
+        model = parse(f"""g (float[1,1,12] x) => (float[] y) {{
+            l = LpPool<kernel_shape = [2], strides = [2], p = {p}>(x) y = Log(l) }}""")
+        add(f"lp_windows_{p}", model, [x], [numpy.log((pairs ** p).sum(3) ** (1 / p)).astype(numpy.float32)])
+
+
 def products():
     """Tests equations of Einsum, products of integers, and operands that a factor of 0 makes
     irrelevant.
@@ -733,5 +757,6 @@ doubles()
 half_steps()
 far_functions()
 rests()
+far_norms()
 products()
 windows()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builds operators of WebNN from 64-bit shapes, for translators that compose operators. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -337,4 +338,11 @@ WNNOperand x_reduce(struct onnx_node *node, enum x_reduction kind, WNNOperand a,
 	options.axes = count ? (WNNUint32Array){ count, axes } : WNN_UINT32_EMPTY;
 	options.keepDimensions = keep;
 	return functions[kind](node->b, a, &options);
+}
+
+WNNOperand x_largest(struct onnx_node *node, WNNOperand a, uint32_t count, const uint32_t *axes)
+{
+	WNNOperand largest = x_reduce(node, X_MAX, x_abs(node, a), count, axes, true);
+
+	return x_clamp(node, largest, (double)FLT_MIN, (double)FLT_MAX);
 }

@@ -345,5 +345,7 @@ static inline WNNOperand x_reduce1(struct onnx_node *node, enum x_reduction kind
 {
 	return x_reduce(node, kind, a, 1, &axis, keep);
 }
+/* Returns the largest magnitude along axes, at least FLT_MIN and at most FLT_MAX, to divide by. */
+WNNOperand x_largest(struct onnx_node *node, WNNOperand a, uint32_t count, const uint32_t *axes);
 
 #endif

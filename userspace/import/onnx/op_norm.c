@@ -344,6 +344,7 @@ int onnx_op_lrn(struct onnx_node *node)
 	return onnx_out(node, 0, x_div(node, x, x_pow(node, square, x_like(node, x, beta))));
 }
 
+/* LpNormalization. The elements are scaled first, so that powers stay in the range of float32. */
 int onnx_op_lp_norm(struct onnx_node *node)
 {
 	int64_t p = onnx_attr_int(node, "p", 2);
@@ -354,6 +355,7 @@ int onnx_op_lp_norm(struct onnx_node *node)
 		return -1;
 	if (p != 1 && p != 2)
 		return onnx_refuse(node, "p", "p is %lld instead of 1 or 2", (long long)p);
+	x = x_div(node, x, x_largest(node, x, 1, &axis));
 	norm = x_reduce1(node, p == 1 ? X_L1 : X_L2, x, axis, true);
 	/* A row of zeros stays zero: its norm is taken as 1. */
 	norm = x_where(node, x_equal(node, norm, x_like(node, x, 0)), x_like(node, x, 1), norm);

@@ -281,6 +281,43 @@ static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 	return best;
 }
 
+/* Returns the p-th root of the average, or with 2 for p of the sum, of p-th powers over windows. */
+static WNNOperand lp_root(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
+			  int64_t p)
+{
+	if (p == 2 && w->rank == 2)
+		return pool2d(node, x, P_L2, w, 0);
+	x = pool_each(node, x_pow(node, x, x_like(node, x, (double)p)), P_AVERAGE, w);
+	return x_pow(node, x, x_like(node, x, 1.0 / (double)p));
+}
+
+/*
+ * Returns lp_root() for elements of any size. Powers of elements between 2^-reach and 2^reach stay
+ * in the range of float32. A window whose root lies outside takes that of scaled elements; each
+ * further scale moves those limits by twice the reach.
+ */
+static WNNOperand lp_roots(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
+			   int64_t p)
+{
+	const double largest = 128, reach = 100.0 / (double)p;
+	WNNOperand y = lp_root(node, x, w, p);
+
+	for (double from = reach; y && from < largest; from += 2 * reach) {
+		double up = exp2(fmin(floor(from + reach), 126));
+		WNNOperand big, small;
+
+		if (onnx_unroll(node, 16))
+			return NULL;
+		big = lp_root(node, x_linear(node, x, 1 / up, 0), w, p);
+		small = lp_root(node, x_linear(node, x, up, 0), w, p);
+		y = x_where(node, x_greater(node, y, x_like(node, y, exp2(from))),
+			    x_linear(node, big, up, 0), y);
+		y = x_where(node, x_less(node, y, x_like(node, y, exp2(-from))),
+			    x_linear(node, small, 1 / up, 0), y);
+	}
+	return y;
+}
+
 /* Returns the p-th root of the sum of p-th powers over each window. */
 static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
@@ -294,11 +331,10 @@ static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onn
 	for (uint32_t i = 0; i < w->rank; i++)
 		size *= (double)w->kernel[i];
 	x = pad_exactly(node, x_abs(node, x), w, 0);
-	if (p == 2 && w->rank == 2)
-		return pool2d(node, x, P_L2, w, 0);
-	x = p == 1 ? x : x_pow(node, x, x_like(node, x, (double)p));
-	x = x_linear(node, pool_each(node, x, P_AVERAGE, w), size, 0);
-	return p == 1 ? x : x_pow(node, x, x_like(node, x, 1.0 / (double)p));
+	if (p == 1)
+		return x_linear(node, pool_each(node, x, P_AVERAGE, w), size, 0);
+	x = lp_roots(node, x, w, p);
+	return p == 2 && w->rank == 2 ? x : x_linear(node, x, pow(size, 1.0 / (double)p), 0);
 }
 
 /* Returns AveragePool of an operand, with the attributes of the node. */
@@ -349,6 +385,18 @@ int onnx_op_max_pool_nhwc(struct onnx_node *node)
 	return onnx_out(node, 0, x_channels_last(node, extreme(node, x, &w)));
 }
 
+/* Returns the p-th root of the sum of p-th powers along axes; they are scaled to be at most 1. */
+static WNNOperand global_lp(struct onnx_node *node, WNNOperand x, uint32_t count,
+			    const uint32_t *axes, int64_t p)
+{
+	WNNOperand largest = x_largest(node, x, count, axes);
+
+	x = x_div(node, x_abs(node, x), largest);
+	x = x_pow(node, x, x_like(node, x, (double)p));
+	x = x_reduce(node, X_SUM, x, count, axes, true);
+	return x_mul(node, x_pow(node, x, x_like(node, x, 1.0 / (double)p)), largest);
+}
+
 int onnx_op_global_pool(struct onnx_node *node)
 {
 	enum x_reduction kind = node->op->variant == P_MAX ? X_MAX : X_MEAN;
@@ -365,7 +413,9 @@ int onnx_op_global_pool(struct onnx_node *node)
 		axes[i - 2] = i;
 	if (node->op->variant != P_L2)
 		return onnx_out(node, 0, x_reduce(node, kind, x, rank - 2, axes, true));
-	x = x_pow(node, x_abs(node, x), x_like(node, x, (double)p));
-	x = x_reduce(node, X_SUM, x, rank - 2, axes, true);
-	return onnx_out(node, 0, x_pow(node, x, x_like(node, x, 1.0 / (double)p)));
+	if (p < 1)
+		return onnx_refuse(node, "p", "p is %lld: it must be at least 1", (long long)p);
+	return onnx_out(node, 0,
+			p == 1 ? x_reduce(node, X_L1, x, rank - 2, axes, true) :
+				 global_lp(node, x, rank - 2, axes, p));
 }
