@@ -82,6 +82,16 @@ class Compile(ToolTest):
         np.testing.assert_array_equal(self.output(graph, "sim", "-r", 1), self.output(model, "sim", "-r", 1))
         self.assertIn("with time stamps", self.tool("info", graph, "-d", "sim")[0])
 
+    def test_profile_of_cpu(self):
+        """The CPU measures times of a graph whether it was compiled with --profile or not."""
+        model = convolution(self.folder)
+        for options in (), ("--profile",):
+            graph, _ = self.compile(model, "cpu", *options)
+            saved = json.loads(self.tool("profile", graph, "-d", "cpu", "--json", "-")[0])
+            self.assertIn("conv2d", {each["operator"].split("+")[0] for each in saved["nodes"]})
+            self.assertTrue(any(each["cpu_ns"] > 0 for each in saved["nodes"]))
+            self.output(graph, "cpu", "-r", 1)
+
     def test_frozen_input(self):
         model = save(self.folder, "reshape", [node("Reshape", ["x", "s"], ["y"], "r")],
                      [("x", [6]), ("s", [2], TensorProto.INT64)], [("y", None)])

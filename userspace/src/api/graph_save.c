@@ -60,7 +60,8 @@ void graph_file_identify(WNNContext context, struct graph_file_header *header)
 	set_text(header->machine, sizeof(header->machine), machine, strlen(machine));
 	set_text(header->packing, sizeof(header->packing), packing, strlen(packing));
 	header->sram_bytes = context->caps.sram_bytes;
-	header->profile = context->config.profile;
+	/* The CPU measures the times of any graph. */
+	header->profile = context->accelerated && context->config.profile;
 	header->isa_major = context->accelerated ? ONPU_ISA_MAJOR : 0;
 	header->form_hash = ir_binary_form();
 	header->device_hash = hash_device(context);
