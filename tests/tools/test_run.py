@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from common import ToolTest, main, on_devices, perceptron, same, save, node
@@ -385,10 +386,32 @@ class Habits(ToolTest):
         self.tool("run", model, "--outputs", "a", "--outputs", "b", "-i", f"x={self.array('x.npy', x)}",
                   "--output-dir", self.folder / "out")
         self.assertEqual({path.name for path in (self.folder / "out").iterdir()}, {"a.npy", "b.npy"})
+        self.tool("run", model, "--outputs", "b,x", "-i", f"x={self.array('x.npy', x)}", "--output-dir",
+                  self.folder / "two")
+        self.assertEqual({path.name for path in (self.folder / "two").iterdir()}, {"b.npy", "x.npy"})
+        self.refuses(2, '--outputs: the model has no tensor "aa"; similar are "a"', "run", model, "--outputs", "b,aa",
+                     "--fill", "x=1")
+        self.refuses(2, 'output "a" is given twice', "run", model, "--outputs", "a,a")
         self.refuses(2, '--outputs: the model has no tensor "aa"; similar are "a"', "run", model, "--outputs", "aa",
                      "--fill", "x=1")
         self.refuses(2, 'output "a" is given twice', "run", model, "--outputs", "a", "--outputs", "a")
         self.refuses(3, 'input "x" has no value', "run", model, "--outputs", "a")
+
+    @on_devices
+    def test_cut_at_weights(self, device):
+        """Weights can be outputs, also sparse ones, and a name that contains commas."""
+        model = onnx.load(save(self.folder, "weights", [node("Mul", ["x", "w"], ["y,z"])], [("x", [3])], [("y,z", [3])],
+                               [("w", np.array([1, 2, 4], np.float32))]))
+        model.graph.sparse_initializer.append(helper.make_sparse_tensor(
+            helper.make_tensor("s", TensorProto.FLOAT, [1], [7.0]),
+            helper.make_tensor("places", TensorProto.INT64, [1], [2]), [4]))
+        path = self.folder / "weights.onnx"
+        onnx.save(model, path)
+        for name, expected in ("w", [1, 2, 4]), ("s", [0, 0, 7, 0]), ("y,z", [3, 6, 12]):
+            got, _ = self.run_model(path, "--outputs", name, "--fill", "x=3", device=device)
+            np.testing.assert_array_equal(got, expected)
+        self.tool("run", path, "--outputs", "x,w", "--fill", "x=3", "--output-dir", self.folder / "two")
+        np.testing.assert_array_equal(np.load(self.folder / "two" / "w.npy"), [1, 2, 4])
 
     def test_frozen(self):
         model = save(self.folder, "frozen", [node("Add", ["n", "one"], ["m"]), node("Reshape", ["x", "m"], ["y"])],

@@ -172,15 +172,32 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ model->output_count, infos };
 }
 
+/* Returns the name in the file of a tensor that a node makes, or of a weight; NULL: there is none. */
+static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
+{
+	for (size_t i = 0; i < graph->n_node; i++)
+		for (size_t k = 0; k < graph->node[i]->n_output; k++)
+			if (same(name, graph->node[i]->output[k]))
+				return graph->node[i]->output[k];
+	for (size_t i = 0; i < graph->n_initializer; i++)
+		if (same(name, graph->initializer[i]->name))
+			return graph->initializer[i]->name;
+	for (size_t i = 0; i < graph->n_sparse_initializer; i++)
+		if (graph->sparse_initializer[i]->values &&
+		    same(name, graph->sparse_initializer[i]->values->name))
+			return graph->sparse_initializer[i]->values->name;
+	return NULL;
+}
+
 /*
  * Returns the file's entry for a tensor; without such an entry, an entry with the name alone; NULL:
- * no node makes the tensor.
+ * the model has no such tensor.
  */
 static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
-	const char *made = NULL;
 	Onnx__ValueInfoProto *info;
+	char *made;
 
 	for (size_t i = 0; i < graph->n_output; i++)
 		if (same(name, graph->output[i]->name))
@@ -191,15 +208,12 @@ static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStri
 	for (size_t i = 0; i < graph->n_input; i++)
 		if (same(name, graph->input[i]->name))
 			return graph->input[i];
-	for (size_t i = 0; !made && i < graph->n_node; i++)
-		for (size_t k = 0; !made && k < graph->node[i]->n_output; k++)
-			made = same(name, graph->node[i]->output[k]) ? graph->node[i]->output[k] :
-								       NULL;
+	made = find_name(graph, name);
 	info = made ? onnx_arena_alloc(&model->arena, sizeof(*info)) : NULL;
 	if (!info)
 		return NULL;
 	onnx__value_info_proto__init(info);
-	info->name = (char *)(uintptr_t)made;
+	info->name = made;
 	return info;
 }
 

@@ -441,7 +441,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView
  *
  * @param model The model.
  * @param count Number of names, not 0.
- * @param names Names of tensors of the main graph: outputs of nodes, or inputs of the model.
+ * @param names Names of tensors of the main graph: outputs of nodes, weights, or inputs of the model.
  *
  * @return Success, or TypeError: there is no such tensor, or one is given twice.
  */

@@ -71,7 +71,7 @@ static int set_dimensions(const struct subject *subject)
  * Reports what is wrong with the names of --outputs, with similar names for one that does not
  * exist.
  */
-static int bad_outputs(const struct subject *subject)
+static int bad_outputs(const struct subject *subject, size_t count, const WNNStringView *names)
 {
 	const struct options *options = subject->options;
 	struct tensors tensors = { 0 };
@@ -81,34 +81,62 @@ static int bad_outputs(const struct subject *subject)
 
 	if (!ret && tensors_init(&tensors, model->graph))
 		ret = complain(BAD_DEVICE, "--outputs: memory is exhausted");
-	for (size_t i = 0; !ret && i < options->cuts.count; i++) {
-		const char *name = options->cuts.items[i].text;
+	for (size_t i = 0; !ret && i < count; i++) {
+		char *name = strndup(names[i].data, names[i].length);
 
-		if (tensors_find(&tensors, name))
-			continue;
-		tensors_similar(&tensors, name, similar, sizeof(similar));
-		ret = complain(BAD_MODEL, "%s: --outputs: the model has no tensor \"%s\"%s",
-			       options->model, name, similar);
+		if (!name) {
+			ret = complain(BAD_DEVICE, "--outputs: memory is exhausted");
+		} else if (!tensors_find(&tensors, name)) {
+			tensors_similar(&tensors, name, similar, sizeof(similar));
+			ret = complain(BAD_MODEL, "%s: --outputs: the model has no tensor \"%s\"%s",
+				       options->model, name, similar);
+		}
+		free(name);
 	}
 	tensors_exit(&tensors);
 	model_file_free(model);
 	return ret ? ret : complain_wnn(BAD_MODEL, true, "%s: --outputs", options->model);
 }
 
+/*
+ * Adds the names of one text to *count others: the text, if that is a tensor's name, or else its
+ * parts between commas.
+ */
+static void split_outputs(const struct subject *subject, const char *text, WNNStringView *names,
+			  size_t *count)
+{
+	WNNStringView whole = { text, strlen(text) };
+
+	if (wnnOnnxModelSetOutputs(subject->model, 1, &whole) == WNNStatus_Success) {
+		names[(*count)++] = whole;
+		return;
+	}
+	for (;; text++) {
+		names[(*count)++] = (WNNStringView){ text, strcspn(text, ",") };
+		text += strcspn(text, ",");
+		if (!*text)
+			return;
+	}
+}
+
 static int set_outputs(const struct subject *subject)
 {
 	const struct pairs *cuts = &subject->options->cuts;
-	WNNStringView *names = cuts->count ? calloc(cuts->count, sizeof(*names)) : NULL;
+	size_t room = 0, count = 0;
+	WNNStringView *names;
 	int ret = DONE;
 
 	if (!cuts->count)
 		return DONE;
+	for (size_t i = 0; i < cuts->count; i++)
+		room += strlen(cuts->items[i].text) + 1;
+	names = calloc(room, sizeof(*names));
 	if (!names)
 		return complain(BAD_DEVICE, "--outputs: memory is exhausted");
 	for (size_t i = 0; i < cuts->count; i++)
-		names[i] = WNN_STR(cuts->items[i].text);
-	if (wnnOnnxModelSetOutputs(subject->model, cuts->count, names) != WNNStatus_Success)
-		ret = bad_outputs(subject);
+		split_outputs(subject, cuts->items[i].text, names, &count);
+	if (wnnOnnxModelSetOutputs(subject->model, count, names) != WNNStatus_Success)
+		ret = bad_outputs(subject, count, names);
 	free(names);
 	return ret;
 }
