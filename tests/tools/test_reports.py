@@ -268,11 +268,25 @@ class Usage(ToolTest):
                               (bytes(5000), "of zeros only: fetch it anew"), (b"\xef\xbb\xbf{\"a\": 1}", "JSON"),
                               ("{\"a\": 1}".encode("utf-16"), "text in UTF-16"), (b"RIFF\0\0\0\0WAVEfmt ", "a sound"),
                               (b"\n\x10\n\1x\x12\x0bPlaceholder\n\x08\n\1y\x12\3Neg", "TensorFlow"),
+                              # version 1; graph; in it: about the graph, of which the operators
+                              (b"\x08\1\x12\x0c\x0a\x06\x12\4\x0a\2\x0a\0\x12\2\x0a\0",
+                               "TensorFlow: convert its folder with tf2onnx --saved-model"),
+                              # version 4; input x; a neural network in field 500
+                              (b"\x08\4\x12\x07\x0a\5\x0a\1x\x1a\0\xa2\x1f\0", "Core ML"),
+                              (b"\x08\1\x12\x07\x0a\5\x0a\1x\x1a\0\x50\1\x92\x19\0", "Core ML"),
+                              (b"ftrt" + bytes(40), "TensorRT"), (b"ptrt" + bytes(40), "TensorRT"),
+                              (b"\x0a\0\0\0{\"a\": 123}ftrt" + bytes(40), "TensorRT"),
                               ("ein Modell, größer".encode(), "text: an .onnx file"),
                               (b"ir_version: 8\ngraph {}\n", "in text form"), (b"\x80\2}q\0.", "pickled")):
             (self.folder / "other.onnx").write_bytes(content)
             self.refuses(2, "it is no model of ONNX; it is ", "explain", self.folder / "other.onnx")
             self.refuses(2, kind, "explain", self.folder / "other.onnx")
+        for holds, kind in (("saved_model.pb", "tf2onnx --saved-model"), ("Manifest.json", "Core ML"),
+                            ("coremldata.bin", "Core ML"), ("x.onnx", "it is a folder: give the .onnx file in it")):
+            folder = self.folder / f"{holds}.folder"
+            folder.mkdir()
+            (folder / holds).write_bytes(b"x")
+            self.refuses(2, kind, "info", folder)
         self.refuses(4, "none.bin", "run", model, "--random", 1, "-d", "sim", "--full", "--firmware",
                      self.folder / "none.bin")
         if not os.path.exists("/dev/accel"):

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kind.h"
 #include "memory.h"
 
 static WNNStatus map(const char *name, int fd, struct onnx_file *file)
@@ -18,6 +19,9 @@ static WNNStatus map(const char *name, int fd, struct onnx_file *file)
 
 	if (fstat(fd, &status))
 		return onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		return onnx_error(WNNStatus_OperationError, "%s: it is no model of ONNX; it is %s",
+				  name, onnx_kind_of_folder(name));
 	if (!S_ISREG(status.st_mode))
 		return onnx_error(WNNStatus_OperationError, "%s is not a regular file", name);
 	if (!status.st_size)

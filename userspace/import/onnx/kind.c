@@ -2,7 +2,18 @@
 /* Recognises files that are no ONNX model, and tells what to do with them. */
 #include "kind.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define TENSORRT                                                                                  \
+	"an engine of TensorRT, which runs on one kind of GPU alone: take the .onnx file it was " \
+	"made of"
+#define SAVED_MODEL "a SavedModel of TensorFlow: convert its folder with tf2onnx --saved-model"
+#define CORE_ML                                                                              \
+	"a model of Core ML: take the model that it was converted from, and export that as " \
+	"ONNX"
 
 static const struct {
 	size_t offset, size;
@@ -12,6 +23,8 @@ static const struct {
 #define KIND(offset, bytes, is) { offset, sizeof(bytes) - 1, bytes, is }
 	KIND(0, "version https://git-lfs",
 	     "a pointer of Git LFS: fetch the model itself with git lfs pull"),
+	KIND(0, "ftrt", TENSORRT),
+	KIND(0, "ptrt", TENSORRT),
 	KIND(0, "GGUF",
 	     "a file of llama.cpp (GGUF): webnn-run generate runs it, or take the ONNX export of "
 	     "the model"),
@@ -110,6 +123,48 @@ static bool is_tensorflow(const uint8_t *data, size_t size)
 	return at < size && data[at] == 0x12;
 }
 
+/* Reads a number of protobuf at *at, which is moved behind it; false: there is none. */
+static bool read_number(const uint8_t *data, size_t size, size_t *at, uint64_t *number)
+{
+	*number = 0;
+	for (int shift = 0; *at < size && shift < 64; shift += 7) {
+		uint8_t byte = data[(*at)++];
+
+		*number |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns the kind of a file that begins as a model of ONNX does, with a version as field 1 and
+ * bytes as field 2. A SavedModel has graphs as field 2 up to its end, a model of Core ML has field
+ * 10 or fields from 200 on.
+ */
+static const char *kind_of_fields(const uint8_t *data, size_t size)
+{
+	uint64_t field, length, version;
+	size_t at = 0;
+
+	if (!read_number(data, size, &at, &field) || field != (1 << 3) ||
+	    !read_number(data, size, &at, &version))
+		return NULL;
+	for (size_t count = 0; at < size; count++) {
+		if (!read_number(data, size, &at, &field))
+			return NULL;
+		if (count && (field == (10 << 3) || (field & 7) == 2) &&
+		    (field >> 3 == 10 || (field >> 3 >= 200 && field >> 3 < 5000)))
+			return CORE_ML;
+		/* A name of two bytes or more cannot begin with the tag of a message. */
+		if (field != (2 << 3 | 2) || !read_number(data, size, &at, &length) || length < 2 ||
+		    length > size - at || (data[at] != 0x0a && data[at] != 0x12))
+			return NULL;
+		at += length;
+	}
+	return version == 1 ? SAVED_MODEL : NULL;
+}
+
 static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
@@ -158,9 +213,37 @@ const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 		header |= (uint64_t)data[i] << (8 * i);
 	if (size > 9 && header < size && data[8] == '{')
 		return "weights alone (safetensors): export the model as ONNX";
+	/* Ultralytics writes the length of a text of JSON, and that text, in front of an engine. */
+	header &= UINT32_MAX;
+	if (size > 9 && data[4] == '{' && header + 8 <= size &&
+	    !memcmp(data + 4 + header, "ftrt", 4))
+		return TENSORRT;
+	if (kind_of_fields(data, size))
+		return kind_of_fields(data, size);
 	if (is_zero(data, size))
 		return "of zeros only: fetch it anew";
 	if (is_tensorflow(data, size))
 		return "a graph of TensorFlow: convert it with tf2onnx";
 	return kind_of_text(data, size);
+}
+
+const char *onnx_kind_of_folder(const char *path)
+{
+	static const struct {
+		const char *holds, *is;
+	} folders[] = {
+		{ "saved_model.pb", SAVED_MODEL },
+		{ "keras_metadata.pb", SAVED_MODEL },
+		{ "Manifest.json", CORE_ML },
+		{ "coremldata.bin", CORE_ML },
+	};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char name[PATH_MAX];
+		int length = snprintf(name, sizeof(name), "%s/%s", path, folders[i].holds);
+
+		if (length > 0 && (size_t)length < sizeof(name) && !access(name, F_OK))
+			return folders[i].is;
+	}
+	return "a folder: give the .onnx file in it";
 }
