@@ -64,6 +64,27 @@ class Drawing(ToolTest):
         self.assertEqual((len(drawn), labels), (602, [""] * 601))
         self.assertIn("t300 4", (self.folder / "model.svg").read_text())
 
+    def chain(self, names):
+        nodes = [node("Relu" if i % 2 else "Neg", [f"t{i}"], [f"t{i + 1}"], name) for i, name in enumerate(names)]
+        last = f"t{len(names)}"
+        return save(self.folder, "chain", nodes, [("t0", [4])], [(last, [4])])
+
+    def test_boxes(self):
+        """The nodes of a graph with thousands are drawn in boxes, by the parts of their names, or in equal
+        shares.
+        """
+        model = self.chain([f"/model/layer.{i // 50}/part/node_{i}" for i in range(2000)])
+        path = self.folder / "model.svg"
+        said = self.tool("info", model, "--svg", path)[1]
+        self.assertIn("40 boxes of several nodes in place of 2000 nodes: draw a part, which webnn-run extract", said)
+        drawn, labels = read(path.read_text())
+        self.assertEqual((len(drawn), len(labels)), (42, 41))
+        self.assertIn(("50 nodes", "/model/layer.7/part/node_3…"), drawn)
+        for names in ([f"n{i}" for i in range(8000)], ["same"] * 1501):
+            _, labels = self.draw(self.chain(names))
+            self.assertEqual(len(labels), len(range(0, len(names), len(names) // 300 + 1)) + 1)
+            self.assertEqual(path.read_text().count('class="node"'), len(labels) + 1)
+
     def test_names(self):
         """Tests that names in a model cannot become markup of the picture or the page."""
         name = '<b>\\N "&"];x [label="</svg>'

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boxes.h"
 #include "model_file.h"
+#include "tensors.h"
 
 extern char **environ;
 
@@ -35,14 +37,27 @@ static const struct {
 
 /* ---- the graph, as dot reads it */
 
-/* Writes a text that is in quotes; a backslash would begin an escape of dot. */
+/* What is drawn, and indices of it that make the time linear. */
+struct plan {
+	const struct drawing *drawing;
+	struct boxes boxes;
+	struct tensors tensors;
+	size_t *drawn; /* for each box, and behind them each input: 1 + the last box with its arrow */
+};
+
+/* Writes text that is in quotes; a backslash would begin an escape of dot. */
+static void put_part(FILE *file, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '"' || text[i] == '\\')
+			fputc('\\', file);
+		fputc((unsigned char)text[i] < ' ' ? ' ' : text[i], file);
+	}
+}
+
 static void put_string(FILE *file, const char *text)
 {
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', file);
-		fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
-	}
+	put_part(file, text, strlen(text));
 }
 
 /* Writes one colour, or equal shares of several; white when the node has no mark. */
@@ -62,16 +77,27 @@ static void put_colours(FILE *file, unsigned int of)
 	fputs(count ? "" : "not placed", file);
 }
 
-static void put_node(FILE *file, const struct drawing *drawing, size_t index)
+/* Writes the operator and name of a box's node, or the number of nodes and how they begin. */
+static void put_box(FILE *file, const struct plan *plan, size_t box)
 {
-	const Onnx__NodeProto *node = drawing->graph->node[index];
+	const Onnx__GraphProto *graph = plan->drawing->graph;
+	size_t begin = plan->boxes.first[box], end = plan->boxes.first[box + 1];
+	unsigned int marks_of = 0;
+	const char *name;
+	size_t length = boxes_name(&plan->boxes, graph, box, &name);
 
-	fprintf(file, "n%zu [shape=box,label=\"", index);
-	put_string(file, node->op_type ? node->op_type : "");
+	for (size_t i = begin; i < end; i++)
+		marks_of |= plan->drawing->marks[i];
+	fprintf(file, "n%zu [shape=box,label=\"", box);
+	if (end - begin > 1)
+		fprintf(file, "%zu nodes", end - begin);
+	else
+		put_string(file, graph->node[begin]->op_type ? graph->node[begin]->op_type : "");
 	fputs("\\n", file);
-	put_string(file, node_label(node));
+	put_part(file, name, length);
+	fputs(end - begin > 1 ? "…" : "", file);
 	fputs("\",fillcolor=\"", file);
-	put_colours(file, drawing->marks[index]);
+	put_colours(file, marks_of);
 	fputs("\"];\n", file);
 }
 
@@ -93,16 +119,6 @@ static void put_shape(FILE *file, const WNNOnnxValueInfo *value)
 	}
 }
 
-/* Returns the index of the node that computes a value, or SIZE_MAX. */
-static size_t find_maker(const Onnx__GraphProto *graph, const char *value)
-{
-	for (size_t i = 0; i < graph->n_node; i++)
-		for (size_t k = 0; k < graph->node[i]->n_output; k++)
-			if (!strcmp(graph->node[i]->output[k], value))
-				return i;
-	return SIZE_MAX;
-}
-
 static size_t find_input(const Onnx__GraphProto *graph, const char *value)
 {
 	for (size_t i = 0; i < graph->n_input; i++)
@@ -118,18 +134,27 @@ static bool is_weight(const struct drawing *drawing, const char *name)
 	return value && value->fixed;
 }
 
-static void put_edge(FILE *file, const struct drawing *drawing, const char *value, const char *to,
-		     size_t index)
+/* Draws an arrow to a box, if it has none from there, or with box SIZE_MAX to an output. */
+static void put_edge(FILE *file, const struct plan *plan, const char *value, size_t box,
+		     size_t output)
 {
+	const struct drawing *drawing = plan->drawing;
 	bool labelled = drawing->graph->n_node < MANY_NODES;
-	size_t maker = find_maker(drawing->graph, value);
-	size_t input = maker == SIZE_MAX ? find_input(drawing->graph, value) : SIZE_MAX;
+	const struct tensor *tensor = tensors_find(&plan->tensors, value);
+	bool made = tensor && tensor->node != NO_NODE;
+	size_t from = made ? plan->boxes.of_node[tensor->node] : find_input(drawing->graph, value);
+	size_t *drawn = &plan->drawn[made ? from : plan->boxes.count + from];
 
 	/* Weights, and values from the graph around this one, are not drawn. */
-	if (maker == SIZE_MAX && input == SIZE_MAX)
+	if (from == SIZE_MAX || (made && from == box))
 		return;
-	fprintf(file, "%s%zu -> %s%zu [label=\"", maker == SIZE_MAX ? "i" : "n",
-		maker == SIZE_MAX ? input : maker, to, index);
+	if (box != SIZE_MAX && drawing->graph->n_node > BOXES_ALONE) {
+		if (*drawn == box + 1)
+			return;
+		*drawn = box + 1;
+	}
+	fprintf(file, "%s%zu -> %s%zu [label=\"", made ? "n" : "i", from,
+		box == SIZE_MAX ? "o" : "n", box == SIZE_MAX ? output : box);
 	if (labelled)
 		put_shape(file, shapes_find(drawing->shapes, value));
 	fputs("\",tooltip=\"", file);
@@ -150,8 +175,9 @@ static bool is_repeated(const Onnx__NodeProto *node, size_t input)
 	return false;
 }
 
-static void put_graph(FILE *file, const struct drawing *drawing)
+static void put_graph(FILE *file, const struct plan *plan)
 {
+	const struct drawing *drawing = plan->drawing;
 	const Onnx__GraphProto *graph = drawing->graph;
 
 	/* The limits keep dot from taking minutes for the layout of a large graph. */
@@ -168,8 +194,8 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 		put_string(file, name);
 		fputs("\"];\n", file);
 	}
-	for (size_t i = 0; i < graph->n_node; i++)
-		put_node(file, drawing, i);
+	for (size_t i = 0; i < plan->boxes.count; i++)
+		put_box(file, plan, i);
 	for (size_t i = 0; i < graph->n_output; i++) {
 		fprintf(file, "o%zu [shape=ellipse,label=\"", i);
 		put_string(file, graph->output[i]->name ? graph->output[i]->name : "");
@@ -179,11 +205,36 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 		for (size_t k = 0; k < graph->node[i]->n_input; k++)
 			if (!is_weight(drawing, graph->node[i]->input[k]) &&
 			    !is_repeated(graph->node[i], k))
-				put_edge(file, drawing, graph->node[i]->input[k], "n", i);
+				put_edge(file, plan, graph->node[i]->input[k],
+					 plan->boxes.of_node[i], 0);
 	for (size_t i = 0; i < graph->n_output; i++)
 		if (graph->output[i]->name)
-			put_edge(file, drawing, graph->output[i]->name, "o", i);
+			put_edge(file, plan, graph->output[i]->name, SIZE_MAX, i);
 	fputs("}\n", file);
+}
+
+static int write_graph(FILE *file, const struct drawing *drawing)
+{
+	struct plan plan = { .drawing = drawing };
+	int ret = DONE;
+
+	if (boxes_init(&plan.boxes, drawing->graph) ||
+	    tensors_init(&plan.tensors, drawing->graph) ||
+	    !(plan.drawn =
+		      calloc(plan.boxes.count + drawing->graph->n_input + 1, sizeof(*plan.drawn))))
+		ret = complain(BAD_DEVICE, "%s: memory is exhausted", drawing->title);
+	else
+		put_graph(file, &plan);
+	if (!ret && plan.boxes.count < drawing->graph->n_node)
+		complain(
+			DONE,
+			"%s: the picture has %zu boxes of several nodes in place of %zu nodes: draw a "
+			"part, which webnn-run extract cuts out, to see each",
+			drawing->title, plan.boxes.count, drawing->graph->n_node);
+	free(plan.drawn);
+	tensors_exit(&plan.tensors);
+	boxes_exit(&plan.boxes);
+	return ret;
 }
 
 /* ---- the program dot */
@@ -279,8 +330,9 @@ int drawing_write(const struct drawing *drawing, const char *path, bool page)
 
 	if (!graph || !svg)
 		ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
+	if (!ret)
+		ret = write_graph(graph, drawing);
 	if (!ret) {
-		put_graph(graph, drawing);
 		/* dot reads the file from its start. */
 		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
 			ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));

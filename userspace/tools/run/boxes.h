@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: divides the nodes of a large graph into boxes of nodes in a row, for a picture. */
+#ifndef ONPU_TOOLS_RUN_BOXES_H
+#define ONPU_TOOLS_RUN_BOXES_H
+
+#include <stddef.h>
+
+#include "onnx.pb-c.h"
+
+/* The most nodes that have a box each. */
+#define BOXES_ALONE 1500
+
+struct boxes {
+	size_t count;
+	size_t *first; /* the first node of each box, and behind the last one the number of nodes */
+	size_t *of_node;
+};
+
+/*
+ * Divides a graph: up to BOXES_ALONE nodes have a box each. Otherwise the nodes of a box have names
+ * that begin alike, or a box has an equal share of the nodes. Returns 0, or -1 when memory is
+ * exhausted.
+ */
+int boxes_init(struct boxes *boxes, const Onnx__GraphProto *graph);
+void boxes_exit(struct boxes *boxes);
+
+/* Returns the length of what the names of a box's nodes have in common, and the first of them. */
+size_t boxes_name(const struct boxes *boxes, const Onnx__GraphProto *graph, size_t box,
+		  const char **name);
+
+#endif
