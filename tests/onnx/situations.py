@@ -314,6 +314,42 @@ def far_norms():
         add(f"lp_windows_{p}", model, [x], [numpy.log((pairs ** p).sum(3) ** (1 / p)).astype(numpy.float32)])
 
 
+def grouped():
+    """GroupQueryAttention with given positions, a bias of the scores, and a further score of each head."""
+    table = RANDOM.uniform(-1, 1, (2, 12, 8)).astype(numpy.float32)
+
+    def turn(x, positions):
+        cosine, sine = table[:, positions]
+        return numpy.concatenate([x[..., :8] * cosine - x[..., 8:] * sine,
+                                  x[..., 8:] * cosine + x[..., :8] * sine], -1)
+
+    for name, length, past, room, given, positions, bias_shape, sink in (
+            ("prompt", 3, 0, 0, [[3, 0, 9]], [3, 4, 5], (1, 2, 3, 3), floats(0.5, -2)),
+            ("step", 1, 4, 4, [[9]], [9], (1, 1, 1, 5), floats(3, 1)),
+            ("steps", 2, 2, 2, [[7, 1]], [7, 1], (1, 2, 2, 4), None),
+            ("room", 1, 4, 8, [[2]], [2], (1, 2, 1, 5), floats(0, 0.25))):
+        total = past + length
+        q, k, v = (RANDOM.uniform(-1, 1, (1, length, 32)).astype(numpy.float32) for _ in range(3))
+        old = [RANDOM.uniform(-1, 1, (1, 2, room, 16)).astype(numpy.float32) for _ in range(2)]
+        bias = RANDOM.uniform(-1, 1, bias_shape).astype(numpy.float32)
+        split = [numpy.moveaxis(x.reshape(length, 2, 16), 0, 1) for x in (q, k, v)]
+        keys = numpy.concatenate([old[0][0, :, :past], turn(split[1], positions)], 1)
+        values = numpy.concatenate([old[1][0, :, :past], split[2]], 1)
+        scores = numpy.exp(turn(split[0], positions) @ keys.swapaxes(1, 2) / 4 + bias[0])
+        scores = scores * numpy.tri(length, total, past)
+        more = 0 if sink is None else numpy.exp(sink)[:, None, None]
+        result = numpy.moveaxis(scores / (scores.sum(2, keepdims=True) + more) @ values, 0, 1)
+        feed = dict(q=q, k=k, v=v, pk=old[0], pv=old[1], ids=numpy.array(given), bias=bias, s=sink)
+        feed = {key: value for key, value in feed.items() if value is not None and value.size}
+        model = parse(f"""g ({", ".join(f"{'int64' if key == 'ids' else 'float'}{list(value.shape)} {key}"
+                                         for key, value in feed.items())}) => (float[] y) {{
+            l = Constant<value = int32[1] {{{total - 1}}}>() t = Constant<value = int32 {{{total}}}>()
+            y, nk, nv = com.microsoft.GroupQueryAttention<num_heads = 2, kv_num_heads = 2, do_rotary = 1>(q, k, v,
+                {"pk, pv" if room else ","}, l, t, c, n, ids, bias{", s" if sink is not None else ""}) }}""")
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(part, key) for key, part in zip("cn", table))
+        add(f"group_{name}", model, list(feed.values()), [result.reshape(1, length, 32).astype(numpy.float32)])
+
+
 def products():
     """Tests equations of Einsum, products of integers, and operands that a factor of 0 makes
     irrelevant.
@@ -758,5 +794,6 @@ half_steps()
 far_functions()
 rests()
 far_norms()
+grouped()
 products()
 windows()

@@ -15,7 +15,8 @@ WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, 
 struct onnx_attention {
 	double scale;	    /* factor of the scores; 0 selects 1 / sqrt(size of a head) */
 	double softcap;	    /* bound of the scores, by tanh; 0: no bound */
-	bool smooth;	    /* softmax sums over one more score, which is 0 */
+	bool smooth;	    /* softmax sums over one more score, which is 0 or that of the sink */
+	WNNOperand sink;    /* with smooth: the further score of each head, [heads]; may be NULL */
 	WNNOperand bias;    /* added to the scores; may be NULL */
 	WNNOperand allowed; /* keys where this is false get no weight; may be NULL */
 };

@@ -27,14 +27,26 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 }
 
 /*
- * Returns softmax of x with one more column of zeros: the column takes part in the sum of each row,
- * and is cut off the result.
+ * Returns softmax of x with one more column, of zeros or of the number of each head in the sink: the
+ * column takes part in the sum of each row, and is cut off the result.
  */
-static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x)
+static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x, WNNOperand sink)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0, 0, 0, 1 };
+	struct onnx_shape column, line = { 4, { 1, 1, 1, 1 } };
 
-	x = x_softmax(node, x_pad(node, x, begin, end, 0), 3);
+	if (!x)
+		return NULL;
+	column = x_shape(x);
+	column.dim[3] = 1;
+	line.dim[1] = column.dim[1];
+	if (sink) {
+		sink = x_expand(node, x_reshape(node, sink, &line), &column);
+		x = x_concat(node, 2, (WNNOperand[]){ x, sink }, 3);
+	} else {
+		x = x_pad(node, x, begin, end, 0);
+	}
+	x = x_softmax(node, x, 3);
 	return x ? x_part(node, x, 3, 0, x_shape(x).dim[3] - 1, 1) : NULL;
 }
 
@@ -77,7 +89,7 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 		x = x_add(node, x, a->bias);
 	if (a->allowed)
 		x = x_where(node, a->allowed, x, x_like(node, x, -INFINITY));
-	x = a->smooth ? smooth_softmax(node, x) : x_softmax(node, x, 3);
+	x = a->smooth ? smooth_softmax(node, x, a->sink) : x_softmax(node, x, 3);
 	shape = (struct onnx_shape){
 		4, { q.dim[0], k.dim[1], q.dim[1] / k.dim[1] * q.dim[2], k.dim[2] }
 	};

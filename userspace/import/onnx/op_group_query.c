@@ -5,9 +5,14 @@
  * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as of
  * programs with one buffer for past and present, gets its new rows and keeps the others.
  */
+#include <string.h>
+
 #include "attention.h"
 #include "ops.h"
 #include "select.h"
+
+/* The newer inputs that are known */
+enum { POSITION_IDS = 9, ATTENTION_BIAS, HEAD_SINK, KNOWN_INPUTS };
 
 struct group {
 	int64_t batch, length, total, present, heads, key_heads, size, past;
@@ -103,6 +108,22 @@ static int read_inputs(struct onnx_node *node, struct group *g)
 	return g->query && g->key && g->value ? 0 : onnx_out(node, 0, NULL);
 }
 
+/*
+ * Returns position_ids, [batch, length]; for a prompt, where the first one alone counts, the
+ * positions from there on, [1, length].
+ */
+static WNNOperand positions(struct onnx_node *node, const struct group *g)
+{
+	struct onnx_shape one = { 2, { 1, 1 } };
+	WNNOperand ids = onnx_in(node, POSITION_IDS);
+
+	ids = ids ? x_cast(node, ids, WNNOperandDataType_Int32) : NULL;
+	if (!g->prompt || !ids)
+		return ids;
+	ids = x_part(node, x_part(node, ids, 0, 0, 1, 1), 1, 0, 1, 1);
+	return x_add(node, x_reshape(node, ids, &one), onnx_iota(node, 2, 1, g->length));
+}
+
 /* Returns the rows of a table of angles for the new positions: [1 or batch, 1, length, columns]. */
 static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t input)
 {
@@ -118,7 +139,9 @@ static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t i
 			    onnx_inputs_text(node));
 		return NULL;
 	}
-	if (g->known >= 0) {
+	if (onnx_has(node, POSITION_IDS)) {
+		table = x_gather(node, table, positions(node, g), 0);
+	} else if (g->known >= 0) {
 		table = x_part(node, table, 0, g->known, g->length, 1);
 		table = x_unsqueeze(node, table, 0);
 	} else {
@@ -248,6 +271,49 @@ static int check_newer(struct onnx_node *node)
 		       0;
 }
 
+static bool has_shape(struct onnx_node *node, size_t input, const struct onnx_shape *shape)
+{
+	const struct onnx_shape *have = onnx_in_shape(node, input);
+
+	return !onnx_has(node, input) ||
+	       (have->rank == shape->rank &&
+		!memcmp(have->dim, shape->dim, shape->rank * sizeof(shape->dim[0])));
+}
+
+/* Reads the bias of the scores and the sinks of the heads. Returns 0 or -1. */
+static int read_scores(struct onnx_node *node, const struct group *g, struct onnx_attention *a)
+{
+	const struct onnx_shape ids = { 2, { g->batch, g->length } }, sink = { 1, { g->heads } };
+	struct onnx_shape bias = { 4, { g->batch, g->heads, g->length, g->total } };
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
+
+	for (uint32_t i = 0; onnx_has(node, ATTENTION_BIAS) && i < 2; i++)
+		if (onnx_in_shape(node, ATTENTION_BIAS)->dim[i] == 1)
+			bias.dim[i] = 1;
+	if (!has_shape(node, POSITION_IDS, &ids) || !has_shape(node, ATTENTION_BIAS, &bias) ||
+	    !has_shape(node, HEAD_SINK, &sink))
+		return onnx_refuse(
+			node, "",
+			"position_ids, attention_bias or head_sink has a wrong shape: the "
+			"inputs are %s",
+			onnx_inputs_text(node));
+	if (onnx_has(node, ATTENTION_BIAS)) {
+		/* The cache may be longer than the bias; no query sees what lies behind it. */
+		end[3] = g->present - g->total;
+		a->bias = onnx_in(node, ATTENTION_BIAS);
+		a->bias = a->bias ? x_pad(node, a->bias, begin, end, 0) : NULL;
+		if (!a->bias)
+			return onnx_out(node, 0, NULL);
+	}
+	if (onnx_has(node, HEAD_SINK)) {
+		a->smooth = true;
+		a->sink = onnx_in(node, HEAD_SINK);
+		if (!a->sink)
+			return -1;
+	}
+	return 0;
+}
+
 int onnx_op_group_query_attention(struct onnx_node *node)
 {
 	struct onnx_attention a = { .scale = onnx_attr_float(node, "scale", 0),
@@ -255,8 +321,9 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
 	struct group g;
 
-	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 9) || check_newer(node) ||
-	    read_shapes(node, &g) || read_inputs(node, &g) || rotate(node, &g))
+	if (!onnx_in(node, 0) || onnx_attention_inputs(node, KNOWN_INPUTS) || check_newer(node) ||
+	    read_shapes(node, &g) || read_scores(node, &g, &a) || read_inputs(node, &g) ||
+	    rotate(node, &g))
 		return -1;
 	g.key = cache(node, &g, 3, g.key);
 	g.value = cache(node, &g, 4, g.value);
