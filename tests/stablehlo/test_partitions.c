@@ -239,6 +239,8 @@ static void test_ends(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+#define PAIR "sdy.mesh @pair = <[\"x\"=2]>\n"
+#define HALF "{sdy.sharding = #sdy.sharding<@pair, [{\"x\"}]>}"
 static void refuses(const char *text, size_t partitions, const char *words)
 {
 	WNNStablehloProgram program = load(text, partitions);
@@ -293,6 +295,29 @@ static void test_refusals(void **state)
 		"it is written as mhlo.sharding");
 }
 
+/* A result without a mark has other dimensions than the value that is returned. */
+static void test_other_results(void **state)
+{
+	static const char dynamic[] = PAIR
+		"func.func @main(%a: tensor<4xf32> " HALF ", %b: tensor<?xf32>)\n"
+		"    -> (tensor<?xf32>, tensor<*xf32>) {\n"
+		"  %s = stablehlo.add %a, %b : (tensor<4xf32>, tensor<?xf32>) -> tensor<?xf32>\n"
+		"  return %s, %s : tensor<?xf32>, tensor<?xf32>\n}\n";
+	WNNStablehloProgram program;
+	WNNStablehloValueInfoArray outputs;
+
+	(void)state;
+	refuses(PAIR "func.func @main(%a: tensor<4xf32> " HALF ") -> tensor<4x4xf32> {\n"
+		     "  return %a : tensor<4xf32>\n}\n",
+		2, "value 0 is tensor<4xf32>, the function gives tensor<4x4xf32>");
+	program = load(dynamic, 2);
+	outputs = wnnStablehloProgramGetOutputs(program, 0);
+	assert_int_equal(outputs.data[0].dimensions[0], WNN_STABLEHLO_DIMENSION_UNKNOWN);
+	assert_int_equal(wnnStablehloProgramGetOutputSlices(program, 0, 0).rank, 0);
+	assert_int_equal(outputs.data[1].rank, 0);
+	wnnStablehloProgramRelease(program);
+}
+
 static void test_donations(void **state)
 {
 	static const char text[] =
@@ -322,9 +347,10 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_other_results),
 	};
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;

@@ -633,6 +633,21 @@ static const struct shlo_slices *coming(const struct within *in, const struct sh
 	return slices;
 }
 
+/* Whether a value of the type can come in these slices: they are those of another value. */
+static bool can_have(const struct shlo_type *type, const struct shlo_slices *slices)
+{
+	if (!slices || type->kind != SHLO_TENSOR || type->rank != slices->rank)
+		return false;
+	for (int i = 0; i < type->rank; i++)
+		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % slices->parts[i])
+			return false;
+	return true;
+}
+
+/*
+ * Cuts results without a mark as the values come that are returned. The file is not checked yet:
+ * these may have other types than the results.
+ */
 static void cut_results(struct shlo_file *file, const struct shlo_module *module,
 			struct shlo_function *function)
 {
@@ -647,10 +662,12 @@ static void cut_results(struct shlo_file *file, const struct shlo_module *module
 		struct within in = {
 			.file = file, .module = module, .function = function, .steps = &steps
 		};
+		const struct shlo_slices *slices = NULL;
 
-		if (!shlo_attr_find(marks, "sdy.sharding") &&
-		    last->operands[i]->type->kind == SHLO_TENSOR)
-			function->cut->out[i] = coming(&in, last->operands[i]);
+		if (!shlo_attr_find(marks, "sdy.sharding"))
+			slices = coming(&in, last->operands[i]);
+		if (can_have(function->type->results[i], slices))
+			function->cut->out[i] = slices;
 	}
 }
 
