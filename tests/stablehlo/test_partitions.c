@@ -257,6 +257,29 @@ static void refuses(const char *text, size_t partitions, const char *words)
 	wnnStablehloProgramRelease(program);
 }
 
+#define REPEAT_4(text)	text text text text
+#define REPEAT_64(text) REPEAT_4(REPEAT_4(REPEAT_4(text)))
+
+/* An axis, or a part of it, cuts a value twice. */
+static void test_axes(void **state)
+{
+	(void)state;
+	refuses(PAIR
+		"func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@pair, [{\n" REPEAT_64(
+			"\"x\", ") "?}]>}) -> tensor<4xf32> {\n"
+				   "  return %a : tensor<4xf32>\n}\n",
+		2, "sharding of argument 0: an axis cuts it twice: 'x'");
+	refuses(MESH "func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
+		     "    #sdy.sharding<@grid, [{\"x\"}, {\"x\"}]>}) -> tensor<4x4xf32> {\n"
+		     "  return %a : tensor<4x4xf32>\n}\n",
+		4, "an axis cuts it twice: 'x'");
+	refuses("sdy.mesh @six = <[\"x\"=6]>\n"
+		"func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
+		"    #sdy.sharding<@six, [{\"x\":(1)2}, {\"x\":(3)2}]>}) -> tensor<4x4xf32> {\n"
+		"  return %a : tensor<4x4xf32>\n}\n",
+		6, "an axis cuts it twice: 'x'");
+}
+
 #define ONE(sharding)                                         \
 	MESH "func.func @main(%a: tensor<3x4xf32> {" sharding \
 	     "}) -> tensor<3x4xf32> {\n  return %a : tensor<3x4xf32>\n}\n"
@@ -347,10 +370,10 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
-		cmocka_unit_test(test_other_results),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_axes),	   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_donations),  cmocka_unit_test(test_other_results),
 	};
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;

@@ -123,10 +123,18 @@ static bool check_mesh(struct reading *r)
 	return !r->is_wrong;
 }
 
+/* Whether two axes have no devices' digits in common. */
+static bool are_apart(const struct axis *a, const struct axis *b)
+{
+	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
+	       b->stride % (a->stride * a->size) == 0;
+}
+
 static void add_axis(struct reading *r, int dim, const char *name, int64_t before, int64_t size)
 {
 	const struct shlo_attr *axes = axes_of(r->mesh);
 	int64_t stride = (int64_t)r->file->partitions, full = 0;
+	struct axis axis;
 
 	if (!check_mesh(r))
 		return;
@@ -154,8 +162,14 @@ static void add_axis(struct reading *r, int dim, const char *name, int64_t befor
 	}
 	if (!is_manual(r, name))
 		return;
+	axis = (struct axis){ size, stride * (full / before / size) };
+	for (size_t i = 0; i < r->count; i++)
+		if (!are_apart(&axis, &r->axes[i])) {
+			refuse(r, "an axis cuts it twice:", name);
+			return;
+		}
 	r->dims[r->count] = dim;
-	r->axes[r->count++] = (struct axis){ size, stride * (full / before / size) };
+	r->axes[r->count++] = axis;
 }
 
 /* Reads the axes of one dimension. */
@@ -243,7 +257,10 @@ static int64_t *places_of(struct reading *r)
 	return places;
 }
 
-/* Finds for each device which slice it has, and who has the others of its group. */
+/*
+ * Finds for each device which slice it has, and who has the others of its group. The axes have no
+ * digits in common, so that there are at most as many slices as devices.
+ */
 static const struct shlo_slices *slices_of(struct reading *r, const struct shlo_type *type)
 {
 	struct shlo_arena *arena = &r->file->arena;
@@ -260,10 +277,8 @@ static const struct shlo_slices *slices_of(struct reading *r, const struct shlo_
 		parts[r->dims[i]] *= r->axes[i].size;
 		slices->count *= (size_t)r->axes[i].size;
 	}
-	if (r->is_wrong || slices->count > devices) {
-		refuse(r, "an axis cuts it twice", "");
+	if (r->is_wrong)
 		return NULL;
-	}
 	for (int i = 0; i < type->rank; i++)
 		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts[i]) {
 			refuse(r, "a dimension cannot be cut into equal slices", "");
