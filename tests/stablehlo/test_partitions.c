@@ -241,6 +241,49 @@ static void test_ends(void **state)
 
 #define PAIR "sdy.mesh @pair = <[\"x\"=2]>\n"
 #define HALF "{sdy.sharding = #sdy.sharding<@pair, [{\"x\"}]>}"
+#define JOINED(in)                                                                             \
+	"  %r = sdy.manual_computation(%" in ") in_shardings=[<@pair, [{\"x\"}]>]\n"           \
+	"      out_shardings=[<@pair, [{\"x\"}]>] manual_axes={\"x\"} (%s: tensor<2xf32>) {\n" \
+	"    sdy.return %s : tensor<2xf32>\n"                                                  \
+	"  } : (tensor<4xf32>) -> tensor<4xf32>\n"
+
+#define PARALLEL(results, programs, types)                                                        \
+	PAIR "func.func @main() -> (" types ") {\n"                                               \
+	     "  %r:" results " = \"interpreter.run_parallel\"() {programs = [[" programs "]]} : " \
+	     "() -> (" types ")\n  return %r#0, %r#1"
+
+/* Functions of interpreter.run_parallel run on other partitions than the program is for. */
+static void test_parallel(void **state)
+{
+	static const char function[] =
+		"func.func @f() -> tensor<4xf32> {\n"
+		"  %v = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>\n" JOINED(
+			"v") "  return %r : tensor<4xf32>\n}\n";
+	static const float wanted[4] = { 1, 2, 3, 4 };
+	WNNStablehloProgram program;
+	char text[4096];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s : tensor<4xf32>, tensor<4xf32>\n}\n%s",
+		 PARALLEL("2", "@f, @f", "tensor<4xf32>, tensor<4xf32>"), function);
+	program = load(text, 2);
+	if (wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL))
+		fails(WNNStatus_Success, "");
+	check_floats(program, 1, 1, wanted, 4);
+	wnnStablehloProgramRelease(program);
+	snprintf(
+		text, sizeof(text),
+		"%s, %%r#2, %%r#3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>\n}\n%s",
+		PARALLEL("4", "@f, @f, @f, @f",
+			 "tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>"),
+		function);
+	program = load(text, 2);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL),
+	      "sdy.manual_computation: the program is loaded for 2 partitions, and the operation "
+	      "runs on 4");
+	wnnStablehloProgramRelease(program);
+}
+
 static void refuses(const char *text, size_t partitions, const char *words)
 {
 	WNNStablehloProgram program = load(text, partitions);
@@ -370,10 +413,11 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_axes),	   cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_donations),  cmocka_unit_test(test_other_results),
+		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_parallel),      cmocka_unit_test(test_axes),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_other_results),
 	};
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;

@@ -106,8 +106,17 @@ static void compute_slices(struct shlo_call *call, const struct shlo_cut *cut)
 {
 	const struct shlo_op *op = call->op;
 	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = op->operand_count };
-	struct shlo_tensor *in = shlo_tensor_new(call->run, &type);
+	size_t partitions = call->run->world->partitions;
+	struct shlo_tensor *in;
 
+	/* The functions of interpreter.run_parallel have a world of their own. */
+	if (partitions != cut->partitions)
+		shlo_run_error(call->run,
+			       "the program is loaded for %zu partitions, and the operation runs "
+			       "on %zu; interpreter.run_parallel must have a column for each "
+			       "partition",
+			       cut->partitions, partitions);
+	in = shlo_tensor_new(call->run, &type);
 	for (size_t i = 0; i < op->operand_count; i++)
 		in->items[i] = cut->in[i] && !cut->in_local[i] ?
 				       shlo_cut_slice(call->run, call->in[i], cut->in[i]) :
