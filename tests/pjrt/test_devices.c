@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Several devices of a client, and arrays that programs take: test_devices LIBRARY */
+#include <webnn/webnn_npu.h>
+
 #include "client.h"
 
 /* Options (build options, field 3) with 2 partitions (field 5), on devices 1 and 0 (field 9). */
@@ -108,6 +110,54 @@ static void test_several(void **state)
 	      "1 replicas of 2 partitions; the client has 1 devices");
 }
 
+/*
+ * This function takes the place of the library's, so that a client of the CPU seems to have an NPU:
+ * the node of it, or NULL.
+ */
+static const char *npu_node;
+static void *plugin;
+
+WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
+{
+	WNNStatus (*real)(WNNContext context, WNNDeviceInfo *info);
+	WNNStatus status;
+
+	*(void **)&real = dlsym(plugin, "wnnContextGetDeviceInfo");
+	status = real(context, info);
+	if (npu_node) {
+		info->device = (WNNStringView){ "npu", 3 };
+		info->nodePath = (WNNStringView){ npu_node, strlen(npu_node) };
+	}
+	return status;
+}
+
+/* Several devices are the NPUs from 0: no device opens twice. */
+static void test_nodes(void **state)
+{
+	struct pjrt_named_value options[2] = {
+		{ .name = "device", .name_length = 6, .string = "cpu", .count = 3 },
+		{ .name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 2 },
+	};
+	struct pjrt_Client_Create_args args =
+		ARGS(Client_Create, .options = options, .option_count = 2);
+	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );
+
+	(void)state;
+	npu_node = "/dev/accel/accel1";
+	fails(api->Client_Create(&args), 3,
+	      "2 devices are the NPUs 0 to 1, but /dev/accel/accel1 is the first that opens");
+	/* The second one is npu:1, and the machines that run tests have no NPU. */
+	npu_node = "/dev/accel/accel0";
+	fails(api->Client_Create(&args), 12, "npu");
+	/* One device may have any number. */
+	npu_node = "/dev/accel/accel1";
+	options[1].integer = 1;
+	works(api->Client_Create(&args));
+	destroy.client = args.client;
+	works(api->Client_Destroy(&destroy));
+	npu_node = NULL;
+}
+
 static bool is_deleted(struct pjrt_buffer *buffer)
 {
 	struct pjrt_Buffer_IsDeleted_args args = ARGS(Buffer_IsDeleted, .buffer = buffer);
@@ -192,10 +242,12 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_donation),
 	};
 	int status;
 
+	plugin = argc == 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	if (!open_plugin(argc, argv))
 		return 1;
 	status = cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,17 +130,20 @@ static struct pjrt_error *open_others(struct pjrt_client *client, size_t count)
 {
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 	struct pjrt_error *error = NULL;
-	char name[64];
+	char name[64], node[64];
 	bool is_npu;
 
 	if (wnnContextGetDeviceInfo(client->device[0].context, &info) != WNNStatus_Success)
 		return onpu_webnn_error("the device does not answer");
 	snprintf(name, sizeof(name), "%.*s", (int)info.device.length, info.device.data);
-	is_npu = !strncmp(name, "npu", strlen("npu"));
-	if (is_npu && name[strlen("npu")] && strcmp(name, "npu:0") != 0)
+	is_npu = !strcmp(name, "npu");
+	snprintf(node, sizeof(node), "%.*s", (int)info.nodePath.length,
+		 info.nodePath.data ? info.nodePath.data : "");
+	if (is_npu && strcmp(node + strcspn(node, "0123456789"), "0") != 0)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: %zu devices begin with npu, the first, and not with %s",
-				  count, name);
+				  "onpu: %zu devices are the NPUs 0 to %zu, but %s is the first "
+				  "that opens; choose the device npu:0, or 1 device",
+				  count, count - 1, node);
 	while (client->count < count && !error) {
 		if (is_npu)
 			snprintf(name, sizeof(name), "npu:%zu", client->count);
