@@ -104,6 +104,34 @@ static int starve(const char *data, size_t size)
 	return ret;
 }
 
+/* Runs a program on two devices with one more allocation of this thread each time. */
+static int starve_partitions(void)
+{
+	static const char text[] =
+		"sdy.mesh @m = <[\"x\"=2]>\n"
+		"func.func @main() -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}) {\n"
+		"  %v = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>\n"
+		"  return %v : tensor<4xf32>\n}\n";
+	int failures = 0, ret = 0;
+
+	for (int64_t left = 0; left < 20; left++) {
+		WNNStablehloProgram program;
+
+		if (wnnStablehloLoadPartitioned(text, strlen(text), NULL, 2, &program))
+			return 1;
+		import_memory_left = left;
+		if (wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL)) {
+			ret |= !has_message();
+			failures++;
+		}
+		import_memory_left = -1;
+		wnnStablehloProgramRelease(program);
+	}
+	printf("partitions: %s\n", ret ? "an error says nothing" : "ok");
+	/* The first allocation is needed, and 20 are more than enough. */
+	return ret || !failures || failures == 20;
+}
+
 /* Returns 0, 1 after an error without a message, or -1 when the file is missing. */
 static int test_file(const char *path)
 {
@@ -138,5 +166,6 @@ int main(int argc, char **argv)
 		free(entries);
 	for (int i = 2; i < argc; i++)
 		ret |= test_file(argv[i]) != 0;
+	ret |= starve_partitions();
 	return ret || seen < 4 || argc < 3;
 }

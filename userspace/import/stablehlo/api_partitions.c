@@ -50,11 +50,12 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 	WNNStatus status = WNNStatus_UnknownError;
 	struct shlo_guard error;
 
+	for (size_t i = 0; i < count; i++)
+		shlo_turn_begin(&program->turns[i], program, module);
 	for (size_t i = 0; processes && tasks && i < count; i++) {
 		tasks[i] = (struct task){ &program->turns[i], contexts ? contexts[i] : NULL,
 					  inputs ? inputs[i] : NULL };
 		processes[i] = (struct shlo_thread){ &program->turns[i].run, run_task, &tasks[i] };
-		shlo_turn_begin(&program->turns[i], program, module);
 	}
 	if (!processes || !tasks)
 		shlo_set_error(status, "memory is exhausted");
