@@ -353,8 +353,10 @@ static void test_refusals(void **state)
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
 		"it has another number of dimensions than the value");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\", \"x\"}], unreduced={\"y\"}>"),
-		4, "sums that are not yet made (unreduced)");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"y\"}>"), 4,
+		"sums that are not yet made (unreduced)");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"y\"}>"), 4,
+		"sums that are not yet made (unreduced)");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
 		"an axis has no such part: 'x'");
 	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,

@@ -40,14 +40,22 @@ static void refuse(struct reading *r, const char *reason, const char *name)
 	r->is_wrong = true;
 }
 
+/* Takes a word of a text, with blanks in front of it; false: another one is there. */
+static bool take_of(const char **text, const char *word)
+{
+	const char *at = *text;
+
+	while (isspace((unsigned char)*at))
+		at++;
+	if (strncmp(at, word, strlen(word)))
+		return false;
+	*text = at + strlen(word);
+	return true;
+}
+
 static bool take(struct reading *r, const char *word)
 {
-	while (isspace((unsigned char)*r->at))
-		r->at++;
-	if (strncmp(r->at, word, strlen(word)))
-		return false;
-	r->at += strlen(word);
-	return true;
+	return take_of(&r->at, word);
 }
 
 static void expect(struct reading *r, const char *word)
@@ -198,11 +206,18 @@ static void read_dimension(struct reading *r, int dim)
 			;
 }
 
+/* Whether a text is a list of axes along which sums are not yet made, and which is not empty. */
+static bool is_unreduced(const char *text)
+{
+	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
+	       !take_of(&text, "}");
+}
+
 /* Skips what follows the dimensions, up to the end of the sharding. */
 static void skip_rest(struct reading *r)
 {
 	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
-		if (!strncmp(r->at, "unreduced={\"", strlen("unreduced={\""))) {
+		if (is_unreduced(r->at)) {
 			refuse(r, "sums that are not yet made (unreduced) are not done here", "");
 			return;
 		}
