@@ -284,6 +284,28 @@ static void test_parallel(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* The module says for how many devices it is. */
+static void test_numbers(void **state)
+{
+	static const char partitions[] = "module attributes {mhlo.num_partitions = 4 : i32} {\n"
+					 "  func.func @main() {\n    return\n  }\n}\n";
+	static const char replicas[] =
+		"module attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 2 : i32} {\n"
+		"  func.func @main() {\n    return\n  }\n}\n";
+	WNNStablehloProgram program = load(partitions, 1);
+
+	(void)state;
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 4, NULL, 0, NULL),
+	      "mhlo.num_partitions = 4, and the program is loaded for 1 partitions");
+	wnnStablehloProgramRelease(program);
+	program = load(replicas, 2);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL),
+	      "mhlo.num_replicas = 2, and runs on 2 processes, which are 1 replicas of 2");
+	assert_int_equal(wnnStablehloProgramRunPartitionedSync(program, 0, 4, NULL, 0, NULL),
+			 WNNStatus_Success);
+	wnnStablehloProgramRelease(program);
+}
+
 static void refuses(const char *text, size_t partitions, const char *words)
 {
 	WNNStablehloProgram program = load(text, partitions);
@@ -415,11 +437,11 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_parallel),      cmocka_unit_test(test_axes),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
-		cmocka_unit_test(test_other_results),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_axes),	   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_donations),  cmocka_unit_test(test_other_results),
 	};
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;

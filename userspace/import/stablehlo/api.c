@@ -483,16 +483,6 @@ static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
 	}
 }
 
-/*
- * Returns the number of devices that the attribute @name of the module demands; 0 when it has none.
- */
-static size_t said(const struct shlo_module *module, const char *name)
-{
-	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);
-
-	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
-}
-
 /* Demands that no value is marked for a partitioner: each rank would compute all of it. */
 static void need_whole(struct shlo_run *run)
 {
@@ -507,13 +497,20 @@ static void need_whole(struct shlo_run *run)
 			shlo_location_text(*place).text, what);
 }
 
+size_t shlo_module_said(const struct shlo_module *module, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);
+
+	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
+}
+
 /* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
 	struct shlo_run *run = &program->own.run;
-	size_t replicas = said(run->module, "mhlo.num_replicas"),
+	size_t replicas = shlo_module_said(run->module, "mhlo.num_replicas"),
 	       count = program->world->seat.count;
-	size_t partitions = said(run->module, "mhlo.num_partitions");
+	size_t partitions = shlo_module_said(run->module, "mhlo.num_partitions");
 
 	if (program->partitions) {
 		partitions = program->partitions;

@@ -74,6 +74,33 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 	return status;
 }
 
+/* Demands that the module is for as many partitions and replicas as run it. */
+static WNNStatus check_devices(const struct WNNStablehloProgramImpl *program, size_t module,
+			       size_t processes)
+{
+	const struct shlo_module *of = program->file.modules[module];
+	size_t partitions = shlo_module_said(of, "mhlo.num_partitions");
+	size_t replicas = shlo_module_said(of, "mhlo.num_replicas");
+
+	if (!processes || processes > SHLO_MAX_PARTITIONS || processes % program->file.partitions)
+		return shlo_set_error(
+			WNNStatus_TypeError,
+			"there must be 1 to %d processes, a multiple of the %zu partitions",
+			SHLO_MAX_PARTITIONS, program->file.partitions);
+	if (partitions && partitions != program->file.partitions)
+		return shlo_set_error(WNNStatus_OperationError,
+				      "the module has mhlo.num_partitions = %zu, and the program "
+				      "is loaded for %zu partitions: they must be equal",
+				      partitions, program->file.partitions);
+	if (replicas && replicas != processes / program->file.partitions)
+		return shlo_set_error(WNNStatus_OperationError,
+				      "the module has mhlo.num_replicas = %zu, and runs on %zu "
+				      "processes, which are %zu replicas of %zu partitions",
+				      replicas, processes, processes / program->file.partitions,
+				      program->file.partitions);
+	return WNNStatus_Success;
+}
+
 WNNStatus wnnStablehloProgramRunPartitionedSync(WNNStablehloProgram program, size_t module,
 						size_t processes, WNNContext const *contexts,
 						size_t count,
@@ -87,11 +114,9 @@ WNNStatus wnnStablehloProgramRunPartitionedSync(WNNStablehloProgram program, siz
 	status = shlo_program_check(program, module, count, has_inputs);
 	if (status != WNNStatus_Success)
 		return status;
-	if (!processes || processes > SHLO_MAX_PARTITIONS || processes % program->file.partitions)
-		return shlo_set_error(
-			WNNStatus_TypeError,
-			"there must be 1 to %d processes, a multiple of the %zu partitions",
-			SHLO_MAX_PARTITIONS, program->file.partitions);
+	status = check_devices(program, module, processes);
+	if (status != WNNStatus_Success)
+		return status;
 	shlo_program_forget(program);
 	if (!take_turns(program, processes))
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
