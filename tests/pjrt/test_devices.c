@@ -8,6 +8,10 @@
 static const unsigned char two[] = { 0x1a, 14, 0x28, 2,	   0x4a, 10,   0x1a, 3,
 				     0x0a, 1,  1,    0x1a, 3,	 0x0a, 1,    0 };
 
+/* Build options with 2 replicas (field 4) of 2 partitions, on device 1, and on devices 2 and 3. */
+static const unsigned char uneven[] = { 0x1a, 17, 0x20, 2,    0x28, 2,	  0x4a, 11, 0x1a, 3,
+					0x0a, 1,  1,	0x1a, 4,    0x0a, 2,	2,  3 };
+
 /* Opens a client of several devices, in place of the one that other tests use. */
 static struct pjrt_client *open_several(int64_t count)
 {
@@ -108,6 +112,18 @@ static void test_several(void **state)
 	close_several(before);
 	fails(compile(text, "mlir", two, sizeof(two), &run.executable), 3,
 	      "1 replicas of 2 partitions; the client has 1 devices");
+}
+
+static void test_assignments(void **state)
+{
+	static const char text[] = "func.func @main() {\n  return\n}\n";
+	struct pjrt_client *before = open_several(4);
+	struct pjrt_loaded *loaded;
+
+	(void)state;
+	fails(compile(text, "mlir", uneven, sizeof(uneven), &loaded), 3,
+	      "the options assign devices to another number of replicas or partitions");
+	close_several(before);
 }
 
 /*
@@ -242,6 +258,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_assignments),
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_donation),
 	};

@@ -38,6 +38,7 @@ struct field {
 struct options {
 	struct onpu_wanted wanted;
 	uint64_t columns, rows; /* of the device assignment; rows of the last column */
+	bool is_uneven;		/* columns have different numbers of rows */
 	uint64_t ids[ONPU_MAX_DEVICES][ONPU_MAX_DEVICES];
 	bool is_large; /* the assignment has more devices than a client may have */
 	bool is_tupled;
@@ -105,6 +106,7 @@ static void add_id(struct options *options, uint64_t id)
 /* Reads the ids of a computation's devices, one by one or packed. */
 static bool read_column(struct bytes b, struct options *options)
 {
+	const uint64_t before = options->rows;
 	struct field field;
 
 	options->rows = 0;
@@ -118,7 +120,8 @@ static bool read_column(struct bytes b, struct options *options)
 		if (field.inside.is_wrong)
 			return false;
 	}
-	options->columns++;
+	if (options->columns++ && options->rows != before)
+		options->is_uneven = true;
 	return !b.is_wrong;
 }
 
@@ -127,6 +130,7 @@ static bool read_devices(struct bytes b, struct options *options)
 	struct field field;
 
 	options->columns = 0;
+	options->is_uneven = false;
 	while (next_field(&b, &field))
 		if (field.number == DEVICES_COLUMN && field.wire == 2 &&
 		    !read_column(field.inside, options))
@@ -193,8 +197,8 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 				  "client has %zu devices, which its option count says",
 				  (unsigned long long)wanted->replicas,
 				  (unsigned long long)wanted->partitions, client->count);
-	if (options->columns &&
-	    (options->columns != wanted->partitions || options->rows != wanted->replicas))
+	if (options->columns && (options->columns != wanted->partitions ||
+				 options->rows != wanted->replicas || options->is_uneven))
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the options assign devices to another number of replicas "
 				  "or partitions than they have");
