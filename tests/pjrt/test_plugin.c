@@ -96,9 +96,16 @@ static void test_clients(void **state)
 		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
 	};
 	fails(api->Client_Create(&args), 3, "the option count must be 1 to 8");
+	/* The variable counts only without the option. */
 	setenv("ONPU_PJRT_COUNT", "2x", 1);
+	option.integer = 1;
+	works(api->Client_Create(&args));
+	destroy.client = args.client;
+	works(api->Client_Destroy(&destroy));
+	args.option_count = 0;
 	fails(api->Client_Create(&args), 3, "variable ONPU_PJRT_COUNT must be 1 to 8");
 	unsetenv("ONPU_PJRT_COUNT");
+	args.option_count = 1;
 	option = (struct pjrt_named_value){
 		.name = "device", .name_length = 6, .string = "sim", .count = 3
 	};

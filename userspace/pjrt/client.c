@@ -42,21 +42,27 @@ static bool is_named(const struct pjrt_named_value *option, const char *name)
 	       !memcmp(option->name, name, option->name_length);
 }
 
+/* Finds the number of devices in the environment, else it is 1. */
+static struct pjrt_error *read_variable(struct choice *choice)
+{
+	const char *count = getenv("ONPU_PJRT_COUNT");
+	long long number = 1;
+	char *end;
+
+	if (count && *count) {
+		number = strtoll(count, &end, 10);
+		if (*end)
+			number = 0;
+	}
+	return set_count(choice, "the environment variable ONPU_PJRT_COUNT", number);
+}
+
 /* Finds the device and the number of devices among the options; another one is an error. */
 static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *args,
 				       struct choice *choice)
 {
-	const char *count = getenv("ONPU_PJRT_COUNT");
 	struct pjrt_error *error = NULL;
-	char *end;
 
-	choice->count = 1;
-	if (count && *count) {
-		long long number = strtoll(count, &end, 10);
-
-		error = set_count(choice, "the environment variable ONPU_PJRT_COUNT",
-				  *end ? 0 : number);
-	}
 	for (size_t i = 0; i < args->option_count && !error; i++) {
 		const struct pjrt_named_value *option = &args->options[i];
 
@@ -75,7 +81,7 @@ static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *arg
 					   "count",
 					   (int)option->name_length, option->name);
 	}
-	return error;
+	return error || choice->count ? error : read_variable(choice);
 }
 
 static void describe(struct pjrt_device *device, const WNNDeviceInfo *info)
@@ -171,7 +177,7 @@ void onpu_client_put(struct pjrt_client *client)
 
 struct pjrt_error *onpu_Client_Create(struct pjrt_Client_Create_args *args)
 {
-	struct choice choice = { { NULL, 0 }, 1 };
+	struct choice choice = { { NULL, 0 }, 0 };
 	struct pjrt_client *client;
 	struct pjrt_error *error = read_options(args, &choice);
 
