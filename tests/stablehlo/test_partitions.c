@@ -126,8 +126,7 @@ static void run_all(WNNContext const *where)
 	for (int turn = 0; turn < 3; turn++) {
 		if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists))
 			fails(WNNStatus_Success, "");
-		if (turn)
-			assert_int_equal(wnnStablehloProgramGetBuildCount(program), 0);
+		assert_int_equal(wnnStablehloProgramGetBuildCount(program) > 0, where && !turn);
 		for (size_t i = 0; i < DEVICES; i++) {
 			WNNStablehloTensorArray results =
 				wnnStablehloProgramGetResultsOf(program, i);
@@ -160,6 +159,96 @@ static void test_contexts(void **state)
 {
 	(void)state;
 	run_all(contexts);
+}
+
+#define LARGE 4096 /* elements of a slice, enough for a graph */
+
+/* A region with many elements becomes a graph on each context. */
+static void test_graphs(void **state)
+{
+	static const char text[] =
+		"sdy.mesh @line = <[\"x\"=4]>\n"
+		"func.func @main(%a: tensor<16384xf32> {sdy.sharding = #sdy.sharding<@line, [{\"x\"}]>})\n"
+		"    -> tensor<16384xf32> {\n"
+		"  %r = sdy.manual_computation(%a) in_shardings=[<@line, [{\"x\"}]>]\n"
+		"      out_shardings=[<@line, [{\"x\"}]>] manual_axes={\"x\"} (%s: tensor<4096xf32>) {\n"
+		"    %t = stablehlo.add %s, %s : tensor<4096xf32>\n"
+		"    %u = stablehlo.multiply %t, %s : tensor<4096xf32>\n"
+		"    sdy.return %u : tensor<4096xf32>\n"
+		"  } : (tensor<16384xf32>) -> tensor<16384xf32>\n"
+		"  return %r : tensor<16384xf32>\n}\n";
+	static float in[DEVICES][LARGE], wanted[DEVICES][LARGE];
+	WNNStablehloTensor inputs[DEVICES];
+	const WNNStablehloTensor *lists[DEVICES];
+	WNNStablehloProgram program = load(text, DEVICES);
+
+	(void)state;
+	for (size_t i = 0; i < DEVICES; i++) {
+		for (size_t k = 0; k < LARGE; k++) {
+			in[i][k] = (float)(i * 10 + k % 7);
+			wanted[i][k] = 2 * in[i][k] * in[i][k];
+		}
+		inputs[i] = (WNNStablehloTensor){ in[i], sizeof(in[i]), 0, NULL };
+		lists[i] = &inputs[i];
+	}
+	for (int turn = 0; turn < 2; turn++) {
+		WNNStablehloRunInfo info;
+
+		if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1, lists))
+			fails(WNNStatus_Success, "");
+		info = wnnStablehloProgramGetRunInfo(program);
+		assert_int_equal(info.graphOperations, 2 * DEVICES);
+		assert_int_equal(info.referenceOperations, 0);
+		assert_int_equal(wnnStablehloProgramGetBuildCount(program), turn ? 0 : DEVICES);
+		for (size_t i = 0; i < DEVICES; i++)
+			check_floats(program, i, 0, wanted[i], LARGE);
+	}
+	wnnStablehloProgramRelease(program);
+}
+
+/* Devices have other numbers in a mesh, axes are cut into sub-axes, and there are two replicas. */
+static void test_places(void **state)
+{
+	static const char text[] =
+		"sdy.mesh @turned = <[\"x\"=2, \"y\"=2], device_ids=[1, 2, 3, 0]>\n"
+		"sdy.mesh @line = <[\"q\"=4]>\n"
+		"func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@turned, [{\"x\", \"y\"}]>},\n"
+		"    %b: tensor<4xf32> {sdy.sharding = #sdy.sharding<@line, [{\"q\":(2)2}]>})\n"
+		"    -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@line, [{}]>},\n"
+		"        tensor<4xf32> {sdy.sharding = #sdy.sharding<@line, [{}]>},\n"
+		"        tensor<4xf32> {sdy.sharding = #sdy.sharding<@line, [{\"q\":(2)2, \"q\":(1)2}]>}) {\n"
+		"  return %a, %b, %b : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>\n}\n";
+	static const size_t slices[DEVICES] = { 3, 0, 1, 2 }, parts[DEVICES] = { 0, 2, 1, 3 };
+	float a[2][4], b[2][4];
+	WNNStablehloTensor inputs[2 * DEVICES][2];
+	const WNNStablehloTensor *lists[2 * DEVICES];
+	WNNStablehloProgram program = load(text, DEVICES);
+
+	(void)state;
+	for (size_t r = 0; r < 2; r++)
+		for (size_t i = 0; i < 4; i++) {
+			a[r][i] = (float)(1 + i + 100 * r);
+			b[r][i] = (float)(10 + 10 * i + 100 * r);
+		}
+	for (size_t i = 0; i < 2 * DEVICES; i++) {
+		size_t r = i / DEVICES, device = i % DEVICES;
+
+		inputs[i][0] =
+			(WNNStablehloTensor){ &a[r][slices[device]], sizeof(float), 0, NULL };
+		inputs[i][1] =
+			(WNNStablehloTensor){ &b[r][device % 2 * 2], 2 * sizeof(float), 0, NULL };
+		lists[i] = inputs[i];
+	}
+	assert_memory_equal(wnnStablehloProgramGetInputSlices(program, 0, 0).slices, slices,
+			    sizeof(slices));
+	if (wnnStablehloProgramRunPartitionedSync(program, 0, 2 * DEVICES, NULL, 2, lists))
+		fails(WNNStatus_Success, "");
+	for (size_t i = 0; i < 2 * DEVICES; i++) {
+		check_floats(program, i, 0, a[i / DEVICES], 4);
+		check_floats(program, i, 1, b[i / DEVICES], 4);
+		check_floats(program, i, 2, &b[i / DEVICES][parts[i % DEVICES]], 1);
+	}
+	wnnStablehloProgramRelease(program);
 }
 
 /* Without partitions, processes are replicas. */
@@ -246,6 +335,29 @@ static void test_ends(void **state)
 	"      out_shardings=[<@pair, [{\"x\"}]>] manual_axes={\"x\"} (%s: tensor<2xf32>) {\n" \
 	"    sdy.return %s : tensor<2xf32>\n"                                                  \
 	"  } : (tensor<4xf32>) -> tensor<4xf32>\n"
+
+/* The last process fails while the first waits for its slice. */
+static void test_waits(void **state)
+{
+	static const char text[] = PAIR
+		"func.func @main() -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@pair, [{}]>}) {\n"
+		"  %v = stablehlo.constant dense<1.0> : tensor<4xf32>\n"
+		"  %id = stablehlo.partition_id : tensor<ui32>\n"
+		"  %one = stablehlo.constant dense<1> : tensor<ui32>\n"
+		"  %w = stablehlo.while(%i = %id) : tensor<ui32>\n"
+		"      cond {\n"
+		"        %last = stablehlo.compare EQ, %i, %one : (tensor<ui32>, tensor<ui32>) -> tensor<i1>\n"
+		"        stablehlo.return %last : tensor<i1>\n"
+		"      } do {\n        stablehlo.return %i : tensor<ui32>\n      }\n" JOINED(
+			"v") "  return %r : tensor<4xf32>\n}\n";
+	WNNStablehloProgram program = load(text, 2);
+
+	(void)state;
+	wnnStablehloProgramSetLoopLimit(program, 100);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL),
+	      "stablehlo.while");
+	wnnStablehloProgramRelease(program);
+}
 
 #define PARALLEL(results, programs, types)                                                        \
 	PAIR "func.func @main() -> (" types ") {\n"                                               \
@@ -437,11 +549,13 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references), cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_axes),	   cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_donations),  cmocka_unit_test(test_other_results),
+		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_graphs),	      cmocka_unit_test(test_places),
+		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_waits),	      cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_axes),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_other_results),
 	};
 	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
