@@ -135,14 +135,17 @@ static struct pjrt_error *check_donations(const struct turn *turn, const struct 
 {
 	size_t count = turn->executable->inputs.count;
 
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; is_donated(turn, i) && k < count; k++)
+	for (size_t i = 0; i < count; i++) {
+		if (!is_donated(turn, i))
+			continue;
+		for (size_t k = 0; k < count; k++)
 			if (k != i && inputs->blocks[k] == inputs->blocks[i])
 				return onpu_error(
 					PJRT_INVALID_ARGUMENT,
 					"onpu: argument %zu is donated, and is argument %zu, too: "
 					"an attempt to donate the same buffer twice, or to use it",
 					i, k);
+	}
 	return NULL;
 }
 
@@ -165,9 +168,10 @@ static struct onpu_block *find_room(const struct turn *turn, struct inputs *inpu
 		const struct onpu_donation *donation = &turn->executable->donations[i];
 		struct onpu_block *block = inputs->blocks[i];
 
-		if (!block || !is_donated(turn, i) || block->size != size ||
-		    block->device != inputs->device || atomic_load(&block->refs) != 1 ||
-		    (donation->kind == WNNStablehloDonation_Output && donation->output != output))
+		if (!block || block->size != size || block->device != inputs->device ||
+		    atomic_load(&block->refs) != 1 ||
+		    (donation->kind == WNNStablehloDonation_Output && donation->output != output) ||
+		    !is_donated(turn, i))
 			continue;
 		return block;
 	}
