@@ -517,7 +517,7 @@ static void find_slices(struct values *values, const struct shlo_block *block)
 	}
 }
 
-/* @out: the slices in which the block's values are returned, or NULL */
+/* @of: the cut of the function whose block it is; NULL: the block is a region's */
 static void find_uses(struct values *values, const struct shlo_block *block,
 		      const struct shlo_cut *of)
 {
@@ -583,7 +583,7 @@ static bool is_elementwise(const struct shlo_op *op)
 	return op->kind && op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT;
 }
 
-/* What the search for slices is within: a function, and the call that it came through. */
+/* Where the search for slices is: in a function, and the call that it came through. */
 struct within {
 	struct shlo_file *file;
 	const struct shlo_module *module;
