@@ -204,8 +204,31 @@ def firmware_seeds(_, rng):
             [0, 3 + i, 0, 3, 0, 12 + i]) + rng.randbytes(40)
 
 
+# A sharding of each kind, for 4 partitions.
+PARTITIONED = b'''sdy.mesh @m = <["x"=2, "y"=2], device_ids=[1, 2, 3, 0]>
+sdy.mesh @q = <["q"=4]>
+func.func @main(%a: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y", ?}p1]>, tf.aliasing_output = 0 : i32},
+    %b: tensor<4xf32> {sdy.sharding = #sdy.sharding<@q, [{"q":(2)2}], replicated={"q":(1)2}>})
+    -> (tensor<4x4xf32>, tensor<4xf32> {sdy.sharding = #sdy.sharding<@q, [{"q"}]>}) {
+  %r = sdy.manual_computation(%a) in_shardings=[<@m, [{"y"}, {"x"}]>] out_shardings=[<@m, [{"x", "y"}, {}]>]
+      manual_axes={"x", "y"} (%s: tensor<2x2xf32>) {
+    %t = stablehlo.reshape %s : (tensor<2x2xf32>) -> tensor<1x4xf32>
+    sdy.return %t : tensor<1x4xf32>
+  } : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = func.call @twice(%r) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %c, %b : tensor<4x4xf32>, tensor<4xf32>
+}
+func.func private @twice(%v: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %s = stablehlo.add %v, %v : tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+'''
+
+
 def stablehlo_text_seeds(*_):
-    """Yields the programs of the StableHLO tests, module by module."""
+    """Yields the programs of the StableHLO tests, module by module, and one for 4 partitions."""
+    # fuzz_stablehlo() loads it for 4 partitions when the sum of the bytes is 1 modulo 3.
+    yield 'partitioned', PARTITIONED + b'\n' * ((1 - sum(PARTITIONED)) % 3)
     folder = os.path.join(HERE, '..', 'stablehlo', 'programs')
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding='utf-8') as file:

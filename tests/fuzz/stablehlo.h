@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads a program of StableHLO, as text or bytecode. Whatever it holds, loading ends with a status;
- * its inputs, outputs and refusals can be queried, and it prints. Nothing runs, as loops take long;
+ * Loads a program of StableHLO, as text or bytecode, for one partition and for several. Whatever it
+ * holds, loading ends with a status; its inputs, outputs and refusals can be queried, and it prints. Nothing runs, as loops take long;
  * but loops with a known number of iterations are unrolled into a limited number of operations.
  */
 #ifndef ONPU_TESTS_FUZZ_STABLEHLO_H
@@ -40,29 +40,66 @@ static inline void fuzz_unroll(const uint8_t *data, size_t size)
 	shlo_arena_exit(&file.arena);
 }
 
-static inline int fuzz_stablehlo(const uint8_t *data, size_t size)
+/* Each device must have one of the slices. */
+static inline void fuzz_slices(WNNStablehloSlices slices)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < slices.rank; i++)
+		count *= (size_t)slices.parts[i];
+	if (slices.rank && count > slices.partitions)
+		abort();
+	for (size_t i = 0; slices.rank && i < slices.partitions; i++)
+		if (slices.slices[i] >= count)
+			abort();
+}
+
+/* Loads a file for a number of partitions, and asks for all that a program tells. */
+static inline void fuzz_partitions(const uint8_t *data, size_t size, size_t partitions)
 {
 	WNNStablehloProgram program, again;
 	WNNStablehloRefusalArray refusals;
 	WNNStringView text;
 
-	if (wnnStablehloLoadMemory(data, size, NULL, &program))
-		return 0;
+	if (wnnStablehloLoadPartitioned(data, size, NULL, partitions, &program))
+		return;
 	refusals = wnnStablehloProgramGetRefusals(program);
 	for (size_t i = 0; i < refusals.count; i++)
 		if (!refusals.data[i].column || !refusals.data[i].reason.length)
 			abort();
 	for (size_t i = 0; i < wnnStablehloProgramGetModuleCount(program); i++) {
-		wnnStablehloProgramGetInputs(program, i);
-		wnnStablehloProgramGetOutputs(program, i);
+		size_t inputs = wnnStablehloProgramGetInputs(program, i).count, output;
+		size_t outputs = wnnStablehloProgramGetOutputs(program, i).count;
+
+		for (size_t k = 0; k < inputs; k++) {
+			fuzz_slices(wnnStablehloProgramGetInputSlices(program, i, k));
+			wnnStablehloProgramGetDonation(program, i, k, &output);
+		}
+		for (size_t k = 0; k < outputs; k++)
+			fuzz_slices(wnnStablehloProgramGetOutputSlices(program, i, k));
 	}
 	/* The printed text is loaded again; any status will do. */
 	if (!wnnStablehloProgramGetText(program, &text) &&
-	    !wnnStablehloLoadMemory(text.data, text.length, NULL, &again))
+	    !wnnStablehloLoadPartitioned(text.data, text.length, NULL, partitions, &again))
 		wnnStablehloProgramRelease(again);
-	if (!refusals.count)
+	if (!refusals.count && partitions == 1)
 		fuzz_unroll(data, size);
 	wnnStablehloProgramRelease(program);
+}
+
+/*
+ * A file is for some number of devices, and each number may be tried: the sum of the input's bytes
+ * chooses one, so that most changes of the input choose another.
+ */
+static inline int fuzz_stablehlo(const uint8_t *data, size_t size)
+{
+	static const size_t numbers[] = { 2, 4, 6 };
+	size_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum += data[i];
+	fuzz_partitions(data, size, 1);
+	fuzz_partitions(data, size, numbers[sum % 3]);
 	return 0;
 }
 
