@@ -533,8 +533,8 @@ WNN_EXPORT WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 /**
  * Runs a module on several devices: each process of the program is a thread that uses a context of
  * its own, and they exchange values through memory. Process r * partitions + p is partition p of
- * replica r. When one fails, all end with its message; when all wait for each other, that is an
- * error.
+ * replica r. When one fails, the others end when they next exchange values, or are done, and the
+ * run ends with its message; when all wait for each other, that is an error.
  *
  * Since: 1.2.0
  *
@@ -550,7 +550,8 @@ WNN_EXPORT WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
  *
  * Errors:
  * - TypeError: there is no such module, or the number of processes or inputs is wrong
- * - OperationError: the run failed in a process
+ * - OperationError: the module has attributes mhlo.num_partitions or mhlo.num_replicas for other
+ *   numbers, or the run failed in a process
  * - NotSupportedError: the file has refusals
  * - UnknownError: memory is exhausted
  */
