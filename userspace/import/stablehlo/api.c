@@ -151,8 +151,11 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 		shlo_read_text(file, data, size);
 	shlo_expand_calls(file);
 	shlo_verify(file);
-	for (size_t i = 0; !file->refusal_count && i < file->module_count; i++)
+	for (size_t i = 0; !file->refusal_count && i < file->module_count; i++) {
 		shlo_compile_regions(&file->arena, file->modules[i]);
+		for (size_t k = 0; k < file->modules[i]->function_count; k++)
+			shlo_find_last_reads(&file->arena, file->modules[i]->functions[k]);
+	}
 	describe(self);
 	self->hash = hash_of(data, size);
 	*program = self;

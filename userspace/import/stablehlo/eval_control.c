@@ -39,7 +39,7 @@ void shlo_eval_while(struct shlo_call *call)
 				"of webnn-run and stablehlo-test sets another",
 				(unsigned long long)iteration);
 		next = bundle(call->run, count);
-		shlo_call_region(call->run, call->frame, op->regions[1], values->items,
+		shlo_give_region(call->run, call->frame, op->regions[1], values->items,
 				 next->items);
 		shlo_tensor_put(values);
 		values = next;

@@ -144,15 +144,17 @@ void shlo_eval_scatter(struct shlo_call *call)
 	if (count > 64)
 		shlo_run_error(call->run, "it has more than 64 inputs");
 	for (size_t i = 0; i < count; i++) {
-		struct shlo_tensor *out = shlo_result(call, i);
+		struct shlo_tensor *out;
 
+		if (call->op->results[i]->type->element == call->in[i]->type.element) {
+			shlo_result_from(call, i, i);
+			continue;
+		}
+		out = shlo_result(call, i);
 		for (int64_t k = 0; k < out->count; k++)
 			shlo_set(out, k,
 				 shlo_convert(out->type.element, call->in[i]->type.element,
 					      shlo_get(call->in[i], k)));
-		if (out->type.element == call->in[i]->type.element)
-			memcpy(out->data, call->in[i]->data,
-			       (size_t)out->count * shlo_elements[out->type.element].bytes);
 	}
 	if (!updates->count)
 		return;

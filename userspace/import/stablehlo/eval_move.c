@@ -180,6 +180,28 @@ void shlo_eval_concatenate(struct shlo_call *call)
 	}
 }
 
+/*
+ * Copies a box of @dims elements, row by row: from place @from of @x to place @to of @out, which have
+ * the same rank.
+ */
+static void copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
+		     const int64_t *from, const int64_t *dims)
+{
+	int64_t index[SHLO_MAX_RANK] = { 0 }, a[SHLO_MAX_RANK], b[SHLO_MAX_RANK];
+	size_t bytes = shlo_elements[x->type.element].bytes;
+	int rank = x->type.rank, outer = rank ? rank - 1 : 0;
+	size_t row = rank ? (size_t)dims[outer] * bytes : bytes;
+
+	do {
+		for (int i = 0; i < rank; i++) {
+			a[i] = to[i] + index[i];
+			b[i] = from[i] + index[i];
+		}
+		memcpy((char *)out->data + (size_t)shlo_offset(out, a) * bytes,
+		       (const char *)x->data + (size_t)shlo_offset(x, b) * bytes, row);
+	} while (shlo_next(outer, dims, index));
+}
+
 /* Copies the elements at start + index * stride. */
 static void slice(struct shlo_tensor *out, const struct shlo_tensor *x, const int64_t *start,
 		  const int64_t *stride)
@@ -190,7 +212,7 @@ static void slice(struct shlo_tensor *out, const struct shlo_tensor *x, const in
 		return;
 	do {
 		for (int i = 0; i < x->type.rank; i++)
-			from[i] = start[i] + index[i] * (stride ? stride[i] : 1);
+			from[i] = start[i] + index[i] * stride[i];
 		shlo_move(out, at++, x, shlo_offset(x, from));
 	} while (shlo_next(out->type.rank, out->dims, index));
 }
@@ -230,36 +252,31 @@ void shlo_eval_dynamic_slice(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];
 	struct shlo_tensor *out = shlo_result(call, 0);
-	int64_t start[SHLO_MAX_RANK];
+	int64_t start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
 
 	for (int i = 0; i < x->type.rank; i++) {
 		if (out->dims[i] > x->dims[i])
 			shlo_run_error(call->run, "the slice is larger than dimension %d", i);
 		start[i] = clamped(index_of(call->in[1 + i], 0), x->dims[i] - out->dims[i]);
 	}
-	slice(out, x, start, NULL);
+	if (out->count)
+		copy_box(out, first, x, start, out->dims);
 }
 
 void shlo_eval_dynamic_update_slice(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0], *update = call->in[1];
-	int64_t start[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, to[SHLO_MAX_RANK], at = 0;
-	struct shlo_tensor *out = shlo_tensor_copy(call->run, x);
+	int64_t start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
 
-	call->out[0] = out;
 	for (int i = 0; i < x->type.rank; i++) {
 		if (update->dims[i] > x->dims[i])
 			shlo_run_error(call->run,
 				       "the update is larger than the operand in dimension %d", i);
 		start[i] = clamped(index_of(call->in[2 + i], 0), x->dims[i] - update->dims[i]);
 	}
-	if (!update->count)
-		return;
-	do {
-		for (int i = 0; i < x->type.rank; i++)
-			to[i] = start[i] + index[i];
-		shlo_move(out, shlo_offset(out, to), update, at++);
-	} while (shlo_next(x->type.rank, update->dims, index));
+	shlo_result_from(call, 0, 0);
+	if (update->count)
+		copy_box(call->out[0], start, update, first, update->dims);
 }
 
 static void pad(struct shlo_call *call, const int64_t *low, const int64_t *high,

@@ -137,6 +137,8 @@ struct shlo_op {
 	/* DENSE: the replica_groups that name axes of a mesh, as ids; or NULL */
 	const struct shlo_attr *groups;
 	const struct shlo_cut *cut; /* of sdy.manual_computation on partitions, or NULL */
+	/* bit k: the value of operand k < 64 has the block as its own, and no later reader */
+	uint64_t last;
 };
 
 struct shlo_function {
@@ -225,5 +227,7 @@ void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds invalid and unknown ones to the refusals. */
 void shlo_verify(struct shlo_file *file);
+/* Fills in for all operations of a function which values they are the last to read. */
+void shlo_find_last_reads(struct shlo_arena *arena, const struct shlo_function *function);
 
 #endif

@@ -135,6 +135,25 @@ struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result)
 	return call->out[result];
 }
 
+struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size_t operand)
+{
+	struct shlo_tensor *x = call->in[operand];
+	struct shlo_tensor **slot = &call->frame->slots[call->op->operands[operand]->slot];
+	/* A dequantised operand has no slot. */
+	bool alone = operand < 64 && call->op->last >> operand & 1 && *slot == x && x->refs == 1;
+
+	for (size_t i = 0; i < call->op->operand_count; i++)
+		alone = alone && (i == operand || call->in[i] != x);
+	if (alone) {
+		*slot = NULL;
+		call->out[result] = x;
+		return x;
+	}
+	call->out[result] = shlo_tensor_copy(call->run, x);
+	call->run->copied_bytes += (uint64_t)x->count * shlo_elements[x->type.element].bytes;
+	return call->out[result];
+}
+
 /* Demands that the results have the types that the file declares, bounds included. */
 static void need_declared(struct shlo_call *call)
 {
@@ -159,10 +178,14 @@ static void need_declared(struct shlo_call *call)
 void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct shlo_op *op)
 {
 	struct shlo_call call = { .run = run, .frame = frame, .op = op };
-	struct shlo_scratch *scratch = scratch_push(run);
+	struct shlo_scratch *scratch;
 	struct shlo_tensor **in;
 
 	run->at = op;
+	/* An earlier iteration has evaluated a constant. */
+	if (op->kind->family == SHLO_CONSTANT && frame->slots[op->results[0]->slot])
+		return;
+	scratch = scratch_push(run);
 	in = shlo_arena_alloc(&scratch->arena, op->operand_count, sizeof(struct shlo_tensor *));
 	for (size_t i = 0; i < op->operand_count; i++) {
 		in[i] = frame->slots[op->operands[i]->slot];
@@ -221,6 +244,22 @@ static void run_block(struct shlo_run *run, struct shlo_frame *frame,
 	}
 }
 
+/*
+ * Releases the values of a block that has ended, so that the results have no other reader. Constants
+ * stay for the next iteration.
+ */
+static void leave_block(struct shlo_frame *frame, const struct shlo_block *block)
+{
+	for (size_t i = 0; i < block->argument_count; i++)
+		set_slot(frame, block->arguments[i], NULL);
+	for (size_t i = 0; i < block->op_count; i++) {
+		const struct shlo_op *op = block->ops[i];
+
+		for (size_t k = 0; op->kind->family != SHLO_CONSTANT && k < op->result_count; k++)
+			set_slot(frame, op->results[k], NULL);
+	}
+}
+
 void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor *const *arguments,
 		      struct shlo_tensor **results)
@@ -228,6 +267,19 @@ void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
 	for (size_t i = 0; i < region->block.argument_count; i++)
 		set_slot(frame, region->block.arguments[i], shlo_tensor_get(arguments[i]));
 	run_block(run, frame, region, results);
+	leave_block(frame, &region->block);
+}
+
+void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
+		      const struct shlo_region *region, struct shlo_tensor **arguments,
+		      struct shlo_tensor **results)
+{
+	for (size_t i = 0; i < region->block.argument_count; i++) {
+		set_slot(frame, region->block.arguments[i], arguments[i]);
+		arguments[i] = NULL;
+	}
+	run_block(run, frame, region, results);
+	leave_block(frame, &region->block);
 }
 
 void shlo_call_function(struct shlo_run *run, const struct shlo_function *function,

@@ -72,6 +72,8 @@ struct shlo_run {
 	uint64_t loop_limit;
 	/* operations run so far, without constants and checks */
 	uint64_t reference_ops, device_ops;
+	/* bytes that went into and out of graphs, and those of operands that a kernel copied whole */
+	uint64_t copied_bytes;
 };
 
 /* Ends the run with a message, which begins with the operation and its position in the file. */
@@ -128,6 +130,10 @@ void shlo_call_function(struct shlo_run *run, const struct shlo_function *functi
 void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor *const *arguments,
 		      struct shlo_tensor **results);
+/* Does as shlo_call_region(), and takes over the references of the arguments, which become NULL. */
+void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
+		      const struct shlo_region *region, struct shlo_tensor **arguments,
+		      struct shlo_tensor **results);
 
 /* The state for applying a region of scalars to many elements. */
 struct shlo_applier {
@@ -153,6 +159,11 @@ void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *mo
 
 /* Returns a new result of the call, with its known type. */
 struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result);
+/*
+ * Returns a result of the call that begins with the elements of an operand. It is the operand itself
+ * when nothing else reads that, and otherwise a copy.
+ */
+struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size_t operand);
 /* Prepares a check of the call with the types of its values, like the check of the file. */
 void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct shlo_arena *arena,
 		     const struct shlo_type **types);

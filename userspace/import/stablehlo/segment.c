@@ -17,6 +17,8 @@
 
 /* In loops and branches, a graph pays only for values of at least so many elements. */
 #define LEAST_INNER_ELEMENTS 1024
+/* There, an operation on at most one in so many elements of an array stays out of graphs. */
+#define LEAST_SHARE 16
 
 struct port {
 	const struct shlo_value *value;
@@ -156,8 +158,34 @@ static bool is_constant(const struct shlo_op *op)
 	return op && op->kind && op->kind->family == SHLO_CONSTANT;
 }
 
+/* Returns how many elements of its arrays an operation reads or writes; -1: all of them. */
+static int64_t touched(const struct shlo_op *op)
+{
+	if (!strcmp(op->name, "stablehlo.dynamic_slice") || !strcmp(op->name, "stablehlo.gather"))
+		return shlo_type_count(op->results[0]->type);
+	if (!strcmp(op->name, "stablehlo.dynamic_update_slice"))
+		return shlo_type_count(op->operands[1]->type);
+	if (!strcmp(op->name, "stablehlo.scatter"))
+		return shlo_type_count(op->operands[op->operand_count / 2 + 1]->type);
+	return -1;
+}
+
+/*
+ * Whether an operation leaves most of a large array alone: a graph needs a copy of all of it, which
+ * costs more than the kernel that works in place.
+ */
+static bool is_sparse(const struct shlo_op *op)
+{
+	int64_t count = touched(op);
+
+	return count >= 0 && (count < LEAST_INNER_ELEMENTS ||
+			      count <= shlo_type_count(op->operands[0]->type) / LEAST_SHARE);
+}
+
 static bool is_large(const struct shlo_op *op)
 {
+	if (is_sparse(op))
+		return false;
 	for (size_t i = 0; i < op->operand_count; i++)
 		if (shlo_type_count(op->operands[i]->type) >= LEAST_INNER_ELEMENTS)
 			return true;
@@ -403,6 +431,15 @@ static bool finish(struct shlo_device *device, struct segment *segment, struct s
 	       make_tensors(device, segment, segment->outputs, segment->output_count, false);
 }
 
+static size_t bytes_of_ports(const struct port *ports, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += bytes_of(ports[i].value->type);
+	return bytes;
+}
+
 static size_t bytes_of_segment(const struct segment *segment, const struct shlo_region *region)
 {
 	size_t bytes = 0;
@@ -410,9 +447,7 @@ static size_t bytes_of_segment(const struct segment *segment, const struct shlo_
 	for (size_t i = segment->first; i < segment->end; i++)
 		for (size_t k = 0; k < region->block.ops[i]->result_count; k++)
 			bytes += bytes_of(region->block.ops[i]->results[k]->type);
-	for (size_t i = 0; i < segment->input_count; i++)
-		bytes += bytes_of(segment->inputs[i].value->type);
-	return bytes;
+	return bytes + bytes_of_ports(segment->inputs, segment->input_count);
 }
 
 static bool try_to_build(struct shlo_device *device, struct segment *segment,
@@ -477,8 +512,7 @@ static WNNStatus dispatch(struct shlo_device *device, struct segment *segment,
 
 		named[i] = (WNNNamedTensor){ WNN_STR(port->name), port->tensor };
 		status = wnnContextWriteTensor(device->context, port->tensor, value->data,
-					       (size_t)value->count *
-						       shlo_elements[value->type.element].bytes);
+					       bytes_of(&value->type));
 	}
 	for (size_t i = 0; i < segment->output_count; i++)
 		named[segment->input_count + i] =
@@ -503,10 +537,9 @@ static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
 	for (size_t i = 0; !status && i < segment->output_count; i++) {
 		const struct shlo_tensor *value = results->items[i];
 
-		status = wnnContextReadTensorIntoSync(
-			device->context, segment->outputs[i].tensor, value->data,
-			(size_t)value->count * shlo_elements[value->type.element].bytes,
-			WNN_WAIT_FOREVER);
+		status = wnnContextReadTensorIntoSync(device->context, segment->outputs[i].tensor,
+						      value->data, bytes_of(&value->type),
+						      WNN_WAIT_FOREVER);
 	}
 	import_free(named);
 	return status;
@@ -597,6 +630,8 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	set_results(frame, segment, results);
 	shlo_tensor_put(results);
 	run->device_ops += segment->operations;
+	run->copied_bytes += bytes_of_ports(segment->inputs, segment->input_count) +
+			     bytes_of_ports(segment->outputs, segment->output_count);
 	return segment->end - segment->first;
 }
 
@@ -647,8 +682,13 @@ static void add_reference(struct placements *p, const struct shlo_op *op, bool c
 	static const char has_none[] = "WebNN has no operators that give the same result";
 	static const char small[] =
 		"in loops and branches values of fewer than 1024 elements are not worth a graph";
+	static const char sparse[] =
+		"in loops and branches, what is read or written of a large array is not worth a graph";
 	static const char control[] = "the library walks through its regions";
-	const char *reason = op->region_count && !can ? control : can ? small : has_none;
+	const char *reason = op->region_count && !can ? control :
+			     can && is_sparse(op)     ? sparse :
+			     can		      ? small :
+							has_none;
 	char label[120];
 
 	label_of(op, label, sizeof(label));

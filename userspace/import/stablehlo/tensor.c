@@ -215,7 +215,7 @@ struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo
 
 struct shlo_tensor *shlo_tensor_copy(struct shlo_run *run, const struct shlo_tensor *tensor)
 {
-	struct shlo_tensor *copy = shlo_tensor_new(run, &tensor->type);
+	struct shlo_tensor *copy = shlo_tensor_unset(run, &tensor->type);
 
 	for (size_t i = 0; tensor->items && i < tensor->type.item_count; i++)
 		copy->items[i] = shlo_tensor_copy(run, tensor->items[i]);

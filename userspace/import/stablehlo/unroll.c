@@ -7,6 +7,8 @@
  * all operands of an operation on single integers are known, its result becomes a constant. If the
  * condition is such a constant in each iteration until it is false, the copies replace the loop.
  * The way it counts does not matter: by a constant, by a carried value, up or down.
+ *
+ * In loops that stay, the operations of called functions replace the calls.
  */
 #include "unroll.h"
 
@@ -31,6 +33,7 @@ struct list {
 /* The values that replace the values of a function, by slot. */
 struct scope {
 	struct shlo_value **values;
+	size_t room;  /* slots that a function's scope has memory for */
 	bool own;     /* scope of the new function: a value without a replacement is used itself */
 	bool missing; /* a value had no replacement where it was needed */
 	uint64_t attempt; /* the attempt that the values belong to */
@@ -44,6 +47,7 @@ struct unroller {
 	struct shlo_arena *arena;
 	const struct shlo_kind *constant;
 	struct scope *scopes; /* by function: scopes of those that are called */
+	bool in_line;	      /* copies have operations in the place of calls */
 	size_t parts;	      /* operations, operands and results that may still be copied */
 	/* number of the current attempt; operations that its iterations have made */
 	uint64_t attempt, made;
@@ -110,6 +114,25 @@ static struct shlo_value **copy_values(struct unroller *u, struct scope *s,
 }
 
 static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op);
+static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out);
+
+/* Appends copies of the first @count operations of a block; false: the limit is reached. */
+static bool copy_ops(struct unroller *u, struct scope *s, const struct shlo_block *block,
+		     size_t count, struct list *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct shlo_op *op;
+
+		if (u->in_line && call_in_line(u, s, block->ops[i], out))
+			continue;
+		op = copy_op(u, s, block->ops[i]);
+		if (!op)
+			return false;
+		append(u, out, op);
+	}
+	return true;
+}
 
 /* Returns a copy of a region with values of its own. */
 static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
@@ -123,13 +146,8 @@ static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
 		return NULL;
 	copy->block.argument_count = block->argument_count;
 	copy->block.arguments = copy_values(u, s, block->arguments, block->argument_count, NULL);
-	for (size_t i = 0; i < block->op_count; i++) {
-		struct shlo_op *op = copy_op(u, s, block->ops[i]);
-
-		if (!op)
-			return NULL;
-		append(u, &ops, op);
-	}
+	if (!copy_ops(u, s, block, block->op_count, &ops))
+		return NULL;
 	copy->block.ops = ops.ops;
 	copy->block.op_count = ops.count;
 	return copy;
@@ -342,27 +360,36 @@ static struct scope *scope_of(struct unroller *u, size_t function)
 		return scope;
 	if (!take_parts(u, count))
 		return NULL;
-	if (!scope->values)
+	if (!scope->values || scope->room < count) {
 		scope->values = shlo_arena_alloc(u->arena, count, sizeof(*scope->values));
-	else
+		scope->room = count;
+	} else {
 		memset(scope->values, 0, count * sizeof(*scope->values));
+	}
 	scope->attempt = u->attempt;
 	scope->missing = false;
 	return scope;
 }
 
-static bool flatten_call(struct unroller *u, struct scope *s, const struct shlo_op *op,
-			 struct list *out)
+/* Returns the number of the function that a call has, which was checked at load. */
+static size_t callee_of(const struct unroller *u, const struct shlo_op *op)
 {
 	const char *attr = !strcmp(op->name, "func.call") ? "callee" : "decomposition";
 	const char *name = shlo_attr_text(op, attr, "");
-	const struct shlo_block *block;
-	struct scope *inner;
 	size_t i = 0;
 
 	while (strcmp(u->module->functions[i]->name, name))
 		i++;
-	block = &u->module->functions[i]->region->block;
+	return i;
+}
+
+static bool flatten_call(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out)
+{
+	size_t i = callee_of(u, op);
+	const struct shlo_block *block = &u->module->functions[i]->region->block;
+	struct scope *inner;
+
 	if (!same_types(op->operands, block->arguments, op->operand_count) ||
 	    !same_types(op->results, last_of(block)->operands, op->result_count) ||
 	    !take_parts(u, 1 + op->operand_count + op->result_count))
@@ -576,6 +603,86 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
 	return copy;
 }
 
+/* ---- calls in loops that stay */
+
+/*
+ * Appends the operations of a called function in the place of the call; false: it is no call, types
+ * are open, or the limit is reached. Operations keep their places in the file, which errors name.
+ */
+static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			 struct list *out)
+{
+	size_t before = out->count, function = is_call(op) ? callee_of(u, op) : 0;
+	const struct shlo_block *block;
+	struct scope *inner;
+	bool done;
+
+	if (!is_call(op) || !take_parts(u, 1 + op->operand_count + op->result_count))
+		return false;
+	block = &u->module->functions[function]->region->block;
+	if (!same_types(op->operands, block->arguments, op->operand_count) ||
+	    !same_types(op->results, last_of(block)->operands, op->result_count))
+		return false;
+	u->attempt++;
+	inner = scope_of(u, function);
+	if (!inner)
+		return false;
+	set_values(u, inner, block->arguments, values_now(u, s, op->operands, op->operand_count),
+		   op->operand_count);
+	done = copy_ops(u, inner, block, block->op_count - 1, out);
+	if (done)
+		set_values(u, s, op->results,
+			   values_now(u, inner, last_of(block)->operands, op->result_count),
+			   op->result_count);
+	if (!done || inner->missing)
+		out->count = before;
+	return done && !inner->missing;
+}
+
+/* Puts operations in the place of all calls in loops, in a region of a new function. */
+static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region *region,
+			bool in_loop)
+{
+	struct list ops = { 0 };
+
+	for (size_t i = 0; i < region->block.op_count; i++) {
+		struct shlo_op *op = region->block.ops[i];
+
+		if (in_loop && call_in_line(u, s, op, &ops))
+			continue;
+		op->operands = values_now(u, s, op->operands, op->operand_count);
+		for (size_t k = 0; k < op->region_count; k++)
+			put_in_line(u, s, op->regions[k], in_loop || is_loop(op));
+		append(u, &ops, op);
+	}
+	region->block.ops = ops.ops;
+	region->block.op_count = ops.count;
+}
+
+/*
+ * Puts operations in the place of calls in the loops of all new functions, so that the iterations of
+ * a loop are in one region: its graphs are those for loops, and values change in place.
+ */
+static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
+{
+	const struct shlo_module *old = u->module;
+
+	u->module = copy;
+	u->in_line = true;
+	u->scopes = shlo_arena_alloc(u->arena, copy->function_count, sizeof(*u->scopes));
+	for (size_t i = 0; i < copy->function_count; i++) {
+		struct shlo_function *function = copy->functions[i];
+		struct scope s = { .own = true };
+
+		if (function == old->functions[i])
+			continue;
+		u->slots = function->slot_count;
+		s.values = shlo_arena_alloc(u->arena, u->slots, sizeof(*s.values));
+		put_in_line(u, &s, function->region, false);
+		function->slot_count = u->slots;
+	}
+}
+
 const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 				      const struct shlo_module *module)
 {
@@ -594,6 +701,10 @@ const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 	u.scopes = shlo_arena_alloc(u.arena, module->function_count, sizeof(*u.scopes));
 	for (size_t i = 0; i < module->function_count; i++)
 		copy->functions[i] = replaced_in(&u, module->functions[i]);
+	put_all_in_line(&u, copy);
 	shlo_compile_regions(u.arena, copy);
+	for (size_t i = 0; i < module->function_count; i++)
+		if (copy->functions[i] != module->functions[i])
+			shlo_find_last_reads(u.arena, copy->functions[i]);
 	return copy;
 }
