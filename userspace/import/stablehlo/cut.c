@@ -7,13 +7,9 @@
 #include <string.h>
 
 #include "kinds.h"
+#include "mesh.h"
 
 #define MAX_AXES 64
-
-/* A part of the devices' grid: (device / stride) % size is the place along it. */
-struct axis {
-	int64_t size, stride;
-};
 
 /* The state of reading one sharding, such as <@mesh, [{"x", ?}, {"y":(2)4}p1], …>. */
 struct reading {
@@ -27,7 +23,7 @@ struct reading {
 	const struct shlo_attr *mesh;
 	const char *mesh_name;
 	bool is_wrong, is_quiet; /* quiet: what is wrong is no refusal */
-	struct axis axes[MAX_AXES];
+	struct shlo_axis axes[MAX_AXES];
 	int dims[MAX_AXES]; /* the dimension that each axis cuts */
 	size_t count;
 };
@@ -88,13 +84,6 @@ static const char *read_name(struct reading *r)
 	return shlo_arena_text(&r->file->arena, start, (size_t)(end - start));
 }
 
-static int64_t number_of(const struct shlo_attr *dict, const char *name)
-{
-	const struct shlo_attr *attr = shlo_attr_find(dict, name);
-
-	return attr && attr->kind == SHLO_ATTR_INT ? attr->number : 0;
-}
-
 static const struct shlo_attr *axes_of(const struct shlo_attr *mesh)
 {
 	const struct shlo_attr *axes = shlo_attr_find(mesh, "axes");
@@ -119,7 +108,7 @@ static bool check_mesh(struct reading *r)
 		return false;
 	}
 	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
-		int64_t size = number_of(axes->items[i], "size");
+		int64_t size = shlo_axis_size(axes->items[i]);
 
 		if (size < 1 || __builtin_mul_overflow(devices, size, &devices))
 			devices = 0;
@@ -132,7 +121,7 @@ static bool check_mesh(struct reading *r)
 }
 
 /* Whether two axes have no devices' digits in common. */
-static bool are_apart(const struct axis *a, const struct axis *b)
+static bool are_apart(const struct shlo_axis *a, const struct shlo_axis *b)
 {
 	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
 	       b->stride % (a->stride * a->size) == 0;
@@ -140,27 +129,15 @@ static bool are_apart(const struct axis *a, const struct axis *b)
 
 static void add_axis(struct reading *r, int dim, const char *name, int64_t before, int64_t size)
 {
-	const struct shlo_attr *axes = axes_of(r->mesh);
-	int64_t stride = (int64_t)r->file->partitions, full = 0;
-	struct axis axis;
+	struct shlo_axis axis;
 
 	if (!check_mesh(r))
 		return;
-	for (size_t i = 0; i < axes->count; i++) {
-		const char *other = shlo_attr_find(axes->items[i], "name")->text;
-
-		full = number_of(axes->items[i], "size");
-		stride /= full;
-		if (other && !strcmp(other, name))
-			break;
-		full = 0;
-	}
-	if (!full) {
+	if (!shlo_axis_find(axes_of(r->mesh), (int64_t)r->file->partitions, name, &axis)) {
 		refuse(r, "the mesh has no axis", name);
 		return;
 	}
-	size = size ? size : full;
-	if (before > full || size > full || full % (before * size)) {
+	if (size && !shlo_axis_part(&axis, before, size)) {
 		refuse(r, "an axis has no such part:", name);
 		return;
 	}
@@ -170,7 +147,6 @@ static void add_axis(struct reading *r, int dim, const char *name, int64_t befor
 	}
 	if (!is_manual(r, name))
 		return;
-	axis = (struct axis){ size, stride * (full / before / size) };
 	for (size_t i = 0; i < r->count; i++)
 		if (!are_apart(&axis, &r->axes[i])) {
 			refuse(r, "an axis cuts it twice:", name);

@@ -6,18 +6,13 @@
 
 #define MAX_DEVICES ((int64_t)1 << 16)
 
-/* An axis or sub-axis: its size, and its stride in the grid of devices. */
-struct axis {
-	int64_t size, stride;
-};
-
 struct grid {
 	struct shlo_file *file;
 	const struct shlo_op *op;
 	const struct shlo_attr *axes, *ids; /* axes and device ids of the mesh */
 	int64_t devices;
 	size_t count; /* number of axes that form the groups */
-	struct axis at[SHLO_MAX_RANK];
+	struct shlo_axis at[SHLO_MAX_RANK];
 };
 
 static int64_t number_of(const struct shlo_attr *dict, const char *name)
@@ -25,6 +20,11 @@ static int64_t number_of(const struct shlo_attr *dict, const char *name)
 	const struct shlo_attr *attr = shlo_attr_find(dict, name);
 
 	return attr && attr->kind == SHLO_ATTR_INT ? attr->number : 0;
+}
+
+int64_t shlo_axis_size(const struct shlo_attr *axis)
+{
+	return number_of(axis, "size");
 }
 
 static const char *text_of(const struct shlo_attr *dict, const char *name)
@@ -45,7 +45,7 @@ static bool measure(struct grid *grid)
 {
 	grid->devices = 1;
 	for (size_t i = 0; i < grid->axes->count; i++) {
-		int64_t size = number_of(grid->axes->items[i], "size");
+		int64_t size = shlo_axis_size(grid->axes->items[i]);
 
 		if (size < 1 || size > MAX_DEVICES || grid->devices * size > MAX_DEVICES)
 			return refuse(grid, "the mesh has no devices, or more than 65536", "");
@@ -57,37 +57,43 @@ static bool measure(struct grid *grid)
 	return true;
 }
 
-/*
- * Adds an axis by its name. The axis may be a sub-axis: "(2)4" has size 4, and a part of size 2 in
- * front of it. False: there is no such axis.
- */
+bool shlo_axis_find(const struct shlo_attr *axes, int64_t devices, const char *name,
+		    struct shlo_axis *axis)
+{
+	axis->stride = devices;
+	for (size_t i = 0; i < axes->count; i++) {
+		axis->size = shlo_axis_size(axes->items[i]);
+		axis->stride /= axis->size;
+		if (!strcmp(text_of(axes->items[i], "name"), name))
+			return true;
+	}
+	return false;
+}
+
+bool shlo_axis_part(struct shlo_axis *axis, int64_t before, int64_t size)
+{
+	if (before < 1 || size < 1 || before > axis->size || size > axis->size ||
+	    axis->size % (before * size))
+		return false;
+	axis->stride *= axis->size / (before * size);
+	axis->size = size;
+	return true;
+}
+
+/* Adds an axis by its name; it may be a part. False: there is no such axis. */
 static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 {
 	const struct shlo_attr *sub = shlo_attr_find(ref, "sub_axis_info");
 	const char *name = text_of(ref, "name");
-	int64_t stride = grid->devices, size = 0, before, part;
+	struct shlo_axis axis;
 
-	for (size_t i = 0; i < grid->axes->count; i++) {
-		size = number_of(grid->axes->items[i], "size");
-		stride /= size;
-		if (!strcmp(text_of(grid->axes->items[i], "name"), name))
-			break;
-		size = 0;
-	}
-	if (!size)
+	if (!shlo_axis_find(grid->axes, grid->devices, name, &axis))
 		return refuse(grid, "the mesh has no axis", name);
-	if (sub) {
-		before = number_of(sub, "pre_size");
-		part = number_of(sub, "size");
-		if (before < 1 || part < 1 || before > size || part > size ||
-		    size % (before * part))
-			return refuse(grid, "an axis has no such part:", name);
-		stride *= size / (before * part);
-		size = part;
-	}
+	if (sub && !shlo_axis_part(&axis, number_of(sub, "pre_size"), number_of(sub, "size")))
+		return refuse(grid, "an axis has no such part:", name);
 	if (grid->count == SHLO_MAX_RANK)
 		return refuse(grid, "there are more than 64 axes", "");
-	grid->at[grid->count++] = (struct axis){ size, stride };
+	grid->at[grid->count++] = axis;
 	return true;
 }
 

@@ -5,6 +5,25 @@
 
 #include "module.h"
 
+/* An axis of a mesh, or a part of one: (device / stride) % size is a device's place along it. */
+struct shlo_axis {
+	int64_t size, stride;
+};
+
+/* Returns the size of an axis of a mesh; 0: it has none. */
+int64_t shlo_axis_size(const struct shlo_attr *axis);
+/*
+ * Finds an axis by its name among those of a mesh, whose sizes are at least 1 and have the product
+ * @devices; false: there is none.
+ */
+bool shlo_axis_find(const struct shlo_attr *axes, int64_t devices, const char *name,
+		    struct shlo_axis *axis);
+/*
+ * Makes an axis the part of it that has @size, behind a part of size @before, such as "x":(2)4;
+ * false: it has no such part.
+ */
+bool shlo_axis_part(struct shlo_axis *axis, int64_t before, int64_t size);
+
 /* Replaces replica_groups that name axes of a known mesh by tables of ids, in the whole file. */
 void shlo_resolve_meshes(struct shlo_file *file);
 
