@@ -95,7 +95,7 @@ struct pjrt_error *onpu_Device_MemoryStats(struct pjrt_Device_MemoryStats_args *
 	return NULL;
 }
 
-static void release_nothing(void *owner)
+void onpu_release_nothing(void *owner)
 {
 	(void)owner;
 }
@@ -105,6 +105,6 @@ struct pjrt_error *onpu_Device_GetAttributes(struct pjrt_Device_GetAttributes_ar
 	args->attributes = NULL;
 	args->count = 0;
 	args->owner = NULL;
-	args->release = release_nothing;
+	args->release = onpu_release_nothing;
 	return NULL;
 }

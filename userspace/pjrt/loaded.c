@@ -51,18 +51,13 @@ onpu_LoadedExecutable_Fingerprint(struct pjrt_LoadedExecutable_Fingerprint_args 
 	return NULL;
 }
 
-static void release_nothing(void *owner)
-{
-	(void)owner;
-}
-
 struct pjrt_error *onpu_LoadedExecutable_GetDeviceAssignment(
 	struct pjrt_LoadedExecutable_GetDeviceAssignment_args *args)
 {
 	args->bytes = args->executable->executable->assignment;
 	args->size = args->executable->executable->assignment_size;
 	args->owner = NULL;
-	args->release = release_nothing;
+	args->release = onpu_release_nothing;
 	return NULL;
 }
 

@@ -138,6 +138,9 @@ struct pjrt_error *onpu_webnn_error(const char *what);
 struct pjrt_error *onpu_stablehlo_error(WNNStatus status, const char *what);
 void onpu_error_free(struct pjrt_error *error);
 
+/* device.c: releases memory that the plugin keeps, which is nothing. */
+void onpu_release_nothing(void *owner);
+
 /* event.c: returns an event that is ready; NULL: memory is exhausted. */
 struct pjrt_event *onpu_event_ready(void);
 void onpu_event_free(struct pjrt_event *event);
