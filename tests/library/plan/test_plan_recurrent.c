@@ -295,7 +295,7 @@ static void test_weights_stay(void **state)
 {
 	for (int i = 0; i < 8; i++) {
 		enum ir_dtype dtype = i & 1 ? IR_F16 : IR_F32;
-		int64_t hidden = 64 + (i >> 2), batch = i & 2 ? 3 : 1;
+		int64_t hidden = 64 + (i >> 1 & 1), batch = i & 2 ? 3 : 1;
 		uint64_t bytes = (uint64_t)hidden * hidden * 4 * (dtype == IR_F16 ? 2 : 4) * 2;
 		struct traffic traffic;
 		struct test_graph t;
@@ -318,7 +318,7 @@ static void test_split(void **state)
 
 		random_seed(1100 + i);
 		add_result(&t, build_long(&t, i & 1 ? IR_OP_GRU : IR_OP_LSTM,
-					  i & 2 ? IR_F16 : IR_F32, 60, 1 + i / 4, 24 + i % 2));
+					  i & 2 ? IR_F16 : IR_F32, 60, 1 + i / 4, 24 + i / 2 % 2));
 		assert_in_range(check_split(&t, *state, NUM_SIZES - 1, 400), 3, 100);
 		graph_free(&t);
 	}

@@ -130,6 +130,29 @@ static void test_cycles(void **state)
 	}
 }
 
+/* Jobs with few slots: the program is cut between selections. */
+static void test_split(void **state)
+{
+	const int64_t out[2] = { 1, 7 };
+	union ir_attrs attrs = { .arg = { .max = true, .axis = 1 } };
+
+	for (int i = 0; i < 8; i++) {
+		struct test_graph t;
+		bool wide = types[i] == IR_I64 || types[i] == IR_U64;
+
+		random_seed(450 + i);
+		graph_init(&t);
+		for (int k = 0; k < 8; k++) {
+			const int64_t dims[2] = { 1, 100 - 9 * k };
+			struct ir_value *input = add_operand(&t, types[i], 2, dims, false);
+
+			add_result(&t, add_node(&t, IR_OP_TOPK, &input, 1, IR_I32, 2, out, &attrs));
+		}
+		assert_in_range(check_split(&t, *state, NUM_SIZES - 1, wide ? 900 : 300), 2, 8);
+		graph_free(&t);
+	}
+}
+
 /* All elements of a row in order. */
 static void test_sort(void **state)
 {
@@ -144,10 +167,9 @@ static void test_sort(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_long_rows),
-		cmocka_unit_test(test_cycles),
-		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_types),  cmocka_unit_test(test_long_rows),
+		cmocka_unit_test(test_cycles), cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_split),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -164,6 +164,12 @@ static bool take(const struct rnn *r, struct npu_view *view, int count)
 	return true;
 }
 
+/* Ends the life of regions and copies; writes with strides, which fill no range, do not end it. */
+static void forget_sram(const struct rnn *r)
+{
+	plan_birth(r->plan, (int64_t)r->base, (int64_t)r->plan->sram.base);
+}
+
 static void load_constants(const struct rnn *r)
 {
 	for (uint32_t i = 0; i < r->num_constants; i++)
@@ -217,6 +223,7 @@ void recurrent_begin(struct rnn *r)
 	/* The sums of all steps are the largest region. */
 	take(r, &r->region[REGION_INPUT], 1);
 	alias_states(r);
+	forget_sram(r);
 	load_constants(r);
 }
 
@@ -265,6 +272,7 @@ void recurrent_pause(struct rnn *r)
 	if (!plan_pause_since(r->plan, &r->paused_at))
 		return;
 	move_regions(r, false);
+	forget_sram(r);
 	move_regions(r, true);
 	load_constants(r);
 }

@@ -512,9 +512,11 @@ void lower_topk(struct plan *plan, const struct ir_node *node)
 	load_numbers(&t);
 	for (uint64_t i = 0; i < t.tiles && !plan->report.failed; i++) {
 		int64_t begin[IR_MAX_RANK], dim[IR_MAX_RANK];
-		uint64_t index = i;
+		uint64_t at = t.numbers + plan_align(NUMBERS * 8) + i % places * bytes, index = i;
 
-		lay_out(&t, t.numbers + plan_align(NUMBERS * 8) + i % places * bytes);
+		lay_out(&t, at);
+		/* Keys and places are written beside each other, so that no write fills its range. */
+		plan_birth(plan, (int64_t)at, (int64_t)(at + bytes));
 		for (uint32_t d = t.src.rank; d-- > 0;) {
 			int64_t count = d == t.axis ? 1 :
 						      (int64_t)wnn_div_up((uint64_t)t.src.dim[d],
