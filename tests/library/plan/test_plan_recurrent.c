@@ -220,7 +220,7 @@ static void test_views(void **state)
 	graph_free(&t);
 }
 
-static struct npu_program *compile_steps(int64_t steps)
+static struct npu_program *compile_steps(int64_t steps, int64_t hidden)
 {
 	static const struct npu_caps caps = {
 		.sram_bytes = 4 << 20,
@@ -231,10 +231,10 @@ static struct npu_program *compile_steps(int64_t steps)
 		.dma_bytes_per_cycle = 64,
 		.num_queues = 4,
 	};
-	const int64_t x[3] = { steps, 1, 8 }, w[3] = { 1, 64, 8 }, r[3] = { 1, 64, 16 };
-	const int64_t state[3] = { 1, 1, 16 };
+	const int64_t x[3] = { steps, 1, 8 }, w[3] = { 1, 4 * hidden, 8 };
+	const int64_t r[3] = { 1, 4 * hidden, hidden }, state[3] = { 1, 1, hidden };
 	union ir_attrs attrs = { .rnn = { .steps = (uint32_t)steps,
-					  .hidden_size = 16,
+					  .hidden_size = (uint32_t)hidden,
 					  .activations = { IR_SIGMOID, IR_TANH, IR_TANH } } };
 	struct ir_value *operands[8] = { NULL };
 	struct npu_program *program = NULL;
@@ -257,10 +257,21 @@ static struct npu_program *compile_steps(int64_t steps)
 	return program;
 }
 
+/* Recurrent weights that have no room in SRAM are in the program once, packed for the product. */
+static void test_large_weights(void **state)
+{
+	const uint64_t bytes = 600 * 4 * (600 + 8) * sizeof(float);
+	struct npu_program *program = compile_steps(2, 600);
+
+	(void)state;
+	assert_in_range(program->constant_bytes, bytes, bytes + bytes / 5);
+	npu_program_destroy(program);
+}
+
 /* Instructions grow with the number of steps; constants are as many as for one step. */
 static void test_steps(void **state)
 {
-	struct npu_program *some = compile_steps(100), *many = compile_steps(5000);
+	struct npu_program *some = compile_steps(100, 16), *many = compile_steps(5000, 16);
 
 	(void)state;
 	assert_int_equal(some->constant_bytes, many->constant_bytes);
@@ -330,7 +341,7 @@ int main(void)
 		cmocka_unit_test(test_random),	  cmocka_unit_test(test_large),
 		cmocka_unit_test(test_many_rows), cmocka_unit_test(test_views),
 		cmocka_unit_test(test_steps),	  cmocka_unit_test(test_weights_stay),
-		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_split),	  cmocka_unit_test(test_large_weights),
 	};
 
 	return cmocka_run_group_tests_name("plan recurrent", tests, fixture_setup,

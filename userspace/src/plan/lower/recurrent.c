@@ -312,12 +312,11 @@ static void run_product(const struct rnn *r, struct step_product *p, int64_t s)
 static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64_t n)
 {
 	const struct npu_caps *caps = r->plan->caps;
-	struct npu_view weight = recurrent_operand(r, r->node->operands[2]);
 	int64_t best = n, step = caps->mxu_cols;
 	uint64_t least = UINT64_MAX;
 
-	if (r->batch > 1 || weight.base != NPU_BASE_NONE || r->region[from].base != NPU_BASE_NONE ||
-	    r->region[REGION_GATES].base != NPU_BASE_NONE)
+	if (r->batch > 1 || !recurrent_in_sram(r, r->node->operands[2]) ||
+	    r->region[from].base != NPU_BASE_NONE || r->region[REGION_GATES].base != NPU_BASE_NONE)
 		return n;
 	for (int64_t x = 0, last = -1; x > last; last = x, x = x + step < n ? x + step : n) {
 		uint64_t matrix = 0, vector = 0;

@@ -70,6 +70,8 @@ void recurrent_pause(struct rnn *r);
 void recurrent_swap(struct rnn *r);
 /* Returns true if an operand has a copy in SRAM. */
 bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value);
+/* Returns true if an operand is in SRAM: as a copy, or because it stays there. */
+bool recurrent_in_sram(const struct rnn *r, const struct ir_value *value);
 /* Returns the view of an operand: of its copy in SRAM, when there is one. */
 struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *value);
 

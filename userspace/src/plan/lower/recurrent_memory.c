@@ -144,17 +144,25 @@ uint64_t recurrent_scratch(const struct ir_node *node)
 
 /* ---- SRAM */
 
+/* Returns true if kernels keep a quarter of the SRAM when bytes are taken from it. */
+static bool has_room(const struct rnn *r, uint64_t bytes)
+{
+	uint64_t sram = r->plan->caps->sram_bytes;
+
+	return r->plan->sram.base + bytes <= r->base + (sram - r->base) / 4 * 3;
+}
+
 /*
  * Takes SRAM for `count` views, which all have a place there or none, unless that would leave too
  * little to kernels; false: it would.
  */
 static bool take(const struct rnn *r, struct npu_view *view, int count)
 {
-	uint64_t sram = r->plan->caps->sram_bytes, bytes = 0;
+	uint64_t bytes = 0;
 
 	for (int i = 0; i < count; i++)
 		bytes += plan_align(view[i].window_bytes);
-	if (r->plan->sram.base + bytes > r->base + (sram - r->base) / 4 * 3)
+	if (!has_room(r, bytes))
 		return false;
 	for (int i = 0; i < count; i++) {
 		view[i].base = NPU_BASE_NONE;
@@ -183,6 +191,9 @@ static void take_operand(struct rnn *r, const struct ir_value *value)
 
 	/* A single step gains nothing: its kernels load one tile while they compute another. */
 	if (!value || r->steps == 1)
+		return;
+	/* values_view() adds a constant to the program, which is packed when it has no copy. */
+	if (!has_room(r, plan_align((uint64_t)ir_type_bytes(&value->type))))
 		return;
 	c->value = value;
 	c->memory = values_view(r->plan, value);
@@ -243,6 +254,11 @@ static const struct recurrent_constant *find(const struct rnn *r, const struct i
 bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value)
 {
 	return find(r, value) != NULL;
+}
+
+bool recurrent_in_sram(const struct rnn *r, const struct ir_value *value)
+{
+	return find(r, value) || !values_in_memory(r->plan, value);
 }
 
 struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *value)
