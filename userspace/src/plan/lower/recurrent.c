@@ -326,7 +326,8 @@ static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64
 					       r->dtype);
 		if (x < n)
 			vector = ONPU_CYCLES_VECTOR +
-				 wnn_div_up((uint64_t)(n - x), caps->lanes) * (uint64_t)r->hidden;
+				 plan_cost_lanes(caps, (uint64_t)(n - x), sizeof(float)) *
+					 (uint64_t)r->hidden;
 		if (vector > matrix)
 			matrix = vector;
 		if (matrix < least) {
