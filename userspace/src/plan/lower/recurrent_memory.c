@@ -220,6 +220,8 @@ void recurrent_begin(struct rnn *r)
 	lay_out(r, values_scratch(r->plan));
 	memcpy(r->region, r->home, sizeof(r->region));
 	r->base = r->plan->sram.base;
+	/* The program can be cut before the node, so that what is before does not count. */
+	plan_pause_since(r->plan, &r->paused_at);
 	/* States change places with the new ones, so that both are in SRAM or neither is. */
 	take(r, &r->region[REGION_HIDDEN], 2);
 	if (!one_state(r))
