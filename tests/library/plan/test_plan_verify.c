@@ -11,6 +11,8 @@
 #include <onpu/slots.h>
 
 #include "plan/list/plan.h"
+#include "util/bytes.h"
+#include "util/malloc.h"
 
 #define ANY UINT32_MAX
 
@@ -583,13 +585,78 @@ static void test_first_loads(void **state)
 	graph_free(&t);
 }
 
+/* Adds a scatter that writes its result to the memory of a value. */
+static struct ir_value *add_update(struct test_graph *t, struct ir_value *value,
+				   struct ir_value *place, struct ir_value *rows)
+{
+	const union ir_attrs attrs = { .gather = { .in_place = true } };
+	struct ir_value *operands[3] = { value, place, rows };
+
+	return add_node(t, IR_OP_SCATTER, operands, 3, IR_F32, 1, (int64_t[]){ 4 }, &attrs)
+		->results[0];
+}
+
+/*
+ * Reading a program takes time for its nodes and its bindings, not for their product: a file may
+ * repeat a binding as often as it is long.
+ */
+static void test_many_bindings(void **state)
+{
+	static const int64_t one[] = { 1 }, four[] = { 4 };
+	struct npu_binding *bindings = calloc(1000000, sizeof(*bindings));
+	struct npu_program stored = { .bindings = bindings, .num_bindings = 1000000 }, *program;
+	struct ir_value *first, *value, *last, *place, *rows;
+	struct wnn_writer w = { .data = NULL };
+	struct wnn_error err = { 0 };
+	struct wnn_reader r;
+	struct test_graph t;
+
+	(void)state;
+	graph_init(&t);
+	first = add_operand(&t, IR_F32, 1, four, false);
+	last = add_operand(&t, IR_F32, 1, four, false);
+	place = add_operand(&t, IR_I32, 1, one, false);
+	rows = add_operand(&t, IR_F32, 1, one, false);
+	value = first;
+	for (int i = 0; i < 4000; i++)
+		value = add_update(&t, value, place, rows);
+	add_update(&t, last, place, rows);
+	stored.num_nodes = t.graph->num_nodes;
+	stored.nodes = calloc(stored.num_nodes, sizeof(*stored.nodes));
+	assert_non_null(stored.nodes);
+	for (uint32_t i = 0; i < stored.num_nodes; i++)
+		stored.nodes[i].node_id = i;
+	assert_non_null(bindings);
+	for (uint32_t i = 0; i < stored.num_bindings; i++)
+		bindings[i] = (struct npu_binding){ .value_id = i ? last->id : first->id,
+						    .written = true };
+	npu_program_write(&stored, &w);
+	assert_false(w.failed);
+	r = (struct wnn_reader){ w.data, w.data + w.size, false };
+	program = npu_program_read(&r, t.graph, 0, stored.num_nodes, &err);
+	assert_non_null(program);
+	npu_program_destroy(program);
+
+	/* No node updates the new rows. */
+	bindings[0].value_id = rows->id;
+	wnn_free(w.data);
+	w = (struct wnn_writer){ .data = NULL };
+	npu_program_write(&stored, &w);
+	r = (struct wnn_reader){ w.data, w.data + w.size, false };
+	assert_null(npu_program_read(&r, t.graph, 0, stored.num_nodes, &err));
+	assert_string_equal(err.message, "one of its NPU programs is damaged");
+	wnn_free(w.data);
+	free(stored.nodes);
+	free(bindings);
+	graph_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_preemption),
-		cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_first_loads),
+		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_preemption),
+		cmocka_unit_test(test_queues),	      cmocka_unit_test(test_first_loads),
+		cmocka_unit_test(test_many_bindings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,7 @@ struct source {
 	const struct ir_graph *graph;
 	uint32_t first, count; /* the nodes of the program: first id, number */
 	struct npu_program *program;
+	bool *updated; /* by value id: a node of the program updates the value in place */
 	bool nomem;
 };
 
@@ -111,20 +112,20 @@ static void get_patches(struct source *s)
 	s->r->failed |= p->constant_bytes > MAX_BYTES || p->arena_bytes > MAX_BYTES;
 }
 
-/* Returns true if one of the program's nodes updates a value in place. */
-static bool is_updated(const struct source *s, const struct ir_value *value)
+/* Finds the values that nodes of the program update in place; each is visited once. */
+static void find_updated(struct source *s)
 {
-	for (uint32_t i = s->first; i - s->first < s->count; i++) {
-		const struct ir_value *old = s->graph->nodes[i]->results[0];
+	s->updated = wnn_calloc((size_t)s->graph->num_values + 1, sizeof(*s->updated));
+	s->nomem |= !s->updated;
+	for (uint32_t i = s->first; s->updated && i - s->first < s->count; i++) {
+		const struct ir_node *node = s->graph->nodes[i];
+		const struct ir_value *old = node->results[0];
 
-		if (old->def->op != IR_OP_SCATTER || !old->def->attrs.gather.in_place)
+		if (node->op != IR_OP_SCATTER || !node->attrs.gather.in_place)
 			continue;
-		while (old != value && old->def && ir_updated(old->def))
-			old = ir_updated(old->def);
-		if (old == value)
-			return true;
+		for (; old && !s->updated[old->id]; old = old->def ? ir_updated(old->def) : NULL)
+			s->updated[old->id] = true;
 	}
-	return false;
 }
 
 /*
@@ -140,7 +141,7 @@ static bool may_bind(const struct source *s, uint32_t id, bool written)
 	return !written ||
 	       (value->kind == IR_VALUE_RESULT && value->def->id >= s->first &&
 		value->def->id - s->first < s->count) ||
-	       is_updated(s, value);
+	       s->updated[id];
 }
 
 static void get_bindings(struct source *s)
@@ -224,9 +225,12 @@ struct npu_program *npu_program_read(struct wnn_reader *r, const struct ir_graph
 	if (!s.nomem)
 		get_patches(&s);
 	if (!s.nomem)
+		find_updated(&s);
+	if (!s.nomem)
 		get_bindings(&s);
 	if (!s.nomem)
 		get_nodes(&s);
+	wnn_free(s.updated);
 	if (s.nomem)
 		wnn_error_nomem(err, "an NPU program");
 	else if (r->failed)
