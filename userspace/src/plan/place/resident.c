@@ -174,8 +174,11 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
 	uint64_t sram = plan->caps->sram_bytes, need = sram / 16, filter = filter_bytes(node);
 
-	/* The weights of a recurrent network stay in SRAM over all steps. */
-	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM)
+	/*
+	 * The weights of a recurrent network stay in SRAM over all steps, and a selection has room
+	 * for no tile smaller than all entries of a chunk.
+	 */
+	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM || node->op == IR_OP_TOPK)
 		return sram;
 	if (filter > sram / 4)
 		filter = sram / 4;
