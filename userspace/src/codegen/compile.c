@@ -19,6 +19,7 @@ struct source {
 	const uint32_t *live_out;
 	uint32_t num_live_out;
 	struct stream_graph stream; /* stream.graph NULL: no groups are streamed */
+	bool first_form; /* the search found tiles for the first form of the array faster */
 };
 
 /* Copies the bindings to the program, with the ids of the values in the caller's graph. */
@@ -144,7 +145,7 @@ static struct plan plan_of(const struct source *source)
 	struct plan plan = source->fresh;
 
 	plan.eager = source->stream.eager;
-	plan.first_form = source->stream.first_form;
+	plan.first_form = source->first_form;
 	if (source->stream.graph) {
 		plan.graph = source->stream.graph;
 		plan.first = 0;
@@ -246,6 +247,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 	source.fresh.report.err = &unused;
 	plan_remember(&source.fresh);
 	stream_search(&source.fresh, live_out, num_live_out, &source.stream);
+	source.first_form = source.stream.first_form;
 	source.fresh.report.err = err;
 	*out = NULL;
 	if (source.stream.graph) {
