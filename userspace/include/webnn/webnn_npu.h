@@ -474,8 +474,8 @@ typedef struct WNNArgMinMaxDetails {
 	 * size along the axis, whatever keepDimensions says. When elements are equal, the one with
 	 * the lower index comes first; NaN is larger than all numbers. At least 1, and at most the
 	 * size of the axis. gatherElements has the elements themselves. An NPU computes it when
-	 * some 40 bytes for each of them, their number rounded up to a power of 2, fit into its
-	 * SRAM, otherwise the CPU. Default: 1.
+	 * some 40 bytes (70 for elements of 64 bits) for each of them, their number rounded up to a
+	 * power of 2, fit into its SRAM, otherwise the CPU. Default: 1.
 	 */
 	uint32_t count;
 } WNNArgMinMaxDetails;
