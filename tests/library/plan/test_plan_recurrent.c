@@ -321,7 +321,7 @@ static void test_weights_stay(void **state)
 	}
 }
 
-/* Jobs with few slots: states go to memory, and weights are loaded again, behind some steps. */
+/* Jobs with few slots: states go to memory, and weights are loaded again, after some steps. */
 static void test_split(void **state)
 {
 	for (int i = 0; i < 6; i++) {

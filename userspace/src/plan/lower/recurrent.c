@@ -177,7 +177,7 @@ static void add_bias(const struct rnn *r, struct contract *c, const struct ir_va
 
 /*
  * Emits the product of the inputs of all steps and the weights, plus biases. When gru applies the
- * reset gate behind the product, the gate multiplies the recurrent bias, too, so that this bias is
+ * reset gate after the product, the gate multiplies the recurrent bias, too, so that this bias is
  * not added here.
  */
 static void multiply_input(const struct rnn *r)
@@ -752,7 +752,7 @@ static void run_reset_steps(struct rnn *r)
 	products_done(&fresh);
 }
 
-/* Emits all steps of an lstm, or of a gru that applies the reset gate behind the product. */
+/* Emits all steps of an lstm, or of a gru that applies the reset gate after the product. */
 static void run_steps(struct rnn *r)
 {
 	struct step_products gates = { .count = 0 };

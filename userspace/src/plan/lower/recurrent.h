@@ -32,7 +32,7 @@ struct recurrent_constant {
 struct rnn {
 	struct plan *plan;
 	const struct ir_node *node;
-	bool lstm, after; /* after: gru multiplies by the reset gate behind the product */
+	bool lstm, after; /* after: gru multiplies by the reset gate after the product */
 	uint8_t dtype;
 	int64_t dirs, steps, batch, input, hidden, gates;
 	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */

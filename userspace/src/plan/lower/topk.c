@@ -123,7 +123,7 @@ static bool choose_tile(struct topk *t, uint64_t budget)
 
 /*
  * Entries of each row: `blocks` parts of `count` entries, of which the first begins at entry
- * `first`, and each other one `step` entries behind the one before.
+ * `first`, and each other one `step` entries after the one before.
  */
 struct range {
 	int64_t blocks, step, first, count;
