@@ -45,7 +45,8 @@ static WNNOnnxValue value(const char *name, int32_t type, size_t rank,
 			       .dimensions = dimensions };
 }
 
-static WNNGraph build(const WNNOnnxGraph *graph)
+/* Builds a graph; @chosen: the output besides "next", instead of those of the graph, or NULL. */
+static WNNGraph build(const WNNOnnxGraph *graph, const char *chosen)
 {
 	static const WNNOnnxOperatorSet sets[] = { { TEXT(""), 24 }, { TEXT("com.microsoft"), 1 } };
 	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
@@ -57,6 +58,11 @@ static WNNGraph build(const WNNOnnxGraph *graph)
 	description.operatorSetCount = COUNT(sets);
 	description.operatorSets = sets;
 	assert_int_equal(wnnOnnxLoadGraph(&description, &model), WNNStatus_Success);
+	if (chosen) {
+		const WNNStringView names[] = { TEXT("next"), { chosen, strlen(chosen) } };
+
+		assert_int_equal(wnnOnnxModelSetOutputs(model, 2, names), WNNStatus_Success);
+	}
 	if (wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built) != WNNStatus_Success) {
 		wnnOnnxGetLastError(&error);
 		fail_msg("%.*s", (int)error.message.length, error.message.data);
@@ -116,7 +122,7 @@ static void scatter(void **state)
 				     .nodes = &node };
 	float want[LENGTH][SIZE] = { { 1, 2, 3 }, { 4, 5 } }, got[LENGTH][SIZE];
 	const uint32_t single[] = { 1 };
-	WNNGraph graph = build(&model);
+	WNNGraph graph = build(&model, NULL);
 	WNNTensor cache = tensor(WNNOperandDataType_Float32, 4, shape, want, sizeof(want));
 	WNNTensor rows = tensor(WNNOperandDataType_Float32, 4, line, want, sizeof(want[0]));
 	WNNTensor at = tensor(WNNOperandDataType_Int64, 1, single, &(int64_t){ 0 }, 8);
@@ -212,7 +218,7 @@ static WNNGraph build_attention(const WNNOnnxValue *inputs)
 				     .nodeCount = 1,
 				     .nodes = &node };
 
-	return build(&model);
+	return build(&model, NULL);
 }
 
 /* A step beside others: positions behind the newest one keep what they held. */
@@ -274,52 +280,93 @@ static void attend(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* Another node reads the cache that TensorScatter got, so that the new one needs other memory. */
-static void another_reader(void **state)
+/*
+ * Something else reads the cache that TensorScatter got, so that the new one needs other memory.
+ * @other: the output that holds the old cache times @sign, which the graph has or the program
+ * chooses.
+ */
+static void check_reader(size_t count, const WNNOnnxNode *nodes, const char *other, bool chosen,
+			 float sign)
 {
-	static const WNNStringView in[] = { TEXT("cache"), TEXT("row") };
-	static const WNNStringView old[] = { TEXT("cache") };
-	static const WNNStringView next[] = { TEXT("next") }, negative[] = { TEXT("negative") };
-	static const WNNOnnxNode nodes[] = {
-		{ TEXT("write"), TEXT(""), TEXT("TensorScatter"), 2, in, 1, next, 0, NULL },
-		{ TEXT("turn"), TEXT(""), TEXT("Neg"), 1, old, 1, negative, 0, NULL },
-	};
 	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, 1, SIZE };
 	WNNOnnxValue inputs[] = { value("cache", FLOAT, 4, heads),
 				  value("row", FLOAT, 4, head_row) };
-	WNNOnnxValue outputs[] = { value("next", FLOAT, 4, heads),
-				   value("negative", FLOAT, 4, heads) };
+	WNNOnnxValue outputs[] = { value("next", FLOAT, 4, heads), value(other, FLOAT, 4, heads) };
 	const WNNOnnxGraph model = { .inputCount = 2,
 				     .inputs = inputs,
-				     .outputCount = 2,
+				     .outputCount = chosen ? 1 : 2,
 				     .outputs = outputs,
-				     .nodeCount = 2,
+				     .nodeCount = count,
 				     .nodes = nodes };
 	float old_rows[LENGTH][SIZE] = { { 1 }, { 2 } }, got[LENGTH][SIZE], five[SIZE] = { 5 };
-	WNNGraph graph = build(&model);
+	WNNGraph graph = build(&model, chosen ? other : NULL);
 	WNNTensor cache = tensor(WNNOperandDataType_Float32, 4, shape, old_rows, sizeof(old_rows));
 	WNNTensor written = tensor(WNNOperandDataType_Float32, 4, shape, got, sizeof(got));
-	WNNTensor turned = tensor(WNNOperandDataType_Float32, 4, shape, got, sizeof(got));
+	WNNTensor read_too = tensor(WNNOperandDataType_Float32, 4, shape, got, sizeof(got));
 	const WNNNamedTensor given[] = { { TEXT("cache"), cache },
 					 { TEXT("row"), tensor(WNNOperandDataType_Float32, 4, line,
 							       five, sizeof(five)) } };
-	WNNNamedTensor results[] = { { TEXT("next"), cache }, { TEXT("negative"), turned } };
+	WNNNamedTensor results[] = { { TEXT("next"), cache },
+				     { { other, strlen(other) }, read_too } };
 
-	(void)state;
 	assert_int_equal(wnnContextDispatch(context, graph, 2, given, 2, results),
 			 WNNStatus_TypeError);
 	results[0].tensor = written;
 	assert_int_equal(wnnContextDispatch(context, graph, 2, given, 2, results),
 			 WNNStatus_Success);
-	read(turned, got[0], sizeof(got));
-	assert_true(got[0][0] == -1 && got[1][0] == -2);
+	read(read_too, got[0], sizeof(got));
+	assert_true(got[0][0] == sign && got[1][0] == 2 * sign);
 	read(written, got[0], sizeof(got));
 	assert_true(got[0][0] == 5 && got[1][0] == 2);
 	wnnTensorRelease(cache);
 	wnnTensorRelease(written);
-	wnnTensorRelease(turned);
+	wnnTensorRelease(read_too);
 	wnnTensorRelease(given[1].tensor);
 	wnnGraphRelease(graph);
+}
+
+static const WNNStringView cache_name[] = { TEXT("cache") }, next_name[] = { TEXT("next") };
+static const WNNStringView negative_name[] = { TEXT("negative") };
+static const WNNStringView cache_and_row[] = { TEXT("cache"), TEXT("row") };
+
+static void another_reader(void **state)
+{
+	static const WNNOnnxNode nodes[] = {
+		{ TEXT("write"), TEXT(""), TEXT("TensorScatter"), 2, cache_and_row, 1, next_name, 0,
+		  NULL },
+		{ TEXT("turn"), TEXT(""), TEXT("Neg"), 1, cache_name, 1, negative_name, 0, NULL },
+	};
+
+	(void)state;
+	check_reader(COUNT(nodes), nodes, "negative", false, -1);
+}
+
+/* The other node reads the cache by the name that an Identity gives it. */
+static void reader_by_another_name(void **state)
+{
+	static const WNNStringView copy[] = { TEXT("copy") };
+	static const WNNStringView copy_and_row[] = { TEXT("copy"), TEXT("row") };
+	static const WNNOnnxNode nodes[] = {
+		{ TEXT("same"), TEXT(""), TEXT("Identity"), 1, cache_name, 1, copy, 0, NULL },
+		{ TEXT("write"), TEXT(""), TEXT("TensorScatter"), 2, copy_and_row, 1, next_name, 0,
+		  NULL },
+		{ TEXT("turn"), TEXT(""), TEXT("Neg"), 1, copy, 1, negative_name, 0, NULL },
+	};
+
+	(void)state;
+	check_reader(COUNT(nodes), nodes, "negative", false, -1);
+}
+
+/* The program chooses the cache as an output, too. */
+static void chosen_input(void **state)
+{
+	static const WNNOnnxNode node = {
+		TEXT("write"), TEXT(""), TEXT("TensorScatter"), 2, cache_and_row, 1, next_name, 0,
+		NULL
+	};
+
+	(void)state;
+	check_reader(1, &node, "cache", true, 1);
 }
 
 static int open_context(void **state)
@@ -343,9 +390,9 @@ static int close_context(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scatter),
-		cmocka_unit_test(attend),
-		cmocka_unit_test(another_reader),
+		cmocka_unit_test(scatter),	  cmocka_unit_test(attend),
+		cmocka_unit_test(another_reader), cmocka_unit_test(reader_by_another_name),
+		cmocka_unit_test(chosen_input),
 	};
 	int failed = 0;
 

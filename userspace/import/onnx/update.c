@@ -11,18 +11,23 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input)
 {
 	struct onnx_value *old = node->inputs[input];
 
-	/* The operand of a converted input is not that of the graph. */
-	if (onnx_wants(node, output) && old->given && !node->wide && !node->carried)
+	/*
+	 * The operand of a converted input is not that of the graph. An input under the name that
+	 * an Identity gave it may have readers that count_reads() does not find.
+	 */
+	if (onnx_wants(node, output) && old->given && old->origin && !node->wide &&
+	    !node->carried && !strcmp(node->proto->input[input], old->origin))
 		node->outputs[output]->updates = old;
 }
 
-/* Returns how often nodes and outputs of a graph read a value; a graph within a node counts as 2. */
-static size_t count_reads(const Onnx__GraphProto *graph, const char *name)
+/* Returns how often nodes and chosen outputs read a value; a graph within a node counts as 2. */
+static size_t count_reads(const struct onnx_model *model, const char *name)
 {
+	const Onnx__GraphProto *graph = model->proto->graph;
 	size_t count = 0;
 
-	for (size_t i = 0; i < graph->n_output; i++)
-		count += !strcmp(graph->output[i]->name, name);
+	for (size_t i = 0; i < model->output_count; i++)
+		count += !strcmp(model->outputs[i]->name, name);
 	for (size_t n = 0; n < graph->n_node; n++) {
 		const Onnx__NodeProto *node = graph->node[n];
 
@@ -36,11 +41,11 @@ static size_t count_reads(const Onnx__GraphProto *graph, const char *name)
 
 int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOperand output)
 {
-	const Onnx__ModelProto *model = node->import->model->proto;
+	const struct onnx_model *model = node->import->model;
 	WNNError error = WNN_ERROR_INIT;
 
-	if (!input || !output || input->updates || model->n_functions || node->import->supported ||
-	    count_reads(model->graph, input->origin) != 1)
+	if (!input || !output || input->updates || model->proto->n_functions ||
+	    node->import->supported || count_reads(model, input->origin) != 1)
 		return 0;
 	/* Marks the input: another output with this value becomes a copy. */
 	input->updates = input;
