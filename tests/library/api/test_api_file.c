@@ -455,7 +455,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 7, this library reads format 6");
+		"has format 8, this library reads format 7");
 	free(b.data);
 	wnnContextRelease(context);
 }
