@@ -159,17 +159,6 @@ void import_matrix_exit(struct import_matrix *matrix)
 	*matrix = (struct import_matrix){ 0 };
 }
 
-size_t import_matrix_bytes(const struct import_matrix *matrix)
-{
-	size_t count = (size_t)matrix->depth * matrix->columns, groups;
-
-	if (matrix->values)
-		return count * sizeof(float);
-	groups = matrix->group ? count / matrix->group : 0;
-	return bytes_of(matrix, count) + bytes_of(matrix, groups) +
-	       groups * sizeof(float) * (matrix->offsets ? 2 : 1);
-}
-
 /* ---- the graph */
 
 WNNOperand import_borrow(WNNGraphBuilder builder, WNNOperandDataType type, const void *data,

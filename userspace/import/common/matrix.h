@@ -50,8 +50,6 @@ enum import_packed {
  */
 enum import_packed import_matrix_init(struct import_matrix *matrix, const struct import_rows *rows);
 void import_matrix_exit(struct import_matrix *matrix);
-/* Returns the bytes that the matrix takes. */
-size_t import_matrix_bytes(const struct import_matrix *matrix);
 
 /*
  * Returns x times the matrix, for a float32 x [..., depth]; NULL: the builder has refused it, or x
