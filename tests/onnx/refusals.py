@@ -459,8 +459,11 @@ MICROSOFT = [
      [(1, 2, 4)] * 3 + [None] * 5 + [(INT32, 1)], {"num_heads": 2}),
     ("seqlens_k must have one item for each of the 1 batches", "GroupQueryAttention",
      [(1, 1, 8), None, None, None, None, (INT32, 2), LENGTHS[1]], GROUP),
-    ("seqlens_k is beyond past_key", "GroupQueryAttention",
+    ("seqlens_k is 2, and the cache allows 0 to 1", "GroupQueryAttention",
      [(1, 1, 8), None, None, (1, 1, 1, 2), (1, 1, 1, 2), *LENGTHS], GROUP),
+    *((f"seqlens_k is {last}, and the cache allows 3 to 7", "GroupQueryAttention",
+       [(2, 4, 8), None, None, (2, 1, 8, 2), (2, 1, 8, 2), ints(first, last).astype(INT32), ints(8).astype(INT32)],
+       GROUP) for first, last in ((8, 8), (7, 9), (4, 2))),
     *((reason, "GroupQueryAttention", [(1, 1, 8), None, None, None, None, *LENGTHS], dict(GROUP, **attributes))
       for reason, attributes in (("causal is 0: only 1 is allowed", {"causal": 0}),
                                  ("qk_output is 1: only 0 is allowed", {"qk_output": 1}),

@@ -28,6 +28,8 @@ struct group {
 static int read_lengths(struct onnx_node *node, struct group *g)
 {
 	struct onnx_shape column = { 4, { g->batch, 1, 1, 1 } };
+	/* All past positions come from past_key, and the new ones follow within the cache. */
+	int64_t room = g->present - g->length, most = room < g->past ? room : g->past;
 	const struct onnx_value *lengths;
 	WNNOperand x;
 
@@ -37,13 +39,15 @@ static int read_lengths(struct onnx_node *node, struct group *g)
 				   (long long)g->batch);
 	lengths = node->inputs[5];
 	g->known = g->prompt ? 0 : -1;
-	if (lengths->data && !g->prompt) {
-		g->known = onnx_value_int(lengths, 0) + 1 - g->length;
-		for (int64_t i = 1; i < g->batch; i++)
-			if (onnx_value_int(lengths, (size_t)i) != onnx_value_int(lengths, 0))
-				g->known = -1;
-		if (g->known < -1 || g->known > g->past)
-			return onnx_refuse(node, "seqlens_k", "seqlens_k is beyond past_key");
+	for (int64_t i = 0; lengths->data && !g->prompt && i < g->batch; i++) {
+		int64_t last = onnx_value_int(lengths, (size_t)i), before = last + 1 - g->length;
+
+		if (before < 0 || before > most)
+			return onnx_refuse(node, "seqlens_k",
+					   "seqlens_k is %lld, and the cache allows %lld to %lld",
+					   (long long)last, (long long)g->length - 1,
+					   (long long)(most + g->length - 1));
+		g->known = !i || before == g->known ? before : -1;
 	}
 	if (g->known >= 0)
 		return 0;
