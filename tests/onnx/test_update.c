@@ -175,8 +175,11 @@ static void check_attention(const float *query, float keys[LENGTH][SIZE],
 	}
 }
 
-/* Returns GroupQueryAttention with two heads of queries and one of keys. */
-static WNNGraph build_attention(const WNNOnnxValue *inputs)
+/*
+ * Returns GroupQueryAttention with two heads of queries and one of keys. @lengths: seqlens_k, or
+ * NULL where it is an input.
+ */
+static WNNGraph build_attention(const WNNOnnxValue *inputs, const int32_t *lengths)
 {
 	static const WNNStringView in[] = { TEXT("q"),	TEXT("k"),	 TEXT("v"),    TEXT("pk"),
 					    TEXT("pv"), TEXT("lengths"), TEXT("total") };
@@ -202,28 +205,37 @@ static WNNGraph build_attention(const WNNOnnxValue *inputs)
 					  out,
 					  2,
 					  attributes };
-	static const WNNOnnxTensor most = { .name = TEXT("total"),
-					    .elementType = INT32,
-					    .rank = 1,
-					    .dimensions = single,
-					    .data = total,
-					    .size = sizeof(total) };
+	const WNNOnnxTensor constants[] = { { .name = TEXT("total"),
+					      .elementType = INT32,
+					      .rank = 1,
+					      .dimensions = single,
+					      .data = total,
+					      .size = sizeof(total) },
+					    { .name = TEXT("lengths"),
+					      .elementType = INT32,
+					      .rank = 1,
+					      .dimensions = single,
+					      .data = lengths,
+					      .size = sizeof(*lengths) } };
 	WNNOnnxValue outputs[] = { value("y", FLOAT, 3, two_rows), value("nk", FLOAT, 4, heads),
 				   value("nv", FLOAT, 4, heads) };
-	const WNNOnnxGraph model = { .inputCount = 6,
+	const WNNOnnxGraph model = { .inputCount = lengths ? 5 : 6,
 				     .inputs = inputs,
 				     .outputCount = 3,
 				     .outputs = outputs,
-				     .tensorCount = 1,
-				     .tensors = &most,
+				     .tensorCount = lengths ? 2 : 1,
+				     .tensors = constants,
 				     .nodeCount = 1,
 				     .nodes = &node };
 
 	return build(&model, NULL);
 }
 
-/* A step beside others: positions behind the newest one keep what they held. */
-static void attend(void **state)
+/*
+ * Steps beside others, from @first on: positions after the newest one keep what they held, which
+ * need not be numbers. @fixed: seqlens_k is a constant, for the only step.
+ */
+static void check_steps(int32_t first, bool fixed)
 {
 	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, SIZE };
 	static const uint32_t wide[] = { 1, 1, 2 * SIZE }, number[] = { 1, 1 };
@@ -232,13 +244,14 @@ static void attend(void **state)
 				  value("pv", FLOAT, 4, heads),	  value("lengths", INT32, 2, one) };
 	float keys[LENGTH][SIZE], values[LENGTH][SIZE], got[LENGTH][SIZE], query[2 * SIZE],
 		y[2 * SIZE];
-	WNNGraph graph = build_attention(inputs);
+	WNNGraph graph = build_attention(inputs, fixed ? &first : NULL);
 	WNNTensor tensors[7];
 
-	(void)state;
 	for (int i = 0; i < LENGTH * SIZE; i++) {
 		keys[i / SIZE][i % SIZE] = (float)(i % 7) / 4 - 1;
 		values[i / SIZE][i % SIZE] = (float)(i % 5) / 2;
+		if (i / SIZE >= 5)
+			keys[i / SIZE][i % SIZE] = values[i / SIZE][i % SIZE] = NAN;
 	}
 	memset(query, 0, sizeof(query));
 	tensors[0] = tensor(WNNOperandDataType_Float32, 3, wide, query, sizeof(query));
@@ -248,7 +261,7 @@ static void attend(void **state)
 	tensors[4] = tensor(WNNOperandDataType_Float32, 4, shape, values, sizeof(values));
 	tensors[5] = tensor(WNNOperandDataType_Int32, 2, number, &(int32_t){ 0 }, 4);
 	tensors[6] = tensor(WNNOperandDataType_Float32, 3, wide, query, sizeof(query));
-	for (int32_t step = 2; step < 5; step++) {
+	for (int32_t step = first; step < 5; step++) {
 		const WNNNamedTensor next[] = { { TEXT("y"), tensors[6] },
 						{ TEXT("nk"), tensors[3] },
 						{ TEXT("nv"), tensors[4] } };
@@ -266,7 +279,7 @@ static void attend(void **state)
 		wnnContextWriteTensor(context, tensors[1], keys[step], sizeof(keys[0]));
 		wnnContextWriteTensor(context, tensors[2], values[step], sizeof(values[0]));
 		wnnContextWriteTensor(context, tensors[5], &step, sizeof(step));
-		assert_int_equal(wnnContextDispatch(context, graph, 6, given, 3, next),
+		assert_int_equal(wnnContextDispatch(context, graph, fixed ? 5 : 6, given, 3, next),
 				 WNNStatus_Success);
 		read(tensors[6], y, sizeof(y));
 		check_attention(query, keys, values, step + 1, y);
@@ -279,6 +292,18 @@ static void attend(void **state)
 	for (int i = 0; i < 7; i++)
 		wnnTensorRelease(tensors[i]);
 	wnnGraphRelease(graph);
+}
+
+static void attend(void **state)
+{
+	(void)state;
+	check_steps(2, false);
+}
+
+static void attend_with_constant(void **state)
+{
+	(void)state;
+	check_steps(4, true);
 }
 
 /*
@@ -391,8 +416,11 @@ static int close_context(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scatter),	  cmocka_unit_test(attend),
-		cmocka_unit_test(another_reader), cmocka_unit_test(reader_by_another_name),
+		cmocka_unit_test(scatter),
+		cmocka_unit_test(attend),
+		cmocka_unit_test(attend_with_constant),
+		cmocka_unit_test(another_reader),
+		cmocka_unit_test(reader_by_another_name),
 		cmocka_unit_test(chosen_input),
 	};
 	int failed = 0;

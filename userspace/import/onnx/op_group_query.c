@@ -318,12 +318,33 @@ static int read_scores(struct onnx_node *node, const struct group *g, struct onn
 	return 0;
 }
 
+/*
+ * Takes positions of the caches that are not in use away from attention: they may hold what is no
+ * number, and 0 times that is no number either. Where their count is known, keys and values become
+ * shorter, else the values there become 0: the mask replaces the scores.
+ */
+static void take_used(struct onnx_node *node, struct group *g)
+{
+	WNNOperand used;
+
+	if (g->known > 0) {
+		g->present = g->known + g->length;
+		g->key = g->key ? x_part(node, g->key, 2, 0, g->present, 1) : NULL;
+		g->value = g->value ? x_part(node, g->value, 2, 0, g->present, 1) : NULL;
+		return;
+	}
+	used = x_less(node, onnx_iota(node, 4, 2, g->present),
+		      x_add(node, g->before, x_integer(node, WNNOperandDataType_Int32, g->length)));
+	g->value = g->value ? x_where(node, used, g->value, x_like(node, g->value, 0)) : NULL;
+}
+
 int onnx_op_group_query_attention(struct onnx_node *node)
 {
 	struct onnx_attention a = { .scale = onnx_attr_float(node, "scale", 0),
 				    .softcap = onnx_attr_float(node, "softcap", 0),
 				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
 	struct group g;
+	bool keeps;
 
 	if (!onnx_in(node, 0) || onnx_attention_inputs(node, KNOWN_INPUTS) || check_newer(node) ||
 	    read_shapes(node, &g) || read_scores(node, &g, &a) || read_inputs(node, &g) ||
@@ -331,13 +352,16 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 		return -1;
 	g.key = cache(node, &g, 3, g.key);
 	g.value = cache(node, &g, 4, g.value);
-	a.allowed = visible(node, &g);
-	if (!a.allowed || onnx_out(node, 0, onnx_attend(node, g.query, g.key, g.value, &a)))
-		return onnx_out(node, 0, NULL);
 	if ((onnx_wants(node, 1) && onnx_out(node, 1, g.key)) ||
 	    (onnx_wants(node, 2) && onnx_out(node, 2, g.value)))
 		return -1;
-	for (size_t i = 1; keeps_cache(&g) && i < 3; i++)
+	keeps = keeps_cache(&g);
+	for (size_t i = 1; keeps && i < 3; i++)
 		onnx_note_update(node, i, i + 2);
-	return 0;
+	if (keeps) {
+		take_used(node, &g);
+		a.bias = a.bias ? x_part(node, a.bias, 3, 0, g.present, 1) : NULL;
+	}
+	a.allowed = visible(node, &g);
+	return onnx_out(node, 0, a.allowed ? onnx_attend(node, g.query, g.key, g.value, &a) : NULL);
 }
