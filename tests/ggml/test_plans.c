@@ -88,6 +88,22 @@ static void compute(struct product *p, struct gg_backend *backend)
 	}
 }
 
+/* Weights of a type that becomes floats, Q2_K, wait for a graph. */
+static void set_floats(struct gg_backend *backend)
+{
+	struct gg_init init = { 1 << 20, NULL, true };
+	struct gg_context *context = gg.ggml_init(init);
+	struct gg_tensor *weight = gg.ggml_new_tensor_4d(context, 10, 256, 1, 1, 1);
+	struct gg_buffer *buffer = gg.ggml_backend_alloc_ctx_tensors(context, backend);
+	const unsigned char bytes[84] = { 0 };
+
+	gg.ggml_backend_buffer_set_usage(buffer, GG_USAGE_WEIGHTS);
+	gg.ggml_backend_tensor_set(weight, bytes, 0, sizeof(bytes));
+	expect("a weight that becomes floats is set", 0, 0);
+	gg.ggml_backend_buffer_free(buffer);
+	gg.ggml_free(context);
+}
+
 int main(int argc, char **argv)
 {
 	struct gg_backend *backend;
@@ -137,6 +153,7 @@ int main(int argc, char **argv)
 	compute(&a, backend);
 	compute(&b, backend);
 	expect("memory of a third graph is freed", 0, 0);
+	set_floats(backend);
 	free_product(&a);
 	free_product(&b);
 	gg.ggml_backend_free(backend);

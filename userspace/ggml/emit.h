@@ -85,7 +85,7 @@ const struct gg_tensor *onpu_root(const struct gg_tensor *tensor);
 
 /* weights.c: returns the product of x, [..., K], and the transpose of a weight [N, K]. */
 WNNOperand onpu_emit_weights(struct onpu_emit *e, const struct gg_tensor *matrix, WNNOperand x);
-/* Repacks a tensor, if it is a matrix that onpu_emit_weights() takes, before a graph asks for it. */
+/* Repacks a matrix of weights that keeps its 4 or 8 bits, before a graph asks for it. */
 void onpu_weights_repack(const struct gg_tensor *tensor);
 /* Returns whether onpu_emit_weights() takes a tensor: a quantised matrix among the weights. */
 bool onpu_weights_take(const struct gg_tensor *tensor);

@@ -134,8 +134,13 @@ bool onpu_weights_take(const struct gg_tensor *tensor)
 
 void onpu_weights_repack(const struct gg_tensor *tensor)
 {
-	/* Without memory, the graph that needs the weights says so. */
-	if (onpu_weights_take(tensor))
+	const struct import_block_type *type = import_block_named(base.type_name(tensor->type));
+
+	/*
+	 * Types that become floats wait for a graph that multiplies with them. Without memory, that
+	 * graph says so.
+	 */
+	if (type && type->unpack && onpu_weights_take(tensor))
 		find_pack(tensor);
 }
 
