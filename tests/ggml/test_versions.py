@@ -30,6 +30,7 @@ def main():
         check(version, run(FAKE, version, "cpu"), TAKEN)
     for version in "0.9.11", "0.21.1", "0.25.0", "0.26.0", "1.10.0", "", "master":
         check(version, run(FAKE, version, "cpu"), REFUSED, f"onpu: ggml {version} may have other structures")
+    check("the list of versions", run(FAKE, "master", "cpu"), REFUSED, "known versions: 0.10.0 to 0.21.0; 0.25.1\n")
     check("a function that is missing", run(WITHOUT, "0.25.1", "cpu"), REFUSED,
           "onpu: ggml has no function ggml_backend_buft_is_host")
     check("a device that does not open", run(FAKE, "0.25.1", "npu:63"), REFUSED, "onpu: the device does not open")

@@ -22,18 +22,22 @@ static enum onpu_type types[256]; /* by ggml's number */
  */
 #define KNOWN                     \
 	RANGE(0, 10, 0, 0, 21, 0) \
-	RANGE(0, 25, 1, 0, 25, 1)
+	SINGLE(0, 25, 1)
 
 static const struct {
 	int first[3], last[3];
 } known[] = {
 #define RANGE(a, b, c, d, e, f) { { a, b, c }, { d, e, f } },
+#define SINGLE(a, b, c)		RANGE(a, b, c, a, b, c)
 	KNOWN
 #undef RANGE
+#undef SINGLE
 };
 #define RANGE(a, b, c, d, e, f) " " #a "." #b "." #c " to " #d "." #e "." #f ";"
+#define SINGLE(a, b, c)		" " #a "." #b "." #c ";"
 static const char known_text[] = KNOWN;
 #undef RANGE
+#undef SINGLE
 
 void onpu_say(const char *format, ...)
 {
