@@ -220,6 +220,8 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 
 	if (fread(magic, 1, sizeof(magic), f) != sizeof(magic) || memcmp(magic, "\x93NUMPY", 6))
 		return bad(path, "not a .npy file");
+	if (!magic[6] || magic[6] > 3)
+		return bad(path, "its version is none of 1 to 3");
 	size = magic[8] | (size_t)magic[9] << 8;
 	/* From version 2 on, the header may be longer; from 3 on, it is UTF-8. */
 	if (magic[6] >= 2) {

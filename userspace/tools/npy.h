@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays in .npy files (of any version, byte order, C or Fortran order), of all types of
+ * Arrays in .npy files (of versions 1 to 3, any byte order, C or Fortran order), of all types of
  * WebNN except 4-bit ones; bool is read as uint8, float64 as float32, int16 and uint16 as int32
  * and uint32.
  */
