@@ -31,7 +31,7 @@ struct import_block_type {
 
 /* Returns NULL for a number that no known type has. */
 const struct import_block_type *import_block_type(uint32_t number);
-/* Returns the type with a name, such as "Q4_K"; small letters do, too. NULL: no known type has it. */
+/* Returns the type with a name, such as "Q4_K", in letters of any case; NULL: there is none. */
 const struct import_block_type *import_block_named(const char *name);
 
 /* Whether import_blocks_read() can read the type. */

@@ -51,13 +51,13 @@ void gguf_llama_embed(const struct gguf_llama *model, uint32_t token, float *vec
  *   cos, sin [1, tokens, rotated / 2]: angles of their positions
  *   mask [1, tokens, length]: 0 where a token sees a position, else a large negative number
  *   pick [1, tokens]: 1 for the token whose logits are wanted, 0 for others
- *   place [key heads, 2] of int32: for each head, its number and that of the part of the caches that
- *     the tokens go to, counted in parts of @tokens
+ *   place [key heads, 2] of int32: for each head, its number and that of the part of the caches
+ *     that the tokens go to, counted in parts of @tokens
  *   kN, vN [key heads, length, size]: the caches of layer N
  *
- * and outputs logits [1, vocabulary] and KN, VN: the caches with the tokens in them, which update kN
- * and vN in place (wnnGraphBuilderUpdateInput()). Constants are
- * lent by the model. Returns 0, or -1 with a message.
+ * and outputs logits [1, vocabulary] and KN, VN: the caches with the tokens in them, which update
+ * kN and vN in place (wnnGraphBuilderUpdateInput()). Constants are lent by the model. Returns 0, or
+ * -1 with a message.
  */
 int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_t tokens,
 		     uint32_t length, WNNGraph *graph, struct gguf_error *error);

@@ -105,8 +105,8 @@ void onnx_notice(struct onnx_node *node, const char *input, const char *text);
 void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
 /*
  * Declares that an output of the graph updates an input in place, if no other node reads the input.
- * Functions and graphs within nodes are not searched: with them nothing is declared. @input: NULL:
- * the output updates none. Returns 0, or -1 after a refusal.
+ * A model with functions or with graphs within nodes has no updates. @input: the input that is
+ * updated, or NULL. Returns 0, or -1 after a refusal.
  */
 int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOperand output);
 

@@ -2,8 +2,8 @@
 /*
  * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the
  * incoming cache or total_sequence_length, whichever is larger; the latter must be constant. The
- * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as of
- * programs with one buffer for past and present, gets its new rows and keeps the others.
+ * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as
+ * of programs with one buffer for past and present, gets its new rows and keeps the others.
  */
 #include <string.h>
 

@@ -13,9 +13,9 @@ int lend_check(WNNTensor tensor, const WNNTensorHostMemory *memory, const char *
 	       struct wnn_error *err);
 
 /*
- * Whether the memory of an output overlaps that of another tensor of the dispatch; the tensor itself
- * may also be that of the input that the output updates. Call it with the
- * context's lock held.
+ * Whether the memory of an output overlaps that of another tensor of the dispatch; the tensor
+ * itself may also be that of the input that the output updates. Call it with the context's lock
+ * held.
  */
 bool lend_overlaps(WNNTensor const *tensors, uint32_t count, uint32_t output);
 

@@ -143,16 +143,16 @@ struct cpu_pixels {
 /*
  * Packed weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) *
  * scale. Integers are signed, and scales may be negative. A column has eight integers of 4 bits in
- * 32, the first in the low bits; bits behind the last integer of a block mean nothing. They have
+ * 32, the first in the low bits; bits after the last integer of a block mean nothing. They have
  * two vectors of columns.
  */
 struct cpu_weights {
 	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
 	bool nibbles;
-	/* depth: rows; block: rows that have the same scales, a divisor of depth */
+	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
-	/* [depth / block][columns]; NULL: all zero points are same_zero */
+	/* [depth / block][columns], with same_zero 0; NULL: all zero points are same_zero */
 	const int8_t *zero;
 	int8_t same_zero;
 };

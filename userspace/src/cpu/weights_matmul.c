@@ -118,7 +118,7 @@ static uint32_t eight_of_column(const struct packing *p, int64_t k, int64_t n, i
 }
 
 /*
- * Gathers `n` integers of 4 bits of each column, at most eight, from step k on. Columns behind the
+ * Gathers `n` integers of 4 bits of each column, at most eight, from step k on. Columns after the
  * last one get zeros.
  */
 static void gather_eights(const struct packing *p, int64_t k, int64_t n, int64_t begin,

@@ -211,7 +211,7 @@ static int copy_reachable(struct wnn_builder *builder, const bool *reached, stru
 	return 0;
 }
 
-/* Returns the input that output i updates; NULL: none. The first of equal outputs has the update. */
+/* Returns the input that output i updates or NULL. The first of equal outputs has the update. */
 static struct ir_value *updated_by(const struct wnn_update *updates, size_t i,
 				   const WNNNamedOperand *outputs)
 {

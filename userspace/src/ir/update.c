@@ -31,7 +31,7 @@ static const struct ir_value *before(const struct ir_value *value)
 static int check_readers(const struct ir_value *value, const uint32_t *uses, const char *what,
 			 struct wnn_error *err)
 {
-	const struct ir_node *writer = NULL; /* the first scatter behind `old` */
+	const struct ir_node *writer = NULL; /* the first scatter after `old` */
 	char name[IR_NODE_NAME_SIZE];
 
 	for (const struct ir_value *old = before(value); old; value = old, old = before(old)) {

@@ -100,8 +100,8 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 }
 
 /*
- * Returns, by value id, how often outputs and the nodes that they depend on read a value: a pass may
- * leave other nodes. NULL: no memory.
+ * Returns, by value id, how often outputs and the nodes that they depend on read a value: a pass
+ * may leave other nodes. NULL: no memory.
  */
 static uint32_t *count_reads(const struct ir_graph *graph)
 {

@@ -7,9 +7,10 @@
  * attention's heads, and slices along any axis, need no step either. compile.c calls
  * run_find_views() before it makes steps.
  *
- * Each value is written once, and those that an update in place overwrites have no other readers, so
- * sharing memory is always correct, but it may cost memory where the larger value then lives longer. Slices share memory only where the peak of all live bytes does
- * not rise above the peak without sharing.
+ * Each value is written once, and what an update in place overwrites has no other reader, so that
+ * sharing memory is always correct. It may cost memory where the larger value then lives longer:
+ * slices share memory only where the peak of all live bytes does not rise above the peak without
+ * sharing.
  */
 #include "pass/permute.h"
 #include "run/views.h"
