@@ -31,6 +31,8 @@
  * Lock order, outermost first. Locks of one line are never held at the same time.
  *
  *   device lock of the PCI core		probe, remove, FLR through sysfs, AER, system sleep
+ *   pmus_lock (onpu_pmu.c)		PMUs by number; locks of perf are taken under it
+ *   locks of perf			while an event is opened, which wakes the device
  *   &onpu_device.reset_lock		write: a reset; read: accesses that no reset may disturb,
  *					such as to the two halves of the clock, and (trylock only)
  *					heartbeat and hang detection
@@ -42,7 +44,8 @@
  *   &onpu_vm.lock			addresses and page tables
  *   &onpu_device.users_lock		users
  *   &onpu_mbox.lock			putting one request into its ring
- *   &onpu_mbox.pending_lock, &onpu_usage.lock, &onpu_dump.lock
+ *   &onpu_mbox.pending_lock, &onpu_usage.lock, &onpu_dump.lock,
+ *   pmu_device_lock (onpu_pmu.c)
  *					no lock is taken under these
  *
  * Completion, hang detection and reset must never wait for memory: they run so that fences signal.

@@ -17,7 +17,7 @@
 
 struct onpu_pmu {
 	struct pmu base;
-	/* The device, without a reference; NULL: there is none of this number. Under @pmus_lock. */
+	/* The device of this number, without a reference, or NULL. Under @pmu_device_lock. */
 	struct onpu_device *onpu;
 	char name[sizeof("onpu_4294967295")];
 };
@@ -25,8 +25,13 @@ struct onpu_pmu {
 /* In place of the value at which a counter was read last: the device did not answer then. */
 #define UNKNOWN	U64_MAX
 
-/* Protects @pmus and which device each PMU has. */
+/*
+ * Protects @pmus. Locks of perf are taken under it, and perf holds some of them when it calls
+ * event_init(), which must not take it.
+ */
 static DEFINE_MUTEX(pmus_lock);
+/* Protects which device each PMU has. */
+static DEFINE_SPINLOCK(pmu_device_lock);
 /* PMUs by the numbers of their nodes. */
 static DEFINE_XARRAY(pmus);
 
@@ -127,16 +132,20 @@ static int event_init(struct perf_event *event)
 	/* The device counts for all, and interrupts nobody. */
 	if (is_sampling_event(event) || event->attach_state & PERF_ATTACH_TASK)
 		return -EINVAL;
-	guard(mutex)(&pmus_lock);
-	onpu = pmu->onpu;
-	if (!onpu || onpu_device_lost(onpu))
-		return -ENODEV;
-	if (event->attr.config >= onpu->num_counters || event->attr.config1 || event->attr.config2)
-		return -EINVAL;
+	scoped_guard(spinlock, &pmu_device_lock) {
+		onpu = pmu->onpu;
+		if (!onpu || onpu_device_lost(onpu))
+			return -ENODEV;
+		if (event->attr.config >= onpu->num_counters || event->attr.config1 ||
+		    event->attr.config2)
+			return -EINVAL;
+		drm_dev_get(&onpu->drm);
+	}
 	ret = pm_runtime_resume_and_get(onpu->drm.dev);
-	if (ret)
+	if (ret) {
+		drm_dev_put(&onpu->drm);
 		return ret;
-	drm_dev_get(&onpu->drm);
+	}
 	event->pmu_private = onpu;
 	event->destroy = event_destroy;
 	return 0;
@@ -234,7 +243,7 @@ static void forget_device(void *data)
 {
 	struct onpu_pmu *pmu = data;
 
-	guard(mutex)(&pmus_lock);
+	guard(spinlock)(&pmu_device_lock);
 	pmu->onpu = NULL;
 }
 
@@ -247,9 +256,10 @@ void onpu_pmu_add(struct onpu_device *onpu)
 	if (!count || count == U32_MAX)
 		return;
 	onpu->num_counters = min_t(u32, count, ONPU_COUNTER_COUNT);
-	scoped_guard(mutex, &pmus_lock) {
+	scoped_guard(mutex, &pmus_lock)
 		pmu = find_pmu(onpu->drm.accel->index);
-		if (!IS_ERR(pmu))
+	if (!IS_ERR(pmu)) {
+		scoped_guard(spinlock, &pmu_device_lock)
 			pmu->onpu = onpu;
 	}
 	if (IS_ERR(pmu) || devm_add_action_or_reset(onpu->drm.dev, forget_device, pmu))
