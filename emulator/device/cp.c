@@ -156,7 +156,6 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 		.cycle = cp_job_time(d),
 	};
 
-	d->cp.outcome = ONPU_STEP_RUNNING;
 	d->cp.stuck = false;
 	queue_end_job(d, &fault);
 	onpu_machine_abort(d->machine);

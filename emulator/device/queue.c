@@ -214,9 +214,7 @@ static void account(struct onpu_device *d, struct onpu_completion *c)
 	const struct onpu_job_result *result = onpu_machine_result(d->machine);
 
 	if (cp->running) {
-		bool ended = cp->outcome == ONPU_STEP_DONE || cp->outcome == ONPU_STEP_FAULT;
-
-		c->cycles = ended ? result->cycles : cp_job_time(d);
+		c->cycles = cp_job_time(d);
 		c->code = result->code;
 		c->profile_records = (uint32_t)result->profile_records;
 		q->retired += onpu_machine_pc(d->machine);

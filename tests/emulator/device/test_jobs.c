@@ -71,6 +71,11 @@ static void submit(struct rig_context *c, const struct program *p)
 	rig_submit(&rig, c, &job, true);
 }
 
+static uint64_t counter(unsigned int which)
+{
+	return rig_read64(&rig, ONPU_REG_COUNTER_LO(which));
+}
+
 static void set_slice(uint32_t cycles)
 {
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_SCHED_CONFIG, cycles, 0), ONPU_MSG_OK);
@@ -389,6 +394,55 @@ static void test_switch_timeout(void **state)
 	program_destroy(p);
 }
 
+/*
+ * A deadlock takes effect when the last instruction has ended. A job that is taken off before that
+ * has taken the cycles until then, and the counter of cycles does not go back.
+ */
+static void test_timeout_before_deadlock(void **state)
+{
+	enum { COPIES = 3, SIZE = 1000000 };
+	struct program *p[2] = { program_create(JOB_SRAM, SIZE), job_stages(3, 1.0f) };
+	struct onpu_slot_tensor byte = program_tensor(ONPU_DT_U8, ONPU_SPACE_SRAM, 0, 1, DIM(SIZE),
+						      (const int64_t[]){ 0 });
+	uint16_t all = program_dense(p[0], ONPU_DT_U8, ONPU_SPACE_VA, DATA_VA, 1, DIM(SIZE));
+	struct onpu_completion done;
+	uint64_t seen = 0;
+
+	(void)state;
+	/* Each takes a cycle for each byte, and the last one is under way after 2^21 cycles. */
+	for (unsigned int i = 0; i < COPIES; i++)
+		program_insn(p[0], (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+						       .dst = all,
+						       .s0 = program_slot(p[0], &byte),
+						       .ch = 1 });
+	program_insn(p[0],
+		     (struct onpu_insn){
+			     .op = ONPU_OP_SEM_WAIT, .sem = 5, .count = 1, .eng = ONPU_ENG_LD });
+	program_end(p[0]);
+	program_job(p[0]);
+	start(2);
+	set_slice(1000);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig_load(&rig, &contexts[i], p[i]);
+		submit(&contexts[i], p[i]);
+	}
+	while (!rig_completion(&rig, &contexts[0]).seqno) {
+		onpu_device_run(rig.device, 10000);
+		assert_true(counter(ONPU_COUNTER_CYCLES) >= seen);
+		seen = counter(ONPU_COUNTER_CYCLES);
+	}
+	assert_true(seen >= 1 << 21);
+	assert_int_equal(rig_fault(&rig, &contexts[0]).code, ONPU_FAULT_TIMEOUT);
+	done = rig_completion(&rig, &contexts[0]);
+	assert_int_equal(rig_fault(&rig, &contexts[0]).cycle, done.cycles);
+	assert_true(done.cycles >= 1 << 21 && done.cycles < COPIES * SIZE);
+	rig_settle(&rig);
+	expect_like_alone(p[1], &contexts[1]);
+	assert_int_equal(counter(ONPU_COUNTER_CYCLES), done.cycles + p[1]->result.cycles);
+	for (unsigned int i = 0; i < 2; i++)
+		program_destroy(p[i]);
+}
+
 /* The progress counters of a long job move. */
 static void test_progress(void **state)
 {
@@ -413,11 +467,6 @@ static void test_progress(void **state)
 	rig_settle(&rig);
 	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RETIRED_LO(0)), p->num_insns);
 	program_destroy(p);
-}
-
-static uint64_t counter(unsigned int which)
-{
-	return rig_read64(&rig, ONPU_REG_COUNTER_LO(which));
 }
 
 /* Adds what a job did on a machine without a device to the device's counters that it concerns. */
@@ -713,6 +762,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_save_area_not_mapped, teardown),
 		cmocka_unit_test_teardown(test_kept_sram, teardown),
 		cmocka_unit_test_teardown(test_switch_timeout, teardown),
+		cmocka_unit_test_teardown(test_timeout_before_deadlock, teardown),
 		cmocka_unit_test_teardown(test_progress, teardown),
 		cmocka_unit_test_teardown(test_kill, teardown),
 		cmocka_unit_test_teardown(test_resume_elsewhere, teardown),
