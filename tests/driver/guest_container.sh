@@ -74,6 +74,20 @@ enter()
 		--regid="$uid" --groups="$1" --no-new-privs --bounding-set=-all "${@:2}" 2>&1
 }
 
+# names_too_new: prints the names that the version in the file does not allow: one that begins with a digit needs 0.5.0
+names_too_new()
+{
+	python3 - "$spec" <<-'END'
+		import json
+		import sys
+		spec = json.load(open(sys.argv[1], encoding="utf-8"))
+		if tuple(map(int, spec["cdiVersion"].split("."))) < (0, 5, 0):
+		    print([device["name"] for device in spec["devices"] if device["name"][0].isdigit()])
+	END
+}
+
+out=$(names_too_new 2>&1)
+equal "engines take the names of the specification" ""
 mapfile -t nodes < <(nodes_of 1)
 out=${nodes[*]}
 equal "the specification has the second device" /dev/accel/accel1
