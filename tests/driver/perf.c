@@ -52,10 +52,10 @@ static struct perf_event_attr attr_of(uint64_t config)
 	};
 }
 
-/* Returns a descriptor, or -errno. */
-static int open_event(struct perf_event_attr attr, pid_t pid, int cpu)
+/* Opens an event in the group of @leader, or -1; returns a descriptor, or -errno. */
+static int open_event(struct perf_event_attr attr, pid_t pid, int cpu, int leader)
 {
-	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -74,7 +74,7 @@ static int open_counter(const char *name)
 	int fd;
 
 	snprintf(file, sizeof(file), "events/%s", name);
-	fd = open_event(attr_of(number_in(file, "event=")), -1, 0);
+	fd = open_event(attr_of(number_in(file, "event=")), -1, 0, -1);
 	must(fd >= 0);
 	return fd;
 }
@@ -95,10 +95,12 @@ static void test_refusals(void)
 	struct perf_event_attr sampling = attr_of(0);
 
 	sampling.sample_period = 1000;
-	ok(open_event(sampling, -1, 0) == -EINVAL, "no event takes samples");
-	ok(open_event(attr_of(0), 0, -1) == -EINVAL, "no event counts for a process");
-	ok(open_event(attr_of(11), -1, 0) == -EINVAL, "there are eleven counters");
-	ok(open_event(attr_of(UINT64_C(1) << 32), -1, 0) == -EINVAL, "a configuration is a number");
+	ok(open_event(sampling, -1, 0, -1) == -EINVAL, "no event takes samples");
+	ok(open_event(attr_of(0), 0, -1, -1) == -EINVAL, "no event counts for a process");
+	ok(open_event(attr_of(ONPU_COUNTER_COUNT), -1, 0, -1) == -EINVAL,
+	   "there are eleven counters");
+	ok(open_event(attr_of(UINT64_C(1) << 32), -1, 0, -1) == -EINVAL,
+	   "a configuration is a number");
 }
 
 /* Every event of sysfs can be opened, and the kernel tells perf to open it on one CPU only. */
@@ -119,6 +121,17 @@ static void test_events(void)
 	ok(found.gl_pathc == 11 && opened == 11, "each of eleven events counts");
 	globfree(&found);
 	ok(number_in("cpumask", "") < 1024, "perf knows where to count");
+}
+
+/* perf opens the events of a group under other locks than the first one. */
+static void test_group(void)
+{
+	int leader = open_counter("cycles");
+	int member = open_event(attr_of(ONPU_COUNTER_MACS), -1, 0, leader);
+
+	ok(member >= 0 && !value_of(leader) && !value_of(member), "two events count as a group");
+	close(member);
+	close(leader);
 }
 
 /* Returns whether the kernel gives buffers large pages. */
@@ -181,6 +194,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	test_events();
+	test_group();
 	test_refusals();
 	test_job(argv[1]);
 	printf("1..%u\n", tests);
