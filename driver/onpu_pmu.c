@@ -134,8 +134,9 @@ static int event_init(struct perf_event *event)
 		return -EINVAL;
 	scoped_guard(spinlock, &pmu_device_lock) {
 		onpu = pmu->onpu;
+		/* With this error perf skips the event; with -ENODEV it would give up. */
 		if (!onpu || onpu_device_lost(onpu))
-			return -ENODEV;
+			return -ENXIO;
 		if (event->attr.config >= onpu->num_counters || event->attr.config1 ||
 		    event->attr.config2)
 			return -EINVAL;

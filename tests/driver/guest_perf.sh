@@ -53,6 +53,8 @@ equal "a reset loses nothing" "$counted"
 echo "$address" >/sys/bus/pci/drivers/onpu/unbind
 ask
 equal "without its device the counter stands still" "$counted"
+out=$("$tests/driver-perf" /dev/accel/accel0 open)
+equal "perf skips the counters of a device that is gone" "No such device or address"
 ! /usr/sbin/rmmod onpu 2>/dev/null
 ok $? "the driver stays as long as it counts"
 echo "$address" >/sys/bus/pci/drivers/onpu/bind

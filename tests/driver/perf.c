@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests, as TAP, the counters that the driver gives to perf: perf NODE runs a job between two
- * reads. perf NODE hold opens a counter, says "open", and for each line of standard input says what
- * the counter has, until the input ends.
+ * reads. perf NODE open prints "open" if a counter can be opened, or else the error. perf NODE hold
+ * opens a counter, prints "open", and for each line of standard input prints what the counter has,
+ * until the input ends.
  */
 #include "npu.h"
 
@@ -189,6 +190,12 @@ int main(int argc, char **argv)
 {
 	must(argc > 1 && !strncmp(argv[1], "/dev/accel/accel", 16));
 	number = argv[1] + 16;
+	if (argc > 2 && !strcmp(argv[2], "open")) {
+		int fd = open_event(attr_of(0), -1, 0, -1);
+
+		puts(fd < 0 ? strerror(-fd) : "open");
+		return fd < 0;
+	}
 	if (argc > 2) {
 		hold();
 		return 0;

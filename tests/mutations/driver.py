@@ -128,8 +128,7 @@ MUTATIONS = [
               'ret = pm_runtime_resume_and_get(onpu->drm.dev);\n\tif (!ret)\n\t\tpm_runtime_put(onpu->drm.dev);'),
     _mutation('a counter has what came before it', 'onpu_pmu.c', _PERF,
               'local64_set(&event->hw.prev_count, counter_now(event));', 'local64_set(&event->hw.prev_count, 0);'),
-    _mutation('a counter of a process is opened', 'onpu_pmu.c', _PERF,
-              ' || event->attach_state & PERF_ATTACH_TASK', ''),
+    _mutation('perf gives up when a device has gone', 'onpu_pmu.c', _PERF, 'return -ENXIO;', 'return -ENODEV;'),
     # Platforms, which only the unit tests have
     _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
               'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
