@@ -43,15 +43,15 @@ static struct onpu_pmu *to_onpu_pmu(struct pmu *pmu)
 /* ---- counting */
 
 /* Reads a counter; false: the device does not answer. */
-static bool read_counter(struct onpu_device *onpu, u64 counter, u64 *value)
+static bool read_event_counter(struct onpu_device *onpu, u64 counter, u64 *value)
 {
-	u32 high, low, again = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+	u32 before = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+	u32 low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
+	u32 high = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
 
-	do {
-		high = again;
+	/* The low half has just wrapped around, and will not do so again soon. */
+	if (high != before)
 		low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
-		again = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
-	} while (again != high);
 	*value = (u64)high << 32 | low;
 	/* A device that is gone, or in a reset, reads as all ones. */
 	return high != U32_MAX;
@@ -63,9 +63,9 @@ static u64 counter_now(struct perf_event *event)
 	struct onpu_device *onpu = event->pmu_private;
 	u64 value;
 
-	/* Read this before the registers, and again behind them, so that no reset is missed. */
+	/* Read this before the registers, and again after them, so that no reset is missed. */
 	if (!smp_load_acquire(&onpu->in_reset) &&
-	    read_counter(onpu, event->attr.config, &value) && !READ_ONCE(onpu->in_reset))
+	    read_event_counter(onpu, event->attr.config, &value) && !READ_ONCE(onpu->in_reset))
 		return value;
 	return local64_read(&event->hw.prev_count);
 }
