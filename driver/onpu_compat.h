@@ -47,6 +47,11 @@ static inline int drm_gem_huge_mnt_create(struct drm_device *dev, const char *va
 {
 	return 0;
 }
+
+static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
+{
+	return NULL;
+}
 #endif
 
 /*

@@ -389,6 +389,17 @@ static int save_config(struct onpu_device *onpu)
 	return devm_add_action_or_reset(onpu->drm.dev, free_config, onpu->config);
 }
 
+/* Large pages of buffers are large pages of the device, which then reads fewer tables. */
+static int allow_large_pages(struct onpu_device *onpu)
+{
+	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
+
+	if (ret)
+		drm_notice(&onpu->drm, "buffers are made of small pages: %pe\n", ERR_PTR(ret));
+	/* Linux 7.3 calls it a success when it could not mount, and then makes no buffer. */
+	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
+}
+
 static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct onpu_device *onpu;
@@ -415,10 +426,9 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return dev_err_probe(&pdev->dev, ret,
 				     "the device could not be started: see the messages before\n");
 	onpu_debugfs_init(onpu);
-	/* Large pages of buffers are large pages of the device, which then reads fewer tables. */
-	if (drm_gem_huge_mnt_create(&onpu->drm, "within_size"))
-		drm_notice(&onpu->drm, "buffers are made of small pages: there is no memory\n");
-	ret = drm_dev_register(&onpu->drm, 0);
+	ret = allow_large_pages(onpu);
+	if (!ret)
+		ret = drm_dev_register(&onpu->drm, 0);
 	if (ret) {
 		onpu_device_unplug(onpu);
 		return ret;
