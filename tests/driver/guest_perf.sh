@@ -20,6 +20,7 @@ device=/sys/bus/pci/devices/$address
 # ask: what the counter of the holder has
 ask()
 {
+	out=
 	echo >&"${holder[1]}" && read -ru "${holder[0]}" out
 }
 
@@ -28,6 +29,8 @@ is_asleep()
 	[ "$(cat "$device/power/runtime_status")" = suspended ]
 }
 
+# Buffers of large pages need some that are free.
+echo 1 >/proc/sys/vm/compact_memory
 out=$("$tests/driver-perf" /dev/accel/accel0 2>&1)
 status=$?
 printf '%s\n' "$out" | sed 's/^\(not \)\?ok/# &/; s/^1\.\..*//'
@@ -40,18 +43,18 @@ read -ru "${holder[0]}" out
 equal "a program counts cycles" open
 echo 10 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
 "$tests/driver-load" /dev/accel/accel0 once >/dev/null && ask
-[ "$out" -gt 0 ]
+[ "${out:-0}" -gt 0 ]
 ok $? "it sees those of another program"
 counted=$out
 # It would be asleep within a second.
 read -rt 2 -u "$never"
 ! is_asleep
 ok $? "the device does not sleep meanwhile"
-echo 1 >"$device/reset"
-ask
+out=
+echo 1 >"$device/reset" && ask
 equal "a reset loses nothing" "$counted"
-echo "$address" >/sys/bus/pci/drivers/onpu/unbind
-ask
+out=
+echo "$address" >/sys/bus/pci/drivers/onpu/unbind && ask
 equal "without its device the counter stands still" "$counted"
 out=$("$tests/driver-perf" /dev/accel/accel0 open)
 equal "perf skips the counters of a device that is gone" "No such device or address"
@@ -59,6 +62,7 @@ equal "perf skips the counters of a device that is gone" "No such device or addr
 ok $? "the driver stays as long as it counts"
 echo "$address" >/sys/bus/pci/drivers/onpu/bind
 # The counter keeps the number of the device that is gone.
+out=
 wait_for test -c /dev/accel/accel1 && "$tests/driver-load" /dev/accel/accel1 once >/dev/null && ask
 equal "a device that comes later is another one" "$counted"
 "$tests/driver-perf" /dev/accel/accel1 >/dev/null
