@@ -452,8 +452,8 @@ static void onpu_remove(struct pci_dev *pdev)
 }
 
 /*
- * QEMU leaves the range of the device ID to experiments, of which the subsystem IDs tell this
- * device.
+ * The device ID is in the range that QEMU leaves to experiments; the subsystem IDs tell this device
+ * from the others.
  */
 static const struct pci_device_id onpu_pci_ids[] = {
 	{ PCI_DEVICE_SUB(ONPU_PCI_VENDOR, ONPU_PCI_DEVICE, ONPU_PCI_VENDOR, ONPU_PCI_DEVICE) },

@@ -18,8 +18,6 @@
 #define BYTES (4u << 20)
 /* The folder of a device's counters, without the number of its node. */
 #define FOLDER "/sys/bus/event_source/devices/onpu_"
-/* Events that sysfs may list. */
-#define MAX_EVENTS 32
 
 static const char *number; /* of the node */
 static unsigned int tests, failures;
@@ -30,7 +28,7 @@ static void ok(bool right, const char *what)
 	failures += !right;
 }
 
-/* Reads the number behind @before in a file of the counters' folder. */
+/* Reads the number after @before in a file of the counters' folder. */
 static uint64_t number_in(const char *file, const char *before)
 {
 	char path[256], text[64] = "";
@@ -119,7 +117,8 @@ static void test_events(void)
 		opened += fd >= 0;
 		close(fd);
 	}
-	ok(found.gl_pathc == 11 && opened == 11, "each of eleven events counts");
+	ok(found.gl_pathc == ONPU_COUNTER_COUNT && opened == ONPU_COUNTER_COUNT,
+	   "each of eleven events counts");
 	globfree(&found);
 	ok(number_in("cpumask", "") < 1024, "perf knows where to count");
 }
