@@ -358,9 +358,12 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 	keeps = keeps_cache(&g);
 	for (size_t i = 1; keeps && i < 3; i++)
 		onnx_note_update(node, i, i + 2);
-	if (keeps) {
+	if (keeps)
 		take_used(node, &g);
-		a.bias = a.bias ? x_part(node, a.bias, 3, 0, g.present, 1) : NULL;
+	if (keeps && a.bias) {
+		a.bias = x_part(node, a.bias, 3, 0, g.present, 1);
+		if (!a.bias)
+			return onnx_out(node, 0, NULL);
 	}
 	a.allowed = visible(node, &g);
 	return onnx_out(node, 0, a.allowed ? onnx_attend(node, g.query, g.key, g.value, &a) : NULL);
