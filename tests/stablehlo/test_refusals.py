@@ -81,6 +81,13 @@ CASES = [
      "result 0 is tensor<2xi16>, it should be tensor<2xi32>"),
     (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
     ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
+    ("func.func private @f() {\n  \"interpreter.run_parallel\"() {programs = [[@f]]} : () -> ()\n  return\n}\n" + body(X),
+     "@f calls itself"),
+    # Each of 60 functions calls the next one twice, so there are 2^60 ways to the last one.
+    ("".join(f"func.func private @f{i}() {{\n" + f"  func.call @f{i + 1}() : () -> ()\n" * 2 + "  return\n}\n" for i in range(60))
+     + "func.func private @f60() {\n  return\n}\n"
+     + body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
+     "tensor<4xi32> would be in parts of tensor<2xi32>"),
     ("\n func.func private @f()\n", "line 2, column 12: @f is only declared: there is nothing to run"),
     (body('%f = stablehlo.constant dense<false> : tensor<i1>', '%n = stablehlo.constant dense<-7> : tensor<i64>',
           'stablehlo.custom_call @shape_assertion(%f, %n, %n) {error_message = "{x} {1} {0,3} {9", has_side_effect = true} '

@@ -239,35 +239,83 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 				    shlo_type_text(&file->arena, type->results[i]));
 }
 
-/*
- * Whether a function calls @from, directly or through other functions: such a recursion would not
- * end.
- */
-static bool recurs(const struct shlo_module *module, const struct shlo_block *block,
-		   const struct shlo_function *from, int depth)
+static int call_depth(const struct shlo_module *module, struct shlo_function *function, int above);
+static int block_depth(const struct shlo_module *module, const struct shlo_block *block, int above);
+
+/* Takes a call of a function by name into account. Returns 0 or -1. */
+static int note_call(const struct shlo_module *module, const char *name, int above, int *depth)
 {
-	if (depth > SHLO_MAX_DEPTH)
-		return true;
-	for (size_t i = 0; i < block->op_count; i++) {
-		const struct shlo_op *op = block->ops[i];
-		const char *names[2] = { shlo_attr_text(op, "callee", NULL),
-					 shlo_attr_text(op, "decomposition", NULL) };
+	struct shlo_function *callee = name ? shlo_function_find(module, name) : NULL;
+	int inner;
 
-		for (size_t k = 0; k < op->region_count; k++)
-			if (recurs(module, &op->regions[k]->block, from, depth))
-				return true;
-		for (int k = 0; k < 2; k++) {
-			const struct shlo_function *callee =
-				names[k] ? shlo_function_find(module, names[k]) : NULL;
+	if (!callee || !callee->region)
+		return 0;
+	inner = call_depth(module, callee, above + 1);
+	if (!inner)
+		return -1;
+	*depth = inner + 1 > *depth ? inner + 1 : *depth;
+	return 0;
+}
 
-			if (callee == from)
-				return true;
-			if (callee && callee->region &&
-			    recurs(module, &callee->region->block, from, depth + 1))
-				return true;
-		}
+/* Does so for the functions of run_parallel, which names them in rows. Returns 0 or -1. */
+static int note_programs(const struct shlo_module *module, const struct shlo_attr *programs,
+			 int above, int *depth)
+{
+	if (programs && programs->kind == SHLO_ATTR_SYMBOL)
+		return note_call(module, programs->text, above, depth);
+	for (size_t i = 0; programs && programs->kind == SHLO_ATTR_ARRAY && i < programs->count;
+	     i++)
+		if (note_programs(module, programs->items[i], above, depth))
+			return -1;
+	return 0;
+}
+
+static int op_depth(const struct shlo_module *module, const struct shlo_op *op, int above)
+{
+	int depth = 1;
+
+	for (size_t k = 0; k < op->region_count; k++) {
+		int inner = block_depth(module, &op->regions[k]->block, above);
+
+		if (!inner)
+			return 0;
+		depth = inner > depth ? inner : depth;
 	}
-	return false;
+	if (note_call(module, shlo_attr_text(op, "callee", NULL), above, &depth) ||
+	    note_call(module, shlo_attr_text(op, "decomposition", NULL), above, &depth) ||
+	    note_programs(module, shlo_attr_find(&op->attrs, "programs"), above, &depth))
+		return 0;
+	return depth;
+}
+
+static int block_depth(const struct shlo_module *module, const struct shlo_block *block, int above)
+{
+	int depth = 1;
+
+	for (size_t i = 0; i < block->op_count; i++) {
+		int inner = op_depth(module, block->ops[i], above);
+
+		if (!inner)
+			return 0;
+		depth = inner > depth ? inner : depth;
+	}
+	return depth;
+}
+
+/*
+ * Returns how deep calls are in a function that has been called at depth @above: 1 if it calls
+ * none, 0 if it calls itself, directly or through others, or if this depth is beyond
+ * SHLO_MAX_DEPTH. Each function is counted once, as it may be called on many ways.
+ */
+static int call_depth(const struct shlo_module *module, struct shlo_function *function, int above)
+{
+	if (above > SHLO_MAX_DEPTH || function->call_depth < 0)
+		return 0;
+	if (!function->call_depth) {
+		function->call_depth = -1;
+		function->call_depth = block_depth(module, &function->region->block, above);
+	}
+	return function->call_depth;
 }
 
 void shlo_verify(struct shlo_file *file)
@@ -279,7 +327,8 @@ void shlo_verify(struct shlo_file *file)
 		const struct shlo_module *module = file->modules[m];
 
 		for (size_t i = 0; i < module->function_count; i++) {
-			const struct shlo_function *function = module->functions[i];
+			struct shlo_function *function = module->functions[i];
+			int depth;
 
 			/*
 			 * A function may be only declared. A call of it is refused, and so is a run
@@ -287,7 +336,8 @@ void shlo_verify(struct shlo_file *file)
 			 */
 			if (!function->region)
 				continue;
-			if (recurs(module, &function->region->block, function, 0))
+			depth = call_depth(module, function, 0);
+			if (!depth || depth > SHLO_MAX_DEPTH + 1)
 				shlo_refuse(file, function->place, "func.func",
 					    "@%s calls itself, or calls are more than %d deep",
 					    function->name, SHLO_MAX_DEPTH);
