@@ -22,6 +22,7 @@
 #define MAX_PAD	   8	 /* the most rows or columns of padding on a side of an image */
 #define SEAM	   256	 /* nodes between points where no value is in SRAM, so that a job can end */
 #define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
+#define TOPK_ENTRY 72	 /* at least the bytes of SRAM for each entry of a selection's chunk */
 
 /* The layout and padding that the nodes which read or write a root value need. */
 struct wish {
@@ -174,15 +175,21 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
 	uint64_t sram = plan->caps->sram_bytes, need = sram / 16, filter = filter_bytes(node);
 
-	/*
-	 * The weights of a recurrent network stay in SRAM over all steps, and a selection has room
-	 * for no tile smaller than all entries of a chunk.
-	 */
-	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM || node->op == IR_OP_TOPK)
+	/* The weights of a recurrent network stay in SRAM over all steps. */
+	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM)
 		return sram;
 	if (filter > sram / 4)
 		filter = sram / 4;
 	need += filter;
+	/* No tile of a selection has less than a chunk of entries: the next power of 2 of the count. */
+	if (node->op == IR_OP_TOPK) {
+		uint64_t least = TOPK_ENTRY;
+
+		while (least < TOPK_ENTRY * (uint64_t)ir_type_dim(&node->results[0]->type,
+								  node->attrs.arg.axis))
+			least *= 2;
+		need = least > need ? least : need;
+	}
 	return need > LEAST_SRAM ? need : LEAST_SRAM;
 }
 
