@@ -143,11 +143,12 @@ static void put_edge(FILE *file, const struct plan *plan, const char *value, siz
 	const struct tensor *tensor = tensors_find(&plan->tensors, value);
 	bool made = tensor && tensor->node != NO_NODE;
 	size_t from = made ? plan->boxes.of_node[tensor->node] : find_input(drawing->graph, value);
-	size_t *drawn = &plan->drawn[made ? from : plan->boxes.count + from];
+	size_t *drawn;
 
 	/* Weights, and values from the graph around this one, are not drawn. */
 	if (from == SIZE_MAX || (made && from == box))
 		return;
+	drawn = &plan->drawn[made ? from : plan->boxes.count + from];
 	if (box != SIZE_MAX && drawing->graph->n_node > BOXES_ALONE) {
 		if (*drawn == box + 1)
 			return;
