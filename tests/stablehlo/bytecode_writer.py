@@ -124,16 +124,18 @@ class Writer:
             data += b'\0' if self.version >= 3 else b''
         return data + b''.join(operations)
 
-    def function(self, name, arguments, results, values, operations, at=(0, 0)):
+    def function(self, name, arguments, results, values, operations, at=(0, 0), isolated=True):
         kind = self.type(FUNCTION, listed(arguments), listed(results))
         attrs = {'sym_name': self.text(name), 'function_type': self.attr(TYPE, kind), 'sym_visibility': self.text(''),
                  'arg_attrs': self.array(), 'res_attrs': self.array()}
-        return self.operation('vhlo.func_v1', attrs=attrs, at=at, isolated=True,
+        return self.operation('vhlo.func_v1', attrs=attrs, at=at, isolated=isolated,
                               regions=[self.region(values, arguments, operations)])
 
-    def file(self, *functions):
-        """Returns the bytes of a module with these functions."""
-        module = self.operation('builtin.module', isolated=True, regions=[self.region(0, [], functions)])
+    def file(self, *functions, values=0):
+        """Returns the bytes of a module with these functions, and with values of its own if there are
+        operations among them.
+        """
+        module = self.operation('builtin.module', isolated=True, regions=[self.region(values, [], functions)])
         operations = varint(2) + module
         dialects = sorted({name for name, _ in self.names} | {name for name, _ in self.attrs + self.types} | {'builtin'})
         names = [self.string(dialect) for dialect in dialects]
@@ -191,6 +193,24 @@ def compute(version=NEWEST, expected=3.0, at=(0, 0)):
         w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([2], F32, floats(1.0, expected))}),
         w.operation('vhlo.custom_call_v1', [1, 2], attrs=check, at=at),
         w.operation('vhlo.return_v1')]))
+
+
+def outside(version=NEWEST):
+    """Returns a program whose function returns the last of the module's values, as no function may."""
+    w = Writer(version)
+    kind = w.tensor([], F32)
+    one = w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([], F32, floats(1.0))})
+    return w.file(*[one] * 9000, w.function('main', [], [kind], 0, [w.operation('vhlo.return_v1', [8999])], isolated=False),
+                  values=9000)
+
+
+def nested(version=NEWEST):
+    """Returns a program with a function within a function."""
+    w = Writer(version)
+    kind = w.tensor([], F32)
+    one = w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([], F32, floats(1.0))})
+    inner = w.function('inner', [], [], 0, [w.operation('vhlo.return_v1')])
+    return w.file(w.function('main', [], [kind], 9000, [one] * 9000 + [inner, w.operation('vhlo.return_v1', [8999])]))
 
 
 def loop(version=NEWEST):

@@ -93,6 +93,12 @@ class Bytecode(unittest.TestCase):
             text = printed(data)
             self.assertEqual(text_of(text), text)
 
+    def test_functions(self):
+        """Tests that no function has values from outside, nor a function in it."""
+        for make in (writer.outside, writer.nested):
+            for version in range(writer.NEWEST + 1):
+                self.assertIn("a function is within another, or not isolated", run(make(version), "--print").stderr)
+
     def test_newer_sharding(self):
         """Tests that an attribute of Shardy that is not known is named by its number."""
         self.assertIn("sdy has no attribute 18", run(writer.shardy(code=18)).stderr)

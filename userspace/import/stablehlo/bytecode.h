@@ -59,6 +59,7 @@ struct shlo_blob {
 struct shlo_bytecode {
 	/* names in attributes, nesting depth, and helpers that make operations */
 	struct shlo_reader reader;
+	bool in_function; /* the region of a function is being read */
 	const uint8_t *start, *end;
 	uint64_t version;
 	struct shlo_bytes sections[SHLO_SECTION_COUNT];

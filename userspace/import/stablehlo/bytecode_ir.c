@@ -141,8 +141,13 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 	uint64_t count = shlo_bytes_flagged(b, &isolated);
 	bool is_function = !strcmp(op->name, "vhlo.func_v1") || !strcmp(op->name, "func.func");
 
-	if (is_function)
+	if (is_function) {
+		/* Slots count within a function, so that it has no values from outside. */
+		if (code->in_function || (!isolated && end))
+			shlo_bytes_error(b, "a function is within another, or not isolated");
+		code->in_function = true;
 		code->reader.slot_count = 0;
+	}
 	/* The functions of a module are created while its region is read. */
 	if (!strcmp(op->name, "builtin.module")) {
 		if (code->reader.module)
@@ -159,6 +164,8 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 	for (; count; count--)
 		shlo_op_add_region(&code->reader, op,
 				   isolated ? read_region(b, &own, 0) : read_region(b, scope, end));
+	if (is_function)
+		code->in_function = false;
 }
 
 /*
