@@ -257,21 +257,28 @@ static int note_call(const struct shlo_module *module, const char *name, int abo
 	return 0;
 }
 
-/* Does so for the functions of run_parallel, which names them in rows. Returns 0 or -1. */
+/*
+ * Does so for the functions of run_parallel, which names them in rows; @left: rows and names that
+ * are still looked at. Returns 0 or -1.
+ */
 static int note_programs(const struct shlo_module *module, const struct shlo_attr *programs,
-			 int above, int *depth)
+			 int above, int *depth, size_t *left)
 {
-	if (programs && programs->kind == SHLO_ATTR_SYMBOL)
+	if (!programs || !*left)
+		return 0;
+	--*left;
+	if (programs->kind == SHLO_ATTR_SYMBOL)
 		return note_call(module, programs->text, above, depth);
-	for (size_t i = 0; programs && programs->kind == SHLO_ATTR_ARRAY && i < programs->count;
-	     i++)
-		if (note_programs(module, programs->items[i], above, depth))
+	for (size_t i = 0; programs->kind == SHLO_ATTR_ARRAY && i < programs->count && *left; i++)
+		if (note_programs(module, programs->items[i], above, depth, left))
 			return -1;
 	return 0;
 }
 
 static int op_depth(const struct shlo_module *module, const struct shlo_op *op, int above)
 {
+	/* A run has at most 1024 processes. */
+	size_t left = 2 * 1024 + 1;
 	int depth = 1;
 
 	for (size_t k = 0; k < op->region_count; k++) {
@@ -283,7 +290,8 @@ static int op_depth(const struct shlo_module *module, const struct shlo_op *op, 
 	}
 	if (note_call(module, shlo_attr_text(op, "callee", NULL), above, &depth) ||
 	    note_call(module, shlo_attr_text(op, "decomposition", NULL), above, &depth) ||
-	    note_programs(module, shlo_attr_find(&op->attrs, "programs"), above, &depth))
+	    (!strcmp(op->name, "interpreter.run_parallel") &&
+	     note_programs(module, shlo_attr_find(&op->attrs, "programs"), above, &depth, &left)))
 		return 0;
 	return depth;
 }
@@ -312,8 +320,14 @@ static int call_depth(const struct shlo_module *module, struct shlo_function *fu
 	if (above > SHLO_MAX_DEPTH || function->call_depth < 0)
 		return 0;
 	if (!function->call_depth) {
+		int depth;
+
+		/* It stays -1 when this fails: the file is refused, and nothing is walked twice. */
 		function->call_depth = -1;
-		function->call_depth = block_depth(module, &function->region->block, above);
+		depth = block_depth(module, &function->region->block, above);
+		if (!depth)
+			return 0;
+		function->call_depth = depth;
 	}
 	return function->call_depth;
 }

@@ -193,7 +193,7 @@ static bool is_unreduced(const char *text)
 static void skip_rest(struct reading *r)
 {
 	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
-		if (is_unreduced(r->at)) {
+		if (*r->at == 'u' && is_unreduced(r->at)) {
 			refuse(r, "sums that are not yet made (unreduced) are not done here", "");
 			return;
 		}

@@ -147,7 +147,10 @@ struct shlo_function {
 	struct shlo_region *region; /* NULL: the function is only declared */
 	const struct shlo_type *type;
 	size_t slot_count;
-	/* check.c: how deep calls in it are, 1 without any; 0: not counted, -1: being counted */
+	/*
+	 * check.c: how deep calls in it are, 1 without any; 0: not counted, -1: being counted, or
+	 * it calls itself
+	 */
 	int call_depth;
 	bool in_parts; /* arguments or results are marked as slices of values, see sharding.h */
 	/* a DICT of attributes for each result, or NULL where it has none; NULL: there are none */
