@@ -39,13 +39,16 @@
 	 is_below(v) && v == (value) - 1 ? (value)((unsigned_value)0 - (unsigned_value)u) : \
 					   u / v)
 
-/* Shifts. A shift by the number of bits or more gives 0, or to the right the sign in all bits. */
+/*
+ * Shifts. A shift by the number of bits or more gives 0, or to the right the sign in all bits. The
+ * masks let the compiler compute a shift that is not wanted, and so vectorise.
+ */
 #define SHIFTS(name, type, unsigned_type, is_below)                                       \
 	INLINE type left_##name(type u, type v)                                           \
 	{                                                                                 \
 		const unsigned_type bits = 8 * sizeof(type), by = (unsigned_type)v;       \
                                                                                           \
-		return by < bits ? (type)((unsigned_type)u << by) : 0;                    \
+		return by < bits ? (type)((unsigned_type)u << (by & (bits - 1))) : 0;     \
 	}                                                                                 \
 	INLINE type right_##name(type u, type v)                                          \
 	{                                                                                 \
@@ -53,7 +56,7 @@
                                                                                           \
 		if (is_below((type) - 1))                                                 \
 			return (type)(u >> (by < bits ? by : (unsigned_type)(bits - 1))); \
-		return by < bits ? (type)(u >> by) : 0;                                   \
+		return by < bits ? (type)(u >> (by & (bits - 1))) : 0;                    \
 	}
 
 /* The remainder by 0 is the dividend. Some processors fault on the least number divided by -1. */
