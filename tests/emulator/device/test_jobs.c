@@ -548,7 +548,7 @@ static void test_kill(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(0)), ONPU_QUEUE_RUNNING);
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
 	assert_true(onpu_device_cycle(rig.device) - cycle < 20000);
-	/* What the job has done counts. */
+	/* The counter has the cycles of the job that was killed, too. */
 	assert_int_equal(counter(ONPU_COUNTER_CYCLES),
 			 rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)) +
 				 rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(1)));
