@@ -41,7 +41,7 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 }
 #endif
 
-/* Old kernels have one place for the memory of all drivers, without large pages. */
+/* Old kernels take the buffers of all drivers from one mount of shmem, without large pages. */
 #ifndef ONPU_HAVE_GEM_HUGE_MNT
 static inline int drm_gem_huge_mnt_create(struct drm_device *dev, const char *value)
 {
@@ -55,8 +55,8 @@ static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
 #endif
 
 /*
- * Whether the architecture has devices that do not snoop the CPU's caches. Only there the others
- * are marked, which dev_dma_coherent() tells.
+ * Whether the architecture has devices that do not snoop the CPU's caches. Only such architectures
+ * mark the devices that do: elsewhere dev_dma_coherent() does not tell.
  */
 #if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
 	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \

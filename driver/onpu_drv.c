@@ -389,14 +389,18 @@ static int save_config(struct onpu_device *onpu)
 	return devm_add_action_or_reset(onpu->drm.dev, free_config, onpu->config);
 }
 
-/* Large pages of buffers are large pages of the device, which then reads fewer tables. */
+/*
+ * Lets the kernel make buffers of large pages, which are large pages of the device, too: it then
+ * reads fewer page tables. Returns 0, also when buffers have small pages only, or an error, with
+ * which no buffer could be made.
+ */
 static int allow_large_pages(struct onpu_device *onpu)
 {
 	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
 
 	if (ret)
 		drm_notice(&onpu->drm, "buffers are made of small pages: %pe\n", ERR_PTR(ret));
-	/* Linux 7.3 calls it a success when it could not mount, and then makes no buffer. */
+	/* When it could not mount, Linux 7.3 returns 0 all the same, and then makes no buffer. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }
 

@@ -22,7 +22,7 @@ struct onpu_pmu {
 	char name[sizeof("onpu_4294967295")];
 };
 
-/* In place of the value at which a counter was read last: the device did not answer then. */
+/* Stands for the last value of a counter that could not be read since its event was started. */
 #define UNKNOWN	U64_MAX
 
 /*
@@ -57,7 +57,7 @@ static bool read_event_counter(struct onpu_device *onpu, u64 counter, u64 *value
 	return high != U32_MAX;
 }
 
-/* Returns the value of an event's counter; if the device does not answer, that of the last time. */
+/* Returns the value of an event's counter; the last one if the device does not answer. */
 static u64 counter_now(struct perf_event *event)
 {
 	struct onpu_device *onpu = event->pmu_private;
@@ -129,7 +129,7 @@ static int event_init(struct perf_event *event)
 
 	if (event->attr.type != event->pmu->type)
 		return -ENOENT;
-	/* The device counts for all, and interrupts nobody. */
+	/* The device counts for all clients together, and no counter raises an interrupt. */
 	if (is_sampling_event(event) || event->attach_state & PERF_ATTACH_TASK)
 		return -EINVAL;
 	scoped_guard(spinlock, &pmu_device_lock) {
@@ -248,7 +248,7 @@ static void forget_device(void *data)
 	pmu->onpu = NULL;
 }
 
-/* Without memory or a free name, the device does without. */
+/* A device whose counters cannot be shown, for want of memory or a free name, works without. */
 void onpu_pmu_add(struct onpu_device *onpu)
 {
 	u32 count = onpu_read(onpu, ONPU_REG_NUM_COUNTERS);
