@@ -5,7 +5,7 @@
 # Tests, as TAP, that a container has the NPU that debian/onpu-cdi.json gives it, and no other. The container is made as
 # an engine makes one: namespaces of its own, a root with the nodes of the specification, and a user who is not root.
 
-# The status of a condition is what ok() is given; coproc sets holder_PID.
+# ok() gets the status of the condition before it; coproc sets holder_PID.
 # shellcheck disable=SC2319,SC2154
 set -uo pipefail
 
@@ -15,11 +15,11 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
 spec=$top/debian/onpu-cdi.json
 root=/tmp/container
-# A user whom nothing belongs to.
+# A user who owns no file.
 uid=4242
 group=$(stat -c %g /dev/accel/accel0)
 
-# nodes_of NAME: prints the nodes that the specification gives with the device NAME of it
+# nodes_of NAME: prints the nodes of the device NAME in the specification
 nodes_of()
 {
 	python3 - "$spec" "$1" <<-'END'
@@ -33,7 +33,7 @@ nodes_of()
 	END
 }
 
-# make_root NODE…: the container's root, in a file system that its namespaces alone see
+# make_root NODE…: makes the container's root, with these nodes, in a file system that only the container sees
 make_root()
 {
 	local node dir
@@ -50,7 +50,7 @@ make_root()
 	done
 }
 
-# The processes of the container: this script once more, and what it starts.
+# start_container() runs this script once more, as the first process of the container.
 if [ "${1:-}" = inside ]; then
 	make_root "${@:2}" && mount -t proc proc "$root/proc" || exit
 	echo made
@@ -59,7 +59,7 @@ if [ "${1:-}" = inside ]; then
 	exit
 fi
 
-# start_container NODE…: waits until it is there; $container is its first process
+# start_container NODE…: starts a container and waits until it has its root; sets $container to its first process
 start_container()
 {
 	coproc holder { exec unshare --mount --pid --ipc --uts --net --cgroup --fork --kill-child "${BASH_SOURCE[0]}" inside "$@"; }
@@ -68,14 +68,15 @@ start_container()
 	container=${container%% *}
 }
 
-# enter GROUPS COMMAND…: another process of the container
+# enter GROUPS COMMAND…: runs a command in the container, as a user of these groups
 enter()
 {
 	nsenter --mount --pid --ipc --uts --net --cgroup --target "$container" chroot "$root" /usr/bin/setpriv --reuid="$uid" \
 		--regid="$uid" --groups="$1" --no-new-privs --bounding-set=-all "${@:2}" 2>&1
 }
 
-# names_too_new: prints the names that the version in the file does not allow: one that begins with a digit needs 0.5.0
+# Prints the names of devices that the version of the specification does not allow: 0.5.0 is the first that allows
+# names which begin with a digit.
 names_too_new()
 {
 	python3 - "$spec" <<-'END'
@@ -106,8 +107,8 @@ out=$(enter "$uid" /tests/driver-load /dev/accel/accel1 once)
 contains "another user does not" "Permission denied"
 out=$(enter "$group" /usr/bin/mknod /tmp/accel0 c "$((0x$(stat -c %t /dev/accel/accel0)))" 0)
 contains "nobody makes a node there" "Operation not permitted"
-# Without privileges, as engines do for users: the node is that of the host, and its group is kept. A checkout may lie
-# where the user cannot look.
+# A user makes this container without privileges, as engines do for users: it has the host's node, whose group is kept.
+# The program is copied, since the user may not be able to enter the checkout.
 install -m 755 "$tests/driver-load" "$root.load"
 out=$(setpriv --reuid="$uid" --regid="$uid" --groups="$group" unshare --user --map-root-user --mount --pid --fork \
 	"$root.load" /dev/accel/accel1 once 2>&1)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --cpus=2 --timeout=1800 --root --modprobe=vgem --append=oops=panic --append=slab_debug=P,kmalloc-* --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
+#
 # Prolongs moments that are usually too short to be hit, with the test module onpu_widen, as TAP.
 # Contexts end at such moments; freed memory is overwritten, so that a use of it stops the kernel. A
 # failure of the firmware is reported twice, or somebody resets the PCI function at that time: one

@@ -5,7 +5,7 @@
 # Tests, as TAP, the counters that the driver gives to perf: what they count, that a device with an open counter does
 # not sleep, and that counters outlive their device.
 
-# The status of a condition is what ok() is given; coproc sets holder_PID.
+# ok() gets the status of the condition before it; coproc sets holder_PID.
 # shellcheck disable=SC2319,SC2154
 set -uo pipefail
 
@@ -17,7 +17,7 @@ link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 address=${link##*/}
 device=/sys/bus/pci/devices/$address
 
-# ask: what the counter of the holder has
+# Sets $out to the value of the counter that the program driver-perf hold has open.
 ask()
 {
 	out=
@@ -29,7 +29,7 @@ is_asleep()
 	[ "$(cat "$device/power/runtime_status")" = suspended ]
 }
 
-# Buffers of large pages need some that are free.
+# Buffers get large pages only if some are free.
 echo 1 >/proc/sys/vm/compact_memory
 out=$("$tests/driver-perf" /dev/accel/accel0 2>&1)
 status=$?
@@ -37,7 +37,7 @@ printf '%s\n' "$out" | sed 's/^\(not \)\?ok/# &/; s/^1\.\..*//'
 ok "$status" "the counters tell what a job did"
 
 coproc holder { "$tests/driver-perf" /dev/accel/accel0 hold; }
-# The shell forgets these when the program ends.
+# The shell unsets holder_PID when the program ends.
 program=$holder_PID
 read -ru "${holder[0]}" out
 equal "a program counts cycles" open
@@ -46,7 +46,7 @@ echo 10 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/contr
 [ "${out:-0}" -gt 0 ]
 ok $? "it sees those of another program"
 counted=$out
-# It would be asleep within a second.
+# Without the counter, the device would be asleep within a second.
 read -rt 2 -u "$never"
 ! is_asleep
 ok $? "the device does not sleep meanwhile"
@@ -61,7 +61,7 @@ equal "perf skips the counters of a device that is gone" "No such device or addr
 ! /usr/sbin/rmmod onpu 2>/dev/null
 ok $? "the driver stays as long as it counts"
 echo "$address" >/sys/bus/pci/drivers/onpu/bind
-# The counter keeps the number of the device that is gone.
+# The open counter keeps the number of the old device in use, so the node gets the next one.
 out=
 wait_for test -c /dev/accel/accel1 && "$tests/driver-load" /dev/accel/accel1 once >/dev/null && ask
 equal "a device that comes later is another one" "$counted"

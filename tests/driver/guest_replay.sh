@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --replay --emu-arg=--inject=parity,after=1
+#
 # Runs jobs, a fault and resets, as TAP. The emulator records what the device does. When this script
 # has ended, --replay replays the record without a guest, and fails if the device does something
 # else.

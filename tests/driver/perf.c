@@ -2,7 +2,7 @@
 /*
  * Tests, as TAP, the counters that the driver gives to perf: perf NODE runs a job between two
  * reads. perf NODE open prints "open" if a counter can be opened, or else the error. perf NODE hold
- * opens a counter, prints "open", and for each line of standard input prints what the counter has,
+ * opens a counter, prints "open", and prints the counter's value for each line of standard input,
  * until the input ends.
  */
 #include "npu.h"
@@ -19,7 +19,8 @@
 /* The folder of a device's counters, without the number of its node. */
 #define FOLDER "/sys/bus/event_source/devices/onpu_"
 
-static const char *number; /* of the node */
+/* The number of the node, as text. */
+static const char *number;
 static unsigned int tests, failures;
 
 static void ok(bool right, const char *what)
@@ -175,7 +176,7 @@ static void test_job(const char *node)
 	ok(v[CYCLES] == cycles && cycles, "the cycles are those of fdinfo");
 	ok(v[WRITTEN] == BYTES && !v[READ], "a fill writes its bytes, and reads none");
 	ok(v[LD] + v[ST] > 0 && v[LD] + v[ST] <= cycles && !v[MXU], "one engine was busy");
-	/* The ring, the program, and so many pages at least. */
+	/* The device translates at least the ring, the program and so many pages. */
 	pages = BYTES / (has_large_pages() ? ONPU_LARGE_PAGE_SIZE : ONPU_PAGE_SIZE);
 	ok(v[MISSES] >= 2 + pages && v[MISSES] < 32 + pages, "each page was translated once");
 	must(!npu_run(fd, ctx.id, &job));
