@@ -24,7 +24,7 @@ packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 # of the checkout on the path.
 in_system()
 {
-	# inside() reads it
+	# inside() reads both
 	# shellcheck disable=SC2034
 	local root=$1 environment=root
 
@@ -58,7 +58,7 @@ packages_depends_stamp()
 
 make_packages_system()
 {
-	# inside() reads it, too
+	# inside() reads root and environment
 	# shellcheck disable=SC2034
 	local root=$packages_base.new environment=root kernels
 
