@@ -53,6 +53,17 @@ wait_for()
 	return 1
 }
 
+# Sets $address to the PCI address of the first NPU that the driver has, and $device to its folder in
+# sysfs.
+# shellcheck disable=SC2034
+find_npu()
+{
+	local links=(/sys/bus/pci/drivers/onpu/0000:*)
+
+	address=${links[0]##*/}
+	device=/sys/bus/pci/devices/$address
+}
+
 # The driver is in use until its jobs have ended, also when their programs have ended before.
 driver_is_unused()
 {

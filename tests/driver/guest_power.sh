@@ -14,9 +14,7 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 . "$top/tests/tap.sh"
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
 nap=$tests/driver-nap prefer=$tests/driver-prefer
-link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
-address=${link##*/}
-device=/sys/bus/pci/devices/$address
+find_npu
 trace=/sys/kernel/tracing
 
 is()

@@ -13,9 +13,7 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
 firmware=/run/onpu/firmware/onpu/onpu_v1.bin
 driver=/sys/bus/pci/drivers/onpu
-link=$(printf '%s\n' "$driver"/0000:*)
-address=${link##*/}
-device=/sys/bus/pci/devices/$address
+find_npu
 program=
 
 # bind_with IMAGE: binds the device with this firmware

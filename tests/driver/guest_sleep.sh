@@ -12,8 +12,7 @@ set -uo pipefail
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
-link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
-device=/sys/bus/pci/devices/${link##*/}
+find_npu
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 rounds=${1:-2}
 

@@ -13,9 +13,7 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
-link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
-address=${link##*/}
-device=/sys/bus/pci/devices/$address
+find_npu
 debug=/sys/kernel/debug/accel/$address
 trace=/sys/kernel/tracing
 
