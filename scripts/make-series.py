@@ -38,14 +38,14 @@ interface is the first patch.
 
 Why no drm_sched? The firmware decides which context runs, so a scheduler
 in the kernel would only wait for fences and push jobs in order. An earlier
-version of the driver used drm_sched for that. What was hard was not its
-use but its end: an entity that was killed could come back to its run
-queue, which a patch of its own mends, and contexts that end while the
-device is reset needed its locks. What is left without it is one callback
-for the oldest job that waits, and a list: see onpu_job.c. A layer for
-firmware schedulers is under discussion as drm_dep. When that is merged,
-onpu_job.c and the wait side of onpu_submit.c are what it would replace;
-the interface to programs does not depend on it.
+version of the driver used drm_sched for that. Its use was easy, but its
+end was hard: an entity that was killed could come back to its run queue,
+which a patch of its own mends, and contexts that end while the device is
+reset needed its locks. The driver now needs one callback for the oldest
+job that waits, and a list: see onpu_job.c. A layer for firmware schedulers
+is under discussion as drm_dep. When that is merged, it can replace
+onpu_job.c and the wait side of onpu_submit.c; the interface to programs
+does not depend on it.
 
 The vendor ID is that of Red Hat, Inc., and the device ID is of the range
 that QEMU leaves to experiments, as there is no chip yet. The driver binds
