@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "emit.h"
+#include "import/common/matrix.h"
 
 #define ARRAY(shape) ((WNNUint32Array){ (shape).rank, (shape).dim })
 
@@ -64,13 +65,7 @@ WNNOperand x_constant(struct onpu_emit *e, WNNOperandDataType type, struct onpu_
 WNNOperand x_borrow(struct onpu_emit *e, WNNOperandDataType type, struct onpu_shape shape,
 		    const void *data)
 {
-	WNNBorrowedConstant borrowed = WNN_BORROWED_CONSTANT_INIT;
-	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-
-	descriptor.nextInChain = &borrowed.chain;
-	descriptor.dataType = type;
-	descriptor.shape = ARRAY(shape);
-	return wnnGraphBuilderConstant(e->builder, &descriptor, data, bytes_of(type, shape));
+	return import_borrow(e->builder, type, data, bytes_of(type, shape), ARRAY(shape));
 }
 
 WNNOperand x_reshape(struct onpu_emit *e, WNNOperand x, struct onpu_shape shape)
