@@ -9,6 +9,7 @@
 
 #include "emit.h"
 #include "import/common/matrix.h"
+#include "import/common/memory.h"
 
 struct pack {
 	struct pack *next;
@@ -17,7 +18,6 @@ struct pack {
 	uint32_t number; /* of its type, in ggml */
 	int64_t size[2];
 	struct import_matrix matrix;
-	float *floats; /* [K, N], instead of the matrix; or NULL */
 };
 
 static struct pack *packs[1024];
@@ -30,7 +30,6 @@ static struct pack **slot_of(const void *data)
 static void free_pack(struct pack *pack)
 {
 	import_matrix_exit(&pack->matrix);
-	free(pack->floats);
 	free(pack);
 }
 
@@ -55,14 +54,16 @@ void onpu_weights_forget(const void *data, size_t size)
 	}
 }
 
-static int read_floats(struct pack *pack, const struct gg_tensor *tensor)
+static int read_floats(struct import_matrix *matrix, const struct gg_tensor *tensor)
 {
 	size_t k_count = (size_t)tensor->ne[0], n_count = (size_t)tensor->ne[1];
 	const struct gg_type_traits *traits = base.get_type_traits(tensor->type);
 	float *row = malloc(k_count * sizeof(*row));
 
-	pack->floats = malloc(k_count * n_count * sizeof(*pack->floats));
-	if (!row || !pack->floats) {
+	*matrix =
+		(struct import_matrix){ .depth = (uint32_t)k_count, .columns = (uint32_t)n_count };
+	matrix->values = import_alloc(k_count * n_count * sizeof(*matrix->values));
+	if (!row || !matrix->values) {
 		free(row);
 		return -1;
 	}
@@ -70,13 +71,13 @@ static int read_floats(struct pack *pack, const struct gg_tensor *tensor)
 		traits->to_float((const char *)tensor->data + n * tensor->nb[1], row,
 				 tensor->ne[0]);
 		for (size_t k = 0; k < k_count; k++)
-			pack->floats[k * n_count + n] = row[k];
+			matrix->values[k * n_count + n] = row[k];
 	}
 	free(row);
 	return 0;
 }
 
-static int read_tensor(struct pack *pack, const struct gg_tensor *tensor)
+static int read_tensor(struct import_matrix *matrix, const struct gg_tensor *tensor)
 {
 	struct import_rows rows = {
 		.type = import_block_named(base.type_name(tensor->type)),
@@ -87,15 +88,15 @@ static int read_tensor(struct pack *pack, const struct gg_tensor *tensor)
 	};
 
 	if (!rows.type || !import_block_is_read(rows.type))
-		return read_floats(pack, tensor);
-	switch (import_matrix_init(&pack->matrix, &rows)) {
+		return read_floats(matrix, tensor);
+	switch (import_matrix_init(matrix, &rows)) {
 	case IMPORT_PACKED:
 		return 0;
 	case IMPORT_NO_MEMORY:
 		return -1;
 	default:
-		import_matrix_exit(&pack->matrix);
-		return read_floats(pack, tensor);
+		import_matrix_exit(matrix);
+		return read_floats(matrix, tensor);
 	}
 }
 
@@ -114,7 +115,7 @@ static struct pack *find_pack(const struct gg_tensor *tensor)
 		pack->bytes = base.nbytes(tensor);
 		pack->number = tensor->type;
 		memcpy(pack->size, tensor->ne, sizeof(pack->size));
-		if (!read_tensor(pack, tensor)) {
+		if (!read_tensor(&pack->matrix, tensor)) {
 			pack->next = *slot;
 			*slot = pack;
 			onpu_counts.weights++;
@@ -146,12 +147,9 @@ void onpu_weights_repack(const struct gg_tensor *tensor)
 
 WNNOperand onpu_emit_weights(struct onpu_emit *e, const struct gg_tensor *tensor, WNNOperand x)
 {
-	struct onpu_shape shape = SHAPE((uint32_t)tensor->ne[0], (uint32_t)tensor->ne[1]);
 	const struct pack *pack = find_pack(tensor);
 
 	if (!pack)
 		return onpu_refuse(e, "memory is exhausted");
-	if (pack->floats)
-		return x_matmul(e, x, x_borrow(e, WNNOperandDataType_Float32, shape, pack->floats));
 	return import_matrix_multiply(&pack->matrix, e->builder, x);
 }
