@@ -1,20 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <string.h>
-
 #include "cases.h"
-
-static uint32_t number_of(const char *(*name_of)(uint32_t), const char *name)
-{
-	for (uint32_t i = 0; i < 40; i++)
-		if (name_of(i) && !strcmp(name_of(i), name))
-			return i;
-	fail("ggml has no %s", name);
-}
-
-uint32_t type_number(const char *name)
-{
-	return number_of(gg.ggml_type_name, name);
-}
 
 static struct gg_tensor *leaf(struct world *w, enum fill fill, const char *type, int64_t ne0,
 			      int64_t ne1, int64_t ne2, int64_t ne3)

@@ -38,7 +38,4 @@ struct test_case {
 /* Ends with a row without a name. */
 extern const struct test_case cases[];
 
-/* ggml's number of a type or function. */
-uint32_t type_number(const char *name);
-
 #endif

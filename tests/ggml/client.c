@@ -21,6 +21,19 @@ void fail(const char *format, ...)
 	exit(1);
 }
 
+uint32_t number_of(const char *(*name_of)(uint32_t), const char *name)
+{
+	for (uint32_t i = 0; i < 40; i++)
+		if (name_of(i) && !strcmp(name_of(i), name))
+			return i;
+	fail("ggml has no %s", name);
+}
+
+uint32_t type_number(const char *name)
+{
+	return number_of(gg.ggml_type_name, name);
+}
+
 void client_load(const char *folder, const char *library)
 {
 	char path[4096];

@@ -37,6 +37,10 @@ extern struct client gg;
 /* Ends the program with a line on stderr. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
+/* Returns ggml's number of a type or function, whose names @name_of returns. */
+uint32_t number_of(const char *(*name_of)(uint32_t), const char *name);
+uint32_t type_number(const char *name);
+
 /* Loads ggml of a folder, its back end for the processor and ours. */
 void client_load(const char *folder, const char *library);
 

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../random.h"
 #include "client.h"
@@ -15,14 +14,6 @@
 
 #define BLOCKS	4
 #define COLUMNS 5
-
-static uint32_t number_of(const char *name)
-{
-	for (uint32_t i = 0; i < 64; i++)
-		if (gg.ggml_type_name(i) && !strcmp(gg.ggml_type_name(i), name))
-			return i;
-	fail("ggml has no type %s", name);
-}
 
 static bool is_same(float a, float b)
 {
@@ -49,7 +40,7 @@ static void compare(const char *name, const struct import_block_type *type, stru
 {
 	size_t depth = (size_t)BLOCKS * type->elements, count = depth * COLUMNS;
 	size_t size = (size_t)BLOCKS * COLUMNS * type->bytes;
-	const struct gg_type_traits *traits = gg.ggml_get_type_traits(number_of(name));
+	const struct gg_type_traits *traits = gg.ggml_get_type_traits(type_number(name));
 	struct import_rows rows = { .type = type,
 				    .stride = (size_t)BLOCKS * type->bytes,
 				    .depth = (uint32_t)depth,
@@ -99,7 +90,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct import_block_type *type = import_block_named(names[i]);
 
-		if (!type || type->number != number_of(names[i]) || !import_block_is_read(type))
+		if (!type || type->number != type_number(names[i]) || !import_block_is_read(type))
 			fail("%s is not read", names[i]);
 		if (type->elements != gg.ggml_get_type_traits(type->number)->block ||
 		    type->bytes != gg.ggml_get_type_traits(type->number)->size)

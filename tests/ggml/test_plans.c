@@ -48,10 +48,10 @@ static struct product make(struct gg_backend *backend)
 	struct gg_init init = { 1 << 20, NULL, true };
 	struct product p = { .context = gg.ggml_init(init), .weights = gg.ggml_init(init) };
 
-	p.weight = gg.ggml_new_tensor_4d(p.weights, 8, K, N, 1, 1);
+	p.weight = gg.ggml_new_tensor_4d(p.weights, type_number("q8_0"), K, N, 1, 1);
 	p.theirs = gg.ggml_backend_alloc_ctx_tensors(p.weights, backend);
 	gg.ggml_backend_buffer_set_usage(p.theirs, GG_USAGE_WEIGHTS);
-	p.x = gg.ggml_new_tensor_4d(p.context, 0, K, 1, 1, 1);
+	p.x = gg.ggml_new_tensor_4d(p.context, type_number("f32"), K, 1, 1, 1);
 	p.y = gg.ggml_mul_mat(p.context, p.weight, p.x);
 	p.own = gg.ggml_backend_alloc_ctx_tensors(p.context, backend);
 	p.graph = gg.ggml_new_graph(p.context);
@@ -93,7 +93,8 @@ static void set_floats(struct gg_backend *backend)
 {
 	struct gg_init init = { 1 << 20, NULL, true };
 	struct gg_context *context = gg.ggml_init(init);
-	struct gg_tensor *weight = gg.ggml_new_tensor_4d(context, 10, 256, 1, 1, 1);
+	struct gg_tensor *weight =
+		gg.ggml_new_tensor_4d(context, type_number("q2_K"), 256, 1, 1, 1);
 	struct gg_buffer *buffer = gg.ggml_backend_alloc_ctx_tensors(context, backend);
 	const unsigned char bytes[84] = { 0 };
 
