@@ -50,7 +50,7 @@ static void compare(const char *name, const struct import_block_type *type, stru
 	struct import_matrix matrix;
 	enum import_packed packed;
 
-	/* Exponents of half floats with a bit less are finite, wherever they lie in a block. */
+	/* Half floats without the bit 0x4000 are finite, wherever they lie in a block. */
 	for (size_t i = 0; i < size; i++)
 		data[i] = (uint8_t)(rng_below(rng, 256) & (is_finite ? 0xbf : 0xff));
 	traits->to_float(data, wanted, (int64_t)count);

@@ -31,9 +31,9 @@ struct onpu_device {
 extern struct onpu_device onpu;
 
 /*
- * What has been done since the library was loaded: plans made for graphs of ggml, computations of
- * graphs, dispatches of graphs of WebNN, moves by the host, and weights repacked. Programs find it
- * as "onpu_counts" by ggml_backend_reg_get_proc_address().
+ * The library counts here what it has done since it was loaded: plans made for graphs of ggml,
+ * computations of graphs, dispatches of graphs of WebNN, moves by the host, and weights repacked.
+ * Programs find it as "onpu_counts" by ggml_backend_reg_get_proc_address().
  */
 struct onpu_counts {
 	uint64_t plans, runs, dispatches, moves, weights;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves elements on the host: rows of a cache and copies into strides, as no operator of WebNN
- * writes into an operand, and rows of quantised tables, which become floats.
+ * Moves elements on the host: rows of a cache and copies into strides, because graphs of WebNN do
+ * not update inputs in place here, and rows of quantised tables, which become floats.
  */
 #include <string.h>
 

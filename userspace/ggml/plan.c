@@ -24,7 +24,7 @@ struct plan {
 	char *key;
 	size_t key_size;
 	struct onpu_step *steps;
-	struct range *ranges; /* that the steps read, write or have as constants */
+	struct range *ranges; /* memory that the steps read, write or have as constants */
 	size_t range_count;
 };
 
@@ -224,7 +224,7 @@ static int add(struct maker *maker, const struct gg_tensor *node)
 	return add_node(maker, node) || finish(maker) ? -1 : 0;
 }
 
-/* Writes of how many parts a plan is, where WEBNN_LOG asks for all that happens. */
+/* Says how many dispatches and moves a plan has, if WEBNN_LOG asks for all messages. */
 static void tell(const struct plan *plan, struct gg_graph *graph)
 {
 	const char *log = getenv("WEBNN_LOG");
