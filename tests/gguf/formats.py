@@ -76,7 +76,7 @@ def q6_k(b):
     return np.repeat(scales, 16, 1) * np.concatenate(parts, axis=1)
 
 
-# What numbers of 4 bits stand for: those of IQ4, and E2M1 of OCP's microscaling formats.
+# Numbers of 4 bits select elements of these tables: IQ4 is for types of this name, E2M1 for MXFP4 of OCP.
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 

@@ -183,7 +183,10 @@ static void unpack_iq4_nl(const uint8_t *bytes, struct import_block *block)
 	look_up(nonlinear, block->number, 32);
 }
 
-/* Scales of 6 bits less 32: the low four in halves of four bytes, the high two in a word. */
+/*
+ * Each of eight scales is a number of 6 bits less 32: four bytes have the low four bits of each,
+ * and a word has the high two.
+ */
 static void unpack_iq4_xs(const uint8_t *bytes, struct import_block *block)
 {
 	float scale = read_half(bytes);

@@ -197,7 +197,7 @@ static WNNOperand add_offsets(const struct import_matrix *matrix, WNNGraphBuilde
 	WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
 	WNNOperand offsets;
 
-	/* x has at least one dimension less than the eight that operands may have. */
+	/* x has at most eight dimensions, as all operands; the builder refuses to add a ninth. */
 	memcpy(shape, whole.data, (whole.count - 1) * sizeof(*shape));
 	shape[whole.count - 1] = groups;
 	shape[whole.count] = matrix->group;
