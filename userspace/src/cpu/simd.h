@@ -142,17 +142,17 @@ struct cpu_pixels {
 
 /*
  * Packed weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) *
- * scale. Integers are signed, and scales may be negative. A column has eight integers of 4 bits in
- * 32, the first in the low bits; bits after the last integer of a block mean nothing. They have
- * two vectors of columns.
+ * scale. Integers are signed, and scales may be negative. Weights of 4 bits always have two vectors
+ * of columns; eight integers of a column are in 32 bits, the first in the low ones. Bits after the
+ * last integer of a block mean nothing.
  */
 struct cpu_weights {
 	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
-	bool nibbles;
+	bool nibbles;	 /* whether weights have 4 bits */
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
-	/* [depth / block][columns], with same_zero 0; NULL: all zero points are same_zero */
+	/* [depth / block][columns], same_zero is then 0; NULL: all zero points are same_zero */
 	const int8_t *zero;
 	int8_t same_zero;
 };
@@ -220,8 +220,8 @@ struct cpu_simd {
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/*
-	 * Like unary() and binary(), for integers. dtype: enum ir_dtype, an integer type of 8
-	 * bits or more; lo, hi: limits of IR_CLAMP, which the type must hold.
+	 * These do for integers what unary() and binary() do for floats. dtype: enum ir_dtype, an
+	 * integer type of 8 bits or more; lo, hi: limits of IR_CLAMP, which the type must hold.
 	 */
 	bool (*whole_unary)(int dtype, int kind, int64_t lo, int64_t hi, void *y, const void *x,
 			    int64_t n);

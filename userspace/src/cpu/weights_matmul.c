@@ -142,7 +142,7 @@ static void gather_eights(const struct packing *p, int64_t k, int64_t n, int64_t
 	}
 }
 
-/* Packs a block of a panel. Integers with zero point -1 are mirrored: see mirror(). */
+/* Packs a block of a panel. Inverts integers with zero point -1: see mirror(). */
 static void pack_block(const struct packing *p, int64_t block, int64_t begin, int64_t width,
 		       const int8_t *zero, uint8_t *to)
 {
@@ -169,8 +169,8 @@ static void pack_block(const struct packing *p, int64_t block, int64_t begin, in
 }
 
 /*
- * Changes zero points of -1 to 0: the inverse of all bits of q is -1 - q, which a negative scale
- * multiplies. So packed weights have one zero point where a model had mirrored the integers of
+ * Changes zero points of -1 to 0 where pack_block() inverts all bits of q: (q + 1) * scale is
+ * ~q * -scale. So packed weights have one zero point where a model had mirrored the integers of
  * blocks to have positive scales. Notes the range of the zero points.
  */
 static void mirror(struct packing *p, int64_t count, float *scale, int8_t *zero)
