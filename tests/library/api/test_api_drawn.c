@@ -56,7 +56,7 @@ static WNNOperand draw_reader(struct rng *rng, WNNGraphBuilder b, WNNOperand x, 
 	}
 }
 
-/* Adds a scatter of some rows, behind a reshape that changes nothing now and then. */
+/* Adds a scatter of some rows; now and then it is between two reshapes that undo each other. */
 static WNNOperand draw_scatter(struct rng *rng, WNNGraphBuilder b, WNNOperand x, int number,
 			       uint32_t rows, uint32_t columns)
 {

@@ -458,8 +458,8 @@ static void npu_only_tells_what_does_not_compile(void **state)
 }
 
 /*
- * Updates a cache of N * 8 elements in place, where the scatter and what reads the new value are on
- * the NPU and the CPU by turns: with the scatter on either of them.
+ * Updates a cache of N * 8 elements in place. Operators on the NPU and on the CPU read the new
+ * value; the scatter is on the NPU, or with scatter_forbidden on the CPU.
  */
 static void update_between_devices(WNNContext context)
 {

@@ -190,7 +190,7 @@ static void check_graph(WNNContext context, WNNGraph graph, bool npu)
 	WNNTensor other;
 
 	open_tensors(&t, context);
-	/* The second and third dispatch are queued behind the first. */
+	/* The second and third dispatch are queued after the first. */
 	for (int32_t position = 0; position < 3; position++)
 		assert_ok(add_rows(context, graph, &t, position, t.cache));
 	check(context, &t, t.cache);

@@ -511,7 +511,7 @@ struct ir_value *ir_updated(const struct ir_node *node);
 int ir_check_update(const struct ir_value *value, const struct ir_value *input,
 		    const uint32_t *uses, const char *what, struct wnn_error *err);
 /*
- * Returns, by node, whether it makes an output that updates an input of that input; the caller
+ * Returns, by node, whether the node is between an input and the output that updates it; the caller
  * frees the array by wnn_free(). NULL: no memory.
  */
 bool *ir_find_updates(const struct ir_graph *graph);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Outputs that update an input in place, such as the cache of keys that a language model adds a
- * token to. The nodes between input and output form a chain: each writes its result to the memory
- * of the value before it, so that only the elements that change are written. Nothing else may read
- * the values before the last one, because they are overwritten.
+ * Checks and finds outputs that update an input in place, such as the cache of keys that a language
+ * model adds a token to. The nodes between input and output form a chain: each writes its result to
+ * the memory of the value before it, so that only the elements that change are written. Nothing
+ * else may read the values before the last one, because they are overwritten.
  */
 #include "ir/ir.h"
 #include "util/malloc.h"
@@ -21,7 +21,7 @@ struct ir_value *ir_updated(const struct ir_node *node)
 		       NULL;
 }
 
-/* Returns the value before in the chain that leads to an input; NULL: the chain ends here. */
+/* Returns the previous value of the chain that begins at an input; NULL: the chain begins here. */
 static const struct ir_value *before(const struct ir_value *value)
 {
 	return value->def ? ir_updated(value->def) : NULL;

@@ -32,7 +32,7 @@ enum way {
 
 struct widening {
 	struct rewrite *rw;
-	bool *updates; /* by node: whether it updates an input in place, which has its type */
+	bool *updates; /* by node: whether it updates an input in place and so keeps its type */
 	struct ir_value **wide; /* by old value id: the new value as float32, or NULL */
 };
 

@@ -65,9 +65,9 @@ static void lose(struct run_device *device, const struct wnn_error *err)
  * Makes a new winsys context and submits the waiting jobs again. A fault ends a context for good,
  * and the jobs after the job that faulted did not run; a reset that another client caused ends a
  * context, too. Waiting jobs run again, because whether a dispatch works must depend neither on how
- * early it was queued nor on other clients. Running a job twice is harmless: what a job reads it
- * does not write, but for inputs that it updates in place. Only the update reads what it overwrites
- * there (ir_check_update()), so that it writes the same rows again.
+ * early it was queued nor on other clients. Running a job twice is harmless: a job does not write
+ * the memory that it reads, except inputs that it updates in place. No other operator reads what an
+ * update overwrites (ir_check_update()), and the update writes the same elements again.
  */
 static void renew(struct run_device *device)
 {

@@ -7,8 +7,8 @@
  * attention's heads, and slices along any axis, need no step either. compile.c calls
  * run_find_views() before it makes steps.
  *
- * Each value is written once, and what an update in place overwrites has no other reader, so that
- * sharing memory is always correct. It may cost memory where the larger value then lives longer:
+ * Sharing memory is always correct: each value is written once, and no other node reads what an
+ * update in place overwrites. It may cost memory where the larger value then lives longer, so that
  * slices share memory only where the peak of all live bytes does not rise above the peak without
  * sharing.
  */
