@@ -473,9 +473,9 @@ typedef struct WNNArgMinMaxDetails {
 	 * How many: the result has the indices of the first so many elements in order, and this
 	 * size along the axis, whatever keepDimensions says. When elements are equal, the one with
 	 * the lower index comes first; NaN is larger than all numbers. At least 1, and at most the
-	 * size of the axis. gatherElements has the elements themselves. An NPU computes it when
-	 * some 40 bytes (70 for elements of 64 bits) for each of them, their number rounded up to a
-	 * power of 2, fit into its SRAM, otherwise the CPU. Default: 1.
+	 * size of the axis. gatherElements has the elements themselves. An NPU computes it when its
+	 * SRAM has room for some 40 bytes (70 for elements of 64 bits) for each of these elements,
+	 * with their number rounded up to a power of 2; otherwise the CPU does. Default: 1.
 	 */
 	uint32_t count;
 } WNNArgMinMaxDetails;
