@@ -5,8 +5,6 @@
  * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as
  * of programs with one buffer for past and present, gets its new rows and keeps the others.
  */
-#include <string.h>
-
 #include "attention.h"
 #include "ops.h"
 #include "select.h"
@@ -275,13 +273,10 @@ static int check_newer(struct onnx_node *node)
 		       0;
 }
 
+/* Whether an input has this shape, or is absent. */
 static bool has_shape(struct onnx_node *node, size_t input, const struct onnx_shape *shape)
 {
-	const struct onnx_shape *have = onnx_in_shape(node, input);
-
-	return !onnx_has(node, input) ||
-	       (have->rank == shape->rank &&
-		!memcmp(have->dim, shape->dim, shape->rank * sizeof(shape->dim[0])));
+	return !onnx_has(node, input) || onnx_shape_same(onnx_in_shape(node, input), shape);
 }
 
 /* Reads the bias of the scores and the sinks of the heads. Returns 0 or -1. */
@@ -344,7 +339,6 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 				    .softcap = onnx_attr_float(node, "softcap", 0),
 				    .smooth = onnx_attr_int(node, "smooth_softmax", 0) == 1 };
 	struct group g;
-	bool keeps;
 
 	if (!onnx_in(node, 0) || onnx_attention_inputs(node, KNOWN_INPUTS) || check_newer(node) ||
 	    read_shapes(node, &g) || read_scores(node, &g, &a) || read_inputs(node, &g) ||
@@ -355,14 +349,11 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 	if ((onnx_wants(node, 1) && onnx_out(node, 1, g.key)) ||
 	    (onnx_wants(node, 2) && onnx_out(node, 2, g.value)))
 		return -1;
-	keeps = keeps_cache(&g);
-	for (size_t i = 1; keeps && i < 3; i++)
-		onnx_note_update(node, i, i + 2);
-	if (keeps)
+	if (keeps_cache(&g)) {
+		onnx_note_update(node, 1, 3);
+		onnx_note_update(node, 2, 4);
 		take_used(node, &g);
-	if (keeps && a.bias) {
-		a.bias = x_part(node, a.bias, 3, 0, g.present, 1);
-		if (!a.bias)
+		if (a.bias && !(a.bias = x_part(node, a.bias, 3, 0, g.present, 1)))
 			return onnx_out(node, 0, NULL);
 	}
 	a.allowed = visible(node, &g);
