@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wire.h"
+
 #define TENSORRT                                                                                  \
 	"an engine of TensorRT, which runs on one kind of GPU alone: take the .onnx file it was " \
 	"made of"
@@ -95,7 +97,10 @@ static bool is_text(const uint8_t *data, size_t size)
 	return true;
 }
 
-/* A file whose download has not finished, or whose content a broken disk has lost. */
+/*
+ * Whether a file begins with zeros only: its download has not finished, or a broken disk has lost
+ * the content.
+ */
 static bool is_zero(const uint8_t *data, size_t size)
 {
 	for (size_t i = 0; i < size && i < 4096; i++)
@@ -104,37 +109,30 @@ static bool is_zero(const uint8_t *data, size_t size)
 	return true;
 }
 
+/* Reads a number of protobuf at *at, which moves to its end; false: there is none. */
+static bool read_number(const uint8_t *data, size_t size, size_t *at, uint64_t *number)
+{
+	size_t length = onnx_wire_number(data + *at, size - *at, number);
+
+	*at += length;
+	return length;
+}
+
 /*
  * Whether a file begins with a node of TensorFlow: a message as field 1, which begins with a name
  * as field 1 and an operator as field 2. Field 1 of an ONNX model is a number.
  */
 static bool is_tensorflow(const uint8_t *data, size_t size)
 {
+	uint64_t length;
 	size_t at = 1;
 
-	if (!size || data[0] != 0x0a)
+	if (!size || data[0] != 0x0a || !read_number(data, size, &at, &length))
 		return false;
-	while (at < size && at < 6 && data[at] & 0x80)
-		at++;
-	at++;
 	if (at + 1 >= size || data[at] != 0x0a || data[at + 1] & 0x80)
 		return false;
 	at += 2 + data[at + 1];
 	return at < size && data[at] == 0x12;
-}
-
-/* Reads a number of protobuf at *at, which is moved behind it; false: there is none. */
-static bool read_number(const uint8_t *data, size_t size, size_t *at, uint64_t *number)
-{
-	*number = 0;
-	for (int shift = 0; *at < size && shift < 64; shift += 7) {
-		uint8_t byte = data[(*at)++];
-
-		*number |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -195,6 +193,7 @@ static const char *kind_of_text(const uint8_t *data, size_t size)
 const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 {
 	uint64_t header = 0;
+	const char *is;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (size >= kinds[i].offset + kinds[i].size &&
@@ -218,8 +217,9 @@ const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 	if (size > 9 && data[4] == '{' && header + 8 <= size &&
 	    !memcmp(data + 4 + header, "ftrt", 4))
 		return TENSORRT;
-	if (kind_of_fields(data, size))
-		return kind_of_fields(data, size);
+	is = kind_of_fields(data, size);
+	if (is)
+		return is;
 	if (is_zero(data, size))
 		return "of zeros only: fetch it anew";
 	if (is_tensorflow(data, size))

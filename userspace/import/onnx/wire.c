@@ -70,8 +70,7 @@ static WNNStatus put(struct slimmer *s, const void *data, size_t size)
 	return WNNStatus_Success;
 }
 
-/* Reads a number of at most 10 bytes; returns how many bytes the number takes, 0 on error. */
-static size_t get_varint(const uint8_t *data, size_t size, uint64_t *value)
+size_t onnx_wire_number(const uint8_t *data, size_t size, uint64_t *value)
 {
 	*value = 0;
 	for (size_t i = 0; i < size && i < 10; i++) {
@@ -147,12 +146,12 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 		uint64_t tag, value;
 		WNNStatus status;
 
-		tag_size = get_varint(data + at, size - at, &tag);
+		tag_size = onnx_wire_number(data + at, size - at, &tag);
 		if (!tag_size || tag >> 3 == 0 || tag >> 32)
 			return damaged("a field has no number");
 		at += tag_size;
 		if ((tag & 7) == 2 || (tag & 7) == 0) {
-			used = get_varint(data + at, size - at, &value);
+			used = onnx_wire_number(data + at, size - at, &value);
 			if (!used)
 				return damaged("it ends within a number");
 			at += used;

@@ -33,4 +33,10 @@ enum onnx_message {
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
 			 size_t *out_size);
 
+/*
+ * Reads a number of protobuf, which takes at most 10 bytes. Returns how many bytes it takes; 0 when
+ * there is no such number.
+ */
+size_t onnx_wire_number(const uint8_t *data, size_t size, uint64_t *value);
+
 #endif
