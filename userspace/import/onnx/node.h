@@ -97,7 +97,11 @@ int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format,
  * NULL.
  */
 void onnx_notice(struct onnx_node *node, const char *input, const char *text);
-/* ---- update.c */
+/* Ends the import for lack of memory; always returns -1. */
+int onnx_fail(struct onnx_node *node);
+void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */
+
+/* Updates of inputs in place, in update.c. */
 /*
  * Notes that an output is an input of the node with rows written by onnx_write_rows(): when these
  * are an output and an input of the graph, the one updates the other in place.
@@ -109,10 +113,6 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
  * updated, or NULL. Returns 0, or -1 after a refusal.
  */
 int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOperand output);
-
-/* Ends the import for lack of memory; always returns -1. */
-int onnx_fail(struct onnx_node *node);
-void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */
 
 /* Attributes. The functions return @fallback when the attribute is absent, onnx_attr() NULL. */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);

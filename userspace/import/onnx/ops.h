@@ -144,13 +144,13 @@ WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WN
 int onnx_op_conv(struct onnx_node *node);
 int onnx_op_fused_conv(struct onnx_node *node);
 int onnx_op_conv_nhwc(struct onnx_node *node);
-int onnx_op_max_pool_nhwc(struct onnx_node *node);
 int onnx_op_conv_transpose(struct onnx_node *node);
 
 /* op_pool.c */
 enum { P_MAX, P_AVERAGE, P_L2 };
 WNNOperand onnx_average_pool(struct onnx_node *node, WNNOperand x);
 int onnx_op_pool(struct onnx_node *node);
+int onnx_op_max_pool_nhwc(struct onnx_node *node);
 int onnx_op_global_pool(struct onnx_node *node);
 
 /* op_norm.c */
