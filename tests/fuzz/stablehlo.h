@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loads a program of StableHLO, as text or bytecode, for one partition and for several. Whatever it
- * holds, loading ends with a status; its inputs, outputs and refusals can be queried, and it prints. Nothing runs, as loops take long;
- * but loops with a known number of iterations are unrolled into a limited number of operations.
+ * holds, loading ends with a status; its inputs, outputs and refusals can be queried, and the
+ * program can be printed. Nothing runs, as loops take long; but loops with a known number of
+ * iterations are unrolled into a limited number of operations.
  */
 #ifndef ONPU_TESTS_FUZZ_STABLEHLO_H
 #define ONPU_TESTS_FUZZ_STABLEHLO_H

@@ -232,7 +232,7 @@ def group_cases():
     yield name, group(2, 1, 6, 7, [6, 4], rotary=True), 3, ["total"], dict(turned, smooth_softmax=1)
     yield (name, group(1, 3, 6, 9, [8], rotary=True), 3, ["total"],
            dict(turned, rotary_interleaved=1))
-    # Caches that do not grow. ONNX Runtime clears what is behind the positions in use; here it stays as it was.
+    # Caches that do not grow. ONNX Runtime clears positions after those in use; here they stay as they were.
     for constants in (["total"], ["total", "lengths"]):
         yield name, group(2, 1, 8, 8, [7, 7], rotary=True), 3, constants, turned
     yield name, group(2, 1, 8, 8, [7, 7]), 3, ["total"], dict(both, local_window_size=3)
@@ -395,7 +395,7 @@ def matmul_bits(inputs, bits, N, K, block_size, **_):
 
 
 def nhwc_conv(inputs, **attributes):
-    """Computes convolutions of which the last dimension is that of the channels, by those of ONNX."""
+    """Computes convolutions whose last dimension has the channels, by Conv of ONNX."""
     fused = "activation" in attributes
     x, w = numpy.moveaxis(inputs["x"], -1, 1), inputs["w"] if fused else numpy.moveaxis(inputs["w"], -1, 1)
     feed = {"x": x, "w": w, "b": inputs["b"]}

@@ -15,7 +15,7 @@ WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, 
 struct onnx_attention {
 	double scale;	    /* factor of the scores; 0 selects 1 / sqrt(size of a head) */
 	double softcap;	    /* bound of the scores, by tanh; 0: no bound */
-	bool smooth;	    /* softmax sums over one more score, which is 0 or that of the sink */
+	bool smooth;	    /* softmax sums over one more score, which is 0 without a sink */
 	WNNOperand sink;    /* with smooth: the further score of each head, [heads]; may be NULL */
 	WNNOperand bias;    /* added to the scores; may be NULL */
 	WNNOperand allowed; /* keys where this is false get no weight; may be NULL */
@@ -38,7 +38,7 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t axis, WNNOperand at,
 			   WNNOperand rows);
 /*
- * Refuses the node when it has an input at @known or behind it, which only newer versions of the
+ * Refuses the node when it has an input at @known or after it, which only newer versions of the
  * operator have, and returns -1; returns 0 when it has no such input.
  */
 int onnx_attention_inputs(struct onnx_node *node, size_t known);

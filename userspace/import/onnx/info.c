@@ -172,7 +172,9 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ model->output_count, infos };
 }
 
-/* Returns the name in the file of a tensor that a node makes, or of a weight; NULL: there is none. */
+/*
+ * Returns the file's name of a tensor that a node makes, or of a weight; NULL: there is none.
+ */
 static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
 {
 	for (size_t i = 0; i < graph->n_node; i++)

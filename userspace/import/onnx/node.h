@@ -104,7 +104,7 @@ void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import 
 /* Updates of inputs in place, in update.c. */
 /*
  * Notes that an output is an input of the node with rows written by onnx_write_rows(): when these
- * are an output and an input of the graph, the one updates the other in place.
+ * are an output and an input of the graph, the output updates the input in place.
  */
 void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
 /*
@@ -119,8 +119,8 @@ const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback);
 double onnx_attr_float(struct onnx_node *node, const char *name, double fallback);
 /*
- * Refuses a node whose attribute is there with another value than @only, which stands for what the
- * translator does. Returns 0 or -1.
+ * Refuses a node whose attribute has another value than @only, the one that the translator
+ * implements; an absent attribute is allowed. Returns 0 or -1.
  */
 int onnx_attr_only(struct onnx_node *node, const char *name, int64_t only);
 /* Returns a string that ends with NUL. */

@@ -2,8 +2,8 @@
 /*
  * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the
  * incoming cache or total_sequence_length, whichever is larger; the latter must be constant. The
- * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, as
- * of programs with one buffer for past and present, gets its new rows and keeps the others.
+ * number of positions in use comes from seqlens_k, which may vary. A cache that does not grow, such
+ * as one buffer for past and present, gets its new rows and keeps the others.
  */
 #include "attention.h"
 #include "ops.h"
@@ -258,8 +258,8 @@ static WNNOperand visible(struct onnx_node *node, const struct group *g)
 }
 
 /*
- * Newer versions of the operator have more attributes, some of which change the result. Returns 0
- * where they have the values that stand for the older operator; -1: refused.
+ * Refuses the node when attributes of newer versions of the operator ask for another result than
+ * that of the older ones. Returns 0 or -1.
  */
 static int check_newer(struct onnx_node *node)
 {
@@ -297,7 +297,7 @@ static int read_scores(struct onnx_node *node, const struct group *g, struct onn
 			"inputs are %s",
 			onnx_inputs_text(node));
 	if (onnx_has(node, ATTENTION_BIAS)) {
-		/* The cache may be longer than the bias; no query sees what lies behind it. */
+		/* The cache may be longer than the bias; no query sees what comes after it. */
 		end[3] = g->present - g->total;
 		a->bias = onnx_in(node, ATTENTION_BIAS);
 		a->bias = a->bias ? x_pad(node, a->bias, begin, end, 0) : NULL;
@@ -314,9 +314,9 @@ static int read_scores(struct onnx_node *node, const struct group *g, struct onn
 }
 
 /*
- * Takes positions of the caches that are not in use away from attention: they may hold what is no
- * number, and 0 times that is no number either. Where their count is known, keys and values become
- * shorter, else the values there become 0: the mask replaces the scores.
+ * Keeps positions of the caches that are not in use out of attention: they may hold NaN, and a
+ * weight of 0 times NaN is NaN. Where their count is known, keys and values become shorter;
+ * otherwise the values there become 0, and the mask replaces the scores.
  */
 static void take_used(struct onnx_node *node, struct group *g)
 {

@@ -281,7 +281,10 @@ static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 	return best;
 }
 
-/* Returns the p-th root of the average, or with 2 for p of the sum, of p-th powers over windows. */
+/*
+ * Returns the p-th root of the average of p-th powers over windows; for p = 2 and two dimensions,
+ * for which WebNN has an operator, the root of their sum.
+ */
 static WNNOperand lp_root(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			  int64_t p)
 {
@@ -292,9 +295,9 @@ static WNNOperand lp_root(struct onnx_node *node, WNNOperand x, const struct onn
 }
 
 /*
- * Returns lp_root() for elements of any size. Powers of elements between 2^-reach and 2^reach stay
- * in the range of float32. A window whose root lies outside takes that of scaled elements; each
- * further scale moves those limits by twice the reach.
+ * Returns what lp_root() does, for elements of any size. Powers of elements between 2^-reach and
+ * 2^reach stay in the range of float32. A window whose root lies outside takes that of scaled
+ * elements; each further scale moves those limits by twice the reach.
  */
 static WNNOperand lp_roots(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			   int64_t p)

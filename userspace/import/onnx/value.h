@@ -95,9 +95,7 @@ struct onnx_value {
 	const char *unsaid; /* reason of a refusal that is not recorded yet, or NULL */
 	bool absent;	    /* an optional value that is not there */
 	bool given;	    /* the value is an input of the graph */
-	/*
-	 * The input of the graph that the value is, with some rows written anew; NULL: it is none.
-	 */
+	/* input of the graph, of which this value is a copy with new rows; NULL: there is none */
 	struct onnx_value *updates;
 	bool sequence;
 	size_t count; /* number of items of a sequence */

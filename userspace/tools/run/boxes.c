@@ -14,7 +14,10 @@
 /* The deepest level of names, whose parts are separated by slashes or points. */
 #define DEEPEST 12
 
-/* Returns the length of the first @depth parts of a name; the last part of a name is the node's. */
+/*
+ * Returns the length of the first @depth parts of a name, without its last part, which is the
+ * node's own.
+ */
 static size_t parts_of(const char *name, int depth)
 {
 	size_t length = 0;

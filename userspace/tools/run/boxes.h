@@ -12,8 +12,8 @@
 
 struct boxes {
 	size_t count;
-	size_t *first; /* the first node of each box, and behind the last one the number of nodes */
-	size_t *of_node;
+	size_t *first;	 /* the first node of each box, then the number of nodes */
+	size_t *of_node; /* the box of each node */
 };
 
 /*
@@ -24,7 +24,10 @@ struct boxes {
 int boxes_init(struct boxes *boxes, const Onnx__GraphProto *graph);
 void boxes_exit(struct boxes *boxes);
 
-/* Returns the length of what the names of a box's nodes have in common, and the first of them. */
+/*
+ * Returns the length of the part with which all names of a box's nodes begin; *name is set to the
+ * first of the names.
+ */
 size_t boxes_name(const struct boxes *boxes, const Onnx__GraphProto *graph, size_t box,
 		  const char **name);
 

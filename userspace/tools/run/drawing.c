@@ -37,12 +37,13 @@ static const struct {
 
 /* ---- the graph, as dot reads it */
 
-/* What is drawn, and indices of it that make the time linear. */
+/* A drawing, and indices of its graph that make the time linear. */
 struct plan {
 	const struct drawing *drawing;
 	struct boxes boxes;
 	struct tensors tensors;
-	size_t *drawn; /* for each box, and behind them each input: 1 + the last box with its arrow */
+	/* for each box, then for each input: 1 + the last box that has an arrow from it, or 0 */
+	size_t *drawn;
 };
 
 /* Writes text that is in quotes; a backslash would begin an escape of dot. */
@@ -77,7 +78,7 @@ static void put_colours(FILE *file, unsigned int of)
 	fputs(count ? "" : "not placed", file);
 }
 
-/* Writes the operator and name of a box's node, or the number of nodes and how they begin. */
+/* Writes operator and name of a box's only node, or the number of nodes and how names begin. */
 static void put_box(FILE *file, const struct plan *plan, size_t box)
 {
 	const Onnx__GraphProto *graph = plan->drawing->graph;
@@ -134,7 +135,10 @@ static bool is_weight(const struct drawing *drawing, const char *name)
 	return value && value->fixed;
 }
 
-/* Draws an arrow to a box, if it has none from there, or with box SIZE_MAX to an output. */
+/*
+ * Draws the arrow of a value to a box, or to an output when @box is SIZE_MAX. In a large graph, a
+ * box has at most one arrow from each other box and each input.
+ */
 static void put_edge(FILE *file, const struct plan *plan, const char *value, size_t box,
 		     size_t output)
 {
