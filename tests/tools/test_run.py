@@ -152,7 +152,7 @@ class Messages(ToolTest):
         whole = self.array("x.npy", X[0]).read_bytes()
         for damaged, text in ((whole[:5], "not a .npy file"), (whole[:40], "truncated or oversized header"),
                               (whole[:-1], "fewer elements"), (b"x" + whole[1:], "not a .npy file"),
-                              (whole[:6] + b"\4" + whole[7:], "its version is none of 1 to 3"),
+                              (whole[:6] + b"\4" + whole[7:], "it has version 4 of the format; allowed are 1 to 3"),
                               (whole.replace(b"<f4", b">f3"), "its elements are '>f3'; allowed are float32,"),
                               (whole.replace(b"(6,)", b"(x,)"), "its shape must be a list of up to 8 sizes below 2^31"),
                               (whole.replace(b"descr", b"DESCR"), "not a .npy header")):

@@ -131,6 +131,7 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 	return 0;
 }
 
+/* Makes the elements little endian. */
 static void swap_bytes(struct npy *array)
 {
 	size_t size = array->count ? array->bytes / array->count : 1;
@@ -220,8 +221,10 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 
 	if (fread(magic, 1, sizeof(magic), f) != sizeof(magic) || memcmp(magic, "\x93NUMPY", 6))
 		return bad(path, "not a .npy file");
-	if (!magic[6] || magic[6] > 3)
-		return bad(path, "its version is none of 1 to 3");
+	if (!magic[6] || magic[6] > 3) {
+		warnx("%s: it has version %u of the format; allowed are 1 to 3", path, magic[6]);
+		return -1;
+	}
 	size = magic[8] | (size_t)magic[9] << 8;
 	/* From version 2 on, the header may be longer; from 3 on, it is UTF-8. */
 	if (magic[6] >= 2) {
