@@ -315,7 +315,7 @@ def far_norms():
 
 
 def grouped():
-    """GroupQueryAttention with given positions, a bias of the scores, and a further score of each head."""
+    """Tests GroupQueryAttention with positions, a bias of scores, and a further score per head."""
     table = RANDOM.uniform(-1, 1, (2, 12, 8)).astype(numpy.float32)
 
     def turn(x, positions):
@@ -737,8 +737,8 @@ def long_rows():
 
 
 def top_ends():
-    """TopK of NaN, which is larger than all numbers, of infinities, of both zeros, and of the ends of
-    integer types; the first of equal elements wins.
+    """Tests TopK of NaN, which is larger than all numbers, of infinities, of both zeros, and of the
+    ends of integer types; the first of equal elements wins.
     """
     def top(name, x, k, largest, axis=-1):
         rows = numpy.moveaxis(x, axis, -1)

@@ -83,7 +83,8 @@ class Compile(ToolTest):
         self.assertIn("with time stamps", self.tool("info", graph, "-d", "sim")[0])
 
     def test_profile_of_cpu(self):
-        """The CPU measures times of a graph whether it was compiled with --profile or not."""
+        """Tests that the CPU measures times of a graph that was compiled with or without --profile.
+        """
         model = convolution(self.folder)
         for options in (), ("--profile",):
             graph, _ = self.compile(model, "cpu", *options)

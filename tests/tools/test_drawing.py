@@ -57,7 +57,9 @@ class Drawing(ToolTest):
         self.assertEqual(sorted(labels), ["", "", "", "N×4", "N×6"])
 
     def test_many_nodes(self):
-        """A large graph is drawn without texts at its arrows, one for each tensor that a node takes."""
+        """Tests that a large graph is drawn with one arrow for each tensor that a node takes,
+        without texts at the arrows.
+        """
         nodes = [node("Add", [f"t{i}", f"t{i}"], [f"t{i + 1}"], f"n{i}") for i in range(600)]
         model = save(self.folder, "many", nodes, [("t0", [4])], [("t600", [4])])
         drawn, labels = self.draw(model)
@@ -70,8 +72,8 @@ class Drawing(ToolTest):
         return save(self.folder, "chain", nodes, [("t0", [4])], [(last, [4])])
 
     def test_boxes(self):
-        """The nodes of a graph with thousands are drawn in boxes, by the parts of their names, or in equal
-        shares.
+        """Tests that thousands of nodes are drawn in boxes of several, by the parts of their names,
+        or in equal shares.
         """
         model = self.chain([f"/model/layer.{i // 50}/part/node_{i}" for i in range(2000)])
         path = self.folder / "model.svg"

@@ -27,7 +27,9 @@ class Inputs(ToolTest):
         np.testing.assert_allclose(got, expected(X), atol=1e-5)
 
     def test_kinds_of_npy(self):
-        """Each version of the format, byte order and order of the elements gives the same numbers."""
+        """Tests that each version of the format, byte order and order of the elements gives the
+        same numbers.
+        """
         model = same(self.folder, "same", [2, 3, 4], TensorProto.FLOAT)
         values = np.arange(24).reshape(2, 3, 4) - 7.5
         for version in (1, 0), (2, 0), (3, 0):
@@ -400,7 +402,7 @@ class Habits(ToolTest):
 
     @on_devices
     def test_cut_at_weights(self, device):
-        """Weights can be outputs, also sparse ones, and a name that contains commas."""
+        """Tests weights as outputs, also sparse ones, and a name that contains commas."""
         model = onnx.load(save(self.folder, "weights", [node("Mul", ["x", "w"], ["y,z"])], [("x", [3])], [("y,z", [3])],
                                [("w", np.array([1, 2, 4], np.float32))]))
         model.graph.sparse_initializer.append(helper.make_sparse_tensor(
