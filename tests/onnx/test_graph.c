@@ -15,12 +15,9 @@
 #include <unistd.h>
 #include <webnn/onnx.h>
 
+#include "fixture.h"
 #include "memory.h"
 
-#define TEXT(literal) { literal, sizeof(literal) - 1 }
-#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
-
-static WNNContext context;
 static atomic_int released;
 
 static const WNNOnnxOperatorSet sets[] = { { TEXT(""), 17 } };
@@ -47,15 +44,6 @@ static const WNNOnnxNode nodes[] = {
 	{ TEXT("first"), TEXT(""), TEXT("MatMul"), 2, matmul_in, 1, matmul_out, 0, NULL },
 	{ TEXT("second"), TEXT(""), TEXT("Softmax"), 1, soft_in, 1, soft_out, 1, attributes },
 };
-
-static WNNOnnxValue value(const char *name, size_t rank, const WNNOnnxDimension *dimensions)
-{
-	return (WNNOnnxValue){ .name = { name, strlen(name) },
-			       .kind = WNNOnnxKind_Tensor,
-			       .elementType = 1,
-			       .rank = rank,
-			       .dimensions = dimensions };
-}
 
 static void release(void const *data, size_t size, void *userdata1, void *userdata2)
 {
@@ -162,7 +150,7 @@ static void check_values(WNNOnnxModel model, bool built)
 
 static void test_run(void **state)
 {
-	WNNOnnxValue x = value("x", 2, named), y = value("y", 2, named);
+	WNNOnnxValue x = value("x", FLOAT, 2, named), y = value("y", FLOAT, 2, named);
 	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
 
 	(void)state;
@@ -209,7 +197,8 @@ static void test_chosen_output(void **state)
 	};
 	uint8_t most[259];
 	WNNOnnxTensor weight = weights[0];
-	WNNOnnxValue inputs[] = { value("x", 2, sizes) }, outputs[] = { value("z", 0, NULL) };
+	WNNOnnxValue inputs[] = { value("x", FLOAT, 2, sizes) };
+	WNNOnnxValue outputs[] = { value("z", FLOAT, 0, NULL) };
 	WNNOnnxGraph graph = { .inputCount = 1,
 			       .inputs = inputs,
 			       .outputCount = 1,
@@ -256,7 +245,7 @@ static void test_chosen_output(void **state)
 
 static void test_errors(void **state)
 {
-	WNNOnnxValue x = value("x", 2, known), y = value("y", 2, known);
+	WNNOnnxValue x = value("x", FLOAT, 2, known), y = value("y", FLOAT, 2, known);
 	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
 	WNNOnnxAttribute bare = { .name = TEXT("axis"), .kind = WNNOnnxAttributeKind_Int };
 	WNNOnnxTensor lost = weights[0];
@@ -302,7 +291,8 @@ static void test_probe(void **state)
 		{ TEXT("middle"), TEXT(""), TEXT("Bernoulli"), 1, soft_in, 1, middle_out, 0, NULL },
 		{ TEXT("last"), TEXT(""), TEXT("Relu"), 1, last_in, 1, last_out, 0, NULL },
 	};
-	WNNOnnxValue x = value("x", 2, known), z = value("z", 2, known), s = value("s", 2, known);
+	WNNOnnxValue x = value("x", FLOAT, 2, known), z = value("z", FLOAT, 2, known);
+	WNNOnnxValue s = value("s", FLOAT, 2, known);
 	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &z, 0, &s, 1, weights, 3, three };
 
 	(void)state;
@@ -330,7 +320,7 @@ static void test_probe(void **state)
 /* Each allocation fails once. */
 static void test_memory(void **state)
 {
-	WNNOnnxValue x = value("x", 2, known), y = value("y", 2, known);
+	WNNOnnxValue x = value("x", FLOAT, 2, known), y = value("y", FLOAT, 2, known);
 	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
 	WNNStatus status = WNNStatus_UnknownError;
 
@@ -352,26 +342,6 @@ static void test_memory(void **state)
 	}
 }
 
-static int open_context(void **state)
-{
-	WNNInstance instance = wnnCreateInstance(NULL);
-
-	(void)state;
-	setenv("WEBNN_DEVICE", "cpu", 1);
-	if (wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context) !=
-	    WNNStatus_Success)
-		return -1;
-	wnnInstanceRelease(instance);
-	return 0;
-}
-
-static int close_context(void **state)
-{
-	(void)state;
-	wnnContextRelease(context);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,5 +350,6 @@ int main(void)
 		cmocka_unit_test(test_memory),
 	};
 
+	setenv("WEBNN_DEVICE", "cpu", 1);
 	return cmocka_run_group_tests(tests, open_context, close_context);
 }

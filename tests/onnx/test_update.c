@@ -14,12 +14,10 @@
 #include <string.h>
 #include <webnn/onnx.h>
 
-#define TEXT(literal) { literal, sizeof(literal) - 1 }
-#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
-#define LENGTH	      8
-#define SIZE	      16
+#include "fixture.h"
 
-static WNNContext context;
+#define LENGTH 8
+#define SIZE   16
 
 static const WNNOnnxDimension one[] = { { 1, TEXT("") }, { 1, TEXT("") } };
 static const WNNOnnxDimension row[] = { { 1, TEXT("") }, { 1, TEXT("") }, { SIZE, TEXT("") } };
@@ -32,18 +30,6 @@ static const WNNOnnxDimension heads[] = {
 static const WNNOnnxDimension head_row[] = {
 	{ 1, TEXT("") }, { 1, TEXT("") }, { 1, TEXT("") }, { SIZE, TEXT("") }
 };
-
-enum { FLOAT = 1, INT32 = 6, INT64 = 7 };
-
-static WNNOnnxValue value(const char *name, int32_t type, size_t rank,
-			  const WNNOnnxDimension *dimensions)
-{
-	return (WNNOnnxValue){ .name = { name, strlen(name) },
-			       .kind = WNNOnnxKind_Tensor,
-			       .elementType = type,
-			       .rank = rank,
-			       .dimensions = dimensions };
-}
 
 /* Builds a graph; @chosen: the output besides "next", instead of those of the graph, or NULL. */
 static WNNGraph build(const WNNOnnxGraph *graph, const char *chosen)
@@ -393,24 +379,6 @@ static void chosen_input(void **state)
 
 	(void)state;
 	check_reader(1, &node, "cache", true, 1);
-}
-
-static int open_context(void **state)
-{
-	WNNInstance instance = wnnCreateInstance(NULL);
-	WNNStatus status;
-
-	(void)state;
-	status = wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context);
-	wnnInstanceRelease(instance);
-	return status == WNNStatus_Success ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-	(void)state;
-	wnnContextRelease(context);
-	return 0;
 }
 
 int main(void)
