@@ -720,7 +720,7 @@ def exact_integers():
 
 
 def long_rows():
-    """TopK of rows that are cut into slices; the first of equal elements wins."""
+    """Tests TopK of long rows, in which many elements are equal: the first of them wins."""
     for name, shape, axis, k, largest, kind in (
             ("plain", (1, 8400), 1, 300, 1, numpy.float32), ("rest", (2, 3, 701), 2, 10, 1, numpy.float32),
             ("smallest", (2, 1111), -1, 500, 0, numpy.float32), ("axis", (600, 3), 0, 40, 1, numpy.float32),

@@ -218,7 +218,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "ScatterElements", 11, 0, onnx_op_scatter, NULL, 0, "reductions are composed" },
 	{ ONNX "ScatterND", 11, 0, onnx_op_scatter, NULL, 1, "reductions are composed" },
 	{ ONNX "TopK", 1, 0, onnx_op_top_k, NULL, 0,
-	  "k must be a constant; composed, on the CPU a selection" },
+	  "k must be a constant; composed of argMax or argMin and gatherElements" },
 	{ ONNX "ReverseSequence", 10, 0, onnx_op_reverse_sequence, NULL, 0, "composed of gather" },
 	{ ONNX "GridSample", 16, 0, onnx_op_grid_sample, NULL, 0, "composed of gather" },
 	{ MS "Range", 1, 0, NULL, onnx_fold_range, 0, "computed at import" },
