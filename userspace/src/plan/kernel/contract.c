@@ -22,17 +22,6 @@ bool contract_is_mma(const struct contract *c)
 	return onpu_op_info[c->op].cost == ONPU_COST_MMA;
 }
 
-/* Exchanges the dims of groups and of columns. */
-static void exchange_columns(struct npu_view *view)
-{
-	int64_t dim = view->dim[CD_G], stride = view->stride[CD_G];
-
-	view->dim[CD_G] = view->dim[CD_N];
-	view->stride[CD_G] = view->stride[CD_N];
-	view->dim[CD_N] = dim;
-	view->stride[CD_N] = stride;
-}
-
 void contract_make_window(struct contract *c)
 {
 	const struct npu_view row = c->a, matrix = c->b;
@@ -52,9 +41,9 @@ void contract_make_window(struct contract *c)
 	c->b = row;
 	memcpy(c->b.dim, (int64_t[]){ n, k, 1, 1, 1 }, 5 * sizeof(*c->b.dim));
 	memcpy(c->b.stride, (int64_t[]){ 0, row.stride[CA_K], 0, 0, 0 }, 5 * sizeof(*c->b.stride));
-	exchange_columns(&c->out);
+	view_swap_dims(&c->out, CD_G, CD_N);
 	for (uint32_t i = 0; i < c->num_extras; i++)
-		exchange_columns(&c->extra[i].mem);
+		view_swap_dims(&c->extra[i].mem, CD_G, CD_N);
 }
 
 /*

@@ -238,7 +238,7 @@ void views_merge(struct npu_view *const *views, uint32_t count)
 	keep_dims(views, count, kept, find_dims(views[0], kept));
 }
 
-static void swap_dims(struct npu_view *view, uint32_t a, uint32_t b)
+void view_swap_dims(struct npu_view *view, uint32_t a, uint32_t b)
 {
 	int64_t dim = view->dim[a], stride = view->stride[a];
 
@@ -259,7 +259,7 @@ void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order)
 			if (distance(first->stride[at - 1]) >= distance(first->stride[at]))
 				break;
 			for (uint32_t v = 0; v < count; v++)
-				swap_dims(views[v], at - 1, at);
+				view_swap_dims(views[v], at - 1, at);
 			if (order) {
 				order[at] = order[at - 1];
 				order[at - 1] = swap;
