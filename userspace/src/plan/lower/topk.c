@@ -7,6 +7,7 @@
  * a bitonic network; then the better half of each pair of chunks stays, until one is left. A step
  * of the network is a maximum and a minimum of all pairs, so that the time does not depend on data.
  */
+#include "plan/kernel/vprog.h"
 #include "plan/list/plan.h"
 #include "plan/lower/lower.h"
 #include "plan/place/place.h"
@@ -205,7 +206,7 @@ static void emit(const struct topk *t, enum onpu_op op, const struct npu_view *d
 	plan_emit(t->plan, &(struct plan_insn){ .op = op, .dst = dst, .s0 = a, .s1 = b, .s2 = c });
 }
 
-/* Emits dst = alpha * x + beta of integers. */
+/* Emits dst = alpha * x + beta; for floats, alpha and beta are the bits of float32 numbers. */
 static void emit_linear(const struct topk *t, const struct npu_view *dst, const struct npu_view *x,
 			int64_t alpha, int64_t beta)
 {
@@ -225,16 +226,11 @@ static void emit_linear(const struct topk *t, const struct npu_view *dst, const 
  */
 static void float_keys(const struct topk *t, const struct npu_view *keys, const struct npu_view *in)
 {
-	struct plan_param param = plan_param_make(PLAN_SCALAR);
 	bool half = keys->dtype == ONPU_DT_I16;
 	struct npu_view floats = *keys, negative, reversed, zero;
-	const float one = 1;
 
 	floats.dtype = half ? ONPU_DT_F16 : ONPU_DT_F32;
-	memcpy(&param.scalar.alpha, &one, sizeof(one));
-	plan_emit(t->plan,
-		  &(struct plan_insn){
-			  .op = ONPU_OP_VLINEAR, .dst = &floats, .s0 = in, .param = &param });
+	emit_linear(t, &floats, in, (int64_t)vp_f32(1), 0);
 	zero = number_like(t, NUMBER_ZERO, keys->dtype, keys);
 	negative = view_sram((uint32_t)t->mark[0], ONPU_DT_U8, in->rank, in->dim, in->stride);
 	reversed = view_sram((uint32_t)t->in, keys->dtype, in->rank, in->dim, in->stride);
