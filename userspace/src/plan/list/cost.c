@@ -55,11 +55,13 @@ static unsigned int mma_factor(const struct npu_caps *caps, uint8_t dtype)
 							ONPU_OP_MMA_I8);
 }
 
-/* Returns the cycles of matrix products in the first form of the array, and in the best one. */
-static struct mma_cycles {
+/* The cycles of matrix products in the first form of the array, and in the best one. */
+struct mma_cycles {
 	uint64_t first, best;
-} mma_cycles(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n, uint64_t k_taps,
-	     uint8_t dtype)
+};
+
+static struct mma_cycles mma_cycles(const struct npu_caps *caps, uint64_t batch, uint64_t m,
+				    uint64_t n, uint64_t k_taps, uint8_t dtype)
 {
 	uint64_t depth = k_taps * mma_factor(caps, dtype);
 	int forms = (int)npu_mxu_forms(caps);

@@ -513,7 +513,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 		   struct stream_graph *out)
 {
 	uint64_t cycles = search_view(fresh, live_out, num_live_out, out);
-	struct plan square = *fresh;
+	struct plan first = *fresh;
 	struct stream_graph other;
 
 	if (!npu_mxu_forms(fresh->caps))
@@ -522,8 +522,8 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	 * Tiles for other forms of the matrix array are smaller, so that all that is around them
 	 * differs; only a plan of the whole shows whether it is faster.
 	 */
-	square.first_form = true;
-	if (search_view(&square, live_out, num_live_out, &other) < cycles) {
+	first.first_form = true;
+	if (search_view(&first, live_out, num_live_out, &other) < cycles) {
 		stream_graph_release(out);
 		*out = other;
 	} else {
