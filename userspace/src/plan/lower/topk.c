@@ -28,10 +28,10 @@ struct topk {
 	uint32_t axis; /* its elements are a row */
 	/*
 	 * The types of a key, of an entry (with wide keys, the key), and of a place, which is the
-	 * distance of an element to the end of its row; the bytes of an entry.
+	 * distance of an element to the end of its row.
 	 */
 	uint8_t key, entry, place;
-	int64_t size;
+	int64_t size;	     /* bytes of an entry */
 	int64_t n, k, chunk; /* elements and results of a row; entries of a chunk, a power of 2 */
 	struct npu_view src, dst;
 	int64_t tile[IR_MAX_RANK]; /* the extents of a tile of the input */
@@ -81,7 +81,7 @@ static uint64_t lay_out(struct topk *t, uint64_t at)
 		at += t->wide ? plan_align(entries * 4) : 0;
 	}
 	t->in = at;
-	/* Where the elements were, float_keys() has keys. */
+	/* float_keys() writes reversed keys over the loaded elements. */
 	at += plan_align(t->rows * elements *
 			 (plan_dtype_bytes(t->src.dtype) > plan_dtype_bytes(t->key) ?
 				  plan_dtype_bytes(t->src.dtype) :
@@ -468,8 +468,8 @@ static void load_numbers(const struct topk *t)
 }
 
 /*
- * Chooses tiles; returns how many have a place at the same time, so that the next one is loaded
- * while the current one is sorted; 0: none has.
+ * Chooses tiles; returns how many have room in SRAM at the same time: with two, the next one is
+ * loaded while the current one is sorted. 0: no tile fits.
  */
 static uint32_t choose(struct topk *t)
 {
@@ -490,25 +490,25 @@ void lower_topk(struct plan *plan, const struct ir_node *node)
 		.dst = values_view(plan, node->results[0]),
 	};
 	uint64_t bytes;
-	uint32_t places;
+	uint32_t buffers;
 
 	t.n = t.src.dim[t.axis];
 	t.k = t.dst.dim[t.axis];
 	for (t.chunk = 1; t.chunk < t.k;)
 		t.chunk *= 2;
 	choose_types(&t);
-	places = choose(&t);
+	buffers = choose(&t);
 	bytes = lay_out(&t, 0);
 	plan_kernel(plan, "vector topk");
-	if (!places) {
+	if (!buffers) {
 		plan_no_tile(plan, "topk", bytes);
 		return;
 	}
-	t.numbers = plan_take_sram(plan, plan_align(NUMBERS * 8) + places * bytes);
+	t.numbers = plan_take_sram(plan, plan_align(NUMBERS * 8) + buffers * bytes);
 	load_numbers(&t);
 	for (uint64_t i = 0; i < t.tiles && !plan->report.failed; i++) {
 		int64_t begin[IR_MAX_RANK], dim[IR_MAX_RANK];
-		uint64_t at = t.numbers + plan_align(NUMBERS * 8) + i % places * bytes, index = i;
+		uint64_t at = t.numbers + plan_align(NUMBERS * 8) + i % buffers * bytes, index = i;
 
 		lay_out(&t, at);
 		/* Keys and places are written beside each other, so that no write fills its range. */
