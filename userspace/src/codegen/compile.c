@@ -19,7 +19,7 @@ struct source {
 	const uint32_t *live_out;
 	uint32_t num_live_out;
 	struct stream_graph stream; /* stream.graph NULL: no groups are streamed */
-	bool first_form; /* the search found tiles for the first form of the array faster */
+	bool first_form; /* stream.first_form, which releasing the stream does not clear */
 };
 
 /* Copies the bindings to the program, with the ids of the values in the caller's graph. */

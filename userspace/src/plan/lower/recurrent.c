@@ -280,9 +280,9 @@ static void set_up_product(const struct rnn *r, struct step_product *p)
 		add_sum(c, &input);
 	} else {
 		add_bias(r, c, r->bias[1]);
+		if (c->num_extras)
+			c->extra[0].mem = part_of(p, columns(c->extra[0].mem, p->first, p->count));
 	}
-	if (!p->adds_input && c->num_extras)
-		c->extra[0].mem = part_of(p, columns(c->extra[0].mem, p->first, p->count));
 	if (p->direction >= 0) {
 		c->dim[CD_G] = 1;
 		c->b = part_of(p, c->b);

@@ -8,7 +8,10 @@
 
 #include "plan/list/plan.h"
 
-/* The regions of the node's scratch memory in the arena. */
+/*
+ * The regions of the node's scratch memory in the arena. A region that a step makes follows the one
+ * that it reads: recurrent_begin() and recurrent_swap() rely on that.
+ */
 enum region {
 	REGION_INPUT,	   /* [dirs, steps, batch, gates]: input times weight, plus biases */
 	REGION_GATES,	   /* [dirs, batch, gates]: sums of the current step, before activations */
@@ -40,7 +43,7 @@ struct rnn {
 	struct npu_view home[REGION_COUNT];   /* the same in the arena */
 	struct recurrent_constant constant[RECURRENT_CONSTANTS];
 	uint32_t num_constants;
-	uint64_t base;	  /* what the SRAM of kernels begins with, without regions and constants */
+	uint64_t base;	  /* plan.sram.base before the node: regions and constants begin there */
 	size_t paused_at; /* see plan_pause_since() */
 	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell, *lengths;
 	const struct ir_value *sequence; /* the result with the states of all steps, or NULL */
@@ -51,7 +54,7 @@ enum { LSTM_I, LSTM_O, LSTM_F, LSTM_G };
 
 /* Returns the index of the operand with the lengths of sequences. */
 uint32_t recurrent_lengths(const struct ir_node *node);
-/* Sets up everything but the plan and the memory. */
+/* Fills in *r from the node, except for the plan and the memory. */
 void recurrent_analyse(const struct ir_node *node, struct rnn *r);
 /*
  * recurrent_begin - choose the memory of a node
@@ -62,11 +65,11 @@ void recurrent_analyse(const struct ir_node *node, struct rnn *r);
 void recurrent_begin(struct rnn *r);
 void recurrent_end(struct rnn *r);
 /*
- * Called between two steps: where the program may have to be cut, brings the states to memory, and
- * everything back to SRAM.
+ * Called between two steps: where the program may have to be cut, moves the regions that the next
+ * steps read to memory and back, and loads the operands again.
  */
 void recurrent_pause(struct rnn *r);
-/* Makes the states that a step has made those of the next step. */
+/* Exchanges old and new states: the next step reads the states that this step has made. */
 void recurrent_swap(struct rnn *r);
 /* Returns true if an operand has a copy in SRAM. */
 bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value);

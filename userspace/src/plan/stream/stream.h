@@ -90,7 +90,7 @@ struct stream_graph {
 	bool *split;	 /* by node: the bits of its result depend on the blocks */
 	uint32_t *live_out;
 	uint8_t eager;	 /* the eagerness (plan.eager) with which its plan is fastest */
-	bool first_form; /* the same for plan.first_form */
+	bool first_form; /* its plan is fastest with plan.first_form */
 };
 
 /* Builds the graph of groups that are not dropped. -1: no memory; to be released in any case. */
