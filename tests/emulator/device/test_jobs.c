@@ -381,7 +381,8 @@ static void test_switch_timeout(void **state)
 	rig_settle(&rig);
 	fault = rig_fault(&rig, &contexts[0]);
 	assert_int_equal(fault.code, ONPU_FAULT_TIMEOUT);
-	assert_true(fault.cycle >= 1 << 21 && fault.cycle < (1 << 21) + 5000);
+	assert_true(fault.cycle >= ONPU_CORE_SWITCH_LIMIT__RESET &&
+		    fault.cycle < ONPU_CORE_SWITCH_LIMIT__RESET + 5000);
 	expect_like_alone(p, &contexts[1]);
 	/* Alone, the job may run as long as it needs. */
 	rig_destroy(&rig);
@@ -409,7 +410,7 @@ static void test_timeout_before_deadlock(void **state)
 	uint64_t seen = 0;
 
 	(void)state;
-	/* Each takes a cycle for each byte, and the last one is under way after 2^21 cycles. */
+	/* Each takes a cycle for each byte, and the last one is under way at the limit. */
 	for (unsigned int i = 0; i < COPIES; i++)
 		program_insn(p[0], (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
 						       .dst = all,
@@ -431,11 +432,11 @@ static void test_timeout_before_deadlock(void **state)
 		assert_true(counter(ONPU_COUNTER_CYCLES) >= seen);
 		seen = counter(ONPU_COUNTER_CYCLES);
 	}
-	assert_true(seen >= 1 << 21);
+	assert_true(seen >= ONPU_CORE_SWITCH_LIMIT__RESET);
 	assert_int_equal(rig_fault(&rig, &contexts[0]).code, ONPU_FAULT_TIMEOUT);
 	done = rig_completion(&rig, &contexts[0]);
 	assert_int_equal(rig_fault(&rig, &contexts[0]).cycle, done.cycles);
-	assert_true(done.cycles >= 1 << 21 && done.cycles < COPIES * SIZE);
+	assert_true(done.cycles >= ONPU_CORE_SWITCH_LIMIT__RESET && done.cycles < COPIES * SIZE);
 	rig_settle(&rig);
 	expect_like_alone(p[1], &contexts[1]);
 	assert_int_equal(counter(ONPU_COUNTER_CYCLES), done.cycles + p[1]->result.cycles);
