@@ -262,11 +262,11 @@ class MachinesTest(SpecCase):
             for word in words:
                 self.assertIn(word, str(caught.exception))
 
-
     def test_factors(self):
         with_factors = 'FACTORS="2"/>\n<factor name="vexp" value="1"/><factor name="mma.f16" value="3"/>'
-        self.refuse('FACTORS="2"', 'FACTORS="7"', 'onpu-ref2', 'FACTORS 7 is no machine')
-        self.refuse('FACTORS="2"/>', with_factors.replace('"2"', '"0"', 1), 'it has factors, so FACTORS is 2')
+        self.refuse('FACTORS="2"', 'FACTORS="7"', 'onpu-ref2', 'FACTORS 7 names no machine; allowed are 0, 1, 2')
+        self.refuse('FACTORS="2"/>', with_factors.replace('"2"', '"0"', 1),
+                    'FACTORS must be its own number, 2, and not 0')
         self.refuse('FACTORS="2"/>', with_factors.replace('mma.f16', 'vexp'), 'factor of vexp twice')
         for name in 'vexpo', 'dma.copy', 'nop':
             self.refuse('FACTORS="2"/>', with_factors.replace('vexp', name), f'{name} is no instruction of a class')

@@ -93,9 +93,11 @@ class Machines:
         field = next(f for f in register.fields if f.name == 'FACTORS')
         table = (machine.caps['FEATURES'] & field.mask) >> field.low
         if table not in (0, *self.ids.values()):
-            raise SpecError(f'{machine.where}: FACTORS {table} is no machine')
+            raise SpecError(f'{machine.where}: FACTORS {table} names no machine; allowed are 0, '
+                            f'{", ".join(map(str, self.ids.values()))}')
         if machine.factors and table != self.ids[machine.id]:
-            raise SpecError(f'{machine.where}: it has factors, so FACTORS is {self.ids[machine.id]}')
+            raise SpecError(f'{machine.where}: it has factors, so FACTORS must be its own number, '
+                            f'{self.ids[machine.id]}, and not {table}')
         leaves = {leaf.name: leaf for leaf in isa.leaves}
         for name, value in machine.factors.items():
             if name not in leaves or leaves[name].cost not in FACTORS:
