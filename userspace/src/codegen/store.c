@@ -121,7 +121,7 @@ static void find_updated(struct source *s)
 		const struct ir_node *node = s->graph->nodes[i];
 		const struct ir_value *old = node->results[0];
 
-		if (node->op != IR_OP_SCATTER || !node->attrs.gather.in_place)
+		if (!ir_updates_in_place(node))
 			continue;
 		for (; old && !s->updated[old->id]; old = old->def ? ir_updated(old->def) : NULL)
 			s->updated[old->id] = true;

@@ -501,6 +501,11 @@ uint32_t *ir_count_uses(const struct ir_graph *graph);
  * reshape or identity, which write nothing. NULL: the node needs other memory for its result.
  */
 struct ir_value *ir_updated(const struct ir_node *node);
+/* Returns whether a node writes elements in the memory of its operand: a scatter in place. */
+static inline bool ir_updates_in_place(const struct ir_node *node)
+{
+	return node->op == IR_OP_SCATTER && node->attrs.gather.in_place;
+}
 /*
  * Checks that an output can be an update of an input: it has the input's type, it is made of the
  * input by a scatter at least and by nodes that ir_updated() allows, and nothing else reads the

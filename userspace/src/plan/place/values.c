@@ -349,7 +349,7 @@ static void attach_updates(struct plan *plan)
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
-		if (node->op == IR_OP_SCATTER && node->attrs.gather.in_place)
+		if (ir_updates_in_place(node))
 			attach(plan, node->results[0], node->operands[0], 0);
 	}
 }
@@ -361,7 +361,7 @@ static void note_updates(struct plan *plan)
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 		const struct value_location *root;
 
-		if (node->op != IR_OP_SCATTER || !node->attrs.gather.in_place)
+		if (!ir_updates_in_place(node))
 			continue;
 		root = &plan->values->location[values_root(plan, node->results[0]->id)];
 		if (root->base == NPU_BASE_VALUE)
