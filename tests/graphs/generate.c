@@ -187,7 +187,7 @@ static struct fill float_range(struct generator *g, enum wnn_op op)
 	}
 }
 
-/* What elements the operands of an operator may have: see operators.def. */
+/* The elements that operands of an operator may have: see operators.def. */
 enum floats { ANY_VALUE, NUMBERS };
 
 static bool takes_specials(enum wnn_op op)

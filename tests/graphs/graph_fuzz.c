@@ -29,7 +29,7 @@ struct options {
 	FILE *values;
 };
 
-/* What a run of the program found. */
+/* The findings of a run of the program. */
 struct tally {
 	uint64_t graphs, failed, large, shaped, tiled, calls, checked, unbounded;
 	double ulps[WNN_OP_COUNT], share[WNN_OP_COUNT];

@@ -24,7 +24,7 @@ struct gen {
 	uint64_t sram_free, memory_free;
 };
 
-/* Which dimensions of a source are repeated with stride 0: a mask, or STRIDES_RANDOM. */
+/* The dimensions of a source that are repeated with stride 0: a mask, or STRIDES_RANDOM. */
 #define STRIDES_RANDOM	(1u << 8)
 #define STRIDES_NO_ZERO 0u
 

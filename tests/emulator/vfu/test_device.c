@@ -294,7 +294,7 @@ static void test_power_state(void **state)
 	run_job(3.5f);
 }
 
-/* What one run in sync mode observes. */
+/* The observations of one run in sync mode. */
 struct trail {
 	uint32_t clock[40];
 	unsigned int count;
