@@ -307,7 +307,7 @@ static void run_product(const struct rnn *r, struct step_product *p, int64_t s)
 
 /*
  * Returns how many of n columns the matrix unit computes, when the vector unit computes the others
- * at the same time. It does so for single rows that are in SRAM, as the weights are.
+ * at the same time. The vector unit takes part when a single row and the weights are in SRAM.
  */
 static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64_t n)
 {
