@@ -451,17 +451,13 @@ static void emit_rows(struct topk *t, int64_t *begin, int64_t *dim)
 static void load_numbers(const struct topk *t)
 {
 	uint64_t numbers[NUMBERS] = { [NUMBER_ONE] = 1 };
-	struct npu_view to = { .base = NPU_BASE_NONE,
-			       .dtype = ONPU_DT_U8,
-			       .rank = 1,
-			       .window = t->numbers,
-			       .window_bytes = sizeof(numbers),
-			       .dim = { sizeof(numbers) },
-			       .stride = { 1 } };
-	struct npu_view from = to;
+	const int64_t bytes = sizeof(numbers), stride = 1;
+	struct npu_view to, from;
 
 	/* The least signed integer, of 32 or 64 bits. */
 	numbers[NUMBER_LAST] = UINT64_C(1) << (8 * t->size - 1);
+	to = view_sram((uint32_t)t->numbers, ONPU_DT_U8, 1, &bytes, &stride);
+	from = to;
 	from.base = NPU_BASE_CONST;
 	from.window = plan_constant(t->plan, numbers, sizeof(numbers));
 	plan_transfer(t->plan, to, from, false);
