@@ -99,10 +99,11 @@ int stream_build(const struct plan *plan, const struct stream_groups *groups,
 void stream_graph_release(struct stream_graph *graph);
 
 /*
- * stream_search - find the groups, and the eagerness, with which a range takes the least time
+ * stream_search - find the groups, the eagerness and the forms of the matrix array with which a
+ *	range takes the least time
  * @fresh: has a graph, a range and the capabilities of a device; not planned yet
  * @out: the graph with these groups; out->graph is NULL when streaming does not help, or when
- *	memory is exhausted
+ *	memory is exhausted; out->eager and out->first_form are set then, too
  */
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out);
