@@ -18,6 +18,7 @@
 #include <webnn/stablehlo.h>
 #include <webnn/webnn_npu.h>
 
+#include "context.h"
 #include "kept.h"
 
 #define COUNT 1024
@@ -54,18 +55,6 @@ static const char text[] =
 
 static WNNInstance instance;
 static WNNContext contexts[2];
-
-static WNNContext create(const char *device)
-{
-	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
-	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-	WNNContext context = NULL;
-
-	chained.device = WNN_STR(device);
-	options.nextInChain = &chained.chain;
-	wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
-	return context;
-}
 
 static WNNStablehloProgram load(void)
 {
@@ -205,7 +194,7 @@ static void test_failure(void **state)
 static void test_lost(void **state)
 {
 	WNNStablehloProgram program = load();
-	WNNContext context = create("cpu");
+	WNNContext context = open_context(instance, "cpu");
 
 	(void)state;
 	assert_non_null(context);
@@ -399,7 +388,7 @@ int main(void)
 
 	instance = wnnCreateInstance(NULL);
 	for (int i = 0; i < 2; i++) {
-		contexts[i] = create(devices[i]);
+		contexts[i] = open_context(instance, devices[i]);
 		if (!contexts[i])
 			return 1;
 	}

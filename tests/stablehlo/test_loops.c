@@ -17,6 +17,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "api.h"
+#include "context.h"
 
 #define MOST  256  /* rows */
 #define WIDTH 1024 /* elements of a row: so many are worth a graph */
@@ -356,13 +357,8 @@ int main(void)
 
 	instance = wnnCreateInstance(NULL);
 	for (int i = 0; i < 2; i++) {
-		WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
-		WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-
-		chained.device = WNN_STR(devices[i]);
-		options.nextInChain = &chained.chain;
-		if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
-						 &contexts[i]) != WNNStatus_Success)
+		contexts[i] = open_context(instance, devices[i]);
+		if (!contexts[i])
 			return 1;
 	}
 	ret = cmocka_run_group_tests(tests, NULL, NULL);

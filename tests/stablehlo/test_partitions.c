@@ -13,6 +13,8 @@
 #include <webnn/stablehlo.h>
 #include <webnn/webnn_npu.h>
 
+#include "context.h"
+
 #define DEVICES 4
 
 static WNNInstance instance;
@@ -557,19 +559,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
 		cmocka_unit_test(test_other_results),
 	};
-	WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
-	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
 	int failed;
 
 	instance = wnnCreateInstance(NULL);
-	chained.device = WNN_STR(argc > 1 ? argv[1] : "cpu");
-	options.nextInChain = &chained.chain;
-	for (size_t i = 0; i < DEVICES; i++)
-		if (wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
-						 &contexts[i]) != WNNStatus_Success) {
+	for (size_t i = 0; i < DEVICES; i++) {
+		contexts[i] = open_context(instance, argc > 1 ? argv[1] : "cpu");
+		if (!contexts[i]) {
 			fprintf(stderr, "the device does not open\n");
 			return 1;
 		}
+	}
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	for (size_t i = 0; i < DEVICES; i++)
 		wnnContextRelease(contexts[i]);

@@ -12,6 +12,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "../random.h"
+#include "context.h"
 #include "memory.h"
 
 #define MOST_BYTES (1 << 16)
@@ -394,13 +395,8 @@ int main(int argc, char **argv)
 	int ret = argc < 2 || !instance;
 
 	for (int i = 0; !ret && i < 2; i++) {
-		WNNContextDeviceOptions chained = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
-		WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-
-		chained.device = WNN_STR(devices[i]);
-		options.nextInChain = &chained.chain;
-		ret = wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER,
-						   &contexts[i]) != WNNStatus_Success;
+		contexts[i] = open_context(instance, devices[i]);
+		ret = !contexts[i];
 	}
 	if (!ret)
 		ret = test_file(argv[1]) | test_endless();
