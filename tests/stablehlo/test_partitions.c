@@ -58,16 +58,22 @@ static const char all[] = MESH
 	"      tensor<4xf32>, tensor<4xui32>, tensor<2x2xf32>, tensor<4xf32>\n"
 	"}\n";
 
+/* Checks that a call succeeds; otherwise the test fails with the call's message. */
+static void works(WNNStatus status)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	if (status == WNNStatus_Success)
+		return;
+	wnnStablehloGetLastError(&error);
+	fail_msg("%.*s", (int)error.message.length, error.message.data);
+}
+
 static WNNStablehloProgram load(const char *text, size_t partitions)
 {
 	WNNStablehloProgram program;
-	WNNStatus status =
-		wnnStablehloLoadPartitioned(text, strlen(text), NULL, partitions, &program);
-	WNNError error = WNN_ERROR_INIT;
 
-	wnnStablehloGetLastError(&error);
-	if (status != WNNStatus_Success)
-		fail_msg("%.*s", (int)error.message.length, error.message.data);
+	works(wnnStablehloLoadPartitioned(text, strlen(text), NULL, partitions, &program));
 	return program;
 }
 
@@ -126,8 +132,7 @@ static void run_all(WNNContext const *where)
 	}
 	/* Later runs use the graphs of the first. */
 	for (int turn = 0; turn < 3; turn++) {
-		if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists))
-			fails(WNNStatus_Success, "");
+		works(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists));
 		assert_int_equal(wnnStablehloProgramGetBuildCount(program) > 0, where && !turn);
 		for (size_t i = 0; i < DEVICES; i++) {
 			WNNStablehloTensorArray results =
@@ -196,8 +201,8 @@ static void test_graphs(void **state)
 	for (int turn = 0; turn < 2; turn++) {
 		WNNStablehloRunInfo info;
 
-		if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1, lists))
-			fails(WNNStatus_Success, "");
+		works(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1,
+							    lists));
 		info = wnnStablehloProgramGetRunInfo(program);
 		assert_int_equal(info.graphOperations, 2 * DEVICES);
 		assert_int_equal(info.referenceOperations, 0);
@@ -243,8 +248,7 @@ static void test_places(void **state)
 	}
 	assert_memory_equal(wnnStablehloProgramGetInputSlices(program, 0, 0).slices, slices,
 			    sizeof(slices));
-	if (wnnStablehloProgramRunPartitionedSync(program, 0, 2 * DEVICES, NULL, 2, lists))
-		fails(WNNStatus_Success, "");
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2 * DEVICES, NULL, 2, lists));
 	for (size_t i = 0; i < 2 * DEVICES; i++) {
 		check_floats(program, i, 0, a[i / DEVICES], 4);
 		check_floats(program, i, 1, b[i / DEVICES], 4);
@@ -273,9 +277,7 @@ static void test_replicas(void **state)
 		inputs[i] = (WNNStablehloTensor){ a[i], sizeof(a[i]), 0, NULL };
 		lists[i] = &inputs[i];
 	}
-	assert_int_equal(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1,
-							       lists),
-			 WNNStatus_Success);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1, lists));
 	for (size_t i = 0; i < DEVICES; i++) {
 		check_floats(program, i, 0, wanted[i % 2], 4);
 		assert_int_equal(
@@ -381,8 +383,7 @@ static void test_parallel(void **state)
 	snprintf(text, sizeof(text), "%s : tensor<4xf32>, tensor<4xf32>\n}\n%s",
 		 PARALLEL("2", "@f, @f", "tensor<4xf32>, tensor<4xf32>"), function);
 	program = load(text, 2);
-	if (wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL))
-		fails(WNNStatus_Success, "");
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL));
 	check_floats(program, 1, 1, wanted, 4);
 	wnnStablehloProgramRelease(program);
 	snprintf(
@@ -415,8 +416,7 @@ static void test_numbers(void **state)
 	program = load(replicas, 2);
 	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 0, NULL),
 	      "mhlo.num_replicas = 2, and runs on 2 processes, which are 1 replicas of 2");
-	assert_int_equal(wnnStablehloProgramRunPartitionedSync(program, 0, 4, NULL, 0, NULL),
-			 WNNStatus_Success);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 4, NULL, 0, NULL));
 	wnnStablehloProgramRelease(program);
 }
 
