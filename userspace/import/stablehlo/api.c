@@ -477,9 +477,7 @@ static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
 
 		turn->results[i] = (WNNStablehloTensor){
 			.data = value->data,
-			.size = value->data ? (size_t)value->count *
-						      shlo_elements[value->type.element].bytes :
-					      0,
+			.size = value->data ? shlo_bytes_of(value) : 0,
 			.rank = value->data ? (size_t)value->type.rank : 0,
 			.dimensions = value->dims,
 		};

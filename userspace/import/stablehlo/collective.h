@@ -39,7 +39,6 @@ struct shlo_parts shlo_parts_new(struct shlo_run *run, size_t count);
 void shlo_parts_swap(struct shlo_call *call, const struct shlo_group *group,
 		     struct shlo_parts *parts);
 
-size_t shlo_bytes_of(const struct shlo_tensor *x);
 /* Returns a tuple of the values of all members. */
 struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,
 				  size_t operand);

@@ -152,11 +152,6 @@ void shlo_parts_swap(struct shlo_call *call, const struct shlo_group *group,
 	shlo_tensor_put(parts->room);
 }
 
-size_t shlo_bytes_of(const struct shlo_tensor *x)
-{
-	return (size_t)x->count * shlo_elements[x->type.element].bytes;
-}
-
 static struct shlo_part whole(const struct shlo_tensor *x)
 {
 	return (struct shlo_part){ x->data, shlo_bytes_of(x) };

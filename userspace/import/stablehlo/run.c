@@ -150,7 +150,7 @@ struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size
 		return x;
 	}
 	call->out[result] = shlo_tensor_copy(call->run, x);
-	call->run->copied_bytes += (uint64_t)x->count * shlo_elements[x->type.element].bytes;
+	call->run->copied_bytes += shlo_bytes_of(x);
 	return call->out[result];
 }
 

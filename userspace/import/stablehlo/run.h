@@ -97,6 +97,8 @@ void shlo_tensor_put(struct shlo_tensor *tensor);
 struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo_tensor *tensor,
 					 const struct shlo_type *like, int rank,
 					 const int64_t *dims);
+/* Returns the number of bytes of the elements. */
+size_t shlo_bytes_of(const struct shlo_tensor *tensor);
 /* Returns a copy that belongs to another run. */
 struct shlo_tensor *shlo_tensor_copy(struct shlo_run *run, const struct shlo_tensor *tensor);
 

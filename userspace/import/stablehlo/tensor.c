@@ -20,7 +20,7 @@ static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 	return tensor;
 }
 
-static size_t bytes_of(const struct shlo_tensor *tensor)
+size_t shlo_bytes_of(const struct shlo_tensor *tensor)
 {
 	return (size_t)tensor->count * shlo_elements[tensor->type.element].bytes;
 }
@@ -47,7 +47,7 @@ static void *take_spare(struct shlo_run *run, size_t size)
 static void leave_data(struct shlo_tensor *tensor)
 {
 	struct shlo_spare *spares = tensor->run->spares;
-	size_t size = tensor->data ? bytes_of(tensor) : 0;
+	size_t size = tensor->data ? shlo_bytes_of(tensor) : 0;
 
 	if (size < SHLO_SPARE_BYTES) {
 		import_free(tensor->data);
@@ -80,7 +80,7 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	tensor->count = shlo_type_count(&tensor->type);
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
-	size = bytes_of(tensor);
+	size = shlo_bytes_of(tensor);
 	tensor->data = take_spare(run, size);
 	if (tensor->data && zeroed)
 		memset(tensor->data, 0, size);
@@ -208,8 +208,7 @@ struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo
 	if (result->count != tensor->count)
 		shlo_run_error(run, "%lld elements do not become %lld", (long long)tensor->count,
 			       (long long)result->count);
-	memcpy(result->data, tensor->data,
-	       (size_t)tensor->count * shlo_elements[tensor->type.element].bytes);
+	memcpy(result->data, tensor->data, shlo_bytes_of(tensor));
 	return result;
 }
 
@@ -220,8 +219,7 @@ struct shlo_tensor *shlo_tensor_copy(struct shlo_run *run, const struct shlo_ten
 	for (size_t i = 0; tensor->items && i < tensor->type.item_count; i++)
 		copy->items[i] = shlo_tensor_copy(run, tensor->items[i]);
 	if (tensor->data)
-		memcpy(copy->data, tensor->data,
-		       (size_t)tensor->count * shlo_elements[tensor->type.element].bytes);
+		memcpy(copy->data, tensor->data, shlo_bytes_of(tensor));
 	return copy;
 }
 

@@ -103,7 +103,7 @@ static void pack(uint8_t *to, struct shlo_tensor *const *values, size_t count)
 			continue;
 		put_bytes(&to, &rank, sizeof(rank));
 		put_bytes(&to, x->dims, (size_t)rank * sizeof(*x->dims));
-		put_bytes(&to, x->data, (size_t)x->count * shlo_elements[x->type.element].bytes);
+		put_bytes(&to, x->data, shlo_bytes_of(x));
 	}
 }
 
