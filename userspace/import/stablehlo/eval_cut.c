@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Cuts values into the slices of devices, and joins slices of all devices of a group. */
-#include <string.h>
-
 #include "collective.h"
 #include "cut.h"
 
@@ -13,49 +11,28 @@ static size_t device_of(const struct shlo_run *run)
 	return run->process % run->world->partitions;
 }
 
-/* Copies a slice out of a whole value, or with @join into it. */
-static void copy_slice(const struct shlo_tensor *whole, const struct shlo_tensor *slice,
-		       const struct shlo_slices *slices, size_t number, bool join)
+/* Finds the place in the whole value where a slice begins. */
+static void find_start(const struct shlo_tensor *slice, const struct shlo_slices *slices,
+		       size_t number, int64_t *start)
 {
-	size_t bytes = shlo_elements[whole->type.element].bytes;
-	int64_t start[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 };
-	int rank = slices->rank, cut = rank - 1;
-	char *at = slice->data;
-
-	if (!slice->count)
-		return;
-	for (int i = rank - 1; i >= 0; i--) {
+	for (int i = slices->rank - 1; i >= 0; i--) {
 		start[i] = (int64_t)(number % (size_t)slices->parts[i]) * slice->dims[i];
 		number /= (size_t)slices->parts[i];
 	}
-	/* Behind the last dimension that is cut, elements lie together. */
-	while (cut > 0 && slices->parts[cut] == 1)
-		cut--;
-	for (int i = cut; i < rank; i++)
-		bytes *= (size_t)slice->dims[i];
-	do {
-		int64_t offset = 0;
-		char *place;
-
-		for (int i = 0; i < rank; i++)
-			offset = offset * whole->dims[i] + start[i] + (i < cut ? index[i] : 0);
-		place = (char *)whole->data +
-			(size_t)offset * shlo_elements[whole->type.element].bytes;
-		memcpy(join ? place : at, join ? at : place, bytes);
-		at += bytes;
-	} while (cut > 0 && shlo_next(cut, slice->dims, index));
 }
 
 struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
 				   const struct shlo_slices *slices)
 {
-	int64_t dims[SHLO_MAX_RANK];
+	int64_t dims[SHLO_MAX_RANK], start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
 	struct shlo_tensor *slice;
 
 	for (int i = 0; i < slices->rank; i++)
 		dims[i] = whole->dims[i] / slices->parts[i];
 	slice = shlo_tensor_like(run, &whole->type, slices->rank, dims);
-	copy_slice(whole, slice, slices, slices->own[device_of(run)], false);
+	find_start(slice, slices, slices->own[device_of(run)], start);
+	if (slice->count)
+		shlo_copy_box(slice, first, whole, start, slice->dims);
 	return slice;
 }
 
@@ -79,7 +56,7 @@ struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor
 	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = slices->count };
 	struct shlo_tensor *all = shlo_tensor_new(run, &tuple), *whole, *room;
 	struct shlo_parts parts = shlo_parts_new(run, slices->count);
-	int64_t dims[SHLO_MAX_RANK];
+	int64_t dims[SHLO_MAX_RANK], start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
 	struct shlo_group group;
 
 	room = group_of(run, slices, &group);
@@ -95,8 +72,10 @@ struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor
 	for (int i = 0; i < slices->rank; i++)
 		dims[i] = slice->dims[i] * slices->parts[i];
 	whole = shlo_tensor_like(run, &slice->type, slices->rank, dims);
-	for (size_t i = 0; i < slices->count; i++)
-		copy_slice(whole, all->items[i], slices, i, true);
+	for (size_t i = 0; i < slices->count && slice->count; i++) {
+		find_start(slice, slices, i, start);
+		shlo_copy_box(whole, start, all->items[i], first, slice->dims);
+	}
 	shlo_tensor_put(all);
 	return whole;
 }

@@ -180,18 +180,18 @@ void shlo_eval_concatenate(struct shlo_call *call)
 	}
 }
 
-/*
- * Copies a box of @dims elements, row by row: from place @from of @x to place @to of @out, which have
- * the same rank.
- */
-static void copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
-		     const int64_t *from, const int64_t *dims)
+void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
+		   const int64_t *from, const int64_t *dims)
 {
 	int64_t index[SHLO_MAX_RANK] = { 0 }, a[SHLO_MAX_RANK], b[SHLO_MAX_RANK];
-	size_t bytes = shlo_elements[x->type.element].bytes;
+	size_t bytes = shlo_elements[x->type.element].bytes, row = bytes;
 	int rank = x->type.rank, outer = rank ? rank - 1 : 0;
-	size_t row = rank ? (size_t)dims[outer] * bytes : bytes;
 
+	/* Behind the last dimension of which the box has a part, elements lie together. */
+	while (outer > 0 && dims[outer] == x->dims[outer] && dims[outer] == out->dims[outer])
+		outer--;
+	for (int i = outer; i < rank; i++)
+		row *= (size_t)dims[i];
 	do {
 		for (int i = 0; i < rank; i++) {
 			a[i] = to[i] + index[i];
@@ -260,7 +260,7 @@ void shlo_eval_dynamic_slice(struct shlo_call *call)
 		start[i] = clamped(index_of(call->in[1 + i], 0), x->dims[i] - out->dims[i]);
 	}
 	if (out->count)
-		copy_box(out, first, x, start, out->dims);
+		shlo_copy_box(out, first, x, start, out->dims);
 }
 
 void shlo_eval_dynamic_update_slice(struct shlo_call *call)
@@ -276,7 +276,7 @@ void shlo_eval_dynamic_update_slice(struct shlo_call *call)
 	}
 	shlo_result_from(call, 0, 0);
 	if (update->count)
-		copy_box(call->out[0], start, update, first, update->dims);
+		shlo_copy_box(call->out[0], start, update, first, update->dims);
 }
 
 static void pad(struct shlo_call *call, const int64_t *low, const int64_t *high,

@@ -120,6 +120,13 @@ void shlo_move(struct shlo_tensor *to, int64_t to_index, const struct shlo_tenso
 bool shlo_next(int rank, const int64_t *dims, int64_t *index);
 int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index);
 
+/*
+ * Copies a box of @dims elements, which are at least 1, from place @from of @x to place @to of @out;
+ * both have the same rank and type of elements.
+ */
+void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
+		   const int64_t *from, const int64_t *dims);
+
 /* Copies the elements of a small tensor of integers, and returns their count. */
 int shlo_ints(struct shlo_run *run, const struct shlo_tensor *tensor, int64_t *numbers);
 
