@@ -119,9 +119,9 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 	if (!program || (!data && size))
 		return shlo_set_error(WNNStatus_TypeError, "data or program is missing");
 	*program = NULL;
-	if (!partitions || partitions > SHLO_MAX_PARTITIONS)
+	if (!partitions || partitions > SHLO_MAX_PROCESSES)
 		return shlo_set_error(WNNStatus_TypeError, "there must be 1 to %d partitions",
-				      SHLO_MAX_PARTITIONS);
+				      SHLO_MAX_PROCESSES);
 	if (size > SHLO_MAX_BYTES)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the file has more than 2^32 bytes");

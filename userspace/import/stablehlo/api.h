@@ -8,8 +8,6 @@
 #include "kept.h"
 #include "run.h"
 
-#define SHLO_MAX_PARTITIONS 1024
-
 /* The run of one process, which owns its results. */
 struct shlo_turn {
 	struct WNNStablehloProgramImpl *program;

@@ -82,11 +82,11 @@ static WNNStatus check_devices(const struct WNNStablehloProgramImpl *program, si
 	size_t partitions = shlo_module_said(of, "mhlo.num_partitions");
 	size_t replicas = shlo_module_said(of, "mhlo.num_replicas");
 
-	if (!processes || processes > SHLO_MAX_PARTITIONS || processes % program->file.partitions)
+	if (!processes || processes > SHLO_MAX_PROCESSES || processes % program->file.partitions)
 		return shlo_set_error(
 			WNNStatus_TypeError,
 			"there must be 1 to %d processes, a multiple of the %zu partitions",
-			SHLO_MAX_PARTITIONS, program->file.partitions);
+			SHLO_MAX_PROCESSES, program->file.partitions);
 	if (partitions && partitions != program->file.partitions)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the module has mhlo.num_partitions = %zu, and the program "

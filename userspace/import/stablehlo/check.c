@@ -3,6 +3,7 @@
 #include "check.h"
 #include "cut.h"
 #include "mesh.h"
+#include "world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -242,7 +243,10 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 static int call_depth(const struct shlo_module *module, struct shlo_function *function, int above);
 static int block_depth(const struct shlo_module *module, const struct shlo_block *block, int above);
 
-/* Takes a call of a function by name into account. Returns 0 or -1. */
+/*
+ * Makes @depth that of a call of the function @name, if this is deeper. Returns -1 if the function
+ * calls itself or the call is too deep, else 0.
+ */
 static int note_call(const struct shlo_module *module, const char *name, int above, int *depth)
 {
 	struct shlo_function *callee = name ? shlo_function_find(module, name) : NULL;
@@ -258,8 +262,8 @@ static int note_call(const struct shlo_module *module, const char *name, int abo
 }
 
 /*
- * Does so for the functions of run_parallel, which names them in rows; @left: rows and names that
- * are still looked at. Returns 0 or -1.
+ * Calls note_call() for the functions of run_parallel, whose attribute @programs names them in rows.
+ * @left: number of rows and names that may still be looked at
  */
 static int note_programs(const struct shlo_module *module, const struct shlo_attr *programs,
 			 int above, int *depth, size_t *left)
@@ -277,8 +281,8 @@ static int note_programs(const struct shlo_module *module, const struct shlo_att
 
 static int op_depth(const struct shlo_module *module, const struct shlo_op *op, int above)
 {
-	/* A run has at most 1024 processes. */
-	size_t left = 2 * 1024 + 1;
+	/* The list itself, and at most a row and a name for each process. */
+	size_t left = 1 + 2 * SHLO_MAX_PROCESSES;
 	int depth = 1;
 
 	for (size_t k = 0; k < op->region_count; k++) {

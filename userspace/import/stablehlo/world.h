@@ -5,6 +5,8 @@
 
 #include "run.h"
 
+#define SHLO_MAX_PROCESSES 1024
+
 struct shlo_group {
 	size_t count;
 	const size_t *members; /* process numbers, in the order of the group */

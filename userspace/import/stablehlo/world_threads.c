@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PROCESSES 1024
-#define OTHER_FAILED  "another process has failed"
+#define OTHER_FAILED "another process has failed"
 
 /* One exchange of the members of a group. */
 struct meeting {
@@ -505,8 +504,8 @@ static void check_programs(struct shlo_call *call, const struct shlo_attr *progr
 			shlo_run_error(
 				call->run,
 				"its programs must be a table, with one row for each replica");
-	if (programs->count * programs->items[0]->count > MAX_PROCESSES)
-		shlo_run_error(call->run, "it has more than %d processes", MAX_PROCESSES);
+	if (programs->count * programs->items[0]->count > SHLO_MAX_PROCESSES)
+		shlo_run_error(call->run, "it has more than %d processes", SHLO_MAX_PROCESSES);
 }
 
 static void run_tasks(struct shlo_call *call, struct parallel *p, const struct shlo_attr *programs)
