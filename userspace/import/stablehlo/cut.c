@@ -110,10 +110,10 @@ static bool check_mesh(struct reading *r)
 	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
 		int64_t size = shlo_axis_size(axes->items[i]);
 
-		if (size < 1 || __builtin_mul_overflow(devices, size, &devices))
+		if (size < 1 || __builtin_mul_overflow(devices, size, &devices)) {
 			devices = 0;
-		if (!devices)
 			break;
+		}
 	}
 	if (devices != (int64_t)r->file->partitions)
 		refuse(r, "there are not as many partitions as devices in mesh", r->mesh_name);
@@ -493,7 +493,10 @@ static void find_slices(struct values *values, const struct shlo_block *block)
 	}
 }
 
-/* @of: the cut of the function whose block it is; NULL: the block is a region's */
+/*
+ * Notes which values are needed as a whole. @of: the cut of the function whose block it is; NULL: the
+ * block is that of a region
+ */
 static void find_uses(struct values *values, const struct shlo_block *block,
 		      const struct shlo_cut *of)
 {
@@ -516,21 +519,20 @@ static void find_uses(struct values *values, const struct shlo_block *block,
 	}
 }
 
+static bool is_local(const struct values *values, const struct shlo_value *value)
+{
+	return values->slices[value->slot] && !values->is_whole[value->slot];
+}
+
 static void set_local(const struct values *values, const struct shlo_block *block)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
 
-		for (size_t k = 0; op->cut && k < op->operand_count; k++) {
-			size_t slot = op->operands[k]->slot;
-
-			op->cut->in_local[k] = values->slices[slot] && !values->is_whole[slot];
-		}
-		for (size_t k = 0; op->cut && k < op->result_count; k++) {
-			size_t slot = op->results[k]->slot;
-
-			op->cut->out_local[k] = values->slices[slot] && !values->is_whole[slot];
-		}
+		for (size_t k = 0; op->cut && k < op->operand_count; k++)
+			op->cut->in_local[k] = is_local(values, op->operands[k]);
+		for (size_t k = 0; op->cut && k < op->result_count; k++)
+			op->cut->out_local[k] = is_local(values, op->results[k]);
 		for (size_t k = 0; k < op->region_count; k++)
 			set_local(values, &op->regions[k]->block);
 	}
@@ -694,16 +696,10 @@ static void find_local(struct shlo_file *file, struct shlo_function *function)
 	find_slices(&values, block);
 	find_uses(&values, block, cut);
 	set_local(&values, block);
-	for (size_t i = 0; cut && i < block->argument_count; i++) {
-		size_t slot = block->arguments[i]->slot;
-
-		cut->in_local[i] = values.slices[slot] && !values.is_whole[slot];
-	}
-	for (size_t i = 0; cut && i < last->operand_count; i++) {
-		size_t slot = last->operands[i]->slot;
-
-		cut->out_local[i] = values.slices[slot] && !values.is_whole[slot];
-	}
+	for (size_t i = 0; cut && i < block->argument_count; i++)
+		cut->in_local[i] = is_local(&values, block->arguments[i]);
+	for (size_t i = 0; cut && i < last->operand_count; i++)
+		cut->out_local[i] = is_local(&values, last->operands[i]);
 }
 
 void shlo_cut_resolve(struct shlo_file *file)
