@@ -120,8 +120,9 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 		return shlo_set_error(WNNStatus_TypeError, "data or program is missing");
 	*program = NULL;
 	if (!partitions || partitions > SHLO_MAX_PROCESSES)
-		return shlo_set_error(WNNStatus_TypeError, "there must be 1 to %d partitions",
-				      SHLO_MAX_PROCESSES);
+		return shlo_set_error(WNNStatus_TypeError,
+				      "there must be 1 to %d partitions, not %zu",
+				      SHLO_MAX_PROCESSES, partitions);
 	if (size > SHLO_MAX_BYTES)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the file has more than 2^32 bytes");

@@ -6,7 +6,7 @@
 #include "cut.h"
 #include "world_threads.h"
 
-/* What a thread runs. */
+/* The run of one process, which is a thread. */
 struct task {
 	struct shlo_turn *turn;
 	WNNContext context;
@@ -85,8 +85,9 @@ static WNNStatus check_devices(const struct WNNStablehloProgramImpl *program, si
 	if (!processes || processes > SHLO_MAX_PROCESSES || processes % program->file.partitions)
 		return shlo_set_error(
 			WNNStatus_TypeError,
-			"there must be 1 to %d processes, a multiple of the %zu partitions",
-			SHLO_MAX_PROCESSES, program->file.partitions);
+			"there must be 1 to %d processes, a multiple of the %zu partitions, "
+			"not %zu",
+			SHLO_MAX_PROCESSES, program->file.partitions, processes);
 	if (partitions && partitions != program->file.partitions)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "the module has mhlo.num_partitions = %zu, and the program "

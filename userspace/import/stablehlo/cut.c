@@ -19,10 +19,10 @@ struct reading {
 	const char *op, *what; /* for messages: "argument", with its number */
 	size_t index;
 	const char *at;
-	const char *manual; /* text that has the axes which are cut; NULL: all are */
+	const char *manual; /* text with the names of the axes that cut values here; NULL: all do */
 	const struct shlo_attr *mesh;
 	const char *mesh_name;
-	bool is_wrong, is_quiet; /* quiet: what is wrong is no refusal */
+	bool is_wrong, is_quiet; /* quiet: an error in the sharding adds no refusal */
 	struct shlo_axis axes[MAX_AXES];
 	int dims[MAX_AXES]; /* the dimension that each axis cuts */
 	size_t count;
@@ -329,7 +329,7 @@ static const struct shlo_slices *read_sharding(struct reading *r, const struct s
 	return slices_of(r, type);
 }
 
-/* ---- what a file has */
+/* ---- the shardings of a file */
 
 /* Reads the mark of an argument or result. */
 static const struct shlo_slices *read_mark(struct reading *r, const struct shlo_attr *marks,
@@ -538,7 +538,7 @@ static void set_local(const struct values *values, const struct shlo_block *bloc
 	}
 }
 
-/* ---- results without a mark, which may be cut as one likes */
+/* ---- results without a mark, whose slices are open */
 
 #define MOST_STEPS 256 /* operations that are looked through, from a result backwards */
 
@@ -561,7 +561,7 @@ static bool is_elementwise(const struct shlo_op *op)
 	return op->kind && op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT;
 }
 
-/* Where the search for slices is: in a function, and the call that it came through. */
+/* The position of the search for slices: a function, and the call through which it came there. */
 struct within {
 	struct shlo_file *file;
 	const struct shlo_module *module;
@@ -641,7 +641,7 @@ static const struct shlo_slices *coming(const struct within *in, const struct sh
 	return slices;
 }
 
-/* Whether a value of the type can come in these slices: they are those of another value. */
+/* Whether a value of the type can come in the slices of another value. */
 static bool can_have(const struct shlo_type *type, const struct shlo_slices *slices)
 {
 	if (!slices || type->kind != SHLO_TENSOR || type->rank != slices->rank)
@@ -653,8 +653,8 @@ static bool can_have(const struct shlo_type *type, const struct shlo_slices *sli
 }
 
 /*
- * Cuts results without a mark as the values come that are returned. The file is not checked yet:
- * these may have other types than the results.
+ * Cuts results without a mark into the slices in which the returned values come. The file is not
+ * checked yet: these values may have other types than the results.
  */
 static void cut_results(struct shlo_file *file, const struct shlo_module *module,
 			struct shlo_function *function)

@@ -683,7 +683,8 @@ static void add_reference(struct placements *p, const struct shlo_op *op, bool c
 	static const char small[] =
 		"in loops and branches values of fewer than 1024 elements are not worth a graph";
 	static const char sparse[] =
-		"in loops and branches, what is read or written of a large array is not worth a graph";
+		"in loops and branches, fewer than 1024 elements or a sixteenth of an array "
+		"are not worth a graph";
 	static const char control[] = "the library walks through its regions";
 	const char *reason = op->region_count && !can ? control :
 			     can && is_sparse(op)     ? sparse :
