@@ -156,7 +156,7 @@ struct pjrt_error *onpu_Buffer_Delete(struct pjrt_Buffer_Delete_args *args)
 	return NULL;
 }
 
-bool onpu_buffer_give(struct pjrt_buffer *buffer)
+void onpu_buffer_give(struct pjrt_buffer *buffer)
 {
 	struct onpu_block *block = NULL;
 
@@ -167,7 +167,6 @@ bool onpu_buffer_give(struct pjrt_buffer *buffer)
 	}
 	pthread_mutex_unlock(&buffer->lock);
 	onpu_block_put(block);
-	return block;
 }
 
 struct pjrt_error *onpu_Buffer_IsDeleted(struct pjrt_Buffer_IsDeleted_args *args)

@@ -162,8 +162,8 @@ void onpu_buffer_free(struct pjrt_buffer *buffer);
 /* Takes the elements, which onpu_block_put() gives back; NULL: the buffer is deleted. */
 struct onpu_block *onpu_buffer_take(struct pjrt_buffer *buffer);
 void onpu_block_put(struct onpu_block *block);
-/* Deletes a buffer whose elements were given away; false: others outside use them. */
-bool onpu_buffer_give(struct pjrt_buffer *buffer);
+/* Deletes a buffer whose elements were given away, unless a caller has an external reference. */
+void onpu_buffer_give(struct pjrt_buffer *buffer);
 
 /*
  * layout.c: fills in the bytes from an element to the next along each dimension, for row-major
