@@ -21,7 +21,7 @@ struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 
 /* ---- opening a device */
 
-/* What a client is opened with. */
+/* The device that a client opens, and the number of devices; 0: it is not known yet. */
 struct choice {
 	WNNStringView device;
 	size_t count;
@@ -42,7 +42,7 @@ static bool is_named(const struct pjrt_named_value *option, const char *name)
 	       !memcmp(option->name, name, option->name_length);
 }
 
-/* Finds the number of devices in the environment, else it is 1. */
+/* Takes the number of devices from the environment; without the variable it is 1. */
 static struct pjrt_error *read_variable(struct choice *choice)
 {
 	const char *count = getenv("ONPU_PJRT_COUNT");
@@ -57,7 +57,7 @@ static struct pjrt_error *read_variable(struct choice *choice)
 	return set_count(choice, "the environment variable ONPU_PJRT_COUNT", number);
 }
 
-/* Finds the device and the number of devices among the options; another one is an error. */
+/* Finds the device and the number of devices among the options; any other option is an error. */
 static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *args,
 				       struct choice *choice)
 {

@@ -65,7 +65,7 @@ struct pjrt_error *onpu_LoadedExecutable_GetDeviceAssignment(
 
 #define PRED 1 /* PJRT's number of booleans */
 
-/* What a device gets and gives in a run. */
+/* The arrays of one device in a run: its inputs, and the list for its outputs. */
 struct inputs {
 	struct pjrt_device *device;
 	struct pjrt_buffer *const *buffers;
@@ -74,7 +74,7 @@ struct inputs {
 	struct pjrt_buffer **outputs;
 };
 
-/* A run, with its inputs for each device. */
+/* A run, with the arrays of each device. */
 struct turn {
 	struct pjrt_executable *executable;
 	const struct pjrt_execute_options *options;
@@ -110,7 +110,7 @@ static bool is_as_declared(const struct pjrt_executable *executable, size_t inde
 		!memcmp(buffer->dims, info->dimensions, info->rank * sizeof(int64_t)));
 }
 
-/* ---- donation: inputs that the caller gives to a run, which may put its outputs there */
+/* ---- donation: the caller gives inputs to a run, which may put its outputs there */
 
 static bool is_donated(const struct turn *turn, size_t index)
 {
@@ -125,7 +125,7 @@ static bool is_donated(const struct turn *turn, size_t index)
 	return true;
 }
 
-/* An array that is given away must not be another argument, too. */
+/* Demands that no array that is given away is another argument, too. */
 static struct pjrt_error *check_donations(const struct turn *turn, const struct inputs *inputs)
 {
 	size_t count = turn->executable->inputs.count;

@@ -8,7 +8,7 @@
 
 #include "plugin.h"
 
-/* Fields of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto. */
+/* Fields of CompileOptionsProto and ExecutableBuildOptionsProto. */
 enum {
 	OPTIONS_TUPLED = 2,
 	OPTIONS_BUILD = 3,
@@ -18,8 +18,6 @@ enum {
 	BUILD_REPLICAS = 4,
 	BUILD_PARTITIONS = 5,
 	BUILD_DEVICES = 9,
-	DEVICES_COLUMN = 3,
-	COLUMN_IDS = 1,
 };
 
 struct bytes {
@@ -34,7 +32,7 @@ struct field {
 	struct bytes inside; /* of a text or message */
 };
 
-/* What is read so far. */
+/* The options that are read so far. */
 struct options {
 	struct onpu_wanted wanted;
 	uint64_t columns, rows; /* of the device assignment; rows of the last column */
@@ -111,7 +109,7 @@ static bool read_column(struct bytes b, struct options *options)
 
 	options->rows = 0;
 	while (next_field(&b, &field)) {
-		if (field.number != COLUMN_IDS)
+		if (field.number != ONPU_COLUMN_IDS)
 			continue;
 		if (field.wire == 0)
 			add_id(options, field.value);
@@ -132,7 +130,7 @@ static bool read_devices(struct bytes b, struct options *options)
 	options->columns = 0;
 	options->is_uneven = false;
 	while (next_field(&b, &field))
-		if (field.number == DEVICES_COLUMN && field.wire == 2 &&
+		if (field.number == ONPU_ASSIGNMENT_COLUMN && field.wire == 2 &&
 		    !read_column(field.inside, options))
 			return false;
 	return !b.is_wrong;
@@ -194,7 +192,8 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 	    count > client->count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program is for %llu replicas of %llu partitions; the "
-				  "client has %zu devices, which its option count says",
+				  "client has %zu devices; its option count, or else the "
+				  "environment variable ONPU_PJRT_COUNT, says how many",
 				  (unsigned long long)wanted->replicas,
 				  (unsigned long long)wanted->partitions, client->count);
 	if (options->columns && (options->columns != wanted->partitions ||

@@ -35,10 +35,10 @@ enum pjrt_code {
 	PJRT_INTERNAL = 13,
 };
 
-/* What follows the table, by its number; the next one, or NULL. */
+/* The first members of an extension; the table has a list of extensions. */
 struct pjrt_extension {
 	size_t size;
-	int kind;
+	int kind; /* PJRT's number of what the extension is for */
 	struct pjrt_extension *next;
 };
 

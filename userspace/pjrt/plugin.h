@@ -73,7 +73,7 @@ struct pjrt_buffer {
 	int64_t dims[];
 };
 
-/* What the options of a compilation ask for. */
+/* The devices that the options of a compilation ask for. */
 struct onpu_wanted {
 	uint64_t replicas, partitions;
 	/* the device of replica r, partition p is devices[r * partitions + p] */
@@ -180,6 +180,14 @@ void onpu_copy(size_t rank, const int64_t *dims, size_t element, void *to,
 struct pjrt_error *onpu_options_read(const struct pjrt_client *client, const char *options,
 				     size_t size, struct onpu_wanted *wanted);
 
+/* Fields of DeviceAssignmentProto, which options.c reads and protocol.c writes. */
+enum {
+	ONPU_ASSIGNMENT_REPLICAS = 1,
+	ONPU_ASSIGNMENT_PARTITIONS = 2,
+	ONPU_ASSIGNMENT_COLUMN = 3,
+	ONPU_COLUMN_IDS = 1,
+};
+
 /* protocol.c: protocol buffers. Both return NULL when memory is exhausted; free() frees them. */
 struct onpu_shardings {
 	size_t count;
@@ -189,7 +197,7 @@ struct onpu_shardings {
 struct onpu_shardings *onpu_shardings_new(const struct pjrt_executable *executable, bool outputs);
 char *onpu_assignment_new(const struct onpu_wanted *wanted, size_t *size);
 
-/* By this JAX asks how values are cut. */
+/* The extension by which JAX asks how values are cut. */
 extern struct onpu_shardings_extension {
 	struct pjrt_extension base;
 	struct pjrt_error *(*inputs)(struct pjrt_shardings_args *args);

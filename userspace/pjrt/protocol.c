@@ -5,20 +5,16 @@
 
 #include "plugin.h"
 
-/* Fields of OpSharding and of DeviceAssignmentProto. */
+/* Fields of OpSharding, and the kind of a value that is cut. */
 enum {
 	SHARDING_KIND = 1,
 	SHARDING_DIMS = 3,
 	SHARDING_DEVICES = 4,
 	SHARDING_LAST_IS_COPIES = 6,
 	KIND_TILED = 3,
-	ASSIGNMENT_REPLICAS = 1,
-	ASSIGNMENT_PARTITIONS = 2,
-	ASSIGNMENT_COLUMN = 3,
-	COLUMN_IDS = 1,
 };
 
-/* Numbers take at most this; those of devices and dimensions are small. */
+/* The largest message; the numbers of devices and dimensions in it are small. */
 #define MOST_BYTES (64 + 8 * (ONPU_MAX_RANK + 2 * ONPU_MAX_DEVICES))
 
 struct writer {
@@ -108,15 +104,15 @@ char *onpu_assignment_new(const struct onpu_wanted *wanted, size_t *size)
 	struct writer w = { .size = 0 };
 	char *bytes;
 
-	put_field(&w, ASSIGNMENT_REPLICAS, wanted->replicas);
-	put_field(&w, ASSIGNMENT_PARTITIONS, wanted->partitions);
+	put_field(&w, ONPU_ASSIGNMENT_REPLICAS, wanted->replicas);
+	put_field(&w, ONPU_ASSIGNMENT_PARTITIONS, wanted->partitions);
 	for (uint64_t p = 0; p < wanted->partitions; p++) {
 		struct writer column = { .size = 0 }, ids = { .size = 0 };
 
 		for (uint64_t r = 0; r < wanted->replicas; r++)
 			put_number(&ids, (uint64_t)wanted->devices[r * wanted->partitions + p]);
-		put_inside(&column, COLUMN_IDS, &ids);
-		put_inside(&w, ASSIGNMENT_COLUMN, &column);
+		put_inside(&column, ONPU_COLUMN_IDS, &ids);
+		put_inside(&w, ONPU_ASSIGNMENT_COLUMN, &column);
 	}
 	bytes = malloc(w.size);
 	if (bytes)
