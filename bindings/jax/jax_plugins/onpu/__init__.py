@@ -3,8 +3,8 @@
 
     JAX_PLATFORMS=onpu python3 program.py
 
-The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu; ONPU_PJRT_COUNT how
-many of these devices there are, 1 to 8.
+The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu. ONPU_PJRT_COUNT
+says how many devices JAX has, 1 to 8.
 """
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def initialize() -> None:
     try:
         from jax._src.interpreters import mlir  # pylint: disable=import-outside-toplevel
 
-        # JAX marks what it donates for these platforms only.
+        # JAX marks donated arguments for the platforms of this list only.
         if PLATFORM not in mlir._platforms_with_donation:  # pylint: disable=protected-access
             mlir._platforms_with_donation.append(PLATFORM)  # pylint: disable=protected-access
     except (ImportError, AttributeError) as error:
