@@ -12,6 +12,12 @@ static const unsigned char two[] = { 0x1a, 14, 0x28, 2,	   0x4a, 10,   0x1a, 3,
 static const unsigned char uneven[] = { 0x1a, 17, 0x20, 2,    0x28, 2,	  0x4a, 11, 0x1a, 3,
 					0x0a, 1,  1,	0x1a, 4,    0x0a, 2,	2,  3 };
 
+/* Options with 2 partitions, on device 1 twice, and on devices 0 and 4. */
+static const unsigned char twice[] = { 0x1a, 14, 0x28, 2,    0x4a, 10,	 0x1a, 3,
+				       0x0a, 1,	 1,    0x1a, 3,	   0x0a, 1,    1 };
+static const unsigned char beyond[] = { 0x1a, 14, 0x28, 2,    0x4a, 10,	  0x1a, 3,
+					0x0a, 1,  0,	0x1a, 3,    0x0a, 1,	4 };
+
 /* Opens a client of several devices, in place of the one that other tests use. */
 static struct pjrt_client *open_several(int64_t count)
 {
@@ -66,6 +72,7 @@ static void test_several(void **state)
 		ARGS(LoadedExecutable_Execute, .arguments = lists, .device_count = 2,
 		     .argument_count = 1, .outputs = results);
 	struct pjrt_Buffer_CopyToDevice_args copy = ARGS(Buffer_CopyToDevice, );
+	struct pjrt_Buffer_Device_args where = ARGS(Buffer_Device, );
 	float values[2];
 
 	(void)state;
@@ -92,12 +99,16 @@ static void test_several(void **state)
 		copy.buffer = in[i];
 		copy.device = devices.devices[1];
 		works(api->Buffer_CopyToDevice(&copy));
+		where.buffer = copy.copy;
+		works(api->Buffer_Device(&where));
+		assert_ptr_equal(where.device, copy.device);
+		download(copy.copy, values, sizeof(values));
+		assert_memory_equal(values, x[i], sizeof(values));
 		drop(copy.copy);
 	}
 	works(api->LoadedExecutable_Execute(&run));
 	for (int i = 0; i < 2; i++) {
-		struct pjrt_Buffer_Device_args where = ARGS(Buffer_Device, .buffer = out[i]);
-
+		where.buffer = out[i];
 		works(api->Buffer_Device(&where));
 		assert_ptr_equal(where.device, devices.devices[1 - i]);
 		download(out[i], values, sizeof(values));
@@ -123,6 +134,10 @@ static void test_assignments(void **state)
 	(void)state;
 	fails(compile(text, "mlir", uneven, sizeof(uneven), &loaded), 3,
 	      "the options assign devices to another number of replicas or partitions");
+	fails(compile(text, "mlir", twice, sizeof(twice), &loaded), 3,
+	      "the program is for device 1 twice");
+	fails(compile(text, "mlir", beyond, sizeof(beyond), &loaded), 3,
+	      "the program is for device 4; they are 0 to 3");
 	close_several(before);
 }
 

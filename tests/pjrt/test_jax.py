@@ -224,6 +224,7 @@ class Programs(unittest.TestCase):
         numpy.testing.assert_allclose(jax.pmap(lambda v: v / lax.psum(v, "i"), axis_name="i")(v[4:]), v[4:] / 22, 1e-6)
         moved = jax.device_put(jnp.asarray(v), jax.devices()[3])
         self.assertEqual((moved + 1).devices(), {jax.devices()[3]})
+        numpy.testing.assert_array_equal(moved + 1, v + 1)
 
     @ASKS
     def test_data_parallel(self):
