@@ -8,7 +8,7 @@
 static const unsigned char two[] = { 0x1a, 14, 0x28, 2,	   0x4a, 10,   0x1a, 3,
 				     0x0a, 1,  1,    0x1a, 3,	 0x0a, 1,    0 };
 
-/* Build options with 2 replicas (field 4) of 2 partitions, on device 1, and on devices 2 and 3. */
+/* Options with 2 replicas (field 4) of 2 partitions: one on device 1, one on devices 2 and 3. */
 static const unsigned char uneven[] = { 0x1a, 17, 0x20, 2,    0x28, 2,	  0x4a, 11, 0x1a, 3,
 					0x0a, 1,  1,	0x1a, 4,    0x0a, 2,	2,  3 };
 
@@ -232,7 +232,7 @@ static void test_donation(void **state)
 
 	(void)state;
 	works(compile(text, "mlir", NULL, 0, &run.executable));
-	/* Both are given; then the caller keeps the first, and others use the second. */
+	/* Both are given; in turn 1 the caller keeps the first, and others use the second. */
 	for (int turn = 0; turn < 2; turn++) {
 		for (int i = 0; i < 2; i++) {
 			in[i] = upload(F32, 1, dims, x, NULL);

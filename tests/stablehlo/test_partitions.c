@@ -102,7 +102,7 @@ static void check_floats(WNNStablehloProgram program, size_t process, size_t ind
 
 static void run_all(WNNContext const *where)
 {
-	/* %a is [[1, 2], [3, 4]]; %b is [10, 20, 30, 40], of which device (x, y) has y * 2 + x. */
+	/* %a is [[1, 2], [3, 4]]; %b is [10, 20, 30, 40], and device (x, y) has item y * 2 + x. */
 	static const float a[DEVICES] = { 1, 2, 3, 4 }, b[DEVICES] = { 10, 30, 20, 40 };
 	static const float w[4] = { 1, 2, 3, 4 };
 	static const float doubled[4] = { 2, 4, 6, 8 }, sums[2] = { 3, 7 };

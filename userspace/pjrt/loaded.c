@@ -144,7 +144,7 @@ static struct pjrt_error *check_donations(const struct turn *turn, const struct 
 	return NULL;
 }
 
-/* Deletes the arrays that were given away; where others use them outside, they stay. */
+/* Deletes the arrays that were given away, unless callers have external references to them. */
 static void take_donations(const struct turn *turn, const struct inputs *inputs)
 {
 	for (size_t i = 0; i < turn->executable->inputs.count; i++)
@@ -153,8 +153,8 @@ static void take_donations(const struct turn *turn, const struct inputs *inputs)
 }
 
 /*
- * Returns a block of an input that was given away, for an output of some size; NULL: there is none.
- * Nobody but this run has it.
+ * Returns the block of an input that was given away, for an output of this size; NULL: there is no
+ * such input. Only this run has a reference to the block.
  */
 static struct onpu_block *find_room(const struct turn *turn, struct inputs *inputs, size_t output,
 				    size_t size)

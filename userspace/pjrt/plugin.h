@@ -138,7 +138,7 @@ struct pjrt_error *onpu_webnn_error(const char *what);
 struct pjrt_error *onpu_stablehlo_error(WNNStatus status, const char *what);
 void onpu_error_free(struct pjrt_error *error);
 
-/* device.c: releases memory that the plugin keeps, which is nothing. */
+/* device.c: does nothing; it is the release function for memory that the plugin keeps. */
 void onpu_release_nothing(void *owner);
 
 /* event.c: returns an event that is ready; NULL: memory is exhausted. */

@@ -35,7 +35,7 @@ static void put_field(struct writer *w, int field, uint64_t number)
 	put_number(w, number);
 }
 
-/* Puts what another writer has as a message, or as packed numbers. */
+/* Puts the bytes of another writer as a message, or as packed numbers. */
 static void put_inside(struct writer *w, int field, const struct writer *inside)
 {
 	put_number(w, (uint64_t)field << 3 | 2);

@@ -465,7 +465,7 @@ static void drop_casts(struct shlo_block *block)
 
 /* ---- values that no device needs as a whole */
 
-/* By slots of a function: the slices that a value has, and whether the whole is needed, too. */
+/* By slot of a value in a function: its slices, and whether something needs the whole, too. */
 struct values {
 	const struct shlo_slices **slices;
 	bool *is_whole;

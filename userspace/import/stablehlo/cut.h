@@ -44,7 +44,10 @@ const struct shlo_type *shlo_cut_type(struct shlo_arena *arena, const struct shl
 /* Describes slices for the library's callers; @slices may be NULL. */
 WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partitions);
 
-/* Return this device's slice of a whole value, and the whole of which it has a slice; new values. */
+/*
+ * Return new values: the slice of a whole value that this device has, and the whole value, of which
+ * each device of the group gives its slice.
+ */
 struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
 				   const struct shlo_slices *slices);
 struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor *slice,

@@ -137,7 +137,7 @@ struct shlo_op {
 	/* DENSE: the replica_groups that name axes of a mesh, as ids; or NULL */
 	const struct shlo_attr *groups;
 	const struct shlo_cut *cut; /* of sdy.manual_computation on partitions, or NULL */
-	/* bit k: the value of operand k < 64 has the block as its own, and no later reader */
+	/* bit k: the block defines the value of operand k < 64, and no later operation reads it */
 	uint64_t last;
 };
 

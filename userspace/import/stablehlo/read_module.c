@@ -36,7 +36,7 @@ static void name_return(struct shlo_reader *r, const struct shlo_block *block)
 	last->kind = shlo_kind_find(last->name);
 }
 
-/* Takes the attributes of arguments and results, of which a list has as many as there are. */
+/* Takes the attributes of arguments and results from lists that have an item for each of them. */
 static void take_marks(struct shlo_function *function, const struct shlo_op *op)
 {
 	const struct shlo_attr *arguments = shlo_attr_find(&op->attrs, "arg_attrs");

@@ -182,7 +182,7 @@ void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct s
 	struct shlo_tensor **in;
 
 	run->at = op;
-	/* An earlier iteration has evaluated a constant. */
+	/* A constant keeps the value that it has from an earlier iteration. */
 	if (op->kind->family == SHLO_CONSTANT && frame->slots[op->results[0]->slot])
 		return;
 	scratch = scratch_push(run);

@@ -139,7 +139,10 @@ void shlo_call_function(struct shlo_run *run, const struct shlo_function *functi
 void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor *const *arguments,
 		      struct shlo_tensor **results);
-/* Does as shlo_call_region(), and takes over the references of the arguments, which become NULL. */
+/*
+ * Calls a region like shlo_call_region(), and takes over the references of the arguments, which
+ * become NULL.
+ */
 void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor **arguments,
 		      struct shlo_tensor **results);

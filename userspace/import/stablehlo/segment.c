@@ -17,7 +17,10 @@
 
 /* In loops and branches, a graph pays only for values of at least so many elements. */
 #define LEAST_INNER_ELEMENTS 1024
-/* There, an operation on at most one in so many elements of an array stays out of graphs. */
+/*
+ * In loops and branches, an operation on at most one in so many elements of an array stays out of
+ * graphs.
+ */
 #define LEAST_SHARE 16
 
 struct port {
