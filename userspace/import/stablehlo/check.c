@@ -262,8 +262,8 @@ static int note_call(const struct shlo_module *module, const char *name, int abo
 }
 
 /*
- * Calls note_call() for the functions of run_parallel, whose attribute @programs names them in rows.
- * @left: number of rows and names that may still be looked at
+ * Calls note_call() for the functions of run_parallel, whose attribute @programs names them in
+ * rows. @left: number of rows and names that may still be looked at
  */
 static int note_programs(const struct shlo_module *module, const struct shlo_attr *programs,
 			 int above, int *depth, size_t *left)

@@ -494,8 +494,8 @@ static void find_slices(struct values *values, const struct shlo_block *block)
 }
 
 /*
- * Notes which values are needed as a whole. @of: the cut of the function whose block it is; NULL: the
- * block is that of a region
+ * Notes which values are needed as a whole. @of: the cut of the function whose block it is; NULL:
+ * the block is that of a region
  */
 static void find_uses(struct values *values, const struct shlo_block *block,
 		      const struct shlo_cut *of)

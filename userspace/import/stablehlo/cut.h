@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that are cut over partitions, as their shardings say: each device has one slice of a value,
- * or the whole. A program on partitions computes with whole values, on every device, except in
- * regions of sdy.manual_computation, which take and give slices.
+ * Values that are cut over partitions, as their shardings say: each device has one slice of a
+ * value, or the whole. A program on partitions computes with whole values, on every device, except
+ * in regions of sdy.manual_computation, which take and give slices.
  */
 #ifndef SHLO_CUT_H
 #define SHLO_CUT_H
@@ -28,7 +28,7 @@ struct shlo_slices {
 struct shlo_cut {
 	size_t partitions;
 	const struct shlo_slices **in, **out; /* NULL: whole on each device */
-	/* whether the value around the region is the device's slice alone: nobody uses more of it */
+	/* whether the value around the region is this device's slice: nothing uses more of it */
 	bool *in_local, *out_local;
 };
 

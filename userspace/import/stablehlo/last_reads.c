@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the last operation that reads each value, from a function to a bit for each operand: a kernel
- * may write its result into the memory of such an operand.
+ * Finds the last operation that reads each value, from a function to a bit for each operand: a
+ * kernel may write its result into the memory of such an operand.
  */
 #include "module.h"
 

@@ -177,7 +177,7 @@ struct shlo_module {
 struct shlo_file {
 	struct shlo_arena arena;
 	struct shlo_guard guard;
-	/* devices of a replica, over which values are cut as they are marked; 0 or 1: they are not */
+	/* devices of a replica, over which marked values are cut; 0 or 1: no value is cut */
 	size_t partitions;
 	size_t module_count;
 	struct shlo_module **modules;

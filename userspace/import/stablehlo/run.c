@@ -245,8 +245,8 @@ static void run_block(struct shlo_run *run, struct shlo_frame *frame,
 }
 
 /*
- * Releases the values of a block that has ended, so that the results have no other reader. Constants
- * stay for the next iteration.
+ * Releases the values of a block that has ended, so that the results have no other reader.
+ * Constants stay for the next iteration.
  */
 static void leave_block(struct shlo_frame *frame, const struct shlo_block *block)
 {

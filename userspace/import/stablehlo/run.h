@@ -72,7 +72,7 @@ struct shlo_run {
 	uint64_t loop_limit;
 	/* operations run so far, without constants and checks */
 	uint64_t reference_ops, device_ops;
-	/* bytes that went into and out of graphs, and those of operands that a kernel copied whole */
+	/* bytes that went into and out of graphs, and of operands that a kernel copied whole */
 	uint64_t copied_bytes;
 };
 
@@ -121,8 +121,8 @@ bool shlo_next(int rank, const int64_t *dims, int64_t *index);
 int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index);
 
 /*
- * Copies a box of @dims elements, which are at least 1, from place @from of @x to place @to of @out;
- * both have the same rank and type of elements.
+ * Copies a box of @dims elements, which are at least 1, from place @from of @x to place @to of
+ * @out; both have the same rank and type of elements.
  */
 void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
 		   const int64_t *from, const int64_t *dims);
@@ -172,8 +172,8 @@ void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *mo
 /* Returns a new result of the call, with its known type. */
 struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result);
 /*
- * Returns a result of the call that begins with the elements of an operand. It is the operand itself
- * when nothing else reads that, and otherwise a copy.
+ * Returns a result of the call that begins with the elements of an operand. It is the operand
+ * itself when nothing else reads that, and otherwise a copy.
  */
 struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size_t operand);
 /* Prepares a check of the call with the types of its values, like the check of the file. */

@@ -660,8 +660,8 @@ static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region 
 }
 
 /*
- * Puts operations in the place of calls in the loops of all new functions, so that the iterations of
- * a loop are in one region: its graphs are those for loops, and values change in place.
+ * Puts operations in the place of calls in the loops of all new functions, so that the iterations
+ * of a loop are in one region: its graphs are those for loops, and values change in place.
  */
 static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
 {

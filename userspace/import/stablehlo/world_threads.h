@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-/* A process: body(data) runs in a thread of its own, and an error of it leaves by the run's guard. */
+/* A process: body(data) runs in a thread of its own, and its errors leave by the run's guard. */
 struct shlo_thread {
 	struct shlo_run *run;
 	void (*body)(void *data);
