@@ -62,7 +62,8 @@ static bool has_tiles(const char *text)
 	return false;
 }
 
-bool shlo_says_parts(const char *text)
+/* Whether the text of an attribute says that a value is sharded. */
+static bool says_parts(const char *text)
 {
 	/*
 	 * Shardy names axes for each dimension that it cuts: [{"x"}, {}]; the quotes may be
@@ -75,7 +76,7 @@ bool shlo_says_parts(const char *text)
 bool shlo_attr_says_parts(const struct shlo_attr *attr)
 {
 	if ((attr->kind == SHLO_ATTR_STRING || attr->kind == SHLO_ATTR_UNIT) && attr->text &&
-	    shlo_says_parts(attr->text))
+	    says_parts(attr->text))
 		return true;
 	if (attr->kind == SHLO_ATTR_DICT || attr->kind == SHLO_ATTR_ARRAY)
 		for (size_t i = 0; i < attr->count; i++)

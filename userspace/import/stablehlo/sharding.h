@@ -7,8 +7,6 @@
 
 /* Whether a custom call is a mark of sharding; *gives: whether it returns its operands. */
 bool shlo_is_mark(const char *call, bool *gives);
-/* Whether the text of an attribute says that a value is sharded. */
-bool shlo_says_parts(const char *text);
 /* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_says_parts(const struct shlo_attr *attr);
 /*
