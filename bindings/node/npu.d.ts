@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Information of this library beyond WebNN.
-import type { MLContext, MLContextOptions, MLGraph } from './index.js';
+// What this library has beyond WebNN.
+import type { MLContext, MLContextOptions, MLGraph, MLGraphBuilder, MLOperand } from './index.js';
 
 export type NodeDevice = "npu" | "cpu" | "folded";
 
@@ -72,3 +72,9 @@ export function deviceInfo(context: MLContext): DeviceInfo;
 export function placement(graph: MLGraph): NodePlacement[];
 /** Returns how the last completed dispatch spent its time. */
 export function profile(graph: MLGraph): Profile;
+/**
+ * Declares that an output of the graph updates one of its inputs in place: dispatch() then takes one
+ * tensor for both, and writes only the elements that change. The output is made of the input by
+ * scatterElements or scatterND, and must be among the outputs of build().
+ */
+export function updateInput(builder: MLGraphBuilder, input: MLOperand, output: MLOperand): void;

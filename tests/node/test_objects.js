@@ -223,6 +223,41 @@ test('what the library tells beyond WebNN', async () => {
 	await assert.rejects(Object.getPrototypeOf(ml).createContext.call(1), TypeError);
 });
 
+test('an output updates an input in place', async () => {
+	const { updateInput } = require(path.join(folder, 'npu.js'));
+	const tensor = (context, dataType, shape) => context.createTensor({ dataType, shape, readable: true, writable: true });
+
+	for (const deviceType of ['cpu', 'sim']) {
+		const context = await ml.createContext({ deviceType });
+		const builder = new MLGraphBuilder(context);
+		const cache = builder.input('cache', { dataType: 'float32', shape: [4, 2] });
+		const place = builder.input('place', { dataType: 'int32', shape: [1, 1] });
+		const stored = builder.scatterND(cache, place, builder.input('row', { dataType: 'float32', shape: [1, 2] }));
+
+		for (const wrong of [undefined, {}, context])
+			assert.throws(() => updateInput(builder, cache, wrong), TypeError);
+		assert.throws(() => updateInput(cache, cache, stored), TypeError);
+		assert.throws(() => updateInput(builder, cache), TypeError);
+		assert.throws(() => updateInput(builder, cache, new MLGraphBuilder(context).input('x',
+			{ dataType: 'float32', shape: [4, 2] })), TypeError);
+		updateInput(builder, cache, stored);
+		assert.throws(() => updateInput(builder, cache, stored),
+			/^TypeError: updateInput of "cache": the input has an update already/);
+		const graph = await builder.build({ stored });
+		const state = await tensor(context, 'float32', [4, 2]);
+		const row = await tensor(context, 'float32', [1, 2]);
+		const at = await tensor(context, 'int32', [1, 1]);
+
+		for (const token of [2, 0]) {
+			context.writeTensor(row, new Float32Array([token + 1, token + 5]));
+			context.writeTensor(at, new Int32Array([token]));
+			context.dispatch(graph, { cache: state, row, place: at }, { stored: state });
+		}
+		assert.deepStrictEqual(new Float32Array(await context.readTensor(state)),
+			new Float32Array([1, 5, 0, 0, 3, 7, 0, 0]));
+	}
+});
+
 // In bytes; below the limit as soon as a busy machine comes to give back what was collected.
 async function memoryAfter(action, limit = 0) {
 	await action();

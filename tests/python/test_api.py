@@ -282,6 +282,41 @@ class Tensors(Case):
             self.assertIs(context.read_tensor(y, out), out)
             self.refused(MLTypeError, "out has shape", context.read_tensor, y, np.empty(3, np.float32))
 
+    def test_an_input_is_updated_in_place(self):
+        for context in CONTEXTS.values():
+            builder = context.create_graph_builder()
+            cache = builder.input("cache", [4, 2])
+            place = builder.input("place", [1, 1], "int32")
+            stored = builder.scatter_nd(cache, place, builder.input("row", [1, 2]))
+            sums = builder.reduce_sum(stored, axes=[1])
+            builder.update_input(cache, stored)
+            self.refused(MLTypeError, "the input has an update already", builder.update_input, cache, stored)
+            self.refused(MLTypeError, "cache", builder.build, {"sums": sums})
+            other = context.create_graph_builder().input("x", [4, 2])
+            self.refused(MLTypeError, "another builder", builder.update_input, cache, other)
+            self.refused(MLTypeError, "MLOperand", builder.update_input, cache, np.zeros(4))
+            # The second build replays the calls and the update.
+            for _ in range(2):
+                graph = builder.build({"stored": stored, "sums": sums})
+                state = context.create_host_tensor([4, 2], "float32")
+                rows = context.create_host_tensor([1, 2], "float32")
+                places = context.create_host_tensor([1, 1], "int32")
+                result = context.create_host_tensor([4], "float32")
+                expected = np.zeros((4, 2), np.float32)
+                for token in (2, 0):
+                    expected[token] = (token + 1, token + 5)
+                    context.write_tensor(rows, expected[token:token + 1])
+                    context.write_tensor(places, [[token]])
+                    context.dispatch(graph, {"cache": state, "row": rows, "place": places},
+                                     {"stored": state, "sums": result})
+                self.equal(context.read_tensor(state), expected)
+                self.equal(context.read_tensor(result), expected.sum(1))
+            # Arrays are not updated in place: the result is another one.
+            given = np.ones((4, 2), np.float32)
+            told = context.compute(graph, {"cache": given, "row": [[7, 8]], "place": [[1]]})
+            self.equal(given, np.ones((4, 2), np.float32))
+            self.equal(told["sums"], np.array([2, 15, 2, 2], np.float32))
+
     def test_flags_and_states(self):
         context = CONTEXTS["cpu"]
         hidden = context.create_tensor([2, 3], "float32")

@@ -203,4 +203,4 @@ idl.operators.forEach((entry, index) => {
 
 finish(MLGraphBuilder, 'MLGraphBuilder');
 
-module.exports = { MLGraphBuilder };
+module.exports = { MLGraphBuilder, builderHandle };

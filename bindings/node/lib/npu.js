@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/npu: information of this library beyond WebNN, about objects of WebNN.
+// webnn-npu/npu: what this library has beyond WebNN, for objects of WebNN.
 'use strict';
 
 const { native } = require('./native.js');
+const builders = require('./builder.js');
 const contexts = require('./context.js');
 const objects = require('./objects.js');
-const { interfaceType } = require('./webidl.js');
+const { interfaceType, requireArguments } = require('./webidl.js');
 
+const operandType = interfaceType('MLOperand', objects.isOperand);
 const contextType = interfaceType('MLContext', contexts.isContext);
 
 // Creates a context like ml.createContext(), whose graphs keep profiles of their dispatches.
@@ -27,4 +29,13 @@ function profile(graph) {
 	return native.graphProfile(objects.graphHandle(objects.graphType(graph, "Failed to execute 'profile'")));
 }
 
-module.exports = { createProfilingContext, deviceInfo, placement, profile };
+function updateInput(builder, input, output) {
+	const where = "Failed to execute 'updateInput'";
+	const handle = builders.builderHandle(builder);
+
+	requireArguments(where, 3, arguments.length);
+	native.updateInput(handle, objects.operandPlace(operandType(input, where), handle),
+		objects.operandPlace(operandType(output, where), handle));
+}
+
+module.exports = { createProfilingContext, deviceInfo, placement, profile, updateInput };

@@ -3,5 +3,5 @@
 // The exports of npu.js, for import.
 import npu from './npu.js';
 
-export const { createProfilingContext, deviceInfo, placement, profile } = npu;
+export const { createProfilingContext, deviceInfo, placement, profile, updateInput } = npu;
 export default npu;

@@ -261,6 +261,7 @@ static bool export_functions(napi_env env, napi_value exports)
 		{ "constant", native_constant },
 		{ "constantTensor", native_constant_tensor },
 		{ "constantNumber", native_constant_number },
+		{ "updateInput", native_update_input },
 		{ "operator", native_operator },
 		{ "operandInfo", native_operand_info },
 		{ "build", native_build },

@@ -148,6 +148,7 @@ napi_value native_input(napi_env env, napi_callback_info info);
 napi_value native_constant(napi_env env, napi_callback_info info);
 napi_value native_constant_tensor(napi_env env, napi_callback_info info);
 napi_value native_constant_number(napi_env env, napi_callback_info info);
+napi_value native_update_input(napi_env env, napi_callback_info info);
 napi_value native_operator(napi_env env, napi_callback_info info);
 napi_value native_operand_info(napi_env env, napi_callback_info info);
 napi_value native_build(napi_env env, napi_callback_info info);

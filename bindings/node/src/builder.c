@@ -233,6 +233,23 @@ napi_value native_constant_number(napi_env env, napi_callback_info info)
 		      "constant");
 }
 
+/* updateInput(builder, input, output) */
+napi_value native_update_input(napi_env env, napi_callback_info info)
+{
+	WNNOperand input = NULL, output = NULL;
+	struct object *builder;
+	napi_value values[3];
+
+	if (!arguments(env, info, 3, values))
+		return NULL;
+	builder = object_get(env, values[0], OBJECT_BUILDER);
+	if (builder && get_operand(env, builder, values[1], &input) &&
+	    get_operand(env, builder, values[2], &output) &&
+	    wnnGraphBuilderUpdateInput(builder->builder, input, output) != WNNStatus_Success)
+		throw_last_error(builder->addon);
+	return NULL;
+}
+
 /* operandInfo(builder, operand): [dataType, ...shape] */
 napi_value native_operand_info(napi_env env, napi_callback_info info)
 {

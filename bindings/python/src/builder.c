@@ -203,6 +203,22 @@ static PyObject *builder_constant(PyObject *object, PyObject *arguments)
 	return finish(self, operand, "constant");
 }
 
+/* update_input(input, output): declares that the output updates the input in place. */
+static PyObject *builder_update_input(PyObject *object, PyObject *arguments)
+{
+	struct py_builder *self = (struct py_builder *)object;
+	PyObject *input, *output;
+
+	if (!PyArg_ParseTuple(arguments, "O!O!", operand_type, &input, operand_type, &output) ||
+	    !is_free(self))
+		return NULL;
+	if (wnnGraphBuilderUpdateInput(self->builder, ((struct py_operand *)input)->operand,
+				       ((struct py_operand *)output)->operand) !=
+	    WNNStatus_Success)
+		return raise_last_error();
+	Py_RETURN_NONE;
+}
+
 static WNNNamedOperand *get_outputs(PyObject *dict, size_t *count)
 {
 	Py_ssize_t position = 0, size = PyDict_Check(dict) ? PyDict_Size(dict) : -1;
@@ -260,6 +276,7 @@ static PyMethodDef builder_methods[] = {
 	{ "input", builder_input, METH_VARARGS, NULL },
 	{ "constant", builder_constant, METH_VARARGS, NULL },
 	{ "call", builder_checked_call, METH_VARARGS, NULL },
+	{ "update_input", builder_update_input, METH_VARARGS, NULL },
 	{ "build", builder_build, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };

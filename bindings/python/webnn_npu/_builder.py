@@ -70,17 +70,20 @@ class Call:
 
 
 class Recording:
-    """All values and operators of a builder, in the order of the calls."""
+    """All values and operators of a builder, in the order of the calls, and its updates of inputs."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.calls: list[Call] = []
+        # Pairs of an input and the operand that updates it, by number.
+        self.updates: list[tuple[int, int]] = []
         self.outputs: dict[str, int] = {}
 
     def snapshot(self, outputs: dict[str, int]) -> Recording:
         """Returns the operators recorded so far with these outputs; the builder can go on afterwards."""
         result = Recording()
         result.values, result.calls, result.outputs = list(self.values), list(self.calls), outputs
+        result.updates = list(self.updates)
         return result
 
     def inputs(self) -> list[str]:
@@ -103,6 +106,8 @@ class Recording:
             result = builder.call(call.index, given, call.count, call.parts)
             for number, operand in zip(call.results, result if call.count else (result,)):
                 operands[number] = operand
+        for pair in self.updates:
+            builder.update_input(*(operands[number] for number in pair))
         return builder, operands
 
     def compile(self, context: Any) -> Any:
@@ -395,6 +400,19 @@ class MLGraphBuilder(Operators):
             raise MLTypeError(f"{what} input must be 4D, and has shape {shape}")
 
     # --- Graphs ----------------------------------------------------------------------------------
+
+    def update_input(self, input: MLOperand, output: MLOperand) -> None:
+        """Declares that an output of the graph updates one of its inputs in place.
+
+        dispatch() then takes one tensor for both, and writes only the elements that change. The
+        output is made of the input by scatter_elements or scatter_nd; see
+        wnnGraphBuilderUpdateInput. It must be among the outputs of build(). A .webnn file has no
+        updates: a graph that is loaded from one takes two tensors.
+        """
+        pair = (self._numbers("update_input", "input", "Operand", input),
+                self._numbers("update_input", "output", "Operand", output))
+        self._fresh().update_input(*(self._operands[number] for number in pair))
+        self._recording.updates.append(pair)
 
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
         """Compiles the operators that the outputs depend on. More operators may follow, and be built again."""
