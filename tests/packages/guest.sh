@@ -44,6 +44,8 @@ out=$(udevadm test --action=add /sys/class/accel/accel0 2>&1)
 contains "the rule of the package says so" "60-onpu-dkms.rules"
 out=$(modinfo -n onpu; cat /sys/module/onpu/taint)
 contains "the module is that of DKMS" "/updates/dkms/onpu.ko"
+cmp /etc/cdi/onpu-cdi.json "$here/../../debian/onpu-cdi.json"
+ok $? "container engines find the specification of the devices"
 computes --groups=render "$work/y.npy"
 ok $? "webnn-run computes on the NPU as a user of the group render"
 computes --groups=render "$work/wrong.npy"
