@@ -34,7 +34,7 @@ struct contract_extra {
 	 * operand is dequantised before it is used; 0: it is used as it is.
 	 */
 	int real_scale, real_zero;
-	bool here; /* it is in SRAM and needs no tile; contract_emit() sets this */
+	bool here; /* the operand is in SRAM and needs no tile; contract_emit() sets this */
 };
 
 /*
@@ -88,7 +88,7 @@ struct contract {
 	int64_t up[2];		/* transposed: distance of data rows, columns; zeros are between */
 	uint64_t pad_value;	/* bits of a padding element */
 	int32_t zero_a, zero_b; /* zero points of integer operands of mma */
-	bool exact;		/* sums of integers: the same bits in every order */
+	bool exact;		/* the sums are of integers, whose bits are equal in every order */
 	uint8_t piece;		/* length of partial sums of mma.f32: see contract_piece() */
 	/*
 	 * For windows over integers: 1 + the indices, in `extra`, of the scale and zero point with
@@ -101,7 +101,8 @@ struct contract {
 	 * product of both to the accumulators, so that the vector unit need not add the bias.
 	 */
 	int begin_one, begin;
-	bool again;			/* results are rounded to integers and dequantised again */
+	/* results are rounded to integers, and these are dequantised again */
+	bool again;
 	uint8_t rounded_dtype;		/* with `again`: the type that results are rounded to */
 	struct npu_view a;		/* [g,b,h,w,k] */
 	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
@@ -116,7 +117,10 @@ struct contract {
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];
 	struct contract_post post[CONTRACT_MAX_POSTS];
-	/* Whether data, filter, result are in SRAM and need no tile; contract_emit() sets these. */
+	/*
+	 * Whether the data, the filter and the result are in SRAM and need no tile; contract_emit()
+	 * sets these.
+	 */
 	bool a_here, b_here, out_here;
 };
 
@@ -133,14 +137,15 @@ struct contract_tile {
 	int64_t k, kw; /* channels, and taps of a row, that a step adds up */
 	uint64_t steps, tiles;
 	bool n_inner; /* the loop over n is inside the loop over positions */
-	bool direct;  /* sums are in the bytes of the result, not in a tile of their own */
+	bool direct;  /* sums use the bytes of the result instead of a tile of their own */
 	uint32_t a_slots, b_slots, acc_slots;		 /* number of tiles in SRAM */
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes; /* bytes of a tile; 0: it needs none */
 	uint64_t real_bytes;  /* bytes of a data tile that was dequantised to float32 */
 	uint64_t spare_bytes; /* bytes of the spare tile of gates */
 	uint64_t wide_bytes;  /* bytes of a dequantised filter tile; SRAM holds WEIGHTS_SLOTS */
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS];
-	uint64_t scaled_bytes[CONTRACT_MAX_EXTRAS]; /* by extra: its scaled or dequantised copy */
+	/* by further operand: bytes of its scaled or dequantised copy */
+	uint64_t scaled_bytes[CONTRACT_MAX_EXTRAS];
 	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
 	uint64_t bytes, cycles;
 };
@@ -219,7 +224,7 @@ void contract_pack(struct plan *plan, const struct contract *c, const struct npu
  */
 struct contract_prepared {
 	struct contract_tile t;
-	uint64_t *packed;		    /* by filter tile: its offset behind packed_base */
+	uint64_t *packed;		    /* by filter tile: its offset after packed_base */
 	uint64_t packed_base, packed_bytes; /* offset of all tiles in the constants, their bytes */
 };
 

@@ -553,7 +553,7 @@ static void note_order(struct contract_state *st, const struct contract_event *e
 	st->summed += s->khs * s->kws * s->ks;
 }
 
-/* Emits a step of the sum of a tile; behind the last one, the epilogue and the store. */
+/* Emits a step of the sum of a tile; after the last step, also the epilogue and the store. */
 static void run_event(struct contract_state *st, const struct contract_event *e)
 {
 	const struct contract *c = st->c;
@@ -608,7 +608,7 @@ static int place(struct contract_state *st)
 	return ret;
 }
 
-/* Forgets all loaded tiles: the program may be cut at a pause, behind which SRAM is empty. */
+/* Forgets all loaded tiles: the program may be cut at a pause, after which SRAM is empty. */
 static void forget_operands(struct contract_state *st)
 {
 	pool_forget(&st->a);

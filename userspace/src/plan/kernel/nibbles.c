@@ -89,8 +89,8 @@ void nibbles_unpack(struct plan *plan, const struct npu_view *bytes, const struc
 }
 
 /*
- * Writes 0 behind the last element when their number is odd: the last 4-bit element shares its byte
- * with the one behind it.
+ * Writes 0 after the last element when the number of elements is odd: the last 4-bit element shares
+ * its byte with the one after it.
  */
 static void clear_end(struct plan *plan, const struct npu_view *bytes)
 {

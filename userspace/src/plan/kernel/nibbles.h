@@ -10,7 +10,7 @@
 
 /*
  * Returns the bytes of memory for a value with one byte for each element, aligned, so that there is
- * room for one more element behind an odd number of them.
+ * room for one more element after an odd number of them.
  */
 uint64_t nibbles_unpacked_bytes(int64_t elements);
 /*

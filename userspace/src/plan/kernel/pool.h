@@ -18,8 +18,8 @@ struct pool {
 };
 
 /*
- * Takes @slots slots of @bytes bytes of SRAM from *at on, and moves *at behind them. Returns 0, or
- * -1: no memory; call pool_free() in both cases.
+ * Takes @slots slots of @bytes bytes of SRAM from *at on, and sets *at to the byte after them.
+ * Returns 0, or -1: no memory; call pool_free() in both cases.
  */
 int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t slots);
 void pool_free(struct pool *pool);

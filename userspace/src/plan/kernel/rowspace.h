@@ -15,7 +15,10 @@ struct rowspace {
 	uint32_t kept, reduced; /* numbers of such dims */
 	uint32_t kept_dim[IR_MAX_RANK], reduced_dim[IR_MAX_RANK]; /* their indices in the program */
 	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK]; /* by kept dim: extent and number of tiles */
-	int64_t total, chunk, chunks; /* elements of a row, of a chunk (16 divides it); chunks */
+	/*
+	 * number of elements of a row, and of a chunk, a multiple of 16; number of chunks of a row
+	 */
+	int64_t total, chunk, chunks;
 	uint64_t tiles;
 };
 

@@ -26,7 +26,7 @@ static bool in_chunks(const struct split *sp, int reg)
 	return rowspace_in_chunks(&sp->rs, &sp->prog->reg[reg]);
 }
 
-/* Returns the bytes of SRAM for the partial results of a reduction. */
+/* Returns the number of bytes of SRAM for the partial results of a reduction. */
 static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 {
 	struct vp_reg row = rs->prog->reg[op->dst];
@@ -223,7 +223,7 @@ static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint
 }
 
 /*
- * Emits the operations with one result per row that are possible behind pass number `pass`; -1:
+ * Emits the operations with one result per row that are possible after pass number `pass`; -1:
  * before the first pass.
  */
 static void finish_pass(struct split *sp, int pass, const struct row_tile *t, uint64_t tile)

@@ -2,7 +2,8 @@
 /*
  * Emits vector programs in tiles of whole rows, when rows fit into SRAM: each tile is loaded,
  * computed and stored once. The loads of the next tile come before the instructions of a tile, so
- * that they overlap, unless plan_pause() says that the program may have to be cut between the two.
+ * that they overlap, unless plan_pause() says that the program may have to be cut between two
+ * tiles.
  */
 #include "plan/list/cost.h"
 #include "plan/list/split.h"

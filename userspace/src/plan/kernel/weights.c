@@ -74,7 +74,7 @@ static void put_element(struct sink *sink, uint8_t value)
 		sink->low = value;
 }
 
-/* Writes zeros behind the last element, up to byte `end`. */
+/* Writes zeros after the last element, up to byte `end`. */
 static void fill_up(struct sink *sink, uint64_t end)
 {
 	uint64_t bytes = packed_bytes(sink->dtype, (uint64_t)sink->count);

@@ -2,10 +2,10 @@
 /*
  * Loads ahead: prefetches for the next job of the same program. While the last instructions of a
  * job run, a DMA engine that has nothing left to do loads what the next job would load first:
- * weights, which no instruction writes. A job that finds them in SRAM begins behind its first loads
+ * weights, which no instruction writes. A job that finds them in SRAM begins after its first loads
  * (KEEP_START of the PROGRAM slot), which therefore come before all other instructions; a job that
  * does not find them begins with the loads. A prefetch is put where, by the cost model, a DMA
- * engine waits, and behind the last instruction that touches its bytes of SRAM, so that the job
+ * engine waits, and after the last instruction that touches its bytes of SRAM, so that the job
  * takes no longer. The code generator calls plan_load_ahead() once for a scheduled plan.
  */
 #include "plan/list/ahead.h"

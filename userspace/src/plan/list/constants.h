@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The constants of a program: their offsets, and the recipes of their bytes. The bytes are made
- * only when the memory that the device reads exists, so that each is written once, and their
- * sources are freed on the way.
+ * only when the memory that the device reads exists, so that each byte is written once, and the
+ * constants that the bytes come from are freed meanwhile.
  */
 #ifndef WNN_PLAN_CONSTANTS_H
 #define WNN_PLAN_CONSTANTS_H

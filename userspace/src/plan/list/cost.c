@@ -8,7 +8,8 @@
 
 /*
  * Tiles for a form of the matrix array other than the first must save more than 1/FORM_MARGIN of
- * the cycles. Such tiles are small or narrow, which costs what the estimate of a tile does not see.
+ * the cycles. Such tiles are small or narrow, and the estimate of a tile leaves out what that costs
+ * elsewhere in the plan.
  */
 #define FORM_MARGIN 32
 

@@ -30,7 +30,7 @@ struct plan_depend {
 	uint32_t *last;	 /* by instruction: the last edge from it */
 	size_t num_ops, cap_first, cap_last;
 	/*
-	 * The begin of each range: INT64_MIN for the first one, and INT64_MAX behind the last. It
+	 * The begin of each range: INT64_MIN for the first one, and INT64_MAX after the last. It
 	 * is an array of its own, because it is searched.
 	 */
 	int64_t *begin;

@@ -18,7 +18,7 @@ struct hazard_access {
 /*
  * Returns the number to add to byte offsets of a base, so that the bytes of all bases have one
  * order and different bases never overlap. SRAM is last: most changes of the sorted ranges are
- * there, and all ranges behind a change have to move.
+ * there, and all ranges after a change have to move.
  */
 static inline int64_t hazard_key(const struct hazard_access *access)
 {
@@ -47,7 +47,7 @@ struct plan_depend *depend_create(void);
 void depend_destroy(struct plan_depend *depend);
 /* Empties the graph but keeps its memory. */
 void depend_reset(struct plan_depend *depend);
-/* Forgets which bytes instructions have touched, as behind a preemption point; keeps the edges. */
+/* Forgets which bytes instructions have touched, as after a preemption point; keeps the edges. */
 void depend_forget(struct plan_depend *depend);
 /*
  * depend_add - add the next instruction, with the bytes that it touches

@@ -20,7 +20,7 @@ struct clock {
 };
 
 struct plan_hazards {
-	size_t first;	      /* the instruction behind the last preemption point */
+	size_t first;	      /* the instruction after the last preemption point */
 	struct clock *clocks; /* by instruction: what its engine knows when it has ended */
 	size_t cap_clocks;
 	struct clock known[ONPU_ENG_COUNT]; /* by engine: what it knows now */

@@ -10,7 +10,7 @@ void hazards_destroy(struct plan_hazards *hazards);
 /* Forgets all instructions but keeps the memory. */
 void hazards_reset(struct plan_hazards *hazards);
 /*
- * Notes that `op` is a preemption point: behind it no engine has to wait for earlier instructions.
+ * Notes that `op` is a preemption point: after it no engine has to wait for earlier instructions.
  */
 void hazards_pause(struct plan_hazards *hazards, size_t op);
 /*

@@ -99,8 +99,12 @@ struct plan_op {
 	uint8_t engine;
 	uint8_t axes, axis, piece;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
-	uint8_t waits, signals; /* masks of engines: before it begins, when it has ended */
-	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
+	/*
+	 * masks of engines: those that the instruction waits for, and those that it signals at its
+	 * end
+	 */
+	uint8_t waits, signals;
+	int32_t view[4]; /* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
 	uint32_t node;	      /* index in the compiled range */
 	uint32_t live;	      /* preemption point: how many bytes of SRAM, from 0 on, it saves */
@@ -110,8 +114,8 @@ struct plan_op {
 };
 
 /*
- * A value begins in bytes [lo, hi) of SRAM: their contents before instruction `op` are not read by
- * it or by later instructions.
+ * The start of a value's live range in SRAM: neither instruction `op` nor a later one reads what
+ * bytes [lo, hi) held before `op`.
  */
 struct plan_birth {
 	size_t op;
@@ -196,7 +200,7 @@ struct plan_nodes {
 	struct npu_node_info *nodes; /* one per node of the range */
 	uint32_t node;		     /* the node being lowered */
 	struct wnn_error *err;
-	bool failed;		/* sticky; *err says why */
+	bool failed;		/* the plan has failed, and stays failed; *err says why */
 	bool nomem;		/* the plan failed for lack of memory, not because of a node */
 	char why[NPU_WHY_SIZE]; /* why the current node failed */
 	uint32_t refused;	/* number of earlier nodes that failed */
@@ -266,7 +270,7 @@ static inline uint32_t plan_node_insns(const struct plan *plan)
 /* Appends an instruction, with the waits and preemption point that it needs. */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);
 /*
- * Takes `bytes` of SRAM for a kernel and returns their address: behind the SRAM of the last kernel
+ * Takes `bytes` of SRAM for a kernel and returns their address: after the SRAM of the last kernel
  * when they fit there, so that a node's first loads need not wait until the node before has
  * finished with its tiles.
  */

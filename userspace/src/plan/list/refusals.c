@@ -32,7 +32,7 @@ void plan_refuse(struct plan *plan)
 		refusals->why = wnn_calloc(refusals->num_nodes, sizeof(*refusals->why));
 	}
 	if (refusals->why && refusals->why[node->id])
-		return; /* refused already, for other instructions of its program */
+		return; /* the node was refused already, because of other instructions */
 	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->report.why))) {
 		plan_nomem(plan);
 		return;

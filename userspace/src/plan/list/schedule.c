@@ -7,7 +7,7 @@
  * that are ready, the one that the busiest kind of engine needs first. The order of the simulation
  * is the new order. Dependences come from the bytes that instructions touch, reused SRAM included.
  * Preemption points are chosen again, where the engines lose the least; each saves the bytes of
- * SRAM that are loaded before it and read behind it.
+ * SRAM that are loaded before it and read after it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -256,7 +256,7 @@ static int place_points(const struct simulation *sim, struct points *points)
 		uint64_t cost = sim->work[op].cost + PLAN_SEMAPHORES_OF_ONE;
 
 		/*
-		 * The loop adds two points when even the instructions behind the cheapest position
+		 * The loop adds two points when even the instructions after the cheapest position
 		 * leave no room for a long instruction.
 		 */
 		while (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
@@ -345,7 +345,7 @@ static void keep_result(const struct plan *plan, const struct plan_op *op, uint3
 
 /*
  * Computes the bytes that each preemption point must save: those that are written before it and
- * read behind it, and at least `least`. Returns 0, or -1: no memory.
+ * read after it, and at least `least`. Returns 0, or -1: no memory.
  */
 static int find_live(const struct plan *plan, const struct simulation *sim, struct points *points,
 		     uint64_t least)
@@ -509,7 +509,7 @@ static int simulate_window(struct simulation *sim)
 /*
  * Appends instructions [begin, end) to *list in a new order, or in the old order when the new one
  * takes longer, and adds their cycles to *cycles. `live`: bytes of SRAM that are live before or
- * behind the window. Without a list, only adds the cycles. Returns 0, or -1: no memory.
+ * after the window. Without a list, only adds the cycles. Returns 0, or -1: no memory.
  */
 static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
 			struct listing *list, uint64_t *cycles)

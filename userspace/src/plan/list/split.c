@@ -71,7 +71,7 @@ static uint32_t slots_of(const struct plan_op *op)
 
 /*
  * Refuses the node of an instruction, because instructions that must be in one job take more than
- * `max_slots` slots. Returns true if nodes behind it are to be checked as well.
+ * `max_slots` slots. Returns true if nodes after it are to be checked as well.
  */
 static bool refuse_part(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
 {
@@ -123,7 +123,7 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 
 /*
  * Removes the semaphore tokens from engine `from` to engine `to` that are pending at `cut`: the
- * last signals before it and the first waits behind it, which belong together.
+ * last signals before it and the first waits after it, which belong together.
  */
 static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, int to)
 {

@@ -55,7 +55,7 @@ bool plan_dtype_is_float(uint8_t dtype);
  */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
 			  const int64_t *like);
-/* Adds a dim behind the last one. */
+/* Adds a dim after the last one. */
 void view_append(struct npu_view *view, int64_t dim, int64_t stride);
 /* Exchanges two dims, with their strides. */
 void view_swap_dims(struct npu_view *view, uint32_t a, uint32_t b);
@@ -64,7 +64,9 @@ struct npu_view view_part(const struct npu_view *view, const int64_t *begin, con
 int64_t view_elements(const struct npu_view *view);
 /* Returns the bytes of all elements; not for 4-bit types. */
 uint64_t view_bytes(const struct npu_view *view);
-/* Sets *lo to the lowest byte of a view and *hi behind the highest, relative to the base. */
+/*
+ * Sets *lo to the offset of a view's lowest byte and *hi to 1 + that of its highest, from the base.
+ */
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);
 /*

@@ -40,7 +40,7 @@ struct rnn {
 	int64_t dirs, steps, batch, input, hidden, gates;
 	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */
 	struct npu_view region[REGION_COUNT]; /* in SRAM or in the arena; rank 0: not needed */
-	struct npu_view home[REGION_COUNT];   /* the same in the arena */
+	struct npu_view home[REGION_COUNT];   /* the views of the regions in the arena */
 	struct recurrent_constant constant[RECURRENT_CONSTANTS];
 	uint32_t num_constants;
 	uint64_t base;	  /* plan.sram.base before the node: regions and constants begin there */
@@ -59,8 +59,8 @@ void recurrent_analyse(const struct ir_node *node, struct rnn *r);
 /*
  * recurrent_begin - choose the memory of a node
  *
- * Regions and operands that every step reads have places in SRAM, as far as there is room; kernels
- * use the rest until recurrent_end(). Operands are loaded at once.
+ * Regions and operands that every step reads get SRAM as far as there is room; kernels use the rest
+ * of the SRAM until recurrent_end(). The operands are loaded at once.
  */
 void recurrent_begin(struct rnn *r);
 void recurrent_end(struct rnn *r);

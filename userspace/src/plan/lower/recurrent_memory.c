@@ -153,8 +153,8 @@ static bool has_room(const struct rnn *r, uint64_t bytes)
 }
 
 /*
- * Takes SRAM for `count` views, which all have a place there or none, unless that would leave too
- * little to kernels; false: it would.
+ * Takes SRAM for `count` views, all of them or none. False, with nothing taken: that would leave
+ * too little SRAM to kernels.
  */
 static bool take(const struct rnn *r, struct npu_view *view, int count)
 {
@@ -172,7 +172,10 @@ static bool take(const struct rnn *r, struct npu_view *view, int count)
 	return true;
 }
 
-/* Ends the life of regions and copies; writes with strides, which fill no range, do not end it. */
+/*
+ * Ends the live ranges of regions and copies: writes with strides, which fill no range, do not end
+ * them.
+ */
 static void forget_sram(const struct rnn *r)
 {
 	plan_birth(r->plan, (int64_t)r->base, (int64_t)r->plan->sram.base);
@@ -220,9 +223,9 @@ void recurrent_begin(struct rnn *r)
 	lay_out(r, values_scratch(r->plan));
 	memcpy(r->region, r->home, sizeof(r->region));
 	r->base = r->plan->sram.base;
-	/* The program can be cut before the node, so that what is before does not count. */
+	/* The program can be cut before the node, so that slots of earlier nodes do not count. */
 	plan_pause_since(r->plan, &r->paused_at);
-	/* States change places with the new ones, so that both are in SRAM or neither is. */
+	/* Each step exchanges old and new states, so that both are in SRAM or neither is. */
 	take(r, &r->region[REGION_HIDDEN], 2);
 	if (!one_state(r))
 		take(r, &r->region[REGION_STATE], 2);
@@ -270,7 +273,7 @@ struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *va
 	return copy ? copy->sram : values_view(r->plan, value);
 }
 
-/* Moves what is alive between two steps from SRAM to the arena, or back. */
+/* Moves the regions that are live between two steps from SRAM to the arena, or back. */
 static void move_regions(const struct rnn *r, bool back)
 {
 	static const enum region alive[] = { REGION_INPUT, REGION_HIDDEN, REGION_STATE,

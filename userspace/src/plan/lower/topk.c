@@ -24,11 +24,11 @@ enum { MARKS = 3 };
 struct topk {
 	struct plan *plan;
 	bool max;
-	bool wide;     /* keys have 64 bits, and the places are in arrays of their own */
+	bool wide;     /* keys have 64 bits, and the positions are in arrays of their own */
 	uint32_t axis; /* its elements are a row */
 	/*
-	 * The types of a key, of an entry (with wide keys, the key), and of a place, which is the
-	 * distance of an element to the end of its row.
+	 * The types of a key, of an entry (with wide keys, the key), and of a position, which
+	 * counts from the end of the row.
 	 */
 	uint8_t key, entry, place;
 	int64_t size;	     /* bytes of an entry */
@@ -37,7 +37,9 @@ struct topk {
 	int64_t tile[IR_MAX_RANK]; /* the extents of a tile of the input */
 	int64_t rows, length;	   /* rows of a tile; the most entries of one of its rows */
 	uint64_t tiles;		   /* tiles along all dims but the axis */
-	/* Addresses of the current tile: entries and places, of which steps read `from`. */
+	/*
+	 * Addresses of the current tile: entries and positions; steps read those with index `from`.
+	 */
 	uint64_t entries[2], places[2], in, out, mark[MARKS], numbers;
 	int from;
 };
@@ -71,7 +73,7 @@ static uint64_t lay_out(struct topk *t, uint64_t at)
 	for (uint32_t i = 0; i < t->src.rank; i++)
 		if (i != t->axis)
 			t->rows *= t->tile[i];
-	/* The first chunk of a part of a row is the best of the parts before. */
+	/* The first chunk of a slice of a row has the best entries of the slices before. */
 	t->length = ((int64_t)wnn_div_up(elements, t->chunk) + parts) * t->chunk;
 	entries = t->rows * t->length;
 	for (int i = 0; i < 2; i++) {
@@ -123,7 +125,7 @@ static bool choose_tile(struct topk *t, uint64_t budget)
 /* ---- views */
 
 /*
- * Entries of each row: `blocks` parts of `count` entries, of which the first begins at entry
+ * Some entries of each row: `blocks` blocks of `count` entries; the first block begins at entry
  * `first`, and each other one `step` entries after the one before.
  */
 struct range {
@@ -159,7 +161,10 @@ static struct npu_view places_at(const struct topk *t, int buffer, const struct 
 	return array_view(t, t->places[buffer], t->place, r);
 }
 
-/* Returns the keys, or the places, of entries whose type has both, or those of wide keys. */
+/*
+ * Returns the keys or the positions of entries: parts of each entry, or with wide keys one of the
+ * two arrays.
+ */
 static struct npu_view half_of(const struct topk *t, struct npu_view entries,
 			       struct npu_view places, bool key)
 {
@@ -279,8 +284,8 @@ static void clear_entries(const struct topk *t, const struct range *r)
 }
 
 /*
- * Loads a part of a tile's rows and makes entries of it, from entry `lead` on; returns the number
- * of chunks. `begin` and `dim` are those of the part.
+ * Loads a slice of a tile's rows and makes entries of it, from entry `lead` on; returns the number
+ * of chunks. `begin` and `dim` are those of the slice.
  */
 static int64_t load(const struct topk *t, const int64_t *begin, const int64_t *dim, int64_t lead)
 {
@@ -331,8 +336,8 @@ static void compare(const struct topk *t, const struct npu_view *a, const struct
 }
 
 /*
- * Compares entries of two ranges one by one, and puts those that come first at the places of the
- * first range in the other buffer; with `both`, the others go to the places of the second.
+ * Compares entries of two ranges one by one, and puts those that come first at the positions of the
+ * first range in the other buffer; with `both`, the others go to the positions of the second.
  */
 static void exchange(const struct topk *t, const struct range *first, const struct range *second,
 		     bool both)
@@ -359,7 +364,10 @@ static void exchange(const struct topk *t, const struct range *first, const stru
 	}
 }
 
-/* Exchanges the halves of all parts of `size` entries; backward: the second half from its end. */
+/*
+ * Exchanges the halves of all blocks of `size` entries; backward: reads the second half from its
+ * end.
+ */
 static void exchange_halves(struct topk *t, int64_t chunks, int64_t size, bool backward)
 {
 	struct range first = { chunks * t->chunk / size, size, 0, size / 2, false };
@@ -424,7 +432,7 @@ static void store(const struct topk *t, const int64_t *begin, const int64_t *dim
 	plan_transfer(t->plan, view_part(&t->dst, at, extent), out, true);
 }
 
-/* Emits the rows of a tile, part by part; `begin` and `dim` are those of the whole rows. */
+/* Emits the rows of a tile, slice by slice; `begin` and `dim` are those of the whole rows. */
 static void emit_rows(struct topk *t, int64_t *begin, int64_t *dim)
 {
 	int64_t part = t->tile[t->axis], lead = part < t->n ? t->chunk : 0;
@@ -507,7 +515,7 @@ void lower_topk(struct plan *plan, const struct ir_node *node)
 		uint64_t at = t.numbers + plan_align(NUMBERS * 8) + i % buffers * bytes, index = i;
 
 		lay_out(&t, at);
-		/* Keys and places are written beside each other, so that no write fills its range. */
+		/* Keys and positions are interleaved, so that no write fills a range of SRAM. */
 		plan_birth(plan, (int64_t)at, (int64_t)(at + bytes));
 		for (uint32_t d = t.src.rank; d-- > 0;) {
 			int64_t count = d == t.axis ? 1 :

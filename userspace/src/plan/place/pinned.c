@@ -2,7 +2,7 @@
 /*
  * Pins weights, so that they stay in SRAM from one job to the next. They are at the addresses from
  * 0 on, in the layout of the graph, and no other instruction writes there. The instructions that
- * load them come first in the program, and a job that finds them in SRAM begins behind those loads
+ * load them come first in the program, and a job that finds them in SRAM begins after those loads
  * (KEEP_START of the PROGRAM slot).
  *
  * The code generator calls pinned_find() for a range before it plans it; lowering calls

@@ -48,7 +48,7 @@ void values_destroy(struct plan_values *values);
 /* Returns the view of a value's memory. */
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 /*
- * Sets halo[0] to the rows of padding before and behind an image that stays in SRAM, and halo[1] to
+ * Sets halo[0] to the rows of padding before and after an image that stays in SRAM, and halo[1] to
  * the columns; all 0 without padding. Returns the bits of a padding element.
  */
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
@@ -61,7 +61,7 @@ uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int6
 uint32_t values_fused(const struct plan *plan, uint32_t node);
 /*
  * values_in_memory() returns true if a value is in memory rather than SRAM; values_live_out(), if
- * it is read behind the program.
+ * it is read after the program.
  */
 bool values_in_memory(const struct plan *plan, const struct ir_value *value);
 bool values_live_out(const struct plan *plan, const struct ir_value *value);

@@ -2,7 +2,7 @@
 /*
  * Chooses the values that stay in SRAM (resident values) from the node that defines them to the
  * last one that uses them. They are neither stored nor loaded, and kernels read and write them in
- * place if they can. Their addresses begin at 0; the kernel of a node uses the SRAM behind the
+ * place if they can. Their addresses begin at 0; the kernel of a node uses the SRAM after the
  * values that are live.
  *
  * An image between convolutions, pools and element-wise operators is laid out by rows, for every
@@ -22,7 +22,7 @@
 #define MAX_PAD	   8	 /* the most rows or columns of padding on a side of an image */
 #define SEAM	   256	 /* nodes between points where no value is in SRAM, so that a job can end */
 #define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
-#define TOPK_ENTRY 72	 /* at least the bytes of SRAM for each entry of a selection's chunk */
+#define TOPK_ENTRY 72	 /* at least the bytes of SRAM for each entry of a chunk of topk */
 
 /* The layout and padding that the nodes which read or write a root value need. */
 struct wish {
@@ -181,7 +181,7 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 	if (filter > sram / 4)
 		filter = sram / 4;
 	need += filter;
-	/* No tile of a selection has less than a chunk of entries: the next power of 2 of the count. */
+	/* No tile of topk has fewer entries than a chunk: the count, rounded up to a power of 2. */
 	if (node->op == IR_OP_TOPK) {
 		uint64_t least = TOPK_ENTRY;
 
@@ -197,7 +197,7 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 
 /*
  * Lays out an image with rows outermost and channels innermost, with padding around it. The columns
- * of padding behind a row are also those before the next row.
+ * of padding after a row are also those before the next row.
  */
 static void lay_out_image(const struct ir_value *value, const struct wish *wish,
 			  struct value_location *location)
@@ -458,7 +458,7 @@ static void fill(struct plan *plan, const struct npu_view *image, uint64_t value
 			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });
 }
 
-/* Fills the padding before the first row, behind each row, and behind the last row. */
+/* Fills the padding before the first row, after each row, and after the last row. */
 static void fill_halo(struct plan *plan, const struct ir_value *value,
 		      const struct value_location *location)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the results of concats that need no memory, because products read the operands of the
- * concat instead. A decoder's step appends the keys and values of a new word to those of earlier
- * words, which are inputs: copying all of them into one buffer would take as long as the product
+ * concat instead. A decoder's step appends the keys and values of a new token to those of earlier
+ * tokens, which are inputs: copying all of them into one buffer would take as long as the product
  * that reads the buffer. A result that is an output of the program must be in memory; the product
  * reads it there, which takes no longer, as a copy from memory to memory reads and writes at the
  * same time.

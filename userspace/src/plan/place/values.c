@@ -239,7 +239,7 @@ static void attach_expand(struct plan *plan, const struct ir_node *node)
 	set_strides(t, to->type.rank, stride);
 }
 
-/* ---- convolutions that are computed with the addition behind them */
+/* ---- convolutions that are computed with the addition after them */
 
 /* Returns true if a scale and a zero point are for all elements. */
 static bool is_whole(struct ir_value *const *scale_and_zero)
@@ -274,7 +274,7 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
 }
 
 /*
- * Returns true if a convolution can be fused with the addition behind it without a change of bits:
+ * Returns true if a convolution can be fused with the addition after it without a change of bits:
  * its result is float32, which a store would not change, or integers, to which it is rounded before
  * the addition.
  */

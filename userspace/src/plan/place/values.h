@@ -26,7 +26,7 @@ struct value_location {
 	bool placed;	       /* constants: it is among the program's constants already */
 	uint64_t bytes;	       /* roots: bytes of memory, with the padding of an image */
 	int64_t origin;	       /* offset of element 0 in these bytes */
-	int64_t halo[2][2];    /* rows and columns of padding before and behind an image */
+	int64_t halo[2][2];    /* rows and columns of padding before and after an image */
 	uint64_t halo_value;   /* bits of a padding element */
 	uint8_t image_axis[4]; /* images with padding: the axes N, C, H, W */
 };

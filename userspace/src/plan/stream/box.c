@@ -121,7 +121,7 @@ static struct window window_of(const struct ir_node *node)
 }
 
 /*
- * Sets the rows of the operand that windows read, and the rows of padding before and behind them.
+ * Sets the rows of the operand that windows read, and the rows of padding before and after them.
  */
 static void window_rows(const struct ir_node *node, const struct window *w,
 			const struct box *result, int64_t *begin, int64_t *rows, int64_t padding[2])

@@ -102,7 +102,7 @@ static void find_ends(const struct finder *f, const struct stream_set *set, uint
 
 /*
  * Returns the most bytes of values between nodes that are live at a time, when each block begins
- * `lag` nodes behind the one before. A value of which the next block takes rows lives until that
+ * `lag` nodes after the one before. A value of which the next block takes rows lives until that
  * block has them.
  */
 static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set,

@@ -43,7 +43,7 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 }
 
 /*
- * Returns the new rows of a slice that begins inside the slice `before` and ends behind its end; or
+ * Returns the new rows of a slice that begins inside the slice `before` and ends after its end; or
  * the whole slice, when the two do not overlap in this way along exactly one axis.
  */
 static struct box without(const struct box *part, const struct box *before, uint32_t rank)

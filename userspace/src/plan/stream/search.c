@@ -25,8 +25,8 @@
 #define FEW_NODES    2000 /* the most nodes of a range whose eagerness is searched */
 #define MARGIN	     2	  /* nodes on each side of a group that are planned together with it */
 /*
- * An eagerness with which a plan takes longer than the best by more than 1/HOPELESS is not tried
- * with other groups.
+ * The search does not try an eagerness with other groups when a plan with it takes longer than the
+ * best plan by more than 1/HOPELESS.
  */
 #define HOPELESS 100
 /*

@@ -359,7 +359,7 @@ static void make_weights(struct maker *m, uint64_t step, struct attention *a, st
 }
 
 /*
- * Adds the product of weights and values to the running rows; behind the last block of keys it
+ * Adds the product of weights and values to the running rows; after the last block of keys it
  * divides them by the sums, which gives the result.
  */
 static void make_rows(struct maker *m, uint64_t step, struct attention *a,
