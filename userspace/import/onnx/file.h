@@ -30,7 +30,7 @@ WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
 WNNStatus onnx_file_lend(WNNReleaseConstantCallback release, void *userdata1, void *userdata2,
 			 struct onnx_file **file);
 WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **file);
-/* Tells the kernel that this range of a mapped file is not needed in memory for now. */
+/* Tells the kernel that a range of a mapped file need not stay in memory for now. */
 void onnx_file_forget(struct onnx_file *file, const void *data, size_t size);
 void onnx_file_get(struct onnx_file *file);
 void onnx_file_put(struct onnx_file *file); /* may run on any thread */

@@ -29,7 +29,7 @@ static int compare_elements(const struct onnx_value *x, size_t a, size_t b)
 		return x->type == ONNX_UINT64 ?
 			       ((uint64_t)m > (uint64_t)n) - ((uint64_t)m < (uint64_t)n) :
 			       (m > n) - (m < n);
-	/* NaN comes behind all numbers, and all NaN are equal. */
+	/* NaN comes after all numbers, and all NaN are equal. */
 	return isnan(p) || isnan(q) ? !isnan(q) - !isnan(p) : (p > q) - (p < q);
 }
 

@@ -183,7 +183,10 @@ static void keep_choice(const struct onnx_model *model, const struct mark *mark,
 			*choice = model->refusals[i];
 }
 
-/* Runs attempts until no elements are read of an input that a stand-in replaces. */
+/*
+ * Repeats an attempt that failed, as long as the translator reads elements of another stand-in: the
+ * next attempt gives it that input itself.
+ */
 static int attempt_all(struct onnx_node *node, int64_t size, struct trial *trial,
 		       struct onnx_value **results)
 {
@@ -203,8 +206,9 @@ static int attempt_all(struct onnx_node *node, int64_t size, struct trial *trial
 }
 
 /*
- * Sets *size to the size that a dimension has when others are 0, from those for three sizes. It
- * grows as they do, or is a multiple of them. Returns whether it is known.
+ * Sets *size to the size that a dimension of a result has for empty inputs, from the three sizes
+ * @dims that it has for stand-ins of sizes @from. Returns whether it is known: the dimension grows
+ * linearly with the stand-ins, or is a multiple of them.
  */
 static bool at_zero(const int64_t *from, const int64_t *dims, int64_t *size)
 {
@@ -218,7 +222,7 @@ static bool at_zero(const int64_t *from, const int64_t *dims, int64_t *size)
 	return dims[0] % from[0] == 0 && dims[1] % from[1] == 0 && dims[2] % from[2] == 0;
 }
 
-/* Sets *shape to the shape that a result has when others are 0; false: it is not known. */
+/* Sets *shape to the shape that a result has for empty inputs; false: it is not known. */
 static bool shape_at_zero(const int64_t *from, struct onnx_value *const *values,
 			  struct onnx_shape *shape)
 {
@@ -240,8 +244,8 @@ static bool shape_at_zero(const int64_t *from, struct onnx_value *const *values,
 }
 
 /*
- * Whether there are no keys, neither past ones nor those that a bias would make of a stand-in: the
- * sum of their values is 0.
+ * Whether an attention has no keys at all: there are no past keys, and no bias that would become a
+ * key of a stand-in. Then the sum of the values is 0.
  */
 static bool attends_to_nothing(struct onnx_node *node)
 {
@@ -252,14 +256,14 @@ static bool attends_to_nothing(struct onnx_node *node)
 	       !key->dim[key->rank == 4 ? 2 : 1];
 }
 
-/* Whether the results of a node with stand-ins of one zero are its results without elements. */
+/* Whether a node has the results for stand-ins of a single 0 that it has for empty inputs. */
 static bool adds_up(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
 
 	if (sum_of(node) || attends_to_nothing(node))
 		return true;
-	/* A network without sequences adds up nothing, one without features does. */
+	/* A network adds up zeros if its input has steps and a batch, but no features. */
 	return is_network(node) && x->rank == 3 && x->dim[0] && x->dim[1];
 }
 
@@ -314,7 +318,7 @@ static int make_bias(struct onnx_node *node, int type, const struct onnx_shape *
 	return onnx_out(node, 0, bias ? x_expand(node, bias, shape) : NULL);
 }
 
-/* Makes outputs with elements from stand-ins of one zero. Returns 0 or -1, or 1: it cannot. */
+/* Makes outputs with elements, by stand-ins of a single 0. Returns 0 or -1, or 1: it cannot. */
 static int make_sums(struct onnx_node *node, struct trial *trial, const struct onnx_shape *shapes)
 {
 	struct onnx_value **results = node->outputs;
@@ -373,7 +377,7 @@ static int make_outputs(struct onnx_node *node, const int64_t *from, struct tria
 	return 0;
 }
 
-/* Runs the translator on stand-ins; 0; -1: refused; 1: what it makes does not tell the result. */
+/* Makes the outputs by stand-ins. Returns 0; -1: refused; 1: stand-ins do not show the result. */
 static int from_stand_ins(struct onnx_node *node, struct trial *trial)
 {
 	int ret = 1;
@@ -395,7 +399,9 @@ int onnx_infer_empty(struct onnx_node *node)
 	struct trial trial = { 0 };
 	int ret;
 
-	/* With stand-ins, Reshape could tell a dimension of -1 that it cannot without elements. */
+	/*
+	 * For stand-ins, Reshape could compute a dimension of -1, which it cannot without elements.
+	 */
 	if (has_graph(node) || node->op->translate == onnx_op_reshape)
 		return 1;
 	if (!attempt(node, 0, &trial.read, node->outputs))

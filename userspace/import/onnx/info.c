@@ -358,7 +358,7 @@ WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint
 #define MAX_ITEMS 4096
 
 /*
- * Returns the item NAME/NUMBER of a sequence; the number behind the last item adds an item. NULL:
+ * Returns the item NAME/NUMBER of a sequence; the number after the last item adds an item. NULL:
  * the item cannot exist.
  */
 static struct onnx_input *find_item(struct onnx_model *model, struct onnx_input *input,

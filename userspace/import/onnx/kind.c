@@ -167,7 +167,7 @@ static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 
-	/* A mark of the byte order in front of the text */
+	/* Skip a mark of the byte order in front of the text. */
 	if (size >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
 		at = 3;
 	if (!is_text(data, size))
@@ -207,7 +207,7 @@ const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 		       contains(data, size, "keras") || contains(data, size, "config.json") ?
 			       "a model of Keras: convert it with tf2onnx" :
 			       "a zip archive: unpack it";
-	/* safetensors: 8 bytes of length, then a header of JSON. */
+	/* A file of safetensors begins with 8 bytes of length and a header of JSON. */
 	for (int i = 0; size > 9 && i < 8; i++)
 		header |= (uint64_t)data[i] << (8 * i);
 	if (size > 9 && header < size && data[8] == '{')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The object behind a WNNOnnxModel. */
+/* The structure that a WNNOnnxModel points to. */
 #ifndef ONNX_MODEL_H
 #define ONNX_MODEL_H
 
@@ -37,7 +37,7 @@ struct onnx_model {
 	unsigned int references;
 	struct onnx_file *file;
 	struct onnx_file *external;
-	char *folder; /* folder of external data; NULL: no external data is allowed */
+	char *folder; /* folder of external data; NULL: the model may have no external data */
 	Onnx__ModelProto *proto;
 	bool described; /* proto is in the arena, because wnnOnnxLoadGraph() made it */
 	bool probing;	/* weights need not be copied, because no graph is built */

@@ -114,7 +114,10 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
  */
 int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOperand output);
 
-/* Attributes. The functions return @fallback when the attribute is absent, onnx_attr() NULL. */
+/*
+ * Attributes. When the attribute is absent, onnx_attr() returns NULL, the other functions return
+ * @fallback.
+ */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback);
 double onnx_attr_float(struct onnx_node *node, const char *name, double fallback);
@@ -148,7 +151,7 @@ int onnx_in_type(struct onnx_node *node, size_t input);
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count);
 int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number);
-/* Sets *numbers to the numbers of a constant input, NULL when it is absent. 0; -1: refused. */
+/* Sets *numbers to those of a constant input, NULL when it is absent. Returns 0; -1: refused. */
 int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
 		   size_t *count);
 /* Returns the operand of a value, and makes one for a constant that has none yet; NULL: refused. */

@@ -100,19 +100,19 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 	return x_reshape(node, x, &shape);
 }
 
-/* Whether there is a past that has positions: the first step of a decoder gives one without. */
+/* Whether the input is a past with positions: in the first step of a decoder it has none. */
 static bool has_past(struct onnx_node *node, size_t input)
 {
 	return onnx_has(node, input) && !onnx_is_empty(node, input);
 }
 
-/* Returns x appended to the past, along the dimension of positions. */
+/* Returns the past with x appended along the dimension of positions. */
 static WNNOperand behind(struct onnx_node *node, WNNOperand past, WNNOperand x)
 {
 	return past && x ? x_concat(node, 2, (WNNOperand[]){ past, x }, 2) : NULL;
 }
 
-/* Returns 0 where @on is true, else the mask's filter value, which weakens a score. */
+/* Returns 0 where @on is true, elsewhere the attribute mask_filter_value, which lowers a score. */
 static WNNOperand weaken(struct onnx_node *node, WNNOperand on, WNNOperandDataType type)
 {
 	double filter = onnx_attr_float(node, "mask_filter_value", -10000);
@@ -171,7 +171,7 @@ static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch,
 	return weaken(node, x_greater(node, x_reshape(node, mask, &wide), zero), type);
 }
 
-/* Returns a mask that allows a query the keys up to its own position. */
+/* Returns a mask that allows each query the keys up to its own position. */
 static WNNOperand causal(struct onnx_node *node, int64_t length, int64_t total)
 {
 	WNNOperand rows = onnx_iota(node, 4, 2, length), columns = onnx_iota(node, 4, 3, total);

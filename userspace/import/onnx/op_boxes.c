@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Translates NonMaxSuppression of boxes that are not constant. Each iteration takes one box of each
- * batch and class. The number of boxes is not known when the graph is built: rows behind the last
+ * batch and class. The number of boxes is not known when the graph is built: rows after the last
  * one are -1.
  */
 #include <math.h>
@@ -61,7 +61,7 @@ static int find_corners(struct onnx_node *node, struct boxes *s, WNNOperand boxe
 	for (uint32_t i = 0; i < 4; i++)
 		sides[i] = x_expand(node, x_unsqueeze(node, x_at(node, boxes, 2, i), 1), &all);
 	for (int d = 0; d < 2; d++) {
-		/* A box has y first, unless it is given by centre and size. */
+		/* A box by its corners has y first, a box by its centre and size has x first. */
 		WNNOperand a = sides[centred ? 1 - d : d], b = sides[centred ? 3 - d : 2 + d];
 		WNNOperand half = centred ? x_linear(node, b, 0.5, 0) : NULL;
 

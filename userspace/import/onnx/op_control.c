@@ -252,7 +252,7 @@ int onnx_op_sequence_construct(struct onnx_node *node)
 }
 
 /*
- * Reads a position in a sequence, which may count from the end. With @end, the position behind the
+ * Reads a position in a sequence, which may count from the end. With @end, the position after the
  * last item is allowed, too. Returns 0 or -1.
  */
 static int position(struct onnx_node *node, size_t input, size_t count, bool end, size_t *at)

@@ -80,7 +80,7 @@ static int64_t reflected(int64_t at, int64_t size)
 
 /*
  * Pads one dimension by gathering elements; place() gives the index of the element for a position
- * before, in or behind the axis.
+ * before, in or after the axis.
  */
 static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t begin,
 			       int64_t end, int64_t (*place)(int64_t at, int64_t size))

@@ -108,7 +108,7 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 	return g->reach == 4 ? x : fold(node, g, x, g->image.dim[2 + d]);
 }
 
-/* Returns the weight of the element at @offset for a position that is @rest behind element 0. */
+/* Returns the weight of the element at @offset for a position that is @rest after element 0. */
 static WNNOperand weight(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rest,
 			 int offset)
 {

@@ -9,7 +9,7 @@
 #include "ops.h"
 #include "select.h"
 
-/* The newer inputs that are known */
+/* Indices of the inputs that only newer versions of the operator have; the last is their end. */
 enum { POSITION_IDS = 9, ATTENTION_BIAS, HEAD_SINK, KNOWN_INPUTS };
 
 struct group {

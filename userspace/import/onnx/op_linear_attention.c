@@ -166,7 +166,7 @@ int onnx_op_linear_attention(struct onnx_node *node)
 		       0;
 }
 
-/* Returns the input behind the past steps, or behind zeros when there are none. */
+/* Returns the past steps, or zeros when there are none, followed by the input. */
 static WNNOperand with_past(struct onnx_node *node, WNNOperand x, int64_t before)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0, 0, before }, end[ONNX_MAX_RANK] = { 0 };

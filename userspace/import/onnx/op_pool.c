@@ -131,7 +131,7 @@ static bool plain(const struct onnx_window *w)
 
 /*
  * Whether WebNN, which rounds all output sizes down or all up, gets the sizes of ONNX. They may
- * differ because ONNX leaves out windows that begin in the padding behind the input.
+ * differ because ONNX leaves out windows that begin in the padding after the input.
  */
 static bool rounds_alike(const struct onnx_window *w)
 {

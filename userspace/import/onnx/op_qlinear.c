@@ -64,7 +64,7 @@ int onnx_op_qlinear_concat(struct onnx_node *node)
 	if (!parts)
 		return -1;
 	for (size_t i = 2; i < node->input_count; i += 3) {
-		/* A part without elements adds nothing, unless it is the only one. */
+		/* Leave out an operand without elements, unless no other one is left. */
 		if (!onnx_shape_elements(onnx_in_shape(node, i)) &&
 		    (count || i + 3 < node->input_count))
 			continue;

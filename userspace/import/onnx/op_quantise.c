@@ -116,7 +116,7 @@ WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
 }
 
 /*
- * Quantises x with the scale of input @scale_at and the zero point of the input behind that. The
+ * Quantises x with the scale of input @scale_at and the zero point of the input after that. The
  * type of the zero point is that of the result; @type if it is absent.
  */
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
@@ -313,8 +313,8 @@ static bool becomes_float(const struct onnx_node *node)
 }
 
 /*
- * Returns how many of @size places, each of which adds @each products to a sum, make a part whose
- * sum is exact in float32.
+ * Returns how many of @size terms, each of which is the sum of @each products, have a sum that is
+ * exact in float32: at most @size.
  */
 static int64_t exact_part(int64_t size, int64_t each)
 {
@@ -324,8 +324,8 @@ static int64_t exact_part(int64_t size, int64_t each)
 }
 
 /*
- * Returns the convolution of integers with groups or large kernels as int32: each part leaves some
- * weights of each filter, and 0 instead of the others.
+ * Returns the convolution of integers with groups or large kernels as int32: the sum of
+ * convolutions, each of which has some weights of each filter and 0 instead of the others.
  */
 static WNNOperand conv_in_parts(struct onnx_node *node, WNNOperand x, WNNOperand filter)
 {
@@ -359,7 +359,7 @@ static WNNOperand conv_in_parts(struct onnx_node *node, WNNOperand x, WNNOperand
 
 /*
  * Returns the product of integers as int32. Sums that may reach 2^24, where float32 has gaps, are
- * computed in parts, which are added as int32.
+ * computed as partial sums, which are added as int32.
  */
 static WNNOperand product_in_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {

@@ -75,7 +75,9 @@ static WNNOperand weigh(struct onnx_node *node, const struct scaled *s, WNNOpera
 			   false);
 }
 
-/* Returns query, key or value, of three or four dimensions, behind the positions of its cache. */
+/*
+ * Returns query, key or value, of three or four dimensions, appended to the positions of its cache.
+ */
 static WNNOperand read_part(struct onnx_node *node, size_t input, const char *heads, size_t past)
 {
 	WNNOperand x = onnx_in(node, input), before;

@@ -220,7 +220,7 @@ static int split_sizes(struct onnx_node *node, int64_t size, size_t count, int64
 		given = onnx_attr_ints(node, "split", &number);
 	else if (onnx_in_ints(node, 1, "split", &given, &number))
 		return -1;
-	/* A split without items is none: the parts are equal. */
+	/* A split without items counts as absent: the slices have equal sizes. */
 	if (!number)
 		given = NULL;
 	if (given && number != count)
@@ -408,8 +408,8 @@ int onnx_op_gather_elements(struct onnx_node *node)
 }
 
 /*
- * Returns x for each of the indices, which have no numbers and thus select all of x behind the
- * dimensions of the batch.
+ * Returns x repeated for each tuple of indices: the tuples have no numbers, so that each selects
+ * all dimensions of x after those of the batch.
  */
 static WNNOperand gather_all(struct onnx_node *node, WNNOperand x, const struct onnx_shape *indices,
 			     uint32_t batch)
@@ -432,7 +432,10 @@ static WNNOperand gather_all(struct onnx_node *node, WNNOperand x, const struct 
 	return x_expand(node, x_reshape(node, x, &middle), &to);
 }
 
-/* Whether indices without numbers select something: all their other dimensions are at least 1. */
+/*
+ * Whether there is a tuple of indices, for tuples without numbers: all other dimensions of the
+ * indices are at least 1.
+ */
 static bool selects_all(const struct onnx_shape *indices)
 {
 	struct onnx_shape others = *indices;

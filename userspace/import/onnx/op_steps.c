@@ -169,7 +169,7 @@ static WNNOperand one_step(struct onnx_node *node, struct steps *s, WNNOperand x
 			       lstm_step(node, s, x, &c);
 	y = h;
 	if (s->n->lengths) {
-		/* In steps behind the end of a sequence, its states stay and its outputs are 0. */
+		/* In steps after the end of a sequence, its states stay and its outputs are 0. */
 		struct onnx_shape column = { 2, { x_shape(s->n->lengths).dim[0], 1 } };
 		WNNOperand inside =
 			x_greater(node, x_reshape(node, s->n->lengths, &column),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorts nodes behind the producers of their inputs, since some exporters write nodes in any order,
+ * Sorts nodes after the producers of their inputs, since some exporters write nodes in any order,
  * and refuses names with two definitions.
  */
 #include "order.h"
@@ -169,7 +169,7 @@ static int find_needs(struct sorter *s, size_t place)
 }
 
 /*
- * Appends a node behind all that it needs. It does not recurse, because a hostile file could make
+ * Appends a node after all that it needs. It does not recurse, because a hostile file could make
  * the recursion deep.
  */
 static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)

@@ -9,7 +9,7 @@
 #include "onnx.pb-c.h"
 
 /*
- * Sorts the nodes of a model behind the producers of their inputs, in all its graphs and functions.
+ * Sorts the nodes of a model after the producers of their inputs, in all its graphs and functions.
  * A model that is in order stays as it is. Fails when nodes depend on each other, when a node
  * defines a name that has a definition in its graph already, or without memory.
  */

@@ -103,7 +103,7 @@ int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const in
 			return onnx_refuse(node, "kernel_shape",
 					   "the kernel is bigger than the padded input");
 		w->out[i] = (room + (w->ceil ? w->stride[i] - 1 : 0)) / w->stride[i] + 1;
-		/* A window that would begin in the padding behind the input does not count. */
+		/* A window that would begin in the padding after the input does not count. */
 		if (w->ceil && (w->out[i] - 1) * w->stride[i] >= w->in[i] + w->begin[i])
 			w->out[i]--;
 	}
