@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Text to tokens: names of special tokens are found first, then what lies between is merged. */
+/*
+ * Converts text to tokens: finds the names of special tokens first, then merges the text between
+ * these.
+ */
 #include <string.h>
 
 #include "../common/memory.h"
@@ -73,8 +76,8 @@ static int encode_plain(struct encoding *e, struct gguf_text text)
 }
 
 /*
- * The part of a text behind the name of a special token, which is still to be encoded. Special
- * tokens before number @at need not be searched in it.
+ * The part of a text after the name of a special token, which is still to be encoded. The part
+ * contains no name of a special token before number @at.
  */
 struct rest {
 	struct gguf_text text;
@@ -101,7 +104,7 @@ static const char *find_special(const struct encoding *e, struct rest *rest, uin
 	return NULL;
 }
 
-/* A stack of rests. The top one comes first in the text. */
+/* A stack of texts that are still to be encoded; the one on top comes first in the whole text. */
 struct rests {
 	struct rest *items;
 	size_t count, room;
@@ -123,8 +126,8 @@ static int push(struct rests *rests, struct rest rest, struct gguf_error *error)
 }
 
 /*
- * Encodes a text and all rests behind it. The rests are in allocated memory, because a file can
- * have any number of special tokens, and the stack has not.
+ * Encodes a text, and all texts on the stack after it. That stack is in allocated memory, as a file
+ * can have so many special tokens that a recursion would exhaust the thread's stack.
  */
 static int encode_rests(struct encoding *e, struct rest now, struct rests *rests)
 {

@@ -78,7 +78,7 @@ static size_t left(const struct cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* Returns the next bytes and moves behind them; NULL: the file ends within @what. */
+/* Returns the next bytes and moves after them; NULL: the file ends within @what. */
 static const uint8_t *take(struct cursor *cursor, uint64_t size, const char *what)
 {
 	const uint8_t *at = cursor->at;
@@ -130,7 +130,7 @@ static const uint8_t kind_sizes[GGUF_KINDS] = {
 	[GGUF_UINT64] = 8, [GGUF_INT64] = 8, [GGUF_FLOAT64] = 8,
 };
 
-/* Moves behind the items of a key. */
+/* Moves after the items of a key. */
 static int skip_items(struct cursor *cursor, const struct gguf_key *key, uint64_t count)
 {
 	size_t size = kind_sizes[key->kind];
@@ -271,9 +271,9 @@ static int compare_tensors(const void *a, const void *b)
 }
 
 /*
- * Sets the data of a tensor from its offset behind the start of all data. Tensors before it have
- * the first @used bytes. Tensors share no bytes, so that the file's size bounds the memory that is
- * taken for them.
+ * Sets the data of a tensor; @offset counts from the start of the data of all tensors. Tensors
+ * before it have the first @used bytes. Tensors share no bytes, so that the file's size bounds the
+ * memory that is taken for them.
  */
 static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t start,
 		 uint64_t offset, uint64_t *used, struct gguf_error *error)

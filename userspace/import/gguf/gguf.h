@@ -22,7 +22,7 @@ int gguf_fail(struct gguf_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int gguf_fail_memory(struct gguf_error *error);
 
-/* Bytes of the file, without a zero behind them. */
+/* Bytes of the file, without a zero after them. */
 struct gguf_text {
 	const char *data;
 	size_t size;
@@ -56,7 +56,7 @@ enum gguf_kind {
 struct gguf_key {
 	struct gguf_text name;
 	bool array;
-	enum gguf_kind kind; /* that of the items, for an array */
+	enum gguf_kind kind; /* for an array, the kind of its items */
 	size_t count;	     /* number of items; 1 for a value that is no array */
 	const uint8_t *data; /* the items; a string is its length in 8 bytes, then its bytes */
 };

@@ -25,7 +25,7 @@ struct gguf_llama {
 	uint32_t context; /* most tokens that the model was trained for */
 	uint32_t vocabulary;
 	float epsilon;
-	double *frequencies; /* of the rotation of each pair, in radians per position */
+	double *frequencies; /* by which each pair is rotated, in radians per position */
 	struct gguf_layer *layers;
 	struct import_matrix logits;
 	float *norm;

@@ -15,13 +15,14 @@ struct graph {
 	WNNGraphBuilder builder;
 	uint32_t tokens, length;
 	WNNOperand cosine, sine, mask, place;
-	WNNOperand epsilon, root; /* scalars: of the norm; 1 over the root of a head's size */
+	/* scalars: the norm's epsilon; 1 over the square root of a head's size */
+	WNNOperand epsilon, root;
 	WNNNamedOperand *outputs;
 	char (*names)[NAME];
 	size_t output_count;
 };
 
-/* Every function takes NULL, for what the builder has refused, and then returns NULL. */
+/* Every function returns NULL for a NULL operand, which stands for one that the builder refused. */
 
 static WNNOperand reshape(const struct graph *g, WNNOperand x, WNNUint32Array shape)
 {
@@ -79,7 +80,7 @@ static void output(struct graph *g, const char *name, WNNOperand operand)
 	g->output_count++;
 }
 
-/* x over the root of the mean of its squares, times a weight for each number. */
+/* Returns x divided by the root of the mean of its squares, times a weight for each number. */
 static WNNOperand norm(const struct graph *g, WNNOperand x, const float *weight)
 {
 	uint32_t axis[] = { 1 }, shape[] = { g->model->width };
@@ -220,7 +221,7 @@ static void add_operators(struct graph *g)
 		x = binary(g, wnnGraphBuilderAdd, x, attend(g, norm(g, x, l->attention_norm), i));
 		x = binary(g, wnnGraphBuilderAdd, x, feed_forward(g, norm(g, x, l->feed_norm), l));
 	}
-	/* The row of the token whose logits are wanted. */
+	/* Selects the row of the token whose logits are wanted. */
 	x = norm(g, binary(g, wnnGraphBuilderMatmul, pick, x), m->norm);
 	output(g, "logits", import_matrix_multiply(&m->logits, g->builder, x));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws tokens: of the likeliest ones (top-k), those that are needed for a sum of probabilities
- * (top-p) and that are likely enough beside the first (min-p), by the probabilities that the
- * temperature gives them.
+ * Draws a token. The choices are the likeliest tokens (top-k), of these as many as a sum of
+ * probabilities needs (top-p), without those that are unlikely compared to the first (min-p). The
+ * temperature changes the probabilities by which one of them is drawn.
  */
 #include "sample.h"
 
@@ -11,7 +11,7 @@
 
 #include "../common/memory.h"
 
-/* Up to so many choices, a sorted list that tokens are inserted into is faster than a sort. */
+/* Up to this number of choices, inserting tokens into a sorted list is faster than sorting all. */
 #define MOST_INSERTED 256
 
 int gguf_sampler_init(struct gguf_sampler *s, const struct gguf *gguf, struct gguf_error *error)
@@ -59,7 +59,7 @@ static double weight(const struct gguf_sampler *s, size_t i, double temperature)
 	return exp(((double)s->choices[i].logit - (double)s->choices[0].logit) / temperature);
 }
 
-/* Returns how many of the sorted choices are left. */
+/* Returns how many of the sorted choices top-k, top-p and min-p leave. */
 static size_t keep(const struct gguf_sampler *s, size_t count)
 {
 	double all = 0, sum = 0;
@@ -92,8 +92,8 @@ static uint32_t draw_token(struct gguf_sampler *s, size_t count)
 }
 
 /*
- * Makes the likeliest tokens the choices, as many as top-k says, in the order of compare(). Where
- * that is many, all are sorted. Returns their number.
+ * Makes the likeliest tokens the choices, as many as top-k says, in the order of compare(). Sorts
+ * all tokens when top-k is more than MOST_INSERTED. Returns the number of choices.
  */
 static size_t choose(struct gguf_sampler *s, const float *logits, size_t count)
 {

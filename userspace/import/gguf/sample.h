@@ -13,9 +13,10 @@ struct gguf_choice {
 struct gguf_sampler {
 	double temperature; /* 0 or less: the token with the largest logit */
 	uint32_t top_k;	    /* how many tokens are drawn from; 0: all */
-	double top_p;	    /* the least probability that these have together */
-	double min_p;	    /* the least probability of one, as a share of the likeliest one's */
-	uint64_t state;	    /* of the random numbers; its first value is the seed */
+	double top_p;	    /* the least sum of the probabilities of these tokens */
+	/* the least probability of a token, divided by that of the likeliest one */
+	double min_p;
+	uint64_t state; /* of the random numbers; its first value is the seed */
 	struct gguf_choice *choices;
 	size_t room;
 };

@@ -10,7 +10,7 @@
 
 #include "../common/memory.h"
 
-/* Is added to the score of a position that a token does not see. */
+/* The number that is added to the score of a position that a token does not see. */
 #define HIDDEN (-1e9f)
 
 /* Inputs of a graph beside the caches, and outputs. */
@@ -285,8 +285,8 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 			return gguf_fail(error, "the model has no token %u", tokens[i]);
 	while (count) {
 		/*
-		 * A block goes to a multiple of its size. Positions behind its tokens are masked
-		 * until later tokens overwrite them.
+		 * A block is stored at a position that is a multiple of its size. Positions after
+		 * its tokens are masked until later tokens overwrite them.
 		 */
 		bool block = s->block.graph && count > 1 && s->used % s->block.tokens == 0;
 		const struct gguf_step *step = block ? &s->block : &s->one;

@@ -16,11 +16,11 @@ struct gguf_session {
 	const struct gguf_llama *model;
 	WNNContext context;
 	uint32_t length, used;	     /* positions of the caches; those with tokens */
-	struct gguf_step block, one; /* for a part of the prompt, and for one token */
+	struct gguf_step block, one; /* for a block of the prompt's tokens, and for one token */
 	WNNTensor logits, *caches;   /* 2 caches for each layer, updated in place */
 	WNNNamedTensor *inputs, *outputs;
 	char (*names)[16];
-	float *scratch; /* for what a dispatch reads */
+	float *scratch; /* memory in which the inputs of a dispatch are made */
 };
 
 /*
@@ -34,8 +34,8 @@ int gguf_session_open(struct gguf_session *session, const struct gguf_llama *mod
 void gguf_session_close(struct gguf_session *session);
 
 /*
- * Appends tokens, at least one, and writes the logits behind the last of them, a float for each
- * token of the model. Returns 0, or -1 with a message: also when the caches are full.
+ * Appends tokens, at least one, and writes the logits of the token after the last of them, a float
+ * for each token of the model. Returns 0, or -1 with a message: also when the caches are full.
  */
 int gguf_session_feed(struct gguf_session *session, const uint32_t *tokens, size_t count,
 		      float *logits, struct gguf_error *error);

@@ -93,7 +93,7 @@ int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
 			 pcre2_get_startchar(splitter->match));
 }
 
-/* Splits a piece by pattern @at and all after it. */
+/* Splits a piece by pattern @at and all later patterns. */
 static int split(const struct gguf_splitter *splitter, size_t at, struct gguf_text text,
 		 gguf_piece_fn fn, void *data, struct gguf_error *error)
 {

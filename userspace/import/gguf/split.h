@@ -7,16 +7,19 @@
 
 #define GGUF_MAX_PATTERNS 4
 
-/* How texts are split: patterns one after the other, each within the pieces of the one before. */
+/*
+ * The patterns that split a text: the first splits the text, each other one the pieces of the one
+ * before.
+ */
 struct gguf_splitter {
-	void *codes[GGUF_MAX_PATTERNS], *match; /* of PCRE2 */
+	void *codes[GGUF_MAX_PATTERNS], *match; /* objects of PCRE2 */
 	void *utf8;				/* an empty pattern: matching it checks a text */
 	size_t count;
 	bool whole;   /* a word that is a token becomes this token, whatever the merges are */
 	bool add_bos; /* a text begins with the token BOS, unless the file says otherwise */
 };
 
-/* Is called for each piece, in order. Returns 0, or -1 to end. */
+/* A function that gguf_split() calls for each piece, in order. It returns 0, or -1 to end. */
 typedef int (*gguf_piece_fn)(void *data, struct gguf_text piece);
 
 /*

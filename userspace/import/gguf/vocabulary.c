@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the tokenizer of a file: tokens, scores or ranks of merges, and special tokens. Turns
- * tokens into text.
+ * Reads the tokenizer of a file: tokens, scores or ranks of merges, and special tokens. Converts
+ * tokens to text.
  */
 #include "vocabulary.h"
 
@@ -246,7 +246,7 @@ static int read_id(struct gguf_vocabulary *v, const struct gguf *gguf, const cha
 	return 0;
 }
 
-/* Tokens with which models end a turn; files give the number of only one of them. */
+/* Tokens with which models end an answer; files give the number of only one of them. */
 static const char *const end_texts[] = {
 	"<|eot_id|>",	 "<|im_end|>",	    "<|end|>",	       "<end_of_turn>",
 	"<|endoftext|>", "<|end_of_text|>", "<|eom_id|>",      "<EOT>",

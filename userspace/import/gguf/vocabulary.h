@@ -77,8 +77,8 @@ size_t gguf_piece(const struct gguf_vocabulary *v, uint32_t token, bool special,
 /* ---- for the parts of the tokenizer */
 
 /*
- * Fills a table. A text that is there more than once has the index of its last place with @last,
- * else that of its first. Returns 0, or -1 with a message; the caller frees the slots.
+ * Fills a table. A text that occurs more than once gets the index of its last occurrence with
+ * @last, otherwise that of its first. Returns 0, or -1 with a message; the caller frees the slots.
  */
 int gguf_table_init(struct gguf_table *table, const struct gguf_text *texts, size_t count,
 		    bool last, struct gguf_error *error);
