@@ -43,7 +43,7 @@ static float read_half(const uint8_t *bytes)
 
 /* ---- blocks of 32 with one scale */
 
-/* The low halves of 16 bytes are the first 16 numbers, the high halves the others. */
+/* Unpacks 16 bytes: their low halves are the first 16 numbers, their high halves the others. */
 static void unpack_halves(const uint8_t *bytes, int8_t *number)
 {
 	for (int i = 0; i < 16; i++) {
@@ -68,7 +68,7 @@ static void unpack_q4_1(const uint8_t *bytes, struct import_block *block)
 	unpack_halves(bytes + 4, block->number);
 }
 
-/* The fifth bit of each number is in four bytes of their own. */
+/* Adds the fifth bit of each number: these bits are in four bytes of their own. */
 static void unpack_fives(const uint8_t *high, int8_t *number)
 {
 	unpack_halves(high + 4, number);
@@ -102,9 +102,9 @@ static void unpack_q8_0(const uint8_t *bytes, struct import_block *block)
 /* ---- blocks of 256 with scales of 6 or 8 bits */
 
 /*
- * Twelve bytes have eight scales and eight offsets of 6 bits: the first four of each lie in the low
- * bits of bytes 0 to 7, the others have their low four bits in bytes 8 to 11, and their high two in
- * the high bits of bytes 0 to 7.
+ * Unpacks twelve bytes, which have eight scales and eight offsets of 6 bits: the first four of each
+ * lie in the low bits of bytes 0 to 7, the others have their low four bits in bytes 8 to 11, and
+ * their high two in the high bits of bytes 0 to 7.
  */
 static void unpack_scales(const uint8_t *bytes, struct import_block *block)
 {
@@ -126,7 +126,7 @@ static void unpack_scales(const uint8_t *bytes, struct import_block *block)
 	}
 }
 
-/* 32 bytes have 64 numbers: first the low halves of all, then the high halves. */
+/* Unpacks Q4_K: 32 bytes have 64 numbers, first the low halves of all bytes, then the high ones. */
 static void unpack_q4_k(const uint8_t *bytes, struct import_block *block)
 {
 	unpack_scales(bytes, block);
@@ -145,7 +145,7 @@ static void unpack_q5_k(const uint8_t *bytes, struct import_block *block)
 	}
 }
 
-/* 64 bytes have the low halves of 128 numbers, 32 bytes their high two bits. */
+/* Unpacks Q6_K: 64 bytes have the low halves of 128 numbers, 32 bytes their high two bits. */
 static void unpack_q6_k(const uint8_t *bytes, struct import_block *block)
 {
 	float scale = read_half(bytes + 208);
@@ -184,8 +184,8 @@ static void unpack_iq4_nl(const uint8_t *bytes, struct import_block *block)
 }
 
 /*
- * Each of eight scales is a number of 6 bits less 32: four bytes have the low four bits of each,
- * and a word has the high two.
+ * Unpacks IQ4_XS. Each of eight scales is a number of 6 bits minus 32: four bytes have the low four
+ * bits of each, and a word has the high two.
  */
 static void unpack_iq4_xs(const uint8_t *bytes, struct import_block *block)
 {
@@ -205,10 +205,16 @@ static void unpack_iq4_xs(const uint8_t *bytes, struct import_block *block)
 /* Twice the floats of 4 bits that OCP's microscaling formats call E2M1. */
 static const int8_t twice_e2m1[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 
-/* The first byte is the exponent of a power of two with bias 127, the scale of the floats. */
+/*
+ * Unpacks MXFP4: the first byte is the exponent of a power of two with bias 127, the scale of the
+ * floats.
+ */
 static void unpack_mxfp4(const uint8_t *bytes, struct import_block *block)
 {
-	/* Half of 2 to the power of -127 and -126 are numbers without a leading one. */
+	/*
+	 * The scale is half of the power of two; for the two least exponents it is a subnormal
+	 * float.
+	 */
 	uint32_t bits = bytes[0] < 2 ? 0x200000u << bytes[0] : (uint32_t)(bytes[0] - 1) << 23;
 
 	block->scale[0] = from_bits(bits);

@@ -17,15 +17,18 @@ struct import_block {
 };
 
 struct import_block_type {
-	uint32_t number; /* as in a file */
+	uint32_t number; /* the number of the type in a file */
 	const char *name;
-	uint32_t elements, bytes; /* of a block */
-	/* For types of integers with scales, what unpack() gives; else 0 and NULL. */
+	uint32_t elements, bytes; /* numbers of a block */
+	/*
+	 * For types of integers with scales: the form of what unpack() returns; otherwise 0 and
+	 * NULL.
+	 */
 	uint32_t group;	     /* elements with the same scale */
 	int lowest, highest; /* the range of the numbers */
 	bool offsets;	     /* whether an offset may be other than 0 */
 	void (*unpack)(const uint8_t *bytes, struct import_block *block);
-	/* For types of floats, what gives the value of an element; else NULL. */
+	/* For types of floats: returns the value of an element; otherwise NULL. */
 	float (*element)(const uint8_t *bytes);
 };
 

@@ -2,7 +2,7 @@
 /*
  * Transposes tensors of quantised weights, whose rows are the columns of matmul's second operand,
  * and packs their integers: 4 bits where all numbers of the type fit, else 8. WebNN's scales are
- * positive, so a block with a negative one has its numbers mirrored.
+ * positive, so that the numbers of a block with a negative scale are negated.
  */
 #include "matrix.h"
 
