@@ -421,7 +421,7 @@ static void take_kept(struct shlo_turn *turn, WNNContext context)
 	shlo_device_begin(run->device);
 }
 
-/* Tells where operations ran, again if other graphs ran than before. */
+/* Sets the program's list of where operations ran, anew if other graphs ran than before. */
 static void tell_placement(struct shlo_turn *turn)
 {
 	struct WNNStablehloProgramImpl *program = turn->program;

@@ -12,7 +12,8 @@
 struct shlo_turn {
 	struct WNNStablehloProgramImpl *program;
 	struct shlo_run run;
-	struct shlo_kept *kept; /* what a run on a context uses; NULL between runs */
+	/* the kept graphs that a run on a context uses; NULL between runs */
+	struct shlo_kept *kept;
 	WNNStablehloTensor *results;
 	size_t result_count;
 };
@@ -32,7 +33,7 @@ struct WNNStablehloProgramImpl {
 	uint64_t built;
 	/* Where operations ran: it stays as it is while the same graphs run. */
 	struct shlo_arena told;
-	uint64_t told_serial; /* of the kept graphs that it tells about; 0: none */
+	uint64_t told_serial; /* serial of the kept graphs that @told describes; 0: none */
 	WNNStablehloPlacementArray placement, told_placement;
 	/*
 	 * The ranks that run the program; they compare the file's hash, to tell whether all have

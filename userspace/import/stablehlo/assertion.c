@@ -12,7 +12,7 @@
 #include "run.h"
 
 /*
- * Returns the number in braces at @text and sets *end behind it; -1: there is no number in braces.
+ * Returns the number in braces at @text and sets *end after it; -1: there is no number in braces.
  */
 static long named_number(const char *text, const char **end)
 {

@@ -144,7 +144,10 @@ static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_
 				 shlo_type_text(b->code->reader.arena, type));
 	attr->type = type;
 	count = shlo_type_count(type);
-	/* One byte may hold up to eight booleans; if all its bits are 1, all elements are true. */
+	/*
+	 * A single byte may hold up to eight booleans; if all its bits are 1, all elements are
+	 * true.
+	 */
 	if (type->element == SHLO_I1 && size == 1 && count && *data == ALL_TRUE) {
 		attr->splat = true;
 		attr->data = &yes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads attributes of Shardy (sdy) in their bytecode encoding, as the text that the printed form
- * has: meshes and shardings are looked at as text, wherever they come from.
+ * Reads attributes of Shardy (sdy) in their bytecode encoding, and returns them as text like that
+ * of the printed form: other files read meshes and shardings as text, whatever file they come from.
  */
 #include <string.h>
 

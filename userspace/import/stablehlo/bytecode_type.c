@@ -181,7 +181,7 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 	double *scales;
 	size_t count;
 
-	shlo_bytes_varint(b); /* whether storage is signed, which the storage type says, too */
+	shlo_bytes_varint(b); /* a flag: storage is signed; the storage type says so, too */
 	quant->storage = element_type(b)->element;
 	quant->expressed = element_type(b)->element;
 	if (!shlo_is_integer(quant->storage) || !shlo_is_float(quant->expressed))

@@ -11,7 +11,8 @@
 
 struct expander {
 	struct shlo_file *file;
-	struct shlo_function *function; /* function whose values the new operations join */
+	/* the function that gets the new operations and their values */
+	struct shlo_function *function;
 };
 
 static const struct shlo_attr *attr_int(struct expander *e, int64_t number)
@@ -185,7 +186,7 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 	if (op->operand_count != (dynamic ? 2 : 1) || op->result_count != 2)
 		return false;
 	type = op->results[0]->type;
-	/* The length of the last dimension, when the file says it, is k. */
+	/* k is the length of the last dimension of the result, when the file says it. */
 	if (dynamic && is_tensor(type, 1) && type->dims[type->rank - 1] != SHLO_DYNAMIC)
 		k = attr_int(e, type->dims[type->rank - 1]);
 	if (!k || k->kind != SHLO_ATTR_INT)

@@ -36,7 +36,7 @@ static void refuse(struct reading *r, const char *reason, const char *name)
 	r->is_wrong = true;
 }
 
-/* Takes a word of a text, with blanks in front of it; false: another one is there. */
+/* Skips blanks and the given word in a text; false: the text has something else there. */
 static bool take_of(const char **text, const char *word)
 {
 	const char *at = *text;
@@ -120,7 +120,7 @@ static bool check_mesh(struct reading *r)
 	return !r->is_wrong;
 }
 
-/* Whether two axes have no devices' digits in common. */
+/* Whether two axes, or parts of them, share no digit of a device's number. */
 static bool are_apart(const struct shlo_axis *a, const struct shlo_axis *b)
 {
 	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
@@ -182,7 +182,7 @@ static void read_dimension(struct reading *r, int dim)
 			;
 }
 
-/* Whether a text is a list of axes along which sums are not yet made, and which is not empty. */
+/* Whether a text is a list of axes, which is not empty, along which sums are still to be made. */
 static bool is_unreduced(const char *text)
 {
 	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
@@ -225,7 +225,7 @@ static void read_mesh(struct reading *r)
 	expect(r, ",");
 }
 
-/* Returns the place of each device in the grid of the mesh; they may have other numbers in it. */
+/* Returns the position of each device in the grid of the mesh, which may have its own order. */
 static int64_t *places_of(struct reading *r)
 {
 	int64_t devices = (int64_t)r->file->partitions;
@@ -249,8 +249,8 @@ static int64_t *places_of(struct reading *r)
 }
 
 /*
- * Finds for each device which slice it has, and who has the others of its group. The axes have no
- * digits in common, so that there are at most as many slices as devices.
+ * Finds the slice that each device has, and the devices that have the other slices of its group.
+ * The axes have no digits in common, so that there are at most as many slices as devices.
  */
 static const struct shlo_slices *slices_of(struct reading *r, const struct shlo_type *type)
 {
@@ -306,7 +306,7 @@ static const struct shlo_slices *slices_of(struct reading *r, const struct shlo_
 	return slices;
 }
 
-/* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
+/* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
 static const struct shlo_slices *read_sharding(struct reading *r, const struct shlo_type *type)
 {
 	int dim = 0;
@@ -441,7 +441,7 @@ static void cut_block(struct shlo_file *file, const struct shlo_module *module,
 }
 
 /*
- * Removes casts that give the value which they take: bytecode has one around each value that goes
+ * Removes casts that return their operand unchanged: bytecode has one around each value that goes
  * from one dialect to another.
  */
 static void drop_casts(struct shlo_block *block)
@@ -494,8 +494,8 @@ static void find_slices(struct values *values, const struct shlo_block *block)
 }
 
 /*
- * Notes which values are needed as a whole. @of: the cut of the function whose block it is; NULL:
- * the block is that of a region
+ * Notes which values are needed as a whole. @of: the cut of the function, if the block is its body;
+ * NULL: the block is a region of an operation
  */
 static void find_uses(struct values *values, const struct shlo_block *block,
 		      const struct shlo_cut *of)
@@ -555,7 +555,10 @@ read_constraint(struct shlo_file *file, const struct shlo_module *module, const 
 	return r.at ? read_sharding(&r, op->results[0]->type) : NULL;
 }
 
-/* Whether each element of the result comes from the same place of operands of its shape. */
+/*
+ * Whether each element of the result depends only on the elements at the same position in operands
+ * of the same shape.
+ */
 static bool is_elementwise(const struct shlo_op *op)
 {
 	return op->kind && op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT;
@@ -583,7 +586,7 @@ static size_t index_of(struct shlo_value *const *values, size_t count,
 	return i;
 }
 
-/* Returns slices of an argument of the function. */
+/* Returns the slices of an argument of the function, from the call; NULL: it comes whole. */
 static const struct shlo_slices *coming_in(const struct within *in, const struct shlo_value *value)
 {
 	const struct shlo_block *block = &in->function->region->block;
@@ -597,7 +600,7 @@ static const struct shlo_slices *coming_in(const struct within *in, const struct
 	return in->function->cut->in[i];
 }
 
-/* Returns slices of a result of a call. */
+/* Returns the slices of a result of a call, from the called function; NULL: it comes whole. */
 static const struct shlo_slices *coming_back(const struct within *in, const struct shlo_op *op,
 					     size_t result)
 {
@@ -616,8 +619,9 @@ static const struct shlo_slices *coming_back(const struct within *in, const stru
 }
 
 /*
- * Returns slices in which a value comes: those of a manual computation, of a mark, of an argument,
- * or of these through calls and operations on elements. NULL: as a whole.
+ * Returns the slices in which a value is computed: those of a manual computation, a mark or an
+ * argument, from which it comes through calls and element-wise operations. NULL: it is computed as
+ * a whole.
  */
 static const struct shlo_slices *coming(const struct within *in, const struct shlo_value *value)
 {
@@ -641,7 +645,7 @@ static const struct shlo_slices *coming(const struct within *in, const struct sh
 	return slices;
 }
 
-/* Whether a value of the type can come in the slices of another value. */
+/* Whether a value of the type can be cut like another value. */
 static bool can_have(const struct shlo_type *type, const struct shlo_slices *slices)
 {
 	if (!slices || type->kind != SHLO_TENSOR || type->rank != slices->rank)
@@ -653,8 +657,8 @@ static bool can_have(const struct shlo_type *type, const struct shlo_slices *sli
 }
 
 /*
- * Cuts results without a mark into the slices in which the returned values come. The file is not
- * checked yet: these values may have other types than the results.
+ * Cuts results without a mark into the slices in which the returned values are computed. The file
+ * is not checked yet: these values may have other types than the results.
  */
 static void cut_results(struct shlo_file *file, const struct shlo_module *module,
 			struct shlo_function *function)

@@ -14,7 +14,10 @@
 struct shlo_run;
 struct shlo_tensor;
 
-/* How a value is cut. Devices that have equal places along all other axes make a group. */
+/*
+ * How a value is cut. Devices with equal coordinates along all axes that do not cut it make a
+ * group.
+ */
 struct shlo_slices {
 	int rank;
 	size_t count;	      /* number of slices, and devices of a group */
@@ -28,7 +31,10 @@ struct shlo_slices {
 struct shlo_cut {
 	size_t partitions;
 	const struct shlo_slices **in, **out; /* NULL: whole on each device */
-	/* whether the value around the region is this device's slice: nothing uses more of it */
+	/*
+	 * whether the value outside of the region has only this device's slice, as nothing uses
+	 * more of it
+	 */
 	bool *in_local, *out_local;
 };
 

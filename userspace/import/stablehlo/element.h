@@ -19,7 +19,7 @@ enum shlo_class { SHLO_BOOL, SHLO_SIGNED, SHLO_UNSIGNED, SHLO_FLOAT, SHLO_COMPLE
 /* The meaning of the largest exponent; the names are those of LLVM's APFloat. */
 enum shlo_special {
 	SHLO_NONE,
-	SHLO_IEEE,   /* it has infinities and NaN */
+	SHLO_IEEE,   /* infinities and NaN, as in IEEE 754 */
 	SHLO_FN,     /* no infinity; NaN is all ones */
 	SHLO_FNUZ,   /* no infinity and no negative zero; the pattern of -0 is NaN */
 	SHLO_FINITE, /* neither infinity nor NaN */

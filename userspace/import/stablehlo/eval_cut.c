@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Cuts values into the slices of devices, and joins slices of all devices of a group. */
+/* Cuts values into the slices of devices, and concatenates the slices of all devices of a group. */
 #include "collective.h"
 #include "cut.h"
 
@@ -11,7 +11,7 @@ static size_t device_of(const struct shlo_run *run)
 	return run->process % run->world->partitions;
 }
 
-/* Finds the place in the whole value where a slice begins. */
+/* Finds the index in the whole value at which a slice begins. */
 static void find_start(const struct shlo_tensor *slice, const struct shlo_slices *slices,
 		       size_t number, int64_t *start)
 {

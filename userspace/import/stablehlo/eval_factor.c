@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Custom calls that factor matrices by LAPACK, for programs of JAX: StableHLO has no operations for
- * eigenvalues, singular values and forms that are similar to a matrix.
+ * eigenvalues, singular values, and the Hessenberg, Schur and tridiagonal forms of a matrix.
  */
 #include <complex.h>
 #include <math.h>
@@ -29,8 +29,8 @@ struct result {
 static const struct factor {
 	const char *name;
 	bool square;
-	char triangle;	     /* L, U: the only triangle that is read, of a Hermitian matrix */
-	size_t least, count; /* of results: without singular vectors, and with them */
+	char triangle;	     /* L, U: the triangle that is read of a Hermitian matrix */
+	size_t least, count; /* number of results: without singular vectors, and with them */
 	struct result results[4];
 	bool (*make)(const struct shlo_factors *f);
 } factors[] = {

@@ -187,7 +187,7 @@ void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo
 	size_t bytes = shlo_elements[x->type.element].bytes, row = bytes;
 	int rank = x->type.rank, outer = rank ? rank - 1 : 0;
 
-	/* Behind the last dimension of which the box has a part, elements lie together. */
+	/* After the last dimension of which the box has only a slice, elements are contiguous. */
 	while (outer > 0 && dims[outer] == x->dims[outer] && dims[outer] == out->dims[outer])
 		outer--;
 	for (int i = outer; i < rank; i++)

@@ -88,7 +88,7 @@ static int64_t append(const struct shlo_tensor *x, const struct shlo_list *list,
 
 /*
  * Copies an operand as floats. The dimensions of the batch come first; the dimensions that are
- * summed come in front of the others, or behind them.
+ * summed come in front of the others, or after them.
  */
 static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor *x,
 				  const struct shlo_list *batch, const struct shlo_list *contract,
@@ -384,7 +384,7 @@ void shlo_eval_unary_einsum(struct shlo_call *call)
 /* ---- ragged_dot */
 
 /*
- * Returns the group of a position in the ragged dimension; -1: the position is behind the last
+ * Returns the group of a position in the ragged dimension; -1: the position is after the last
  * group.
  */
 static int64_t group_of(const struct shlo_tensor *sizes, int64_t offset, int64_t groups,

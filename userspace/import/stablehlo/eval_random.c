@@ -155,7 +155,7 @@ void shlo_eval_rng_bit_generator(struct shlo_call *call)
 		shlo_set(next, i, (struct shlo_num){ .u = counter[i - 1] });
 }
 
-/* ---- distributions: which numbers come is not said, only that they are the same in every run */
+/* ---- distributions: the numbers are not specified; here they are equal in every run */
 
 static double next_uniform(struct shlo_run *run)
 {

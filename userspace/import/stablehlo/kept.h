@@ -22,7 +22,8 @@ struct shlo_kept {
 	const struct shlo_module *module; /* NULL: not unrolled yet */
 	struct shlo_device *device;
 	uint64_t serial; /* its number among all that were made, from 1 */
-	size_t bytes;	 /* of the graphs and the unrolled module, when it was given back */
+	/* bytes of the graphs and the unrolled module, as of when it was given back */
+	size_t bytes;
 };
 
 /*
@@ -31,7 +32,9 @@ struct shlo_kept {
  * frees it, until it is given back.
  */
 struct shlo_kept *shlo_kept_take(const struct shlo_kept_key *key);
-/* Keeps it for the next run; the process keeps a bounded number and size, of the newest. */
+/*
+ * Keeps the graphs for the next run. The process keeps the newest ones, up to a number and a size.
+ */
 void shlo_kept_give(struct shlo_kept *kept);
 void shlo_kept_free(struct shlo_kept *kept);
 /* Frees all that is kept for a program; NULL: for all programs. Returns whether there was any. */

@@ -247,7 +247,7 @@ bool shlo_factor_svd(const struct shlo_factors *f)
 		}
 		return true;
 	}
-	/* Without vectors their places are not used. */
+	/* Without vectors, the memory for them is not used. */
 	zgesvd(job, job, &f->m, &f->n, f->a, &f->m, room.real, f->parts[1], &f->m, f->parts[2],
 	       &rows, f->work, &room.count, room.real + least, &info);
 	widen(f->parts[0], room.real, (size_t)least);

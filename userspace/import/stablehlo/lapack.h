@@ -27,16 +27,17 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 struct shlo_factors {
 	int m, n; /* rows and columns */
 	bool is_real;
-	bool full, vectors; /* of singular values: all vectors, any vectors */
-	char triangle;	    /* L, U: the triangle that holds a Hermitian matrix */
+	/* with singular values: all vectors are wanted; some vectors are wanted */
+	bool full, vectors;
+	char triangle; /* L, U: the triangle that holds a Hermitian matrix */
 	double complex *a;
 	double complex *parts[4];
 	double complex *work; /* SHLO_FACTOR_ROOM(m, n) numbers */
 };
 
 /*
- * LAPACK works in so many numbers for each row and column. Two more hold four real numbers, and
- * behind all of them is room for a matrix.
+ * LAPACK needs SHLO_FACTOR_WORK numbers for each row and column as scratch memory. Two more numbers
+ * each hold four real numbers, and after all of them there is memory for a matrix.
  */
 #define SHLO_FACTOR_WORK       64
 #define SHLO_FACTOR_ROOM(m, n) ((SHLO_FACTOR_WORK + 2) * ((m) + (n) + 1) + (m) * (n))

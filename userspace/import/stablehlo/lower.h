@@ -72,7 +72,7 @@ WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int3
 			    int64_t count);
 
 /*
- * Padding before, behind and between the elements of each dimension; a negative number removes
+ * Padding before, after and between the elements of each dimension; a negative number removes
  * elements at an end.
  */
 struct shlo_padding {

@@ -47,8 +47,8 @@ static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, 
 }
 
 /*
- * Inserts zeros between the elements along @axis: pads a new dimension behind each element, and
- * cuts off those behind the last.
+ * Inserts zeros between the elements along @axis: pads a new dimension after each element, and
+ * cuts off those after the last.
  */
 static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, int64_t dilation,
 			  int64_t *dims)

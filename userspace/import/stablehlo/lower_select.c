@@ -18,8 +18,9 @@ struct selection {
 	const struct shlo_lower *l;
 	struct shlo_window window;
 	int64_t count, windows, cells; /* elements of the operand; windows; cells of each */
-	int32_t *under;		       /* the element under each cell of each window, or -1 */
-	int32_t *list;		       /* scratch list for constants */
+	/* offset of the element under each cell of each window, or -1 for padding */
+	int32_t *under;
+	int32_t *list; /* scratch list for constants */
 	/* mask: of elements or windows; begun: windows that had a cell before */
 	uint8_t *mask, *begun;
 };

@@ -94,7 +94,7 @@ static WNNOperand numbers(const struct lines *s)
 	return shlo_lower_reshape(s->l, list, dims, 2);
 }
 
-/* Returns [1, length, length]: whether the first element of a pair is behind the second. */
+/* Returns [1, length, length]: whether the first element of a pair is after the second. */
 static WNNOperand stands_behind(const struct lines *s)
 {
 	const int64_t row[3] = { 1, 1, s->length }, column[3] = { 1, s->length, 1 };
@@ -120,7 +120,7 @@ static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
 
 /*
  * Returns the position to which each element moves, [rows, length]. @before: for all pairs, whether
- * the first must come before the second. Only pairs count whose first element is behind the second:
+ * the first must come before the second. Only pairs count whose first element is after the second:
  * the first passes the second when it must come before it, else both stay. A comparator may be no
  * order, such as one of floats with NaN; two elements could then get one position. So elements are
  * ranked once more by position, and equal positions by index.
@@ -151,7 +151,10 @@ static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
 	return x && at ? wnnGraphBuilderScatterElements(s->l->b, x, at, x, &options) : NULL;
 }
 
-/* Ranks each element by counting those before it, which is fast for few elements. */
+/*
+ * Translates a sort: the rank of each element is the number of elements before it, which is fast to
+ * count for few elements.
+ */
 bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_region *comparator = l->op->regions[0];

@@ -250,7 +250,10 @@ static WNNOperand dot_of_bytes(const struct shlo_lower *l, WNNOperand a, WNNOper
 	return sum;
 }
 
-/* Returns a product computed as all single products and their sums. */
+/*
+ * Returns a matrix product as the sums of all products of two elements, which are an operand of
+ * their own.
+ */
 static WNNOperand dot_in_full(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
 			      const int64_t *dims)
 {

@@ -65,7 +65,7 @@ static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, 
 	return x ? wnnGraphBuilderSlice(axis->l->b, x, starts.array, sizes.array, &options) : NULL;
 }
 
-/* Inserts interior padding behind each element but the last. */
+/* Inserts interior padding after each element but the last. */
 static WNNOperand spread(struct axis *axis, WNNOperand x, int64_t interior)
 {
 	const int64_t each[3] = { axis->before * axis->size, 1, axis->behind };

@@ -65,7 +65,10 @@ void *shlo_arena_grow(struct shlo_arena *arena, void *items, size_t count, size_
 {
 	void *more;
 
-	/* The array is full at 0, 4, 8, 16 … items. */
+	/*
+	 * The array has memory for 4, 8, 16 … items: it is full when the count is one of these, or
+	 * 0.
+	 */
 	if (count && (count < 4 || count & (count - 1)))
 		return items;
 	more = shlo_arena_alloc(arena, count ? count * 2 : 4, size);

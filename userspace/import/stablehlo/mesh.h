@@ -5,7 +5,9 @@
 
 #include "module.h"
 
-/* An axis of a mesh, or a part of one: (device / stride) % size is a device's place along it. */
+/*
+ * An axis of a mesh, or a part of one: (device / stride) % size is a device's coordinate along it.
+ */
 struct shlo_axis {
 	int64_t size, stride;
 };
@@ -19,8 +21,8 @@ int64_t shlo_axis_size(const struct shlo_attr *axis);
 bool shlo_axis_find(const struct shlo_attr *axes, int64_t devices, const char *name,
 		    struct shlo_axis *axis);
 /*
- * Makes an axis the part of it that has @size, behind a part of size @before, such as "x":(2)4;
- * false: it has no such part.
+ * Replaces an axis by a part of it, such as "x":(2)4: its size is @size, after a part of size
+ * @before; false: it has no such part.
  */
 bool shlo_axis_part(struct shlo_axis *axis, int64_t before, int64_t size);
 

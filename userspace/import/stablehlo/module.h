@@ -26,7 +26,7 @@ enum shlo_type_kind {
 	SHLO_TUPLE,
 	SHLO_FUNCTION,
 	SHLO_FUTURE,
-	SHLO_OPAQUE, /* a type known by its text only, such as none; no value has it */
+	SHLO_OPAQUE, /* a type of which only the text is known, such as "none"; no value has it */
 };
 
 /*
@@ -152,7 +152,8 @@ struct shlo_function {
 	 * it calls itself
 	 */
 	int call_depth;
-	bool in_parts; /* arguments or results are marked as slices of values, see sharding.h */
+	/* marks say that arguments or results are cut over devices, see sharding.h */
+	bool in_parts;
 	/* a DICT of attributes for each result, or NULL where it has none; NULL: there are none */
 	const struct shlo_attr **result_marks;
 	const struct shlo_cut *cut; /* of the function that runs on partitions, or NULL */

@@ -422,5 +422,5 @@ void wnnStablehloWorldRelease(WNNStablehloWorld world)
 	shlo_office_destroy(world->office);
 	import_free(world->occurrences);
 	import_free(world->peers);
-	/* The struct stays, as a sign that MPI has ended. */
+	/* The structure is not freed: it shows that MPI has ended in this process. */
 }

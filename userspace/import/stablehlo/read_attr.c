@@ -57,7 +57,7 @@ void shlo_dict_add(struct shlo_reader *r, struct shlo_attr *dict, const char *na
 	dict->count++;
 }
 
-/* Reads a dictionary behind its opening bracket: "name = value, unit, …" up to @close. */
+/* Reads a dictionary after its opening bracket: "name = value, unit, …" up to @close. */
 void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 {
 	char end[2] = { close, 0 };
@@ -106,7 +106,7 @@ static const struct shlo_attr *read_array(struct shlo_reader *r)
 	return attr;
 }
 
-/* array<i64: 1, 2> */
+/* Reads the contents of array<i64: 1, 2>. */
 static const struct shlo_attr *read_typed_array(struct shlo_reader *r)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_ARRAY);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* "cond { … } do { … }" behind "(%a = %b, …) : types [attributes {…}]" */
+/* Reads "(%a = %b, …) : types [attributes {…}]", and then "cond { … } do { … }". */
 void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 {
 	struct shlo_name *mark = r->newest;

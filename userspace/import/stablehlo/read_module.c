@@ -144,7 +144,7 @@ static void read_function(struct shlo_reader *r)
 		function->region = shlo_read_region(r, block.argument_count, block.arguments, NULL);
 		name_return(r, &function->region->block);
 	}
-	/* VHLO prints a function's attributes behind its body. */
+	/* VHLO prints a function's attributes after its body. */
 	if (shlo_peek(r) == '{' && r->at[1] != '-') {
 		struct shlo_attr attrs = { 0 };
 

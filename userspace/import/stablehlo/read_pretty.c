@@ -191,7 +191,7 @@ static void read_word_item(struct shlo_reader *r, struct shlo_op *op)
 /* Reads operands, words and NAME = VALUE, up to the types or the next operation. */
 static void read_items(struct shlo_reader *r, struct shlo_op *op)
 {
-	bool open = true; /* an item may follow: at the start, and behind a comma */
+	bool open = true; /* an item may follow: at the start, and after a comma */
 	int brackets = 0;
 
 	for (;;) {
@@ -240,7 +240,7 @@ static void read_items(struct shlo_reader *r, struct shlo_op *op)
 		} else {
 			break;
 		}
-		/* Behind a name or a string, the operands follow without a comma. */
+		/* After a name or a string, the operands follow without a comma. */
 		open = c == '"' || (c == '@' && shlo_peek(r) == '%') ||
 		       shlo_peek_word(r, "dim_numbers");
 	}
@@ -255,7 +255,7 @@ static bool has_results(const struct shlo_op *op)
 }
 
 /*
- * Reads the types behind the colon: "(a, b) -> c", "a, b -> c", "a, b", or one type for operands
+ * Reads the types after the colon: "(a, b) -> c", "a, b -> c", "a, b", or one type for operands
  * and results.
  */
 static void read_pretty_types(struct shlo_reader *r, struct shlo_op *op, size_t named)

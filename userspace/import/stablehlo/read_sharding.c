@@ -113,7 +113,7 @@ static void read_words(struct shlo_reader *r, struct shlo_op *op)
 			read_sharding(r, op, word);
 			continue;
 		}
-		/* The types behind the number belong to the operation, not to the number. */
+		/* The types after the number belong to the operation, not to the number. */
 		r->bare = true;
 		shlo_dict_add(r, &op->attrs, word, shlo_read_attr(r));
 		r->bare = false;

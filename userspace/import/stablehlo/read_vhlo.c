@@ -147,7 +147,7 @@ static const struct shlo_type *read_quantized(struct shlo_reader *r, bool per_ax
 	shlo_expect(r, ":");
 	quant->most = shlo_read_integer(r);
 	shlo_expect(r, ",");
-	shlo_read_integer(r); /* whether storage is signed, which the storage type says, too */
+	shlo_read_integer(r); /* a flag: storage is signed; the storage type says so, too */
 	shlo_expect(r, ">");
 	quant->scales = scales;
 	quant->zeros = zeros;

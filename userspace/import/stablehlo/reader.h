@@ -42,12 +42,12 @@ struct shlo_reader {
 	unsigned int line;
 	const char *line_start;
 	int depth;
-	bool bare; /* numbers come without their types */
+	bool bare; /* a number has no type, so that a colon after it does not belong to it */
 	struct shlo_alias *aliases;
 	struct shlo_resource *resources;
 	const char *resources_start, *resources_end; /* NULL: there are none */
 	struct shlo_module *module;
-	/* The names and slots of values of the function that is read. */
+	/* The names and slots of values in the function that is being read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
 	/* whether arguments or results of the function are marked as slices of values */
@@ -114,7 +114,7 @@ void shlo_op_results(struct shlo_reader *r, struct shlo_op *op, size_t count,
 		     const struct shlo_type *const *types);
 struct shlo_op *shlo_read_op(struct shlo_reader *r);
 /*
- * Reads the printed form of an operation, behind its name. @named: number of results on its left
+ * Reads the printed form of an operation, after its name. @named: number of results on its left
  * side.
  */
 void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
@@ -131,26 +131,26 @@ const struct shlo_attr *shlo_read_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
 struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place);
-/* Adds a module to the file, which becomes the current one. */
+/* Adds a module to the file; it becomes the current module. */
 void shlo_module_new(struct shlo_reader *r);
 /* Makes a function of the module from func.func in generic form. */
 void shlo_take_function(struct shlo_reader *r, struct shlo_op *op);
 /* Takes the attributes of a module in generic form. */
 void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs);
-/* Finds the resources of the text, which come behind their uses. */
+/* Finds the resources of the text, which come after their uses. */
 void shlo_read_resources(struct shlo_reader *r);
 void shlo_skip_resources(struct shlo_reader *r); /* skips the resources, when they come next */
 /* Reads what follows the word dense_resource. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
 /*
- * Returns the bytes of two hexadecimal digits each, behind "0x"; other characters end the reading
- * with an error.
+ * Returns the bytes that hexadecimal digits after "0x" stand for, two digits each; other characters
+ * end the reading with an error.
  */
 const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t length);
 /* Read what follows "#vhlo…" and "!vhlo…" in text. */
 const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *name);
 const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r);
-/* Reads the angle brackets behind the word tensor, quantised elements included. */
+/* Reads the angle brackets after the word tensor, quantised elements included. */
 const struct shlo_type *shlo_read_tensor(struct shlo_reader *r);
 const struct shlo_type *shlo_read_list(struct shlo_reader *r, enum shlo_type_kind kind);
 /*

@@ -112,7 +112,7 @@ static inline void shlo_set(struct shlo_tensor *tensor, int64_t index, struct sh
 	shlo_store(tensor->type.element, tensor->data, (size_t)index, number);
 }
 
-/* Copies an element as it is, bits of NaN included; both have the same type. */
+/* Copies an element with all its bits, those of NaN included; both tensors have one type. */
 void shlo_move(struct shlo_tensor *to, int64_t to_index, const struct shlo_tensor *from,
 	       int64_t from_index);
 
@@ -121,7 +121,7 @@ bool shlo_next(int rank, const int64_t *dims, int64_t *index);
 int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index);
 
 /*
- * Copies a box of @dims elements, which are at least 1, from place @from of @x to place @to of
+ * Copies a box of @dims elements, which are at least 1, from index @from of @x to index @to of
  * @out; both have the same rank and type of elements.
  */
 void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,

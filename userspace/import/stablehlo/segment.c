@@ -15,11 +15,13 @@
 #include "kept.h"
 #include "lower.h"
 
-/* In loops and branches, a graph pays only for values of at least so many elements. */
+/*
+ * In loops and branches, a graph is worth its cost only for values of at least this many elements.
+ */
 #define LEAST_INNER_ELEMENTS 1024
 /*
- * In loops and branches, an operation on at most one in so many elements of an array stays out of
- * graphs.
+ * In loops and branches, an operation stays out of graphs when it touches at most 1 / LEAST_SHARE
+ * of an array's elements.
  */
 #define LEAST_SHARE 16
 
@@ -32,7 +34,7 @@ struct port {
 struct segment {
 	size_t first, end; /* range of operations in the block */
 	bool built, only_constants;
-	bool lacked_memory; /* the last try to build it did */
+	bool lacked_memory; /* the last try to build the graph lacked memory */
 	WNNGraph graph;	    /* NULL, although built: it could not be built */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;

@@ -10,7 +10,7 @@ bool shlo_is_mark(const char *call, bool *gives);
 /* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_says_parts(const struct shlo_attr *attr);
 /*
- * Returns the position of the first mark in a module that shards a value, and in @what its name;
+ * Returns the location of the first mark in a module that shards a value, and in @what its name;
  * NULL: there is none.
  */
 const struct shlo_location *shlo_parting(const struct shlo_module *module, const char **what);

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rises when this interface changes: a transport module of another version is not used. */
+/*
+ * This number rises when the interface changes: a transport module of another version is not used.
+ */
 #define SHLO_TRANSPORT_VERSION 1
 #define SHLO_TRANSPORT_SYMBOL  "shlo_transport"
 

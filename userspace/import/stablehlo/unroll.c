@@ -47,8 +47,9 @@ struct unroller {
 	struct shlo_arena *arena;
 	const struct shlo_kind *constant;
 	struct scope *scopes; /* by function: scopes of those that are called */
-	bool in_line;	      /* copies have operations in the place of calls */
-	size_t parts;	      /* operations, operands and results that may still be copied */
+	/* copies have the operations of called functions in place of the calls */
+	bool in_line;
+	size_t parts; /* operations, operands and results that may still be copied */
 	/* number of the current attempt; operations that its iterations have made */
 	uint64_t attempt, made;
 	size_t first, slots; /* first slot of new values in the function, and the end so far */
@@ -607,7 +608,8 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
 
 /*
  * Appends the operations of a called function in the place of the call; false: it is no call, types
- * are open, or the limit is reached. Operations keep their places in the file, which errors name.
+ * are open, or the limit is reached. Operations keep their locations in the file, which errors
+ * name.
  */
 static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_op *op,
 			 struct list *out)

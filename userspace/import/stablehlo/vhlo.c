@@ -190,7 +190,7 @@ static bool all_default(const struct shlo_attr *attr)
 	return true;
 }
 
-/* Whether an accuracy demands nothing. */
+/* Whether an attribute result_accuracy is the default, which sets no limit. */
 static bool is_exact(const struct shlo_attr *attr)
 {
 	for (size_t i = 0; attr->kind == SHLO_ATTR_DICT && i < attr->count; i++) {

@@ -24,7 +24,7 @@ static uint64_t key_of(const struct shlo_group *group, int64_t channel)
 	return key;
 }
 
-/* ---- swapping parts */
+/* ---- exchanging slices */
 
 /* Every rank begins with another neighbour, so that not all send to one rank at a time. */
 static size_t neighbour(const struct shlo_group *group, size_t away)
