@@ -200,7 +200,7 @@ static struct pjrt_error *fill(struct pjrt_buffer *buffer,
 	return NULL;
 }
 
-/* Whether a layout, or none, asks for row-major elements. */
+/* Whether a layout is row-major, as is the default that NULL stands for. */
 static bool is_row_major(const struct pjrt_layout *layout, size_t rank, const int64_t *dims,
 			 size_t element)
 {

@@ -297,7 +297,7 @@ onpu_Client_TopologyDescription(struct pjrt_Client_TopologyDescription_args *arg
 	return NULL;
 }
 
-/* It belongs to the client. */
+/* Frees nothing: the topology is the client itself. */
 struct pjrt_error *
 onpu_TopologyDescription_Destroy(struct pjrt_TopologyDescription_Destroy_args *args)
 {

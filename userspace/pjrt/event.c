@@ -41,7 +41,7 @@ struct pjrt_event *onpu_event_ready(void)
 	return create(true);
 }
 
-/* Returns a copy of an event's error, which each who asks for it releases. */
+/* Returns a copy of an event's error; each caller releases its own copy. */
 static struct pjrt_error *copy(const struct pjrt_error *error)
 {
 	return error ? onpu_error(error->code, "%s", error->text) : NULL;
@@ -62,7 +62,7 @@ static bool set(struct pjrt_event *event, struct pjrt_error *error)
 	waiter = event->first;
 	event->first = NULL;
 	event->last = &event->first;
-	/* Without the lock, whoever waited may destroy the event, and its error with it. */
+	/* Once the lock is released, a thread that waited may destroy the event and its error. */
 	for (next = waiter; next; next = next->next)
 		next->error = copy(error);
 	pthread_cond_broadcast(&event->changed);

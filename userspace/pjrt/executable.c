@@ -6,7 +6,10 @@
 
 #include "plugin.h"
 
-/* What a serialised executable begins with; sizes of options and code follow, then these. */
+/*
+ * The first bytes of a serialised executable. The sizes of options and code follow, then options
+ * and code themselves.
+ */
 #define MAGIC "onpu pjrt 1"
 
 struct header {
@@ -142,7 +145,7 @@ static uint64_t hash(uint64_t start, const char *data, size_t size)
 	return start;
 }
 
-/* Two FNV hashes with different starts. */
+/* Names the executable by two FNV hashes with different initial values. */
 static void name_it(struct pjrt_executable *executable)
 {
 	uint64_t a = hash(UINT64_C(0xcbf29ce484222325), executable->code, executable->code_size);

@@ -144,7 +144,7 @@ static struct pjrt_error *check_donations(const struct turn *turn, const struct 
 	return NULL;
 }
 
-/* Deletes the arrays that were given away, unless callers have external references to them. */
+/* Deletes the donated arrays, unless callers have external references to them. */
 static void take_donations(const struct turn *turn, const struct inputs *inputs)
 {
 	for (size_t i = 0; i < turn->executable->inputs.count; i++)

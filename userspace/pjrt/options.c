@@ -28,8 +28,8 @@ struct bytes {
 struct field {
 	uint64_t number;
 	int wire;
-	uint64_t value;	     /* of a number */
-	struct bytes inside; /* of a text or message */
+	uint64_t value;	     /* value of a field that is a number */
+	struct bytes inside; /* contents of a field that is a text or a message */
 };
 
 /* The options that are read so far. */

@@ -77,7 +77,7 @@ struct pjrt_named_value {
 	size_t count; /* characters of a string, numbers of a list, else 1 */
 };
 
-/* What tells how elements lie in memory. */
+/* The ways in which a layout describes where elements are in memory. */
 enum pjrt_layout_kind { PJRT_TILED, PJRT_STRIDES };
 
 struct pjrt_layout {
@@ -190,7 +190,10 @@ struct pjrt_api {
 #define PJRT_FROM(options, member) \
 	((options)->size >= offsetof(__typeof__(*(options)), member) + sizeof((options)->member))
 
-/* Clears a member and all behind it, also what a newer caller has behind this declaration. */
+/*
+ * Clears a member and all members after it, including those of a newer caller that are not declared
+ * here.
+ */
 #define PJRT_CLEAR_FROM(args, member)                                                     \
 	do {                                                                              \
 		size_t start_ = offsetof(__typeof__(*(args)), member);                    \

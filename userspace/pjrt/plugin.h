@@ -17,7 +17,7 @@
 
 struct pjrt_error {
 	int code;
-	bool is_static; /* it was there when memory was exhausted, and is not freed */
+	bool is_static; /* the error that stands for exhausted memory; it is not freed */
 	size_t length;
 	const char *text;
 	char own[];
@@ -66,10 +66,10 @@ struct pjrt_buffer {
 	const struct onpu_type *type;
 	size_t rank;
 	pthread_mutex_t lock;
-	struct onpu_block *block; /* NULL: deleted; under lock */
-	size_t external;	  /* references of others, under lock */
-	struct onpu_block *lent;  /* the block that they have, under lock */
-	int64_t *minor_to_major;  /* rank numbers, behind dims */
+	struct onpu_block *block; /* NULL: deleted; protected by lock */
+	size_t external;	  /* number of external references; protected by lock */
+	struct onpu_block *lent;  /* the block that external references use; protected by lock */
+	int64_t *minor_to_major;  /* rank numbers, after dims */
 	int64_t dims[];
 };
 
@@ -104,7 +104,7 @@ struct pjrt_executable {
 	char name[48], fingerprint[33];
 	char *code, *options, *assignment; /* the last as a DeviceAssignmentProto */
 	size_t code_size, options_size, assignment_size;
-	/* a list for each question about outputs */
+	/* a list for each property of the outputs that a caller can ask for */
 	int *types;
 	int64_t *dims;
 	size_t *ranks, *kind_lengths;
@@ -148,12 +148,13 @@ void onpu_event_free(struct pjrt_event *event);
 /* client.c */
 void onpu_client_put(struct pjrt_client *client);
 struct pjrt_client *onpu_client_get(struct pjrt_client *client);
-/* The data of a named value that is there while the library is. */
+/* Returns a named value for texts that live as long as the library. */
 struct pjrt_named_value onpu_value_text(const char *name, const char *text);
 
 /*
- * buffer.c: creates a buffer with room for its elements, or returns why not. @block: the room, of
- * the right size, to which the buffer takes a reference; NULL: it gets a new one.
+ * buffer.c: creates a buffer with memory for its elements, or returns an error. @block: that
+ * memory, of the right size, to which the buffer takes a reference; NULL: the buffer gets new
+ * memory.
  */
 struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct onpu_type *type,
 				      size_t rank, const int64_t *dims, struct onpu_block *block,
