@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Turns rotary positions, softmax with a mask and attention into operators of WebNN, in float32. */
+/*
+ * Translates rotary positions, softmax with a mask and attention to operators of WebNN, in float32.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,9 +21,9 @@ struct rope {
 	double base, scale, extrapolation, magnitude, low, high;
 };
 
-/* The places of ROPE's parameters. */
+/* The positions of ROPE's parameters. */
 enum {
-	ROPE_COUNT = 1, /* of rotated elements */
+	ROPE_COUNT = 1, /* number of rotated elements */
 	ROPE_MODE,
 	ROPE_TRAINED = 4, /* positions in the context of the training */
 	ROPE_BASE,
@@ -33,7 +35,7 @@ enum {
 	ROPE_OFFSET = 15
 };
 
-/* Returns the pair that turns a given number of times over the context of the training. */
+/* Returns the pair whose angle makes @turns turns over the context of the training. */
 static double turning_pair(const struct gg_tensor *op, double turns)
 {
 	return op->params[ROPE_COUNT] * log(op->params[ROPE_TRAINED] / (turns * 2 * M_PI)) /
@@ -96,7 +98,7 @@ static WNNOperand take(struct onpu_emit *e, const struct rope *rope, WNNOperand 
 	return x_reshape(e, x, SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs));
 }
 
-/* Returns elements of pairs, [.., pairs] each, in the order of a row. */
+/* Returns rows made of the first and the second elements of pairs, [.., pairs] each. */
 static WNNOperand join(struct onpu_emit *e, const struct rope *rope, WNNOperand a, WNNOperand b,
 		       struct onpu_shape shape)
 {
@@ -161,7 +163,10 @@ static WNNOperand make_slopes(struct onpu_emit *e, uint32_t heads, double bias)
 	return operand;
 }
 
-/* Adds the first rows of a mask to scores of a shape. Heads and batches share masks in turn. */
+/*
+ * Adds the first rows of a mask to scores of a shape. The heads use the masks cyclically, and so do
+ * the batches.
+ */
 static WNNOperand add_mask(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
 			   const struct gg_tensor *mask, double bias)
 {

@@ -8,7 +8,9 @@
 
 #include "ggml.h"
 
-/* Types of elements that the back end tells apart; library.c finds them by their names in ggml. */
+/*
+ * Types of elements that the back end distinguishes; library.c finds them by their names in ggml.
+ */
 enum onpu_type { TYPE_OTHER, TYPE_F32, TYPE_F16, TYPE_I32, TYPE_I64, TYPE_COUNT };
 
 /* The functions of the ggml that loaded the back end: base.version() is ggml_version(). */

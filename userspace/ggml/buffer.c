@@ -20,7 +20,7 @@ static void forget(const void *data, size_t size)
 	pthread_mutex_unlock(&onpu.lock);
 }
 
-/* Forgets graphs that have a part of a buffer as constants, before it changes. */
+/* Forgets graphs that have some bytes of a buffer as constants, before these bytes change. */
 static void before_change(const struct gg_buffer *buffer, const void *data, size_t size)
 {
 	if (buffer->usage == GG_USAGE_WEIGHTS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns operators of ggml into operators of WebNN. A tensor of ggml, whose innermost size is ne[0],
- * becomes an operand of four dimensions with the sizes ne[3], ne[2], ne[1], ne[0].
+ * Translates operators of ggml to operators of WebNN. A tensor of ggml, whose innermost size is
+ * ne[0], becomes an operand of four dimensions with the sizes ne[3], ne[2], ne[1], ne[0].
  *
  * Functions return NULL on errors, which the builder or onpu_refuse() has noted, and take NULL for
  * an operand that failed.
@@ -15,8 +15,9 @@
 struct onpu_input {
 	const void *data;
 	WNNOperandDataType type;
-	uint32_t count;			   /* of elements */
-	const struct gg_tensor *quantised; /* becomes floats before each dispatch; or NULL */
+	uint32_t count; /* number of elements */
+	/* the tensor whose elements become floats before each dispatch, or NULL */
+	const struct gg_tensor *quantised;
 	WNNOperand operand;
 	char name[16];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Turns operators of ggml, but those of attention.c, into operators of WebNN, in float32. */
+/* Translates operators of ggml, but those of attention.c, to operators of WebNN, in float32. */
 #include <string.h>
 
 #include "emit.h"

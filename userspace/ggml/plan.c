@@ -3,7 +3,8 @@
  * Cuts a graph of ggml into steps and keeps them for graphs that are the same, addresses included.
  *
  * A graph of WebNN cannot write into its operands. So a node that writes into another tensor's
- * memory ends it: the nodes before are in memory by then, and those behind read from there.
+ * memory is the last of its graph: the results of earlier nodes are in memory by then, and later
+ * nodes read them from there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 #include "plan.h"
 
-/* A conversation needs one for each size of a block of tokens and for each part of a cache. */
+/* A conversation needs a plan for each size of a block of tokens and for each part of a cache. */
 #define MOST_PLANS 16
 
 /* Memory of a tensor. */
@@ -30,7 +31,7 @@ struct plan {
 
 struct onpu_counts onpu_counts;
 
-static struct plan *plans; /* the last one that was used comes first */
+static struct plan *plans; /* the plan that was used last comes first */
 
 static void free_plan(struct plan *plan)
 {
@@ -166,7 +167,8 @@ static int make_key(struct key *key, struct gg_graph *graph)
 /* Steps of a plan that is being made. */
 struct maker {
 	struct onpu_step **end;
-	struct onpu_emit emit; /* of the current graph of WebNN; without builder: there is none */
+	/* what the current graph of WebNN consists of; without a builder, there is no such graph */
+	struct onpu_emit emit;
 };
 
 static int add_step(struct maker *maker, struct onpu_step *step)

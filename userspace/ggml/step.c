@@ -13,10 +13,13 @@
 struct bound {
 	WNNNamedTensor named;
 	char name[16];
-	const struct gg_tensor *quantised; /* becomes floats before each dispatch; or NULL */
-	struct gg_tensor copy;		   /* of *quantised, which may be gone */
-	void *data;			   /* of ggml */
-	void *own;			   /* memory of the step that takes its place, or NULL */
+	/* the tensor whose elements become floats before each dispatch, or NULL */
+	const struct gg_tensor *quantised;
+	/* copy of *quantised, which the program may have freed */
+	struct gg_tensor copy;
+	void *data; /* memory of ggml */
+	/* memory of the step that is used instead of @data, or NULL */
+	void *own;
 	size_t size;
 };
 
@@ -93,7 +96,7 @@ static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 
 /*
  * Returns whether a later value of the same graph has a part of a value's memory. Then nothing
- * reads the value behind the graph.
+ * reads the value after the graph.
  */
 static bool is_overwritten(const struct onpu_emit *e, size_t index)
 {

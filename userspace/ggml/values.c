@@ -76,7 +76,10 @@ int onpu_value_set(struct onpu_emit *e, const struct gg_tensor *tensor, WNNOpera
 	return 0;
 }
 
-/* Returns the operand of a tensor that the graph computes, or NULL. New ones are wanted most. */
+/*
+ * Returns the operand of a tensor that the graph computes, or NULL. Searches from the newest, which
+ * is needed most often.
+ */
 static WNNOperand find_value(const struct onpu_emit *e, const struct gg_tensor *tensor)
 {
 	for (size_t i = e->value_count; i-- > 0;)
@@ -130,7 +133,7 @@ WNNOperand onpu_input(struct onpu_emit *e, const void *data, WNNOperandDataType 
 /* Dimensions of more than one element, with strides in elements, largest stride first. */
 struct strides {
 	uint32_t rank;
-	uint32_t axis[GG_DIMS]; /* of ggml */
+	uint32_t axis[GG_DIMS]; /* dimensions of ggml */
 	uint64_t size[GG_DIMS], step[GG_DIMS];
 };
 

@@ -13,9 +13,9 @@
 
 struct pack {
 	struct pack *next;
-	const void *data; /* of the tensor; a view of its first rows has it, too */
+	const void *data; /* data of the tensor; a view of its first rows has the same address */
 	size_t bytes;
-	uint32_t number; /* of its type, in ggml */
+	uint32_t number; /* ggml's number of the type */
 	int64_t size[2];
 	struct import_matrix matrix;
 };
