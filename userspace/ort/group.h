@@ -27,9 +27,10 @@ struct onpu_port {
  * provider that is copied.
  */
 struct onpu_bound {
-	WNNTensor lent, own; /* lent: in ONNX Runtime's memory, own: to copy; NULL until needed */
-	void *data;	     /* ONNX Runtime's memory that lent is in */
-	void *target;	     /* where to copy the contents of own */
+	/* lent: in ONNX Runtime's memory; own: the provider's, to copy; NULL until needed */
+	WNNTensor lent, own;
+	void *data;   /* ONNX Runtime's memory that lent is in */
+	void *target; /* where to copy the contents of own */
 };
 
 /* The tensors of one run; its named tensors are those that the library uses. */

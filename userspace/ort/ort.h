@@ -91,7 +91,7 @@ struct ort_api_base {
 };
 
 #define SLOT(table, place, version, result, name, arguments) result(*name) arguments;
-/* All functions of the tables; NULL: the version lacks the function. */
+/* The functions that are used, of all tables; NULL: the version lacks the function. */
 struct ort_api {
 	uint32_t version;
 #include "slots.def"

@@ -88,7 +88,7 @@ struct ort_status *onpu_partition_begin(struct onpu_partition *p,
 	return find_edges(p);
 }
 
-/* Sets the lowest stage of each node; nodes are sorted behind those that they depend on. */
+/* Sets the lowest stage of each node; nodes are sorted after those that they depend on. */
 static void find_stages(struct onpu_partition *p)
 {
 	for (size_t i = 0; i < p->read->graph.nodeCount; i++) {

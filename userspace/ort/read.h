@@ -43,13 +43,14 @@ struct onpu_reading {
 };
 
 struct onpu_read {
-	WNNOnnxGraph graph; /* this module made all of it and may change it */
+	WNNOnnxGraph graph; /* its contents were made by this module, which may change them */
 	size_t set_count;
 	WNNOnnxOperatorSet *sets;
 	const struct ort_node **nodes; /* nodes of ONNX Runtime, in the order of graph.nodes */
 	WNNOnnxNode *described;	       /* graph.nodes, writable */
 	WNNOnnxTensor *tensors;	       /* graph.tensors, writable */
-	bool uses_outer;	       /* whether it uses values of a graph around it */
+	/* whether the graph uses values of a graph that contains it */
+	bool uses_outer;
 };
 
 /*
