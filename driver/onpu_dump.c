@@ -40,7 +40,7 @@
 #define LINE_BYTES	384
 #define LIST_BYTES	SZ_32K
 
-/* Number of instructions shown before the failed instruction, and as many behind it. */
+/* Number of instructions shown before the failed instruction, and as many after it. */
 #define AROUND		8u
 
 /*
@@ -323,7 +323,8 @@ static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 
 /*
  * Returns whether the list that began at @start has room for another line; if not, counts the line
- * in @left. Anybody may open files and create contexts, and the sections behind need room, too.
+ * in @left. Anybody may open files and create contexts, and the sections after the list need room,
+ * too.
  */
 static bool has_room(struct seq_buf *s, size_t start, unsigned int *left)
 {

@@ -156,7 +156,7 @@ u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
 	return ctx->busy_ns + onpu_usage_share_ns(ctx->onpu) - ctx->since;
 }
 
-/* The hardware does not have a job any more. Charges the time up to now with the last job. */
+/* Charges the time up to now to the context, when the hardware has lost the context's last job. */
 static void leave_ring(struct onpu_job *job)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -175,7 +175,7 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 	ctx->page_cycles = total;
 }
 
-/* The context has no job any more: the device may sleep, soon or, to save energy, at once. */
+/* Lets the device sleep, soon or, to save energy, at once: the context has no job any more. */
 static void allow_sleep(struct onpu_ctx *ctx)
 {
 	struct device *dev = ctx->onpu->drm.dev;
@@ -387,7 +387,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		onpu_job_feed(ctx);
 }
 
-/* Put a job back on the runnable list, behind @after; @taken: the last entry that was taken. */
+/* Put a job back on the runnable list, after @after; @taken: the last entry that was taken. */
 static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 {
 	u64 first = job->seqno - job->count + 1;

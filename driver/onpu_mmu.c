@@ -33,7 +33,7 @@
 #define INV_CHECK_INTERVAL	(HZ / 4)
 #define INV_CHECKS	20
 
-/* The number of address spaces divided by this is the most that one user may have. */
+/* A user may have at most 1/VMS_SHARE of all address spaces. */
 #define VMS_SHARE	16
 
 /* A page of the page table, and the driver's pointers to the tables below it. */
