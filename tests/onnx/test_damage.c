@@ -54,7 +54,7 @@ static int test(const char *name, uint8_t *data, size_t size)
 	if (import(data, size) != WNNStatus_Success)
 		return fails(name, "whole", size);
 	for (size_t i = 0; i < size; i++) {
-		/* The copy has the exact size, so that reads beyond it are found. */
+		/* The copy has the exact size, so that the sanitizers find reads beyond it. */
 		uint8_t *part = malloc(i + 1);
 
 		memcpy(part, data, i);

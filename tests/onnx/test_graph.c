@@ -177,7 +177,10 @@ static void test_run(void **state)
 	}
 }
 
-/* A product is exact as an output that the program chose, though the file has only its floats. */
+/*
+ * Tests that a product of integers is exact when the program chooses it as an output, though the
+ * graph's own outputs only need it as floats.
+ */
 static void test_chosen_output(void **state)
 {
 	static const int64_t long_column[] = { 259, 1 };
@@ -317,7 +320,7 @@ static void test_probe(void **state)
 	}
 }
 
-/* Each allocation fails once. */
+/* Tests that each allocation may fail: another one fails in each round. */
 static void test_memory(void **state)
 {
 	WNNOnnxValue x = value("x", FLOAT, 2, known), y = value("y", FLOAT, 2, known);

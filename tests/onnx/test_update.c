@@ -79,7 +79,10 @@ static void read(WNNTensor tensor, float *data, size_t size)
 			 WNNStatus_Success);
 }
 
-/* The bytes that the NPU writes are those of rows, not those of caches. */
+/*
+ * Checks that the NPU has written at most @most bytes: those of new rows, not those of whole
+ * caches.
+ */
 static void check_written(WNNGraph graph, uint64_t most)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
@@ -137,7 +140,10 @@ static void scatter(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* Two heads of queries share one of keys: softmax(query * key^T / 4) * value. */
+/*
+ * Checks that @got is softmax(query * key^T / 4) * value, for two heads of queries that share one
+ * head of keys.
+ */
 static void check_attention(const float *query, float keys[LENGTH][SIZE],
 			    float values[LENGTH][SIZE], int used, const float *got)
 {
@@ -218,8 +224,9 @@ static WNNGraph build_attention(const WNNOnnxValue *inputs, const int32_t *lengt
 }
 
 /*
- * Steps beside others, from @first on: positions after the newest one keep what they held, which
- * need not be numbers. @fixed: seqlens_k is a constant, for the only step.
+ * Runs the steps of a decoder from position @first up to 4, and checks them. Positions after the
+ * newest one keep what they held, which is NaN in part. @fixed: seqlens_k is a constant, so that
+ * @first must be the only step.
  */
 static void check_steps(int32_t first, bool fixed)
 {
@@ -293,9 +300,9 @@ static void attend_with_constant(void **state)
 }
 
 /*
- * Something else reads the cache that TensorScatter got, so that the new one needs other memory.
- * @other: the output that holds the old cache times @sign, which the graph has or the program
- * chooses.
+ * Checks that the new cache needs other memory when something besides TensorScatter reads the old
+ * one. @other: the output that is the old cache times @sign; with @chosen, the program chooses it
+ * as an output, otherwise it is an output of the graph.
  */
 static void check_reader(size_t count, const WNNOnnxNode *nodes, const char *other, bool chosen,
 			 float sign)
@@ -353,7 +360,10 @@ static void another_reader(void **state)
 	check_reader(COUNT(nodes), nodes, "negative", false, -1);
 }
 
-/* The other node reads the cache by the name that an Identity gives it. */
+/*
+ * Tests that another node, which reads the cache by the name that an Identity gives it, sees the
+ * old cache.
+ */
 static void reader_by_another_name(void **state)
 {
 	static const WNNStringView copy[] = { TEXT("copy") };
@@ -369,7 +379,7 @@ static void reader_by_another_name(void **state)
 	check_reader(COUNT(nodes), nodes, "negative", false, -1);
 }
 
-/* The program chooses the cache as an output, too. */
+/* Tests that the old cache, which the program chooses as an output, too, keeps its elements. */
 static void chosen_input(void **state)
 {
 	static const WNNOnnxNode node = {
