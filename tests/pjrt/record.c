@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A plugin in front of the plugin, which writes down how large JAX's structures are: for each function
- * that is called, its name, the bytes that the caller says, and those of our declaration, as lines of
- * the file ONPU_PJRT_SIZES. ONPU_PJRT_BEHIND is the plugin behind.
+ * A plugin that passes each call to another plugin, and records how large JAX's structures are: for
+ * each function that is called, its name, the bytes that the caller says, and those of our
+ * declaration, as lines of the file ONPU_PJRT_SIZES. ONPU_PJRT_BEHIND is the path of the other
+ * plugin.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Several devices of a client, and arrays that programs take: test_devices LIBRARY */
+/*
+ * Tests clients with several devices, and arrays that are donated to programs: test_devices LIBRARY
+ */
 #include <webnn/webnn_npu.h>
 
 #include "client.h"
@@ -142,8 +144,8 @@ static void test_assignments(void **state)
 }
 
 /*
- * This function takes the place of the library's, so that a client of the CPU seems to have an NPU:
- * the node of it, or NULL.
+ * The device node of the NPU that a client of the CPU seems to have; NULL: it has none. The
+ * function below replaces the library's for this.
  */
 static const char *npu_node;
 static void *plugin;
@@ -162,7 +164,7 @@ WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
 	return status;
 }
 
-/* Several devices are the NPUs from 0: no device opens twice. */
+/* Tests that several devices are the NPUs from number 0 on, and that none of them opens twice. */
 static void test_nodes(void **state)
 {
 	struct pjrt_named_value options[2] = {
@@ -177,10 +179,10 @@ static void test_nodes(void **state)
 	npu_node = "/dev/accel/accel1";
 	fails(api->Client_Create(&args), 3,
 	      "2 devices are the NPUs 0 to 1, but /dev/accel/accel1 is the first that opens");
-	/* The second one is npu:1, and the machines that run tests have no NPU. */
+	/* The second device is npu:1, and the machines that run tests have no NPU. */
 	npu_node = "/dev/accel/accel0";
 	fails(api->Client_Create(&args), 12, "npu");
-	/* One device may have any number. */
+	/* A single device may have any number. */
 	npu_node = "/dev/accel/accel1";
 	options[1].integer = 1;
 	works(api->Client_Create(&args));
@@ -206,7 +208,7 @@ static void *address_of(struct pjrt_buffer *buffer)
 	return args.pointer;
 }
 
-/* An argument that is donated is gone, and the result lies where it was. */
+/* Tests that a donated argument is deleted, and that the result is at its address. */
 static void test_donation(void **state)
 {
 	static const char text[] =
@@ -232,7 +234,10 @@ static void test_donation(void **state)
 
 	(void)state;
 	works(compile(text, "mlir", NULL, 0, &run.executable));
-	/* Both are given; in turn 1 the caller keeps the first, and others use the second. */
+	/*
+	 * Both arrays are donated; in the second run the caller keeps the first one, and the second
+	 * one has an external reference.
+	 */
 	for (int turn = 0; turn < 2; turn++) {
 		for (int i = 0; i < 2; i++) {
 			in[i] = upload(F32, 1, dims, x, NULL);

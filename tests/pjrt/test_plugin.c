@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A client of the plugin for JAX that needs no JAX: test_plugin LIBRARY */
+/* Tests the plugin for JAX as a client without JAX: test_plugin LIBRARY */
 #include "client.h"
 
 static const char sum[] = "module {\n"
@@ -21,7 +21,7 @@ static void test_table(void **state)
 	assert_int_equal(api->size, sizeof(*api));
 	assert_int_equal(api->version.major, 0);
 	assert_int_equal(api->version.minor, 94);
-	/* 3 functions of errors, and 126 that slots.def lists, as version 0.94 has them. */
+	/* Version 0.94 has 3 functions of errors, and the 126 that slots.def lists. */
 	assert_int_equal(api->size,
 			 sizeof(size_t) * 2 + sizeof(api->version) + 129 * sizeof(void *));
 	works(api->Plugin_Attributes(&args));
@@ -32,7 +32,10 @@ static void test_table(void **state)
 	fails(api->Client_DmaMap(NULL), 12, "PJRT_Client_DmaMap is not implemented");
 }
 
-/* A caller whose structure ends before what a call needs gets an error, and nothing is written. */
+/*
+ * Tests that a caller gets an error, and nothing is written, when its structure ends before a
+ * member that the call needs.
+ */
 static void test_sizes(void **state)
 {
 	struct pjrt_Buffer_ElementType_args args = ARGS(Buffer_ElementType, .type = 77);
@@ -58,7 +61,7 @@ static void test_sizes(void **state)
 	assert_true(stats.has_largest);
 	for (size_t i = 0; i < sizeof(stats.rest); i++)
 		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
-	/* A newer caller has members behind ours, which are not set; what follows them is kept. */
+	/* A newer caller has members after ours, which are not set; what follows them is kept. */
 	memset(&newer, 0x5a, sizeof(newer));
 	newer.known.struct_size = offsetof(__typeof__(newer), end);
 	newer.known.device = devices.devices[0];
@@ -212,7 +215,7 @@ static void test_refusals(void **state)
 	unload(loaded);
 }
 
-/* A token has no elements, and goes into a program as it came out of one. */
+/* Tests that a token has no elements, and that one program takes the token that another returns. */
 static void test_tokens(void **state)
 {
 	static const char text[] =
@@ -259,7 +262,7 @@ static void test_tokens(void **state)
 static void test_layouts(void **state)
 {
 	static const int32_t numbers[6] = { 0, 1, 2, 3, 4, 5 };
-	/* The columns from the last to the first, of elements that lie column after column. */
+	/* Column-major elements, with the columns from the last to the first. */
 	static const int64_t dims[2] = { 2, 3 }, strides[2] = { 4, -8 }, columns[2] = { 0, 1 };
 	static const int64_t wide[2] = { 16, 4 };
 	static const int32_t wanted[6] = { 4, 2, 0, 5, 3, 1 }, turned[6] = { 4, 5, 2, 3, 0, 1 };
@@ -331,7 +334,7 @@ static void test_uploads(void **state)
 	drop(size.buffer);
 }
 
-/* Lent elements stay when the buffer is deleted, until the borrower gives them back. */
+/* Tests that lent elements stay when the buffer is deleted, until the borrower gives them back. */
 static void test_lending(void **state)
 {
 	static const int64_t dims[1] = { 2 };
@@ -466,7 +469,7 @@ static size_t allocated(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* A program keeps no copy of its results, nor memory for those of the next run. */
+/* Tests that a program keeps neither a copy of its results nor memory for those of the next run. */
 static void test_memory(void **state)
 {
 	static const char text[] =
@@ -487,7 +490,7 @@ static void test_memory(void **state)
 	before = allocated();
 	works(execute(loaded, 1, &in, &out));
 	behind = allocated();
-	/* ASan's allocator tells nothing. */
+	/* Under ASan, mallinfo() tells nothing. */
 	if (before) {
 		assert_in_range(behind - before, size, size + size / 2);
 		drop(out);
@@ -500,7 +503,7 @@ static void test_memory(void **state)
 	free(numbers);
 }
 
-/* A buffer and a program outlive the client that made them. */
+/* Tests that a buffer and a program outlive the client that made them. */
 static void test_order(void **state)
 {
 	static const int64_t dims[1] = { 1 };
