@@ -55,7 +55,10 @@ static struct gg_tensor *scale(struct world *w)
 				  w->variant ? 0.5f : 0);
 }
 
-/* An operator in place: one operator reads its operand before it, another its result behind it. */
+/*
+ * Returns a graph with a clamp in place: one operator reads its operand before the change, and one
+ * reads its result.
+ */
 static struct gg_tensor *clamp(struct world *w)
 {
 	struct gg_tensor *a = real(w, 33, 7, 1, 1);
@@ -124,7 +127,7 @@ static struct gg_tensor *row(struct world *w)
 	}
 }
 
-/* Products with matrices of each type, which may change or are weights. */
+/* Returns a product with a matrix of each type, which is a weight or may change. */
 static struct gg_tensor *product(struct world *w)
 {
 	static const char *const types[] = { "f32",  "f16",    "bf16",	 "q4_0", "q4_1",
@@ -141,7 +144,7 @@ static struct gg_tensor *product(struct world *w)
 	return gg.ggml_mul_mat(w->context, a, b);
 }
 
-/* Products with a quantised weight and with its first rows, in both orders. */
+/* Returns products with a quantised weight and with its first rows, in both orders. */
 static struct gg_tensor *product_of_part(struct world *w)
 {
 	struct gg_tensor *x = real(w, 64, 3, 1, 1), *whole, *part;
@@ -157,7 +160,9 @@ static struct gg_tensor *product_of_part(struct world *w)
 				gg.ggml_concat(w->context, part, whole, 0);
 }
 
-/* Batches, in groups, and an operand that is a transposed view. */
+/*
+ * Returns a product in which several matrices of @b share one of @a; @b may be a transposed view.
+ */
 static struct gg_tensor *batch_product(struct world *w)
 {
 	struct gg_tensor *a = leaf(w, FILL_REAL, w->variant % 2 ? "f16" : "f32", 32, 11, 2, 3), *b;
@@ -179,7 +184,7 @@ static struct gg_tensor *get_rows(struct world *w)
 
 /* ---- operators that move elements */
 
-/* Rows that go into a cache, whose view is read in the same graph. */
+/* Returns a graph that puts rows into a cache and reads a view of the cache. */
 static struct gg_tensor *set_rows(struct world *w)
 {
 	struct gg_tensor *cache = leaf(w, FILL_REAL, w->variant ? "f16" : "f32", 24, 20, 1, 1);
@@ -190,7 +195,7 @@ static struct gg_tensor *set_rows(struct world *w)
 	return gg.ggml_mul_mat(w->context, written, real(w, 24, 3, 1, 1));
 }
 
-/* Copies: into another type, into strides, and of transposed views. */
+/* Returns a copy: of a transposed view, into another type, or from or to a view with strides. */
 static struct gg_tensor *copy(struct world *w)
 {
 	struct gg_tensor *a = real(w, 12, 10, 3, 1), *to;
@@ -215,7 +220,7 @@ static struct gg_tensor *copy(struct world *w)
 	}
 }
 
-/* Rows that go into a computed tensor, which is read as a whole behind that. */
+/* Returns a graph that puts rows into a computed tensor and then reads all of it. */
 static struct gg_tensor *write_part(struct world *w)
 {
 	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 12, 6, 1, 1)), *part;
@@ -225,7 +230,10 @@ static struct gg_tensor *write_part(struct world *w)
 	return gg.ggml_concat(w->context, part, whole, 1);
 }
 
-/* A contiguous part of a computed tensor: it begins within a row of its own, or has one element. */
+/*
+ * Returns a graph that reads elements in the middle of a computed row: as two rows, or a single
+ * one.
+ */
 static struct gg_tensor *read_part(struct world *w)
 {
 	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 10, 1, 1, 1));
@@ -262,7 +270,10 @@ static struct gg_tensor *soft_max(struct world *w)
 	return y;
 }
 
-/* Rotations: neighbours or halves, all of a row or a part, with factors and far positions. */
+/*
+ * Returns a rotation of pairs of neighbours or of halves, in all or some elements of a row, perhaps
+ * with a factor for each frequency, or scaled for long contexts.
+ */
 static struct gg_tensor *rope(struct world *w)
 {
 	struct gg_tensor *a = real(w, 32, 3, 5, 1), *factors = NULL;
@@ -292,7 +303,10 @@ static struct gg_tensor *attention(struct world *w)
 	return y;
 }
 
-/* A block of a network whose weights are quantised, with a view of a part of a product. */
+/*
+ * Returns a block of a network with quantised weights, in which an operator reads a view of some
+ * columns of a product.
+ */
 static struct gg_tensor *block(struct world *w)
 {
 	struct gg_tensor *x = real(w, 64, 3, 1, 1), *y, *gate, *up, *down;

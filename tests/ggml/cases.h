@@ -11,7 +11,7 @@ enum fill {
 	FILL_POSITIVE, /* 0.1 to 2 */
 	FILL_ROWS,     /* int32 below limit */
 	FILL_DISTINCT, /* int64, all different, below limit */
-	FILL_MASK,     /* 0, or -infinity but in the first column */
+	FILL_MASK,     /* 0, or -infinity outside of the first column */
 };
 
 struct leaf {
@@ -25,8 +25,8 @@ struct world {
 	struct gg_context *context, *weights;
 	struct leaf leaves[16];
 	int leaf_count;
-	bool is_weight; /* whether new leaves are weights */
-	int variant;	/* which of a case's graphs */
+	bool is_weight; /* whether the leaves that are made next are weights */
+	int variant;	/* number of the graph within the case */
 };
 
 struct test_case {

@@ -44,7 +44,7 @@ void client_load(const char *folder, const char *library)
 		puts("SKIP: ggml of npm is not there; scripts/fetch-samples.sh fetches it");
 		exit(77);
 	}
-	/* Local, as programs have it that load ggml as a module. */
+	/* The symbols are local, as in programs that load ggml as a module. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		fail("%s", dlerror());

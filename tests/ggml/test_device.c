@@ -50,7 +50,10 @@ static void test_buffer(struct gg_backend *backend)
 	gg.ggml_backend_tensor_get(a, numbers, 0, sizeof(numbers));
 	check(!memcmp((char *)numbers + 8, in, 20), "a part of a tensor does not keep its bytes");
 	check(!numbers[0] && !numbers[1] && !numbers[20], "a part changes what is around it");
-	/* ggml copies from and to memory of the host itself, but not in its server for others. */
+	/*
+	 * ggml copies from and to memory of the host itself, but its RPC server calls this
+	 * function.
+	 */
 	check(buffer->table.cpy_tensor(buffer, a, c), "a tensor is not copied");
 	gg.ggml_backend_tensor_memset(a, 255, 8, 16);
 	gg.ggml_backend_tensor_get(a, out, 0, 32);

@@ -38,7 +38,8 @@ static int run(const char *path, struct gg_device *device, uint32_t prompt, floa
 	struct llama_model *model;
 	struct llama_context *context;
 	int32_t tokens[64], count;
-	uint32_t sizes[3]; /* of the context, of a batch, and of what is computed at once */
+	/* numbers of tokens: of the context, of a batch, and of those that are computed at once */
+	uint32_t sizes[3];
 
 	memcpy(params.bytes, &list, sizeof(list));
 	model = gg.llama_model_load_from_file(path, params);

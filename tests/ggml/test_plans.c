@@ -16,7 +16,7 @@ static struct {
 	uint64_t plans, runs, dispatches, moves, weights;
 } before, *counts;
 
-/* Fails unless so many plans were made and weights repacked since the last call. */
+/* Fails unless this number of plans was made, and of weights repacked, since the last call. */
 static void expect(const char *when, uint64_t plans, uint64_t weights)
 {
 	if (counts->plans - before.plans != plans || counts->weights - before.weights != weights)
@@ -88,7 +88,9 @@ static void compute(struct product *p, struct gg_backend *backend)
 	}
 }
 
-/* Weights of a type that becomes floats, Q2_K, wait for a graph. */
+/*
+ * Tests that weights of type Q2_K, which become floats, are repacked only when a graph needs them.
+ */
 static void set_floats(struct gg_backend *backend)
 {
 	struct gg_init init = { 1 << 20, NULL, true };
