@@ -34,7 +34,10 @@ static void test_bf16(void **state)
 		stores(value);
 		if (isnan(value) || isinf(value))
 			continue;
-		/* The middle between it and the next one, and what is just beside that. */
+		/*
+		 * Test the middle between this number and the next one, and the neighbours of the
+		 * middle.
+		 */
 		next = shlo_float_value(SHLO_BF16, i + 1);
 		middle = isinf(next) ? copysign(ldexp(0x1.ffp0, 127), value) : (value + next) / 2;
 		stores(middle);

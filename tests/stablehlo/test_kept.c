@@ -65,7 +65,7 @@ static WNNStablehloProgram load(void)
 	return program;
 }
 
-/* Runs it, and returns whether the result has the right bits. */
+/* Runs the program, and returns whether the result has the right bits. */
 static bool runs(WNNStablehloProgram program, WNNContext context, float x, int32_t n, int32_t which)
 {
 	WNNStablehloTensor inputs[3] = { { .size = COUNT * sizeof(x) },
@@ -119,7 +119,9 @@ static void test_later_runs(void **state)
 	}
 }
 
-/* Another context and other limits have graphs of their own, and leave those that there are. */
+/*
+ * Tests that another context and other limits get graphs of their own, and leave the existing ones.
+ */
 static void test_keys(void **state)
 {
 	WNNStablehloProgram program = load();
@@ -139,7 +141,7 @@ static void test_keys(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Returns whether the last run tells about an operation of this line. */
+/* Returns whether the placement of the last run has an operation with this line. */
 static bool tells(WNNStablehloProgram program, const char *label)
 {
 	WNNStablehloPlacementArray placement = wnnStablehloProgramGetPlacement(program);
@@ -151,7 +153,9 @@ static bool tells(WNNStablehloProgram program, const char *label)
 	return false;
 }
 
-/* The placement is that of the last run, though the program keeps graphs of others. */
+/*
+ * Tests that the placement is that of the last run, though the program keeps graphs of other runs.
+ */
 static void test_placement(void **state)
 {
 	static const char half[] = "stablehlo.multiply at 20:5",
@@ -171,7 +175,7 @@ static void test_placement(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* A run that fails leaves no graphs, because they may be why it failed. */
+/* Tests that a failed run keeps no graphs, as these may be the reason of the failure. */
 static void test_failure(void **state)
 {
 	WNNStablehloProgram program = load();
@@ -190,7 +194,7 @@ static void test_failure(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Each run on a lost context is an error: with graphs of an earlier run, and when it has none. */
+/* Tests that each run on a lost context fails: with graphs of an earlier run, and without. */
 static void test_lost(void **state)
 {
 	WNNStablehloProgram program = load();
@@ -207,7 +211,10 @@ static void test_lost(void **state)
 	wnnContextRelease(context);
 }
 
-/* Segments that lack memory, wherever that is, are built by the next run. */
+/*
+ * Tests that the next run builds segments for which memory was exhausted, whichever allocation
+ * failed.
+ */
 static void test_memory(void **state)
 {
 	bool lacked = true;
@@ -244,7 +251,7 @@ static void test_forget_results(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* The process keeps the graphs of so many programs, and frees the oldest. */
+/* Tests that the process keeps the graphs of KEPT programs, and frees the oldest. */
 static void test_bound(void **state)
 {
 	WNNStablehloProgram programs[KEPT + 1];
@@ -264,7 +271,10 @@ static void test_bound(void **state)
 	assert_false(shlo_kept_drop(NULL));
 }
 
-/* An unrolled module counts: beside a newer one, a module beyond the limit is not kept. */
+/*
+ * Tests that unrolled modules count: a module beyond the limit is not kept once there is a newer
+ * one.
+ */
 static void test_bound_of_modules(void **state)
 {
 	struct shlo_kept_key keys[] = { { .owner = &keys[0], .context = contexts[0] },
@@ -300,10 +310,10 @@ static void *walk_list(void *arg)
 	return NULL;
 }
 
-/* A child of fork() can use the list, though another thread was in it. */
+/* Tests that a child of fork() can use the list, though another thread was using it. */
 static void test_fork(void **state)
 {
-	/* The other thread is nearly always in a list that is so long. */
+	/* With such a long list, the other thread is using it nearly all the time. */
 	static struct shlo_kept rest[100000];
 	struct shlo_kept_key key = { .owner = &key, .context = contexts[0] };
 	struct shlo_kept *kept = shlo_kept_take(&key);
@@ -352,7 +362,10 @@ static void *run_many(void *arg)
 	return right == 2 * count ? NULL : contexts;
 }
 
-/* Two threads keep more than there may be, so that each frees graphs of the other. */
+/*
+ * Tests two threads that keep more graphs than the process may, so that each frees graphs of the
+ * other.
+ */
 static void test_threads(void **state)
 {
 	pthread_t threads[2];

@@ -101,7 +101,9 @@ static uint64_t run_scan(WNNStablehloProgram program, WNNContext context, int ro
 	return program->own.run.copied_bytes;
 }
 
-/* An iteration copies its row into a graph and back, whatever the number of rows is. */
+/*
+ * Tests that an iteration copies only its row into a graph and back, whatever the number of rows.
+ */
 static void test_scan(void **state)
 {
 	(void)state;
@@ -169,7 +171,7 @@ static WNNStatus run_small(WNNStablehloProgram program, WNNContext context, int3
 	"stablehlo.dynamic_update_slice " x ", " value ", " at \
 	" : (tensor<4xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4xf32>\n"
 
-/* Values that something else reads keep their elements. */
+/* Tests that values which another operation reads keep their elements. */
 static void test_readers(void **state)
 {
 	static const struct {
@@ -231,7 +233,7 @@ static void test_readers(void **state)
 	}
 }
 
-/* An update and a scatter of a carried value copy it in the first iteration only. */
+/* Tests that an update and a scatter of a carried value copy it in the first iteration only. */
 static void test_in_place(void **state)
 {
 	static const char code[] = HEAD
@@ -255,7 +257,7 @@ static void test_in_place(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Functions in functions, and in branches of these, become parts of the body. */
+/* Tests a loop whose body calls functions that call others within branches. */
 static void test_nested(void **state)
 {
 	static const char code[] = HEAD
@@ -275,7 +277,7 @@ static void test_nested(void **state)
 		"func.func private @double(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
 		"  %y = stablehlo.add %x, %x : tensor<4xf32>\n"
 		"  return %y : tensor<4xf32>\n}\n";
-	/* All iterations but the first double it twice. */
+	/* All iterations but the first double the array twice. */
 	static const float expected[] = { 64, 128, 192, 256, 1, 2, 3, 4 };
 	WNNStablehloProgram program = load(code);
 
@@ -286,7 +288,7 @@ static void test_nested(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Calls that would become 2^20 operations stay calls. */
+/* Tests that calls stay calls when they would become 2^20 operations. */
 static void test_many_calls(void **state)
 {
 	static const float expected[] = { 1, 2, 3, 4, 1, 2, 3, 4 };
@@ -313,7 +315,7 @@ static void test_many_calls(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* An error in a called function names the line of the function. */
+/* Tests that an error in a called function names the line in that function. */
 static void test_place(void **state)
 {
 	static const char code[] =

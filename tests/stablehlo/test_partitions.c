@@ -170,7 +170,7 @@ static void test_contexts(void **state)
 
 #define LARGE 4096 /* elements of a slice, enough for a graph */
 
-/* A region with many elements becomes a graph on each context. */
+/* Tests that a region with many elements becomes a graph on each context. */
 static void test_graphs(void **state)
 {
 	static const char text[] =
@@ -213,7 +213,7 @@ static void test_graphs(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Devices have other numbers in a mesh, axes are cut into sub-axes, and there are two replicas. */
+/* Tests a mesh with its own order of devices, axes that are cut into sub-axes, and two replicas. */
 static void test_places(void **state)
 {
 	static const char text[] =
@@ -257,7 +257,7 @@ static void test_places(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* Without partitions, processes are replicas. */
+/* Tests that processes are replicas when the program has no partitions. */
 static void test_replicas(void **state)
 {
 	static const char text[] =
@@ -306,7 +306,7 @@ static void test_replicas(void **state)
 	"  }) : (tensor<i1>) -> tensor<f32>\n"                                               \
 	"  return %r : tensor<f32>\n}\n"
 
-/* A process that fails, or ends without the others, ends those that wait for it. */
+/* Tests that processes end when they wait for one that fails, or that ends without them. */
 static void test_ends(void **state)
 {
 	static const char leaves[] = BRANCH("    stablehlo.return %one : tensor<f32>\n");
@@ -340,7 +340,7 @@ static void test_ends(void **state)
 	"    sdy.return %s : tensor<2xf32>\n"                                                  \
 	"  } : (tensor<4xf32>) -> tensor<4xf32>\n"
 
-/* The last process fails while the first waits for its slice. */
+/* Tests a failure of the last process while the first waits for its slice. */
 static void test_waits(void **state)
 {
 	static const char text[] = PAIR
@@ -368,7 +368,10 @@ static void test_waits(void **state)
 	     "  %r:" results " = \"interpreter.run_parallel\"() {programs = [[" programs "]]} : " \
 	     "() -> (" types ")\n  return %r#0, %r#1"
 
-/* Functions of interpreter.run_parallel run on other partitions than the program is for. */
+/*
+ * Tests functions of interpreter.run_parallel: they run as two processes, and are refused as four,
+ * which are not the partitions of the program.
+ */
 static void test_parallel(void **state)
 {
 	static const char function[] =
@@ -399,7 +402,7 @@ static void test_parallel(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* The module says for how many devices it is. */
+/* Tests that the number of devices must be the one that the module names. */
 static void test_numbers(void **state)
 {
 	static const char partitions[] = "module attributes {mhlo.num_partitions = 4 : i32} {\n"
@@ -439,7 +442,7 @@ static void refuses(const char *text, size_t partitions, const char *words)
 #define REPEAT_4(text)	text text text text
 #define REPEAT_64(text) REPEAT_4(REPEAT_4(REPEAT_4(text)))
 
-/* An axis, or a part of it, cuts a value twice. */
+/* Tests that shardings are refused in which an axis, or a part of it, cuts a value twice. */
 static void test_axes(void **state)
 {
 	(void)state;
@@ -499,7 +502,7 @@ static void test_refusals(void **state)
 		"it is written as mhlo.sharding");
 }
 
-/* A result without a mark has other dimensions than the value that is returned. */
+/* Tests that a result without a mark may not have other dimensions than the returned value. */
 static void test_other_results(void **state)
 {
 	static const char dynamic[] = PAIR

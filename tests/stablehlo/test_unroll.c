@@ -48,7 +48,7 @@ static int complain(const char *what, size_t module)
 	return 1;
 }
 
-/* Makes small inputs, which are the same each time: integers from 0 to 7, floats from -2 to 2. */
+/* Makes inputs of small numbers, equal for each call: integers from 0 to 7, floats from -2 to 2. */
 static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehloTensor *inputs)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, module);
@@ -145,7 +145,7 @@ static int test_module(WNNStablehloProgram program, size_t module)
 	return ret;
 }
 
-/* A limit on iterations applies to unrolled loops, too. */
+/* Tests that a limit on iterations applies to unrolled loops, too. */
 static int test_limit(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
@@ -171,7 +171,7 @@ static int test_limit(WNNStablehloProgram program)
 	return ret;
 }
 
-/* A loop without end, which could be unrolled for ever, is still an error. */
+/* Tests that an endless loop, whose iterations could all be computed, is still an error. */
 static int test_endless(void)
 {
 	static const char text[] =
@@ -271,7 +271,7 @@ static void add_loop(struct text *text, const char *first, const char *second, i
 	uint32_t direction = draw(text, 3), from = 20 + draw(text, 9), way = turns * step;
 	int id = text->names++;
 
-	/* Without equality the last step may go beyond the bound. */
+	/* Without a comparison for equality, the last step may go beyond the bound. */
 	if (turns && direction == 0)
 		way -= draw(text, step);
 	else if (turns && direction == 1)
