@@ -147,7 +147,7 @@ enum onpu_reset_reason {
 	ONPU_RESET_ABSENT,
 	/** @ONPU_RESET_BUS: The PCI core has reported an error. */
 	ONPU_RESET_BUS,
-	/* @ONPU_RESET_EXTERNAL: The device was reset, but not by the driver. */
+	/** @ONPU_RESET_EXTERNAL: The device was reset, but not by the driver. */
 	ONPU_RESET_EXTERNAL,
 	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
 	ONPU_RESET_INVALIDATION,

@@ -156,7 +156,10 @@ u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
 	return ctx->busy_ns + onpu_usage_share_ns(ctx->onpu) - ctx->since;
 }
 
-/* Charges the time up to now to the context, when the hardware has lost the context's last job. */
+/*
+ * Counts the entries of a job as gone from the hardware; with the last job there, charges the time
+ * up to now to the context.
+ */
 static void leave_ring(struct onpu_job *job)
 {
 	struct onpu_ctx *ctx = job->ctx;

@@ -47,7 +47,7 @@ struct onpu_mbox {
 	 *	index.
 	 */
 	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
-	/* @generation: High bits of the next id, so that a late response matches no request. */
+	/** @generation: High bits of the next id, so that a late response matches no request. */
 	u32 generation;
 	/**
 	 * @error: The error that requests fail with, or 0; stays until a reset after a broken
