@@ -56,7 +56,10 @@ static WNNContext open_onednn(WNNInstance instance)
 	return context;
 }
 
-/* Builds two convolutions with so much work that the layout of their data is changed. */
+/*
+ * Builds two convolutions with enough work that changing the layout of their data is worth its
+ * cost.
+ */
 static WNNGraph build_pictures(WNNContext context)
 {
 	static float weights[WEIGHTS];
@@ -548,7 +551,7 @@ static uint32_t own_nodes(WNNGraph graph)
 	return count;
 }
 
-/* Returns the number of nodes of three times a product with a constant matrix. */
+/* Returns the number of nodes of a graph that multiplies by a constant matrix and then by 3. */
 static uint32_t nodes_of_scaled(WNNContext context)
 {
 	static const float factors[16] = { 1, 2, 3, 4, 5, 6, 7, 8 }, three = 3;
@@ -570,7 +573,10 @@ static uint32_t nodes_of_scaled(WNNContext context)
 	return count;
 }
 
-/* Returns the number of nodes of a product of two products of one row with constant matrices. */
+/*
+ * Returns the number of nodes of a graph that multiplies one row by each of two constant matrices,
+ * and the products with each other.
+ */
 static uint32_t nodes_of_products(WNNContext context)
 {
 	static const float weights[2][16] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
@@ -594,8 +600,8 @@ static uint32_t nodes_of_products(WNNContext context)
 }
 
 /*
- * Returns the number of nodes of a value that is transposed, multiplied by its square root, and
- * transposed back.
+ * Returns the number of nodes of a graph that transposes a value, multiplies it by its square root,
+ * and transposes it back.
  */
 static uint32_t nodes_of_turned(WNNContext context)
 {

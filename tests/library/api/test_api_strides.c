@@ -157,8 +157,8 @@ static WNNOperand part(WNNGraphBuilder b, WNNOperand x, uint32_t begin, uint32_t
 }
 
 /*
- * Builds a graph that swaps slices of rows; the left one is multiplied with the last number of its
- * row.
+ * Builds a graph that swaps the two slices of each row; the left slice is multiplied by the row's
+ * last number.
  */
 static WNNGraph build_parts(WNNContext context)
 {

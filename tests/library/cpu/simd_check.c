@@ -10,7 +10,7 @@
 
 /* --- Convolutions of 3x3 --- */
 
-/* Returns sum i of four numbers in a row or column, as Winograd's method combines them. */
+/* Returns result i of Winograd's input transform of four numbers in a row or column. */
 static double spread(const double *d, int step, int i)
 {
 	const double v[4] = { d[0], d[step], d[2 * step], d[3 * step] };

@@ -451,8 +451,8 @@ static bool reduce_round(void)
 }
 
 /*
- * Threads share a row. A NaN is its largest and its smallest element, in the last part of the first
- * row and, with another part after it, in the second row.
+ * Threads share a row. A NaN is its largest and its smallest element, in the last slice of the
+ * first row and, with another slice after it, in the second row.
  */
 static void test_long_reductions(void **state)
 {

@@ -37,7 +37,7 @@ static void write_sum(const struct plan_section *section, uint8_t *to)
 		to[i] = (uint8_t)(from[i] + *(const uint8_t *)section->recipe);
 }
 
-/* Adds a piece of the constants: the bytes of the source unchanged, or each plus a number. */
+/* Adds a section of the constants: the bytes of the source unchanged, or each plus a number. */
 static uint64_t add_piece(struct plan_constants *constants, struct ir_constant *source,
 			  uint8_t number)
 {
@@ -65,7 +65,7 @@ static void test_write(void **state)
 	at[1] = add_piece(&constants, other, 10);
 	ir_constant_unref(one);
 	ir_constant_unref(other);
-	/* A piece holds references to its sources until it is written. */
+	/* A section holds references to its sources until it is written. */
 	assert_int_equal(released[0] + released[1], 0);
 	assert_true(at[1] >= at[0] + sizeof(bytes));
 	assert_int_equal(constants.bytes, at[1] + sizeof(bytes));
@@ -165,7 +165,7 @@ static void test_later_fails(void **state)
 	uint8_t to[256];
 
 	(void)state;
-	/* The sources of all pieces are released, before the piece that fails and after it. */
+	/* The sources of all sections are released, before the section that fails and after it. */
 	add_piece(&constants, one, 0);
 	add_piece(&constants, constant, 3);
 	add_piece(&constants, two, 0);

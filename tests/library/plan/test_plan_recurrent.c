@@ -176,7 +176,7 @@ static void test_large(void **state)
 	}
 }
 
-/* SRAM has room for the state of a step but not for the next one besides. */
+/* SRAM can hold the states before a step, but not those after it as well. */
 static void test_many_rows(void **state)
 {
 	const struct shape s = { IR_OP_LSTM, IR_F16, 2, 2598, 25, 8, false };
@@ -257,7 +257,10 @@ static struct npu_program *compile_steps(int64_t steps, int64_t hidden)
 	return program;
 }
 
-/* Recurrent weights that have no room in SRAM are in the program once, packed for the product. */
+/*
+ * Tests that recurrent weights which do not fit into SRAM are in the program once, packed for the
+ * product.
+ */
 static void test_large_weights(void **state)
 {
 	const uint64_t bytes = 600 * 4 * (600 + 8) * sizeof(float);

@@ -30,7 +30,10 @@ static void set(void *data, enum ir_dtype dtype, uint32_t at, double number, int
 		memcpy((char *)data + at * size, &integer, size);
 }
 
-/* Puts numbers that are special into some places; others are equal, since there are few. */
+/*
+ * Puts NaN, infinities and zeros at some positions; other elements are often equal, as the kinds
+ * are few.
+ */
 static void set_special(void *data, enum ir_dtype dtype, uint32_t count)
 {
 	static const double numbers[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-7, -1e-7 };
@@ -90,7 +93,7 @@ static void test_types(void **state)
 	}
 }
 
-/* The least SRAM holds a part of a row only. */
+/* Tests rows of which the least SRAM holds only a slice. */
 static void test_long_rows(void **state)
 {
 	static const int64_t sizes[] = { 9000, 2048, 2049, 70000 };
@@ -106,7 +109,10 @@ static void test_long_rows(void **state)
 	}
 }
 
-/* The largest 300 of 8,400 elements take fewer cycles with keys of 16 bits than of 32. */
+/*
+ * Tests upper bounds for the cycles of the largest 300 of 8,400 elements, with keys of 32 and of 16
+ * bits.
+ */
 static void test_cycles(void **state)
 {
 	const int64_t dims[2] = { 1, 8400 }, out[2] = { 1, 300 };
@@ -130,7 +136,7 @@ static void test_cycles(void **state)
 	}
 }
 
-/* Jobs with few slots: the program is cut between selections. */
+/* Tests jobs with few slots: the program is cut between two topk nodes. */
 static void test_split(void **state)
 {
 	const int64_t out[2] = { 1, 7 };
@@ -153,7 +159,7 @@ static void test_split(void **state)
 	}
 }
 
-/* All elements of a row in order. */
+/* Tests k as large as a row, so that the result is the row's order. */
 static void test_sort(void **state)
 {
 	static const int64_t dims[2] = { 3, 200 };

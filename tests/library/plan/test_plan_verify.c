@@ -544,7 +544,7 @@ static void plant_first_loads(struct rig *rig)
 	uint32_t again = find_load_ahead(rig);
 	struct onpu_insn insn = insn_at(rig, again);
 
-	/* The instruction writes somewhere else now. */
+	/* Make the instruction write to another address. */
 	own_slot(rig, &insn.dst);
 	put_insn(rig, again, &insn);
 	refused(rig, ANY, "of the first ones is not in SRAM at the end");
