@@ -484,7 +484,7 @@ TEST_F(limit, not_those_of_another_user)
 }
 
 /*
- * Pages are charged as long as they exist: closing a handle does not free those that are exported
+ * Pages are charged as long as they exist: closing a handle does not free pages that are exported
  * or mapped.
  */
 TEST_F(limit, buffers_that_are_exported_or_mapped_and_closed)

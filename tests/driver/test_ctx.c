@@ -287,7 +287,10 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
 }
 
-/* A program that reads the state all the time sees numbers that rise and fit together. */
+/*
+ * A program that reads the state all the time sees numbers that never fall and agree with each
+ * other.
+ */
 TEST_F(ctx, the_state_while_jobs_run)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);

@@ -233,8 +233,8 @@ TEST_F(share, low_priority_does_not_starve)
 #define SLICE ((uint64_t)ONPU_CAP_CLOCK_KHZ__RESET)
 
 /*
- * Time over which shares are compared: sixty slices of the firmware or, if the contexts have to
- * share the queues, twenty-five times the tenth of a second after which a queue is taken away.
+ * Cycles over which shares are compared: sixty time slices of the firmware or, if the contexts have
+ * to share the queues, twenty-five times the tenth of a second after which a queue is taken away.
  */
 #define MANY_SLICES (60 * SLICE)
 #define MANY_TURNS  UINT64_C(2500000000)

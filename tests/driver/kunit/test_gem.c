@@ -57,7 +57,7 @@ static struct {
 	 * writes of the CPU would be lost.
 	 */
 	bool both;
-	/* Bytes other than the next ones were synced. */
+	/* A call did not sync the bytes that come next, or in another way than it should. */
 	bool wrong;
 	/* Number of calls until the process is killed. */
 	u64 life;
