@@ -154,9 +154,9 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 static void advise(const char *device)
 {
 	if (!strcmp(device, "cpu"))
-		fprintf(stderr, "Try WEBNN_CPU_LAYER=openblas, which does without oneDNN. ");
+		fprintf(stderr, "Try WEBNN_CPU_LAYER=openblas, which computes without oneDNN. ");
 	else if (device_name_is_npu(device))
-		fprintf(stderr, "Try WEBNN_DEVICE=sim, which does without driver and device. ");
+		fprintf(stderr, "Try WEBNN_DEVICE=sim, which needs neither driver nor device. ");
 	else
 		fprintf(stderr, "The model of the device is wrong: build it anew. ");
 	fprintf(stderr, "Then see \"Results are wrong\" in Documentation/troubleshooting.rst.\n");
