@@ -226,8 +226,7 @@ static const struct argp_option info_options[] = {
 	  "Only these fields, whose names are those of --json; as CSV unless told otherwise", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0,
 	  "text, csv, csv,noheader or json, which is the same as --json", 0 },
-	{ "loop", 'l', "SECONDS", 0, "Tell again after each such time, until it is interrupted",
-	  0 },
+	{ "loop", 'l', "SECONDS", 0, "Print again every SECONDS, until it is interrupted", 0 },
 	{ "count", 'n', "N", 0, "With --loop: end after so many times", 0 },
 	{ 0 }
 };

@@ -231,7 +231,7 @@ int command_top(int argc, char **argv)
 		.parser = parse,
 		.doc = "Who uses the Open NPUs, and how much, until it is interrupted.\vNPU is the "
 		       "part of the time in which the device had jobs of the process; those of "
-		       "several processes may overlap, as they take turns.",
+		       "several processes may overlap, as they share the device in time slices.",
 		.children = children,
 	};
 	struct top top = { .interval = 1 };
