@@ -237,7 +237,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->function.device.tlb_sticky = sticky(state, arg);
 		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is no option", arg);
+		argp_error(state, "there is no option '%s'", arg);
 		break;
 	case ARGP_KEY_END:
 		finish(state, arguments);
