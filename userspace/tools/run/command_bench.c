@@ -47,10 +47,10 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Measuring:", 4 },
 	{ "warm-up", KEY_WARM_UP, "N", 0, "Dispatches before those that count (default 3)", 4 },
 	{ "repeats", KEY_REPEATS, "N", 0, "Dispatches that count, of each stream (default 20)", 4 },
-	{ "duration", KEY_DURATION, "SECONDS", 0,
-	  "Dispatch for so long in place of a number of times", 4 },
+	{ "duration", KEY_DURATION, "SECONDS", 0, "Dispatch for this time instead of --repeats",
+	  4 },
 	{ "streams", KEY_STREAMS, "N", 0,
-	  "Dispatch in so many threads at once, each with a context of its own (default 1)", 4 },
+	  "Dispatch in N threads at once, each with a context of its own (default 1)", 4 },
 	JSON_OPTION,
 	{ 0 }
 };

@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
 	  "With a recorded output, .npy or .pb, or with all that a folder or a .npz file has", 4 },
 	{ "all", KEY_ALL, NULL, 0, "Compare all tensors, not outputs alone", 4 },
 	{ "tolerance", KEY_TOLERANCE, "X", 0,
-	  "Largest error, as a part of the largest magnitude of an output (default 1e-4; integers: 0)",
+	  "Largest error, divided by the largest magnitude of an output (default 1e-4; integers: 0)",
 	  4 },
 	{ "bisect", KEY_BISECT, NULL, 0, "Name the first operator that differs", 4 },
 	JSON_OPTION,

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
 	{ NULL, 0, NULL, 0, "Programs of StableHLO:", 5 },
 	{ "loop-limit", KEY_LOOPS, "N", 0,
-	  "How often a loop may turn before that is an error (default: 4194304)", 5 },
+	  "The most iterations of a loop; more are an error (default: 4194304)", 5 },
 	{ "partitions", KEY_PARTITIONS, "N", 0,
 	  "Ranks of a replica (default: as the program says, else 1)", 5 },
 	{ 0 }
