@@ -49,8 +49,10 @@ struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t ra
 	if (layout->kind == PJRT_TILED)
 		return read_tiled(layout, rank, dims, element, strides);
 	if (layout->kind != PJRT_STRIDES)
-		return onpu_error(PJRT_UNIMPLEMENTED, "onpu: there is no layout of kind %d",
-				  layout->kind);
+		return onpu_error(PJRT_UNIMPLEMENTED,
+				  "onpu: the layout is of kind %d; allowed are %d (tiled) and %d "
+				  "(strides)",
+				  layout->kind, PJRT_TILED, PJRT_STRIDES);
 	if (layout->strides.rank != rank)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the layout has %zu strides, the array %zu dimensions",
