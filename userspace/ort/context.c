@@ -391,8 +391,9 @@ static struct ort_status *add_string(const struct ort_api *ort, struct ort_attri
 	if (size > INT32_MAX)
 		return onpu_error(ort, ORT_FAIL,
 				  ONPU_PROVIDER
-				  ": a graph of %zu bytes does not go into a model; set "
-				  "ep.context_embed_mode to 0",
+				  ": a graph of %zu bytes does not fit into a model, which holds "
+				  "up to 2^31 - 1; set ep.context_embed_mode to 0, so that it "
+				  "becomes a file beside the model",
 				  size);
 	status = ort->CreateOpAttr(name, data, (int)size, ORT_ATTRIBUTE_STRING, &list[*count]);
 	*count += !status;
