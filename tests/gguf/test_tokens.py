@@ -167,7 +167,7 @@ class Tokens(unittest.TestCase):
         self.refuses("there is no key tokenizer.ggml.merges")
         file.add("tokenizer.ggml.merges", ["a a"])
         file.save(self.path)
-        self.refuses('the tokenizer has no token for "x", and none for what is unknown')
+        self.refuses('the tokenizer has no token for "x", and no token for unknown text')
         file.add("tokenizer.ggml.scores", [1.0, 2.0])
         file.save(self.path)
         self.refuses("key tokenizer.ggml.scores must be an array of 1 items of type float32")

@@ -160,8 +160,8 @@ static int emit_bytes(const struct work *work, struct gguf_text text)
 		if (token == GGUF_NO_TOKEN)
 			return gguf_fail(
 				work->merge->error,
-				"the tokenizer has no token for \"%.*s\", and none for what "
-				"is unknown",
+				"the tokenizer has no token for \"%.*s\", and no token for unknown "
+				"text",
 				GGUF_ARGS(text));
 		if (gguf_tokens_add(work->merge->tokens, token, work->merge->error))
 			return -1;
