@@ -35,7 +35,7 @@ def main():
           "onpu: ggml has no function ggml_backend_buft_is_host")
     check("a device that does not open", run(FAKE, "0.25.1", "npu:63"), REFUSED, "onpu: the device does not open")
     check("a second ggml", run(FAKE, "0.25.1", "cpu", SECOND), TAKEN + REFUSED,
-          "onpu: the process has a second ggml, which needs a process of its own")
+          "onpu: the process has loaded a second ggml: use it in another process")
     if not os.path.exists("/dev/accel"):
         check("no device", run(FAKE, "0.25.1", ""), REFUSED, "onpu: there is no NPU")
     print("ok: versions and devices are taken and refused as they should be")

@@ -199,8 +199,8 @@ static bool open_device(void)
 	}
 	if (!info.accelerated && (!wanted || !*wanted)) {
 		onpu_say(
-			"there is no NPU, so that ggml uses its own back ends; WEBNN_DEVICE=cpu or "
-			"WEBNN_DEVICE=sim has this one compute all the same");
+			"there is no NPU: ggml computes with its own back ends; set WEBNN_DEVICE=cpu "
+			"or WEBNN_DEVICE=sim to compute with this one");
 		return false;
 	}
 	snprintf(onpu.description, sizeof(onpu.description), "Open NPU, device %.*s%s%.*s",

@@ -118,7 +118,7 @@ bool onpu_library_find(const void *address)
 
 		if (!version || version == *(void **)&base.version)
 			return true;
-		onpu_say("the process has a second ggml, which needs a process of its own");
+		onpu_say("the process has loaded a second ggml: use it in another process");
 		return false;
 	}
 #define BASE(result, name, arguments)                                    \

@@ -224,7 +224,8 @@ static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 	const struct gg_type_traits *traits = base.get_type_traits(a->type);
 
 	if (!traits->to_float || !onpu_is_contiguous(a))
-		return onpu_refuse(e, "a matrix has gaps, or ggml cannot turn it into floats");
+		return onpu_refuse(
+			e, "a matrix is not contiguous, or ggml cannot convert its type to floats");
 	if (onpu_count(a) > INT32_MAX)
 		return onpu_refuse(e, "a matrix has more than 2^31 elements");
 	return x_reshape(

@@ -280,7 +280,7 @@ WNNOperand onpu_value(struct onpu_emit *e, const struct gg_tensor *tensor)
 	if (!operand)
 		return of_memory(e, tensor, &s, element);
 	if (root->type != tensor->type)
-		return onpu_refuse(e, "a view has another type than its tensor");
+		return onpu_refuse(e, "a view has another type than the tensor that it is of");
 	return of_value(e, tensor, &s, operand, tensor->view_offs / element);
 }
 
