@@ -192,7 +192,7 @@ class Ranks(unittest.TestCase):
   }
 }
 """
-        parted, parts = "{devices=[2]<=[2]}", "it says in which parts values are on several devices, which is not done"
+        parted, parts = "{devices=[2]<=[2]}", "it cuts a value over several devices, and no partitioner does that here"
         cases = [("", parted, "", "line 3, column 5: stablehlo.custom_call: " + parts),
                  (f' {{mhlo.sharding = "{parted}"}}', "{replicated}", "", "line 2, column 13: func.func: " + parts),
                  (' {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}', "{manual}", "", "line 2, column 13: func.func: " + parts),
@@ -219,7 +219,7 @@ class Ranks(unittest.TestCase):
             path.write_bytes(bytecode_writer.shardy(axes=axes))
             status, out, err = self.run_ranks(2, WEBNN_RUN, "run", path, "-d", "cpu", "--partitions", "2")
             self.assertEqual(status == 0, not axes, out + err)
-            self.assertEqual("sdy.sharding_constraint: it says in which parts values are" in err, bool(axes), err)
+            self.assertEqual("sdy.sharding_constraint: it cuts a value over several devices" in err, bool(axes), err)
 
     def test_processes_are_ranks(self):
         """Tests that stablehlo-test runs interpreter.run_parallel on ranks, and that programs pass

@@ -32,9 +32,9 @@ CASES = [
     ("nonsense", "line 1, column 1: here should be a module or a function"),
     (body("%x = stablehlo.constant dense<[1, 2, 3]> : tensor<2xi32>"), "there are more elements than the type has"),
     (body(X, "%y = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<2xi32>) -> tensor<1xi32>"),
-     "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be in parts of tensor<1xi32>: values are not parted"),
+     "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, and no partitioner"),
     (body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
-     "tensor<4xi32> would be in parts of tensor<2xi32>"),
+     "tensor<4xi32> would be cut into slices of tensor<2xi32>"),
     (body(X, "%y, %z = stablehlo.custom_call @onpu.eigh(%x) : (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)"),
      "onpu.eigh takes one tensor of matrices, of f32, f64 or complex numbers, whose dimensions are known"),
     (body(X, "%f = stablehlo.constant dense<0.0> : tensor<2x3xf32>\n"
@@ -52,7 +52,7 @@ CASES = [
     (body(X, "stablehlo.custom_call @Sharding(%x) : (tensor<2xi32>) -> ()"), "Sharding has 1 operands and 0 results"),
     (body(X, "%y = sdy.manual_computation(%x) in_shardings=[<@m, [{\"x\"}]>] out_shardings=[<@m, [{\"x\"}]>] "
              "manual_axes={\"x\"} (%a: tensor<1xi32>) { sdy.return %a : tensor<1xi32> } : (tensor<2xi32>) -> tensor<2xi32>"),
-     "line 3, column 3: sdy.manual_computation: tensor<2xi32> would be in parts of tensor<1xi32>"),
+     "line 3, column 3: sdy.manual_computation: tensor<2xi32> would be cut into slices of tensor<1xi32>"),
     (body(X, "%y = sdy.reshard %x : tensor<3xi32>"), "operand 0 of sdy.reshard is tensor<2xi32>, not tensor<3xi32>"),
     (body(X, "%y = sdy.all_gather [{\"x\"}] %x out_sharding=<@m, [{}]> : tensor<2xi32>"), "line 3, column"),
     ("sdy.mesh @m = 3", "line 1, column 15: here should be a mesh"),
@@ -87,7 +87,7 @@ CASES = [
     ("".join(f"func.func private @f{i}() {{\n" + f"  func.call @f{i + 1}() : () -> ()\n" * 2 + "  return\n}\n" for i in range(60))
      + "func.func private @f60() {\n  return\n}\n"
      + body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
-     "tensor<4xi32> would be in parts of tensor<2xi32>"),
+     "tensor<4xi32> would be cut into slices of tensor<2xi32>"),
     ("\n func.func private @f()\n", "line 2, column 12: @f is only declared: there is nothing to run"),
     (body('%f = stablehlo.constant dense<false> : tensor<i1>', '%n = stablehlo.constant dense<-7> : tensor<i64>',
           'stablehlo.custom_call @shape_assertion(%f, %n, %n) {error_message = "{x} {1} {0,3} {9", has_side_effect = true} '

@@ -494,8 +494,8 @@ static void need_whole(struct shlo_run *run)
 	if (place)
 		shlo_throw(
 			&run->guard, WNNStatus_NotSupportedError,
-			"%s: %s: it says in which parts values are on several devices, which is not "
-			"done here: run the program on one, or write for each device what it has",
+			"%s: %s: it cuts a value over several devices, and no partitioner does that "
+			"here: write for each device what it computes, or run the program on one",
 			shlo_location_text(*place).text, what);
 }
 

@@ -127,10 +127,11 @@ static void need_whole(struct shlo_check *check, const struct shlo_type *whole,
 		       const struct shlo_type *part)
 {
 	if (!shlo_type_fits(whole, part))
-		shlo_wrong(check,
-			   "%s would be in parts of %s: values are not parted over devices here; a "
-			   "program for several devices says itself what each of them has",
-			   shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
+		shlo_wrong(
+			check,
+			"%s would be cut into slices of %s, and no partitioner does that here: write "
+			"for each device what it computes, or export the program for one device",
+			shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
 }
 
 void shlo_check_custom_call(struct shlo_check *check)
