@@ -388,7 +388,10 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 
 		shape.dim[axis] = listed ? split[i] : left < chunk ? left : chunk;
 		if (shape.dim[axis] < 0 || shape.dim[axis] > left)
-			return onnx_refuse(node, "split", "the parts are longer than the input");
+			return onnx_refuse(node, "split",
+					   "item %zu of split is %lld, and the input has %lld "
+					   "elements left",
+					   i, (long long)shape.dim[axis], (long long)left);
 		result->items[i] = onnx_move_slice(node, x, starts, shape.dim, strides);
 		if (result->items[i] && !split && !keep)
 			result->items[i] = without_axis(node, result->items[i], axis, false);

@@ -68,7 +68,10 @@ static int read_shapes(struct onnx_node *node, struct group *g)
 		return -1;
 	if (count != 1 || total[0] < 1 || total[0] > ONNX_INDICES)
 		return onnx_refuse(node, "total_sequence_length",
-				   "total_sequence_length is no number of positions");
+				   "total_sequence_length is %lld and has %zu elements: it must "
+				   "be one number from 1 to %lld",
+				   count ? (long long)total[0] : 0LL, count,
+				   (long long)ONNX_INDICES);
 	if (g->heads < 1 || g->key_heads < 1 || g->heads > 65536 || g->heads % g->key_heads)
 		return onnx_refuse(node, "kv_num_heads", "kv_num_heads does not divide num_heads");
 	g->size = columns / (onnx_has(node, 1) ? g->heads : g->heads + 2 * g->key_heads);

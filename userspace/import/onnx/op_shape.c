@@ -230,10 +230,16 @@ static int split_sizes(struct onnx_node *node, int64_t size, size_t count, int64
 		parts[i] = given ? given[i] : size < chunk ? size : chunk;
 		if (parts[i] < 0 || parts[i] > size)
 			return onnx_refuse(node, "split",
-					   "the parts are not as long as the dimension");
+					   "item %zu of split is %lld, and the dimension has %lld "
+					   "elements left",
+					   i, (long long)parts[i], (long long)size);
 		size -= parts[i];
 	}
-	return size ? onnx_refuse(node, "split", "the parts are not as long as the dimension") : 0;
+	if (size)
+		return onnx_refuse(node, "split",
+				   "the items of split leave %lld elements of the dimension",
+				   (long long)size);
+	return 0;
 }
 
 int onnx_op_split(struct onnx_node *node)

@@ -67,7 +67,10 @@ static const uint8_t *bytes(struct onnx_node *node, size_t input, const char *wh
 		return NULL;
 	}
 	if (value->type != ONNX_UINT8 || onnx_shape_elements(&value->shape) < size) {
-		onnx_refuse(node, what, "%s is no uint8 of %lld elements", what, (long long)size);
+		onnx_refuse(node, what,
+			    "%s is %s: it must be uint8 with at least %lld "
+			    "elements",
+			    what, onnx_value_text(node->import->arena, value), (long long)size);
 		return NULL;
 	}
 	return value->data;
