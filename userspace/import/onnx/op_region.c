@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * RoiAlign. A bilinear sample is a weighted sum of two rows and two columns. With all other weights
- * 0, the samples of a region are two matrix products.
+ * RoiAlign, as two matrix products for each region. A bilinear sample is a weighted sum of two rows
+ * and two columns of the image: one matrix has the weights of all rows for each sample, the other
+ * those of all columns, and weights of rows and columns that a sample does not use are 0.
  */
 #include "ops.h"
 #include "select.h"
