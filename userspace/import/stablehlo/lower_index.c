@@ -147,7 +147,10 @@ struct scatter {
 	bool rounds;		 /* whether each combination is rounded to float16 */
 	int64_t count;		 /* number of elements of the operand */
 	int64_t update_count;
-	/* by update: its offset in the operand; in a step, by element: its update */
+	/*
+	 * @places: by update, the offset in the operand that it goes to; -1: done. @sources: in a
+	 * step, by element of the operand, the update that it is combined with
+	 */
 	int32_t *places, *sources;
 	uint8_t *mask;
 };

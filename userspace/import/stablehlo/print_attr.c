@@ -7,7 +7,7 @@
 #include "text.h"
 #include "vhlo.h"
 
-/* Dictionaries that StableHLO has names for. */
+/* Dictionaries that StableHLO prints as attributes with names of their own. */
 static const struct {
 	const char *attr, *dialect_name, *members;
 } named[] = {

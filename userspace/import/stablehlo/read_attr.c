@@ -270,7 +270,7 @@ static void need_members(struct shlo_reader *r, const char *name, const struct s
 				shlo_read_error(r, "#%s has no '%s'", name, dict->names[k]);
 }
 
-/* #dialect<word WORD> and #dialect.name<…> */
+/* Reads an attribute of a dialect: #dialect<word WORD> or #dialect.name<…>. */
 static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 {
 	const char *name, *word = NULL;

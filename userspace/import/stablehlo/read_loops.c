@@ -91,7 +91,7 @@ static void make_body(struct shlo_reader *r, struct shlo_op *op, const char *nam
 	shlo_op_add_region(r, op, region);
 }
 
-/* "reducer(%a: t, %b: t) (%c: t, %d: t) {…}": each pair is an accumulator and an element */
+/* Reads "reducer(%a: t, %b: t) (%c: t, %d: t) {…}": each pair is an accumulator and an element. */
 static void read_reducer(struct shlo_reader *r, struct shlo_op *op)
 {
 	struct shlo_name *mark = r->newest;
@@ -151,7 +151,7 @@ void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op)
 		shlo_read_error(r, "here should be 'reducer'");
 }
 
-/* chlo.scan(%inputs) inits(%inits) dimension=0 {…} : (types) -> types */
+/* Reads chlo.scan(%inputs) inits(%inits) dimension=0 {…} : (types) -> types. */
 void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op)
 {
 	for (int i = 0; i < 2; i++) {

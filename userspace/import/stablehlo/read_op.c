@@ -182,7 +182,10 @@ void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op)
 	shlo_op_results(r, op, result_count, results);
 }
 
-/* "name"(%operands) <{properties}> ({regions}) {attributes} : (types) -> types */
+/*
+ * Reads an operation in generic form: "name"(%operands) <{properties}> ({regions}) {attributes} :
+ * (types) -> types.
+ */
 static void read_generic(struct shlo_reader *r, struct shlo_op *op)
 {
 	shlo_expect(r, "(");

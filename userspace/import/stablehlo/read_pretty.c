@@ -44,7 +44,7 @@ static const char *attr_name(const struct shlo_op *op, const char *text)
 	return text;
 }
 
-/* [0:4:2, 1:3] */
+/* Reads the ranges of a slice, such as [0:4:2, 1:3]. */
 static void read_slices(struct shlo_reader *r, struct shlo_op *op)
 {
 	int64_t starts[SHLO_MAX_RANK], limits[SHLO_MAX_RANK], strides[SHLO_MAX_RANK];
@@ -67,7 +67,7 @@ static void read_slices(struct shlo_reader *r, struct shlo_op *op)
 	shlo_dict_add(r, &op->attrs, "strides", shlo_attr_ints(r, strides, count));
 }
 
-/* batching_dims = [0] x [0], contracting_dims = [2] x [1] */
+/* Reads dimension numbers such as batching_dims = [0] x [0], contracting_dims = [2] x [1]. */
 static void read_dot_dims(struct shlo_reader *r, struct shlo_op *op, bool batching)
 {
 	const struct shlo_attr *known = shlo_attr_find(&op->attrs, "dot_dimension_numbers");
@@ -85,7 +85,10 @@ static void read_dot_dims(struct shlo_reader *r, struct shlo_op *op, bool batchi
 		      shlo_read_attr(r));
 }
 
-/* window = {stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]} */
+/*
+ * Reads a window such as window = {stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate =
+ * [1], reverse = [false]}.
+ */
 static void read_window(struct shlo_reader *r, struct shlo_op *op)
 {
 	static const char *const names[][2] = {

@@ -116,7 +116,7 @@ void shlo_skip_resources(struct shlo_reader *r)
 		}
 }
 
-/* dense_resource<name> : type */
+/* Reads a reference to a resource: dense_resource<name> : type. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_DENSE);

@@ -5,7 +5,7 @@
 #include "reader.h"
 #include "sharding.h"
 
-/* <["x"=2, "y"=4], device_ids=[…]> */
+/* Reads the axes and devices of a mesh: <["x"=2, "y"=4], device_ids=[…]>. */
 static const struct shlo_attr *read_grid(struct shlo_reader *r)
 {
 	struct shlo_attr *mesh = shlo_attr_new(r, SHLO_ATTR_DICT);
@@ -142,7 +142,10 @@ static void read_types(struct shlo_reader *r, struct shlo_op *op, bool gives)
 	shlo_op_results(r, op, gives ? op->operand_count : 0, types);
 }
 
-/* (%operands) in_shardings=[…] … (%arguments: types) {…} : (types) -> types */
+/*
+ * Reads the operands, attributes and region of a manual computation: (%operands) in_shardings=[…] …
+ * (%arguments: types) {…} : (types) -> types.
+ */
 static void read_computation(struct shlo_reader *r, struct shlo_op *op)
 {
 	struct shlo_name *mark;

@@ -77,7 +77,7 @@ static void read_scale(struct shlo_reader *r, double **scales, int64_t **zeros, 
 	++*count;
 }
 
-/* !quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}> */
+/* Reads a quantised type such as !quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}>. */
 static const struct shlo_quant *read_quant(struct shlo_reader *r)
 {
 	struct shlo_quant *quant = shlo_arena_alloc(r->arena, 1, sizeof(*quant));

@@ -120,7 +120,10 @@ static size_t read_numbers(struct shlo_reader *r, bool list, double **reals, int
 	return count;
 }
 
-/* <i8:f32, 3.4E-02:16, -128:127, 1>, by axis <i8:f32, 0, [0.1, 0.2], [0, 0], -128:127, 1> */
+/*
+ * Reads a quantised type, <i8:f32, 3.4E-02:16, -128:127, 1>, or one with scales by axis, <i8:f32,
+ * 0, [0.1, 0.2], [0, 0], -128:127, 1>.
+ */
 static const struct shlo_type *read_quantized(struct shlo_reader *r, bool per_axis)
 {
 	struct shlo_quant *quant = shlo_arena_alloc(r->arena, 1, sizeof(*quant));
@@ -203,7 +206,7 @@ const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r)
 
 /* ---- attributes */
 
-/* {#vhlo.string_v1<"a"> = …, …} */
+/* Reads a dictionary such as {#vhlo.string_v1<"a"> = …, …}. */
 static const struct shlo_attr *read_dictionary(struct shlo_reader *r)
 {
 	struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);
