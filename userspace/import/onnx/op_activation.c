@@ -166,7 +166,7 @@ static WNNOperand selu(struct onnx_node *node, WNNOperand x, double alpha, doubl
 	return x_linear(node, elu(node, x, alpha), gamma, 0);
 }
 
-/* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) */
+/* Translates Celu as max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). */
 int onnx_op_celu(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);
@@ -316,7 +316,10 @@ int onnx_op_gelu(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_gelu(node, x, tanh_form));
 }
 
-/* com.microsoft: applies the function to the sum of input and bias. */
+/*
+ * Translates Gelu, BiasGelu and FastGelu of com.microsoft: applies the function to the sum of input
+ * and bias.
+ */
 int onnx_op_bias_gelu(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);
@@ -326,7 +329,7 @@ int onnx_op_bias_gelu(struct onnx_node *node)
 	return x ? onnx_out(node, 0, onnx_gelu(node, x, node->op->variant)) : -1;
 }
 
-/* com.microsoft: x * sigmoid(alpha * x). */
+/* Translates QuickGelu of com.microsoft as x * sigmoid(alpha * x). */
 int onnx_op_quick_gelu(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);
@@ -395,7 +398,9 @@ int onnx_op_is_inf(struct onnx_node *node)
 	return onnx_out_bool(node, 0, sign);
 }
 
-/* Swish. Variant 1 is SwiGLU: the second input is multiplied with swish of the first. */
+/*
+ * Translates Swish. Variant 1 is SwiGLU, which multiplies the second input by swish of the first.
+ */
 int onnx_op_swish(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);

@@ -160,8 +160,9 @@ int onnx_op_conv(struct onnx_node *node)
 }
 
 /*
- * com.microsoft: a convolution, plus an operand, then an activation. As a variant, the channels of
- * all tensors but the filter are their last dimension.
+ * Translates FusedConv and NhwcFusedConv of com.microsoft: a convolution, plus an operand, then an
+ * activation. In variant 1 (NhwcFusedConv), the channels are the last dimension of all tensors but
+ * the filter.
  */
 int onnx_op_fused_conv(struct onnx_node *node)
 {
@@ -179,7 +180,10 @@ int onnx_op_fused_conv(struct onnx_node *node)
 	return onnx_out(node, 0, last ? x_channels_last(node, y) : y);
 }
 
-/* com.microsoft: a convolution with channels as last dimension of image, filter and result. */
+/*
+ * Translates NhwcConv of com.microsoft: a convolution with channels as last dimension of image,
+ * filter and result.
+ */
 int onnx_op_conv_nhwc(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);

@@ -217,9 +217,9 @@ static const import_combine_fn bitwise_functions[] = {
 };
 
 /*
- * Bitwise operators. The NPU has none, so that both numbers are split into bits. A negative number
- * is replaced by its complement, which inverts its bits; the sign of the result follows from the
- * signs.
+ * Translates bitwise operators. The NPU has none, so that both numbers are split into bits. A
+ * negative number is replaced by its complement, which inverts its bits; the sign of the result
+ * follows from the signs.
  */
 int onnx_op_bitwise(struct onnx_node *node)
 {

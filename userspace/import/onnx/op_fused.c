@@ -7,8 +7,8 @@
 #include "select.h"
 
 /*
- * EmbedLayerNormalization: adds rows of the tables of words, positions and segments, and normalises
- * the sum.
+ * Translates EmbedLayerNormalization: adds rows of the tables of words, positions and segments, and
+ * normalises the sum.
  */
 int onnx_op_embed_norm(struct onnx_node *node)
 {
@@ -133,7 +133,7 @@ int onnx_op_bias_add(struct onnx_node *node)
 	return skip ? onnx_out(node, 0, x_add(node, x_add(node, x, bias), skip)) : -1;
 }
 
-/* BiasSplitGelu: the first half of the last dimension times gelu of the second half. */
+/* Translates BiasSplitGelu: the first half of the last dimension times gelu of the second half. */
 int onnx_op_bias_split_gelu(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), bias = x ? onnx_in(node, 1) : NULL, gate;

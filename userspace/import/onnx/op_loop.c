@@ -357,8 +357,8 @@ static int scan_batch(struct onnx_node *node, const struct onnx_node *outer, int
 }
 
 /*
- * Scan before operator set 9: each input has a batch dimension, and the body runs once for each
- * batch.
+ * Translates Scan before operator set 9: each input has a batch dimension, and the body runs once
+ * for each batch.
  */
 int onnx_op_scan_batches(struct onnx_node *node)
 {
@@ -411,8 +411,8 @@ static struct onnx_value *new_sequence(struct onnx_node *node, size_t count)
 }
 
 /*
- * SequenceMap: each iteration gets one item of every input that is a sequence, and every tensor as
- * a whole.
+ * Translates SequenceMap: each iteration gets one item of every input that is a sequence, and every
+ * tensor as a whole.
  */
 int onnx_op_sequence_map(struct onnx_node *node)
 {

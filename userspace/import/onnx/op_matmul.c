@@ -40,8 +40,9 @@ WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 }
 
 /*
- * WebNN multiplies matrices of floats only. Integers are multiplied element by element and added
- * up, in slices of the common dimension, which bound the memory of the products (MAX_PRODUCTS).
+ * Returns a product of integers, as WebNN multiplies matrices of floats only: multiplies element by
+ * element and adds up, in slices of the common dimension, which bound the memory of the products
+ * (MAX_PRODUCTS).
  */
 static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
@@ -164,7 +165,7 @@ int onnx_op_gemm(struct onnx_node *node)
 	return onnx_out(node, 0, a && node->op->variant ? onnx_activate(node, a) : a);
 }
 
-/* com.microsoft: products with transposed operands and a factor. */
+/* Translates FusedMatMul of com.microsoft: a product with transposed operands and a factor. */
 int onnx_op_fused_matmul(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);

@@ -182,7 +182,7 @@ int onnx_op_layer_norm(struct onnx_node *node)
 	return onnx_wants(node, 2) ? onnx_out(node, 2, x_reciprocal(node, variance)) : 0;
 }
 
-/* x / sqrt(mean(x * x) + epsilon) * scale */
+/* Returns x / sqrt(mean(x * x) + epsilon) * scale. */
 WNNOperand onnx_rms_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WNNOperand scale,
 			 double epsilon)
 {
@@ -212,7 +212,10 @@ int onnx_op_rms_norm(struct onnx_node *node)
 				      onnx_attr_float(node, "epsilon", 1e-5)));
 }
 
-/* com.microsoft: input and skip are added first; the sum is output 3. */
+/*
+ * Translates SkipLayerNormalization of com.microsoft: adds input and skip first; the sum is output
+ * 3.
+ */
 int onnx_op_skip_norm(struct onnx_node *node)
 {
 	bool simple = node->op->variant;
@@ -259,8 +262,8 @@ static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t
 }
 
 /*
- * GroupNormalization. The compiler fuses the normalisation of groups with the scale and bias of
- * channels into one operator.
+ * Translates GroupNormalization. The compiler fuses the normalisation of groups with the scale and
+ * bias of channels into one operator.
  */
 int onnx_op_group_norm(struct onnx_node *node)
 {
@@ -307,7 +310,8 @@ int onnx_op_mean_variance_norm(struct onnx_node *node)
 }
 
 /*
- * LRN: the sum of squares over neighbouring channels is an average pool over windows of one column.
+ * Translates LRN: the sum of squares over neighbouring channels is an average pool over windows of
+ * one column.
  */
 int onnx_op_lrn(struct onnx_node *node)
 {
@@ -344,7 +348,10 @@ int onnx_op_lrn(struct onnx_node *node)
 	return onnx_out(node, 0, x_div(node, x, x_pow(node, square, x_like(node, x, beta))));
 }
 
-/* LpNormalization. The elements are scaled first, so that powers stay in the range of float32. */
+/*
+ * Translates LpNormalization. The elements are scaled first, so that powers stay in the range of
+ * float32.
+ */
 int onnx_op_lp_norm(struct onnx_node *node)
 {
 	int64_t p = onnx_attr_int(node, "p", 2);

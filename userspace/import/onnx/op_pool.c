@@ -368,7 +368,7 @@ int onnx_op_pool(struct onnx_node *node)
 	return onnx_wants(node, 1) ? onnx_out(node, 1, indices_of(node, x, y, &w)) : 0;
 }
 
-/* com.microsoft: MaxPool with the channels in the last dimension. */
+/* Translates NhwcMaxPool of com.microsoft: MaxPool with the channels in the last dimension. */
 int onnx_op_max_pool_nhwc(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);

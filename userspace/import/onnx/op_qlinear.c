@@ -79,7 +79,7 @@ int onnx_op_qlinear_concat(struct onnx_node *node)
 				      onnx_in_type(node, 1)));
 }
 
-/* Average pools; with channels_last the channels are moved to dimension 1, and back. */
+/* Translates average pools; with channels_last, moves the channels to dimension 1, and back. */
 int onnx_op_qlinear_pool(struct onnx_node *node)
 {
 	bool last = onnx_attr_int(node, "channels_last", 0);
@@ -148,8 +148,8 @@ static WNNOperand matrix(struct onnx_node *node, size_t input, int64_t axis, con
 }
 
 /*
- * QGemm. The bias is an integer, with the product of the other two scales as its scale. Without an
- * output scale the result is float.
+ * Translates QGemm. The bias is an integer, with the product of the other two scales as its scale.
+ * Without an output scale the result is float.
  */
 int onnx_op_qgemm(struct onnx_node *node)
 {
@@ -172,7 +172,7 @@ int onnx_op_qgemm(struct onnx_node *node)
 	return onnx_out(node, 0, a);
 }
 
-/* MatMulIntegerToFloat: dequantises both matrices, multiplies them and adds the bias. */
+/* Translates MatMulIntegerToFloat: dequantises both matrices, multiplies them and adds the bias. */
 int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 {
 	WNNOperand a = onnx_dequantise_at(node, 0, 2, 4, -2);
@@ -187,8 +187,8 @@ int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 }
 
 /*
- * DynamicQuantizeMatMul: quantises the input as DynamicQuantizeLinear does, and multiplies the
- * dequantised matrices.
+ * Translates DynamicQuantizeMatMul: quantises the input as DynamicQuantizeLinear does, and
+ * multiplies the dequantised matrices.
  */
 int onnx_op_dynamic_quantize_matmul(struct onnx_node *node)
 {

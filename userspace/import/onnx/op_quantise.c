@@ -257,9 +257,9 @@ int onnx_op_qlinear_matmul(struct onnx_node *node)
 }
 
 /*
- * QLinearConv. The bias is an integer, with the product of the other two scales as its scale. With
- * channels_last, which ONNX Runtime's optimiser sets for processors, the channels of image and
- * result are the last dimension; the filter has the order of ONNX all the same.
+ * Translates QLinearConv. The bias is an integer, with the product of the other two scales as its
+ * scale. With channels_last, which ONNX Runtime's optimiser sets for processors, the channels of
+ * image and result are the last dimension; the filter has the order of ONNX all the same.
  */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
@@ -403,9 +403,9 @@ static bool has_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
 }
 
 /*
- * MatMulInteger and ConvInteger: integers minus their zero points, computed in float32. Results
- * that only become floats are one product, which the compiler fuses with scales; its sums below
- * 2^24 are exact. All others are exact.
+ * Translates MatMulInteger and ConvInteger: integers minus their zero points, computed in float32.
+ * Results that only become floats are one product, which the compiler fuses with scales; its sums
+ * below 2^24 are exact. All others are exact.
  */
 int onnx_op_integer_product(struct onnx_node *node)
 {

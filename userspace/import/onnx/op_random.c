@@ -79,7 +79,7 @@ int onnx_op_random(struct onnx_node *node)
 	return onnx_out_value(node, 0, value);
 }
 
-/* Bernoulli: 1 with the probability that the input gives. */
+/* Translates Bernoulli: 1 with the probability that the input gives. */
 int onnx_op_bernoulli(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), y;
@@ -100,7 +100,7 @@ int onnx_op_bernoulli(struct onnx_node *node)
 	return onnx_out_as(node, 0, y ? x_cast(node, y, onnx_type_webnn(type)) : NULL, type);
 }
 
-/* Multinomial: the argmax of logits plus Gumbel noise is a sample. */
+/* Translates Multinomial: the argmax of logits plus Gumbel noise is a sample. */
 int onnx_op_multinomial(struct onnx_node *node)
 {
 	int64_t samples = onnx_attr_int(node, "sample_size", 1);

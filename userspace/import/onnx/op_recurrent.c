@@ -351,8 +351,8 @@ static struct onnx_value *dequantised(struct onnx_node *node, size_t input, size
 }
 
 /*
- * com.microsoft: an LSTM with weights of integers. ONNX Runtime also rounds inputs and states to 8
- * bits, which would only lose precision here.
+ * Translates DynamicQuantizeLSTM of com.microsoft: an LSTM with weights of integers. ONNX Runtime
+ * also rounds inputs and states to 8 bits, which would only lose precision here.
  */
 int onnx_op_dynamic_quantize_lstm(struct onnx_node *node)
 {

@@ -257,7 +257,7 @@ static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t a
 	return parts[1] ? x_concat(node, 2, parts, axis) : NULL;
 }
 
-/* CumProd: each step doubles the number of elements that every product covers. */
+/* Translates CumProd: each step doubles the number of elements that every product covers. */
 int onnx_op_cum_prod(struct onnx_node *node)
 {
 	bool reverse = onnx_attr_int(node, "reverse", 0) != 0;

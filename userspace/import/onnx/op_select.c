@@ -118,8 +118,8 @@ int onnx_op_top_k(struct onnx_node *node)
 }
 
 /*
- * ReverseSequence: gathers rows of batch and time; the first rows of each batch come in reverse
- * order.
+ * Translates ReverseSequence: gathers rows of batch and time; the first rows of each batch come in
+ * reverse order.
  */
 int onnx_op_reverse_sequence(struct onnx_node *node)
 {

@@ -464,8 +464,8 @@ static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *
 }
 
 /*
- * GatherBlockQuantized: gathers rows of a table, then dequantises these. Where the gather is along
- * the dimension of the blocks, the whole table is dequantised first.
+ * Translates GatherBlockQuantized: gathers rows of a table, then dequantises these. Where the
+ * gather is along the dimension of the blocks, the whole table is dequantised first.
  */
 int onnx_op_gather_blocks(struct onnx_node *node)
 {
