@@ -36,7 +36,7 @@ uint8_t shlo_bytes_byte(struct shlo_bytes *b)
 	return *b->at++;
 }
 
-/* The number of zeros at the low end of the first byte is the number of bytes that follow. */
+/* Reads a number: as many bytes follow the first one as it has zeros at its low end. */
 uint64_t shlo_bytes_varint(struct shlo_bytes *b)
 {
 	uint8_t first = shlo_bytes_byte(b);

@@ -163,7 +163,10 @@ static struct shlo_num load_integer(const struct shlo_element_info *info, const 
 	return shlo_int(wrap(info, (int64_t)bits));
 }
 
-/* A bf16 is the upper half of a float. False: it is NaN, which is left to the general function. */
+/*
+ * Loads a bf16, which is the upper half of a float. False: it is NaN, which the general function
+ * loads.
+ */
 static bool load_bf16(const void *data, size_t index, double *value)
 {
 	uint16_t half;

@@ -179,8 +179,8 @@ static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_g
 }
 
 /*
- * Every member reduces one range of the elements and sends it to the others: each sends and
- * receives 2 (n - 1) / n of the bytes, which is the minimum.
+ * Reduces large values: every member reduces one range of the elements and sends it to the others:
+ * each sends and receives 2 (n - 1) / n of the bytes, which is the minimum.
  */
 static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
 					 const struct shlo_tensor *x, struct reducer *r)

@@ -222,7 +222,7 @@ enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op)
 	return channel ? CROSS_BOTH : CROSS_REPLICA;
 }
 
-/* Grouping of all_to_all, collective_broadcast and collective_permute. */
+/* Returns the grouping of all_to_all, collective_broadcast and collective_permute. */
 static enum shlo_grouping by_channel(const struct shlo_op *op)
 {
 	return channel_of(op) > 0 ? CROSS_PARTITION : CROSS_REPLICA;
@@ -389,7 +389,7 @@ size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size
 	return (size_t)root;
 }
 
-/* The first member of the group sends its value to the others. */
+/* Broadcasts: the first member of the group sends its value to the others. */
 static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_group *group,
 				     size_t operand)
 {

@@ -174,7 +174,7 @@ static bool comes_before(const struct line *line, int64_t a, int64_t b)
 	return result.i;
 }
 
-/* Merge sort: equal elements keep their order, and a wrong comparator does no harm. */
+/* Sorts by merging: equal elements keep their order, and a wrong comparator does no harm. */
 static void merge_sort(const struct line *line, int64_t from, int64_t to)
 {
 	int64_t middle = (from + to) / 2, a = from, b = middle;

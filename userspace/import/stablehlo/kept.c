@@ -26,7 +26,9 @@ static void let_go(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A child of fork() can release programs, though another thread of its parent used the list. */
+/*
+ * Lets a child of fork() release programs, though another thread of its parent was using the list.
+ */
 static void watch_fork(void)
 {
 	pthread_atfork(hold, let_go, let_go);

@@ -255,8 +255,8 @@ bool shlo_factor_svd(const struct shlo_factors *f)
 }
 
 /*
- * Two columns of dgeev are the real and imaginary part of the first of two conjugate eigenvectors
- * where their eigenvalues are conjugate.
+ * Writes eigenvectors as complex numbers: two columns of dgeev are the real and imaginary part of
+ * the first of two conjugate eigenvectors where their eigenvalues are conjugate.
  */
 static void widen_vectors(double complex *to, const double *from, const double *imaginary, int n)
 {

@@ -42,19 +42,22 @@ struct shlo_factors {
 #define SHLO_FACTOR_WORK       64
 #define SHLO_FACTOR_ROOM(m, n) ((SHLO_FACTOR_WORK + 2) * ((m) + (n) + 1) + (m) * (n))
 
-/* Eigenvalues, and left and right eigenvectors as columns. */
+/* Computes the eigenvalues, and left and right eigenvectors as columns. */
 bool shlo_factor_eig(const struct shlo_factors *f);
-/* Eigenvectors, and eigenvalues in rising order, of a Hermitian matrix. */
+/* Computes the eigenvectors, and eigenvalues in rising order, of a Hermitian matrix. */
 bool shlo_factor_eigh(const struct shlo_factors *f);
-/* The Hessenberg form with the vectors of reflections below it, and their factors. */
+/* Computes the Hessenberg form with the vectors of reflections below it, and their factors. */
 bool shlo_factor_hessenberg(const struct shlo_factors *f);
-/* The Schur form, which for a real matrix is real and has blocks of 2, and its vectors. */
+/* Computes the Schur form, which for a real matrix is real and has blocks of 2, and its vectors. */
 bool shlo_factor_schur(const struct shlo_factors *f);
-/* Singular values in falling order, left vectors as columns, and right ones as rows, adjoint. */
+/*
+ * Computes singular values in falling order, left vectors as columns, and right ones as rows,
+ * adjoint.
+ */
 bool shlo_factor_svd(const struct shlo_factors *f);
 /*
- * The tridiagonal form of a Hermitian matrix with the vectors of reflections beyond it, its
- * diagonal, the diagonal beside that, and factors of the reflections.
+ * Computes the tridiagonal form of a Hermitian matrix with the vectors of reflections beyond it,
+ * its diagonal, the diagonal beside that, and factors of the reflections.
  */
 bool shlo_factor_tridiagonal(const struct shlo_factors *f);
 
