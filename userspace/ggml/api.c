@@ -82,7 +82,7 @@ static uint32_t device_type(struct gg_device *device)
 	return GG_DEVICE_GPU;
 }
 
-/* ggml cleared the members that are not set here. */
+/* Sets the properties of the device; ggml has cleared the members that are not set here. */
 static void device_props(struct gg_device *device, struct gg_device_props *props)
 {
 	props->name = device_name(device);
@@ -118,8 +118,9 @@ static bool device_supports_op(struct gg_device *device, const struct gg_tensor 
 }
 
 /*
- * Other memory of the host would do, but ggml's scheduler would then have the device compute with
- * weights that the user leaves to the processor.
+ * Returns whether buffers of a type can be used: only our own. Other memory of the host would do,
+ * but ggml's scheduler would then have the device compute with weights that the user leaves to the
+ * processor.
  */
 static bool device_supports_type(struct gg_device *device, struct gg_buffer_type *type)
 {

@@ -105,7 +105,7 @@ static WNNOperand gelu_quick(struct onpu_emit *e, WNNOperand x)
 	return x_mul(e, x, x_unary(e, wnnGraphBuilderSigmoid, scaled(e, x, 1.702, 0)));
 }
 
-/* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+/* Returns gelu(x) = 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). */
 static WNNOperand gelu(struct onpu_emit *e, WNNOperand x)
 {
 	WNNOperand inner = x_mul(
