@@ -65,7 +65,7 @@ static void complex_of(struct shlo_call *call, const struct shlo_tensor *x,
 			 (struct shlo_num){ .re = shlo_get(x, i).re, .im = shlo_get(y, i).re });
 }
 
-/* A condition of rank 0 is used for all elements of the result. */
+/* Selects between the elements of two operands; a condition of rank 0 is used for all elements. */
 static void select_from(struct shlo_call *call, const struct shlo_tensor *pred,
 			const struct shlo_tensor *x, const struct shlo_tensor *y)
 {

@@ -125,14 +125,14 @@ bool shlo_only_chooses(const struct shlo_region *region);
 
 /* Functions that the `lower` functions of kinds.def call for some operands. */
 
-/* Integer operations that take several operators: division, shifts, bit operations. */
+/* Translates integer operations that take several operators: division, shifts, bit operations. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_bits_unary(const struct shlo_lower *l, WNNOperand *out);
-/* A pad between elements, by negative numbers, or with a computed value. */
+/* Translates a pad between elements, by negative numbers, or with a computed value. */
 bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out);
-/* A reduction over these dimensions by a region of more than one operation. */
+/* Translates a reduction over these dimensions by a region of more than one operation. */
 bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, WNNOperand *out);
-/* A gather whose indices are not constant. */
+/* Translates a gather whose indices are not constant. */
 bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out);
 
 #endif

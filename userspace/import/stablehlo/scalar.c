@@ -122,7 +122,10 @@ static int64_t shift(enum shlo_binary op, enum shlo_element element, struct shlo
 	return by < bits ? x.i >> by : x.i < 0 ? -1 : 0;
 }
 
-/* Division by zero and the overflow of the least number have the values that XLA gives them. */
+/*
+ * Returns a quotient or remainder. Division by zero and the overflow of the least number have the
+ * values that XLA gives them.
+ */
 static int64_t quotient(enum shlo_binary op, bool is_signed, struct shlo_num x, struct shlo_num y)
 {
 	bool remainder = op == SHLO_B_REMAINDER;
@@ -253,7 +256,7 @@ static bool float_binary(enum shlo_binary op, enum shlo_element element, double 
 	return true;
 }
 
-/* Complex numbers are ordered by the real part, then by the imaginary part. */
+/* Whether x is less than y: the real parts are compared first, then the imaginary parts. */
 static bool complex_less(struct shlo_num x, struct shlo_num y)
 {
 	return x.re < y.re || (x.re == y.re && x.im < y.im);

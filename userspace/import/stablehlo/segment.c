@@ -393,7 +393,7 @@ static bool make_tensors(struct shlo_device *device, struct segment *segment, st
 	return true;
 }
 
-/* A graph leaves out inputs that no output depends on. */
+/* Drops the inputs that the graph has left out because no output depends on them. */
 static void drop_unused(struct segment *segment)
 {
 	WNNNamedOperandDescriptorArray used = wnnGraphGetInputs(segment->graph);

@@ -198,7 +198,10 @@ void shlo_check_manual_computation(struct shlo_check *check)
 			   last->operands[i]->type);
 }
 
-/* A mark computes nothing: it returns its operands, and does not count as an operation. */
+/*
+ * Evaluates a mark, which computes nothing: returns its operands, and does not count it as an
+ * operation.
+ */
 void shlo_eval_mark(struct shlo_call *call)
 {
 	call->run->reference_ops--;

@@ -26,7 +26,10 @@ static uint64_t key_of(const struct shlo_group *group, int64_t channel)
 
 /* ---- exchanging slices */
 
-/* Every rank begins with another neighbour, so that not all send to one rank at a time. */
+/*
+ * Returns the member that is @away from this one: every rank begins with another neighbour, so that
+ * not all send to one rank at a time.
+ */
 static size_t neighbour(const struct shlo_group *group, size_t away)
 {
 	return (group->own + away) % group->count;
