@@ -152,7 +152,10 @@ static bool read_build(struct bytes b, struct options *options)
 	return !b.is_wrong;
 }
 
-/* XLA has these options, none of which matters here: programs set them for other platforms. */
+/*
+ * Whether XLA has an option of this name. None of these options matters here: programs set them for
+ * other platforms.
+ */
 static bool is_of_xla(struct bytes name)
 {
 	static const char *const known[] = { "xla_", "optimization_level", "memory_fitting_level",
