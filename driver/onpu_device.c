@@ -145,7 +145,10 @@ static bool snoops(struct device *dev)
 	return !ONPU_MARKS_COHERENT || dev_dma_coherent(dev);
 }
 
-/* Only x86 tells guests from hosts: elsewhere memory is encrypted in guests alone. */
+/*
+ * Returns whether the kernel runs in an encrypted guest. Only x86 has encrypted hosts as well:
+ * elsewhere memory is encrypted in guests alone.
+ */
 static bool is_encrypted_guest(void)
 {
 	return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && !cc_platform_has(CC_ATTR_HOST_MEM_ENCRYPT);

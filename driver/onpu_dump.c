@@ -301,8 +301,8 @@ static void show_messages(struct seq_buf *s, const char *name, const union onpu_
 }
 
 /*
- * Each line begins with a bar, so that it cannot look like a heading. The firmware's bytes are not
- * trusted: other than printable characters become '?'.
+ * Shows the end of the firmware's log. Each line begins with a bar, so that it cannot look like a
+ * heading. The firmware's bytes are not trusted: other than printable characters become '?'.
  */
 static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 {
