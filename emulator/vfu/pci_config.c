@@ -20,11 +20,12 @@
 #define AER	 0x100u
 #define AER_SIZE 0x48u
 
-#define LINK_SPEED PCI_EXP_LNKCAP_SLS_16_0GB
-#define LINK_WIDTH (8u << 4)
+/* 32 GT/s times 16 lanes are 64 bytes a cycle in each direction: what LD and ST move together. */
+#define LINK_SPEED PCI_EXP_LNKCAP_SLS_32_0GB
+#define LINK_WIDTH (16u << 4)
 #define LINK_SPEEDS                                                                          \
 	(PCI_EXP_LNKCAP2_SLS_2_5GB | PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB | \
-	 PCI_EXP_LNKCAP2_SLS_16_0GB)
+	 PCI_EXP_LNKCAP2_SLS_16_0GB | PCI_EXP_LNKCAP2_SLS_32_0GB)
 #define DEVICE_ERRORS \
 	(PCI_EXP_DEVSTA_CED | PCI_EXP_DEVSTA_NFED | PCI_EXP_DEVSTA_FED | PCI_EXP_DEVSTA_URD)
 #define DEVICE_CONTROL                                                                            \

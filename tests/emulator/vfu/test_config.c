@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "onpu/registers.h"
+#include "onpu_sim.h"
 #include "vfu/pci_config.h"
 
 #define VECTORS 65
@@ -78,6 +79,11 @@ static void test_capabilities(void **state)
 	assert_int_equal((get(express + PCI_EXP_FLAGS, 2) & PCI_EXP_FLAGS_TYPE) >> 4,
 			 PCI_EXP_TYPE_ENDPOINT);
 	assert_true(get(express + PCI_EXP_DEVCAP, 4) & PCI_EXP_DEVCAP_FLR);
+	/* 4 GB/s for each lane of 32 GT/s are the bytes that LD and ST move in a cycle of 1 ns. */
+	assert_int_equal(get(express + PCI_EXP_LNKCAP, 4) & PCI_EXP_LNKCAP_SLS,
+			 PCI_EXP_LNKCAP_SLS_32_0GB);
+	assert_int_equal(4 * ((get(express + PCI_EXP_LNKCAP, 4) & PCI_EXP_LNKCAP_MLW) >> 4),
+			 2 * onpu_sim_config_default().dma_bytes_per_cycle);
 	assert_int_equal(get(msi + PCI_MSI_FLAGS, 2), PCI_MSI_FLAGS_64BIT);
 	assert_int_equal(get(msix + PCI_MSIX_FLAGS, 2), VECTORS - 1);
 	assert_int_equal(get(msix + PCI_MSIX_TABLE, 4), 2);
