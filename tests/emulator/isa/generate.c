@@ -489,10 +489,14 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
-	enum rig_size size = rng_chance(&g->random, 7)	? RIG_LARGE :
-			     rng_chance(&g->random, 30) ? RIG_ODD :
-							  RIG_SMALL;
+	generate_size(g, op,
+		      rng_chance(&g->random, 7)	 ? RIG_LARGE :
+		      rng_chance(&g->random, 30) ? RIG_ODD :
+						   RIG_SMALL);
+}
 
+void generate_size(struct gen *g, enum onpu_op op, enum rig_size size)
+{
 	rig_clear(g->job, size, RIG_DATA + (size == RIG_LARGE ? 1u << 20 : 32u << 10));
 	fill_noise(g, g->job->sram, rig_sram_bytes(size));
 	fill_noise(g, g->job->memory + RIG_DATA, g->job->memory_size - RIG_DATA);

@@ -28,8 +28,9 @@ struct gen {
 #define STRIDES_RANDOM	(1u << 8)
 #define STRIDES_NO_ZERO 0u
 
-/* generate.c */
+/* generate.c; generate() draws the size of the machine, too. */
 void generate(struct gen *g, enum onpu_op op);
+void generate_size(struct gen *g, enum onpu_op op, enum rig_size size);
 unsigned int gen_rank(struct gen *g, unsigned int low, unsigned int high);
 void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims);
 void gen_types(struct gen *g);

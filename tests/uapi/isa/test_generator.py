@@ -19,6 +19,7 @@ from generator.isa_model import Isa  # noqa: E402
 from generator import machines_c  # noqa: E402
 from generator.machines_model import Machines  # noqa: E402
 from generator.regs_model import Registers  # noqa: E402
+from generator.silicon import Silicon  # noqa: E402
 
 
 def read(name):
@@ -282,6 +283,33 @@ class MachinesTest(SpecCase):
                 self.assertIn(f'[ONPU_OP_{name}] = {value},', row)
 
 
+class SiliconTest(SpecCase):
+    """Tests silicon.xml: the units of the engines."""
+
+    @staticmethod
+    def reader(path):
+        isa, registers = Isa(os.path.join(UAPI, 'isa.xml')), Registers(os.path.join(UAPI, 'registers.xml'))
+        return Silicon(path, Machines(os.path.join(UAPI, 'machines.xml'), registers, isa), isa)
+
+    def refuse(self, old, new, *words):
+        self.refused(self.reader, 'silicon.xml', old, new, *words)
+
+    def test_refusals(self):
+        self.refuse('banks="128"', 'banks="80"', 'onpu-ref2 needs 81 lines', '80 banks')
+        self.refuse('<work instruction="mma.i8" multiply="1" add="1"/>', '', 'no work for mma.i8')
+        self.refuse('instruction="vexp"', 'instruction="vlog"', 'vlog', 'twice')
+        self.refuse('instruction="vexp"', 'instruction="vexpo"', 'vexpo', 'no instruction')
+        self.refuse('energy="200" area="282" source="horowitz"', 'energy="200" area="282" source="guess"', 'mul8',
+                    'no source guess')
+
+    def test_forms_and_lines(self):
+        silicon = self.reader(os.path.join(UAPI, 'silicon.xml'))
+        first, second = silicon.machines
+        self.assertEqual(silicon.forms(first), [(64, 64)])
+        self.assertEqual([silicon.read_lines(form) for form in silicon.forms(second)], [5, 3, 2, 3, 5])
+        self.assertEqual((silicon.lines(first), silicon.lines(second)), (46, 81))
+
+
 class ProgramTest(unittest.TestCase):
     """Tests the command line of generate.py."""
 
@@ -313,8 +341,9 @@ class ProgramTest(unittest.TestCase):
             self.assertEqual(before, self.snapshot(folder))
             self.assertEqual({os.path.relpath(path, folder) for path in before},
                              {'onpu/isa.h', 'onpu/isa.c', 'onpu/slots.h', 'onpu/registers.h',
-                              'onpu/machines.h', 'onpu/machines.c', 'instructions.rst',
-                              'slots.rst', 'registers.rst', 'machines.rst'})
+                              'onpu/machines.h', 'onpu/machines.c', 'onpu/silicon.h',
+                              'instructions.rst', 'slots.rst', 'registers.rst', 'machines.rst',
+                              'silicon.rst'})
 
     @staticmethod
     def snapshot(folder):
