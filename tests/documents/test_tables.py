@@ -36,8 +36,9 @@ def rules():
 def machines():
     """Returns (names of the machines, those that the page has)."""
     root = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot()
-    text = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8")
-    return [machine.get("name") for machine in root.findall("machine")], sorted(set(re.findall(r"``(onpu-ref\d+)``", text)))
+    text = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8").partition("envvar:: WEBNN_SIM_MACHINE")[2]
+    return ([machine.get("name") for machine in root.findall("machine")],
+            sorted(set(re.findall(r"``(onpu-[a-z0-9]+)``", text.partition("envvar::")[0]))))
 
 
 def sizes(page):

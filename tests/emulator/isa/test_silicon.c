@@ -14,7 +14,7 @@
 #include "onpu/silicon.h"
 #include "reference.h"
 
-#define CASES 60
+#define CASES 40
 #define SEED  20261130
 /* The least share of its cost that some case of each instruction must need. */
 #define TIGHT	  0.15

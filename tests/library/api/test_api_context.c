@@ -191,7 +191,7 @@ static void machine_by_environment(void **state)
 	setenv("WEBNN_SIM_MACHINE", "onpu-ref0", 1);
 	assert_failed(
 		try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
-		"WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1, onpu-ref2");
+		"WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1, onpu-ref2, onpu-small");
 	assert_ok(wnnInstanceGetDevices(instance, &devices));
 	assert_false(devices.data[1].usable);
 	assert_true(view_has(devices.data[1].reason, "WEBNN_SIM_MACHINE is \"onpu-ref0\""));

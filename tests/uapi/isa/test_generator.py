@@ -265,7 +265,7 @@ class MachinesTest(SpecCase):
 
     def test_factors(self):
         with_factors = 'FACTORS="2"/>\n<factor name="vexp" value="1"/><factor name="mma.f16" value="3"/>'
-        self.refuse('FACTORS="2"', 'FACTORS="7"', 'onpu-ref2', 'FACTORS 7 names no machine; allowed are 0, 1, 2')
+        self.refuse('FACTORS="2"', 'FACTORS="7"', 'onpu-ref2', 'FACTORS 7 names no machine; allowed are 0, 1, 2, 3')
         self.refuse('FACTORS="2"/>', with_factors.replace('"2"', '"0"', 1),
                     'FACTORS must be its own number, 2, and not 0')
         self.refuse('FACTORS="2"/>', with_factors.replace('mma.f16', 'vexp'), 'factor of vexp twice')
@@ -277,7 +277,7 @@ class MachinesTest(SpecCase):
             file.write(read('machines.xml').replace('FACTORS="2"/>', with_factors))
             file.flush()
             machines = Machines(file.name, registers, isa)
-        own, first, second = machines_c.factors_table(machines, isa).split('\t{\n')[1:]
+        own, first, second, _ = machines_c.factors_table(machines, isa).split('\t{\n')[1:]
         for name, factor, changed in (('VEXP', 4, 1), ('MMA_F16', 2, 3), ('VLOG', 4, 4)):
             for row, value in ((own, factor), (first, factor), (second, changed)):
                 self.assertIn(f'[ONPU_OP_{name}] = {value},', row)
@@ -304,7 +304,7 @@ class SiliconTest(SpecCase):
 
     def test_forms_and_lines(self):
         silicon = self.reader(os.path.join(UAPI, 'silicon.xml'))
-        first, second = silicon.machines
+        first, second, _ = silicon.machines
         self.assertEqual(silicon.forms(first), [(64, 64)])
         self.assertEqual([silicon.read_lines(form) for form in silicon.forms(second)], [5, 3, 2, 3, 5])
         self.assertEqual((silicon.lines(first), silicon.lines(second)), (46, 81))
