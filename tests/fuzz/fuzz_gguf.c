@@ -63,7 +63,12 @@ static void encode(const struct gguf *gguf, const struct gguf_vocabulary *v, str
 {
 	struct gguf_error error;
 	size_t size;
-	char *chat = gguf_chat(gguf, (struct gguf_text){ "a", 1 }, &size, &error);
+	static const struct gguf_message messages[] = {
+		{ GGUF_USER, { "a", 1 } },
+		{ GGUF_ASSISTANT, { "b", 1 } },
+		{ GGUF_USER, { "", 0 } },
+	};
+	char *chat = gguf_chat(gguf, messages, 3, &size, &error);
 
 	gguf_encode(v, text, true, true, tokens, &error);
 	if (chat)

@@ -9,7 +9,8 @@
 
 #include <gguf/session.h>
 
-static int feed(struct gguf_session *session, char *text, struct gguf_error *error)
+static int feed(struct gguf_session *session, struct gguf_caches *caches, char *text,
+		struct gguf_error *error)
 {
 	size_t size = session->model->vocabulary;
 	float *logits = calloc(size, sizeof(*logits));
@@ -19,7 +20,7 @@ static int feed(struct gguf_session *session, char *text, struct gguf_error *err
 
 	for (char *item = strtok(text, ","); item && count < 256; item = strtok(NULL, ","))
 		tokens[count++] = (uint32_t)strtoul(item, NULL, 10);
-	ret = logits ? gguf_session_feed(session, tokens, count, logits, error) : -1;
+	ret = logits ? gguf_session_feed(session, caches, tokens, count, logits, error) : -1;
 	if (!ret)
 		fwrite(logits, sizeof(*logits), size, stdout);
 	free(logits);
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
 	struct gguf_session session = { 0 };
+	struct gguf_caches caches = { 0 };
 	struct gguf_llama model = { 0 };
 	struct gguf_error error = { "" };
 	WNNContext context = NULL;
@@ -46,10 +48,13 @@ int main(int argc, char **argv)
 	if (!ret)
 		ret = gguf_session_open(&session, &model, context, (uint32_t)atoi(argv[2]),
 					(uint32_t)atoi(argv[3]), &error);
+	if (!ret)
+		ret = gguf_caches_open(&caches, &session, &error);
 	for (int i = 4; i < argc && !ret; i++)
-		ret = feed(&session, argv[i], &error);
+		ret = feed(&session, &caches, argv[i], &error);
 	if (ret)
 		fprintf(stderr, "%s\n", error.text);
+	gguf_caches_close(&caches, &session);
 	gguf_session_close(&session);
 	gguf_llama_exit(&model);
 	gguf_close(&gguf);

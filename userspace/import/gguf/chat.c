@@ -7,26 +7,37 @@
 #include "../common/memory.h"
 
 /*
- * A form of conversations: texts that every template of this form has, and the texts around the
- * system message and around the user's message.
+ * A form of conversations: texts that every template of this form has, and for each role the texts
+ * around its message.
  */
 static const struct form {
 	const char *signs[2];
-	const char *system_begin, *system_end;
-	const char *begin, *end;
+	const char *begin[GGUF_ROLES], *end[GGUF_ROLES];
+	const char *answer; /* begins the answer */
+	/* The system message stands within the first message of the user. */
+	bool nested;
 } forms[] = {
 	{ { "<|im_start|>" },
-	  "<|im_start|>system\n",
-	  "<|im_end|>",
-	  "<|im_start|>user\n",
-	  "<|im_end|>\n<|im_start|>assistant\n" },
+	  { "<|im_start|>system\n", "<|im_start|>user\n", "<|im_start|>assistant\n" },
+	  { "<|im_end|>\n", "<|im_end|>\n", "<|im_end|>\n" },
+	  "<|im_start|>assistant\n",
+	  false },
 	{ { "<|start_header_id|>", "<|eot_id|>" },
-	  NULL,
-	  NULL,
-	  "<|start_header_id|>user<|end_header_id|>\n\n",
-	  "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n" },
-	{ { "[INST]", "<<SYS>>" }, NULL, NULL, "[INST] ", " [/INST]" },
+	  { "<|start_header_id|>system<|end_header_id|>\n\n",
+	    "<|start_header_id|>user<|end_header_id|>\n\n",
+	    "<|start_header_id|>assistant<|end_header_id|>\n\n" },
+	  { "<|eot_id|>", "<|eot_id|>", "<|eot_id|>" },
+	  "<|start_header_id|>assistant<|end_header_id|>\n\n",
+	  false },
+	{ { "[INST]", "<<SYS>>" },
+	  { "[INST] <<SYS>>\n", "[INST] ", " " },
+	  { "\n<</SYS>>\n\n", " [/INST]", " </s><s>" },
+	  "",
+	  true },
 };
+
+/* Ends the system message that templates of ChatML have for conversations without one. */
+#define SYSTEM_END "<|im_end|>"
 
 /* Templates have some ten KiB. The search for a system message takes their square at worst. */
 #define MAX_TEMPLATE (1 << 18)
@@ -38,21 +49,22 @@ static bool has(struct gguf_text text, const char *sign)
 
 /*
  * Finds the system message that a template has for conversations without one: a literal of the
- * template from system_begin to system_end, both included. Returns whether there is one.
+ * template from the begin of such a message to SYSTEM_END, both included. Returns whether there is
+ * one.
  */
-static bool find_system(struct gguf_text text, const struct form *form, struct gguf_text *system)
+static bool find_system(struct gguf_text text, const char *begin, struct gguf_text *system)
 {
-	size_t begin_size = strlen(form->system_begin), end_size = strlen(form->system_end);
+	size_t begin_size = strlen(begin), end_size = strlen(SYSTEM_END);
 
 	while (text.size) {
-		const char *at = memmem(text.data, text.size, form->system_begin, begin_size);
+		const char *at = memmem(text.data, text.size, begin, begin_size);
 		const char *end;
 		size_t left;
 
 		if (!at)
 			return false;
 		left = text.size - (size_t)(at - text.data);
-		end = memmem(at, left, form->system_end, end_size);
+		end = memmem(at, left, SYSTEM_END, end_size);
 		if (!end)
 			return false;
 		/* A quote ends the literal: an expression follows. */
@@ -80,63 +92,99 @@ static char *plain(struct gguf_text text, size_t *size)
 	return copy;
 }
 
-static char *join(const struct form *form, struct gguf_text system, struct gguf_text message,
-		  size_t *size)
-{
-	size_t begin = strlen(form->begin), end = strlen(form->end);
-	char *text, *at;
+/* Text that grows into room that is large enough; NULL: only the size is wanted. */
+struct joined {
+	char *data;
+	size_t size;
+};
 
-	*size = system.size + (system.size != 0) + begin + message.size + end;
-	text = import_alloc(*size);
-	if (!text)
-		return NULL;
-	at = text;
-	if (system.size) {
-		at = mempcpy(at, system.data, system.size);
-		*at++ = '\n';
-	}
-	at = mempcpy(at, form->begin, begin);
-	if (message.size)
-		at = mempcpy(at, message.data, message.size);
-	memcpy(at, form->end, end);
-	return text;
+static void append(struct joined *joined, struct gguf_text text)
+{
+	if (joined->data && text.size)
+		memcpy(joined->data + joined->size, text.data, text.size);
+	joined->size += text.size;
 }
 
-char *gguf_chat(const struct gguf *gguf, struct gguf_text message, size_t *size,
-		struct gguf_error *error)
+static void append_string(struct joined *joined, const char *text)
 {
-	struct gguf_text text = { "", 0 }, system = { "", 0 };
-	const struct form *form = NULL;
-	char *copy, *result;
+	append(joined, (struct gguf_text){ text, strlen(text) });
+}
 
-	if (gguf_string(gguf, "tokenizer.chat_template", &text, error))
-		return NULL;
+static void join(struct joined *joined, const struct form *form, struct gguf_text system,
+		 const struct gguf_message *messages, size_t count)
+{
+	append(joined, system);
+	if (system.size)
+		append_string(joined, "\n");
+	for (size_t i = 0; i < count; i++) {
+		enum gguf_role role = messages[i].role;
+
+		if (!form->nested || !i || messages[i - 1].role != GGUF_SYSTEM)
+			append_string(joined, form->begin[role]);
+		append(joined, messages[i].text);
+		append_string(joined, form->end[role]);
+	}
+	append_string(joined, form->answer);
+}
+
+/* Checks that a form has a place for each message. */
+static int check_messages(const struct form *form, const struct gguf_message *messages,
+			  size_t count, struct gguf_error *error)
+{
+	for (size_t i = 0; form->nested && i < count; i++)
+		if (messages[i].role == GGUF_SYSTEM &&
+		    (i || count < 2 || messages[1].role != GGUF_USER))
+			return gguf_fail(error, "its template for conversations has a place for a "
+						"system message only before a first message of the "
+						"user");
+	return 0;
+}
+
+/* Returns the form of a template, or NULL with a message. */
+static const struct form *find_form(struct gguf_text text, struct gguf_error *error)
+{
 	if (!text.size) {
-		gguf_fail(error, "it has no template for conversations: use --raw");
+		gguf_fail(error, "it has no template for conversations");
 		return NULL;
 	}
 	if (text.size > MAX_TEMPLATE) {
-		gguf_fail(
-			error,
-			"its template for conversations has %zu bytes; %d are the most: use --raw",
-			text.size, MAX_TEMPLATE);
+		gguf_fail(error, "its template for conversations has %zu bytes; %d are the most",
+			  text.size, MAX_TEMPLATE);
 		return NULL;
 	}
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && !form; i++)
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (has(text, forms[i].signs[0]) && has(text, forms[i].signs[1]))
-			form = &forms[i];
-	if (!form) {
-		gguf_fail(error, "its template for conversations is unknown (known are ChatML, and "
-				 "those of Llama 2 and 3): use --raw");
+			return &forms[i];
+	gguf_fail(error, "its template for conversations is unknown (known are ChatML, and those "
+			 "of Llama 2 and 3)");
+	return NULL;
+}
+
+char *gguf_chat(const struct gguf *gguf, const struct gguf_message *messages, size_t count,
+		size_t *size, struct gguf_error *error)
+{
+	struct gguf_text text = { "", 0 }, system = { "", 0 };
+	struct joined joined = { 0 };
+	const struct form *form;
+	char *copy;
+
+	if (gguf_string(gguf, "tokenizer.chat_template", &text, error))
 		return NULL;
-	}
+	form = find_form(text, error);
+	if (!form || check_messages(form, messages, count, error))
+		return NULL;
 	copy = plain(text, &text.size);
 	text.data = copy;
-	if (copy && form->system_begin)
-		find_system(text, form, &system);
-	result = copy ? join(form, system, message, size) : NULL;
-	import_free(copy);
-	if (!result)
+	if (copy && form == &forms[0] && (!count || messages[0].role != GGUF_SYSTEM))
+		find_system(text, form->begin[GGUF_SYSTEM], &system);
+	join(&joined, form, system, messages, count);
+	joined.data = copy ? import_alloc(joined.size) : NULL;
+	*size = joined.size;
+	joined.size = 0;
+	if (joined.data)
+		join(&joined, form, system, messages, count);
+	else
 		gguf_fail_memory(error);
-	return result;
+	import_free(copy);
+	return joined.data;
 }

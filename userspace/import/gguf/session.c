@@ -59,30 +59,47 @@ static int open_step(struct gguf_session *s, struct gguf_step *step, uint32_t to
 		       0;
 }
 
-/*
- * Makes the caches, full of zeros: positions that no token has written are masked, but must have
- * finite numbers.
- */
-static int make_caches(struct gguf_session *s, struct gguf_error *error)
+int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *s,
+		      struct gguf_error *error)
 {
 	const struct gguf_llama *m = s->model;
-	size_t count = 2 * (size_t)m->layer_count;
 	size_t bytes = (size_t)m->key_heads * s->length * m->size * sizeof(float);
 	void *zeros = import_alloc(bytes);
 	int ret = zeros ? 0 : gguf_fail_memory(error);
 
-	s->caches = import_alloc(count * sizeof(*s->caches));
-	if (!s->caches && !ret)
-		ret = gguf_fail_memory(error);
-	for (size_t i = 0; i < count && !ret; i++) {
-		ret = make(s, WNNOperandDataType_Float32, SHAPE(m->key_heads, s->length, m->size),
-			   false, true, &s->caches[i], error);
-		if (!ret && wnnContextWriteTensor(s->context, s->caches[i], zeros, bytes) !=
-				    WNNStatus_Success)
+	/* Positions that no token has written are masked, but must have finite numbers. */
+	for (size_t i = 0; i < 2 * (size_t)m->layer_count && !ret; i++)
+		if (wnnContextWriteTensor(s->context, caches->tensors[i], zeros, bytes) !=
+		    WNNStatus_Success)
 			ret = gguf_fail_last(error, "a cache cannot be written");
-	}
 	import_free(zeros);
+	caches->used = 0;
 	return ret;
+}
+
+int gguf_caches_open(struct gguf_caches *caches, const struct gguf_session *s,
+		     struct gguf_error *error)
+{
+	const struct gguf_llama *m = s->model;
+	size_t count = 2 * (size_t)m->layer_count;
+
+	*caches = (struct gguf_caches){ import_alloc(count * sizeof(*caches->tensors)), 0 };
+	if (!caches->tensors)
+		return gguf_fail_memory(error);
+	for (size_t i = 0; i < count; i++)
+		if (make(s, WNNOperandDataType_Float32, SHAPE(m->key_heads, s->length, m->size),
+			 false, true, &caches->tensors[i], error))
+			return -1;
+	return gguf_caches_clear(caches, s, error);
+}
+
+void gguf_caches_close(struct gguf_caches *caches, const struct gguf_session *s)
+{
+	for (size_t i = 0; caches->tensors && i < 2 * (size_t)s->model->layer_count; i++)
+		if (caches->tensors[i])
+			wnnTensorRelease(caches->tensors[i]);
+	import_free(caches->tensors);
+	*caches = (struct gguf_caches){ 0 };
 }
 
 static int make_names(struct gguf_session *s, struct gguf_error *error)
@@ -100,7 +117,6 @@ static int make_names(struct gguf_session *s, struct gguf_error *error)
 			 i / 2);
 		s->inputs[INPUTS + i].name = WNN_STR(s->names[i]);
 		s->outputs[OUTPUTS + i].name = WNN_STR(s->names[count + i]);
-		s->inputs[INPUTS + i].tensor = s->outputs[OUTPUTS + i].tensor = s->caches[i];
 	}
 	return 0;
 }
@@ -137,7 +153,7 @@ int gguf_session_open(struct gguf_session *s, const struct gguf_llama *model, WN
 	    (block > 1 && open_step(s, &s->block, block, error)) ||
 	    make(s, WNNOperandDataType_Float32, WNN_UINT32_ARRAY(vocabulary), true, false,
 		 &s->logits, error) ||
-	    make_caches(s, error) || make_names(s, error))
+	    make_names(s, error))
 		return -1;
 	if (block == 1)
 		s->block.tokens = 1;
@@ -163,10 +179,6 @@ void gguf_session_close(struct gguf_session *s)
 	close_step(&s->block);
 	if (s->logits)
 		wnnTensorRelease(s->logits);
-	for (size_t i = 0; s->caches && i < 2 * (size_t)s->model->layer_count; i++)
-		if (s->caches[i])
-			wnnTensorRelease(s->caches[i]);
-	import_free(s->caches);
 	import_free(s->inputs);
 	import_free(s->outputs);
 	import_free(s->names);
@@ -196,15 +208,14 @@ static int write_vectors(const struct gguf_session *s, const struct gguf_step *s
 	return write(s, step->x, step->tokens * width * sizeof(float), error);
 }
 
-static int write_angles(const struct gguf_session *s, const struct gguf_step *step,
+static int write_angles(const struct gguf_session *s, const struct gguf_step *step, uint32_t used,
 			struct gguf_error *error)
 {
 	size_t half = s->model->rotated / 2, size = step->tokens * half;
 
 	for (int sine = 0; sine < 2; sine++) {
 		for (size_t i = 0; i < size; i++) {
-			double angle =
-				(double)(s->used + i / half) * s->model->frequencies[i % half];
+			double angle = (double)(used + i / half) * s->model->frequencies[i % half];
 
 			s->scratch[i] = (float)(sine ? sin(angle) : cos(angle));
 		}
@@ -215,18 +226,18 @@ static int write_angles(const struct gguf_session *s, const struct gguf_step *st
 }
 
 /* A token sees itself and all before it. */
-static int write_mask(const struct gguf_session *s, const struct gguf_step *step,
+static int write_mask(const struct gguf_session *s, const struct gguf_step *step, uint32_t used,
 		      struct gguf_error *error)
 {
 	size_t size = (size_t)step->tokens * s->length;
 
 	for (size_t i = 0; i < size; i++)
-		s->scratch[i] = i % s->length <= s->used + i / s->length ? 0 : HIDDEN;
+		s->scratch[i] = i % s->length <= used + i / s->length ? 0 : HIDDEN;
 	return write(s, step->mask, size * sizeof(float), error);
 }
 
-static int write_choices(const struct gguf_session *s, const struct gguf_step *step, uint32_t count,
-			 struct gguf_error *error)
+static int write_choices(const struct gguf_session *s, const struct gguf_step *step, uint32_t used,
+			 uint32_t count, struct gguf_error *error)
 {
 	int32_t *places = (int32_t *)s->scratch;
 	uint32_t heads = s->model->key_heads;
@@ -237,12 +248,13 @@ static int write_choices(const struct gguf_session *s, const struct gguf_step *s
 		return -1;
 	for (uint32_t i = 0; i < heads; i++) {
 		places[2 * i] = (int32_t)i;
-		places[2 * i + 1] = (int32_t)(s->used / step->tokens);
+		places[2 * i + 1] = (int32_t)(used / step->tokens);
 	}
 	return write(s, step->place, 2 * (size_t)heads * sizeof(*places), error);
 }
 
-static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct gguf_error *error)
+static int dispatch(struct gguf_session *s, const struct gguf_caches *text,
+		    const struct gguf_step *step, struct gguf_error *error)
 {
 	size_t caches = 2 * (size_t)s->model->layer_count;
 	const WNNNamedTensor fixed[INPUTS] = {
@@ -254,6 +266,8 @@ static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct
 
 	memcpy(s->inputs, fixed, sizeof(fixed));
 	s->outputs[0] = logits;
+	for (size_t i = 0; i < caches; i++)
+		s->inputs[INPUTS + i].tensor = s->outputs[OUTPUTS + i].tensor = text->tensors[i];
 	if (wnnContextDispatch(s->context, step->graph, INPUTS + caches, s->inputs,
 			       OUTPUTS + caches, s->outputs) != WNNStatus_Success)
 		return gguf_fail_last(error, "a dispatch failed");
@@ -261,25 +275,25 @@ static int dispatch(struct gguf_session *s, const struct gguf_step *step, struct
 }
 
 /* Runs a step with @count tokens, at most those of its graph. */
-static int run(struct gguf_session *s, const struct gguf_step *step, const uint32_t *tokens,
-	       uint32_t count, struct gguf_error *error)
+static int run(struct gguf_session *s, struct gguf_caches *text, const struct gguf_step *step,
+	       const uint32_t *tokens, uint32_t count, struct gguf_error *error)
 {
-	if (write_vectors(s, step, tokens, count, error) || write_angles(s, step, error) ||
-	    write_mask(s, step, error) || write_choices(s, step, count, error) ||
-	    dispatch(s, step, error))
+	if (write_vectors(s, step, tokens, count, error) ||
+	    write_angles(s, step, text->used, error) || write_mask(s, step, text->used, error) ||
+	    write_choices(s, step, text->used, count, error) || dispatch(s, text, step, error))
 		return -1;
-	s->used += count;
+	text->used += count;
 	return 0;
 }
 
-int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t count, float *logits,
-		      struct gguf_error *error)
+int gguf_session_feed(struct gguf_session *s, struct gguf_caches *text, const uint32_t *tokens,
+		      size_t count, float *logits, struct gguf_error *error)
 {
-	if (!count || count > s->length - s->used)
+	if (!count || count > s->length - text->used)
 		return gguf_fail(error,
 				 "the caches have room for %u tokens and hold %u: %zu more cannot "
 				 "be added",
-				 s->length, s->used, count);
+				 s->length, text->used, count);
 	for (size_t i = 0; i < count; i++)
 		if (tokens[i] >= s->model->vocabulary)
 			return gguf_fail(error, "the model has no token %u", tokens[i]);
@@ -288,18 +302,18 @@ int gguf_session_feed(struct gguf_session *s, const uint32_t *tokens, size_t cou
 		 * A block is stored at a position that is a multiple of its size. Positions after
 		 * its tokens are masked until later tokens overwrite them.
 		 */
-		bool block = s->block.graph && count > 1 && s->used % s->block.tokens == 0;
+		bool block = s->block.graph && count > 1 && text->used % s->block.tokens == 0;
 		const struct gguf_step *step = block ? &s->block : &s->one;
 		uint32_t now = count < step->tokens ? (uint32_t)count : step->tokens;
 
-		if (run(s, step, tokens, now, error))
+		if (run(s, text, step, tokens, now, error))
 			return -1;
 		tokens += now;
 		count -= now;
 	}
-	if (wnnContextReadTensorIntoSync(s->context, s->logits, logits,
-					 s->model->vocabulary * sizeof(*logits),
-					 WNN_WAIT_FOREVER) != WNNStatus_Success)
+	if (logits && wnnContextReadTensorIntoSync(s->context, s->logits, logits,
+						   s->model->vocabulary * sizeof(*logits),
+						   WNN_WAIT_FOREVER) != WNNStatus_Success)
 		return gguf_fail_last(error, "the logits cannot be read");
 	return 0;
 }

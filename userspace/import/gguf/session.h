@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model on a device, and the tokens that it has seen. */
+/* A model on a device, and the tokens of each text that it has seen. */
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
 
@@ -12,12 +12,18 @@ struct gguf_step {
 	WNNTensor x, cosine, sine, mask, pick, place;
 };
 
+/* The tokens of one text: 2 caches for each layer, which dispatches update in place. */
+struct gguf_caches {
+	WNNTensor *tensors;
+	uint32_t used; /* positions with tokens */
+};
+
 struct gguf_session {
 	const struct gguf_llama *model;
 	WNNContext context;
-	uint32_t length, used;	     /* positions of the caches; those with tokens */
-	struct gguf_step block, one; /* for a block of the prompt's tokens, and for one token */
-	WNNTensor logits, *caches;   /* 2 caches for each layer, updated in place */
+	uint32_t length;	     /* positions of all caches */
+	struct gguf_step block, one; /* for a part of the prompt, and for one token */
+	WNNTensor logits;
 	WNNNamedTensor *inputs, *outputs;
 	char (*names)[16];
 	float *scratch; /* memory in which the inputs of a dispatch are made */
@@ -34,10 +40,27 @@ int gguf_session_open(struct gguf_session *session, const struct gguf_llama *mod
 void gguf_session_close(struct gguf_session *session);
 
 /*
- * Appends tokens, at least one, and writes the logits of the token after the last of them, a float
- * for each token of the model. Returns 0, or -1 with a message: also when the caches are full.
+ * Makes the caches of a text without tokens. Returns 0, or -1 with a message; gguf_caches_close() is
+ * called in both cases, before the session ends.
  */
-int gguf_session_feed(struct gguf_session *session, const uint32_t *tokens, size_t count,
-		      float *logits, struct gguf_error *error);
+int gguf_caches_open(struct gguf_caches *caches, const struct gguf_session *session,
+		     struct gguf_error *error);
+void gguf_caches_close(struct gguf_caches *caches, const struct gguf_session *session);
+/*
+ * Fills the caches with zeros, for a text without tokens. Where all numbers in them are finite,
+ * setting @used to 0 is enough. Returns 0, or -1 with a message.
+ */
+int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *session,
+		      struct gguf_error *error);
+
+/*
+ * Appends tokens, at least one, to a text and writes the logits behind the last of them, a float for
+ * each token of the model; @logits may be NULL. Results do not depend on how a text from its begin
+ * on is cut into calls of whole blocks. Returns 0, or -1 with a message: also when the caches are
+ * full.
+ */
+int gguf_session_feed(struct gguf_session *session, struct gguf_caches *caches,
+		      const uint32_t *tokens, size_t count, float *logits,
+		      struct gguf_error *error);
 
 #endif

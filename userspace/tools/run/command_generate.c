@@ -8,19 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <gguf/chat.h>
-#include <gguf/sample.h>
-#include <gguf/session.h>
-#include <gguf/vocabulary.h>
 
 #include "../device_name.h"
-#include "generated.h"
-#include "subject.h"
-
-/* Tokens of a prompt that are read at once. */
-#define BLOCK 32
+#include "language.h"
 
 enum {
 	KEY_TEMPERATURE = 0x100,
@@ -49,20 +41,10 @@ struct generation {
 	const char *prompt;
 	char *read_prompt; /* from standard input */
 	struct pairs stops;
-	struct gguf gguf;
-	struct gguf_vocabulary vocabulary;
-	struct gguf_llama model;
-	struct gguf_sampler sampler;
-	struct gguf_session session;
-	struct gguf_tokens tokens;
-	struct target target;
-	struct generated text;
-	float *logits;
-	char *piece; /* room for the text of any token */
-	/* The result. */
-	size_t prompt_count, count, evaluated;
-	uint64_t load_ns, prompt_ns, ns, cycles, bytes_read, bytes_written;
-	const char *end;
+	struct language language;
+	struct gguf_caches caches;
+	struct answer answer;
+	uint64_t load_ns;
 };
 
 static const struct argp_option options[] = {
@@ -193,11 +175,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- the prompt */
 
-static int fail_model(const struct generation *g, const struct gguf_error *error)
-{
-	return complain(BAD_MODEL, "%s: %s", g->options.model, error->text);
-}
-
 static int read_prompt(struct generation *g, struct gguf_text *text)
 {
 	size_t room = 0, size = 0;
@@ -224,6 +201,7 @@ static int read_prompt(struct generation *g, struct gguf_text *text)
 
 static int encode_prompt(struct generation *g)
 {
+	struct language *l = &g->language;
 	struct gguf_error error;
 	struct gguf_text text;
 	char *chat = NULL;
@@ -232,165 +210,101 @@ static int encode_prompt(struct generation *g)
 	if (ret)
 		return ret;
 	if (g->wishes.chat) {
+		const struct gguf_message message = { GGUF_USER, text };
 		size_t size;
 
-		chat = gguf_chat(&g->gguf, text, &size, &error);
+		chat = gguf_chat(&l->gguf, &message, 1, &size, &error);
 		if (!chat)
-			return fail_model(g, &error);
+			return complain(BAD_MODEL, "%s: %s: use --raw", l->path, error.text);
 		text = (struct gguf_text){ chat, size };
 	}
-	if (gguf_encode(&g->vocabulary, text, true, true, &g->tokens, &error))
+	if (gguf_encode(&l->vocabulary, text, true, true, &g->answer.tokens, &error))
 		ret = complain(BAD_FILE, "prompt: %s", error.text);
 	gguf_free(chat);
-	if (!ret && !g->tokens.count)
+	if (!ret && !g->answer.tokens.count)
 		ret = complain(BAD_FILE, "the prompt is empty, and the model has no token to begin "
 					 "with: give a text with --prompt");
-	g->prompt_count = g->tokens.count;
 	return ret;
 }
 
 /* ---- the model */
 
+/* Sets how tokens are drawn, as options say and else as the file does. */
 static void choose_sampling(struct generation *g)
 {
+	struct gguf_sampler *sampler = &g->language.sampler;
 	const struct wishes *wishes = &g->wishes;
-	struct timespec now;
 
 	if (!isnan(wishes->temperature))
-		g->sampler.temperature = wishes->temperature;
+		sampler->temperature = wishes->temperature;
 	if (!isnan(wishes->top_p))
-		g->sampler.top_p = wishes->top_p;
+		sampler->top_p = wishes->top_p;
 	if (!isnan(wishes->min_p))
-		g->sampler.min_p = wishes->min_p;
+		sampler->min_p = wishes->min_p;
 	if (wishes->top_k >= 0)
-		g->sampler.top_k = (uint32_t)wishes->top_k;
-	if (!wishes->seeded) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		g->wishes.seed = (uint64_t)now.tv_sec ^ (uint64_t)now.tv_nsec << 20;
-	}
-	g->sampler.state = g->wishes.seed;
+		sampler->top_k = (uint32_t)wishes->top_k;
+	if (!wishes->seeded)
+		g->wishes.seed = language_seed();
+	sampler->state = g->wishes.seed;
 }
 
-static int load(struct generation *g)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	struct gguf_error error;
-	size_t longest = 0;
-
-	if (gguf_open(&g->gguf, g->options.model, &error) ||
-	    gguf_vocabulary_init(&g->vocabulary, &g->gguf, &error) ||
-	    gguf_llama_init(&g->model, &g->gguf, &error) ||
-	    gguf_sampler_init(&g->sampler, &g->gguf, &error))
-		return fail_model(g, &error);
-	if (g->vocabulary.count > g->model.vocabulary)
-		return complain(BAD_MODEL, "%s: its tokenizer has %zu tokens, its model only %u",
-				g->options.model, g->vocabulary.count, g->model.vocabulary);
-	choose_sampling(g);
-	for (size_t i = 0; i < g->vocabulary.count; i++)
-		if (g->vocabulary.texts[i].size > longest)
-			longest = g->vocabulary.texts[i].size;
-	g->piece = malloc(longest + 1);
-	g->logits = calloc(g->model.vocabulary, sizeof(*g->logits));
-	if (!g->piece || !g->logits)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", g->options.model);
-	return DONE;
+	return a < b ? a : b;
 }
 
-/* Opens the device, with caches for the prompt and the answer. */
-static int open_session(struct generation *g)
+/*
+ * Builds the graphs, with caches for the prompt and the answer. With --context the sizes do not
+ * depend on the prompt: then the server computes the same numbers.
+ */
+static int build(struct generation *g)
 {
-	uint64_t most = g->wishes.context ? g->wishes.context : g->model.context;
-	uint64_t length = g->prompt_count + g->wishes.max_tokens;
+	uint64_t given = g->wishes.context, count = g->answer.tokens.count;
+	uint64_t most = given ? given : g->language.model.context;
+	uint64_t length = given ? given : least(count + g->wishes.max_tokens, most);
 	struct gguf_error error;
 	int ret;
 
-	if (g->prompt_count >= most)
+	if (count >= most)
 		return complain(BAD_FILE,
-				"the prompt has %zu tokens, which leaves no room for an answer: at "
+				"the prompt has %" PRIu64
+				" tokens, which leaves no room for an answer: at "
 				"most %" PRIu64 " are possible together",
-				g->prompt_count, most);
-	ret = target_open(&g->target, &g->options, g->options.device);
+				count, most);
+	ret = language_build(&g->language, &g->options, length,
+			     least(given ? given : count, LANGUAGE_BLOCK));
 	if (ret)
 		return ret;
-	if (gguf_session_open(&g->session, &g->model, g->target.context,
-			      (uint32_t)(length < most ? length : most),
-			      (uint32_t)(g->prompt_count < BLOCK ? g->prompt_count : BLOCK),
-			      &error))
-		return fail_model(g, &error);
+	if (gguf_caches_open(&g->caches, &g->language.session, &error))
+		return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
+	g->answer.caches = &g->caches;
+	g->answer.stops = &g->stops;
+	g->answer.sampler = g->language.sampler;
 	/* The caches are whole blocks, which may have room for more than was asked for. */
-	if (g->wishes.max_tokens > most - g->prompt_count)
-		g->wishes.max_tokens = most - g->prompt_count;
+	g->answer.most = least(g->wishes.max_tokens, most - count);
 	return DONE;
 }
 
 /* ---- the answer */
 
-/* Computes the logits after the last tokens, and adds the time. */
-static int feed(struct generation *g, const uint32_t *tokens, size_t count, uint64_t *ns)
-{
-	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
-	uint64_t begin = nanoseconds();
-	struct gguf_error error;
-
-	if (gguf_session_feed(&g->session, tokens, count, g->logits, &error))
-		return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
-	*ns += nanoseconds() - begin;
-	if (tokens == g->tokens.items)
-		return DONE;
-	g->evaluated++;
-	if (wnnGraphGetLastStatistics(g->session.one.graph, &statistics) == WNNStatus_Success) {
-		g->cycles += statistics.npuCycles;
-		g->bytes_read += statistics.bytesRead;
-		g->bytes_written += statistics.bytesWritten;
-	}
-	return DONE;
-}
-
-/* Adds a token's text. Returns DONE or an exit code; g->end says whether the answer ends. */
-static int take(struct generation *g, uint32_t token)
-{
-	size_t size;
-
-	if (token < g->vocabulary.count && g->vocabulary.ends[token]) {
-		g->end = "end";
-		return DONE;
-	}
-	g->count++;
-	if (g->count == g->wishes.max_tokens)
-		g->end = "length";
-	/* Some models have more rows than the tokenizer has tokens, to make a rounder number. */
-	if (token >= g->vocabulary.count)
-		return DONE;
-	size = gguf_piece(&g->vocabulary, token, false, g->piece);
-	if (generated_add(&g->text, g->piece, size, &g->stops))
-		return complain(BAD_DEVICE, "answer: memory is exhausted");
-	if (g->text.stopped)
-		g->end = "stop";
-	if (text_wanted(&g->options))
-		generated_print(&g->text, g->end != NULL, &g->stops);
-	return ferror(stdout) ? complain_unwritten("standard output", errno) : DONE;
-}
-
 static int generate(struct generation *g)
 {
-	int ret = feed(g, g->tokens.items, g->tokens.count, &g->prompt_ns);
+	struct answer *a = &g->answer;
 	struct gguf_error error;
 
-	while (!ret && !g->end) {
-		uint32_t token;
-
-		if (gguf_sample(&g->sampler, g->logits, g->model.vocabulary, &token, &error))
+	while (!a->end) {
+		if (answer_step(a, &g->language, &error))
 			return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
-		ret = take(g, token);
-		if (!ret && !g->end)
-			ret = feed(g, &token, 1, &g->ns);
+		if (text_wanted(&g->options))
+			generated_print(&a->text, a->end != NULL, &g->stops);
+		if (ferror(stdout))
+			return complain_unwritten("standard output", errno);
 	}
-	if (!ret && text_wanted(&g->options)) {
-		generated_print(&g->text, true, &g->stops);
+	if (text_wanted(&g->options))
 		putchar('\n');
-	}
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = complain_unwritten("standard output", errno);
-	return ret;
+	if (fflush(stdout) || ferror(stdout))
+		return complain_unwritten("standard output", errno);
+	return DONE;
 }
 
 /* ---- the report */
@@ -402,18 +316,20 @@ static double rate(size_t count, uint64_t ns)
 
 static void print_report(const struct generation *g, const WNNGraphPlacement *placement)
 {
+	const struct answer *a = &g->answer;
+
 	fprintf(stderr,
 		"%s on %s: prompt of %zu token%s, %.1f a second; %zu generated, %.1f a second",
-		g->options.model, g->target.device_name, g->prompt_count,
-		g->prompt_count == 1 ? "" : "s", rate(g->prompt_count, g->prompt_ns), g->count,
-		rate(g->evaluated, g->ns));
-	if (g->cycles)
-		fprintf(stderr, ", %" PRIu64 " cycles of the NPU each", g->cycles / g->evaluated);
+		g->options.model, g->language.target.device_name, a->tokens.count,
+		a->tokens.count == 1 ? "" : "s", rate(a->tokens.count, a->prompt_ns), a->count,
+		rate(a->evaluated, a->ns));
+	if (a->cycles)
+		fprintf(stderr, ", %" PRIu64 " cycles of the NPU each", a->cycles / a->evaluated);
 	fprintf(stderr,
 		"\nfor one token %zu operators on the NPU, %zu on the CPU; loaded and built in "
 		"%.3f s\n",
 		placement->npuCount, placement->cpuCount, (double)g->load_ns / 1e9);
-	if (g->sampler.temperature > 0 && !g->wishes.seeded)
+	if (a->sampler.temperature > 0 && !g->wishes.seeded)
 		fprintf(stderr, "to get this text again: --seed %" PRIu64 "\n", g->wishes.seed);
 }
 
@@ -425,24 +341,26 @@ static void add_mean(json_t *root, const char *name, uint64_t sum, size_t count)
 
 static json_t *to_json(const struct generation *g, const WNNGraphPlacement *placement)
 {
+	const struct answer *a = &g->answer;
 	json_t *tokens = json_array(), *root;
 
-	for (size_t i = 0; i < g->prompt_count; i++)
-		json_array_append_new(tokens, json_integer(g->tokens.items[i]));
+	for (size_t i = 0; i < a->tokens.count; i++)
+		json_array_append_new(tokens, json_integer(a->tokens.items[i]));
 	root = json_pack(
 		"{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
-		g->options.model, "device", g->target.device_name, "prompt_tokens", tokens, "text",
+		g->options.model, "device", g->language.target.device_name, "prompt_tokens", tokens,
+		"text",
 		json_text(WNN_VALUE(WNNStringView,
-				    { g->text.data ? g->text.data : "", g->text.size })),
-		"end", g->end, "tokens", (json_int_t)g->count, "seed", (json_int_t)g->wishes.seed,
-		"length", (json_int_t)g->session.length, "load_ms", (double)g->load_ns / 1e6,
-		"prompt_per_second", rate(g->prompt_count, g->prompt_ns), "per_second",
-		rate(g->evaluated, g->ns), "npu_operators", (json_int_t)placement->npuCount,
-		"cpu_operators", (json_int_t)placement->cpuCount);
-	if (root && g->cycles) {
-		add_mean(root, "cycles_per_token", g->cycles, g->evaluated);
-		add_mean(root, "bytes_read_per_token", g->bytes_read, g->evaluated);
-		add_mean(root, "bytes_written_per_token", g->bytes_written, g->evaluated);
+				    { a->text.data ? a->text.data : "", a->text.size })),
+		"end", a->end, "tokens", (json_int_t)a->count, "seed", (json_int_t)g->wishes.seed,
+		"length", (json_int_t)g->language.session.length, "load_ms",
+		(double)g->load_ns / 1e6, "prompt_per_second", rate(a->tokens.count, a->prompt_ns),
+		"per_second", rate(a->evaluated, a->ns), "npu_operators",
+		(json_int_t)placement->npuCount, "cpu_operators", (json_int_t)placement->cpuCount);
+	if (root && a->cycles) {
+		add_mean(root, "cycles_per_token", a->cycles, a->evaluated);
+		add_mean(root, "bytes_read_per_token", a->bytes_read, a->evaluated);
+		add_mean(root, "bytes_written_per_token", a->bytes_written, a->evaluated);
 	}
 	return root;
 }
@@ -451,7 +369,7 @@ static int report(const struct generation *g)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 
-	wnnGraphGetPlacement(g->session.one.graph, &placement);
+	wnnGraphGetPlacement(g->language.session.one.graph, &placement);
 	if (text_wanted(&g->options))
 		print_report(g, &placement);
 	return g->options.json ? write_json(&g->options, to_json(g, &placement)) : DONE;
@@ -475,28 +393,23 @@ int command_generate(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &g);
 	begin = nanoseconds();
-	ret = load(&g);
+	ret = language_read(&g.language, g.options.model);
+	if (!ret)
+		choose_sampling(&g);
 	if (!ret)
 		ret = encode_prompt(&g);
 	if (!ret)
-		ret = open_session(&g);
+		ret = build(&g);
 	g.load_ns = nanoseconds() - begin;
 	if (!ret)
 		ret = generate(&g);
 	if (!ret)
 		ret = report(&g);
-	gguf_session_close(&g.session);
-	target_close(&g.target);
-	gguf_sampler_exit(&g.sampler);
-	gguf_llama_exit(&g.model);
-	gguf_vocabulary_exit(&g.vocabulary);
-	gguf_tokens_free(&g.tokens);
-	gguf_close(&g.gguf);
+	answer_exit(&g.answer);
+	gguf_caches_close(&g.caches, &g.language.session);
+	language_close(&g.language);
 	pairs_free(&g.stops);
 	options_free(&g.options);
-	free(g.text.data);
 	free(g.read_prompt);
-	free(g.logits);
-	free(g.piece);
 	return ret;
 }

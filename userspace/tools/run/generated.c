@@ -58,9 +58,14 @@ static size_t open_end(const struct generated *text, const struct pairs *stops)
 	return most;
 }
 
+size_t generated_sure(const struct generated *text, bool last, const struct pairs *stops)
+{
+	return text->size - (last ? 0 : open_end(text, stops));
+}
+
 void generated_print(struct generated *text, bool last, const struct pairs *stops)
 {
-	size_t end = text->size - (last ? 0 : open_end(text, stops));
+	size_t end = generated_sure(text, last, stops);
 
 	if (end <= text->printed)
 		return;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate: a language model that is read from its file, and its graphs on a device. */
+#ifndef ONPU_TOOLS_RUN_LANGUAGE_H
+#define ONPU_TOOLS_RUN_LANGUAGE_H
+
+#include <gguf/sample.h>
+#include <gguf/session.h>
+#include <gguf/vocabulary.h>
+
+#include "generated.h"
+#include "subject.h"
+
+struct language {
+	const char *path;
+	struct gguf gguf;
+	struct gguf_vocabulary vocabulary;
+	struct gguf_llama model;
+	struct gguf_sampler sampler; /* how tokens are drawn unless options say otherwise */
+	struct target target;
+	struct gguf_session session;
+	float *logits; /* room for those of all tokens */
+	char *piece;   /* room for the text of any token */
+};
+
+/* Both return DONE, or an exit code after a message; language_close() is called in any case. */
+int language_read(struct language *language, const char *path);
+/*
+ * Opens the device of the options and builds the graphs for texts of up to @length tokens, whose
+ * beginnings are read in blocks of @block.
+ */
+int language_build(struct language *language, const struct options *options, uint64_t length,
+		   uint64_t block);
+void language_close(struct language *language);
+/* Returns a seed from the clock. */
+uint64_t language_seed(void);
+
+/* Tokens of a prompt that are read at once, where the prompt is that long. */
+#define LANGUAGE_BLOCK 32
+
+/* A prompt, and the text that goes on from it. */
+struct answer {
+	/* Set by the caller. answer_exit() frees tokens and sampler, which start as zeros or copies. */
+	struct gguf_tokens tokens; /* the prompt, at least one */
+	struct gguf_sampler sampler;
+	const struct pairs *stops;
+	uint64_t most; /* tokens that are generated; at least 1 */
+	struct gguf_caches *caches;
+	/* The result. */
+	struct generated text;
+	size_t fed, count;
+	uint32_t last;	 /* the token that was drawn last */
+	const char *end; /* NULL: it goes on; "end", "stop" or "length" */
+	/* Measured: time for the prompt and for all later tokens, of which @evaluated were fed. */
+	uint64_t prompt_ns, ns, cycles, bytes_read, bytes_written;
+	size_t evaluated;
+};
+
+/*
+ * Computes the next block of the prompt or the next token, and adds to the text. Returns 0, or -1
+ * with a message.
+ */
+int answer_step(struct answer *answer, struct language *language, struct gguf_error *error);
+void answer_exit(struct answer *answer);
+
+#endif
