@@ -12,7 +12,7 @@
 #include <gguf/chat.h>
 
 #include "../device_name.h"
-#include "language.h"
+#include "server.h"
 
 enum {
 	KEY_TEMPERATURE = 0x100,
@@ -25,7 +25,15 @@ enum {
 	KEY_RAW,
 	KEY_NPU_ONLY,
 	KEY_CONTEXT,
+	KEY_SERVER,
+	KEY_HOST,
+	KEY_PORT,
+	KEY_SLOTS,
+	KEY_QUEUE,
 };
+
+/* Most tokens of a request to a server; more takes longer for each token. */
+#define SERVER_CONTEXT 2048
 
 /* The values of options. NAN, -1 and for the context 0 stand for an option that is not given. */
 struct wishes {
@@ -38,6 +46,10 @@ struct wishes {
 struct generation {
 	struct options options;
 	struct wishes wishes;
+	struct server_options server;
+	bool serve;
+	/* An option that was given and that only a server has, or that a server does not have. */
+	const char *for_server, *not_for_server;
 	const char *prompt;
 	char *read_prompt; /* from standard input */
 	struct pairs stops;
@@ -65,12 +77,19 @@ static const struct argp_option options[] = {
 	{ "min-p", KEY_MIN_P, "X", 0,
 	  "Draw from those with this share of the likeliest one's probability (0.05)", 2 },
 	{ "seed", KEY_SEED, "N", 0, "Seed of the random numbers (default: the time)", 2 },
-	{ NULL, 0, NULL, 0, "Device and result:", 3 },
-	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 3 },
+	{ NULL, 0, NULL, 0, "In place of a prompt:", 3 },
+	{ "server", KEY_SERVER, NULL, 0,
+	  "Take requests by HTTP, in the form of OpenAI's interface, until interrupted", 3 },
+	{ "host", KEY_HOST, "ADDRESS", 0, "Listen on this address (default 127.0.0.1)", 3 },
+	{ "port", KEY_PORT, "N", 0, "Listen on this port (default 8080); 0: any that is free", 3 },
+	{ "slots", KEY_SLOTS, "N", 0, "Answer so many requests at once (default 4)", 3 },
+	{ "queue", KEY_QUEUE, "N", 0, "Let so many more wait (default 32)", 3 },
+	{ NULL, 0, NULL, 0, "Device and result:", 4 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 4 },
 	{ "threads", 't', "N", 0, "Threads of the CPU and of sim (default: one for each processor)",
-	  3 },
-	{ "npu-only", KEY_NPU_ONLY, NULL, 0, "Fail rather than use the CPU", 3 },
-	{ "json", JSON_KEY, "FILE", 0, "Write the result as JSON; -: instead of text", 3 },
+	  4 },
+	{ "npu-only", KEY_NPU_ONLY, NULL, 0, "Fail rather than use the CPU", 4 },
+	{ "json", JSON_KEY, "FILE", 0, "Write the result as JSON; -: instead of text", 4 },
 	{ 0 }
 };
 
@@ -111,6 +130,36 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static error_t parse_server(int key, char *arg, struct argp_state *state)
+{
+	struct generation *g = state->input;
+	struct server_options *server = &g->server;
+
+	switch (key) {
+	case KEY_SERVER:
+		g->serve = true;
+		return 0;
+	case KEY_HOST:
+		server->host = arg;
+		g->for_server = "--host";
+		return 0;
+	case KEY_PORT:
+		server->port = (uint16_t)parse_number(arg, 0, UINT16_MAX, "--port", state);
+		g->for_server = "--port";
+		return 0;
+	case KEY_SLOTS:
+		server->slots = parse_number(arg, 1, 256, "--slots", state);
+		g->for_server = "--slots";
+		return 0;
+	case KEY_QUEUE:
+		server->queue = parse_number(arg, 0, 4096, "--queue", state);
+		g->for_server = "--queue";
+		return 0;
+	default:
+		return parse_choice(key, arg, state);
+	}
+}
+
 static error_t parse_device(int key, char *arg, struct argp_state *state)
 {
 	struct options *common = &((struct generation *)state->input)->options;
@@ -127,12 +176,51 @@ static error_t parse_device(int key, char *arg, struct argp_state *state)
 	case KEY_NPU_ONLY:
 		common->npu_only = true;
 		return 0;
+	default:
+		return parse_server(key, arg, state);
+	}
+}
+
+/* Parses what a request to the server has in its body. */
+static error_t parse_request(int key, char *arg, struct argp_state *state)
+{
+	struct generation *g = state->input;
+
+	switch (key) {
+	case 'p':
+		g->prompt = arg;
+		g->not_for_server = "--prompt";
+		return 0;
+	case KEY_STOP:
+		if (!*arg)
+			argp_error(state, "--stop takes a text that is not empty");
+		pairs_add(&g->stops, "", false, "--stop", state);
+		g->stops.items[g->stops.count - 1].text = arg;
+		g->not_for_server = "--stop";
+		return 0;
+	case KEY_CHAT:
+	case KEY_RAW:
+		g->wishes.chat = key == KEY_CHAT;
+		g->not_for_server = g->wishes.chat ? "--chat" : "--raw";
+		return 0;
 	case JSON_KEY:
-		common->json = arg;
+		g->options.json = arg;
+		g->not_for_server = "--json";
 		return 0;
 	default:
-		return parse_choice(key, arg, state);
+		return parse_device(key, arg, state);
 	}
+}
+
+static void check_options(const struct generation *g, struct argp_state *state)
+{
+	if (!g->options.model)
+		argp_error(state, "a model is needed: give its file");
+	if (g->serve && g->not_for_server)
+		argp_error(state, "%s is not for --server: requests say what they want",
+			   g->not_for_server);
+	if (!g->serve && g->for_server)
+		argp_error(state, "%s is for --server, which is not given", g->for_server);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -140,24 +228,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct generation *g = state->input;
 
 	switch (key) {
-	case 'p':
-		g->prompt = arg;
-		return 0;
 	case 'n':
 		g->wishes.max_tokens = parse_number(arg, 1, INT32_MAX, "--max-tokens", state);
 		return 0;
 	case KEY_CONTEXT:
 		g->wishes.context = parse_number(arg, 2, INT32_MAX, "--context", state);
-		return 0;
-	case KEY_STOP:
-		if (!*arg)
-			argp_error(state, "--stop takes a text that is not empty");
-		pairs_add(&g->stops, "", false, "--stop", state);
-		g->stops.items[g->stops.count - 1].text = arg;
-		return 0;
-	case KEY_CHAT:
-	case KEY_RAW:
-		g->wishes.chat = key == KEY_CHAT;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (g->options.model)
@@ -165,11 +240,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		g->options.model = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!g->options.model)
-			argp_error(state, "a model is needed: give its file");
+		check_options(g, state);
 		return 0;
 	default:
-		return parse_device(key, arg, state);
+		return parse_request(key, arg, state);
 	}
 }
 
@@ -375,6 +449,37 @@ static int report(const struct generation *g)
 	return g->options.json ? write_json(&g->options, to_json(g, &placement)) : DONE;
 }
 
+/* ---- the command */
+
+static int continue_text(struct generation *g, uint64_t begin)
+{
+	int ret = encode_prompt(g);
+
+	if (!ret)
+		ret = build(g);
+	g->load_ns = nanoseconds() - begin;
+	if (!ret)
+		ret = generate(g);
+	return ret ? ret : report(g);
+}
+
+static int serve(struct generation *g)
+{
+	struct server_options *server = &g->server;
+	int ret;
+
+	server->context = g->wishes.context;
+	if (!server->context)
+		server->context = least(g->language.model.context, SERVER_CONTEXT);
+	server->max_tokens = g->wishes.max_tokens;
+	server->seeded = g->wishes.seeded;
+	server->seed = g->wishes.seed;
+	server_block_signals();
+	ret = language_build(&g->language, &g->options, server->context,
+			     least(server->context, LANGUAGE_BLOCK));
+	return ret ? ret : server_run(&g->language, server);
+}
+
 int command_generate(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -383,28 +488,24 @@ int command_generate(int argc, char **argv)
 		NULL,	      NULL,
 		NULL
 	};
-	struct generation g = { .wishes = { .temperature = NAN,
-					    .top_p = NAN,
-					    .min_p = NAN,
-					    .top_k = -1,
-					    .max_tokens = 256 } };
+	struct generation g = {
+		.wishes = { .temperature = NAN,
+			    .top_p = NAN,
+			    .min_p = NAN,
+			    .top_k = -1,
+			    .max_tokens = 256 },
+		.server = { .host = "127.0.0.1", .port = 8080, .slots = 4, .queue = 32 },
+	};
 	uint64_t begin;
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &g);
 	begin = nanoseconds();
 	ret = language_read(&g.language, g.options.model);
-	if (!ret)
+	if (!ret) {
 		choose_sampling(&g);
-	if (!ret)
-		ret = encode_prompt(&g);
-	if (!ret)
-		ret = build(&g);
-	g.load_ns = nanoseconds() - begin;
-	if (!ret)
-		ret = generate(&g);
-	if (!ret)
-		ret = report(&g);
+		ret = g.serve ? serve(&g) : continue_text(&g, begin);
+	}
 	answer_exit(&g.answer);
 	gguf_caches_close(&g.caches, &g.language.session);
 	language_close(&g.language);

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+/* webnn-run generate --server: computes the answers to several requests by turns. */
+#include "jobs.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Seconds in which replies are sent after the end was asked for. */
+#define LAST_SECONDS 2
+
+int bytes_add(struct bytes *bytes, const char *data, size_t size)
+{
+	if (size > bytes->room - bytes->size) {
+		size_t room = 2 * (bytes->size + size);
+		char *larger = realloc(bytes->data, room);
+
+		if (!larger)
+			return -1;
+		bytes->data = larger;
+		bytes->room = room;
+	}
+	if (size)
+		memcpy(bytes->data + bytes->size, data, size);
+	bytes->size += size;
+	return 0;
+}
+
+/* ---- replies */
+
+static void job_free(struct job *job)
+{
+	answer_exit(&job->answer);
+	request_exit(&job->request);
+	free(job->body.data);
+	free(job->out.data);
+	free(job);
+}
+
+void job_suspend(struct job *job)
+{
+	job->suspended = true;
+	MHD_suspend_connection(job->connection);
+}
+
+static void job_resume(struct job *job)
+{
+	if (!job->suspended)
+		return;
+	job->suspended = false;
+	MHD_resume_connection(job->connection);
+}
+
+/* Appends an object to the reply, which is taken over, as an event if the reply is a stream. */
+static int add_json(struct job *job, json_t *root)
+{
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	bool stream = job->request.stream;
+	int ret = -1;
+
+	if (text)
+		ret = bytes_add(&job->out, "data: ", stream ? 6 : 0) ||
+				      bytes_add(&job->out, text, strlen(text)) ||
+				      bytes_add(&job->out, "\n\n", stream ? 2 : 1) ?
+			      -1 :
+			      0;
+	free(text);
+	json_decref(root);
+	return ret;
+}
+
+void job_refuse(struct job *job, const struct refusal *refusal)
+{
+	job->status = refusal->status;
+	add_json(job, reply_refusal(refusal));
+}
+
+/* Returns the size of a text without a character at its end of which bytes are missing. */
+static size_t whole_characters(const char *text, size_t size)
+{
+	for (size_t back = 1; back <= 3 && back <= size; back++) {
+		uint8_t byte = (uint8_t)text[size - back];
+
+		if (byte >= 0xc0)
+			return back < 2 + (size_t)(byte >= 0xe0) + (byte >= 0xf0) ? size - back :
+										    size;
+		if (byte < 0x80)
+			break;
+	}
+	return size;
+}
+
+/* Appends what an answer has more than the stream. */
+static int stream_more(struct job *job, const struct reply_text *text)
+{
+	const struct answer *a = &job->answer;
+	size_t sure = generated_sure(&a->text, a->end, a->stops);
+	int ret = 0;
+
+	if (!a->end)
+		sure = whole_characters(a->text.data, sure);
+	if (sure > job->streamed) {
+		ret = add_json(job, reply_part(&job->reply, a->text.data + job->streamed,
+					       sure - job->streamed));
+		job->streamed = sure;
+	}
+	if (!a->end || ret)
+		return ret;
+	if (add_json(job, reply_last(&job->reply, a->end)) ||
+	    (job->request.usage && add_json(job, reply_usage(&job->reply, text))))
+		return -1;
+	return bytes_add(&job->out, "data: [DONE]\n\n", 14);
+}
+
+/* Brings the reply up to what was computed. Returns 0; -1: memory is exhausted. */
+static int publish(struct job *job)
+{
+	const struct answer *a = &job->answer;
+	const struct reply_text text = { a->text.data, a->text.size, a->tokens.count, a->count,
+					 a->end };
+
+	if (job->request.stream)
+		return stream_more(job, &text);
+	if (!a->end)
+		return 0;
+	job->status = 200;
+	return add_json(job, reply_whole(&job->reply, &text));
+}
+
+/* ---- the queue */
+
+static void dequeue(struct jobs *jobs, struct job **at)
+{
+	struct job *job = *at;
+
+	*at = job->next;
+	if (jobs->last == &job->next)
+		jobs->last = at;
+	jobs->waiting--;
+}
+
+/* Ends a job that waited or ran: its reply is complete. */
+static void finish(struct job *job)
+{
+	job->state = JOB_DONE;
+	job_resume(job);
+}
+
+static void leave(struct jobs *jobs, struct slot *slot)
+{
+	slot->job = NULL;
+	jobs->busy--;
+}
+
+/*
+ * Returns whether the client has closed the connection. The socket is open as long as the job was
+ * not released, for which the lock is needed.
+ */
+static bool hung_up(const struct job *job)
+{
+	struct pollfd socket = { job->socket, POLLRDHUP, 0 };
+
+	return poll(&socket, 1, 0) > 0 && socket.revents;
+}
+
+/* Gives up all jobs whose clients are gone. */
+static void sweep(struct jobs *jobs)
+{
+	for (struct job **at = &jobs->first; *at;) {
+		struct job *job = *at;
+
+		if (!hung_up(job)) {
+			at = &job->next;
+			continue;
+		}
+		dequeue(jobs, at);
+		job->gone = true;
+		finish(job);
+	}
+	for (size_t i = 0; i < jobs->slot_count; i++) {
+		struct job *job = jobs->slots[i].job;
+
+		if (!job || (!job->gone && !hung_up(job)))
+			continue;
+		leave(jobs, &jobs->slots[i]);
+		/* One that was released meanwhile has no connection any more. */
+		if (!job->connection) {
+			job_free(job);
+			continue;
+		}
+		job->gone = true;
+		finish(job);
+	}
+}
+
+static void admit(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->slot_count && jobs->first; i++) {
+		struct slot *slot = &jobs->slots[i];
+		struct job *job = jobs->first;
+
+		if (slot->job)
+			continue;
+		dequeue(jobs, &jobs->first);
+		slot->job = job;
+		slot->caches.used = 0;
+		job->answer.caches = &slot->caches;
+		job->state = JOB_RUNNING;
+		jobs->busy++;
+		if (job->request.stream && job->request.chat)
+			add_json(job, reply_first(&job->reply));
+	}
+}
+
+static void fail(struct job *job, unsigned int status, const char *text)
+{
+	struct refusal refusal;
+
+	refuse(&refusal, status, NULL, "%s", text);
+	job_refuse(job, &refusal);
+	finish(job);
+}
+
+/* Computes one step of a slot's answer; the lock is released meanwhile. */
+static void step(struct jobs *jobs, struct slot *slot)
+{
+	struct job *job = slot->job;
+	struct gguf_error error, ignored;
+	int ret;
+
+	pthread_mutex_unlock(&jobs->lock);
+	ret = answer_step(&job->answer, jobs->language, &error);
+	/* Caches may have numbers now that are not finite, which reach later texts. */
+	if (ret)
+		gguf_caches_clear(&slot->caches, &jobs->language->session, &ignored);
+	pthread_mutex_lock(&jobs->lock);
+	/* The next sweep gives it up. */
+	if (job->gone)
+		return;
+	if (!ret && !publish(job)) {
+		if (!job->answer.end) {
+			if (job->out.size > job->sent)
+				job_resume(job);
+			return;
+		}
+		finish(job);
+	} else {
+		fail(job, 500, ret ? error.text : "memory is exhausted");
+	}
+	leave(jobs, slot);
+}
+
+static void *work(void *data)
+{
+	struct jobs *jobs = data;
+
+	pthread_mutex_lock(&jobs->lock);
+	while (!jobs->stopping) {
+		sweep(jobs);
+		admit(jobs);
+		if (!jobs->busy) {
+			pthread_cond_wait(&jobs->wake, &jobs->lock);
+			continue;
+		}
+		do
+			jobs->next_slot = (jobs->next_slot + 1) % jobs->slot_count;
+		while (!jobs->slots[jobs->next_slot].job);
+		step(jobs, &jobs->slots[jobs->next_slot]);
+	}
+	while (jobs->first) {
+		struct job *job = jobs->first;
+
+		dequeue(jobs, &jobs->first);
+		fail(job, 503, "the server ends");
+	}
+	sweep(jobs);
+	for (size_t i = 0; i < jobs->slot_count; i++) {
+		if (!jobs->slots[i].job)
+			continue;
+		fail(jobs->slots[i].job, 503, "the server ends");
+		leave(jobs, &jobs->slots[i]);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return NULL;
+}
+
+int job_submit(struct job *job, struct refusal *refusal)
+{
+	struct jobs *jobs = job->jobs;
+	int ret = 0;
+
+	pthread_mutex_lock(&jobs->lock);
+	if (jobs->stopping) {
+		ret = refuse(refusal, 503, NULL, "the server ends");
+	} else if (jobs->busy + jobs->waiting >= jobs->slot_count + jobs->most_waiting) {
+		ret = refuse(refusal, 503, NULL,
+			     "%zu requests are computed and %zu wait already: try again later, or "
+			     "start the server with a larger --queue",
+			     jobs->slot_count, jobs->most_waiting);
+	} else {
+		job->state = JOB_WAITING;
+		job->next = NULL;
+		*jobs->last = job;
+		jobs->last = &job->next;
+		jobs->waiting++;
+		jobs->held++;
+		pthread_cond_broadcast(&jobs->wake);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return ret;
+}
+
+void job_release(struct job *job)
+{
+	struct jobs *jobs = job->jobs;
+	struct job **at = &jobs->first;
+	bool running;
+
+	pthread_mutex_lock(&jobs->lock);
+	if (job->state == JOB_WAITING) {
+		while (*at != job)
+			at = &(*at)->next;
+		dequeue(jobs, at);
+	}
+	running = job->state == JOB_RUNNING;
+	if (running) {
+		job->gone = true;
+		job->connection = NULL;
+	}
+	if (job->state != JOB_NEW) {
+		jobs->held--;
+		pthread_cond_broadcast(&jobs->wake);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	if (!running)
+		job_free(job);
+}
+
+/* ---- start and end */
+
+int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t most_waiting)
+{
+	struct gguf_error error;
+
+	*jobs = (struct jobs){ .lock = PTHREAD_MUTEX_INITIALIZER,
+			       .wake = PTHREAD_COND_INITIALIZER,
+			       .language = l,
+			       .most_waiting = most_waiting };
+	jobs->last = &jobs->first;
+	jobs->slots = calloc(slot_count, sizeof(*jobs->slots));
+	if (!jobs->slots)
+		return complain(BAD_DEVICE, "the server: memory is exhausted");
+	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
+		if (gguf_caches_open(&jobs->slots[jobs->slot_count++].caches, &l->session, &error))
+			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
+	if (pthread_create(&jobs->thread, NULL, work, jobs))
+		return complain(BAD_DEVICE, "the server: no thread can be made");
+	jobs->started = true;
+	return DONE;
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+	struct timespec end;
+	int late = 0;
+
+	if (!jobs->started)
+		return;
+	pthread_mutex_lock(&jobs->lock);
+	jobs->stopping = true;
+	pthread_cond_broadcast(&jobs->wake);
+	pthread_mutex_unlock(&jobs->lock);
+	pthread_join(jobs->thread, NULL);
+	jobs->started = false;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += LAST_SECONDS;
+	pthread_mutex_lock(&jobs->lock);
+	while (jobs->held && !late)
+		late = pthread_cond_timedwait(&jobs->wake, &jobs->lock, &end);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+void jobs_exit(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->slot_count; i++)
+		gguf_caches_close(&jobs->slots[i].caches, &jobs->language->session);
+	free(jobs->slots);
+}

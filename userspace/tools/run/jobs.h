@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * webnn-run generate --server: the requests that wait and those that are computed. A thread of its
+ * own computes: the requests with a place take turns, each for a block of its prompt or a token.
+ */
+#ifndef ONPU_TOOLS_RUN_JOBS_H
+#define ONPU_TOOLS_RUN_JOBS_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+#include "language.h"
+#include "reply.h"
+
+struct bytes {
+	char *data;
+	size_t size, room;
+};
+
+/* Appends bytes. Returns 0; -1: memory is exhausted. */
+int bytes_add(struct bytes *bytes, const char *data, size_t size);
+
+enum job_state {
+	JOB_NEW,     /* the request is being received */
+	JOB_WAITING, /* in the queue */
+	JOB_RUNNING, /* has a place */
+	JOB_DONE,    /* the reply is complete */
+};
+
+/* A request, from its first byte to the last one of its reply. */
+struct job {
+	struct jobs *jobs; /* those that it is submitted to */
+	struct job *next;  /* in the queue */
+	enum job_state state;
+	struct MHD_Connection *connection;
+	int socket;
+	/*
+	 * suspended: libmicrohttpd leaves the connection alone until there is something to send.
+	 * gone: nobody reads the reply any more.
+	 */
+	bool suspended, gone;
+	struct bytes body;
+	size_t received; /* of the body; more than it has when it is too large */
+	struct request request;
+	struct answer answer;
+	struct reply reply;
+	unsigned int status; /* of the reply, when it is no stream */
+	size_t streamed;     /* bytes of the answer that are in the reply */
+	struct bytes out;    /* the reply */
+	size_t sent;	     /* bytes of it */
+};
+
+struct slot {
+	struct gguf_caches caches;
+	struct job *job;
+};
+
+struct jobs {
+	pthread_mutex_t lock; /* for all below, and the jobs that were submitted */
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool started, stopping;
+	struct language *language;
+	struct slot *slots;
+	size_t slot_count, next_slot, busy;
+	struct job *first, **last;
+	size_t waiting, most_waiting;
+	size_t held; /* jobs that were submitted and not released */
+};
+
+/* Makes the places and starts the thread. Returns DONE or an exit code; jobs_exit() in any case. */
+int jobs_init(struct jobs *jobs, struct language *language, size_t slot_count, size_t most_waiting);
+/* Ends the thread. All jobs end with a refusal; waits for a short time until they are released. */
+void jobs_stop(struct jobs *jobs);
+void jobs_exit(struct jobs *jobs);
+
+/*
+ * Puts a job, whose answer has its prompt, into the queue. Returns 0, or -1 with a refusal: too many
+ * wait already.
+ */
+int job_submit(struct job *job, struct refusal *refusal);
+/* Frees a job; a running one is freed when the thread has left it. */
+void job_release(struct job *job);
+/* Writes a refusal as the whole reply of a job. */
+void job_refuse(struct job *job, const struct refusal *refusal);
+/* Suspends the connection until the thread has something to send. The lock is held. */
+void job_suspend(struct job *job);
+
+#endif

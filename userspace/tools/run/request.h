@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate --server: the bodies of requests. */
+#ifndef ONPU_TOOLS_RUN_REQUEST_H
+#define ONPU_TOOLS_RUN_REQUEST_H
+
+#include <gguf/chat.h>
+#include <jansson.h>
+
+#include "run.h"
+
+/* The status of HTTP and the message with which a request is refused. */
+struct refusal {
+	unsigned int status;
+	const char *field; /* the name of the field that is wrong, maybe that in the JSON; or NULL */
+	char text[500];
+};
+
+/* Writes a message and returns -1. */
+int refuse(struct refusal *refusal, unsigned int status, const char *field, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* A request to go on with a text, or to answer a conversation. Texts point into the JSON. */
+struct request {
+	json_t *root;
+	bool chat;
+	struct gguf_text prompt;
+	uint32_t *tokens; /* the prompt as numbers of tokens; NULL: it is a text, or messages */
+	size_t token_count;
+	struct gguf_message *messages;
+	size_t message_count;
+	char **joined; /* texts of messages that came in parts; one place for each message */
+	struct pairs stops;
+	/* Options that are not given are NAN, -1, and for max_tokens 0. */
+	double temperature, top_p, min_p;
+	int64_t top_k, seed;
+	uint64_t max_tokens;
+	bool stream, usage; /* usage: a stream tells the counts of tokens at its end */
+};
+
+/*
+ * Reads the body of a request. Returns 0, or -1 with a refusal; request_exit() is called in both
+ * cases.
+ */
+int request_read(struct request *request, const char *body, size_t size, bool chat,
+		 struct refusal *refusal);
+void request_exit(struct request *request);
+
+#endif

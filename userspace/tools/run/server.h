@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate --server: an interface of HTTP to a language model. */
+#ifndef ONPU_TOOLS_RUN_SERVER_H
+#define ONPU_TOOLS_RUN_SERVER_H
+
+#include "language.h"
+
+struct server_options {
+	const char *host; /* the address to listen on */
+	uint16_t port;	  /* 0: any that is free */
+	size_t slots, queue;
+	uint64_t context, max_tokens;
+	uint64_t seed;
+	bool seeded; /* a request without a seed has this one */
+};
+
+/*
+ * Makes the signals that end the server wait for it. Comes before the threads of a device are made,
+ * which inherit this.
+ */
+void server_block_signals(void);
+/* Serves until SIGINT or SIGTERM. The graphs were built. Returns DONE or an exit code. */
+int server_run(struct language *language, const struct server_options *options);
+
+#endif
