@@ -11,6 +11,7 @@ Inputs that once found an error are kept in regressions/TARGET.
 """
 
 import io
+import json
 import os
 import random
 import re
@@ -352,9 +353,25 @@ def graph_file_seeds(_, rng):
                     yield f'file-{file}-{signed}-{kind}-{part}', bytes([file + signed]) + change
 
 
+def request_seeds(*_):
+    """Yields requests to the server of webnn-run generate, which have every field."""
+    user = {'role': 'user', 'content': 'a'}
+    common = {'model': 'm', 'max_tokens': 3, 'temperature': 0.5, 'top_p': 1, 'top_k': 2, 'min_p': 0, 'seed': 1,
+              'stop': ['a', 'b'], 'stream': True, 'stream_options': {'include_usage': True}, 'n': 1, 'logit_bias': {},
+              'frequency_penalty': 0.0, 'user': None}
+    parts = {'role': 'assistant', 'content': [{'type': 'text', 'text': 'x'}, {'type': 'text', 'text': ''}]}
+    for name, chat, fields in (('text', 0, {'prompt': '\u00e9', 'echo': False, 'best_of': 1}),
+                               ('tokens', 0, {'prompt': [1, 2]}), ('stop', 0, {'prompt': '', 'stop': 'x'}),
+                               ('chat', 1, {'messages': [{'role': 'system', 'content': ''}, user, parts, user],
+                                            'tools': [], 'response_format': {'type': 'text'}}),
+                               ('unknown', 1, {'messages': [user], 'prompt': 1})):
+        body = fields if name == 'stop' else {**common, **fields}
+        yield name, bytes([chat]) + json.dumps(body).encode()
+
+
 TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seeds, 'gguf': gguf_seeds,
            'graph-file': graph_file_seeds, 'ir-text': ir_text_seeds, 'onnx': onnx_seeds,
-           'registers': registers_seeds, 'slots': slots_seeds,
+           'registers': registers_seeds, 'request': request_seeds, 'slots': slots_seeds,
            'stablehlo-bytecode': stablehlo_bytecode_seeds, 'stablehlo-text': stablehlo_text_seeds, 'stream': stream_seeds,
            'values': values_seeds, 'vfio-user': vfio_user_seeds}
 
