@@ -1,338 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Reads shardings of Shardy, and finds the slices of values that each device has. */
+/* Finds the slices of values that each device has. */
 #include "cut.h"
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cut_read.h"
 #include "kinds.h"
-#include "mesh.h"
-
-#define MAX_AXES 64
-
-/* The state of reading one sharding, such as <@mesh, [{"x", ?}, {"y":(2)4}p1], …>. */
-struct reading {
-	struct shlo_file *file;
-	const struct shlo_module *module;
-	struct shlo_location place;
-	const char *op, *what; /* for messages: "argument", with its number */
-	size_t index;
-	const char *at;
-	const char *manual; /* text with the names of the axes that cut values here; NULL: all do */
-	const struct shlo_attr *mesh;
-	const char *mesh_name;
-	bool is_wrong, is_quiet; /* quiet: an error in the sharding adds no refusal */
-	struct shlo_axis axes[MAX_AXES];
-	int dims[MAX_AXES]; /* the dimension that each axis cuts */
-	size_t count;
-};
-
-static void refuse(struct reading *r, const char *reason, const char *name)
-{
-	if (!r->is_wrong && !r->is_quiet)
-		shlo_refuse(r->file, r->place, r->op, "sharding of %s %zu: %s%s%s%s", r->what,
-			    r->index, reason, *name ? " '" : "", name, *name ? "'" : "");
-	r->is_wrong = true;
-}
-
-/* Skips blanks and the given word in a text; false: the text has something else there. */
-static bool take_of(const char **text, const char *word)
-{
-	const char *at = *text;
-
-	while (isspace((unsigned char)*at))
-		at++;
-	if (strncmp(at, word, strlen(word)))
-		return false;
-	*text = at + strlen(word);
-	return true;
-}
-
-static bool take(struct reading *r, const char *word)
-{
-	return take_of(&r->at, word);
-}
-
-static void expect(struct reading *r, const char *word)
-{
-	if (!r->is_wrong && !take(r, word))
-		refuse(r, "it is not as Shardy writes it; missing is", word);
-}
-
-static int64_t read_number(struct reading *r)
-{
-	char *end;
-	int64_t number = strtoll(r->at, &end, 10);
-
-	if (end == r->at || number < 1)
-		refuse(r, "a number of at least 1 is missing", "");
-	r->at = end;
-	return number;
-}
-
-/* Reads a name in quotes. */
-static const char *read_name(struct reading *r)
-{
-	const char *start = r->at, *end = strchr(start, '"');
-
-	if (!end) {
-		refuse(r, "the name of an axis has no end", "");
-		return "";
-	}
-	r->at = end + 1;
-	return shlo_arena_text(&r->file->arena, start, (size_t)(end - start));
-}
-
-static const struct shlo_attr *axes_of(const struct shlo_attr *mesh)
-{
-	const struct shlo_attr *axes = shlo_attr_find(mesh, "axes");
-
-	return axes && axes->kind == SHLO_ATTR_ARRAY ? axes : NULL;
-}
-
-/* Whether an axis is cut here: along others, the whole is on each device. */
-static bool is_manual(struct reading *r, const char *name)
-{
-	return !r->manual || strstr(r->manual, shlo_arena_printf(&r->file->arena, "\"%s\"", name));
-}
-
-/* Demands that the mesh is a grid of all partitions. */
-static bool check_mesh(struct reading *r)
-{
-	const struct shlo_attr *axes = axes_of(r->mesh);
-	int64_t devices = 1;
-
-	if (!axes) {
-		refuse(r, "there is no mesh", r->mesh_name);
-		return false;
-	}
-	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
-		int64_t size = shlo_axis_size(axes->items[i]);
-
-		if (size < 1 || __builtin_mul_overflow(devices, size, &devices)) {
-			devices = 0;
-			break;
-		}
-	}
-	if (devices != (int64_t)r->file->partitions)
-		refuse(r, "there are not as many partitions as devices in mesh", r->mesh_name);
-	return !r->is_wrong;
-}
-
-/* Whether two axes, or parts of them, share no digit of a device's number. */
-static bool are_apart(const struct shlo_axis *a, const struct shlo_axis *b)
-{
-	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
-	       b->stride % (a->stride * a->size) == 0;
-}
-
-static void add_axis(struct reading *r, int dim, const char *name, int64_t before, int64_t size)
-{
-	struct shlo_axis axis;
-
-	if (!check_mesh(r))
-		return;
-	if (!shlo_axis_find(axes_of(r->mesh), (int64_t)r->file->partitions, name, &axis)) {
-		refuse(r, "the mesh has no axis", name);
-		return;
-	}
-	if (size && !shlo_axis_part(&axis, before, size)) {
-		refuse(r, "an axis has no such part:", name);
-		return;
-	}
-	if (r->count == MAX_AXES) {
-		refuse(r, "it has more than 64 axes", "");
-		return;
-	}
-	if (!is_manual(r, name))
-		return;
-	for (size_t i = 0; i < r->count; i++)
-		if (!are_apart(&axis, &r->axes[i])) {
-			refuse(r, "an axis cuts it twice:", name);
-			return;
-		}
-	r->dims[r->count] = dim;
-	r->axes[r->count++] = axis;
-}
-
-/* Reads the axes of one dimension. */
-static void read_dimension(struct reading *r, int dim)
-{
-	expect(r, "{");
-	while (!r->is_wrong && !take(r, "}")) {
-		int64_t before = 1, size = 0;
-		const char *name;
-
-		take(r, ",");
-		if (take(r, "?"))
-			continue;
-		expect(r, "\"");
-		name = r->is_wrong ? "" : read_name(r);
-		if (!r->is_wrong && take(r, ":(")) {
-			before = read_number(r);
-			expect(r, ")");
-			size = r->is_wrong ? 1 : read_number(r);
-		}
-		if (!r->is_wrong)
-			add_axis(r, dim, name, before, size);
-	}
-	if (!r->is_wrong && *r->at == 'p')
-		for (r->at++; isdigit((unsigned char)*r->at); r->at++)
-			;
-}
-
-/* Whether a text is a list of axes, which is not empty, along which sums are still to be made. */
-static bool is_unreduced(const char *text)
-{
-	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
-	       !take_of(&text, "}");
-}
-
-/* Skips what follows the dimensions, up to the end of the sharding. */
-static void skip_rest(struct reading *r)
-{
-	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
-		if (*r->at == 'u' && is_unreduced(r->at)) {
-			refuse(r, "sums that are not yet made (unreduced) are not done here", "");
-			return;
-		}
-		if (strchr("<[{(", *r->at))
-			depth++;
-		else if (strchr(">]})", *r->at))
-			depth--;
-	}
-	expect(r, ">");
-}
-
-static void read_mesh(struct reading *r)
-{
-	const char *start, *name;
-
-	expect(r, "<");
-	expect(r, "@");
-	if (r->is_wrong)
-		return;
-	if (take(r, "\"")) {
-		name = read_name(r);
-	} else {
-		start = r->at;
-		r->at += strcspn(r->at, ",> ");
-		name = shlo_arena_text(&r->file->arena, start, (size_t)(r->at - start));
-	}
-	r->mesh = shlo_attr_find(&r->module->meshes, name);
-	r->mesh_name = name;
-	expect(r, ",");
-}
-
-/* Returns the position of each device in the grid of the mesh, which may have its own order. */
-static int64_t *places_of(struct reading *r)
-{
-	int64_t devices = (int64_t)r->file->partitions;
-	int64_t *ids = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*ids));
-	int64_t *places = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*places));
-	const struct shlo_attr *said = shlo_attr_find(r->mesh, "device_ids");
-
-	for (int64_t i = 0; i < devices; i++) {
-		ids[i] = i;
-		places[i] = -1;
-	}
-	if (said && shlo_ints_of(said, ids, (size_t)devices) != devices)
-		refuse(r, "device_ids of the mesh must have a number for each device", "");
-	for (int64_t i = 0; i < devices && !r->is_wrong; i++) {
-		if (ids[i] < 0 || ids[i] >= devices || places[ids[i]] >= 0)
-			refuse(r, "device_ids of the mesh must name each device once", "");
-		else
-			places[ids[i]] = i;
-	}
-	return places;
-}
-
-/*
- * Finds the slice that each device has, and the devices that have the other slices of its group.
- * The axes have no digits in common, so that there are at most as many slices as devices.
- */
-static const struct shlo_slices *slices_of(struct reading *r, const struct shlo_type *type)
-{
-	struct shlo_arena *arena = &r->file->arena;
-	size_t devices = r->file->partitions, *at, *own, *who;
-	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
-	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
-	int64_t *places = places_of(r);
-
-	slices->rank = type->rank;
-	slices->count = 1;
-	for (int i = 0; i < type->rank; i++)
-		parts[i] = 1;
-	for (size_t i = 0; i < r->count; i++) {
-		parts[r->dims[i]] *= r->axes[i].size;
-		slices->count *= (size_t)r->axes[i].size;
-	}
-	if (r->is_wrong)
-		return NULL;
-	for (int i = 0; i < type->rank; i++)
-		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts[i]) {
-			refuse(r, "a dimension cannot be cut into equal slices", "");
-			return NULL;
-		}
-	at = shlo_arena_alloc(arena, devices * slices->count, sizeof(*at));
-	own = shlo_arena_alloc(arena, devices, sizeof(*own));
-	who = shlo_arena_alloc(arena, devices, sizeof(*who));
-	for (size_t d = 0; d < devices; d++)
-		who[places[d]] = d;
-	for (size_t d = 0; d < devices; d++) {
-		int64_t start = places[d];
-
-		for (size_t i = 0; i < r->count; i++) {
-			int64_t digit = places[d] / r->axes[i].stride % r->axes[i].size;
-
-			start -= digit * r->axes[i].stride;
-			own[d] = own[d] * (size_t)r->axes[i].size + (size_t)digit;
-		}
-		/* Axes come in the order of dimensions, so that the last one varies fastest. */
-		for (size_t k = 0; k < slices->count; k++) {
-			int64_t place = start;
-			size_t rest = k;
-
-			for (size_t i = r->count; i-- > 0; rest /= (size_t)r->axes[i].size)
-				place += (int64_t)(rest % (size_t)r->axes[i].size) *
-					 r->axes[i].stride;
-			at[d * slices->count + k] = who[place];
-		}
-	}
-	slices->parts = parts;
-	slices->devices = at;
-	slices->own = own;
-	return slices;
-}
-
-/* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
-static const struct shlo_slices *read_sharding(struct reading *r, const struct shlo_type *type)
-{
-	int dim = 0;
-
-	r->count = 0;
-	read_mesh(r);
-	expect(r, "[");
-	while (!r->is_wrong && !take(r, "]")) {
-		take(r, ",");
-		read_dimension(r, dim++);
-	}
-	if (!r->is_wrong)
-		skip_rest(r);
-	if (r->is_wrong || !r->count)
-		return NULL;
-	if (type->kind != SHLO_TENSOR || type->rank != dim) {
-		refuse(r, "it has another number of dimensions than the value", "");
-		return NULL;
-	}
-	return slices_of(r, type);
-}
 
 /* ---- the shardings of a file */
 
 /* Reads the mark of an argument or result. */
-static const struct shlo_slices *read_mark(struct reading *r, const struct shlo_attr *marks,
+static const struct shlo_slices *read_mark(struct shlo_reading *r, const struct shlo_attr *marks,
 					   const struct shlo_type *type)
 {
 	const struct shlo_attr *mark = shlo_attr_find(marks, "sdy.sharding");
@@ -340,9 +18,11 @@ static const struct shlo_slices *read_mark(struct reading *r, const struct shlo_
 
 	r->is_wrong = false;
 	if (!mark && old && old->text && strstr(old->text, "devices="))
-		refuse(r, "it is written as mhlo.sharding; that of Shardy (sdy) is understood", "");
+		shlo_reading_refuse(
+			r, "it is written as mhlo.sharding; that of Shardy (sdy) is understood",
+			"");
 	r->at = mark && mark->text ? strchr(mark->text, '<') : NULL;
-	return r->at ? read_sharding(r, type) : NULL;
+	return r->at ? shlo_reading_sharding(r, type) : NULL;
 }
 
 static struct shlo_cut *cut_new(struct shlo_file *file, size_t in, size_t out)
@@ -362,11 +42,11 @@ static void cut_function(struct shlo_file *file, const struct shlo_module *modul
 			 struct shlo_function *function)
 {
 	const struct shlo_type *type = function->type;
-	struct reading r = { .file = file,
-			     .module = module,
-			     .place = function->place,
-			     .op = "func.func",
-			     .what = "argument" };
+	struct shlo_reading r = { .file = file,
+				  .module = module,
+				  .place = function->place,
+				  .op = "func.func",
+				  .what = "argument" };
 	struct shlo_cut *cut = cut_new(file, type->item_count, type->result_count);
 
 	for (r.index = 0; r.index < type->item_count; r.index++)
@@ -380,7 +60,7 @@ static void cut_function(struct shlo_file *file, const struct shlo_module *modul
 }
 
 /* Reads a list of shardings, one for each value. */
-static void read_list(struct reading *r, const struct shlo_op *op, const char *name,
+static void read_list(struct shlo_reading *r, const struct shlo_op *op, const char *name,
 		      struct shlo_value *const *values, size_t count,
 		      const struct shlo_slices **slices)
 {
@@ -390,15 +70,15 @@ static void read_list(struct reading *r, const struct shlo_op *op, const char *n
 	r->at = list && list->text ? strchr(list->text, '[') : NULL;
 	if (!r->at) {
 		if (count)
-			refuse(r, "there is no list", name);
+			shlo_reading_refuse(r, "there is no list", name);
 		return;
 	}
-	expect(r, "[");
+	shlo_reading_expect(r, "[");
 	for (r->index = 0; !r->is_wrong && r->index < count; r->index++) {
 		if (r->index)
-			expect(r, ",");
+			shlo_reading_expect(r, ",");
 		if (!r->is_wrong)
-			slices[r->index] = read_sharding(r, values[r->index]->type);
+			slices[r->index] = shlo_reading_sharding(r, values[r->index]->type);
 	}
 }
 
@@ -419,11 +99,11 @@ static void cut_block(struct shlo_file *file, const struct shlo_module *module,
 {
 	for (size_t i = 0; i < block->op_count; i++) {
 		struct shlo_op *op = block->ops[i];
-		struct reading r = { .file = file,
-				     .module = module,
-				     .place = op->place,
-				     .op = op->name,
-				     .what = "operand" };
+		struct shlo_reading r = { .file = file,
+					  .module = module,
+					  .place = op->place,
+					  .op = op->name,
+					  .what = "operand" };
 
 		if (is_manual_computation(op)) {
 			const struct shlo_attr *axes = shlo_attr_find(&op->attrs, "manual_axes");
@@ -547,12 +227,12 @@ static const struct shlo_slices *
 read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
 {
 	const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
-	struct reading r = {
+	struct shlo_reading r = {
 		.file = file, .module = module, .place = op->place, .op = op->name, .is_quiet = true
 	};
 
 	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
-	return r.at ? read_sharding(&r, op->results[0]->type) : NULL;
+	return r.at ? shlo_reading_sharding(&r, op->results[0]->type) : NULL;
 }
 
 /*

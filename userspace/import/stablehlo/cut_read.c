@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/* Reads a sharding of Shardy, and finds the slices that it gives to each device. */
+#include "cut_read.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name)
+{
+	if (!r->is_wrong && !r->is_quiet)
+		shlo_refuse(r->file, r->place, r->op, "sharding of %s %zu: %s%s%s%s", r->what,
+			    r->index, reason, *name ? " '" : "", name, *name ? "'" : "");
+	r->is_wrong = true;
+}
+
+/* Takes a word of a text, with blanks in front of it; false: another one is there. */
+static bool take_of(const char **text, const char *word)
+{
+	const char *at = *text;
+
+	while (isspace((unsigned char)*at))
+		at++;
+	if (strncmp(at, word, strlen(word)))
+		return false;
+	*text = at + strlen(word);
+	return true;
+}
+
+static bool take(struct shlo_reading *r, const char *word)
+{
+	return take_of(&r->at, word);
+}
+
+void shlo_reading_expect(struct shlo_reading *r, const char *word)
+{
+	if (!r->is_wrong && !take(r, word))
+		shlo_reading_refuse(r, "it is not as Shardy writes it; missing is", word);
+}
+
+static int64_t read_number(struct shlo_reading *r)
+{
+	char *end;
+	int64_t number = strtoll(r->at, &end, 10);
+
+	if (end == r->at || number < 1)
+		shlo_reading_refuse(r, "a number of at least 1 is missing", "");
+	r->at = end;
+	return number;
+}
+
+/* Reads a name in quotes. */
+static const char *read_name(struct shlo_reading *r)
+{
+	const char *start = r->at, *end = strchr(start, '"');
+
+	if (!end) {
+		shlo_reading_refuse(r, "the name of an axis has no end", "");
+		return "";
+	}
+	r->at = end + 1;
+	return shlo_arena_text(&r->file->arena, start, (size_t)(end - start));
+}
+
+static const struct shlo_attr *axes_of(const struct shlo_attr *mesh)
+{
+	const struct shlo_attr *axes = shlo_attr_find(mesh, "axes");
+
+	return axes && axes->kind == SHLO_ATTR_ARRAY ? axes : NULL;
+}
+
+/* Whether an axis is cut here: along others, the whole is on each device. */
+static bool is_manual(struct shlo_reading *r, const char *name)
+{
+	return !r->manual || strstr(r->manual, shlo_arena_printf(&r->file->arena, "\"%s\"", name));
+}
+
+/* Demands that the mesh is a grid of all partitions. */
+static bool check_mesh(struct shlo_reading *r)
+{
+	const struct shlo_attr *axes = axes_of(r->mesh);
+	int64_t devices = 1;
+
+	if (!axes) {
+		shlo_reading_refuse(r, "there is no mesh", r->mesh_name);
+		return false;
+	}
+	for (size_t i = 0; i < axes->count && devices <= (int64_t)r->file->partitions; i++) {
+		int64_t size = shlo_axis_size(axes->items[i]);
+
+		if (size < 1 || __builtin_mul_overflow(devices, size, &devices)) {
+			devices = 0;
+			break;
+		}
+	}
+	if (devices != (int64_t)r->file->partitions)
+		shlo_reading_refuse(r, "there are not as many partitions as devices in mesh",
+				    r->mesh_name);
+	return !r->is_wrong;
+}
+
+/* Whether two axes have no devices' digits in common. */
+static bool are_apart(const struct shlo_axis *a, const struct shlo_axis *b)
+{
+	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
+	       b->stride % (a->stride * a->size) == 0;
+}
+
+static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t before,
+		     int64_t size)
+{
+	struct shlo_axis axis;
+
+	if (!check_mesh(r))
+		return;
+	if (!shlo_axis_find(axes_of(r->mesh), (int64_t)r->file->partitions, name, &axis)) {
+		shlo_reading_refuse(r, "the mesh has no axis", name);
+		return;
+	}
+	if (size && !shlo_axis_part(&axis, before, size)) {
+		shlo_reading_refuse(r, "an axis has no such part:", name);
+		return;
+	}
+	if (r->count == SHLO_READING_AXES) {
+		shlo_reading_refuse(r, "it has more than 64 axes", "");
+		return;
+	}
+	if (!is_manual(r, name))
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		if (!are_apart(&axis, &r->axes[i])) {
+			shlo_reading_refuse(r, "an axis cuts it twice:", name);
+			return;
+		}
+	r->dims[r->count] = dim;
+	r->axes[r->count++] = axis;
+}
+
+/* Reads the axes of one dimension. */
+static void read_dimension(struct shlo_reading *r, int dim)
+{
+	shlo_reading_expect(r, "{");
+	while (!r->is_wrong && !take(r, "}")) {
+		int64_t before = 1, size = 0;
+		const char *name;
+
+		take(r, ",");
+		if (take(r, "?"))
+			continue;
+		shlo_reading_expect(r, "\"");
+		name = r->is_wrong ? "" : read_name(r);
+		if (!r->is_wrong && take(r, ":(")) {
+			before = read_number(r);
+			shlo_reading_expect(r, ")");
+			size = r->is_wrong ? 1 : read_number(r);
+		}
+		if (!r->is_wrong)
+			add_axis(r, dim, name, before, size);
+	}
+	if (!r->is_wrong && *r->at == 'p')
+		for (r->at++; isdigit((unsigned char)*r->at); r->at++)
+			;
+}
+
+/* Whether a text is a list of axes along which sums are not yet made, and which is not empty. */
+static bool is_unreduced(const char *text)
+{
+	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
+	       !take_of(&text, "}");
+}
+
+/* Skips what follows the dimensions, up to the end of the sharding. */
+static void skip_rest(struct shlo_reading *r)
+{
+	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
+		if (*r->at == 'u' && is_unreduced(r->at)) {
+			shlo_reading_refuse(
+				r, "sums that are not yet made (unreduced) are not done here", "");
+			return;
+		}
+		if (strchr("<[{(", *r->at))
+			depth++;
+		else if (strchr(">]})", *r->at))
+			depth--;
+	}
+	shlo_reading_expect(r, ">");
+}
+
+static void read_mesh(struct shlo_reading *r)
+{
+	const char *start, *name;
+
+	shlo_reading_expect(r, "<");
+	shlo_reading_expect(r, "@");
+	if (r->is_wrong)
+		return;
+	if (take(r, "\"")) {
+		name = read_name(r);
+	} else {
+		start = r->at;
+		r->at += strcspn(r->at, ",> ");
+		name = shlo_arena_text(&r->file->arena, start, (size_t)(r->at - start));
+	}
+	r->mesh = shlo_attr_find(&r->module->meshes, name);
+	r->mesh_name = name;
+	shlo_reading_expect(r, ",");
+}
+
+/* Returns the place of each device in the grid of the mesh; they may have other numbers in it. */
+static int64_t *places_of(struct shlo_reading *r)
+{
+	int64_t devices = (int64_t)r->file->partitions;
+	int64_t *ids = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*ids));
+	int64_t *places = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*places));
+	const struct shlo_attr *said = shlo_attr_find(r->mesh, "device_ids");
+
+	for (int64_t i = 0; i < devices; i++) {
+		ids[i] = i;
+		places[i] = -1;
+	}
+	if (said && shlo_ints_of(said, ids, (size_t)devices) != devices)
+		shlo_reading_refuse(r, "device_ids of the mesh must have a number for each device",
+				    "");
+	for (int64_t i = 0; i < devices && !r->is_wrong; i++) {
+		if (ids[i] < 0 || ids[i] >= devices || places[ids[i]] >= 0)
+			shlo_reading_refuse(r, "device_ids of the mesh must name each device once",
+					    "");
+		else
+			places[ids[i]] = i;
+	}
+	return places;
+}
+
+/*
+ * Finds for each device which slice it has, and who has the others of its group. The axes have no
+ * digits in common, so that there are at most as many slices as devices.
+ */
+static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
+{
+	struct shlo_arena *arena = &r->file->arena;
+	size_t devices = r->file->partitions, *at, *own, *who;
+	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
+	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
+	int64_t *places = places_of(r);
+
+	slices->rank = type->rank;
+	slices->count = 1;
+	for (int i = 0; i < type->rank; i++)
+		parts[i] = 1;
+	for (size_t i = 0; i < r->count; i++) {
+		parts[r->dims[i]] *= r->axes[i].size;
+		slices->count *= (size_t)r->axes[i].size;
+	}
+	if (r->is_wrong)
+		return NULL;
+	for (int i = 0; i < type->rank; i++)
+		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts[i]) {
+			shlo_reading_refuse(r, "a dimension cannot be cut into equal slices", "");
+			return NULL;
+		}
+	at = shlo_arena_alloc(arena, devices * slices->count, sizeof(*at));
+	own = shlo_arena_alloc(arena, devices, sizeof(*own));
+	who = shlo_arena_alloc(arena, devices, sizeof(*who));
+	for (size_t d = 0; d < devices; d++)
+		who[places[d]] = d;
+	for (size_t d = 0; d < devices; d++) {
+		int64_t start = places[d];
+
+		for (size_t i = 0; i < r->count; i++) {
+			int64_t digit = places[d] / r->axes[i].stride % r->axes[i].size;
+
+			start -= digit * r->axes[i].stride;
+			own[d] = own[d] * (size_t)r->axes[i].size + (size_t)digit;
+		}
+		/* Axes come in the order of dimensions, so that the last one varies fastest. */
+		for (size_t k = 0; k < slices->count; k++) {
+			int64_t place = start;
+			size_t rest = k;
+
+			for (size_t i = r->count; i-- > 0; rest /= (size_t)r->axes[i].size)
+				place += (int64_t)(rest % (size_t)r->axes[i].size) *
+					 r->axes[i].stride;
+			at[d * slices->count + k] = who[place];
+		}
+	}
+	slices->parts = parts;
+	slices->devices = at;
+	slices->own = own;
+	return slices;
+}
+
+/* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
+const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
+						const struct shlo_type *type)
+{
+	int dim = 0;
+
+	r->count = 0;
+	read_mesh(r);
+	shlo_reading_expect(r, "[");
+	while (!r->is_wrong && !take(r, "]")) {
+		take(r, ",");
+		read_dimension(r, dim++);
+	}
+	if (!r->is_wrong)
+		skip_rest(r);
+	if (r->is_wrong || !r->count)
+		return NULL;
+	if (type->kind != SHLO_TENSOR || type->rank != dim) {
+		shlo_reading_refuse(r, "it has another number of dimensions than the value", "");
+		return NULL;
+	}
+	return slices_of(r, type);
+}

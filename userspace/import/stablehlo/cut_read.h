@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads a sharding of Shardy, and finds the slices that it gives to each device. */
+#ifndef SHLO_CUT_READ_H
+#define SHLO_CUT_READ_H
+
+#include "cut.h"
+#include "mesh.h"
+
+#define SHLO_READING_AXES 64
+
+/* The state of reading one sharding, such as <@mesh, [{"x", ?}, {"y":(2)4}p1], …>. */
+struct shlo_reading {
+	struct shlo_file *file;
+	const struct shlo_module *module;
+	struct shlo_location place;
+	const char *op, *what; /* for messages: "argument", with its number */
+	size_t index;
+	const char *at;
+	const char *manual; /* text with the names of the axes that cut values here; NULL: all do */
+	const struct shlo_attr *mesh;
+	const char *mesh_name;
+	bool is_wrong, is_quiet; /* quiet: an error in the sharding adds no refusal */
+	struct shlo_axis axes[SHLO_READING_AXES];
+	int dims[SHLO_READING_AXES]; /* the dimension that each axis cuts */
+	size_t count;
+};
+
+/* Adds a refusal for the first thing that is wrong; @name: "", or what it is about. */
+void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name);
+/* Takes a word of the text, or refuses it. */
+void shlo_reading_expect(struct shlo_reading *r, const char *word);
+/* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
+const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
+						const struct shlo_type *type);
+
+#endif
