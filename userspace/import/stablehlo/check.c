@@ -2,6 +2,7 @@
 /* The walk over a file that checks each operation, and helpers that these checks share. */
 #include "check.h"
 #include "cut.h"
+#include "divide.h"
 #include "mesh.h"
 #include "world.h"
 
@@ -336,9 +337,8 @@ static int call_depth(const struct shlo_module *module, struct shlo_function *fu
 	return function->call_depth;
 }
 
-void shlo_verify(struct shlo_file *file)
+static void check_file(struct shlo_file *file)
 {
-	shlo_resolve_meshes(file);
 	if (file->partitions > 1)
 		shlo_cut_resolve(file);
 	for (size_t m = 0; m < file->module_count; m++) {
@@ -363,4 +363,12 @@ void shlo_verify(struct shlo_file *file)
 				check_function(file, module, function);
 		}
 	}
+}
+
+void shlo_verify(struct shlo_file *file)
+{
+	shlo_resolve_meshes(file);
+	check_file(file);
+	if (file->partitions > 1 && !file->refusal_count && shlo_divide(file))
+		check_file(file);
 }

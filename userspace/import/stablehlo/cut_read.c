@@ -99,8 +99,7 @@ static bool check_mesh(struct shlo_reading *r)
 	return !r->is_wrong;
 }
 
-/* Whether two axes have no devices' digits in common. */
-static bool are_apart(const struct shlo_axis *a, const struct shlo_axis *b)
+bool shlo_axes_apart(const struct shlo_axis *a, const struct shlo_axis *b)
 {
 	return a->size == 1 || b->size == 1 || a->stride % (b->stride * b->size) == 0 ||
 	       b->stride % (a->stride * a->size) == 0;
@@ -128,11 +127,14 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 	if (!is_manual(r, name))
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		if (!are_apart(&axis, &r->axes[i])) {
+		if (!shlo_axes_apart(&axis, &r->axes[i])) {
 			shlo_reading_refuse(r, "an axis cuts it twice:", name);
 			return;
 		}
 	r->dims[r->count] = dim;
+	r->names[r->count] = size ? shlo_arena_printf(&r->file->arena, "\"%s\":(%lld)%lld", name,
+						      (long long)before, (long long)size) :
+				    shlo_arena_printf(&r->file->arena, "\"%s\"", name);
 	r->axes[r->count++] = axis;
 }
 
@@ -206,8 +208,7 @@ static void read_mesh(struct shlo_reading *r)
 	shlo_reading_expect(r, ",");
 }
 
-/* Returns the place of each device in the grid of the mesh; they may have other numbers in it. */
-static int64_t *places_of(struct shlo_reading *r)
+int64_t *shlo_reading_places(struct shlo_reading *r)
 {
 	int64_t devices = (int64_t)r->file->partitions;
 	int64_t *ids = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*ids));
@@ -241,7 +242,7 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	size_t devices = r->file->partitions, *at, *own, *who;
 	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
 	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
-	int64_t *places = places_of(r);
+	int64_t *places = shlo_reading_places(r);
 
 	slices->rank = type->rank;
 	slices->count = 1;

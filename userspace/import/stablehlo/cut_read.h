@@ -21,7 +21,8 @@ struct shlo_reading {
 	const char *mesh_name;
 	bool is_wrong, is_quiet; /* quiet: an error in the sharding adds no refusal */
 	struct shlo_axis axes[SHLO_READING_AXES];
-	int dims[SHLO_READING_AXES]; /* the dimension that each axis cuts */
+	int dims[SHLO_READING_AXES];	      /* the dimension that each axis cuts */
+	const char *names[SHLO_READING_AXES]; /* axes as a sharding names them */
 	size_t count;
 };
 
@@ -32,5 +33,10 @@ void shlo_reading_expect(struct shlo_reading *r, const char *word);
 /* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
 const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 						const struct shlo_type *type);
+
+/* Returns the place of each device in the grid of the mesh; they may have other numbers in it. */
+int64_t *shlo_reading_places(struct shlo_reading *r);
+/* Whether two axes have no devices' digits in common. */
+bool shlo_axes_apart(const struct shlo_axis *a, const struct shlo_axis *b);
 
 #endif

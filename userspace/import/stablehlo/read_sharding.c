@@ -42,9 +42,13 @@ static const struct shlo_attr *read_grid(struct shlo_reader *r)
 void shlo_read_mesh(struct shlo_reader *r)
 {
 	const char *name = shlo_read_symbol(r);
+	struct shlo_attr *more = shlo_attr_new(r, SHLO_ATTR_DICT);
 
 	shlo_expect(r, "=");
 	shlo_dict_add(r, &r->module->meshes, name, read_grid(r));
+	/* Attributes of others, which have no meaning here. */
+	if (shlo_take(r, "{"))
+		shlo_read_dict(r, more, '}');
 	shlo_skip_location(r);
 }
 

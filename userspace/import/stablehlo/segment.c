@@ -550,19 +550,33 @@ static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
 	return status;
 }
 
+/*
+ * Whether a region runs once for a run: that of a function, or of a computation on slices in one.
+ * Regions of other operations may be loops.
+ */
+static bool is_outer(const struct shlo_module *module, const struct shlo_region *region)
+{
+	for (size_t i = 0; i < module->function_count; i++) {
+		const struct shlo_region *body = module->functions[i]->region;
+
+		if (body == region)
+			return true;
+		for (size_t k = 0; body && k < body->block.op_count; k++)
+			if (body->block.ops[k]->cut && body->block.ops[k]->regions[0] == region)
+				return true;
+	}
+	return false;
+}
+
 static struct segment *segment_at(struct shlo_run *run, const struct shlo_region *region, size_t at)
 {
 	struct shlo_device *device = run->device;
 	struct shlo_plan *plan = device->plans;
-	/* The region of a function is an outer one; the regions of operations are not. */
-	bool outer = false;
 
 	while (plan && plan->region != region)
 		plan = plan->next;
 	if (!plan) {
-		for (size_t i = 0; !outer && i < run->module->function_count; i++)
-			outer = run->module->functions[i]->region == region;
-		plan = plan_new(region, outer);
+		plan = plan_new(region, is_outer(run->module, region));
 		if (!plan) {
 			device->lacked_memory = true;
 			return NULL;

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests programs whose work is divided over devices: each gives what all devices give that compute
+ * with whole values, and its text says which part a device computes, and with which collectives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <webnn/stablehlo.h>
+#include <webnn/webnn_npu.h>
+
+#include "context.h"
+
+#define DEVICES	    4
+#define MOST_VALUES 4
+
+static WNNInstance instance;
+static WNNContext contexts[DEVICES];
+
+/* Marks of values: the first dimension over x, over x and y, the second over y, and none. */
+#define MARK(dims) "{sdy.sharding = #sdy.sharding<@grid, [" dims "]>}"
+#define ROWS	   MARK("{\"x\"}, {}")
+#define ALL_ROWS   MARK("{\"x\", \"y\"}, {}")
+#define COLUMNS	   MARK("{}, {\"y\"}")
+#define WHOLE	   MARK("{}, {}")
+#define LIST	   MARK("{}")
+#define PARTS	   MARK("{\"x\"}")
+#define NUMBER	   MARK("")
+
+#define ADD                                            \
+	"({^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"  \
+	"  %pq = stablehlo.add %p, %q : tensor<f32>\n" \
+	"  stablehlo.return %pq : tensor<f32>\n})"
+
+static const struct {
+	const char *name, *text;
+	/* words that the divided program has, and one that it has not */
+	const char *words[3], *never;
+} programs[] = {
+	{ "elements",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<6xf32> " LIST
+	  ") -> (tensor<8x6xf32> " ROWS ") {\n"
+	  "%z = stablehlo.constant dense<2.0> : tensor<8x6xf32>\n"
+	  "%c = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<6xf32>) -> tensor<8x6xf32>\n"
+	  "%d = stablehlo.add %a, %c : tensor<8x6xf32>\n"
+	  "%e = stablehlo.multiply %d, %z : tensor<8x6xf32>\n"
+	  "return %e : tensor<8x6xf32>\n}",
+	  { "\"stablehlo.multiply\"(%3, %1) : (tensor<4x6xf32>", "dense<2.0> : tensor<4x6xf32>" },
+	  "stablehlo.all" },
+	{ "product-rows",
+	  "@main(%a: tensor<8x6xf32> " ALL_ROWS ", %b: tensor<6x5xf32> " WHOLE
+	  ") -> (tensor<8x5xf32> " WHOLE ") {\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x5xf32>) -> tensor<8x5xf32>\n"
+	  "return %c : tensor<8x5xf32>\n}",
+	  { "(tensor<2x6xf32>, tensor<6x5xf32>) -> (tensor<2x5xf32>)", "stablehlo.all_gather" },
+	  "stablehlo.all_reduce" },
+	{ "product-sums",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x5xf32> " ROWS
+	  ") -> (tensor<6x5xf32> " WHOLE ") {\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x5xf32>) -> tensor<6x5xf32>\n"
+	  "return %c : tensor<6x5xf32>\n}",
+	  { "(tensor<4x6xf32>, tensor<4x5xf32>) -> (tensor<6x5xf32>)", "stablehlo.all_reduce",
+	    "dense<[[0, 2], [1, 3]]>" },
+	  "stablehlo.all_gather" },
+	{ "product-scattered",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x5xf32> " ROWS
+	  ") -> (tensor<6x5xf32> " ROWS ") {\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x5xf32>) -> tensor<6x5xf32>\n"
+	  "return %c : tensor<6x5xf32>\n}",
+	  { "stablehlo.reduce_scatter", "(tensor<6x5xf32>) -> (tensor<3x5xf32>)" },
+	  "stablehlo.all_reduce" },
+	{ "columns",
+	  "@main(%a: tensor<4x6xf32> " WHOLE ", %b: tensor<6x8xf32> " COLUMNS
+	  ", %c: tensor<8x3xf32> " MARK(
+		  "{\"y\"}, {}") ")\n"
+				 "  -> (tensor<4x3xf32> " WHOLE ") {\n"
+				 "%d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>\n"
+				 "%e = stablehlo.tanh %d : tensor<4x8xf32>\n"
+				 "%f = stablehlo.dot_general %e, %c, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>\n"
+				 "return %f : tensor<4x3xf32>\n}",
+	  { "\"stablehlo.tanh\"(%1) : (tensor<4x4xf32>)", "stablehlo.all_reduce",
+	    "dense<[[0, 1], [2, 3]]>" },
+	  "stablehlo.all_gather" },
+	{ "reductions",
+	  "@main(%a: tensor<8x6xf32> " ALL_ROWS ") -> (tensor<6xf32> " LIST ", tensor<8xf32> " MARK(
+		  "{\"x\", \"y\"}") ", tensor<6xf32> " LIST ") {\n"
+				    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+				    "%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> " ADD
+				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
+				    "%t = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 1>}> " ADD
+				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>\n"
+				    /* One for each device would be counted four times. */
+				    "%o = stablehlo.constant dense<1.0> : tensor<f32>\n"
+				    "%u = \"stablehlo.reduce\"(%a, %o) <{dimensions = array<i64: 0>}> " ADD
+				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
+				    "return %s, %t, %u : tensor<6xf32>, tensor<8xf32>, tensor<6xf32>\n}",
+	  { "stablehlo.all_reduce", "(tensor<2x6xf32>, tensor<f32>) -> (tensor<2xf32>)",
+	    "stablehlo.all_gather" },
+	  "stablehlo.dynamic_slice" },
+	{ "shapes",
+	  "@main(%a: tensor<8x6xf32> " ROWS ") -> (tensor<3x2x8xf32> " MARK(
+		  "{}, {}, {\"x\"}") ", tensor<4x12xf32> " ROWS ") {\n"
+				     "%b = stablehlo.reshape %a : (tensor<8x6xf32>) -> tensor<8x3x2xf32>\n"
+				     "%c = stablehlo.transpose %b, dims = [1, 2, 0] : (tensor<8x3x2xf32>) -> tensor<3x2x8xf32>\n"
+				     "%d = stablehlo.reshape %a : (tensor<8x6xf32>) -> tensor<4x12xf32>\n"
+				     "return %c, %d : tensor<3x2x8xf32>, tensor<4x12xf32>\n}",
+	  { "-> (tensor<4x3x2xf32>)", "(tensor<4x6xf32>) -> (tensor<2x12xf32>)" },
+	  "stablehlo.all" },
+	{ "slices",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %i: tensor<i32>) -> (tensor<8x2xf32> " ROWS
+	  ", tensor<2x6xf32> " ROWS ", tensor<8x3xf32> " ROWS ", tensor<8x9xf32> " ROWS ") {\n"
+	  "%b = stablehlo.slice %a [0:8, 1:3] : (tensor<8x6xf32>) -> tensor<8x2xf32>\n"
+	  "%c = stablehlo.slice %a [2:6:2, 0:6] : (tensor<8x6xf32>) -> tensor<2x6xf32>\n"
+	  "%z = stablehlo.constant dense<0> : tensor<i32>\n"
+	  "%d = stablehlo.dynamic_slice %a, %z, %i, sizes = [8, 3] : (tensor<8x6xf32>, tensor<i32>, tensor<i32>) -> tensor<8x3xf32>\n"
+	  "%f = stablehlo.constant dense<3.0> : tensor<f32>\n"
+	  "%e = stablehlo.pad %a, %f, low = [0, 1], high = [0, 2], interior = [0, 0] : (tensor<8x6xf32>, tensor<f32>) -> tensor<8x9xf32>\n"
+	  "return %b, %c, %d, %e : tensor<8x2xf32>, tensor<2x6xf32>, tensor<8x3xf32>, tensor<8x9xf32>\n}",
+	  { "(tensor<4x6xf32>) -> (tensor<4x2xf32>)", "stablehlo.all_gather",
+	    "-> (tensor<4x9xf32>)" },
+	  "stablehlo.all_reduce" },
+	{ "convolution",
+	  "@main(%a: tensor<8x2x5x5xf32> " MARK("{\"x\", \"y\"}, {}, {}, {}") ", %k: tensor<3x2x3x3xf32> " MARK(
+		  "{}, {}, {}, {}") ")\n"
+				    "  -> (tensor<8x3x3x3xf32> " MARK(
+					    "{\"x\", \"y\"}, {}, {}, {}") ") {\n"
+									  "%c = stablehlo.convolution(%a, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {}\n"
+									  "  {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<8x2x5x5xf32>, tensor<3x2x3x3xf32>) -> tensor<8x3x3x3xf32>\n"
+									  "return %c : tensor<8x3x3x3xf32>\n}",
+	  { "(tensor<2x2x5x5xf32>, tensor<3x2x3x3xf32>) -> (tensor<2x3x3x3xf32>)" },
+	  "stablehlo.all" },
+	{ "rows-of-a-table",
+	  "@main(%t: tensor<7x6xf32> " COLUMNS ", %n: tensor<8xi32> " PARTS
+	  ") -> (tensor<8x6xf32> " MARK(
+		  "{\"x\"}, {\"y\"}") ") {\n"
+				      "%i = stablehlo.abs %n : tensor<8xi32>\n"
+				      "%c = \"stablehlo.gather\"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],\n"
+				      "  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}> : (tensor<7x6xf32>, tensor<8xi32>) -> tensor<8x6xf32>\n"
+				      "return %c : tensor<8x6xf32>\n}",
+	  { "(tensor<7x3xf32>, tensor<4xi32>) -> (tensor<4x3xf32>)", "array<i64: 1, 3>" },
+	  "stablehlo.all" },
+	{ "calls-and-loops",
+	  "private @twice(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {\n"
+	  "%y = stablehlo.add %x, %x : tensor<8x6xf32>\n"
+	  "return %y : tensor<8x6xf32>\n}\n"
+	  "func.func public @main(%a: tensor<8x6xf32> " ROWS ") -> (tensor<8x6xf32> " ROWS ") {\n"
+	  "%b = call @twice(%a) : (tensor<8x6xf32>) -> tensor<8x6xf32>\n"
+	  "%c = call @twice(%b) : (tensor<8x6xf32>) -> tensor<8x6xf32>\n"
+	  "%n = stablehlo.constant dense<0> : tensor<i32>\n"
+	  "%r:2 = stablehlo.while(%i = %n, %v = %c) : tensor<i32>, tensor<8x6xf32>\n"
+	  "cond {\n%m = stablehlo.constant dense<3> : tensor<i32>\n"
+	  "%l = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+	  "stablehlo.return %l : tensor<i1>\n"
+	  "} do {\n%o = stablehlo.constant dense<1> : tensor<i32>\n%j = stablehlo.add %i, %o : tensor<i32>\n"
+	  "%w = stablehlo.subtract %v, %b : tensor<8x6xf32>\n"
+	  "stablehlo.return %j, %w : tensor<i32>, tensor<8x6xf32>\n}\n"
+	  "return %r#1 : tensor<8x6xf32>\n}",
+	  { "\"stablehlo.add\"(%arg1, %arg1) : (tensor<4x6xf32>", "stablehlo.all_gather",
+	    "stablehlo.dynamic_slice" },
+	  "func.call" },
+	{ "asked-for",
+	  "@main(%a: tensor<8x6xf32> " WHOLE ") -> tensor<8x6xf32> {\n"
+	  "%b = sdy.sharding_constraint %a <@grid, [{\"y\"}, {\"x\"}]> : tensor<8x6xf32>\n"
+	  "%c = stablehlo.negate %b : tensor<8x6xf32>\n"
+	  "return %c : tensor<8x6xf32>\n}",
+	  { "(tensor<8x6xf32>, tensor<i32>, tensor<i32>) -> (tensor<4x3xf32>)",
+	    "\"stablehlo.negate\"" },
+	  "stablehlo.all" },
+};
+
+static WNNStablehloProgram load(const char *text, bool divided)
+{
+	WNNStablehloProgram program = NULL;
+	WNNError error = WNN_ERROR_INIT;
+	WNNStablehloRefusalArray refusals;
+	char whole[4096];
+
+	snprintf(
+		whole, sizeof(whole),
+		"module @m attributes {mhlo.num_partitions = %d : i32%s} {\n%s\nfunc.func %s%s\n}\n",
+		DEVICES, divided ? ", mhlo.num_replicas = 1 : i32" : "",
+		"sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>",
+		strncmp(text, "private", 7) ? "public " : "", text);
+	if (wnnStablehloLoadPartitioned(whole, strlen(whole), NULL, DEVICES, &program)) {
+		wnnStablehloGetLastError(&error);
+		fail_msg("%.*s\n%s", (int)error.message.length, error.message.data, whole);
+	}
+	refusals = wnnStablehloProgramGetRefusals(program);
+	if (refusals.count)
+		fail_msg("line %u: %.*s: %.*s\n%s", refusals.data[0].line,
+			 (int)refusals.data[0].operatorName.length,
+			 refusals.data[0].operatorName.data, (int)refusals.data[0].reason.length,
+			 refusals.data[0].reason.data, whole);
+	return program;
+}
+
+/* Fills in a device's slice of a value whose elements depend on their places in the whole. */
+static void fill(int32_t *to, const WNNStablehloValueInfo *info, WNNStablehloSlices slices,
+		 size_t device, bool is_integer)
+{
+	int64_t count = 1, own[8] = { 0 };
+	size_t left = slices.rank ? slices.slices[device] : 0;
+
+	for (size_t i = info->rank; i-- > 0;) {
+		int64_t parts = slices.rank ? slices.parts[i] : 1;
+
+		own[i] = (int64_t)left % parts * info->dimensions[i];
+		left /= (size_t)parts;
+		count *= info->dimensions[i];
+	}
+	for (int64_t k = 0; k < count; k++) {
+		int64_t rest = k, place = 0, stride = 1;
+		float real;
+
+		for (size_t i = info->rank; i-- > 0;) {
+			place += (rest % info->dimensions[i] + own[i]) * stride;
+			stride *= info->dimensions[i] * (slices.rank ? slices.parts[i] : 1);
+			rest /= info->dimensions[i];
+		}
+		place = (place * 37 + 5) % 13 - 6;
+		real = (float)place / 4;
+		memcpy(&to[k], is_integer ? (const void *)&(int32_t){ (int32_t)place } : &real,
+		       sizeof(*to));
+	}
+}
+
+static void run(WNNStablehloProgram program, WNNContext const *where)
+{
+	static int32_t data[DEVICES][MOST_VALUES][1024];
+	WNNStablehloTensor inputs[DEVICES][MOST_VALUES] = { 0 };
+	const WNNStablehloTensor *lists[DEVICES];
+	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, 0);
+	WNNError error = WNN_ERROR_INIT;
+
+	for (size_t d = 0; d < DEVICES; d++) {
+		for (size_t i = 0; i < infos.count; i++) {
+			size_t bytes = sizeof(int32_t);
+
+			for (size_t k = 0; k < infos.data[i].rank; k++)
+				bytes *= (size_t)infos.data[i].dimensions[k];
+			assert_true(bytes <= sizeof(data[d][i]));
+			fill(data[d][i], &infos.data[i],
+			     wnnStablehloProgramGetInputSlices(program, 0, i), d,
+			     infos.data[i].elementType.data[0] == 'i');
+			inputs[d][i] = (WNNStablehloTensor){ data[d][i], bytes, 0, NULL };
+		}
+		lists[d] = inputs[d];
+	}
+	if (wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, infos.count, lists)) {
+		wnnStablehloGetLastError(&error);
+		fail_msg("%.*s", (int)error.message.length, error.message.data);
+	}
+}
+
+static void compare(const char *name, WNNStablehloProgram divided, WNNStablehloProgram whole,
+		    bool is_exact)
+{
+	for (size_t d = 0; d < DEVICES; d++) {
+		WNNStablehloTensorArray is = wnnStablehloProgramGetResultsOf(divided, d);
+		WNNStablehloTensorArray wanted = wnnStablehloProgramGetResultsOf(whole, d);
+
+		assert_int_equal(is.count, wanted.count);
+		for (size_t i = 0; i < is.count; i++) {
+			const float *a = is.data[i].data, *b = wanted.data[i].data;
+
+			assert_int_equal(is.data[i].size, wanted.data[i].size);
+			for (size_t k = 0; k < is.data[i].size / sizeof(float); k++)
+				if (!(a[k] - b[k] <= (is_exact ? 0 : 0.05) &&
+				      b[k] - a[k] <= (is_exact ? 0 : 0.05)))
+					fail_msg(
+						"%s: device %zu, result %zu, element %zu is %g instead of %g",
+						name, d, i, k, (double)a[k], (double)b[k]);
+		}
+	}
+}
+
+static void test_programs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		WNNStablehloProgram divided = load(programs[i].text, true);
+		WNNStablehloProgram whole = load(programs[i].text, false);
+		const char *name = programs[i].name;
+		WNNStringView view = { 0 };
+		char *text;
+
+		wnnStablehloProgramGetText(divided, &view);
+		text = strndup(view.data, view.length);
+		assert_non_null(text);
+		for (size_t k = 0; k < 3 && programs[i].words[k]; k++)
+			if (!strstr(text, programs[i].words[k]))
+				fail_msg("%s has no %s:\n%s", name, programs[i].words[k], text);
+		/* Functions that nothing calls any more stand behind. */
+		*(strstr(text, "func.return") ? strstr(text, "func.return") : text) = 0;
+		if (strstr(text, programs[i].never))
+			fail_msg("%s has %s:\n%s", name, programs[i].never, text);
+		free(text);
+		/* All numbers are quarters, and their sums are exact. */
+		run(whole, NULL);
+		run(divided, NULL);
+		compare(name, divided, whole, strcmp(name, "columns") != 0);
+		run(divided, contexts);
+		compare(name, divided, whole, false);
+		wnnStablehloProgramRelease(divided);
+		wnnStablehloProgramRelease(whole);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_programs) };
+	int failed;
+
+	instance = wnnCreateInstance(NULL);
+	for (size_t i = 0; i < DEVICES; i++) {
+		contexts[i] = open_context(instance, argc > 1 ? argv[1] : "cpu");
+		if (!contexts[i]) {
+			fprintf(stderr, "the device does not open\n");
+			return 1;
+		}
+	}
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < DEVICES; i++)
+		wnnContextRelease(contexts[i]);
+	wnnInstanceRelease(instance);
+	return failed;
+}

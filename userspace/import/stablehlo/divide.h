@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Divides the work of a program for several partitions: shardings of arguments, results and
+ * constraints spread over the values, and each device computes its part of them, with collective
+ * operations where parts meet.
+ */
+#ifndef SHLO_DIVIDE_H
+#define SHLO_DIVIDE_H
+
+#include "kinds.h"
+
+#define SHLO_DIVIDED_RANK 8 /* values with more dimensions stay whole */
+#define SHLO_DIVIDED_AXES 8 /* axes of a mesh that divide something */
+
+/*
+ * How a value is divided: for each dimension a list of numbers of axes from 1 on, of four bits
+ * each, the outermost axis in the lowest bits. 0: the dimension is whole.
+ */
+struct shlo_spec {
+	uint32_t dims[SHLO_DIVIDED_RANK];
+};
+
+/*
+ * The indices over which an operation loops: dimensions of operands and results that one index
+ * walks along are divided alike.
+ */
+struct shlo_rule {
+	int count;     /* number of indices */
+	int64_t *size; /* by index: a number that the parts must divide */
+	bool *is_sum;  /* by index: it is in no result; parts of the result have to be combined */
+	/* the index of each dimension of operands and results; -1: the dimension must be whole */
+	int (*in)[SHLO_DIVIDED_RANK], (*out)[SHLO_DIVIDED_RANK];
+	/* attribute with sizes of the dimensions of operand 0, or NULL */
+	const char *sizes;
+};
+
+/* An operation of the program without calls, with numbers of the values it takes and gives. */
+struct shlo_step {
+	const struct shlo_op *op;
+	size_t *in, *out;
+	struct shlo_rule rule;
+	/* values from around the operation that its regions read, and their numbers */
+	size_t captured_count;
+	const struct shlo_value **captured;
+	size_t *captured_numbers;
+};
+
+/* A value that exists on the devices in one way of being divided. */
+struct shlo_version {
+	struct shlo_spec spec;
+	struct shlo_value *value;
+};
+
+struct shlo_divided {
+	const struct shlo_type *type; /* of the whole value */
+	struct shlo_spec spec;	      /* how it is divided, if nothing else is asked for */
+	bool is_fixed;		      /* the program says how */
+	size_t maker;		      /* number of the step that gives it, + 1; 0: an argument */
+	size_t version_count;
+	struct shlo_version *versions;
+};
+
+struct shlo_divider {
+	struct shlo_file *file;
+	struct shlo_arena *arena;
+	struct shlo_module *module;
+	struct shlo_function *function;
+	const char *mesh;
+	const int64_t *places; /* of devices in the mesh */
+	size_t axis_count;
+	int64_t axis_size[SHLO_DIVIDED_AXES], axis_stride[SHLO_DIVIDED_AXES];
+	const char *axis_name[SHLO_DIVIDED_AXES];
+	size_t value_count, step_count;
+	struct shlo_divided *values;
+	struct shlo_step *steps;
+	size_t *arguments, *results; /* numbers of values */
+	struct shlo_spec *result_specs;
+	bool is_odd; /* the program has something that is not divided here */
+};
+
+/* Returns the number of parts that axes make. */
+int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
+
+/* Fills in the rule of a step; one without indices is computed whole on each device. */
+void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step);
+/* Replaces the function's operations by those of one device. */
+void shlo_divide_emit(struct shlo_divider *d);
+
+/*
+ * Divides the functions that run, in a file that is checked and for several partitions. Returns
+ * whether one was changed: it then has all operations in a sdy.manual_computation, and its values
+ * are cut anew. Programs with parts that divide themselves stay as they are.
+ */
+bool shlo_divide(struct shlo_file *file);
+
+#endif

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+/* The rules by which operations are divided: which dimensions of operands and results go together. */
+#include "divide.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "lower.h"
+
+#define WHOLE (-1)
+
+static int add_index(struct shlo_rule *rule, int64_t size, bool is_sum)
+{
+	rule->size[rule->count] = size;
+	rule->is_sum[rule->count] = is_sum;
+	return rule->count++;
+}
+
+/* Whether parts of a value can be computed: its dimensions are known, and few. */
+static bool is_divisible(const struct shlo_type *type)
+{
+	return type->kind == SHLO_TENSOR && !type->quant && type->rank >= 0 &&
+	       type->rank <= SHLO_DIVIDED_RANK && shlo_type_count(type) > 0;
+}
+
+static const struct shlo_type *in_type(const struct shlo_op *op, size_t operand)
+{
+	return op->operands[operand]->type;
+}
+
+static const struct shlo_type *out_type(const struct shlo_op *op)
+{
+	return op->results[0]->type;
+}
+
+static bool is_named(const struct shlo_op *op, const char *name)
+{
+	return !strcmp(op->name + strcspn(op->name, ".") + 1, name);
+}
+
+/* Whether an operation is a constant whose elements are all equal to this number. */
+static bool is_number(const struct shlo_divider *d, size_t value, int64_t number)
+{
+	const struct shlo_divided *of = &d->values[value];
+	const struct shlo_op *op = of->maker ? d->steps[of->maker - 1].op : NULL;
+	const struct shlo_attr *attr = op ? shlo_attr_find(&op->attrs, "value") : NULL;
+	struct shlo_num is;
+
+	if (op && (is_named(op, "broadcast_in_dim") || is_named(op, "convert")))
+		return is_number(d, d->steps[of->maker - 1].in[0], number);
+	if (!attr || op->kind->family != SHLO_CONSTANT || attr->kind != SHLO_ATTR_DENSE ||
+	    !(attr->splat || shlo_type_count(attr->type) == 1))
+		return false;
+	is = shlo_load(attr->type->element, attr->data, 0);
+	return shlo_class(attr->type->element) == SHLO_FLOAT ? is.re == (double)number && !is.im :
+	       shlo_is_integer(attr->type->element)	     ? is.i == number :
+							       false;
+}
+
+/* Each dimension of all operands of the result's rank, and of results, has its own index. */
+static void by_element(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	for (int i = 0; i < out_type(op)->rank; i++) {
+		int index = add_index(rule, out_type(op)->dims[i], false);
+
+		for (size_t k = 0; k < op->operand_count; k++)
+			if (in_type(op, k)->rank == out_type(op)->rank)
+				rule->in[k][i] = index;
+		for (size_t k = 0; k < op->result_count; k++)
+			rule->out[k][i] = index;
+	}
+}
+
+/* Operand k becomes result k. */
+static void by_pairs(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	for (size_t k = 0; k < op->operand_count; k++)
+		for (int i = 0; i < in_type(op, k)->rank; i++)
+			rule->in[k][i] = rule->out[k][i] =
+				add_index(rule, in_type(op, k)->dims[i], false);
+}
+
+static void by_map(const struct shlo_op *op, struct shlo_rule *rule, const char *name,
+		   bool is_order)
+{
+	const struct shlo_type *x = in_type(op, 0), *y = out_type(op);
+	int64_t map[SHLO_MAX_RANK];
+
+	if (shlo_ints_of(shlo_attr_find(&op->attrs, name), map, SHLO_MAX_RANK) != x->rank)
+		return;
+	for (int i = 0; i < y->rank; i++)
+		rule->out[0][i] = add_index(rule, y->dims[i], false);
+	/* A transpose's map goes from results to operands, that of a broadcast the other way. */
+	for (int i = 0; i < x->rank; i++) {
+		int64_t from = is_order ? map[i] : i, to = is_order ? i : map[i];
+
+		if (x->dims[from] == y->dims[to])
+			rule->in[0][from] = rule->out[0][to];
+	}
+}
+
+/* Groups of dimensions with equal products become each other: the outermost go together. */
+static void by_groups(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	const struct shlo_type *x = in_type(op, 0), *y = out_type(op);
+	int i = 0, k = 0;
+
+	while (i < x->rank && k < y->rank) {
+		int64_t a = x->dims[i], b = y->dims[k], less = a < b ? a : b;
+		int first_i = i, first_k = k;
+
+		if (a == 1 || b == 1) {
+			i += a == 1;
+			k += a != 1;
+			continue;
+		}
+		while (a != b) {
+			if (a < b)
+				a *= x->dims[++i];
+			else
+				b *= y->dims[++k];
+		}
+		if (x->dims[first_i] % less == 0 && y->dims[first_k] % less == 0)
+			rule->in[0][first_i] = rule->out[0][first_k] = add_index(rule, less, false);
+		i++;
+		k++;
+	}
+}
+
+static void by_dot(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	struct shlo_dot_numbers n;
+	int at = 0;
+
+	shlo_dot_numbers(op, &n);
+	for (int i = 0; i < n.batch[0].count; i++, at++)
+		rule->in[0][n.batch[0].at[i]] = rule->in[1][n.batch[1].at[i]] = rule->out[0][at] =
+			add_index(rule, out_type(op)->dims[at], false);
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < in_type(op, (size_t)k)->rank; i++) {
+			if (shlo_list_has(&n.batch[k], i) || shlo_list_has(&n.contract[k], i))
+				continue;
+			rule->in[k][i] = rule->out[0][at] =
+				add_index(rule, out_type(op)->dims[at], false);
+			at++;
+		}
+	for (int i = 0; i < n.contract[0].count; i++)
+		rule->in[0][n.contract[0].at[i]] = rule->in[1][n.contract[1].at[i]] =
+			add_index(rule, in_type(op, 0)->dims[n.contract[0].at[i]], true);
+}
+
+static void by_convolution(const struct shlo_divider *d, const struct shlo_op *op,
+			   struct shlo_rule *rule)
+{
+	const struct shlo_type *in[2] = { in_type(op, 0), in_type(op, 1) };
+	struct shlo_check check = { .arena = d->arena,
+				    .guard = &d->file->guard,
+				    .op = op,
+				    .module = d->module,
+				    .in = in,
+				    .in_count = 2 };
+	struct shlo_conv_numbers n;
+
+	shlo_conv_numbers(&check, NULL, &n);
+	if (n.batch_groups != 1)
+		return;
+	rule->in[0][n.input_batch] = rule->out[0][n.output_batch] =
+		add_index(rule, in[0]->dims[n.input_batch], false);
+	if (n.feature_groups != 1)
+		return;
+	rule->in[1][n.kernel_output] = rule->out[0][n.output_feature] =
+		add_index(rule, in[1]->dims[n.kernel_output], false);
+	rule->in[0][n.input_feature] = rule->in[1][n.kernel_input] =
+		add_index(rule, in[0]->dims[n.input_feature], true);
+}
+
+/* Whether starting each part with the operand changes nothing in their combination. */
+static bool is_neutral(const struct shlo_divider *d, const struct shlo_step *step, int code)
+{
+	switch (code) {
+	case SHLO_B_ADD:
+		return is_number(d, step->in[1], 0);
+	case SHLO_B_MULTIPLY:
+		return is_number(d, step->in[1], 1);
+	case SHLO_B_MAXIMUM:
+	case SHLO_B_MINIMUM:
+	case SHLO_B_AND:
+	case SHLO_B_OR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void by_reduction(const struct shlo_divider *d, const struct shlo_step *step,
+			 struct shlo_rule *rule)
+{
+	const struct shlo_op *op = step->op;
+	const struct shlo_type *x = in_type(op, 0);
+	struct shlo_list over;
+	bool sums = op->result_count == 1 && is_neutral(d, step, shlo_only_binary(op->regions[0]));
+	int at = 0;
+
+	over.count =
+		(int)shlo_ints_of(shlo_attr_find(&op->attrs, "dimensions"), over.at, SHLO_MAX_RANK);
+	for (int i = 0; i < x->rank; i++) {
+		bool is_sum = shlo_list_has(&over, i);
+		int index = is_sum && !sums ? WHOLE : add_index(rule, x->dims[i], is_sum);
+
+		for (size_t k = 0; k < op->result_count; k++)
+			rule->in[k][i] = index;
+		for (size_t k = 0; !is_sum && k < op->result_count; k++)
+			rule->out[k][at] = index;
+		at += !is_sum;
+	}
+}
+
+/* Dimensions of operand @from and result 0 that have one size, and are taken as they are. */
+static void by_equal(const struct shlo_op *op, struct shlo_rule *rule, size_t operands)
+{
+	for (int i = 0; i < out_type(op)->rank; i++) {
+		bool is_equal = true;
+		int index;
+
+		for (size_t k = 0; k < operands; k++)
+			is_equal = is_equal && in_type(op, k)->dims[i] == out_type(op)->dims[i];
+		if (!is_equal)
+			continue;
+		index = add_index(rule, out_type(op)->dims[i], false);
+		for (size_t k = 0; k < operands; k++)
+			rule->in[k][i] = index;
+		rule->out[0][i] = index;
+	}
+}
+
+/* Takes the index from dimension @dim of all operands and results. */
+static void keep_whole(const struct shlo_op *op, struct shlo_rule *rule, int64_t dim)
+{
+	if (dim < 0 || dim >= SHLO_DIVIDED_RANK)
+		return;
+	for (size_t k = 0; k < op->operand_count; k++)
+		rule->in[k][dim] = WHOLE;
+	for (size_t k = 0; k < op->result_count; k++)
+		rule->out[k][dim] = WHOLE;
+}
+
+static void by_windows(const struct shlo_divider *d, const struct shlo_op *op,
+		       struct shlo_rule *rule, size_t arrays)
+{
+	const struct shlo_type **in = shlo_arena_alloc(d->arena, op->operand_count, sizeof(*in));
+	struct shlo_check check = { .arena = d->arena,
+				    .guard = &d->file->guard,
+				    .op = op,
+				    .module = d->module,
+				    .in = in,
+				    .in_count = op->operand_count };
+	struct shlo_window w;
+
+	for (size_t k = 0; k < op->operand_count; k++)
+		in[k] = in_type(op, k);
+	shlo_window_numbers(&check, in[0]->rank, &w);
+	for (int i = 0; i < in[0]->rank; i++) {
+		int index;
+
+		if (w.size[i] != 1 || w.stride[i] != 1 || w.low[i] || w.high[i] ||
+		    w.base_dilation[i] != 1)
+			continue;
+		index = add_index(rule, in[0]->dims[i], false);
+		for (size_t k = 0; k < arrays; k++)
+			rule->in[k][i] = index;
+		for (size_t k = 0; k < op->result_count; k++)
+			rule->out[k][i] = index;
+	}
+}
+
+/*
+ * Divides the dimensions of windows that are taken whole, and those that say which windows. @array
+ * and @windows: the array, and the places of its windows in @of, which are operands or results
+ */
+static void by_indices(const struct shlo_op *op, struct shlo_rule *rule, bool scatter,
+		       const struct shlo_type *windows, int *array, int *of, bool is_sum)
+{
+	const struct shlo_type *x = in_type(op, 0), *indices = in_type(op, 1);
+	struct shlo_gather_numbers n;
+	int64_t at_index = 0;
+	int at = 0;
+
+	shlo_gather_numbers(op, scatter, &n);
+	for (int i = 0; i < x->rank; i++) {
+		if (shlo_list_has(&n.collapsed, i) || shlo_list_has(&n.operand_batching, i))
+			continue;
+		if (at < n.offset.count && windows->dims[n.offset.at[at]] == x->dims[i] &&
+		    !shlo_list_has(&n.start_map, i))
+			array[i] = of[n.offset.at[at]] = add_index(rule, x->dims[i], false);
+		at++;
+	}
+	for (int i = 0; i < windows->rank; i++) {
+		if (shlo_list_has(&n.offset, i))
+			continue;
+		at_index += at_index == n.index_vector;
+		if (!shlo_list_has(&n.indices_batching, at_index) && (!scatter || is_sum) &&
+		    at_index < indices->rank)
+			rule->in[1][at_index] = of[i] = add_index(rule, windows->dims[i], is_sum);
+		at_index++;
+	}
+}
+
+static void by_gather(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	by_indices(op, rule, false, out_type(op), rule->in[0], rule->out[0], false);
+	rule->sizes = "slice_sizes";
+}
+
+/* A scatter into zeros adds up what each device has. */
+static void by_scatter(const struct shlo_divider *d, const struct shlo_step *step,
+		       struct shlo_rule *rule)
+{
+	const struct shlo_op *op = step->op;
+
+	if (op->operand_count != 3)
+		return;
+	by_indices(op, rule, true, in_type(op, 2), rule->in[0], rule->in[2],
+		   shlo_only_binary(op->regions[0]) == SHLO_B_ADD && is_number(d, step->in[0], 0));
+	memcpy(rule->out[0], rule->in[0], sizeof(rule->out[0]));
+}
+
+static void by_slices(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	int64_t strides[SHLO_MAX_RANK];
+	int count =
+		(int)shlo_ints_of(shlo_attr_find(&op->attrs, "strides"), strides, SHLO_MAX_RANK);
+
+	by_equal(op, rule, 1);
+	for (int i = 0; i < count; i++)
+		if (strides[i] != 1)
+			keep_whole(op, rule, i);
+	rule->sizes = is_named(op, "slice") ? "limit_indices" : "slice_sizes";
+}
+
+static void by_padding(const struct shlo_op *op, struct shlo_rule *rule)
+{
+	static const char *const names[] = { "edge_padding_low", "edge_padding_high",
+					     "interior_padding" };
+	int64_t numbers[SHLO_MAX_RANK];
+
+	by_equal(op, rule, 1);
+	for (size_t k = 0; k < 3; k++) {
+		int64_t count =
+			shlo_ints_of(shlo_attr_find(&op->attrs, names[k]), numbers, SHLO_MAX_RANK);
+
+		for (int i = 0; i < count; i++)
+			if (numbers[i])
+				keep_whole(op, rule, i);
+	}
+}
+
+static void by_other(const struct shlo_divider *d, const struct shlo_step *step,
+		     struct shlo_rule *rule)
+{
+	const struct shlo_op *op = step->op;
+	int64_t dims[SHLO_MAX_RANK];
+
+	if (is_named(op, "broadcast_in_dim")) {
+		by_map(op, rule, "broadcast_dimensions", false);
+	} else if (is_named(op, "transpose")) {
+		by_map(op, rule, "permutation", true);
+	} else if (is_named(op, "reshape")) {
+		by_groups(op, rule);
+	} else if (is_named(op, "dot_general")) {
+		by_dot(op, rule);
+	} else if (is_named(op, "convolution")) {
+		by_convolution(d, op, rule);
+	} else if (is_named(op, "reduce")) {
+		by_reduction(d, step, rule);
+	} else if (is_named(op, "slice") || is_named(op, "dynamic_slice")) {
+		by_slices(op, rule);
+	} else if (is_named(op, "dynamic_update_slice")) {
+		by_equal(op, rule, 2);
+	} else if (is_named(op, "pad")) {
+		by_padding(op, rule);
+	} else if (is_named(op, "concatenate")) {
+		by_element(op, rule);
+		keep_whole(op, rule, shlo_attr_int(op, "dimension", 0));
+	} else if (is_named(op, "sort")) {
+		by_element(op, rule);
+		keep_whole(op, rule, shlo_attr_int(op, "dimension", in_type(op, 0)->rank - 1));
+	} else if (is_named(op, "top_k")) {
+		by_equal(op, rule, 1);
+		memcpy(rule->out[1], rule->out[0], sizeof(rule->out[1]));
+		keep_whole(op, rule, out_type(op)->rank - 1);
+	} else if (is_named(op, "reverse")) {
+		int64_t count =
+			shlo_ints_of(shlo_attr_find(&op->attrs, "dimensions"), dims, SHLO_MAX_RANK);
+
+		by_element(op, rule);
+		for (int i = 0; i < count; i++)
+			keep_whole(op, rule, dims[i]);
+	} else if (is_named(op, "reduce_window")) {
+		by_windows(d, op, rule, op->result_count);
+	} else if (is_named(op, "select_and_scatter")) {
+		by_windows(d, op, rule, 2);
+	} else if (is_named(op, "gather")) {
+		by_gather(op, rule);
+	} else if (is_named(op, "scatter")) {
+		by_scatter(d, step, rule);
+	} else if (is_named(op, "optimization_barrier")) {
+		by_pairs(op, rule);
+	} else if (is_named(op, "sharding_constraint") || is_named(op, "reshard") ||
+		   is_named(op, "propagation_barrier") || is_named(op, "reduce_precision") ||
+		   is_named(op, "complex")) {
+		by_element(op, rule);
+	}
+}
+
+void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
+{
+	const struct shlo_op *op = step->op;
+	struct shlo_rule *rule = &step->rule;
+	size_t values = op->operand_count + op->result_count;
+	int(*places)[SHLO_DIVIDED_RANK] = shlo_arena_alloc(d->arena, values, sizeof(*places));
+
+	memset(places, -1, values * sizeof(*places));
+	rule->in = places;
+	rule->out = places + op->operand_count;
+	rule->size = shlo_arena_alloc(d->arena, values * SHLO_DIVIDED_RANK, sizeof(*rule->size));
+	rule->is_sum =
+		shlo_arena_alloc(d->arena, values * SHLO_DIVIDED_RANK, sizeof(*rule->is_sum));
+	for (size_t k = 0; k < op->operand_count; k++)
+		if (!is_divisible(in_type(op, k)))
+			return;
+	for (size_t k = 0; k < op->result_count; k++)
+		if (!is_divisible(op->results[k]->type))
+			return;
+	if (!op->result_count || step->captured_count)
+		return;
+	if (op->kind->family == SHLO_CONSTANT) {
+		const struct shlo_attr *value = shlo_attr_find(&op->attrs, "value");
+
+		if (is_named(op, "iota") || (value && value->splat))
+			by_element(op, rule);
+		if (is_named(op, "iota"))
+			keep_whole(op, rule, shlo_attr_int(op, "iota_dimension", 0));
+	} else if (op->kind->family >= SHLO_UNARY && op->kind->family <= SHLO_CONVERT) {
+		by_element(op, rule);
+	} else {
+		by_other(d, step, rule);
+	}
+}
