@@ -8,7 +8,7 @@
  * condition is such a constant in each iteration until it is false, the copies replace the loop.
  * The way it counts does not matter: by a constant, by a carried value, up or down.
  *
- * In loops that stay, the operations of called functions replace the calls.
+ * The operations of called functions replace the calls.
  */
 #include "unroll.h"
 
@@ -502,13 +502,15 @@ static bool replace(struct unroller *u, struct scope *s, const struct shlo_op *o
 
 /* ---- functions */
 
-static bool has_loop(const struct shlo_block *block)
+static bool is_changed(const struct shlo_block *block)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
-		if (is_loop(block->ops[i]) || is_part(block->ops[i]))
+		const struct shlo_op *op = block->ops[i];
+
+		if (is_loop(op) || is_part(op) || is_call(op))
 			return true;
-		for (size_t k = 0; k < block->ops[i]->region_count; k++)
-			if (has_loop(&block->ops[i]->regions[k]->block))
+		for (size_t k = 0; k < op->region_count; k++)
+			if (is_changed(&op->regions[k]->block))
 				return true;
 	}
 	return false;
@@ -592,7 +594,7 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
 	struct shlo_function *copy;
 	struct scope s = { .own = true };
 
-	if (!function->region || !has_loop(&function->region->block))
+	if (!function->region || !is_changed(&function->region->block))
 		return function;
 	u->first = u->slots = function->slot_count;
 	s.values = shlo_arena_alloc(u->arena, function->slot_count, sizeof(*s.values));
@@ -604,7 +606,7 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
 	return copy;
 }
 
-/* ---- calls in loops that stay */
+/* ---- calls */
 
 /*
  * Appends the operations of a called function in the place of the call; false: it is no call, types
@@ -641,20 +643,19 @@ static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_
 	return done && !inner->missing;
 }
 
-/* Puts operations in the place of all calls in loops, in a region of a new function. */
-static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region *region,
-			bool in_loop)
+/* Puts operations in the place of all calls in a region of a new function. */
+static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region *region)
 {
 	struct list ops = { 0 };
 
 	for (size_t i = 0; i < region->block.op_count; i++) {
 		struct shlo_op *op = region->block.ops[i];
 
-		if (in_loop && call_in_line(u, s, op, &ops))
+		if (call_in_line(u, s, op, &ops))
 			continue;
 		op->operands = values_now(u, s, op->operands, op->operand_count);
 		for (size_t k = 0; k < op->region_count; k++)
-			put_in_line(u, s, op->regions[k], in_loop || is_loop(op));
+			put_in_line(u, s, op->regions[k]);
 		append(u, &ops, op);
 	}
 	region->block.ops = ops.ops;
@@ -662,8 +663,8 @@ static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region 
 }
 
 /*
- * Puts operations in the place of calls in the loops of all new functions, so that the iterations
- * of a loop are in one region: its graphs are those for loops, and values change in place.
+ * Puts operations in the place of calls in all new functions: graphs do not end at calls, and the
+ * iterations of a loop are in one region, where values change in place.
  */
 static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
 {
@@ -680,7 +681,7 @@ static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
 			continue;
 		u->slots = function->slot_count;
 		s.values = shlo_arena_alloc(u->arena, u->slots, sizeof(*s.values));
-		put_in_line(u, &s, function->region, false);
+		put_in_line(u, &s, function->region);
 		function->slot_count = u->slots;
 	}
 }
