@@ -243,6 +243,23 @@ class Programs(unittest.TestCase):
         for a, b in zip(leaves(many(WEIGHTS, BATCH, LABELS)), leaves(step(WEIGHTS, BATCH, LABELS))):
             numpy.testing.assert_allclose(a, b, RTOL, ATOL)
 
+    @ASKS
+    def test_automatic(self):
+        """A training step is divided by the shardings of its arguments alone."""
+        mesh = Mesh(numpy.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+        def at(*axes):
+            return NamedSharding(mesh, PartitionSpec(*axes))
+
+        places = [(at(None, "model"), at("model")), (at("model", None), at())]
+        many = jax.jit(step, in_shardings=(places, at("data"), at("data")), out_shardings=(places, at()))
+        for a, b in zip(leaves(many(WEIGHTS, BATCH, LABELS)), leaves(step(WEIGHTS, BATCH, LABELS))):
+            numpy.testing.assert_allclose(a, b, RTOL, ATOL)
+        # A result whose sharding is open comes in parts.
+        y = jax.jit(lambda x: jnp.tanh(x) @ numpy.ones((8, 2), numpy.float32))(jax.device_put(BATCH, at("data")))
+        self.assertEqual(y.sharding.spec, PartitionSpec("data"))
+        numpy.testing.assert_allclose(y, numpy.tanh(BATCH) @ numpy.ones((8, 2)), RTOL, ATOL)
+
     def test_donation(self):
         x, y = jnp.arange(4.0) + 1, jnp.arange(4.0)
         place = x.unsafe_buffer_pointer()

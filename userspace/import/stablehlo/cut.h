@@ -2,7 +2,7 @@
 /*
  * Values that are cut over partitions, as their shardings say: each device has one slice of a
  * value, or the whole. A program on partitions computes with whole values, on every device, except
- * in regions of sdy.manual_computation, which take and give slices.
+ * in regions of sdy.manual_computation, which take and give slices. divide.h makes such regions.
  */
 #ifndef SHLO_CUT_H
 #define SHLO_CUT_H

@@ -506,8 +506,11 @@ typedef enum WNNStablehloDonation {
 /**
  * Loads MLIR for several devices of this process, as wnnStablehloLoadMemory() does for one. Each
  * device of a replica is a partition: it has the slices of inputs and outputs that their shardings
- * (sdy.sharding) say, and the regions of sdy.manual_computation compute with slices. All else is
- * computed on each device with whole values, as there is no partitioner.
+ * (sdy.sharding) say, and the regions of sdy.manual_computation compute with slices. If there are
+ * none of these, and the module says mhlo.num_replicas = 1, each device computes its part of the
+ * operations, too, as shardings of arguments, results and constraints spread over the values;
+ * wnnStablehloProgramGetText() shows the parts and the collective operations between them. All else
+ * is computed on each device with whole values.
  *
  * wnnStablehloProgramGetInputs() and wnnStablehloProgramGetOutputs() tell about the slices.
  * Shardings that cannot be cut, such as one of 3 elements over 2 devices, become refusals.
