@@ -14,7 +14,7 @@ void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char 
 	r->is_wrong = true;
 }
 
-/* Takes a word of a text, with blanks in front of it; false: another one is there. */
+/* Skips blanks and the given word in a text; false: the text has something else there. */
 static bool take_of(const char **text, const char *word)
 {
 	const char *at = *text;
@@ -164,7 +164,7 @@ static void read_dimension(struct shlo_reading *r, int dim)
 			;
 }
 
-/* Whether a text is a list of axes along which sums are not yet made, and which is not empty. */
+/* Whether a text is a list of axes, which is not empty, along which sums are still to be made. */
 static bool is_unreduced(const char *text)
 {
 	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
@@ -233,8 +233,8 @@ int64_t *shlo_reading_places(struct shlo_reading *r)
 }
 
 /*
- * Finds for each device which slice it has, and who has the others of its group. The axes have no
- * digits in common, so that there are at most as many slices as devices.
+ * Finds the slice that each device has, and the devices that have the other slices of its group.
+ * The axes have no digits in common, so that there are at most as many slices as devices.
  */
 static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
 {
@@ -290,7 +290,7 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	return slices;
 }
 
-/* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
+/* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
 const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 						const struct shlo_type *type)
 {

@@ -30,13 +30,13 @@ struct shlo_reading {
 void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name);
 /* Takes a word of the text, or refuses it. */
 void shlo_reading_expect(struct shlo_reading *r, const char *word);
-/* Reads a sharding from its "<"; NULL: the value is whole, or something is refused. */
+/* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
 const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 						const struct shlo_type *type);
 
-/* Returns the place of each device in the grid of the mesh; they may have other numbers in it. */
+/* Returns the position of each device in the grid of the mesh, which may have its own order. */
 int64_t *shlo_reading_places(struct shlo_reading *r);
-/* Whether two axes have no devices' digits in common. */
+/* Whether two axes, or parts of them, share no digit of a device's number. */
 bool shlo_axes_apart(const struct shlo_axis *a, const struct shlo_axis *b);
 
 #endif
