@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ir/attrs.h"
+#include "ir/binary.h"
 #include "ir/parse.h"
 #include "text.h"
 #include "util/malloc.h"
@@ -177,15 +178,119 @@ static void what_has_a_default_may_be_left_out(void **state)
 	ir_graph_destroy(graph);
 }
 
+#define NAMES                                        \
+	"name n0 \"rows\" 2 to 8\n"                  \
+	"name n1 \"length \\x22\" 1 to 2147483647\n" \
+	"symbol s1 (1 * n0 + 0) / 1\n"               \
+	"symbol s2 (3 * n0 + -5) / 2\n"
+/* A slice of the last rows, whose begin is known late, too. */
+#define LATE                                 \
+	"%0 float32[s2:9,2] = input \"x\"\n" \
+	"%1 float32[s1:8,2] = input \"y\"\n" \
+	"%2 float32[1,2] = slice(%1) start=7,0 stride=1,1 ; slice\n"
+
+/* Whether writing a graph as bytes and reading them gives the text of the graph. */
+static bool bytes_round_trip(const struct ir_graph *graph)
+{
+	struct wnn_writer bytes = { 0 }, data = { 0 };
+	struct wnn_error error = { 0 };
+	char *text = ir_print(graph), *again = NULL;
+	struct wnn_reader r;
+	struct ir_graph *copy;
+	bool same;
+
+	assert_int_equal(ir_write(graph, &bytes, &data, &error), 0);
+	r = (struct wnn_reader){ .at = bytes.data, .end = bytes.data + bytes.size };
+	copy = ir_read(&r, data.data, data.size, &error);
+	if (copy)
+		again = ir_print(copy);
+	same = text && again && !strcmp(text, again);
+	ir_graph_destroy(copy);
+	wnn_free(text);
+	wnn_free(again);
+	wnn_free(bytes.data);
+	wnn_free(data.data);
+	return same;
+}
+
 static void a_symbol_is_read(void **state)
 {
-	struct ir_graph *graph = parsed("%0 float32[s3<=8,2] = input \"x\"\noutput \"x\" = %0\n");
+	struct ir_graph *graph = parsed(NAMES LATE "%3 float32[s1:8,2] = pad(%2) begin=s1:8,0 "
+						   "end=0,0 ; pad\n"
+						   "output \"z\" = %1\n");
 
 	(void)state;
-	assert_int_equal(graph->inputs[0]->type.dim[0].symbol, 3);
-	assert_int_equal(graph->inputs[0]->type.dim[0].value, 8);
+	assert_int_equal(graph->num_names, 2);
+	assert_string_equal(graph->names[1].name, "length \"");
+	assert_int_equal(graph->names[1].max, 2147483647);
+	assert_int_equal(graph->inputs[0]->type.dim[0].symbol, 2);
+	assert_int_equal(graph->inputs[0]->type.dim[0].value, 9);
+	assert_int_equal(ir_symbol_at(&graph->symbols[1], 2), 0);
+	assert_int_equal(ir_symbol_at(&graph->symbols[1], 5), 5);
+	assert_int_equal(graph->nodes[1]->num_late, 1);
+	assert_int_equal(graph->nodes[1]->late[0].symbol, 1);
 	assert_true(text_round_trip(graph));
+	assert_true(bytes_round_trip(graph));
 	ir_graph_destroy(graph);
+}
+
+/* The graph for certain sizes is the one that is written for them; other sizes fail. */
+static void a_template_becomes_a_graph(void **state)
+{
+	struct ir_graph *graph =
+		parsed(NAMES "%0 float32[s1:8,2] = input \"x\"\n"
+			     "%1 float32[s1:8,2] = slice(%0) start=0,0 stride=1,1 ; slice\n"
+			     "%2 float32[s2:9,2] = pad(%1) begin=s2:9,0 end=0,0 ; pad\n"
+			     "output \"y\" = %1\n");
+	struct wnn_error error = { 0 };
+	struct ir_graph *at;
+	char *text;
+
+	(void)state;
+	/* The pad is valid for no size: its result is as long as what it adds. */
+	assert_null(ir_specialise(graph, (const uint32_t[]){ 6, 1 }, &error));
+	assert_non_null(strstr(error.message, "pad is not valid for these dimensions"));
+	graph->num_nodes = 1;
+	graph->num_values = 2;
+	at = ir_specialise(graph, (const uint32_t[]){ 6, 1 }, &error);
+	assert_non_null(at);
+	text = ir_print(at);
+	assert_string_equal(text, "%0 float32[6,2] = input \"x\"\n"
+				  "%1 float32[6,2] = slice(%0) start=0,0 stride=1,1 ; slice\n"
+				  "output \"y\" = %1\n");
+	wnn_free(text);
+	ir_graph_destroy(at);
+	ir_graph_destroy(graph);
+}
+
+static void wrong_symbols_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "name n1 \"n\" 1 to 8\n", "names are numbered from n0 on" },
+		{ NAMES "symbol s3 (1 * n2 + 0) / 1\n", "the expression has no name" },
+		{ NAMES "symbol s3 (1 * n0 + -3) / 1\n", "or no number from 0 to 2147483647" },
+		{ NAMES "symbol s3 (2 * n1 + 0) / 1\n", "or no number from 0 to 2147483647" },
+		{ NAMES "symbol s3 (1 * n0 + 0) / 0\n", "or no number from 0 to 2147483647" },
+		{ NAMES "symbol s3 (2 * n0 + 1) / 2\n", "symbols are different" },
+		{ NAMES "%0 float32[s3:8] = input \"x\"\n", "value 0 is malformed" },
+		{ NAMES "%0 float32[s1:7] = input \"x\"\n", "value 0 is malformed" },
+		{ "name n0 \"n\" 0 to 8\n", "a name is malformed" },
+		{ "name n0 \"n\" 9 to 8\n", "a name is malformed" },
+		{ "name n0 \"n\" 1 to 8\nname n1 \"n\" 1 to 8\n", "a name is malformed" },
+		{ NAMES LATE "%3 float32[9,2] = pad(%2) begin=s1:7,0 end=1,0 ; pad\n",
+		  "a symbol among its attributes is invalid" },
+	};
+
+	struct wnn_error error = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_null(ir_parse(cases[i].text, &error));
+		if (!strstr(error.message, cases[i].message))
+			fail_msg("\"%s\" is not in \"%s\"", cases[i].message, error.message);
+	}
 }
 
 #define CACHE                                 \
@@ -330,6 +435,8 @@ int main(void)
 		cmocka_unit_test(every_type_of_constant_is_read),
 		cmocka_unit_test(what_has_a_default_may_be_left_out),
 		cmocka_unit_test(a_symbol_is_read),
+		cmocka_unit_test(a_template_becomes_a_graph),
+		cmocka_unit_test(wrong_symbols_are_refused),
 		cmocka_unit_test(an_update_is_read),
 		cmocka_unit_test(a_comma_of_the_locale_changes_nothing),
 		cmocka_unit_test(mistakes_are_named),

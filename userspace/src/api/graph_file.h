@@ -10,7 +10,7 @@
 #include "api/graph.h"
 
 #define GRAPH_FILE_MAGIC  "WNNGRAPH"
-#define GRAPH_FILE_FORMAT 7
+#define GRAPH_FILE_FORMAT 8
 #define GRAPH_FILE_PAGE	  UINT64_C(4096)
 
 enum graph_file_part { GRAPH_FILE_GRAPH, GRAPH_FILE_DATA, GRAPH_FILE_CODE, GRAPH_FILE_PARTS };

@@ -213,6 +213,58 @@ const struct ir_field *ir_attr_fields(enum ir_op op, uint32_t *count)
 	return operators[op].fields;
 }
 
+uint32_t *ir_attr_number(enum ir_op op, union ir_attrs *attrs, uint32_t rank, uint32_t field,
+			 uint32_t element)
+{
+	uint32_t count;
+	const struct ir_field *fields = ir_attr_fields(op, &count);
+
+	if (field >= count || fields[field].kind != IR_FIELD_U32 ||
+	    element >= (fields[field].count == IR_FIELD_RANK ? rank : fields[field].count))
+		return NULL;
+	return (uint32_t *)(void *)((uint8_t *)attrs + fields[field].offset) + element;
+}
+
+size_t ir_field_bytes(const struct ir_field *field)
+{
+	size_t count = field->count == IR_FIELD_RANK ? IR_MAX_RANK : field->count;
+
+	switch (field->kind) {
+	case IR_FIELD_LIST:
+		return (1 + IR_MAX_RANK) * sizeof(uint32_t);
+	case IR_FIELD_I64:
+	case IR_FIELD_U64:
+		return count * sizeof(uint64_t);
+	case IR_FIELD_BOOL:
+		return sizeof(bool);
+	case IR_FIELD_FUNCTION:
+	case IR_FIELD_FUSED:
+		return sizeof(struct ir_unary_attrs);
+	default:
+		return count * sizeof(uint32_t);
+	}
+}
+
+static void set_initial(const struct ir_field *field, void *data)
+{
+	if (field->kind == IR_FIELD_FUSED)
+		((struct ir_unary_attrs *)data)->kind = IR_UNARY_NONE;
+	else if (field->kind == IR_FIELD_FLOAT)
+		*(float *)data = field->initial;
+	for (uint32_t i = 0; field->kind == IR_FIELD_U32 && field->initial && i < IR_MAX_RANK; i++)
+		if (i < field->count)
+			((uint32_t *)data)[i] = field->initial;
+}
+
+void ir_attrs_initial(enum ir_op op, union ir_attrs *attrs)
+{
+	uint32_t count;
+	const struct ir_field *fields = ir_attr_fields(op, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		set_initial(&fields[i], (uint8_t *)attrs + fields[i].offset);
+}
+
 static const void *member(const struct ir_field *field, const struct ir_node *node)
 {
 	return (const uint8_t *)&node->attrs + field->offset;
@@ -302,6 +354,14 @@ static void print_element(FILE *f, const struct ir_field *field, const void *dat
 	}
 }
 
+/* Prints the symbol of a number that is known only at dispatch, as print_type() does. */
+static void print_late(FILE *f, const struct ir_node *node, uint32_t field, uint32_t element)
+{
+	for (uint32_t i = 0; i < node->num_late; i++)
+		if (node->late[i].field == field && node->late[i].element == element)
+			fprintf(f, "s%" PRIu32 ":", node->late[i].symbol);
+}
+
 void ir_attrs_print(FILE *f, const struct ir_node *node)
 {
 	uint32_t count;
@@ -320,6 +380,7 @@ void ir_attrs_print(FILE *f, const struct ir_node *node)
 			fprintf(f, "%s=", field->name);
 		for (uint32_t i = 0; i < n; i++) {
 			fputs(i ? "," : "", f);
+			print_late(f, node, (uint32_t)(field - fields), i);
 			print_element(f, field, data, i);
 		}
 	}

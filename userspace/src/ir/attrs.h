@@ -39,6 +39,17 @@ struct ir_field {
 /* Returns the fields of an operator in the order in which they are printed; sets *count. */
 const struct ir_field *ir_attr_fields(enum ir_op op, uint32_t *count);
 
+/*
+ * Returns a number among the attributes; NULL: the operator has no field of kind IR_FIELD_U32 of
+ * that index, or the field has no such element in a node whose first result has that rank.
+ */
+uint32_t *ir_attr_number(enum ir_op op, union ir_attrs *attrs, uint32_t rank, uint32_t field,
+			 uint32_t element);
+/* Gives attributes that are all zeros the defaults of their fields. */
+void ir_attrs_initial(enum ir_op op, union ir_attrs *attrs);
+/* Returns the bytes that a field has in union ir_attrs. */
+size_t ir_field_bytes(const struct ir_field *field);
+
 /* Writes the attributes of a node, each with a space before it; the locale has to be "C". */
 void ir_attrs_print(FILE *f, const struct ir_node *node);
 

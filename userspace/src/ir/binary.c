@@ -16,26 +16,6 @@
 
 /* ---- attributes: the fields of the operator's table */
 
-static size_t field_bytes(const struct ir_field *field)
-{
-	size_t count = field->count == IR_FIELD_RANK ? IR_MAX_RANK : field->count;
-
-	switch (field->kind) {
-	case IR_FIELD_LIST:
-		return (1 + IR_MAX_RANK) * sizeof(uint32_t);
-	case IR_FIELD_I64:
-	case IR_FIELD_U64:
-		return count * sizeof(uint64_t);
-	case IR_FIELD_BOOL:
-		return sizeof(bool);
-	case IR_FIELD_FUNCTION:
-	case IR_FIELD_FUSED:
-		return sizeof(struct ir_unary_attrs);
-	default:
-		return count * sizeof(uint32_t);
-	}
-}
-
 static void put_attrs(struct wnn_writer *w, const struct ir_node *node)
 {
 	uint32_t count;
@@ -43,7 +23,7 @@ static void put_attrs(struct wnn_writer *w, const struct ir_node *node)
 
 	for (uint32_t i = 0; i < count; i++)
 		wnn_put(w, (const uint8_t *)&node->attrs + fields[i].offset,
-			field_bytes(&fields[i]));
+			ir_field_bytes(&fields[i]));
 }
 
 static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs)
@@ -60,7 +40,7 @@ static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *to = (uint8_t *)attrs + fields[i].offset;
 
-		wnn_get(r, to, field_bytes(&fields[i]));
+		wnn_get(r, to, ir_field_bytes(&fields[i]));
 		if (fields[i].kind == IR_FIELD_BOOL && *to > 1) {
 			r->failed = true;
 			*to = 0;
@@ -74,25 +54,32 @@ static void put_type(struct wnn_writer *w, const struct ir_type *type)
 {
 	wnn_put_u32(w, type->dtype);
 	wnn_put_u32(w, type->rank);
-	for (uint32_t i = 0; i < type->rank; i++)
+	for (uint32_t i = 0; i < type->rank; i++) {
 		wnn_put_u64(w, (uint64_t)ir_type_dim(type, i));
+		wnn_put_u32(w, type->dim[i].symbol);
+	}
 }
 
 static struct ir_type get_type(struct wnn_reader *r)
 {
 	uint32_t dtype = wnn_get_u32(r), rank = wnn_get_u32(r);
-	int64_t dims[IR_MAX_RANK] = { 0 }, elements = 1;
+	struct ir_type type = { .dtype = IR_F32 };
+	int64_t elements = 1;
 
 	r->failed |= dtype >= IR_DTYPE_COUNT || rank > IR_MAX_RANK;
 	for (uint32_t i = 0; i < rank && !r->failed; i++) {
-		dims[i] = (int64_t)wnn_get_u64(r);
-		if (dims[i] < 1 || dims[i] > MAX_ELEMENTS / elements)
+		type.dim[i].value = (int64_t)wnn_get_u64(r);
+		type.dim[i].symbol = wnn_get_u32(r);
+		if (type.dim[i].value < 1 || type.dim[i].value > MAX_ELEMENTS / elements)
 			r->failed = true;
 		else
-			elements *= dims[i];
+			elements *= type.dim[i].value;
 	}
-	return r->failed ? ir_type_make(IR_F32, 0, NULL) :
-			   ir_type_make((enum ir_dtype)dtype, rank, dims);
+	if (r->failed)
+		return ir_type_make(IR_F32, 0, NULL);
+	type.dtype = (enum ir_dtype)dtype;
+	type.rank = rank;
+	return type;
 }
 
 /* ---- writing */
@@ -128,8 +115,31 @@ static void put_node(struct wnn_writer *w, const struct ir_node *node)
 	for (uint32_t i = 0; i < node->num_results; i++)
 		put_type(w, &node->results[i]->type);
 	put_attrs(w, node);
+	wnn_put_u32(w, node->num_late);
+	for (uint32_t i = 0; i < node->num_late; i++) {
+		wnn_put_u32(w, node->late[i].field);
+		wnn_put_u32(w, node->late[i].element);
+		wnn_put_u32(w, node->late[i].symbol);
+	}
 	put_string(w, node->label);
 	put_string(w, node->source);
+}
+
+static void put_symbols(struct wnn_writer *w, const struct ir_graph *graph)
+{
+	wnn_put_u32(w, graph->num_names);
+	for (uint32_t i = 0; i < graph->num_names; i++) {
+		put_string(w, graph->names[i].name);
+		wnn_put_u32(w, graph->names[i].min);
+		wnn_put_u32(w, graph->names[i].max);
+	}
+	wnn_put_u32(w, graph->num_symbols);
+	for (uint32_t i = 0; i < graph->num_symbols; i++) {
+		wnn_put_u32(w, graph->symbols[i].name);
+		wnn_put_u64(w, (uint64_t)graph->symbols[i].multiply);
+		wnn_put_u64(w, (uint64_t)graph->symbols[i].add);
+		wnn_put_u64(w, (uint64_t)graph->symbols[i].divide);
+	}
 }
 
 /* The next value, node and input of the graph to write. */
@@ -174,6 +184,7 @@ int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writ
 	struct position at = { 0 };
 	bool sound = true;
 
+	put_symbols(w, graph);
 	wnn_put_u32(w, graph->num_values);
 	while (sound && at.value < graph->num_values)
 		sound = put_value(graph, &at, w, data);
@@ -236,14 +247,24 @@ static void get_input(struct source *s)
 	s->nomem |= !ir_add_input(s->graph, name, &type);
 }
 
+static struct ir_late get_late(struct wnn_reader *r)
+{
+	uint32_t field = wnn_get_u32(r), element = wnn_get_u32(r);
+
+	r->failed |= field > UINT16_MAX || element > UINT16_MAX;
+	return (struct ir_late){ (uint16_t)field, (uint16_t)element, wnn_get_u32(r) };
+}
+
 /* Reads the rest of a node and adds it to the graph; false: no memory. */
 static bool add_node(struct source *s, enum ir_op op, uint32_t operands, struct ir_value **operand)
 {
 	uint32_t results;
 	struct ir_type *types;
 	union ir_attrs attrs;
+	struct ir_late *late = NULL;
+	struct ir_node *node = NULL;
 	const char *label, *name;
-	bool done;
+	uint32_t num_late;
 
 	for (uint32_t i = 0; i < operands; i++) {
 		uint32_t id = wnn_get_u32(s->r);
@@ -257,13 +278,21 @@ static bool add_node(struct source *s, enum ir_op op, uint32_t operands, struct 
 	for (uint32_t i = 0; i < results; i++)
 		types[i] = get_type(s->r);
 	get_attrs(s->r, op, &attrs);
+	num_late = wnn_get_count(s->r, 3 * sizeof(uint32_t));
+	late = wnn_malloc(((size_t)num_late + 1) * sizeof(*late));
+	for (uint32_t i = 0; late && i < num_late; i++)
+		late[i] = get_late(s->r);
 	label = wnn_get_text(s->r, s->graph->arena);
 	name = wnn_get_text(s->r, s->graph->arena);
 	s->r->failed |= !results;
-	done = s->r->failed ||
-	       ir_add_node(s->graph, op, operand, operands, types, results, &attrs, label, name);
+	if (late && !s->r->failed)
+		node = ir_add_node(s->graph, op, operand, operands, types, results, &attrs, label,
+				   name);
+	if (node && ir_copy_late(s->graph, node, num_late, late))
+		node = NULL;
+	wnn_free(late);
 	wnn_free(types);
-	return done;
+	return s->r->failed || node;
 }
 
 static void get_node(struct source *s)
@@ -279,9 +308,40 @@ static void get_node(struct source *s)
 	wnn_free(operand);
 }
 
+static void get_symbols(struct source *s)
+{
+	uint32_t names = wnn_get_count(s->r, 3 * sizeof(uint32_t)), symbols;
+
+	for (uint32_t i = 0; i < names && !s->r->failed && !s->nomem; i++) {
+		const char *name = wnn_get_text(s->r, s->graph->arena);
+		uint32_t min = wnn_get_u32(s->r), max = wnn_get_u32(s->r);
+
+		s->nomem |= ir_add_name(s->graph, name, min, max) != 0;
+	}
+	symbols = wnn_get_count(s->r, sizeof(uint32_t) + 3 * sizeof(uint64_t));
+	for (uint32_t i = 0; i < symbols && !s->r->failed && !s->nomem; i++) {
+		struct ir_symbol symbol = { .name = wnn_get_u32(s->r) };
+		uint32_t added;
+
+		symbol.multiply = (int64_t)wnn_get_u64(s->r);
+		symbol.add = (int64_t)wnn_get_u64(s->r);
+		symbol.divide = (int64_t)wnn_get_u64(s->r);
+		if (s->r->failed || !ir_symbol_is_valid(s->graph, &symbol)) {
+			s->r->failed = true;
+			return;
+		}
+		added = ir_add_symbol(s->graph, symbol);
+		s->nomem |= !added;
+		s->r->failed |= added != i + 1;
+	}
+}
+
 static void get_graph(struct source *s)
 {
-	uint32_t values = wnn_get_u32(s->r), outputs;
+	uint32_t values, outputs;
+
+	get_symbols(s);
+	values = wnn_get_u32(s->r);
 
 	while (s->graph->num_values < values && !s->r->failed && !s->nomem) {
 		switch (wnn_get_u32(s->r)) {

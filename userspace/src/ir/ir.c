@@ -227,12 +227,13 @@ void ir_graph_destroy(struct ir_graph *graph)
 	wnn_free(graph->values);
 	wnn_free(graph->inputs);
 	wnn_free(graph->outputs);
+	wnn_free(graph->names);
+	wnn_free(graph->symbols);
 	wnn_arena_destroy(graph->arena);
 	wnn_free(graph);
 }
 
-/* Grows an array so that element `count` fits; the caller raises the count. False: no memory. */
-static bool grow(void **array, uint32_t count, uint32_t *cap, size_t size)
+bool ir_grow(void **array, uint32_t count, uint32_t *cap, size_t size)
 {
 	uint32_t want = *cap ? *cap * 2 : 16;
 	void *p;
@@ -254,8 +255,8 @@ static struct ir_value *new_value(struct ir_graph *graph, enum ir_value_kind kin
 {
 	struct ir_value *value;
 
-	if (!grow((void **)&graph->values, graph->num_values, &graph->cap_values,
-		  sizeof(*graph->values)))
+	if (!ir_grow((void **)&graph->values, graph->num_values, &graph->cap_values,
+		     sizeof(*graph->values)))
 		return NULL;
 	value = wnn_arena_alloc(graph->arena, sizeof(*value));
 	if (!value)
@@ -272,8 +273,8 @@ struct ir_value *ir_add_input(struct ir_graph *graph, const char *name, const st
 	struct ir_value *value;
 	char *copy = wnn_arena_strdup(graph->arena, name);
 
-	if (!copy || !grow((void **)&graph->inputs, graph->num_inputs, &graph->cap_inputs,
-			   sizeof(*graph->inputs)))
+	if (!copy || !ir_grow((void **)&graph->inputs, graph->num_inputs, &graph->cap_inputs,
+			      sizeof(*graph->inputs)))
 		return NULL;
 	value = new_value(graph, IR_VALUE_INPUT, type);
 	if (!value)
@@ -312,8 +313,8 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 {
 	struct ir_node *node;
 
-	if (!grow((void **)&graph->nodes, graph->num_nodes, &graph->cap_nodes,
-		  sizeof(*graph->nodes)))
+	if (!ir_grow((void **)&graph->nodes, graph->num_nodes, &graph->cap_nodes,
+		     sizeof(*graph->nodes)))
 		return NULL;
 	node = wnn_arena_alloc(graph->arena, sizeof(*node));
 	if (!node)
@@ -348,8 +349,8 @@ int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *val
 {
 	char *copy = wnn_arena_strdup(graph->arena, name);
 
-	if (!copy || !grow((void **)&graph->outputs, graph->num_outputs, &graph->cap_outputs,
-			   sizeof(*graph->outputs)))
+	if (!copy || !ir_grow((void **)&graph->outputs, graph->num_outputs, &graph->cap_outputs,
+			      sizeof(*graph->outputs)))
 		return -1;
 	graph->outputs[graph->num_outputs++] = (struct ir_output){ copy, value, updates };
 	return 0;

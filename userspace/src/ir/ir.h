@@ -39,8 +39,9 @@ enum ir_dtype {
 };
 
 /*
- * The size of a dimension. symbol != 0: the size is known only at dispatch, and `value` is its
- * upper bound. ir_dim_value() and ir_type_dim() read `value`.
+ * The size of a dimension. symbol != 0: the size is known only at dispatch; it is that of
+ * graph->symbols[symbol - 1], and `value` is its size when all names have their maximum.
+ * ir_dim_value() and ir_type_dim() read `value`.
  */
 struct ir_dim {
 	int64_t value;
@@ -433,13 +434,21 @@ struct ir_value {
 	struct ir_constant *constant; /* IR_VALUE_CONSTANT: its bytes; NULL: they were dropped */
 };
 
+/* A number among the attributes of a node that is known only at dispatch. */
+struct ir_late {
+	uint16_t field, element; /* index in ir_attr_fields(), which has IR_FIELD_U32 there */
+	uint32_t symbol;	 /* 1 + index in graph->symbols */
+};
+
 struct ir_node {
 	uint32_t id; /* dense, unique in the graph */
 	enum ir_op op;
 	uint32_t num_operands, num_results;
 	struct ir_value **operands; /* optional ones may be NULL */
 	struct ir_value **results;
-	union ir_attrs attrs;
+	union ir_attrs attrs; /* with the numbers of `late` when all names have their maximum */
+	uint32_t num_late;
+	struct ir_late *late;
 	const char *label;  /* the label of the application; "": it has none */
 	const char *source; /* the WebNN operators that it computes: "conv2d", "conv2d+relu" */
 };
@@ -454,9 +463,21 @@ struct ir_output {
 	struct ir_value *updates;
 };
 
+/* A number that is given at dispatch, by the shapes of the inputs: from min to max. */
+struct ir_name {
+	const char *name;
+	uint32_t min, max; /* 1 <= min <= max */
+};
+
+/* The number floor((multiply * n + add) / divide), where n is the number of a name. */
+struct ir_symbol {
+	uint32_t name; /* index in graph->names */
+	int64_t multiply, add, divide;
+};
+
 /*
  * A graph owns its nodes, values and strings, which are in the arena. `nodes` is in topological
- * order.
+ * order. A graph with names is a template: ir_specialise() makes the graphs that are compiled.
  */
 struct ir_graph {
 	struct wnn_arena *arena;
@@ -468,6 +489,10 @@ struct ir_graph {
 	struct ir_value **inputs;
 	uint32_t num_outputs, cap_outputs;
 	struct ir_output *outputs;
+	uint32_t num_names, cap_names;
+	struct ir_name *names;
+	uint32_t num_symbols, cap_symbols;
+	struct ir_symbol *symbols; /* all different */
 };
 
 struct ir_graph *ir_graph_create(void);
@@ -488,6 +513,50 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 			    const char *source);
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value,
 		  struct ir_value *updates);
+
+/* Makes room for one more item of an array; the caller raises the count. False: no memory. */
+bool ir_grow(void **array, uint32_t count, uint32_t *cap, size_t size);
+
+/* ---- symbols.c: numbers that are known only at dispatch */
+/* Adds a name; returns 0, or -1 when out of memory. The caller checks the range. */
+int ir_add_name(struct ir_graph *graph, const char *name, uint32_t min, uint32_t max);
+/* Returns the index of a name; graph->num_names when there is none. */
+uint32_t ir_find_name(const struct ir_graph *graph, const char *name);
+/*
+ * Returns whether an expression is one of a symbol: its name exists, it depends on the name, and
+ * all its numbers are from 0 to 2^31 - 1.
+ */
+bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *symbol);
+/*
+ * Returns 1 + the index of a symbol with a valid expression, which is added when the graph has not
+ * got it yet; 0: no memory.
+ */
+uint32_t ir_add_symbol(struct ir_graph *graph, struct ir_symbol symbol);
+/* Returns the number that an expression has when its name has the number `n`. */
+int64_t ir_symbol_at(const struct ir_symbol *symbol, int64_t n);
+/* Writes an expression for messages, such as: (2*rows+1)/3. Returns buffer. */
+const char *ir_symbol_text(const struct ir_graph *graph, uint32_t symbol, char *buffer,
+			   size_t size);
+#define IR_SYMBOL_TEXT_SIZE 160
+/* Returns whether a dimension or attribute of the graph has a symbol. */
+bool ir_has_symbols(const struct ir_graph *graph);
+/* Copies names and symbols to a graph that has none. 0, or -1 when out of memory. */
+int ir_copy_symbols(struct ir_graph *to, const struct ir_graph *from);
+/* Copies the list of a node's late attributes to a node that has none. 0 or -1. */
+int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
+		 const struct ir_late *late);
+/* Writes the type that a type becomes when the names have these numbers. */
+struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *type,
+			  const uint32_t *numbers);
+/*
+ * ir_specialise - make the graph that a graph with names is when these have certain numbers
+ * @numbers: by name; each is within its range
+ *
+ * The new graph has no names; it shares the constants. Returns NULL with an error when memory is
+ * exhausted, or when the numbers make a node invalid.
+ */
+struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *numbers,
+			       struct wnn_error *err);
 
 /*
  * Returns, by value id, how often a value is an operand or an output; the caller frees the array by

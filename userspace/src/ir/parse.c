@@ -16,6 +16,7 @@
 
 #define MAX_OPERANDS 256
 #define MAX_STRING   256
+#define MAX_LATE     (3 * IR_MAX_RANK)
 #define MAX_ELEMENTS ((int64_t)1 << 40) /* the most elements of a value */
 
 struct reader {
@@ -23,6 +24,10 @@ struct reader {
 	struct ir_graph *graph;
 	struct ir_value **values; /* by number in the text; NULL: there is no such value yet */
 	struct wnn_error *err;
+	/* the attributes of the node that is read, which are known only at dispatch */
+	uint16_t field; /* index of the field that is read */
+	uint32_t num_late;
+	struct ir_late late[MAX_LATE];
 };
 
 /* A result of a statement: "%4 float32[1,3]" on the left of "=". */
@@ -49,6 +54,11 @@ static int wrong_at(struct reader *r, const char *at, const char *what)
 		line += *c == '\n';
 	}
 	return wnn_error_set(r->err, WNN_TYPE_ERROR, "line %d, column %d: %s", line, column, what);
+}
+
+static int nomem(struct reader *r)
+{
+	return wnn_error_nomem(r->err, "a graph from text");
 }
 
 static int wrong(struct reader *r, const char *what)
@@ -216,11 +226,32 @@ static int read_number(struct reader *r, uint32_t *number)
 	return 0;
 }
 
+/* Reads the symbol before a number that is known only at dispatch, if there is one. */
+static int read_symbol(struct reader *r, uint32_t *symbol)
+{
+	*symbol = 0;
+	return accept(r, "s") && (read_u32(r, symbol) || expect(r, ":")) ? -1 : 0;
+}
+
+/* Reads element `element` of a field of numbers, which may be known only at dispatch. */
+static int read_late(struct reader *r, uint32_t element, uint32_t *number)
+{
+	struct ir_late late = { r->field, (uint16_t)element, 0 };
+
+	if (read_symbol(r, &late.symbol) || read_u32(r, number))
+		return -1;
+	if (late.symbol && r->num_late == MAX_LATE)
+		return wrong(r, "there are too many symbols among the attributes");
+	if (late.symbol)
+		r->late[r->num_late++] = late;
+	return 0;
+}
+
 static int read_dim(struct reader *r, struct ir_dim *dim)
 {
 	uint64_t size;
 
-	if (accept(r, "s") && (read_u32(r, &dim->symbol) || expect(r, "<=")))
+	if (read_symbol(r, &dim->symbol))
 		return -1;
 	if (read_u64(r, UINT32_MAX, &size))
 		return -1;
@@ -308,7 +339,7 @@ static int read_element(struct reader *r, const struct ir_field *field, void *da
 	case IR_FIELD_U32:
 	case IR_FIELD_AXIS:
 	case IR_FIELD_MASK:
-		return read_u32(r, &((uint32_t *)data)[i]);
+		return read_late(r, i, &((uint32_t *)data)[i]);
 	case IR_FIELD_LIST:
 		return read_u32(r, &((uint32_t *)data)[1 + i]);
 	case IR_FIELD_I64:
@@ -386,17 +417,6 @@ static int read_field(struct reader *r, const struct ir_field *field, uint32_t r
 	return read_elements(r, field, rank, data);
 }
 
-static void set_initial(const struct ir_field *field, void *data)
-{
-	if (field->kind == IR_FIELD_FUSED)
-		((struct ir_unary_attrs *)data)->kind = IR_UNARY_NONE;
-	else if (field->kind == IR_FIELD_FLOAT)
-		*(float *)data = field->initial;
-	for (uint32_t i = 0; field->kind == IR_FIELD_U32 && field->initial && i < IR_MAX_RANK; i++)
-		if (i < field->count)
-			((uint32_t *)data)[i] = field->initial;
-}
-
 /* Reports "conv has no attribute of that name; it has pad, stride, ...". Returns -1. */
 static int unknown_attribute(struct reader *r, const struct statement *s)
 {
@@ -434,8 +454,8 @@ static int read_attrs(struct reader *r, struct statement *s)
 	const struct ir_field *fields = ir_attr_fields(s->op, &count), *field;
 	size_t length;
 
-	for (field = fields; field < fields + count; field++)
-		set_initial(field, (uint8_t *)&s->attrs + field->offset);
+	ir_attrs_initial(s->op, &s->attrs);
+	r->num_late = 0;
 	while ((length = word(r))) {
 		for (field = fields; field < fields + count; field++)
 			if (begins_with(field, r->at, length))
@@ -445,6 +465,7 @@ static int read_attrs(struct reader *r, struct statement *s)
 		if (seen & 1u << (field - fields))
 			return wrong(r, "the attribute is there twice");
 		seen |= 1u << (field - fields);
+		r->field = (uint16_t)(field - fields);
 		if (read_field(r, field, rank, (uint8_t *)&s->attrs + field->offset))
 			return -1;
 	}
@@ -534,11 +555,6 @@ static int read_data(struct reader *r, const struct ir_type *type, uint8_t *data
 		set_element(data, width, i, bits);
 	}
 	return 0;
-}
-
-static int nomem(struct reader *r)
-{
-	return wnn_error_nomem(r->err, "a graph from text");
 }
 
 static int read_constant(struct reader *r, const struct result *result)
@@ -655,7 +671,7 @@ static int read_node(struct reader *r, struct statement *s)
 		types[i] = s->results[i].type;
 	node = ir_add_node(r->graph, s->op, s->operands, s->num_operands, types, s->num_results,
 			   &s->attrs, label, source);
-	if (!node)
+	if (!node || ir_copy_late(r->graph, node, r->num_late, r->late))
 		return nomem(r);
 	for (uint32_t i = 0; i < s->num_results; i++)
 		r->values[s->results[i].number] = node->results[i];
@@ -707,6 +723,36 @@ static int read_output(struct reader *r)
 	return ir_add_output(r->graph, name, value, updates) ? nomem(r) : 0;
 }
 
+static int read_name(struct reader *r)
+{
+	char name[MAX_STRING];
+	uint32_t number, min, max;
+
+	if (expect(r, "n") || read_u32(r, &number) || read_string(r, name) || read_u32(r, &min) ||
+	    expect(r, "to") || read_u32(r, &max))
+		return -1;
+	if (number != r->graph->num_names)
+		return wrong(r, "names are numbered from n0 on");
+	return ir_add_name(r->graph, name, min, max) ? nomem(r) : 0;
+}
+
+static int read_expression(struct reader *r)
+{
+	struct ir_symbol s = { 0 };
+	uint32_t number, added;
+
+	if (expect(r, "s") || read_u32(r, &number) || expect(r, "(") || read_i64(r, &s.multiply) ||
+	    expect(r, "*") || expect(r, "n") || read_u32(r, &s.name) || expect(r, "+") ||
+	    read_i64(r, &s.add) || expect(r, ")") || expect(r, "/") || read_i64(r, &s.divide))
+		return -1;
+	if (!ir_symbol_is_valid(r->graph, &s))
+		return wrong(r, "the expression has no name, or no number from 0 to 2147483647");
+	added = ir_add_symbol(r->graph, s);
+	if (added && added != number)
+		return wrong(r, "symbols are different and are numbered from s1 on");
+	return added ? 0 : nomem(r);
+}
+
 static int read_graph(struct reader *r)
 {
 	for (;; r->at++) {
@@ -715,7 +761,9 @@ static int read_graph(struct reader *r)
 			r->at += strcspn(r->at, "\n");
 		else if (*r->at == '%' && read_value(r))
 			return -1;
-		else if (accept(r, "output") && read_output(r))
+		else if ((accept(r, "output") && read_output(r)) ||
+			 (accept(r, "name") && read_name(r)) ||
+			 (accept(r, "symbol") && read_expression(r)))
 			return -1;
 		skip_blanks(r);
 		if (!*r->at)

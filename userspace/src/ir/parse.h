@@ -12,6 +12,13 @@
  *	output "y" = %4
  *	output "z" = %5 updates %0
  *
+ *	name n0 "rows" 1 to 8
+ *	symbol s1 (2 * n0 + 1) / 3
+ *	%6 float32[s1:5,3] = input "z"
+ *
+ * A symbol before a number, of a dimension or of a list of attributes, says that the number is
+ * known only at dispatch; the number that follows is that for the maximum of the name.
+ *
  * A value has a number below IR_PARSE_VALUES, which need not be its id in the graph. "-" is an
  * optional operand that is absent. Attributes come in any order; ir/attrs.c has the defaults of
  * those that may be left out. After a semicolon come the WebNN operators that the node stands for

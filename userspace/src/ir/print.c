@@ -18,7 +18,7 @@ static void print_type(FILE *f, const struct ir_type *type)
 		if (i)
 			fputc(',', f);
 		if (type->dim[i].symbol)
-			fprintf(f, "s%" PRIu32 "<=", type->dim[i].symbol);
+			fprintf(f, "s%" PRIu32 ":", type->dim[i].symbol);
 		fprintf(f, "%" PRId64, ir_type_dim(type, i));
 	}
 	fputc(']', f);
@@ -136,8 +136,27 @@ static void print_node(FILE *f, const struct ir_node *node)
 	fputc('\n', f);
 }
 
+static void print_symbols(FILE *f, const struct ir_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->num_names; i++) {
+		fprintf(f, "name n%" PRIu32 " ", i);
+		print_string(f, graph->names[i].name);
+		fprintf(f, " %" PRIu32 " to %" PRIu32 "\n", graph->names[i].min,
+			graph->names[i].max);
+	}
+	for (uint32_t i = 0; i < graph->num_symbols; i++) {
+		const struct ir_symbol *symbol = &graph->symbols[i];
+
+		fprintf(f,
+			"symbol s%" PRIu32 " (%" PRId64 " * n%" PRIu32 " + %" PRId64 ") / %" PRId64
+			"\n",
+			i + 1, symbol->multiply, symbol->name, symbol->add, symbol->divide);
+	}
+}
+
 static void print_graph(FILE *f, const struct ir_graph *graph)
 {
+	print_symbols(f, graph);
 	for (uint32_t i = 0; i < graph->num_values; i++) {
 		const struct ir_value *value = graph->values[i];
 

@@ -28,20 +28,62 @@ static int bad(struct wnn_error *err, const struct ir_node *node, const char *wh
 			     node->id, ir_op_name(node->op), what);
 }
 
-static int verify_type(const struct ir_type *type)
+/* Checks that a symbol exists and has this number when its name has the maximum. 0 or -1. */
+static int verify_symbol(const struct ir_graph *graph, uint32_t symbol, int64_t number)
+{
+	const struct ir_symbol *s = &graph->symbols[symbol - 1];
+
+	return !symbol || symbol > graph->num_symbols ||
+			       ir_symbol_at(s, graph->names[s->name].max) != number ?
+		       -1 :
+		       0;
+}
+
+static int verify_type(const struct ir_graph *graph, const struct ir_type *type)
 {
 	if (type->dtype >= IR_DTYPE_COUNT || type->rank > IR_MAX_RANK)
 		return -1;
 	for (uint32_t i = 0; i < type->rank; i++)
-		if (ir_type_dim(type, i) < 1)
+		if (ir_type_dim(type, i) < 1 ||
+		    (type->dim[i].symbol &&
+		     verify_symbol(graph, type->dim[i].symbol, ir_type_dim(type, i))))
 			return -1;
 	return 0;
 }
 
+/* Checks the attributes of a node that are known only at dispatch. 0 or -1. */
+static int verify_late(const struct ir_graph *graph, struct ir_node *node)
+{
+	for (uint32_t i = 0; i < node->num_late; i++) {
+		const struct ir_late *late = &node->late[i];
+		const uint32_t *number = ir_attr_number(node->op, &node->attrs,
+							node->results[0]->type.rank, late->field,
+							late->element);
+
+		if (!number || verify_symbol(graph, late->symbol, *number))
+			return -1;
+	}
+	return 0;
+}
+
+static int verify_names(const struct ir_graph *graph, struct wnn_error *err)
+{
+	bool sound = true;
+
+	for (uint32_t i = 0; i < graph->num_names; i++) {
+		const struct ir_name *name = &graph->names[i];
+
+		sound &= name->name[0] && name->min >= 1 && name->min <= name->max &&
+			 name->max <= INT32_MAX && ir_find_name(graph, name->name) == i;
+	}
+	return sound ? 0 : wnn_error_set(err, WNN_OPERATION_ERROR, "internal: a name is malformed");
+}
+
 /* Checks a node; defined[id] is true for the values that exist before it. */
-static int verify_node(const struct ir_node *node, const bool *defined, uint32_t num_values,
+static int verify_node(const struct ir_graph *graph, struct ir_node *node, const bool *defined,
 		       struct wnn_error *err)
 {
+	const uint32_t num_values = graph->num_values;
 	const char *field, *what;
 
 	if (node->op >= IR_OP_COUNT)
@@ -67,9 +109,11 @@ static int verify_node(const struct ir_node *node, const bool *defined, uint32_t
 		if (value->def != node || value->result_index != i ||
 		    value->kind != IR_VALUE_RESULT)
 			return bad(err, node, "a result does not point back");
-		if (verify_type(&value->type))
+		if (verify_type(graph, &value->type))
 			return bad(err, node, "a result's type is invalid");
 	}
+	if (verify_late(graph, node))
+		return bad(err, node, "a symbol among its attributes is invalid");
 	what = ir_attrs_check(node, &field);
 	if (what)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
@@ -85,7 +129,7 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 	for (uint32_t i = 0; i < graph->num_values; i++) {
 		const struct ir_value *value = graph->values[i];
 
-		if (value->id != i || verify_type(&value->type))
+		if (value->id != i || verify_type(graph, &value->type))
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
 					     "internal: value %" PRIu32 " is malformed", i);
 		if (value->kind == IR_VALUE_CONSTANT &&
@@ -173,11 +217,13 @@ static int verify(const struct ir_graph *graph, bool dropped, struct wnn_error *
 
 	if (!defined)
 		return wnn_error_nomem(err, "the graph's verifier");
-	ret = verify_values(graph, dropped, defined, err);
+	ret = verify_names(graph, err);
+	if (!ret)
+		ret = verify_values(graph, dropped, defined, err);
 	for (uint32_t i = 0; !ret && i < graph->num_nodes; i++) {
-		const struct ir_node *node = graph->nodes[i];
+		struct ir_node *node = graph->nodes[i];
 
-		ret = verify_node(node, defined, graph->num_values, err);
+		ret = verify_node(graph, node, defined, err);
 		for (uint32_t r = 0; !ret && r < node->num_results; r++)
 			defined[node->results[r]->id] = true;
 	}

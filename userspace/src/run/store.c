@@ -335,6 +335,8 @@ static int load(struct run_compiled *c, struct run_stored *stored, struct wnn_er
 	c->graph = ir_read(&stored->graph, stored->data, stored->data_bytes, err);
 	if (!c->graph || check_values(c->graph, err))
 		return -1;
+	if (c->graph->num_names)
+		return unsound(err, "it has dimensions that are known only at dispatch");
 	places = get_places(stored, c, err);
 	if (!places)
 		return -1;

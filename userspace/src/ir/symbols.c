@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Numbers that are known only at dispatch: names with ranges, expressions of them, and the graphs
+ * that a graph with names becomes when the names have numbers.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/attrs.h"
+#include "ir/ir.h"
+#include "ir/shapes.h"
+#include "util/arena.h"
+#include "util/malloc.h"
+
+int ir_add_name(struct ir_graph *graph, const char *name, uint32_t min, uint32_t max)
+{
+	char *copy = wnn_arena_strdup(graph->arena, name);
+
+	if (!copy || !ir_grow((void **)&graph->names, graph->num_names, &graph->cap_names,
+			      sizeof(*graph->names)))
+		return -1;
+	graph->names[graph->num_names++] = (struct ir_name){ copy, min, max };
+	return 0;
+}
+
+uint32_t ir_find_name(const struct ir_graph *graph, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < graph->num_names && strcmp(graph->names[i].name, name))
+		i++;
+	return i;
+}
+
+/* Computes an expression; -1 when it is out of 0 to 2^31 - 1. */
+static int64_t checked(const struct ir_symbol *symbol, uint32_t n)
+{
+	int64_t number;
+
+	if (__builtin_mul_overflow(symbol->multiply, (int64_t)n, &number) ||
+	    __builtin_add_overflow(number, symbol->add, &number) || number < 0)
+		return -1;
+	number /= symbol->divide;
+	return number <= INT32_MAX ? number : -1;
+}
+
+bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *symbol)
+{
+	if (symbol->name >= graph->num_names || !symbol->multiply || symbol->divide < 1)
+		return false;
+	/* An expression rises or falls with its name, so that its ends are the limits. */
+	return checked(symbol, graph->names[symbol->name].min) >= 0 &&
+	       checked(symbol, graph->names[symbol->name].max) >= 0;
+}
+
+int64_t ir_symbol_at(const struct ir_symbol *symbol, int64_t n)
+{
+	return (symbol->multiply * n + symbol->add) / symbol->divide;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+/* Divides by what all of `multiply` and `divide` can be divided by; the numbers are equal. */
+static struct ir_symbol reduced(struct ir_symbol symbol)
+{
+	int64_t by = common_divisor(symbol.multiply, symbol.divide);
+	int64_t below = symbol.add % by < 0;
+
+	symbol.multiply /= by;
+	symbol.divide /= by;
+	symbol.add = symbol.add / by - below;
+	return symbol;
+}
+
+uint32_t ir_add_symbol(struct ir_graph *graph, struct ir_symbol symbol)
+{
+	symbol = reduced(symbol);
+	for (uint32_t i = 0; i < graph->num_symbols; i++) {
+		const struct ir_symbol *s = &graph->symbols[i];
+
+		if (s->name == symbol.name && s->multiply == symbol.multiply &&
+		    s->add == symbol.add && s->divide == symbol.divide)
+			return i + 1;
+	}
+	if (!ir_grow((void **)&graph->symbols, graph->num_symbols, &graph->cap_symbols,
+		     sizeof(*graph->symbols)))
+		return 0;
+	graph->symbols[graph->num_symbols++] = symbol;
+	return graph->num_symbols;
+}
+
+const char *ir_symbol_text(const struct ir_graph *graph, uint32_t symbol, char *buffer, size_t size)
+{
+	const struct ir_symbol *s = &graph->symbols[symbol - 1];
+	const char *name = graph->names[s->name].name;
+	char sum[IR_SYMBOL_TEXT_SIZE], product[IR_SYMBOL_TEXT_SIZE / 2];
+
+	if (s->multiply == 1)
+		snprintf(product, sizeof(product), "%.48s", name);
+	else
+		snprintf(product, sizeof(product), "%" PRId64 "*%.48s", s->multiply, name);
+	if (s->add)
+		snprintf(sum, sizeof(sum), "%s%+" PRId64, product, s->add);
+	else
+		snprintf(sum, sizeof(sum), "%s", product);
+	if (s->divide == 1)
+		snprintf(buffer, size, "%s", sum);
+	else
+		snprintf(buffer, size, s->add || s->multiply != 1 ? "(%s)/%" PRId64 : "%s/%" PRId64,
+			 sum, s->divide);
+	return buffer;
+}
+
+bool ir_has_symbols(const struct ir_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->num_values; i++)
+		for (uint32_t d = 0; d < graph->values[i]->type.rank; d++)
+			if (graph->values[i]->type.dim[d].symbol)
+				return true;
+	for (uint32_t i = 0; i < graph->num_nodes; i++)
+		if (graph->nodes[i]->num_late)
+			return true;
+	return false;
+}
+
+int ir_copy_symbols(struct ir_graph *to, const struct ir_graph *from)
+{
+	for (uint32_t i = 0; i < from->num_names; i++)
+		if (ir_add_name(to, from->names[i].name, from->names[i].min, from->names[i].max))
+			return -1;
+	for (uint32_t i = 0; i < from->num_symbols; i++)
+		if (!ir_add_symbol(to, from->symbols[i]))
+			return -1;
+	return 0;
+}
+
+int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
+		 const struct ir_late *late)
+{
+	if (!count)
+		return 0;
+	node->late = wnn_arena_alloc(graph->arena, count * sizeof(*late));
+	if (!node->late)
+		return -1;
+	memcpy(node->late, late, count * sizeof(*late));
+	node->num_late = count;
+	return 0;
+}
+
+static int64_t number_at(const struct ir_graph *graph, uint32_t symbol, const uint32_t *numbers)
+{
+	const struct ir_symbol *s = &graph->symbols[symbol - 1];
+
+	return ir_symbol_at(s, numbers[s->name]);
+}
+
+struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *type,
+			  const uint32_t *numbers)
+{
+	struct ir_type at = *type;
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		if (type->dim[i].symbol)
+			at.dim[i] = (struct ir_dim){ .value = number_at(graph, type->dim[i].symbol,
+									numbers) };
+	return at;
+}
+
+/* Adds the node that a node becomes; map has, by id, the copies of values. -1: no memory. */
+static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const struct ir_node *node,
+		       const uint32_t *numbers, struct ir_value **map)
+{
+	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
+	struct ir_type *types = wnn_calloc(node->num_results + 1, sizeof(*types));
+	union ir_attrs attrs = node->attrs;
+	struct ir_node *copy = NULL;
+
+	for (uint32_t i = 0; i < node->num_late; i++)
+		*ir_attr_number(node->op, &attrs, node->results[0]->type.rank, node->late[i].field,
+				node->late[i].element) =
+			(uint32_t)number_at(from, node->late[i].symbol, numbers);
+	if (operands && types) {
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			operands[i] = node->operands[i] ? map[node->operands[i]->id] : NULL;
+		for (uint32_t i = 0; i < node->num_results; i++)
+			types[i] = ir_type_at(from, &node->results[i]->type, numbers);
+		copy = ir_add_node(to, node->op, operands, node->num_operands, types,
+				   node->num_results, &attrs, node->label, node->source);
+	}
+	for (uint32_t i = 0; copy && i < node->num_results; i++)
+		map[node->results[i]->id] = copy->results[i];
+	wnn_free(operands);
+	wnn_free(types);
+	return copy ? 0 : -1;
+}
+
+/* Adds the copies of all values, nodes and outputs; -1: no memory. */
+static int add_all_at(struct ir_graph *to, const struct ir_graph *from, const uint32_t *numbers,
+		      struct ir_value **map)
+{
+	for (uint32_t i = 0; i < from->num_values; i++) {
+		const struct ir_value *value = from->values[i];
+
+		if (value->kind == IR_VALUE_RESULT)
+			continue;
+		map[i] = ir_copy_leaf(to, value);
+		if (!map[i])
+			return -1;
+		map[i]->type = ir_type_at(from, &value->type, numbers);
+	}
+	for (uint32_t i = 0; i < from->num_nodes; i++)
+		if (add_node_at(to, from, from->nodes[i], numbers, map))
+			return -1;
+	for (uint32_t i = 0; i < from->num_outputs; i++) {
+		const struct ir_output *output = &from->outputs[i];
+
+		if (ir_add_output(to, output->name, map[output->value->id],
+				  output->updates ? map[output->updates->id] : NULL))
+			return -1;
+	}
+	return 0;
+}
+
+struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *numbers,
+			       struct wnn_error *err)
+{
+	struct ir_value **map = wnn_calloc((size_t)graph->num_values + 1, sizeof(*map));
+	struct ir_graph *to = ir_graph_create();
+	char name[IR_NODE_NAME_SIZE];
+	int ret = map && to && !add_all_at(to, graph, numbers, map) ?
+			  ir_verify(to, err) :
+			  wnn_error_nomem(err, "a graph");
+
+	for (uint32_t i = 0; !ret && i < to->num_nodes; i++)
+		if (!ir_shapes_fit(to->nodes[i]))
+			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
+					    "internal: %s is not valid for these dimensions",
+					    ir_node_name(to->nodes[i], name, sizeof(name)));
+	wnn_free(map);
+	if (!ret)
+		return to;
+	ir_graph_destroy(to);
+	return NULL;
+}
