@@ -77,7 +77,7 @@ WNNOperand fixture_input(struct fixture *f, WNNOperandDataType type, size_t rank
 	char name[16];
 
 	snprintf(name, sizeof(name), "x%u", number++);
-	if (wnn_builder_input(f->builder, WNN_STR(name), &descriptor, &operand, &test_error))
+	if (wnn_builder_input(f->builder, WNN_STR(name), &descriptor, NULL, &operand, &test_error))
 		fail_msg("%s", test_error.message);
 	return operand;
 }

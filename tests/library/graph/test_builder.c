@@ -18,7 +18,7 @@ static WNNOperand input(struct fixture *f, WNNStringView name, const WNNOperandD
 {
 	WNNOperand operand = (WNNOperand)f; /* must be overwritten */
 
-	wnn_builder_input(f->builder, name, d, &operand, &test_error);
+	wnn_builder_input(f->builder, name, d, NULL, &operand, &test_error);
 	return operand;
 }
 

@@ -61,7 +61,7 @@ static WNNOperand named_input(struct fixture *f, WNNOperandDataType type, size_t
 	char name[2] = { (char)('a' + f->builder->graph->num_inputs), 0 };
 	WNNOperand operand;
 
-	if (wnn_builder_input(f->builder, WNN_STR(name), &d, &operand, &test_error))
+	if (wnn_builder_input(f->builder, WNN_STR(name), &d, NULL, &operand, &test_error))
 		fail_msg("%s", test_error.message);
 	return operand;
 }

@@ -66,7 +66,7 @@ static int make_inputs(struct wnn_builder *builder, const json_t *test, struct i
 		    case_shape(json_object_get(item, "shape"), &descriptor.shape))
 			return -1;
 		inputs->names[i] = text(item, "name");
-		ret = wnn_builder_input(builder, WNN_STR(inputs->names[i]), &descriptor,
+		ret = wnn_builder_input(builder, WNN_STR(inputs->names[i]), &descriptor, NULL,
 					&inputs->operands[i], err);
 		free((void *)descriptor.shape.data);
 		if (ret)

@@ -270,6 +270,10 @@ typedef enum WNNSType {
 	 * logicalOr, logicalXor, mul and div.
 	 */
 	WNNSType_IntegerDetails = 0x1000a,
+	/**
+	 * WNNDimensionRanges of webnn_npu.h, in the chain of the WNNOperandDescriptor of an input.
+	 */
+	WNNSType_DimensionRanges = 0x1000b,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;

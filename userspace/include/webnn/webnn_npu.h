@@ -194,6 +194,11 @@ typedef enum WNNGraphText {
 	WNNGraphText_Plan = 2,
 	/** The instructions of the NPU. */
 	WNNGraphText_Program = 3,
+	/**
+	 * The names of dimensions with their ranges, the dimensions of inputs and outputs, and what
+	 * is compiled for which sizes, with milliseconds and bytes.
+	 */
+	WNNGraphText_Dimensions = 4,
 	/** Makes the type 32 bits wide; no value. */
 	WNNGraphText_Force32 = 0x7FFFFFFF
 } WNNGraphText;
@@ -356,6 +361,77 @@ typedef struct WNNBorrowedConstant {
 /** A WNNBorrowedConstant with the defaults. */
 #define WNN_BORROWED_CONSTANT_INIT \
 	WNN_VALUE(WNNBorrowedConstant, WNN_BORROWED_CONSTANT_STATIC_INIT)
+
+/**
+ * The range of a dimension of an input that is known only at dispatch.
+ */
+typedef struct WNNDimensionRange {
+	/**
+	 * Name of the dimension; empty: the dimension is the number, or the expression, in shape.
+	 * All dimensions of a builder with one name have one range, and are equal at each dispatch.
+	 */
+	WNNStringView name;
+	/** The least size: at least 1. Default: 0. */
+	uint32_t min;
+	/**
+	 * The largest size, which is also what shape has there: at least min, and at most
+	 * 2147483647. Default: 0.
+	 */
+	uint32_t max;
+} WNNDimensionRange;
+
+/** Initialiser of WNNDimensionRange with the defaults, for static objects in strict C. */
+#define WNN_DIMENSION_RANGE_STATIC_INIT { \
+	/* .name = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .min = */ 0, \
+	/* .max = */ 0 \
+}
+/** A WNNDimensionRange with the defaults. */
+#define WNN_DIMENSION_RANGE_INIT WNN_VALUE(WNNDimensionRange, WNN_DIMENSION_RANGE_STATIC_INIT)
+
+/**
+ * Gives dimensions of an input names and ranges instead of numbers, as WebNN's explainer of bounded
+ * dimensions proposes: the graph is built once, and each dispatch takes the sizes of its tensors.
+ * Two dimensions that must be equal must be equal for every size in the range. An operator that is
+ * not valid for every size is refused when it is made. wnnGraphBuilderDimension gives the numbers
+ * by which shapes and options of operators follow a name.
+ */
+typedef struct WNNDimensionRanges {
+	/** sType is WNNSType_DimensionRanges. */
+	WNNChainedStruct chain;
+	/** Number of items of ranges: the rank of the input. Default: 0. */
+	size_t rangeCount;
+	/** For each dimension its name and range. */
+	WNNDimensionRange const *ranges;
+} WNNDimensionRanges;
+
+/** Initialiser of WNNDimensionRanges with the defaults, for static objects in strict C. */
+#define WNN_DIMENSION_RANGES_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_DimensionRanges }, \
+	/* .rangeCount = */ 0, \
+	/* .ranges = */ NULL \
+}
+/** A WNNDimensionRanges with the defaults. */
+#define WNN_DIMENSION_RANGES_INIT WNN_VALUE(WNNDimensionRanges, WNN_DIMENSION_RANGES_STATIC_INIT)
+
+/**
+ * Types and shapes; belongs to the caller, wnnNamedOperandDescriptorsFreeMembers frees it.
+ */
+typedef struct WNNNamedOperandDescriptors {
+	/** Number of items. */
+	size_t count;
+	/** The items. */
+	WNNNamedOperandDescriptor const *data;
+} WNNNamedOperandDescriptors;
+
+/** Initialiser of WNNNamedOperandDescriptors with the defaults, for static objects in strict C. */
+#define WNN_NAMED_OPERAND_DESCRIPTORS_STATIC_INIT { \
+	/* .count = */ 0, \
+	/* .data = */ NULL \
+}
+/** A WNNNamedOperandDescriptors with the defaults. */
+#define WNN_NAMED_OPERAND_DESCRIPTORS_INIT \
+	WNN_VALUE(WNNNamedOperandDescriptors, WNN_NAMED_OPERAND_DESCRIPTORS_STATIC_INIT)
 
 /**
  * Has a tensor share its memory with other devices and processes: that of a camera or GPU becomes
@@ -1293,6 +1369,13 @@ WNN_EXPORT void wnnStringFreeMembers(WNNString string);
  */
 WNN_EXPORT void wnnGraphProfileFreeMembers(WNNGraphProfile profile);
 
+/**
+ * Frees what wnnGraphComputeShapes filled in.
+ *
+ * @param descriptors The list. Empty: nothing is done.
+ */
+WNN_EXPORT void wnnNamedOperandDescriptorsFreeMembers(WNNNamedOperandDescriptors descriptors);
+
 /* --- Functions of WNNInstance ---------------------------------------------------------------- */
 
 /**
@@ -1662,6 +1745,29 @@ WNN_EXPORT WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOper
 						WNNOperand output);
 
 /**
+ * Gives a number that stands for floor((multiply * n + add) / divide), where n is the size that
+ * dimensions of this name have at a dispatch. It may be an item of any list of numbers of an
+ * operator of this builder, such as newShape, sizes or starts, and of the shape of an input. The
+ * number is at least 2147483648, which no size is.
+ *
+ * @param builder The builder.
+ * @param name Name of a dimension that an input of the builder has: see WNNDimensionRanges.
+ * @param multiply Factor of the size; not 0.
+ * @param add What is added to the product.
+ * @param divide By what the sum is divided, rounded down: at least 1.
+ *
+ * @return The number; 0 on error: wnnGraphBuilderGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: no input of the builder has a dimension of that name; multiply or divide is 0; the
+ *   expression is negative or above 2147483647 for some size of the range
+ * - InvalidStateError: the builder has built a graph, or its context is lost
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name,
+					     int32_t multiply, int32_t add, uint32_t divide);
+
+/**
  * Names the builder in messages. Its graph has that label as well.
  *
  * @param builder The builder.
@@ -1688,6 +1794,29 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSetLabel(WNNGraphBuilder builder, WNNStringV
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnGraphSetLabel(WNNGraph graph, WNNStringView label);
+
+/**
+ * Computes the shapes of the outputs that a dispatch with these inputs has: those that the tensors
+ * of its outputs must have.
+ *
+ * @param graph The graph.
+ * @param inputCount Number of items of inputs.
+ * @param inputs Tensors of inputs, as for wnnContextDispatch. Inputs whose dimensions are all
+ *     numbers may be left out.
+ * @param outputs Filled with the outputs in the order of wnnGraphGetOutputs; the caller frees it
+ *     with wnnNamedOperandDescriptorsFreeMembers.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ *
+ * Errors:
+ * - TypeError: a name is no input of the graph, a tensor does not fit its input, a dimension is out
+ *   of its range, or no tensor tells the size of a dimension
+ * - InvalidStateError: the graph is destroyed
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphComputeShapes(WNNGraph graph, size_t inputCount,
+					   WNNNamedTensor const *inputs,
+					   WNNNamedOperandDescriptors *outputs);
 
 /**
  * Tells where every operator of the graph runs, and why.
@@ -1724,7 +1853,7 @@ WNN_EXPORT size_t wnnGraphGetNodeCount(WNNGraph graph);
  * - TypeError: kind has no such value
  * - InvalidStateError: the graph is destroyed
  * - NotSupportedError: the graph has no such text: Plan and Program of a graph that is all on the
- *   CPU
+ *   CPU, Dimensions of a graph without names of dimensions
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text);

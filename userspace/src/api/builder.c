@@ -164,21 +164,53 @@ static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const ch
 	return operand;
 }
 
+/* Finds WNNDimensionRanges in the chain; *ranges is NULL without it. -1 for another chain. */
+static int find_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensionRanges **ranges,
+		       struct wnn_error *err)
+{
+	*ranges = NULL;
+	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_DimensionRanges || *ranges)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "input: the chain of the descriptor holds %s struct of "
+					     "sType %#x",
+					     *ranges ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		*ranges = (const void *)s;
+	}
+	return 0;
+}
+
 WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 				WNNOperandDescriptor const *descriptor)
 {
 	struct wnn_error err = { 0 };
+	const WNNDimensionRanges *ranges;
 	WNNOperand operand = NULL;
 
 	if (!api_check(builder, "wnnGraphBuilderInput", "builder"))
 		return NULL;
 	if (!descriptor)
 		wnn_error_set(&err, WNN_TYPE_ERROR, "input: descriptor is NULL");
-	else if (!api_check_no_chain(descriptor->nextInChain, "the descriptor of an input", &err) &&
-		 !wnn_builder_input(builder->builder, name, descriptor, &operand, &err))
+	else if (!find_ranges(descriptor, &ranges, &err) &&
+		 !wnn_builder_input(builder->builder, name, descriptor, ranges, &operand, &err))
 		return hand_out(builder, operand, "wnnGraphBuilderInput");
 	builder_error(builder, &err);
 	return NULL;
+}
+
+uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name, int32_t multiply,
+				  int32_t add, uint32_t divide)
+{
+	struct wnn_error err = { 0 };
+	uint32_t number;
+
+	if (!api_check(builder, "wnnGraphBuilderDimension", "builder"))
+		return 0;
+	number = wnn_builder_dimension(builder->builder, name, multiply, add, divide, &err);
+	if (!number)
+		builder_error(builder, &err);
+	return number;
 }
 
 WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOperand input, WNNOperand output)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/graph.h"
+#include "api/family.h"
 #include "api/lend.h"
 #include "api/tensor.h"
 #include "graph/label.h"
@@ -23,7 +23,18 @@ struct dispatch_task {
 	/* tensors of the inputs, then of the outputs, in the order of the compiled graph */
 	WNNTensor *tensors;
 	struct run_buffer **buffers;
+	uint32_t *numbers; /* the sizes of the names of a family, or NULL */
 };
+
+static void free_lists(struct dispatch_task *d)
+{
+	if (!d)
+		return;
+	wnn_free(d->tensors);
+	wnn_free(d->buffers);
+	wnn_free(d->numbers);
+	wnn_free(d);
+}
 
 static void free_task(struct dispatch_task *d)
 {
@@ -38,18 +49,18 @@ static void free_task(struct dispatch_task *d)
 	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
 	graph_put(d->graph);
-	wnn_free(d->tensors);
-	wnn_free(d->buffers);
-	wnn_free(d);
+	free_lists(d);
 	context_put(context);
 }
 
 /*
  * Stores the statistics of a dispatch; returns the number of the dispatch among those of the graph.
  */
-static uint64_t note_statistics(WNNGraph graph, const struct run_statistics *statistics,
+static uint64_t note_statistics(WNNGraph graph, struct run_compiled *compiled,
+				const struct run_statistics *statistics,
 				struct run_profile **profile)
 {
+	struct run_compiled *last = NULL;
 	struct run_profile *before;
 	uint64_t number;
 
@@ -59,7 +70,13 @@ static uint64_t note_statistics(WNNGraph graph, const struct run_statistics *sta
 	before = graph->profile;
 	graph->profile = *profile;
 	*profile = NULL;
+	/* The profile is of the nodes that ran, and so are texts from now on. */
+	if (graph->compiled && graph->compiled != compiled) {
+		last = graph->compiled;
+		graph->compiled = run_compiled_ref(compiled);
+	}
 	pthread_mutex_unlock(&graph->lock);
+	run_compiled_unref(last);
 	run_profile_destroy(before);
 	return number;
 }
@@ -137,7 +154,9 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 		wnn_log_debug(&context->instance->log,
 			      "dispatch of graph%s is through after %" PRIu64 " ns",
 			      object_label_text(&d->graph->label), statistics->host_ns);
-		tell_success(d, note_statistics(d->graph, statistics, &d->run.profile), statistics);
+		tell_success(
+			d, note_statistics(d->graph, d->run.compiled, statistics, &d->run.profile),
+			statistics);
 	} else if (!timeline_cancelled(context->timeline)) {
 		tell_failure(d, err);
 		if (context->device.lost)
@@ -160,6 +179,15 @@ static void run_task(struct timeline_task *task, bool cancelled)
 	struct dispatch_task *d = (void *)task;
 	struct wnn_error err = { 0 };
 
+	if (!cancelled && d->numbers) {
+		d->run.compiled = family_get(d->graph, d->numbers, &err);
+		if (!d->run.compiled) {
+			/* Dispatches end in the order of the calls. */
+			run_device_drain(&d->graph->context->device);
+			run_done(&d->run, &err, NULL);
+			return;
+		}
+	}
 	if (!cancelled) {
 		run_dispatch_start(&d->run);
 		return;
@@ -173,19 +201,17 @@ static void run_task(struct timeline_task *task, bool cancelled)
 
 /* --- Checks --- */
 
-static int check_type(const struct graph_port *port, WNNTensor tensor, const char *what,
+static int check_type(const struct ir_type *type, WNNTensor tensor, const char *what,
 		      struct wnn_error *err)
 {
 	char want[WNN_SHAPE_TEXT_SIZE], have[WNN_SHAPE_TEXT_SIZE];
 
-	if (port->type.dtype == tensor->type.dtype &&
-	    ir_type_same_shape(&port->type, &tensor->type))
+	if (type->dtype == tensor->type.dtype && ir_type_same_shape(type, &tensor->type))
 		return 0;
 	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is %s%s; the graph has %s%s",
 			     what, tensor_label(tensor), ir_dtype_name(tensor->type.dtype),
 			     wnn_shape_text(&tensor->type, have, sizeof(have)),
-			     ir_dtype_name(port->type.dtype),
-			     wnn_shape_text(&port->type, want, sizeof(want)));
+			     ir_dtype_name(type->dtype), wnn_shape_text(type, want, sizeof(want)));
 }
 
 /* Stores one named tensor in the task, at the index of its input or output. 0 or -1. */
@@ -223,7 +249,7 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 			&d->tensors[port - graph->inputs];
 	if (*slot)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s is given twice", what);
-	if (check_type(port, named->tensor, what, err))
+	if (!graph->family && check_type(&port->type, named->tensor, what, err))
 		return -1;
 	*slot = named->tensor;
 	return 0;
@@ -283,6 +309,27 @@ static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
+/* Finds the sizes of a family's names, and checks the tensors against them. 0 or -1. */
+static int check_sizes(struct dispatch_task *d, struct wnn_error *err)
+{
+	WNNGraph graph = d->graph;
+	const char *label = object_label_text(&graph->label);
+	char what[256], port[128];
+
+	snprintf(what, sizeof(what), "dispatch%s%s", *label ? " of graph" : "", label);
+	if (family_find_sizes(graph, d->tensors, what, d->numbers, err))
+		return -1;
+	for (uint32_t i = 0; i < graph->num_outputs; i++) {
+		struct ir_type type = family_type(graph, &graph->outputs[i], d->numbers);
+
+		snprintf(what, sizeof(what), "dispatch%s%s: %s", *label ? " of graph" : "", label,
+			 port_text(graph, graph->num_inputs + i, port, sizeof(port)));
+		if (check_type(&type, d->tensors[graph->num_inputs + i], what, err))
+			return -1;
+	}
+	return 0;
+}
+
 static int check_graph(WNNContext context, WNNGraph graph, struct wnn_error *err)
 {
 	if (context_check_lost(context, "dispatch", err))
@@ -311,7 +358,9 @@ static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedT
 	for (size_t i = 0; i < output_count; i++)
 		if (bind(d, &outputs[i], true, err))
 			return -1;
-	return check_all(d, err) || check_twice(d, err) ? -1 : 0;
+	return check_all(d, err) || check_twice(d, err) || (d->numbers && check_sizes(d, err)) ?
+		       -1 :
+		       0;
 }
 
 static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
@@ -322,17 +371,15 @@ static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
 		d->num_tensors = graph->num_inputs + graph->num_outputs;
 		d->tensors = wnn_calloc(d->num_tensors + 1, sizeof(*d->tensors));
 		d->buffers = wnn_calloc(d->num_tensors + 1, sizeof(*d->buffers));
+		if (graph->family)
+			d->numbers = wnn_calloc(family_names(graph), sizeof(*d->numbers));
 	}
-	if (d && d->tensors && d->buffers) {
+	if (d && d->tensors && d->buffers && (d->numbers || !graph->family)) {
 		d->task.run = run_task;
 		d->graph = graph;
 		return d;
 	}
-	if (d) {
-		wnn_free(d->tensors);
-		wnn_free(d->buffers);
-	}
-	wnn_free(d);
+	free_lists(d);
 	wnn_error_nomem(err, "dispatch");
 	return NULL;
 }
@@ -394,7 +441,8 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNContext context = d->graph->context;
 	struct timeline *timeline = context->timeline;
-	bool quick = is_quick(d->graph), runs = false;
+	bool quick = is_quick(d->graph) && (!d->numbers || family_has(d->graph, d->numbers));
+	bool runs = false;
 	int ret = 0;
 
 	pthread_mutex_lock(&context->lock);
@@ -435,13 +483,14 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 	}
 	d = make_task(graph, err);
 	if (!d || bind_all(d, input_count, inputs, output_count, outputs, err)) {
-		if (d) {
-			wnn_free(d->tensors);
-			wnn_free(d->buffers);
-		}
-		wnn_free(d);
+		free_lists(d);
 		run_compiled_unref(compiled);
 		return -1;
+	}
+	/* The timeline finds or compiles what a family needs for these sizes. */
+	if (d->numbers) {
+		run_compiled_unref(compiled);
+		compiled = NULL;
 	}
 	take_references(d, compiled);
 	d->queued_ns = wnn_clock_ns();

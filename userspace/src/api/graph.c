@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Built graphs: creation and release, inputs and outputs, texts and statistics. */
-#include "api/graph.h"
+#include "api/family.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,8 @@ static void drop_compiled(WNNGraph graph)
 	graph->compiled = NULL;
 	pthread_mutex_unlock(&graph->lock);
 	run_compiled_unref(compiled);
+	if (graph->family)
+		family_drop(graph);
 }
 
 static void free_graph(struct timeline_task *task, bool cancelled)
@@ -34,6 +36,7 @@ static void free_graph(struct timeline_task *task, bool cancelled)
 	drop_compiled(graph);
 	pthread_mutex_destroy(&graph->lock);
 	run_profile_destroy(graph->profile);
+	family_destroy(graph->family);
 	wnn_arena_destroy(graph->arena);
 	object_label_exit(&graph->label);
 	api_free_object(graph);
@@ -339,7 +342,7 @@ static uint32_t channels_last_work(WNNContext context, const struct ir_graph *gr
 	return 0;
 }
 
-static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
+int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err)
 {
 	WNNContext context = graph->context;
 	const struct wnn_pass_options passes = {
@@ -410,9 +413,15 @@ void graph_abandon(WNNGraph graph)
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err)
 {
 	WNNGraph graph = graph_create(context, err);
-	int ret = graph ? build(graph, recording, err) : -1;
+	int ret = -1;
 
-	wnn_recording_destroy(recording);
+	if (graph && recording->graph->num_names) {
+		ret = family_make(graph, recording, err);
+	} else {
+		if (graph)
+			ret = graph_build(graph, recording, err);
+		wnn_recording_destroy(recording);
+	}
 	if (!ret) {
 		graph_link(graph);
 		return graph;
@@ -543,7 +552,8 @@ WNNStatus wnnGraphGetText(WNNGraph graph, WNNGraphText kind, WNNString *text)
 	compiled = graph_compiled(graph, "wnnGraphGetText", &err);
 	if (!compiled)
 		return api_error(&err);
-	data = run_compiled_text(compiled, kinds[kind], &err);
+	data = kind == WNNGraphText_Dimensions ? family_text(graph, &err) :
+						 run_compiled_text(compiled, kinds[kind], &err);
 	run_compiled_unref(compiled);
 	if (!data)
 		return api_error(&err);

@@ -21,6 +21,8 @@ struct graph_port {
 	uint32_t shape[IR_MAX_RANK];
 };
 
+struct graph_family;
+
 struct WNNGraphImpl {
 	atomic_uint refs;
 	WNNContext context;    /* a reference */
@@ -30,8 +32,13 @@ struct WNNGraphImpl {
 	struct timeline_task task; /* task that frees the memory */
 
 	pthread_mutex_t lock;
-	/* protected by the lock; NULL after the graph is destroyed */
+	/*
+	 * protected by the lock; NULL after the graph is destroyed. For a family that of the last
+	 * dispatch that is complete, and first that for the largest sizes
+	 */
 	struct run_compiled *compiled;
+	/* NULL: all dimensions are numbers; api/family.h; its members are protected by the lock */
+	struct graph_family *family;
 	uint64_t dispatch_count; /* this and the next two are protected by the lock */
 	struct run_statistics statistics;
 	struct run_profile *profile; /* profile of the last dispatch, or NULL */
@@ -58,6 +65,13 @@ void graph_put(WNNGraph graph);
  * Returns a graph with one reference; NULL with *err.
  */
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err);
+
+/*
+ * graph_build - compile a recording without names, as part of a graph that is made
+ *
+ * Takes the graph of the recording over on success. Runs on the timeline's thread. 0 or -1.
+ */
+int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err);
 
 /*
  * graph_create - create an empty graph with one reference; runs on the timeline's thread

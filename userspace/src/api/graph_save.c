@@ -233,6 +233,15 @@ static int save(WNNGraph graph, const char *path, struct wnn_error *err)
 
 	if (!compiled)
 		return -1;
+	if (graph->family) {
+		run_compiled_unref(compiled);
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"save: the graph%s has dimensions that are known only at "
+			"dispatch; a file holds what is compiled for one size. Build it "
+			"with numbers to save it",
+			object_label_text(&graph->label));
+	}
 	graph_file_identify(graph->context, &header);
 	graph_write_placement(graph, &image.graph);
 	ret = run_save(compiled, &image, err);

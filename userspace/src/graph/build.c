@@ -177,6 +177,8 @@ static int copy_node(struct wnn_recording *recording, const struct ir_node *node
 			types[i] = node->results[i]->type;
 		copy = ir_add_node(recording->graph, node->op, operands, node->num_operands, types,
 				   node->num_results, &node->attrs, node->label, node->source);
+		if (copy && ir_copy_late(recording->graph, copy, node->num_late, node->late))
+			copy = NULL;
 	}
 	wnn_free(operands);
 	wnn_free(types);
@@ -264,9 +266,12 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 	builder->tensors = NULL;
 	/* The updates are in memory that the recording has now. */
 	if (!recording->graph || !recording->node_operator ||
+	    ir_copy_symbols(recording->graph, from) ||
 	    copy_reachable(builder, reached, map, recording) ||
 	    copy_outputs(builder, count, outputs, map, recording))
 		goto fail;
+	if (!ir_has_symbols(recording->graph))
+		recording->graph->num_names = recording->graph->num_symbols = 0;
 	wnn_free(map);
 	return recording;
 fail:
@@ -320,6 +325,7 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 			return -1;
 	reached = sorted ? find_reachable(builder->graph, output_count, outputs) : NULL;
 	if (reached && (check_tensors(builder, reached, err) ||
+			wnn_builder_check_names(builder, reached, err) ||
 			check_updates(builder, reached, output_count, outputs, err))) {
 		wnn_free(reached);
 		return -1;
@@ -334,6 +340,42 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 	spend(builder);
 	wnn_free(reached);
 	return ret;
+}
+
+/* Copies the operators of a recording, with their labels. 0, or -1 when out of memory. */
+static int copy_operators(struct wnn_recording *to, const struct wnn_recording *from)
+{
+	size_t nodes = from->graph->num_nodes;
+
+	to->memory = wnn_arena_create();
+	to->operators = wnn_calloc(from->num_operators + (size_t)1, sizeof(*to->operators));
+	to->node_operator = wnn_calloc(nodes + 1, sizeof(*to->node_operator));
+	if (!to->memory || !to->operators || !to->node_operator)
+		return -1;
+	memcpy(to->node_operator, from->node_operator, nodes * sizeof(*to->node_operator));
+	to->num_operators = from->num_operators;
+	for (uint32_t i = 0; i < to->num_operators; i++) {
+		to->operators[i] = from->operators[i];
+		to->operators[i].label = wnn_arena_strdup(to->memory, from->operators[i].label);
+		if (!to->operators[i].label)
+			return -1;
+	}
+	return 0;
+}
+
+struct wnn_recording *wnn_recording_specialise(const struct wnn_recording *recording,
+					       const uint32_t *numbers, struct wnn_error *err)
+{
+	struct wnn_recording *to = wnn_calloc(1, sizeof(*to));
+
+	if (!to || copy_operators(to, recording))
+		wnn_error_nomem(err, "a graph");
+	else
+		to->graph = ir_specialise(recording->graph, numbers, err);
+	if (to && to->graph)
+		return to;
+	wnn_recording_destroy(to);
+	return NULL;
 }
 
 void wnn_recording_destroy(struct wnn_recording *recording)

@@ -114,8 +114,8 @@ static int check_name(struct wnn_builder *builder, const WNNStringView *name, co
 }
 
 int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
-		      const WNNOperandDescriptor *descriptor, WNNOperand *out,
-		      struct wnn_error *err)
+		      const WNNOperandDescriptor *descriptor, const WNNDimensionRanges *ranges,
+		      WNNOperand *out, struct wnn_error *err)
 {
 	struct WNNOperandImpl *operand;
 	struct ir_value *value = NULL;
@@ -132,8 +132,7 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 	snprintf(what, sizeof(what), "input \"%s\"", printable);
 	if (!descriptor)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s has no descriptor: it is NULL", what);
-	if (wnn_limits_type_of(&builder->config.limits, descriptor->dataType, descriptor->shape,
-			       what, &type, err))
+	if (wnn_builder_late_type(builder, descriptor, ranges, what, &type, err))
 		return -1;
 	operand = wnn_operand_create(builder);
 	copy = wnn_label_copy(builder->arena, &name);

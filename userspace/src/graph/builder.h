@@ -45,10 +45,20 @@ void *wnn_builder_owner(const struct wnn_builder *builder);
  */
 int wnn_builder_can_build(const struct wnn_builder *builder, struct wnn_error *err);
 
-/* Adds an input. This and the functions below set *out to NULL on error. */
+/*
+ * Adds an input. @ranges: dimensions that are known only at dispatch; NULL: there are none. This
+ * and the functions below set *out to NULL on error.
+ */
 int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
-		      const WNNOperandDescriptor *descriptor, WNNOperand *out,
-		      struct wnn_error *err);
+		      const WNNOperandDescriptor *descriptor, const WNNDimensionRanges *ranges,
+		      WNNOperand *out, struct wnn_error *err);
+
+/*
+ * Returns the number that stands for floor((multiply * n + add) / divide), where n is the size of
+ * the dimensions of this name; 0 with *err.
+ */
+uint32_t wnn_builder_dimension(struct wnn_builder *builder, WNNStringView name, int32_t multiply,
+			       int32_t add, uint32_t divide, struct wnn_error *err);
 
 /*
  * wnn_builder_constant - add a constant
@@ -142,6 +152,12 @@ struct wnn_recording {
 int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,
 		      struct wnn_error *err);
+/*
+ * Returns the recording that a recording with names is when these have certain numbers; both share
+ * the constants. NULL with *err.
+ */
+struct wnn_recording *wnn_recording_specialise(const struct wnn_recording *recording,
+					       const uint32_t *numbers, struct wnn_error *err);
 void wnn_recording_destroy(struct wnn_recording *recording); /* NULL is fine */
 
 #endif

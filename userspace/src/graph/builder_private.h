@@ -35,6 +35,21 @@ struct wnn_builder {
 };
 
 /*
+ * Makes the type of an input whose dimensions may be known only at dispatch, and adds their names
+ * to the builder's graph. @what begins messages, such as: input "x". 0 or -1.
+ */
+int wnn_builder_late_type(struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,
+			  const WNNDimensionRanges *ranges, const char *what, struct ir_type *type,
+			  struct wnn_error *err);
+
+/*
+ * Checks that inputs which the graph keeps tell the sizes of all names that it depends on.
+ * @reached: by value id, whether the outputs depend on it. 0, or -1 with a TypeError.
+ */
+int wnn_builder_check_names(const struct wnn_builder *builder, const bool *reached,
+			    struct wnn_error *err);
+
+/*
  * Returns an operand without a value, which is not in the builder's list; NULL when out of memory.
  */
 struct WNNOperandImpl *wnn_operand_create(struct wnn_builder *builder);

@@ -120,7 +120,7 @@ static WNNOperand make_input(struct probe *probe, WNNOperandDataType type, const
 	snprintf(name, sizeof(name), "%u", (unsigned int)probe->inputs++);
 	descriptor.dataType = type;
 	descriptor.shape = (WNNUint32Array){ rank, shape };
-	if (wnn_builder_input(probe->builder, view, &descriptor, &operand, &err))
+	if (wnn_builder_input(probe->builder, view, &descriptor, NULL, &operand, &err))
 		*probe->err = err;
 	return operand;
 }

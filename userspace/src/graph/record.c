@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/label.h"
+#include "graph/late.h"
 #include "graph/rules.h"
 #include "util/arena.h"
 #include "util/malloc.h"
@@ -216,8 +217,7 @@ static int reserve_operator(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Makes the operands for the results, and runs the rule, which gives them values. 0 or -1. */
-static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
+int wnn_rule_run(struct wnn_rule *rule, WNNOperand *outputs)
 {
 	int ret = -1;
 
@@ -275,5 +275,6 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 	if (!info->returns_list && output_count != 1)
 		return rule_error(&rule, "outputCount is %zu, but the operator makes 1 operand",
 				  output_count);
-	return run_rule(&rule, outputs);
+	return wnn_call_is_late(builder, call) ? wnn_late_record(&rule, outputs) :
+						 wnn_rule_run(&rule, outputs);
 }

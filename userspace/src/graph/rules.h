@@ -15,7 +15,7 @@
 /* One call of an operator, for its rule. */
 struct wnn_rule {
 	struct wnn_builder *builder;
-	const struct wnn_op_call *call;
+	struct wnn_op_call *call;
 	const char *name; /* operator and label for messages, such as: conv2d "stem" */
 	size_t output_count;
 	struct WNNOperandImpl **outputs; /* operands for the results; output_count of them */
@@ -27,6 +27,9 @@ typedef int (*wnn_rule_fn)(struct wnn_rule *rule);
 
 /* Returns the IR operator that the rule of an operator emits. */
 enum ir_op wnn_op_ir(enum wnn_op op);
+
+/* Makes the operands for the results, and runs the rule, which gives them values. 0 or -1. */
+int wnn_rule_run(struct wnn_rule *rule, WNNOperand *outputs);
 
 /* --- Functions for rules (rules.c) --- */
 

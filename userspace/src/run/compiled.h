@@ -41,6 +41,12 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
 
 /*
+ * Returns the bytes of memory that a compiled graph has besides: programs with their constants,
+ * constants that kernels read, packed or as they are.
+ */
+uint64_t run_compiled_bytes(const struct run_compiled *compiled);
+
+/*
  * Returns how many programs keep no value in SRAM from one node to the next, because no such plan
  * was found.
  */

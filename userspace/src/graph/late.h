@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Dimensions of inputs that are known only at dispatch, and calls that depend on them. */
+#ifndef WNN_GRAPH_LATE_H
+#define WNN_GRAPH_LATE_H
+
+#include "graph/rules.h"
+
+/* Numbers from here on stand for symbols: this plus 1 + the index in the builder's graph. */
+#define WNN_FIRST_DIMENSION 0x80000000u
+
+/* Returns whether an operand has a dimension, or an option a number, that is known late. */
+bool wnn_call_is_late(const struct wnn_builder *builder, struct wnn_op_call *call);
+
+/* Records such a call, whose operands and options are checked as those of others. 0 or -1. */
+int wnn_late_record(struct wnn_rule *rule, WNNOperand *outputs);
+
+#endif
