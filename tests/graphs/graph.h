@@ -151,6 +151,22 @@ void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits);
  */
 void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits);
 
+/* --- Names for dimensions (late.c) ----------------------------------------------------------- */
+
+/* The dimensions of this size have a name with a range. */
+struct late {
+	uint32_t size, min, max;
+};
+
+/* Draws a name; returns false when no input has a dimension above 1. */
+bool late_draw(const struct graph *graph, uint64_t seed, struct late *late);
+/* Whether a value has a dimension that has the name; @late may be NULL. */
+bool late_leaf(const struct late *late, const struct graph_value *value);
+/* Replaces the sizes in the arguments of a node that follow the name by a number. */
+void late_node(const struct late *late, struct graph_node *node, uint32_t number);
+/* Makes the graph with a number for the name; returns -1 when the rules refuse it. */
+int late_graph(const struct graph *graph, const struct late *late, uint32_t size, struct graph *at);
+
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
 
 /*
@@ -205,6 +221,13 @@ struct run {
 };
 
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
+/*
+ * Builds a graph once with a name for a size, and for the sizes at the ends of the range and two
+ * between them compares its outputs with those of graphs that are built for a number. The run is
+ * refused when the library refuses the graph with the name.
+ */
+void run_late(struct target *target, const struct graph *graph, const struct late *late,
+	      struct run *run);
 /*
  * Runs the graph as recorded, node by node, with the reference kernels of the CPU
  * (run_reference.c).

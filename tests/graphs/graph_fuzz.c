@@ -25,13 +25,14 @@ struct options {
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions, composed;
-	bool unfilled, verbose, keep_going, print, as_is, saved;
+	bool unfilled, verbose, keep_going, print, as_is, saved, late;
 	FILE *values;
 };
 
 /* The findings of a run of the program. */
 struct tally {
 	uint64_t graphs, failed, large, shaped, tiled, calls, checked, unbounded;
+	uint64_t named, refused; /* graphs with a name that ran, and that were refused */
 	double ulps[WNN_OP_COUNT], share[WNN_OP_COUNT];
 };
 
@@ -41,6 +42,7 @@ struct fuzzer {
 	uint32_t num_targets;
 	bool reference; /* the reference kernels of the CPU run, too */
 	struct tally tally;
+	uint64_t seed;	    /* of the graph */
 	char problem[1000]; /* what is wrong with the last graph that failed */
 };
 
@@ -161,6 +163,37 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	return good;
 }
 
+/* Runs the graph with a name for a dimension; false, with fuzzer->problem: something is wrong. */
+static bool check_late(struct fuzzer *fuzzer, const struct graph *graph)
+{
+	struct late late;
+	struct run run;
+
+	if (!late_draw(graph, fuzzer->seed, &late))
+		return true;
+	for (uint32_t t = 0; t < fuzzer->num_targets; t++) {
+		run_late(&fuzzer->targets[t], graph, &late, &run);
+		if (run.status == RUN_REFUSED) {
+			if (fuzzer->options.print)
+				printf("refused with a name: %s\n", run.message);
+			fuzzer->tally.refused++;
+			return true;
+		}
+		if (run.status == RUN_FAILED) {
+			snprintf(fuzzer->problem, sizeof(fuzzer->problem), "%.800s", run.message);
+			return false;
+		}
+	}
+	fuzzer->tally.named++;
+	return true;
+}
+
+static bool check_any(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
+{
+	*tiled = false;
+	return fuzzer->options.late ? check_late(fuzzer, graph) : check(fuzzer, graph, tiled);
+}
+
 /* The problem that still_fails() must find again: one whose text begins with @kind. */
 struct suspect {
 	struct fuzzer *fuzzer;
@@ -172,7 +205,7 @@ static bool still_fails(const struct graph *graph, void *userdata)
 	struct suspect *suspect = userdata;
 	bool tiled;
 
-	return !check(suspect->fuzzer, graph, &tiled) &&
+	return !check_any(suspect->fuzzer, graph, &tiled) &&
 	       !strncmp(suspect->fuzzer->problem, suspect->kind, strlen(suspect->kind));
 }
 
@@ -225,7 +258,8 @@ static void run_one(struct fuzzer *fuzzer, struct graph *graph, uint64_t number,
 	if (fuzzer->options.print)
 		graph_print(graph, stdout);
 	write_file(fuzzer, graph, "current.txt");
-	good = check(fuzzer, graph, &tiled);
+	fuzzer->seed = seed;
+	good = check_any(fuzzer, graph, &tiled);
 	tally->graphs++;
 	tally->calls += graph->num_nodes;
 	tally->large += graph->num_nodes >= 5;
@@ -345,7 +379,7 @@ static bool replay(struct fuzzer *fuzzer, struct graph *graph, const char *path)
 		fprintf(stderr, "graph-fuzz: %s: %s\n", path, message);
 		return false;
 	}
-	good = check(fuzzer, graph, &tiled);
+	good = check_any(fuzzer, graph, &tiled);
 	printf("%s: %s\n", path, good ? "agrees" : fuzzer->problem);
 	return good;
 }
@@ -378,6 +412,10 @@ static int summary(struct fuzzer *fuzzer)
 	       fuzzer->options.seed, t->graphs, t->calls, t->failed, 100 * (double)t->large / ran,
 	       100 * (double)t->shaped / ran, 100 * (double)t->tiled / ran, t->checked,
 	       t->checked ? 100 * (double)t->unbounded / (double)t->checked : 0);
+	if (fuzzer->options.late)
+		printf("%" PRIu64 " graphs with a name for a dimension agree at 4 sizes; %" PRIu64
+		       " were refused, as they are not valid for all sizes\n",
+		       t->named, t->refused);
 	if (share * 100 < fuzzer->options.min_coverage) {
 		printf("coverage is below the %.1f %% asked for\n", fuzzer->options.min_coverage);
 		return 1;
@@ -479,6 +517,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->saved = true;
 		return 0;
+	case 'N':
+		o->late = true;
+		return 0;
 	case 'P':
 		o->print = true;
 		return 0;
@@ -515,6 +556,9 @@ static const struct argp_option option_list[] = {
 	{ "verbose", 'v', NULL, 0, "the largest error of each operator", 0 },
 	{ "keep-going", 'k', NULL, 0, "go on after a failure", 0 },
 	{ "as-is", 'a', NULL, 0, "do not make failing graphs smaller", 0 },
+	{ "names", 'N', NULL, 0,
+	  "give a dimension of each graph a name and a range, and compare with graphs of numbers",
+	  0 },
 	{ "saved", 'f', NULL, 0, "save and load each graph before it runs", 0 },
 	{ "values", 'V', "FILE", 0,
 	  "write every graph that agrees there, with its data and what the last device gave", 0 },

@@ -122,7 +122,7 @@ WNNOperand graph_scratch_leaf(struct wnn_builder *builder, const struct graph_va
 		wnn_builder_constant(builder, &desc, data, graph_bytes(value), NULL, NULL, &operand,
 				     &err);
 	else
-		wnn_builder_input(builder, WNN_STR(name), &desc, &operand, &err);
+		wnn_builder_input(builder, WNN_STR(name), &desc, NULL, &operand, &err);
 	return operand;
 }
 

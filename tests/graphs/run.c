@@ -88,8 +88,35 @@ void run_print_kernels(void)
 
 /* --- Recording --- */
 
+/* Adds an input of which some dimensions have a name; NULL on error. */
+static WNNOperand record_late(WNNGraphBuilder builder, const struct graph_value *value,
+			      const char *name, const struct late *late)
+{
+	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNDimensionRanges ranges = WNN_DIMENSION_RANGES_INIT;
+	WNNDimensionRange list[IR_MAX_RANK];
+	uint32_t shape[IR_MAX_RANK];
+
+	for (uint32_t d = 0; d < value->rank; d++) {
+		const WNNDimensionRange plain = WNN_DIMENSION_RANGE_INIT;
+
+		list[d] = plain;
+		shape[d] = value->dims[d];
+		if (shape[d] != late->size)
+			continue;
+		list[d] = (WNNDimensionRange){ WNN_STR("size"), late->min, late->max };
+		shape[d] = late->max;
+	}
+	ranges.rangeCount = value->rank;
+	ranges.ranges = list;
+	desc.nextInChain = &ranges.chain;
+	desc.dataType = value->type;
+	desc.shape = (WNNUint32Array){ value->rank, shape };
+	return wnnGraphBuilderInput(builder, WNN_STR(name), &desc);
+}
+
 static int record_leaf(WNNGraphBuilder builder, const struct graph_value *value, int id,
-		       WNNOperand *out)
+		       const struct late *late, WNNOperand *out)
 {
 	WNNOperandDescriptor desc = WNN_OPERAND_DESCRIPTOR_INIT;
 	char name[16];
@@ -97,8 +124,10 @@ static int record_leaf(WNNGraphBuilder builder, const struct graph_value *value,
 
 	desc.dataType = value->type;
 	desc.shape = value->rank ? (WNNUint32Array){ value->rank, value->dims } : WNN_UINT32_EMPTY;
-	if (value->kind == GRAPH_INPUT) {
-		snprintf(name, sizeof(name), "v%d", id);
+	snprintf(name, sizeof(name), "v%d", id);
+	if (late_leaf(late, value)) {
+		*out = record_late(builder, value, name, late);
+	} else if (value->kind == GRAPH_INPUT) {
 		*out = wnnGraphBuilderInput(builder, WNN_STR(name), &desc);
 	} else {
 		data = graph_data(value);
@@ -108,12 +137,17 @@ static int record_leaf(WNNGraphBuilder builder, const struct graph_value *value,
 	return *out ? 0 : -1;
 }
 
-static int record_node(WNNGraphBuilder builder, const struct graph_node *node, WNNOperand *values)
+static int record_node(WNNGraphBuilder builder, const struct graph_node *node,
+		       const struct late *late, WNNOperand *values)
 {
 	WNNOperand outputs[GRAPH_MAX_RESULTS] = { NULL };
+	struct graph_node named = *node;
 	struct graph_call call;
 
-	graph_call_make(&call, node, values);
+	if (late)
+		late_node(late, &named,
+			  wnnGraphBuilderDimension(builder, WNN_STR("size"), 1, 0, 1));
+	graph_call_make(&call, &named, values);
 	if (wnn_builder_record(builder, &call.call, node->num_results, outputs))
 		return -1;
 	for (uint32_t i = 0; i < node->num_results; i++)
@@ -136,7 +170,9 @@ static size_t name_outputs(const struct graph *graph, const WNNOperand *values,
 	return count;
 }
 
-static WNNGraph build(struct target *target, const struct graph *graph, struct run *run)
+/* @late: a name for some dimensions; NULL: all are numbers */
+static WNNGraph build(struct target *target, const struct graph *graph, const struct late *late,
+		      struct run *run)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(target->context);
 	WNNOperand values[GRAPH_MAX_VALUES] = { NULL };
@@ -148,12 +184,12 @@ static WNNGraph build(struct target *target, const struct graph *graph, struct r
 
 	for (uint32_t v = 0; v < graph->num_values; v++)
 		if (graph->values[v].kind != GRAPH_RESULT &&
-		    record_leaf(builder, &graph->values[v], (int)v, &values[v])) {
+		    record_leaf(builder, &graph->values[v], (int)v, late, &values[v])) {
 			say(run, RUN_REFUSED, "leaf");
 			goto done;
 		}
 	for (uint32_t n = 0; n < graph->num_nodes; n++)
-		if (record_node(builder, &graph->nodes[n], values)) {
+		if (record_node(builder, &graph->nodes[n], late, values)) {
 			say(run, RUN_REFUSED, "record");
 			goto done;
 		}
@@ -161,7 +197,9 @@ static WNNGraph build(struct target *target, const struct graph *graph, struct r
 	status = wnnGraphBuilderBuildSync(builder, count, named, WNN_WAIT_FOREVER, &built);
 	if (status)
 		say(run,
-		    status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ?
+		    status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ||
+				    /* No input that outputs depend on may tell the size. */
+				    (late && status == WNNStatus_TypeError) ?
 			    RUN_REFUSED :
 			    RUN_FAILED,
 		    "build");
@@ -247,13 +285,13 @@ static void note_placement(const struct graph *graph, WNNGraph built, struct run
 
 /* --- Dispatch --- */
 
-static WNNTensor make_tensor(WNNContext context, const WNNNamedOperandDescriptor *port, bool input)
+static WNNTensor make_tensor(WNNContext context, const struct graph_value *value, bool input)
 {
 	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNTensor tensor = NULL;
 
-	desc.dataType = port->dataType;
-	desc.shape = port->shape;
+	desc.dataType = value->type;
+	desc.shape = (WNNUint32Array){ value->rank, value->dims };
 	desc.readable = !input;
 	desc.writable = input;
 	wnnContextCreateTensorSync(context, &desc, WNN_WAIT_FOREVER, &tensor);
@@ -268,9 +306,8 @@ static int make_ports(struct target *target, const struct graph *graph,
 			&graph->values[strtoul(ports.data[i].name.data + 1, NULL, 10)];
 		void *data;
 
-		tensors[i] =
-			(WNNNamedTensor){ ports.data[i].name,
-					  make_tensor(target->context, &ports.data[i], input) };
+		tensors[i] = (WNNNamedTensor){ ports.data[i].name,
+					       make_tensor(target->context, value, input) };
 		if (!tensors[i].tensor)
 			return -1;
 		if (!input)
@@ -398,7 +435,7 @@ void run_graph(struct target *target, const struct graph *graph, struct run *run
 	WNNGraph built, loaded = NULL;
 
 	memset(run, 0, sizeof(*run));
-	built = build(target, graph, run);
+	built = build(target, graph, NULL, run);
 	if (!built)
 		return;
 	if (target->saved)
@@ -417,6 +454,59 @@ void run_graph(struct target *target, const struct graph *graph, struct run *run
 		if (target_open(target))
 			exit(2);
 	}
+}
+
+/* --- Names for dimensions --- */
+
+/* Compares the outputs for one size with those of a graph that is built for it. */
+static void compare_late(struct target *target, const struct graph *graph, const struct late *late,
+			 uint32_t size, WNNGraph built, struct run *run)
+{
+	struct graph *at = malloc(sizeof(*at));
+	struct run named = { 0 }, fixed = { 0 };
+
+	if (!at || late_graph(graph, late, size, at)) {
+		run->status = RUN_FAILED;
+		snprintf(run->message, sizeof(run->message),
+			 "late: the graph is built with a name, but invalid with the size %u",
+			 (unsigned int)size);
+		free(at);
+		return;
+	}
+	dispatch(target, at, built, &named);
+	run_graph(target, at, &fixed);
+	if (named.status == RUN_FAILED || fixed.status != RUN_DONE) {
+		run->status = RUN_FAILED;
+		snprintf(run->message, sizeof(run->message), "late, size %u: %s%.600s",
+			 (unsigned int)size, named.status ? "named, " : "fixed, ",
+			 named.status ? named.message : fixed.message);
+	}
+	for (uint32_t v = 0; v < at->num_values && run->status == RUN_DONE; v++)
+		if (fixed.outputs[v] &&
+		    memcmp(named.outputs[v], fixed.outputs[v], graph_bytes(&at->values[v]))) {
+			run->status = RUN_FAILED;
+			snprintf(run->message, sizeof(run->message),
+				 "late: v%u has other bits with a name than with the size %u, of "
+				 "%u to %u in the place of %u",
+				 (unsigned int)v, (unsigned int)size, (unsigned int)late->min,
+				 (unsigned int)late->max, (unsigned int)late->size);
+		}
+	run_free(&named);
+	run_free(&fixed);
+	free(at);
+}
+
+void run_late(struct target *target, const struct graph *graph, const struct late *late,
+	      struct run *run)
+{
+	const uint32_t sizes[] = { late->max, late->min, (late->min + late->max) / 2, late->size };
+	WNNGraph built;
+
+	memset(run, 0, sizeof(*run));
+	built = build(target, graph, late, run);
+	for (size_t i = 0; built && i < ARRAY_SIZE(sizes) && run->status == RUN_DONE; i++)
+		compare_late(target, graph, late, sizes[i], built, run);
+	wnnGraphRelease(built);
 }
 
 void run_free(struct run *run)
