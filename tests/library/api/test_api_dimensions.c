@@ -62,13 +62,12 @@ static uint32_t times(WNNGraphBuilder b, const struct sizes *s, const char *name
  *	lower[rows, WIDTH / 2]: the second half of attended as [2 * rows, WIDTH / 2]
  *	pooled[1, 1, (length + 1) / 2, WIDTH]
  */
-static WNNGraph build(WNNContext context, const struct sizes *s)
+static WNNGraphBuilder record(WNNContext context, const struct sizes *s, WNNNamedOperand *outputs)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
 	WNNPool2dOptions pool = WNN_POOL2D_OPTIONS_INIT;
 	const uint32_t stride[] = { 2, 1 }, window[] = { 1, 1 };
 	WNNOperand q, k, attended, flat, lower, picture, pooled, scores;
-	WNNGraph graph = NULL;
 
 	q = s->late ? late_input(b, "q", ROWS, WIDTH, range("rows", 1, ROWS), plain) :
 		      make_input(b, "q", s->rows, WIDTH);
@@ -91,13 +90,19 @@ static WNNGraph build(WNNContext context, const struct sizes *s)
 	pooled = wnnGraphBuilderMaxPool2d(b, picture, &pool);
 	assert_non_null(lower);
 	assert_non_null(pooled);
-	assert_ok(wnnGraphBuilderBuildSync(b, 3,
-					   (const WNNNamedOperand[]){
-						   { WNN_STR("attended"), attended },
-						   { WNN_STR("lower"), lower },
-						   { WNN_STR("pooled"), pooled },
-					   },
-					   GENEROUS, &graph));
+	outputs[0] = (WNNNamedOperand){ WNN_STR("attended"), attended };
+	outputs[1] = (WNNNamedOperand){ WNN_STR("lower"), lower };
+	outputs[2] = (WNNNamedOperand){ WNN_STR("pooled"), pooled };
+	return b;
+}
+
+static WNNGraph build(WNNContext context, const struct sizes *s)
+{
+	WNNNamedOperand outputs[3];
+	WNNGraphBuilder b = record(context, s, outputs);
+	WNNGraph graph = NULL;
+
+	assert_ok(wnnGraphBuilderBuildSync(b, 3, outputs, GENEROUS, &graph));
 	wnnGraphBuilderRelease(b);
 	return graph;
 }
@@ -460,9 +465,108 @@ static void threads_dispatch_different_sizes(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* A graph that was recorded with numbers, for some sizes, is built for the ranges. */
+static void graphs_of_numbers_become_one(void **state)
+{
+	static const uint32_t at[][2] = { { 1, LENGTH }, { 5, LENGTH }, { ROWS, 1 },
+					  { ROWS, 2 },	 { ROWS, 7 },	{ 1, 1 } };
+	const WNNDimensionRange ranges[] = { range("rows", 1, ROWS), range("length", 1, LENGTH) };
+	const struct sizes largest = { false, ROWS, LENGTH };
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (size_t d = 0; d < sizeof(devices) / sizeof(*devices); d++) {
+		WNNContext context = open_context(instance, devices[d]);
+		WNNNamedOperand outputs[3], unused[3];
+		WNNGraphBuilder b = record(context, &largest, outputs);
+		WNNBuilderSizes sizes[6];
+		WNNGraph graph = NULL;
+
+		for (size_t i = 0; i < 6; i++) {
+			const struct sizes fixed = { false, at[i][0], at[i][1] };
+
+			sizes[i].builder = record(context, &fixed, unused);
+			sizes[i].sizes = (WNNUint32Array){ 2, at[i] };
+		}
+		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 2, sizes), WNNStatus_TypeError,
+			      "a builder is needed where \"length\" is 1 and all others have their "
+			      "maximum, and one where it is between 1 and 40");
+		sizes[0].sizes.count = 1;
+		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
+			      "sizes[0] has 1 sizes, expected 2");
+		sizes[0].sizes.count = 2;
+		assert_ok(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes));
+		for (size_t i = 0; i < 6; i++)
+			wnnGraphBuilderRelease(sizes[i].builder);
+		assert_ok(wnnGraphBuilderBuildSync(b, 3, outputs, GENEROUS, &graph));
+		wnnGraphBuilderRelease(b);
+		assert_text(graph, "output \"pooled\": float32[1,1,(length+1)/2,16]");
+		compare(context, graph, 3, 7);
+		compare(context, graph, 7, 8);
+		compare(context, graph, ROWS, 39);
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+	}
+	wnnInstanceRelease(instance);
+}
+
+/* y[rows, 4] = x + a constant of that shape: element (i, k) is `step` * i + k. */
+static WNNGraphBuilder record_constant(WNNContext context, uint32_t rows, float step,
+				       WNNNamedOperand *output)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	float data[ROWS * 4];
+
+	for (uint32_t i = 0; i < rows * 4; i++)
+		data[i] = step * (float)(i / 4) + (float)(i % 4);
+	output->name = WNN_STR("y");
+	output->operand = wnnGraphBuilderAdd(b, make_input(b, "x", rows, 4),
+					     make_constant(b, data, rows, 4), NULL);
+	return b;
+}
+
+static void constants_are_cut(void **state)
+{
+	static const uint32_t at[] = { 1, 2 };
+	const WNNDimensionRange rows = range("rows", 1, ROWS);
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	WNNNamedOperand output, unused;
+	WNNGraphBuilder b = record_constant(context, ROWS, 8, &output);
+	WNNBuilderSizes sizes[] = { { record_constant(context, 1, 8, &unused), { 1, &at[0] } },
+				    { record_constant(context, 2, 9, &unused), { 1, &at[1] } } };
+	WNNTensor x = make_tensor(context, 3, 4), y = make_tensor(context, 3, 4);
+	WNNGraph graph = NULL;
+	float data[12] = { 0 };
+
+	(void)state;
+	assert_failed(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes), WNNStatus_TypeError,
+		      "a constant of float32 with \"rows\" = 2, of 1 to 12 is no part of the one "
+		      "with the largest sizes");
+	wnnGraphBuilderRelease(sizes[1].builder);
+	sizes[1].builder = record_constant(context, 2, 8, &unused);
+	assert_ok(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes));
+	assert_ok(wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, &graph));
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, data, sizeof(data), GENEROUS));
+	for (int i = 0; i < 12; i++)
+		assert_true(data[i] == (float)(i / 4 * 8 + i % 4));
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(b);
+	for (int i = 0; i < 2; i++)
+		wnnGraphBuilderRelease(sizes[i].builder);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graphs_of_numbers_become_one),
+		cmocka_unit_test(constants_are_cut),
 		cmocka_unit_test(each_size_gives_the_bits_of_a_fixed_graph),
 		cmocka_unit_test(sizes_out_of_the_range_are_refused),
 		cmocka_unit_test(shapes_are_computed),

@@ -415,6 +415,24 @@ typedef struct WNNDimensionRanges {
 #define WNN_DIMENSION_RANGES_INIT WNN_VALUE(WNNDimensionRanges, WNN_DIMENSION_RANGES_STATIC_INIT)
 
 /**
+ * A builder that has recorded a graph for certain sizes, for wnnGraphBuilderSetSizes.
+ */
+typedef struct WNNBuilderSizes {
+	/** The builder, of the same context. */
+	WNNGraphBuilder builder;
+	/** The size for each range. */
+	WNNUint32Array sizes;
+} WNNBuilderSizes;
+
+/** Initialiser of WNNBuilderSizes with the defaults, for static objects in strict C. */
+#define WNN_BUILDER_SIZES_STATIC_INIT { \
+	/* .builder = */ NULL, \
+	/* .sizes = */ WNN_UINT32_ARRAY_STATIC_INIT \
+}
+/** A WNNBuilderSizes with the defaults. */
+#define WNN_BUILDER_SIZES_INIT WNN_VALUE(WNNBuilderSizes, WNN_BUILDER_SIZES_STATIC_INIT)
+
+/**
  * Types and shapes; belongs to the caller, wnnNamedOperandDescriptorsFreeMembers frees it.
  */
 typedef struct WNNNamedOperandDescriptors {
@@ -1766,6 +1784,36 @@ WNN_EXPORT WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOper
  */
 WNN_EXPORT uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name,
 					     int32_t multiply, int32_t add, uint32_t divide);
+
+/**
+ * Gives sizes of a graph names and ranges after it was recorded with numbers: for what reads models
+ * of other formats, which records the model once with the largest sizes, and once more in a builder
+ * of its own for each of some other sizes. The graphs must consist of the same operators;
+ * dimensions and options that differ become expressions of one name, as those of
+ * wnnGraphBuilderDimension. A constant may be larger for larger sizes, with the elements of the
+ * smaller one at the begin of each axis. wnnGraphBuilderBuild then builds the graph for the ranges.
+ * What is not valid for a size that no builder had fails when it is dispatched.
+ *
+ * @param builder The builder.
+ * @param rangeCount Number of items of ranges.
+ * @param ranges The names with their ranges. The builder has the maximum of each.
+ * @param sizesCount Number of items of sizes.
+ * @param sizes Other builders that have not built, with their sizes: for each name one builder with
+ *     its minimum and the maxima of the others, and one with a size between its ends; more find
+ *     more of what differs. They may be released afterwards.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message, and the builder has the
+ *     graph of numbers.
+ *
+ * Errors:
+ * - TypeError: a range is not valid, a builder is of another context or lacks sizes, graphs differ
+ *   in more than sizes, or a number is no expression of one name
+ * - InvalidStateError: a builder has built a graph, or the context is lost
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnGraphBuilderSetSizes(WNNGraphBuilder builder, size_t rangeCount,
+					     WNNDimensionRange const *ranges, size_t sizesCount,
+					     WNNBuilderSizes const *sizes);
 
 /**
  * Names the builder in messages. Its graph has that label as well.

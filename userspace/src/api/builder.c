@@ -171,11 +171,11 @@ static int find_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensio
 	*ranges = NULL;
 	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
 		if (s->sType != WNNSType_DimensionRanges || *ranges)
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "input: the chain of the descriptor holds %s struct of "
-					     "sType %#x",
-					     *ranges ? "a second" : "an unknown",
-					     (unsigned int)s->sType);
+			return wnn_error_set(
+				err, WNN_TYPE_ERROR,
+				"input: the chain of the descriptor holds %s struct of "
+				"sType %#x",
+				*ranges ? "a second" : "an unknown", (unsigned int)s->sType);
 		*ranges = (const void *)s;
 	}
 	return 0;
@@ -211,6 +211,58 @@ uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name, i
 	if (!number)
 		builder_error(builder, &err);
 	return number;
+}
+
+/* Checks the builders of wnnGraphBuilderSetSizes, and lists them with their sizes. 0 or -1. */
+static int list_sizes(WNNGraphBuilder builder, size_t range_count, size_t count,
+		      const WNNBuilderSizes *sizes, struct wnn_builder **builders,
+		      uint32_t *numbers, struct wnn_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!sizes[i].builder || sizes[i].builder->context != builder->context ||
+		    sizes[i].builder == builder)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "setSizes: sizes[%zu] has no builder, or not another "
+					     "one of the same context",
+					     i);
+		if (sizes[i].sizes.count != range_count || !sizes[i].sizes.data)
+			return wnn_error_set(
+				err, WNN_TYPE_ERROR,
+				"setSizes: sizes[%zu] has %zu sizes, expected %zu, one "
+				"for each range",
+				i, sizes[i].sizes.count, range_count);
+		builders[i] = sizes[i].builder->builder;
+		memcpy(numbers + i * range_count, sizes[i].sizes.data,
+		       range_count * sizeof(*numbers));
+	}
+	return 0;
+}
+
+WNNStatus wnnGraphBuilderSetSizes(WNNGraphBuilder builder, size_t rangeCount,
+				  WNNDimensionRange const *ranges, size_t sizesCount,
+				  WNNBuilderSizes const *sizes)
+{
+	struct wnn_error err = { 0 };
+	struct wnn_builder **builders;
+	uint32_t *numbers;
+	int ret;
+
+	if (!api_check(builder, "wnnGraphBuilderSetSizes", "builder") ||
+	    (rangeCount && !api_check(ranges, "wnnGraphBuilderSetSizes", "ranges")) ||
+	    (sizesCount && !api_check(sizes, "wnnGraphBuilderSetSizes", "sizes")))
+		return wnnGetLastError(NULL);
+	builders = wnn_reallocarray(NULL, sizesCount + 1, sizeof(*builders));
+	numbers = wnn_reallocarray(NULL, (sizesCount + 1) * (rangeCount + 1), sizeof(*numbers));
+	if (!builders || !numbers)
+		ret = wnn_error_nomem(&err, "setSizes");
+	else
+		ret = list_sizes(builder, rangeCount, sizesCount, sizes, builders, numbers, &err);
+	if (!ret)
+		ret = wnn_builder_set_sizes(builder->builder, rangeCount, ranges, sizesCount,
+					    builders, numbers, &err);
+	wnn_free(builders);
+	wnn_free(numbers);
+	return ret ? builder_error(builder, &err) : WNNStatus_Success;
 }
 
 WNNStatus wnnGraphBuilderUpdateInput(WNNGraphBuilder builder, WNNOperand input, WNNOperand output)

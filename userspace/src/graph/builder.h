@@ -123,6 +123,20 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand output,
 		       struct wnn_error *err);
 
+/*
+ * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges
+ * @ranges: count of them; the builder's graph was recorded with the maximum of each
+ * @builders: recorded the same graph for other sizes
+ * @sizes: for each of these builders the size for each range
+ *
+ * Returns 0; -1 with a TypeError when the graphs differ in more than sizes that are expressions,
+ * and then the builder's graph is as before.
+ */
+int wnn_builder_set_sizes(struct wnn_builder *builder, size_t count,
+			  const WNNDimensionRange *ranges, size_t builder_count,
+			  struct wnn_builder *const *builders, const uint32_t *sizes,
+			  struct wnn_error *err);
+
 /* One call of an operator method, in the order of the calls. */
 struct wnn_operator {
 	enum wnn_op op;

@@ -532,6 +532,11 @@ bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *sy
  * got it yet; 0: no memory.
  */
 uint32_t ir_add_symbol(struct ir_graph *graph, struct ir_symbol symbol);
+/*
+ * Returns whether the elements of a constant are those at the begin of each axis of another one of
+ * the same rank and type: 1 or 0; -1: no memory. Types of 4 bits have to be equal as a whole.
+ */
+int ir_constant_is_block(const struct ir_value *of, const struct ir_value *value);
 /* Returns the number that an expression has when its name has the number `n`. */
 int64_t ir_symbol_at(const struct ir_symbol *symbol, int64_t n);
 /* Writes an expression for messages, such as: (2*rows+1)/3. Returns buffer. */
@@ -552,7 +557,8 @@ struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *ty
  * ir_specialise - make the graph that a graph with names is when these have certain numbers
  * @numbers: by name; each is within its range
  *
- * The new graph has no names; it shares the constants. Returns NULL with an error when memory is
+ * The new graph has no names; it shares the constants, but gets copies of those whose dimensions
+ * are known late: the elements at the begin of each axis. Returns NULL with an error when memory is
  * exhausted, or when the numbers make a node invalid.
  */
 struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *numbers,

@@ -204,6 +204,105 @@ static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const s
 	return copy ? 0 : -1;
 }
 
+/*
+ * Calls a function for each run of elements that the block at the begin of each axis of a tensor
+ * has: with the bytes before the run in the tensor and in the block. Stops when it returns false.
+ */
+static bool each_run(const struct ir_type *whole, const struct ir_type *block,
+		     bool (*take)(size_t at, size_t in_block, size_t bytes, void *userdata),
+		     void *userdata)
+{
+	size_t width = ir_dtype_bits(whole->dtype) / 8;
+	uint32_t rank = whole->rank;
+	int64_t index[IR_MAX_RANK] = { 0 };
+	size_t run = width * (size_t)(rank ? ir_type_dim(block, rank - 1) : 1), done = 0;
+
+	for (;;) {
+		int64_t at = 0;
+		uint32_t d;
+
+		for (d = 0; d < rank; d++)
+			at = at * ir_type_dim(whole, d) + index[d];
+		if (!take((size_t)at * width, done, run, userdata))
+			return false;
+		done += run;
+		for (d = rank ? rank - 1 : 0; d-- > 0 && ++index[d] == ir_type_dim(block, d);)
+			index[d] = 0;
+		if (done >= (size_t)ir_type_bytes(block))
+			return true;
+	}
+}
+
+struct runs {
+	const uint8_t *whole;
+	uint8_t *block;
+};
+
+static bool same_run(size_t at, size_t in_block, size_t bytes, void *userdata)
+{
+	const struct runs *runs = userdata;
+
+	return !memcmp(runs->whole + at, runs->block + in_block, bytes);
+}
+
+static bool copy_run(size_t at, size_t in_block, size_t bytes, void *userdata)
+{
+	const struct runs *runs = userdata;
+
+	memcpy(runs->block + in_block, runs->whole + at, bytes);
+	return true;
+}
+
+int ir_constant_is_block(const struct ir_value *of, const struct ir_value *value)
+{
+	struct runs runs = { ir_constant_data(of->constant),
+			     (uint8_t *)ir_constant_data(value->constant) };
+	bool same = ir_type_same_shape(&of->type, &value->type);
+
+	if (!runs.whole || !runs.block)
+		return -1;
+	for (uint32_t d = 0; d < of->type.rank; d++)
+		if (ir_type_dim(&value->type, d) > ir_type_dim(&of->type, d))
+			return 0;
+	if (ir_dtype_bits(of->type.dtype) < 8 || same)
+		return same && (runs.whole == runs.block ||
+				!memcmp(runs.whole, runs.block, (size_t)ir_type_bytes(&of->type)));
+	return each_run(&of->type, &value->type, same_run, &runs);
+}
+
+/* Returns a constant of the block at the begin of each axis of a constant; NULL: no memory. */
+static struct ir_constant *cut_block(const struct ir_value *of, const struct ir_type *type)
+{
+	struct runs runs = { ir_constant_data(of->constant),
+			     wnn_malloc((size_t)ir_type_bytes(type)) };
+
+	if (!runs.whole || !runs.block) {
+		wnn_free(runs.block);
+		return NULL;
+	}
+	each_run(&of->type, type, copy_run, &runs);
+	return ir_constant_own(runs.block, (size_t)ir_type_bytes(type));
+}
+
+/* Adds the input or constant that one becomes. NULL: no memory. */
+static struct ir_value *add_leaf_at(struct ir_graph *to, const struct ir_graph *from,
+				    const struct ir_value *value, const uint32_t *numbers)
+{
+	struct ir_type type = ir_type_at(from, &value->type, numbers);
+	struct ir_constant *constant;
+	struct ir_value *leaf;
+
+	if (value->kind == IR_VALUE_INPUT)
+		return ir_add_input(to, value->name, &type);
+	constant = ir_type_bytes(&type) == ir_type_bytes(&value->type) ?
+			   ir_constant_ref(value->constant) :
+			   cut_block(value, &type);
+	leaf = constant ? ir_add_constant(to, &type, constant) : NULL;
+	if (!leaf)
+		ir_constant_unref(constant);
+	return leaf;
+}
+
 /* Adds the copies of all values, nodes and outputs; -1: no memory. */
 static int add_all_at(struct ir_graph *to, const struct ir_graph *from, const uint32_t *numbers,
 		      struct ir_value **map)
@@ -213,10 +312,9 @@ static int add_all_at(struct ir_graph *to, const struct ir_graph *from, const ui
 
 		if (value->kind == IR_VALUE_RESULT)
 			continue;
-		map[i] = ir_copy_leaf(to, value);
+		map[i] = add_leaf_at(to, from, value, numbers);
 		if (!map[i])
 			return -1;
-		map[i]->type = ir_type_at(from, &value->type, numbers);
 	}
 	for (uint32_t i = 0; i < from->num_nodes; i++)
 		if (add_node_at(to, from, from->nodes[i], numbers, map))
