@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Declarations that the files of the driver's core share: device, interrupts, core dumps, reset.
- */
+/* Declarations that the files of the driver's core share: device, interrupts, core dumps, reset. */
 #ifndef ONPU_CORE_H
 #define ONPU_CORE_H
 
@@ -53,9 +51,7 @@ static inline void onpu_pmu_exit(void)
 
 /* Resets the device and boots the firmware; no interrupt handler may be running. */
 int onpu_device_start(struct onpu_device *onpu);
-/*
- * Ends all work and halts the device: after drm_dev_unplug(), or before the device is registered.
- */
+/* Ends all work and halts the device: after drm_dev_unplug(), or before it is registered. */
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
 /* Work of &onpu_device.quarantine_work: frees memory when the device is seen to be off the bus. */

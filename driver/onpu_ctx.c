@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Contexts: creation and destruction, completion, faults and resets.
- */
+/* Contexts: creation and destruction, completion, faults and resets. */
 #include <linux/capability.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
@@ -150,9 +148,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	onpu_queue_serve(cd);
 }
 
-/*
- * Take the queue from the context; jobs that it has there are killed first. Returns 0 or an errno.
- */
+/* Take the queue from the context; jobs that it has there are killed first. 0 or an errno. */
 static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;
@@ -301,9 +297,7 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 	}
 }
 
-/*
- * Settles all contexts after a reset or the loss of the device, which knows none of them any more.
- */
+/* Settles all contexts after a reset or the loss of the device, which then knows none of them. */
 static void settle_all(struct onpu_ctx_device *cd, bool alive)
 {
 	struct onpu_ctx *ctx;
@@ -529,9 +523,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
 		return -ENOENT;
-	/*
-	 * The reset that gave the device up may not have set the context's state yet: wait for it.
-	 */
+	/* The reset that gave the device up may not have set the context's state yet. */
 	if (onpu_device_lost(ctx->onpu)) {
 		ret = down_read_killable(&ctx->onpu->reset_lock);
 		if (ret)

@@ -43,10 +43,7 @@ struct onpu_ctx_device {
 	struct list_head all;
 	/** @vm_slots: Entries of the VM table in use. */
 	DECLARE_BITMAP(vm_slots, ONPU_VM_SLOTS);
-	/**
-	 * @bind: Gives queues to @waiters; runs after a delay when a context must yield its queue
-	 *	then.
-	 */
+	/** @bind: Gives queues to @waiters, at the latest when a context must yield its queue. */
 	struct delayed_work bind;
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
@@ -75,15 +72,9 @@ struct onpu_progress {
 	 *	or found that jobs of others run on the device instead.
 	 */
 	unsigned long when;
-	/**
-	 * @moved: The time when a check last found a counter changed, or the first job became
-	 *	ready.
-	 */
+	/** @moved: The time when a counter last changed, or the first job became ready. */
 	unsigned long moved;
-	/**
-	 * @checks: Number of checks since @when: a host that was stopped for a while has made one
-	 *	only.
-	 */
+	/** @checks: Number of checks since @when; a stopped host makes none meanwhile. */
 	unsigned int checks;
 };
 
@@ -95,10 +86,7 @@ struct onpu_ctx {
 	struct kref ref;
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/**
-	 * @vm: The client's address space, with a reference; the address space has one to the
-	 *	device.
-	 */
+	/** @vm: The client's address space, with a reference; it has one to the device. */
 	struct onpu_vm *vm;
 	/** @id: The context's number in its file; 0 while it has none. */
 	u32 id;
@@ -136,9 +124,7 @@ struct onpu_ctx {
 	struct work_struct end;
 	/** @release: Frees the context. */
 	struct work_struct release;
-	/**
-	 * @linger: While this is queued, the device stays awake: the client prefers performance.
-	 */
+	/** @linger: Keeps the device awake while it is queued: the client prefers performance. */
 	struct delayed_work linger;
 	/** @all_link: Link in &onpu_ctx_device.all. */
 	struct list_head all_link;
@@ -195,10 +181,7 @@ struct onpu_ctx {
 	unsigned long waits_since;
 	/** @yields_since: The time when @yield was set, in jiffies. */
 	unsigned long yields_since;
-	/**
-	 * @yield: Its ring gets no more jobs, and it loses the queue when those in the ring have
-	 *	ended.
-	 */
+	/** @yield: Its ring gets no more jobs; it loses the queue when those in it have ended. */
 	bool yield;
 	/** @dead: The context takes no more jobs. */
 	bool dead;
@@ -235,9 +218,7 @@ struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 void onpu_ctx_put(struct onpu_ctx *ctx);
 DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
-/*
- * Signal jobs that have completed. If the context is idle then, another context may get its queue.
- */
+/* Signal jobs that have completed. If the context is idle then, another may get its queue. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);

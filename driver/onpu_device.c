@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Registers, capabilities, interrupts and counters of the device.
- */
+/* Registers, capabilities, interrupts and counters of the device. */
 #include <linux/cc_platform.h>
 #include <linux/cpumask.h>
 #include <linux/dma-mapping.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The device and the open file: structures that all files of the driver share, and the lock order.
- */
+/* The device and the open file, which all files of the driver share, and the lock order. */
 #ifndef ONPU_DEVICE_H
 #define ONPU_DEVICE_H
 
@@ -151,9 +149,7 @@ enum onpu_reset_reason {
 	ONPU_RESET_EXTERNAL,
 	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
 	ONPU_RESET_INVALIDATION,
-	/**
-	 * @ONPU_RESET_KILL: A context could not be killed, or its queue could not be taken away.
-	 */
+	/** @ONPU_RESET_KILL: A context could not be killed, or did not give up its queue. */
 	ONPU_RESET_KILL,
 	/** @ONPU_RESET_TIMEOUT: The firmware did not answer; a busy device may look like that. */
 	ONPU_RESET_TIMEOUT,
@@ -184,10 +180,7 @@ struct onpu_device {
 	/** @bounces: A buffer may be mapped as a copy, which only syncs bring up to date. */
 	bool bounces;
 
-	/**
-	 * @vectors: This device once for each interrupt vector: an entry's index is the vector's
-	 *	number.
-	 */
+	/** @vectors: This device for each interrupt vector; the index is the vector's number. */
 	struct onpu_device **vectors;
 	/** @num_vectors: Vectors in use; with 1, vector 0 also signals completions. */
 	unsigned int num_vectors;
@@ -207,9 +200,7 @@ struct onpu_device {
 	/** @lose_invalidations: For tests: this many invalidations are not requested. */
 	u32 lose_invalidations;
 
-	/**
-	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms; keeps an unplug away while they grow.
-	 */
+	/** @dma_lock: Protects @bos and &onpu_mmu_device.vms; an unplug waits while they grow. */
 	struct mutex dma_lock;
 	/** @bos: Buffers, by &onpu_bo.link. */
 	struct list_head bos;
@@ -245,18 +236,13 @@ struct onpu_device {
 	struct delayed_work quarantine_work;
 	/** @config: PCI configuration space as it was before bus mastering was switched on. */
 	struct pci_saved_state *config;
-	/**
-	 * @reset_reason: The first reason to ask for @reset_work, one of &enum onpu_reset_reason.
-	 */
+	/** @reset_reason: The first reason for @reset_work, one of &enum onpu_reset_reason. */
 	unsigned int reset_reason;
 	/** @fw_resets: Number of resets in a row for errors of the firmware; under @reset_lock. */
 	unsigned int fw_resets;
 	/** @fw_reset_at: The time of the last reset that @fw_resets counts, in jiffies. */
 	unsigned long fw_reset_at;
-	/**
-	 * @fw_reset_jobs: Number of jobs that had ended well before the last reset that @fw_resets
-	 *	counts.
-	 */
+	/** @fw_reset_jobs: Number of jobs that had ended well before that reset. */
 	u64 fw_reset_jobs;
 	/** @resets: Number of resets of the whole device. */
 	atomic_t resets;
@@ -314,9 +300,7 @@ static inline u64 onpu_va_end(const struct onpu_device *onpu)
 				 onpu_cap(onpu, ONPU_REG_CAP_ADDRESS)) - 1);
 }
 
-/*
- * While the object is in scope, the device is not unplugged; its value is -ENODEV if it already is.
- */
+/* While the object is in scope, the device is not unplugged; its value is -ENODEV if it is. */
 DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 	     ({ int idx; drm_dev_enter(drm, &idx) ? idx : -ENODEV; }), struct drm_device *drm)
 

@@ -43,16 +43,12 @@
 /* Number of instructions shown before the failed instruction, and as many after it. */
 #define AROUND		8u
 
-/*
- * Kinds of failures that are kept: two kinds of contexts' failures, then one for each reset reason.
- */
+/* Kinds of failures that are kept: two of contexts, then one for each reset reason. */
 #define KIND_FAULT	0
 #define KIND_TIMEOUT	1
 #define KIND_RESET(r)	(1 + (r))
 
-/*
- * Registers that can be read without side effects; the states of the queues follow them in a dump.
- */
+/* Registers without side effects when read; in a dump, the states of the queues follow. */
 static const u32 dumped_registers[] = {
 	ONPU_REG_ID, ONPU_REG_VERSION, ONPU_REG_CAP_MACHINE, ONPU_REG_CAP_ISA,
 	ONPU_REG_CAP_SRAM_BYTES, ONPU_REG_CAP_NUM_QUEUES, ONPU_REG_CAP_CLOCK_KHZ,
@@ -386,9 +382,7 @@ static void show_client(struct seq_buf *s, u64 client, int pid, const struct onp
 		       READ_ONCE(vm->slot), atomic64_read(&vm->ctx_memory), name);
 }
 
-/*
- * Lists the clients; the one whose job failed comes first, as it may have closed its file by now.
- */
+/* Lists the clients; the one whose job failed comes first: its file may be closed by now. */
 static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
 			 const struct onpu_failure *failure)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The firmware: its image, boot, log and heartbeat.
- */
+/* The firmware: its image, boot, log and heartbeat. */
 #include <linux/crc32.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
@@ -82,9 +80,7 @@ static void heartbeat_work(struct work_struct *work)
 	if (down_read_trylock(&onpu->reset_lock)) {
 		/* STATUS tells at once that the device is gone or was reset by somebody else. */
 		onpu_fw_status_irq(onpu);
-		/*
-		 * Without an answer, onpu_mbox_call() asks for a reset; other errors do not matter.
-		 */
+		/* Without an answer, onpu_mbox_call() asks for a reset; no other error matters. */
 		ret = onpu_mbox_call(onpu, &msg);
 		up_read(&onpu->reset_lock);
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The firmware: its image, boot, log and heartbeat.
- */
+/* The firmware: its image, boot, log and heartbeat. */
 #ifndef ONPU_FW_H
 #define ONPU_FW_H
 
@@ -53,9 +51,7 @@ int onpu_fw_init(struct onpu_device *onpu);
  * errno.
  */
 int onpu_fw_boot(struct onpu_device *onpu);
-/*
- * Size of the text with the versions and the checksum of the firmware; the function returns @text.
- */
+/* Size of the text with versions and checksum of the firmware; the function returns @text. */
 #define ONPU_FW_TEXT	64
 const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT]);
 /* Asks the firmware to write its log; it must already take requests. */

@@ -24,9 +24,7 @@ struct onpu_job {
 	struct onpu_ctx *ctx; /* the context, with a reference */
 	struct onpu_fence *fence; /* signals when all entries have ended; see accept_jobs() */
 	struct list_head link; /* link in &onpu_ctx.jobs */
-	/*
-	 * Link in &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have the job.
-	 */
+	/* Link in &onpu_ctx.queued or &onpu_ctx.runnable, unless the hardware has the job. */
 	struct list_head next;
 	/* Fences to wait for, with references; the last is waited for first. */
 	struct dma_fence **waits;
@@ -433,9 +431,7 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 
 /* ---- hangs */
 
-/*
- * Returns whether the queue is ready and waits while another runs; then it need not make progress.
- */
+/* Returns whether the queue is ready while another runs; then it need not make progress. */
 static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 {
 	bool ready = onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) == ONPU_QUEUE_READY;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Jobs of a context: waiting for fences, feeding the ring, completion, hang detection.
- */
+/* Jobs of a context: waiting for fences, feeding the ring, completion, hang detection. */
 #ifndef ONPU_JOB_H
 #define ONPU_JOB_H
 
@@ -56,9 +54,7 @@ bool onpu_job_overdue(struct onpu_ctx *ctx);
 
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits);
-/*
- * Copies the oldest entry that has not ended, with the context's lock held; zeros if there is none.
- */
+/* Copies the oldest entry that has not ended, with the context's lock held; zeros: none. */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /*
  * Copies the first @max entries of the jobs that the hardware has, with the context's lock held.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The mailbox: requests to the firmware, its responses and events.
- */
+/* The mailbox: requests to the firmware, its responses and events. */
 #ifndef ONPU_MBOX_H
 #define ONPU_MBOX_H
 

@@ -426,9 +426,7 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 	return 0;
 }
 
-/*
- * Run @free when the device has forgotten the mapping; size 0 stands for the whole address space.
- */
+/* Run @free when the device has forgotten the mapping; size 0: the whole address space. */
 static void forget(struct onpu_map *map, work_func_t free)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Address spaces of clients: addresses, page tables, invalidation of translations.
- */
+/* Address spaces of clients: addresses, page tables, invalidation of translations. */
 #ifndef ONPU_MMU_H
 #define ONPU_MMU_H
 

@@ -263,9 +263,7 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	if (!ret)
 		ret = request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
-		/*
-		 * The VM table entry stays in use until the reset that follows: see put_vm_slot().
-		 */
+		/* The VM table entry stays in use until the next reset: see put_vm_slot(). */
 		if (!ctx->vm->bound)
 			ctx->vm->slot = -1;
 		return ret;
@@ -326,9 +324,7 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret ?: release_queue(cd, ctx);
 }
 
-/*
- * Take the queue from a busy context that yields; its jobs wait for a queue again. 0 or an errno.
- */
+/* Take the queue from a busy context that yields; its jobs wait for one again. 0 or an errno. */
 static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
@@ -377,9 +373,7 @@ static bool is_better_victim(const struct onpu_ctx *a, const struct onpu_ctx *b)
 	return shares ? shares > 0 : time_before(a->bound_at, b->bound_at);
 }
 
-/*
- * Returns the context that is to lose its queue first among those for which @suits holds, or NULL.
- */
+/* Returns the context to lose its queue first, of those for which @suits holds, or NULL. */
 static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter,
 				    bool (*suits)(struct onpu_ctx *ctx,
 						  const struct onpu_ctx *waiter))
@@ -424,9 +418,7 @@ static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
 }
 
-/*
- * Returns a free queue, or -1 if there is none or the VM table has no room for the address space.
- */
+/* Returns a free queue, or -1: there is none, or no room in the VM table for the space. */
 static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 {
 	struct onpu_device *onpu = cd->onpu;

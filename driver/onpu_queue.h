@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Hardware queues: which context has which queue, and when it has to yield it.
- */
+/* Hardware queues: which context has which queue, and when it has to yield it. */
 #ifndef ONPU_QUEUE_H
 #define ONPU_QUEUE_H
 
@@ -36,9 +34,7 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
 int onpu_queue_kill(struct onpu_ctx *ctx);
 /* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
-/*
- * Called with a result of the two above: resets a firmware that an error left in an unknown state.
- */
+/* Called with a result of the two above: resets firmware that an error left in doubt. */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
 /* Called when the device has forgotten all queues and VM table entries: frees them here, too. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);

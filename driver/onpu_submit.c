@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * SUBMIT: copies the arguments once, checks them, and makes jobs of them.
- */
+/* SUBMIT: copies the arguments once, checks them, and makes jobs of them. */
 #include <linux/dma-fence-chain.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Files in the PCI device's folder of sysfs. Monitoring programs look for those named npu_*.
- */
+/* Files in the PCI device's folder of sysfs. Monitoring programs look for those named npu_*. */
 #include <linux/device.h>
 #include <linux/math64.h>
 #include <linux/sysfs.h>

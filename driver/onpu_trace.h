@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Trace events, which Documentation/driver.rst lists.
- */
+/* Trace events, which Documentation/driver.rst lists. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM onpu
 

@@ -70,9 +70,7 @@ struct onpu_user *onpu_user_get(struct onpu_user *user)
 	return user;
 }
 
-/*
- * Frees a user. Called with users_lock, which it releases, so that nobody finds the user meanwhile.
- */
+/* Frees a user. Called with users_lock, so that nobody finds the user; releases the lock. */
 static void user_release(struct kref *ref)
 {
 	struct onpu_user *user = container_of(ref, struct onpu_user, ref);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The memory, contexts, address spaces and queues of a device that one user has, over all files.
- */
+/* The memory, contexts, address spaces and queues of a device that one user has, over all files. */
 #ifndef ONPU_USER_H
 #define ONPU_USER_H
 
