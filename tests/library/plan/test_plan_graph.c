@@ -441,8 +441,7 @@ static void test_memory_chain(void **state)
  */
 static const char *const golden =
 	"program: 108 instructions, 97 slots, "
-	"12160 constant bytes, 0 arena bytes, about 11399 cycles\n"
-	"a dispatch behind another one finds weights in SRAM and begins at instruction 1\n"
+	"12160 constant bytes, 0 arena bytes, about 11311 cycles\n"
 	"binding 0: value 0, 69984 bytes, read\n"
 	"binding 1: value 11, 163296 bytes, written\n"
 	"node 0 conv: mma.f32 taps, exact, 4 tiles, 27 instructions, "

@@ -201,14 +201,14 @@ static void test_line_buffers(void **state)
 		image = conv(&t, image, 64, 3, 1, 1, 1, 1);
 		inner = bytes_of(image.value);
 		image = conv(&t, image, 0, 5, 1, 1, 2, 2);
-		image = conv(&t, image, 32, 3, 1, 1, 1, 1);
+		image = conv(&t, image, 32, 5, 1, 1, 2, 2);
 		add_output(&t, image.value);
 		check_graph(&t, *state);
 		/* At least one of the two inner values is never stored. */
 		assert_true(count_traffic(&t, *state, SIZE_512K).stored <
 			    (uint64_t)(2 * inner + bytes_of(image.value)));
 		assert_int_equal(count_products(&t, *state, SIZE_512K),
-				 64 * 32 * (9 * 16 * 64 + 25 * 64 + 9 * 64 * 32));
+				 64 * 32 * (9 * 16 * 64 + 25 * 64 + 25 * 64 * 32));
 		graph_free(&t);
 	}
 }

@@ -48,11 +48,6 @@ struct axis_map {
 	int64_t row, row_step;
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-	return b ? gcd(b, a % b) : a;
-}
-
 static struct axis_map map_axis(const struct contract *c, int axis, int64_t begin, int64_t out,
 				int64_t tap, int64_t taps)
 {
@@ -65,7 +60,7 @@ static struct axis_map map_axis(const struct contract *c, int axis, int64_t begi
 	       (at + map.first * distance < 0 || (at + map.first * distance) % up))
 		map.first++;
 	at += map.first * distance;
-	map.every = up / gcd(distance, up);
+	map.every = up / wnn_gcd(distance, up);
 	map.row = at / up;
 	map.row_step = distance * map.every / up;
 	if (map.first < map.count && at <= end) {

@@ -15,11 +15,6 @@ struct layout {
 	uint64_t scale, zero, bytes; /* offsets of scales and of zero points; bytes of all */
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-	return b ? gcd(b, a % b) : a;
-}
-
 static uint64_t packed_bytes(uint8_t dtype, uint64_t elements)
 {
 	return plan_dtype_is_nibble(dtype) ? (elements + 1) / 2 : elements;
@@ -34,7 +29,7 @@ static struct layout lay_out(const struct contract *c, const struct contract_til
 			     int64_t n)
 {
 	const struct contract_weights *w = c->weights;
-	struct layout l = { .granule = w->block ? gcd(w->block, t->k) : ks };
+	struct layout l = { .granule = w->block ? wnn_gcd(w->block, t->k) : ks };
 
 	l.rows = ks / l.granule;
 	l.scale = plan_align(packed_bytes(w->dtype, (uint64_t)(ks * n)));

@@ -133,7 +133,7 @@ static bool loads_constant(const struct plan *plan, const struct plan_op *op)
 
 /*
  * Lists the first loads in a->load, in order: loads of constants before the first preemption point
- * that need not wait for another instruction.
+ * that need not wait for another instruction, and that fill all bytes of a range.
  */
 static void find_loads(struct ahead *a)
 {
@@ -148,6 +148,8 @@ static void find_loads(struct ahead *a)
 		if (followed || !loads_constant(a->plan, op))
 			continue;
 		plan_accesses(a->plan, op, access);
+		if (access[0].pitch)
+			continue;
 		a->load[a->num_loads++] = (struct load){
 			.op = i, .lo = access[0].lo, .hi = access[0].hi, .touched = i, .stays = true
 		};

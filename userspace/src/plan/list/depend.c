@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the instructions that each instruction must follow. The bytes of memory and SRAM are kept
- * as ranges, each with the instruction that wrote it last and the instructions that have read it
- * since. An instruction follows the writers of the bytes that it reads, and the writers and readers
- * of the bytes that it writes.
+ * as ranges, each with the instruction that wrote all of it last, and the instructions that have
+ * read it, or touched columns of it, since. Columns are the bytes that a strided access touches, so
+ * that tiles of different channels of one image do not follow each other. An instruction follows
+ * the writers of the bytes that it reads, and the writers and readers of the bytes that it writes.
  */
 #include "plan/list/depend.h"
 
@@ -14,13 +15,33 @@
 
 #define NONE UINT32_MAX
 
+/*
+ * The most accesses to columns that a range remembers, which bounds the time that an access takes.
+ * Then those are forgotten that later ones stand for; when all are left, the next write counts as
+ * one of all bytes.
+ */
+#define MOST_COLUMNS 64
+
 /* An instruction that has read a range since it was written; lists share their tails. */
 struct reader {
 	uint32_t op, next;
 };
 
+/* The columns that an access touches: bytes whose address is in [at, at + run) modulo pitch. */
+struct columns {
+	int64_t pitch, at, run;
+};
+
+/* An instruction that has read or written columns of a range; lists share their tails. */
+struct part {
+	struct columns columns;
+	uint32_t op, next;
+	bool write;
+};
+
+/* `parts` are accesses to columns since the last write of all bytes; `num` is their number. */
 struct range {
-	uint32_t writer, readers;
+	uint32_t writer, readers, parts, num;
 };
 
 struct plan_depend {
@@ -38,6 +59,8 @@ struct plan_depend {
 	size_t num_ranges, cap_begin, cap_ranges;
 	struct reader *readers;
 	size_t num_readers, cap_readers;
+	struct part *parts;
+	size_t num_parts, cap_parts;
 };
 
 struct plan_depend *depend_create(void)
@@ -55,12 +78,13 @@ void depend_destroy(struct plan_depend *depend)
 	wnn_free(depend->begin);
 	wnn_free(depend->ranges);
 	wnn_free(depend->readers);
+	wnn_free(depend->parts);
 	wnn_free(depend);
 }
 
 void depend_forget(struct plan_depend *depend)
 {
-	depend->num_ranges = depend->num_readers = 0;
+	depend->num_ranges = depend->num_readers = depend->num_parts = 0;
 }
 
 void depend_reset(struct plan_depend *depend)
@@ -144,18 +168,219 @@ static inline size_t border(struct plan_depend *g, int64_t at)
 	return i;
 }
 
-/* Makes `op` follow the writers of bytes [lo, hi), and adds it to their readers. -1: no memory. */
-static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
+/* ---- accesses to columns */
+
+/* Returns the columns of an access whose bytes begin at `lo`; pitch 0: it touches all bytes. */
+static struct columns columns_of(const struct hazard_access *access, int64_t lo)
+{
+	struct columns columns = { access->pitch, 0, access->run };
+
+	if (columns.pitch)
+		columns.at = lo % columns.pitch;
+	return columns;
+}
+
+/* Returns true if two accesses to columns have no byte in common, wherever they begin and end. */
+static bool are_apart(const struct columns *a, const struct columns *b)
+{
+	int64_t distance = (b->at - a->at + a->pitch) % a->pitch;
+
+	return a->pitch == b->pitch && distance >= a->run && distance + b->run <= a->pitch;
+}
+
+/*
+ * Clips columns to range i, which may be shorter than a row of them; false: none is in the range.
+ */
+static bool clip(const struct plan_depend *g, size_t i, struct columns *columns)
+{
+	int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, distance, pitch;
+
+	if (!columns->pitch || bytes >= columns->pitch)
+		return true;
+	pitch = columns->pitch;
+	begin %= pitch;
+	distance = (columns->at - begin + pitch) % pitch;
+	/* Columns that are at both ends of the range stay as they are. */
+	if (distance + columns->run > pitch)
+		return true;
+	if (distance >= bytes)
+		return false;
+	if (columns->run > bytes - distance)
+		columns->run = bytes - distance;
+	return true;
+}
+
+/*
+ * Makes `op` follow the accesses to columns of a range of which at least one writes the bytes that
+ * they have in common with `columns`. -1: no memory.
+ */
+static int follow_parts(struct plan_depend *g, const struct range *range,
+			const struct columns *columns, uint32_t op, bool write)
+{
+	for (uint32_t p = range->parts; p != NONE; p = g->parts[p].next) {
+		const struct part *part = &g->parts[p];
+
+		if (!write && !part->write)
+			continue;
+		if (columns->pitch && are_apart(columns, &part->columns))
+			continue;
+		if (add_edge(g, part->op, op, !write))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_part(struct plan_depend *g, struct range *range, const struct columns *columns,
+		    uint32_t op, bool write)
+{
+	if (wnn_array_reserve(&g->parts, &g->cap_parts, g->num_parts + 1, sizeof(*g->parts)))
+		return -1;
+	g->parts[g->num_parts] = (struct part){ *columns, op, range->parts, write };
+	range->parts = (uint32_t)g->num_parts++;
+	range->num++;
+	return 0;
+}
+
+/*
+ * Returns true if the writes among `count` accesses of a list cover `columns`, which may be a whole
+ * pitch.
+ */
+static bool are_covered(const struct plan_depend *g, uint32_t list, uint32_t count,
+			const struct columns *columns)
+{
+	int64_t at = columns->at, end = columns->at + columns->run, before;
+
+	do {
+		before = at;
+		for (uint32_t p = list, i = 0; i < count; p = g->parts[p].next, i++) {
+			const struct columns *c = &g->parts[p].columns;
+			int64_t distance;
+
+			if (!g->parts[p].write || c->pitch != columns->pitch)
+				continue;
+			distance = ((at - c->at) % c->pitch + c->pitch) % c->pitch;
+			if (distance < c->run)
+				at += c->run - distance;
+		}
+	} while (at > before && at < end);
+	return at >= end;
+}
+
+/*
+ * Forgets the accesses to range i in whose place later writes of columns stand: whoever follows
+ * these follows the accesses, too. Returns 0, or -1: no memory.
+ */
+static int forget_covered(struct plan_depend *g, size_t i)
+{
+	int64_t bytes = g->begin[i + 1] - g->begin[i];
+	struct range *range = &g->ranges[i];
+	uint32_t count = 0;
+	size_t first = g->num_parts;
+	bool all = false;
+
+	if (wnn_array_reserve(&g->parts, &g->cap_parts, g->num_parts + MOST_COLUMNS,
+			      sizeof(*g->parts)))
+		return -1;
+	for (uint32_t p = range->parts; p != NONE && !all; p = g->parts[p].next) {
+		int64_t pitch = g->parts[p].columns.pitch;
+		struct columns whole = { pitch, 0, pitch };
+
+		if (bytes < pitch)
+			whole = (struct columns){ pitch, g->begin[i] % pitch, bytes };
+		if (count && are_covered(g, (uint32_t)first, count, &g->parts[p].columns))
+			continue;
+		count++;
+		/* The list that is kept lies at the end of the array, newest first. */
+		g->parts[g->num_parts] = g->parts[p];
+		g->parts[g->num_parts].next = (uint32_t)g->num_parts + 1;
+		g->num_parts++;
+		all = g->parts[p].write && are_covered(g, (uint32_t)first, count, &whole);
+	}
+	if (count)
+		g->parts[g->num_parts - 1].next = NONE;
+	range->parts = count ? (uint32_t)first : NONE;
+	range->num = count;
+	if (all)
+		range->writer = range->readers = NONE;
+	return 0;
+}
+
+/* ---- reads and writes */
+
+static int add_reader(struct plan_depend *g, struct range *range, uint32_t op)
+{
+	if (wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
+			      sizeof(*g->readers)))
+		return -1;
+	g->readers[g->num_readers] = (struct reader){ op, range->readers };
+	range->readers = (uint32_t)g->num_readers++;
+	return 0;
+}
+
+/*
+ * Makes `op` follow the writers of columns of bytes [lo, hi), and adds it to their readers. -1: no
+ * memory.
+ */
+static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct columns *columns,
+		     uint32_t op)
 {
 	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
+		struct columns here = *columns;
+		struct range *range;
+
 		if (g->begin[i + 1] > hi)
 			split(g, i, hi);
-		if (add_edge(g, g->ranges[i].writer, op, true) ||
-		    wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
-				      sizeof(*g->readers)))
+		range = &g->ranges[i];
+		if (!clip(g, i, &here))
+			continue;
+		if (add_edge(g, range->writer, op, true) ||
+		    follow_parts(g, range, &here, op, false) ||
+		    (range->num >= MOST_COLUMNS && forget_covered(g, i)))
 			return -1;
-		g->readers[g->num_readers] = (struct reader){ op, g->ranges[i].readers };
-		g->ranges[i].readers = (uint32_t)g->num_readers++;
+		if (here.pitch && range->num < MOST_COLUMNS ? add_part(g, range, &here, op, false) :
+							      add_reader(g, range, op))
+			return -1;
+	}
+	return 0;
+}
+
+/* Makes `op`, which writes columns of a range, follow the accesses to these. -1: no memory. */
+static int follow_range(struct plan_depend *g, const struct range *range,
+			const struct columns *columns, uint32_t op)
+{
+	/* Readers of a range follow its writer: `op` then needs no edge to the writer. */
+	if (range->readers == NONE && add_edge(g, range->writer, op, false))
+		return -1;
+	for (uint32_t r = range->readers; r != NONE; r = g->readers[r].next)
+		if (add_edge(g, g->readers[r].op, op, false))
+			return -1;
+	return follow_parts(g, range, columns, op, true);
+}
+
+/* Adds `op` to the accesses of each range of bytes [lo, hi), of which it writes columns. */
+static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
+			const struct columns *columns, uint32_t op)
+{
+	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
+		struct columns here = *columns;
+		struct range *range;
+
+		if (g->begin[i + 1] > hi)
+			split(g, i, hi);
+		range = &g->ranges[i];
+		if (!clip(g, i, &here))
+			continue;
+		if (range->num >= MOST_COLUMNS && forget_covered(g, i))
+			return -1;
+		if (range->num >= MOST_COLUMNS) {
+			/* It counts as a write of all bytes: later accesses follow only `op`. */
+			if (follow_range(g, range, &(struct columns){ .pitch = 0 }, op))
+				return -1;
+			*range = (struct range){ op, NONE, NONE, 0 };
+		} else if (follow_range(g, range, &here, op) ||
+			   add_part(g, range, &here, op, true)) {
+			return -1;
+		}
 	}
 	return 0;
 }
@@ -166,19 +391,16 @@ static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
  */
 static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
+	static const struct columns all = { .pitch = 0 };
 	size_t first = border(g, lo), i = first;
 
 	for (; g->begin[i] < hi; i++) {
 		if (g->begin[i + 1] > hi)
 			split(g, i, hi);
-		/* Readers of a range follow its writer: `op` then needs no edge to the writer. */
-		if (g->ranges[i].readers == NONE && add_edge(g, g->ranges[i].writer, op, false))
+		if (follow_range(g, &g->ranges[i], &all, op))
 			return -1;
-		for (uint32_t r = g->ranges[i].readers; r != NONE; r = g->readers[r].next)
-			if (add_edge(g, g->readers[r].op, op, false))
-				return -1;
 	}
-	g->ranges[first] = (struct range){ op, NONE };
+	g->ranges[first] = (struct range){ op, NONE, NONE, 0 };
 	if (i - first > 1) {
 		size_t behind = g->num_ranges - i;
 
@@ -209,7 +431,7 @@ static int prepare(struct plan_depend *g, uint32_t op)
 	if (!g->num_ranges) {
 		g->begin[0] = INT64_MIN;
 		g->begin[1] = INT64_MAX;
-		g->ranges[g->num_ranges++] = (struct range){ NONE, NONE };
+		g->ranges[g->num_ranges++] = (struct range){ NONE, NONE, NONE, 0 };
 	}
 	return 0;
 }
@@ -224,9 +446,13 @@ int depend_add(struct plan_depend *g, const struct hazard_access *access, uint32
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t key = hazard_key(&access[i]);
 			int64_t lo = key + access[i].lo, hi = key + access[i].hi;
+			struct columns columns = columns_of(&access[i], lo);
 
-			if (access[i].write == (bool)write &&
-			    (write ? note_write(g, lo, hi, op) : note_read(g, lo, hi, op)))
+			if (access[i].write != (bool)write)
+				continue;
+			if (!write	  ? note_read(g, lo, hi, &columns, op) :
+			    columns.pitch ? note_columns(g, lo, hi, &columns, op) :
+					    note_write(g, lo, hi, op))
 				return -1;
 		}
 	return 0;

@@ -12,6 +12,11 @@ struct hazard_access {
 	enum npu_base base;
 	uint32_t binding;
 	int64_t lo, hi;
+	/*
+	 * The instruction touches only the first `run` bytes of each `pitch` bytes from lo on, as a
+	 * tile of some channels does; pitch 0: it may touch all bytes.
+	 */
+	int64_t pitch, run;
 	bool write;
 };
 

@@ -165,6 +165,43 @@ static struct plan_op *add_op(struct plan *plan)
 	return op;
 }
 
+/*
+ * Finds the bytes between which a strided access leaves others out: in access->pitch the greatest
+ * common divisor of the distances of the view's runs of adjacent bytes, and of the steps of a
+ * window.
+ */
+static void find_columns(const struct npu_view *view, const int64_t *steps,
+			 struct hazard_access *access)
+{
+	int64_t run = plan_dtype_bytes(view->dtype), pitch = 0;
+	uint32_t inner = 0;
+
+	if (plan_dtype_is_nibble(view->dtype))
+		return;
+	/* The innermost dims are one run, in whatever order they are. */
+	for (uint32_t taken = 0; inner < view->rank; inner++) {
+		uint32_t i = 0;
+
+		while (i < view->rank &&
+		       (taken >> i & 1 || view->dim[i] == 1 || view->stride[i] != run))
+			i++;
+		if (i == view->rank) {
+			for (i = 0; i < view->rank; i++)
+				if (!(taken >> i & 1) && view->dim[i] > 1)
+					pitch = wnn_gcd(pitch, view->stride[i]);
+			break;
+		}
+		taken |= 1u << i;
+		run *= view->dim[i];
+	}
+	for (int i = 0; i < 3; i++)
+		pitch = wnn_gcd(pitch, steps[i]);
+	if (pitch > run) {
+		access->pitch = pitch;
+		access->run = run;
+	}
+}
+
 /* Returns the bytes that an operand (0 DST, 1 S0, 2 S1, 3 S2) touches, at all taps of a window. */
 static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
 				      int operand, bool write)
@@ -172,6 +209,8 @@ static struct hazard_access access_of(const struct npu_view *view, const struct 
 	struct hazard_access access = { .base = view->base,
 					.binding = view->binding,
 					.write = write };
+
+	int64_t steps[3] = { 0 };
 
 	view_range(view, &access.lo, &access.hi);
 	for (int i = 0; param && param->schema == PLAN_TAPS && i < 3; i++) {
@@ -182,11 +221,13 @@ static struct hazard_access access_of(const struct npu_view *view, const struct 
 					      0;
 		int64_t span = step * ((int64_t)loop->count - 1);
 
+		steps[i] = loop->count > 1 ? step : 0;
 		if (span < 0)
 			access.lo += span;
 		else
 			access.hi += span;
 	}
+	find_columns(view, steps, &access);
 	return access;
 }
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests which instructions must follow which: random accesses to all bytes of a range, or to
+ * columns of it, against a table of the bytes. Every instruction follows, over some chain of edges,
+ * the writers of the bytes that it reads, and the writers and readers of those that it writes; and
+ * instructions that touch different columns of an image do not follow each other.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/list/depend.h"
+#include "../../random.h"
+
+#define BYTES  512
+#define OPS    200
+#define GRAPHS 100
+#define IMAGES 20
+
+/* By instruction: the instructions that it follows, over any number of edges. */
+struct followed {
+	bool by[OPS][OPS];
+};
+
+static bool touches(const struct hazard_access *access, int64_t at)
+{
+	if (at < access->lo || at >= access->hi)
+		return false;
+	return !access->pitch || (at - access->lo) % access->pitch < access->run;
+}
+
+/* Draws an access of an image whose rows have `pitch` bytes. */
+static struct hazard_access draw(struct rng *rng, int64_t pitch, bool write)
+{
+	struct hazard_access access = { .base = NPU_BASE_NONE, .write = write };
+	int64_t rows = BYTES / pitch, first = (int64_t)rng_below(rng, (uint64_t)rows);
+	int64_t count = 1 + (int64_t)rng_below(rng, (uint64_t)(rows - first));
+
+	access.lo = first * pitch;
+	access.hi = access.lo + count * pitch;
+	if (rng_below(rng, 4)) {
+		int64_t at = (int64_t)rng_below(rng, (uint64_t)pitch);
+
+		access.pitch = pitch;
+		access.run = 1 + (int64_t)rng_below(rng, (uint64_t)(pitch - at));
+		access.hi += at + access.run - pitch;
+		access.lo += at;
+	}
+	return access;
+}
+
+/* Adds what `op` follows by the edges, and what those instructions follow. */
+static void follow(struct followed *followed, const struct plan_depend *depend, uint32_t op)
+{
+	size_t count;
+	const struct depend_edge *edges = depend_edges(depend, op, &count);
+
+	for (size_t e = 0; e < count; e++) {
+		uint32_t from = edges[e].from;
+
+		assert_true(from < op);
+		followed->by[op][from] = true;
+		for (uint32_t i = 0; i < from; i++)
+			followed->by[op][i] |= followed->by[from][i];
+	}
+}
+
+static void check_accesses(struct rng *rng, struct followed *followed)
+{
+	static const int64_t pitches[] = { 8, 16, 24, 64 };
+	static struct hazard_access list[OPS][2];
+	struct plan_depend *depend = depend_create();
+	int64_t pitch = 0;
+
+	assert_non_null(depend);
+	memset(followed, 0, sizeof(*followed));
+	for (uint32_t op = 0; op < OPS; op++) {
+		if (op % 60 == 0)
+			pitch = pitches[rng_below(rng, ARRAY_SIZE(pitches))];
+		list[op][0] = draw(rng, pitch, rng_below(rng, 2));
+		list[op][1] = draw(rng, pitch, false);
+		assert_int_equal(depend_add(depend, list[op], 2, op), 0);
+		follow(followed, depend, op);
+		for (int64_t at = 0; at < BYTES; at++)
+			for (int a = 0; a < 2; a++) {
+				if (!touches(&list[op][a], at))
+					continue;
+				for (uint32_t i = 0; i < op; i++)
+					for (int b = 0; b < 2; b++)
+						if ((list[op][a].write || list[i][b].write) &&
+						    touches(&list[i][b], at))
+							assert_true(followed->by[op][i]);
+			}
+	}
+	depend_destroy(depend);
+}
+
+static void test_random(void **state)
+{
+	struct followed *followed = malloc(sizeof(*followed));
+	struct rng rng = { 1 };
+
+	(void)state;
+	assert_non_null(followed);
+	for (int i = 0; i < GRAPHS; i++)
+		check_accesses(&rng, followed);
+	free(followed);
+}
+
+/* The accesses of a tile of columns [at, at + run) of an image with 100 rows of 256 bytes. */
+static struct hazard_access tile(int64_t at, int64_t run, bool write)
+{
+	return (struct hazard_access){ .base = NPU_BASE_NONE,
+				       .lo = at,
+				       .hi = 99 * 256 + at + run,
+				       .pitch = 256,
+				       .run = run,
+				       .write = write };
+}
+
+/* Adds an instruction that touches a tile; it follows none that touches other columns. */
+static void add(struct plan_depend *depend, struct hazard_access *list, uint32_t op,
+		struct hazard_access access)
+{
+	const struct depend_edge *edges;
+	size_t count;
+
+	list[op] = access;
+	assert_int_equal(depend_add(depend, &access, 1, op), 0);
+	edges = depend_edges(depend, op, &count);
+	for (size_t e = 0; e < count; e++) {
+		const struct hazard_access *from = &list[edges[e].from];
+
+		assert_true(from->lo < access.lo + access.run && access.lo < from->lo + from->run);
+	}
+}
+
+/* Images of 16 tiles of columns, one after the other at the same address. */
+static void test_apart(void **state)
+{
+	static struct hazard_access list[IMAGES * 24];
+	struct plan_depend *depend = depend_create();
+	uint32_t op = 0;
+
+	(void)state;
+	assert_non_null(depend);
+	for (int image = 0; image < IMAGES; image++) {
+		for (int64_t at = 0; at < 256; at += 16)
+			add(depend, list, op++, tile(at, 16, true));
+		for (int64_t at = 0; at < 256; at += 32)
+			add(depend, list, op++, tile(at, 32, false));
+	}
+	depend_destroy(depend);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
