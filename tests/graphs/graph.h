@@ -202,6 +202,8 @@ struct target {
 	WNNPlacementPolicy policy;
 	bool folding;
 	bool saved; /* graphs are saved and loaded, and must give the same bits afterwards */
+	/* the layer and level of the CPU's kernels; NULL: those that the environment asks for */
+	const char *layer, *level;
 	WNNOpSupportLimits limits;
 };
 
@@ -218,6 +220,7 @@ struct run {
 	bool marked;			 /* a node is not exact although it must be */
 	bool tiled;			 /* a node needed more than one tile */
 	uint32_t on_npu, on_cpu, folded;
+	uint64_t kernels; /* the digest of the names of the kernels, in the order of the nodes */
 };
 
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
@@ -258,6 +261,21 @@ struct comparison {
 void compare_outputs(const struct graph *graph, const struct truths *truths, const struct run *run,
 		     struct comparison *out);
 double unit_in_last_place(enum ir_dtype dtype, double x);
+
+/* --- Digest (digest.c) ----------------------------------------------------------------------- */
+
+/* The digests of all results of a target, and of the kernels that computed them. */
+struct digest {
+	uint64_t bits, kernels;
+};
+
+/* Returns a digest of the bytes that @sum stands for and then @size bytes of data. */
+uint64_t digest_bytes(uint64_t sum, const void *data, size_t size);
+/* Adds the results and kernels of a run. */
+void digest_add(struct digest *digest, const struct graph *graph, const struct run *run);
+/* Lists each layer and level that the library has on this processor; returns their number. */
+uint32_t digest_targets(struct target *targets, uint32_t most);
+void digest_print(const struct target *target, const struct digest *digest);
 
 /* --- Coverage (coverage.c) ------------------------------------------------------------------- */
 

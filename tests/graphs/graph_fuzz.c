@@ -3,7 +3,8 @@
  * Runs random graphs on a device and compares the results with the oracle in double precision. The
  * CPU runs its fast kernels, and its reference kernels, too; sim and npu run everything on the NPU.
  * sim does so with several sizes of SRAM: results must have the same bits for all of them, except
- * where a node's WNNNodePlacement.exactness says that they may differ.
+ * where a node's WNNNodePlacement.exactness says that they may differ. With --digest the CPU runs them
+ * on each of its layers and levels, and a number stands for the bits of each.
  */
 #include <argp.h>
 #include <errno.h>
@@ -14,9 +15,10 @@
 
 #include "graph.h"
 
-#define MAX_TARGETS 3
-#define MAX_REPLAYS 100
-#define COMPOSED    45 /* percent of the graphs that are compositions */
+#define MAX_TARGETS    8
+#define MAX_REPLAYS    100
+#define DIGEST_THREADS 2  /* so that nodes are divided; the bits do not depend on the number */
+#define COMPOSED       45 /* percent of the graphs that are compositions */
 
 struct options {
 	const char *device, *work, *only;
@@ -25,7 +27,7 @@ struct options {
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions, composed;
-	bool unfilled, verbose, keep_going, print, as_is, saved, late;
+	bool unfilled, verbose, keep_going, print, as_is, saved, late, digest;
 	FILE *values;
 };
 
@@ -39,6 +41,7 @@ struct tally {
 struct fuzzer {
 	struct options options;
 	struct target targets[MAX_TARGETS];
+	struct digest digests[MAX_TARGETS + 1]; /* by target; the last is for the reference */
 	uint32_t num_targets;
 	bool reference; /* the reference kernels of the CPU run, too */
 	struct tally tally;
@@ -126,6 +129,31 @@ static bool check_reference(struct fuzzer *fuzzer, const struct graph *graph,
 	return good;
 }
 
+/* Runs the graph on the reference kernels and on all targets, for their digests. */
+static bool take_digests(struct fuzzer *fuzzer, const struct graph *graph,
+			 const struct truths *truths)
+{
+	bool good = true;
+	struct run run;
+
+	run_reference(truths, &run);
+	digest_add(&fuzzer->digests[MAX_TARGETS], graph, &run);
+	run_free(&run);
+	for (uint32_t t = 0; t < fuzzer->num_targets && good; t++) {
+		struct target *target = &fuzzer->targets[t];
+
+		run_graph(target, graph, &run);
+		digest_add(&fuzzer->digests[t], graph, &run);
+		good = run.status == RUN_DONE;
+		if (!good)
+			snprintf(fuzzer->problem, sizeof(fuzzer->problem),
+				 "failure on the layer %s, level %s: %.700s", target->layer,
+				 target->level, run.message);
+		run_free(&run);
+	}
+	return good;
+}
+
 /*
  * Runs the graph on all targets; returns false, with fuzzer->problem, when something is wrong.
  * Every device runs every operator, so that a graph that one refuses is wrong, too.
@@ -141,6 +169,11 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	if (truths_make(graph, &truths, &err)) {
 		snprintf(fuzzer->problem, sizeof(fuzzer->problem), "oracle: %.900s", err.message);
 		return false;
+	}
+	if (fuzzer->options.digest) {
+		good = take_digests(fuzzer, graph, &truths);
+		truths_free(&truths);
+		return good;
 	}
 	memset(runs, 0, sizeof(runs));
 	if (fuzzer->reference)
@@ -380,8 +413,20 @@ static bool replay(struct fuzzer *fuzzer, struct graph *graph, const char *path)
 		return false;
 	}
 	good = check_any(fuzzer, graph, &tiled);
-	printf("%s: %s\n", path, good ? "agrees" : fuzzer->problem);
+	printf("%s: %s\n", path,
+	       !good		      ? fuzzer->problem :
+	       fuzzer->options.digest ? "ran" :
+					"agrees");
 	return good;
+}
+
+static void print_digests(const struct fuzzer *fuzzer)
+{
+	run_print_kernels();
+	for (uint32_t i = 0; i < fuzzer->num_targets; i++)
+		digest_print(&fuzzer->targets[i], &fuzzer->digests[i]);
+	digest_print(&(struct target){ .layer = "reference", .level = "" },
+		     &fuzzer->digests[MAX_TARGETS]);
 }
 
 static int replay_all(struct fuzzer *fuzzer, struct graph *graph)
@@ -390,6 +435,8 @@ static int replay_all(struct fuzzer *fuzzer, struct graph *graph)
 
 	for (uint32_t i = 0; i < fuzzer->options.replays; i++)
 		good &= replay(fuzzer, graph, fuzzer->options.replay[i]);
+	if (fuzzer->options.digest)
+		print_digests(fuzzer);
 	return good ? 0 : 1;
 }
 
@@ -398,6 +445,10 @@ static int summary(struct fuzzer *fuzzer)
 	const struct tally *t = &fuzzer->tally;
 	double ran = t->graphs ? (double)t->graphs : 1, share;
 
+	if (fuzzer->options.digest) {
+		print_digests(fuzzer);
+		return t->failed || !t->graphs ? 1 : 0;
+	}
 	if (fuzzer->options.verbose) {
 		printf("%-24s %12s %12s\n", "operator", "error/ulp", "error/bound");
 		for (uint32_t op = 0; op < WNN_OP_COUNT; op++)
@@ -429,19 +480,22 @@ static int open_targets(struct fuzzer *fuzzer)
 {
 	static const uint64_t srams[] = { 16 << 10, 512 << 10, 4 << 20 };
 	const struct options *o = &fuzzer->options;
-	bool cpu = !strcmp(o->device, "cpu"), sim = !strcmp(o->device, "sim");
+	bool cpu = o->digest || !strcmp(o->device, "cpu"), sim = !strcmp(o->device, "sim");
 
 	fuzzer->reference = cpu;
-	fuzzer->num_targets = cpu ? 2 : sim && !o->sram ? ARRAY_SIZE(srams) : 1;
+	if (o->digest)
+		fuzzer->num_targets = digest_targets(fuzzer->targets, MAX_TARGETS);
+	else
+		fuzzer->num_targets = cpu ? 2 : sim && !o->sram ? ARRAY_SIZE(srams) : 1;
 	for (uint32_t t = 0; t < fuzzer->num_targets; t++) {
 		struct target *target = &fuzzer->targets[t];
 
-		target->device = o->device;
-		target->threads = cpu ? t + 1 : 1;
+		target->device = cpu ? "cpu" : o->device;
+		target->threads = !cpu ? 1 : o->digest ? DIGEST_THREADS : t + 1;
 		target->sram = cpu ? 0 : sim ? (o->sram ? o->sram : srams[t]) : 0;
 		target->policy = cpu ? WNNPlacementPolicy_CPUOnly : WNNPlacementPolicy_NPUOnly;
 		/* On the CPU, only the second target folds constants. */
-		target->folding = cpu && t;
+		target->folding = cpu && (t || o->digest);
 		target->saved = o->saved;
 		if (target_open(target))
 			return -1;
@@ -514,6 +568,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'k':
 		o->keep_going = true;
 		return 0;
+	case 'D':
+		o->digest = true;
+		return 0;
 	case 'f':
 		o->saved = true;
 		return 0;
@@ -558,6 +615,10 @@ static const struct argp_option option_list[] = {
 	{ "as-is", 'a', NULL, 0, "do not make failing graphs smaller", 0 },
 	{ "names", 'N', NULL, 0,
 	  "give a dimension of each graph a name and a range, and compare with graphs of numbers",
+	  0 },
+	{ "digest", 'D', NULL, 0,
+	  "compare nothing; print a number for the bits, and one for the kernels, of each layer and "
+	  "level of the CPU",
 	  0 },
 	{ "saved", 'f', NULL, 0, "save and load each graph before it runs", 0 },
 	{ "values", 'V', "FILE", 0,

@@ -27,6 +27,10 @@ int target_open(struct target *target)
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
 	WNNError error = WNN_ERROR_INIT;
 
+	if (target->layer)
+		setenv("WEBNN_CPU_LAYER", target->layer, 1);
+	if (target->level)
+		setenv("WEBNN_CPU_LEVEL", target->level, 1);
 	device.device = WNN_STR(target->device);
 	device.placementPolicy = target->policy;
 	device.simSramBytes = target->sram;
@@ -269,10 +273,13 @@ static void note_placement(const struct graph *graph, WNNGraph built, struct run
 	run->on_npu = (uint32_t)placement.npuCount;
 	run->on_cpu = (uint32_t)placement.cpuCount;
 	run->folded = (uint32_t)placement.foldedCount;
-	for (size_t i = 0; i < placement.nodeCount; i++)
-		if (placement.nodes[i].kernel.length)
-			run_count_kernel(placement.nodes[i].kernel.data,
-					 placement.nodes[i].kernel.length);
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		WNNStringView kernel = placement.nodes[i].kernel;
+
+		if (kernel.length)
+			run_count_kernel(kernel.data, kernel.length);
+		run->kernels = digest_bytes(run->kernels, kernel.data, kernel.length);
+	}
 	follow_exactness(graph, &placement, run);
 	ir = run_compiled_graph(built->compiled);
 	for (uint32_t n = 0; n < ir->num_nodes; n++) {
