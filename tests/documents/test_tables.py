@@ -19,7 +19,7 @@ KERNEL = r"cpu/(?!ref-)[a-z0-9-]+"
 
 def kernels():
     """Returns (names in the sources, names in the rows)."""
-    named = [name for path in (TOP / "userspace/src/cpu").glob("*.[cd]*")
+    named = [name for path in (TOP / "userspace/src/cpu").rglob("*.[cd]*")
              for name in re.findall(rf'"({KERNEL})"', path.read_text(encoding="utf-8"))]
     rows = re.findall(r"^   \* - (``cpu/.*)$", (TOP / "Documentation/cpu-kernels.rst").read_text(encoding="utf-8"), re.M)
     return named, [name for row in rows for name in re.findall(rf"``({KERNEL})``", row)]

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cpu/element.h"
-#include "cpu/reference.h"
+#include "cpu/ref/reference.h"
 #include "oracle.h"
 
 /* --- Operators that move elements --- */

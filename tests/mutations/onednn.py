@@ -26,12 +26,12 @@ BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/tes
 
 
 def _conv(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/onednn_conv.c', 'old': old, 'new': new,
+    return {'name': name, 'file': 'userspace/src/cpu/onednn/conv.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
 
 
 def _form(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/onednn_form.c', 'old': old, 'new': new,
+    return {'name': name, 'file': 'userspace/src/cpu/onednn/form.c', 'old': old, 'new': new,
             'command': _COMMANDS['onednn']}
 
 
@@ -44,11 +44,11 @@ def _sum(name, file, old, new):
 
 
 def _windows(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/tile_rows.c', 'old': old, 'new': new, 'command': _COMMANDS['windows']}
+    return {'name': name, 'file': 'userspace/src/cpu/kernel/tile_rows.c', 'old': old, 'new': new, 'command': _COMMANDS['windows']}
 
 
 def _matmul(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/onednn_matmul.c', 'old': old, 'new': new,
+    return {'name': name, 'file': 'userspace/src/cpu/onednn/matmul.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
 
 
@@ -56,17 +56,17 @@ def _integer(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
 
 
-def _winograd(name, old, new, file='winograd.c'):
+def _winograd(name, old, new, file='kernel/winograd.c'):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new,
             'command': _COMMANDS['winograd']}
 
 
-def _product(name, old, new, file='tile_product.c'):
+def _product(name, old, new, file='kernel/tile_product.c'):
     return _packed(name, file, old, new)
 
 
 def _tiles(name, old, new):
-    return _product(name, old, new, 'tile_matmul.c')
+    return _product(name, old, new, 'kernel/tile_matmul.c')
 
 
 def _pass(name, old, new, command='pass'):
@@ -76,19 +76,19 @@ def _pass(name, old, new, command='pass'):
 
 MUTATIONS = [
     # Convolutions on packed windows.
-    _packed('a step forgets the sums before it', 'conv_columns.c', '.add = step->k0 > 0,', '.add = step->k0 < 0,'),
-    _packed('tiles that are not full forget the sums before them', 'conv_columns.c',
+    _packed('a step forgets the sums before it', 'kernel/conv_columns.c', '.add = step->k0 > 0,', '.add = step->k0 < 0,'),
+    _packed('tiles that are not full forget the sums before them', 'kernel/conv_columns.c',
             'r < rows && tile->add; r++)', 'r < rows - 1 && tile->add; r++)'),
-    _packed('each step adds the bias', 'conv_columns.c', 'run->bias && last ?', 'run->bias ?'),
-    _packed('all lines of a tile begin at the column of the first', 'conv_columns.c', 'column = 0, line++', 'line++'),
-    _packed('later panels read the first tile', 'conv_columns.c', '(c->keeps ? f * c->step : 0)', '0 * f'),
-    _packed('planes of later steps are those of the first', 'conv_columns.c', 'first = step->k0 / taps;',
+    _packed('each step adds the bias', 'kernel/conv_columns.c', 'run->bias && last ?', 'run->bias ?'),
+    _packed('all lines of a tile begin at the column of the first', 'kernel/conv_columns.c', 'column = 0, line++', 'line++'),
+    _packed('later panels read the first tile', 'kernel/conv_columns.c', '(c->keeps ? f * c->step : 0)', '0 * f'),
+    _packed('planes of later steps are those of the first', 'kernel/conv_columns.c', 'first = step->k0 / taps;',
             'first = 0 * step->k0 / taps;'),
-    _packed('blocks after the first have its padding', 'conv.c', 'return row ? find_inside(', 'return row < 0 ? find_inside('),
-    _packed('the padding of a channel is that of the last block before', 'fast_conv.c', 'if (row || !is_padded)',
+    _packed('blocks after the first have its padding', 'kernel/planes.c', 'return row ? find_inside(', 'return row < 0 ? find_inside('),
+    _packed('the padding of a channel is that of the last block before', 'kernel/conv.c', 'if (row || !is_padded)',
             'if (!row && !is_padded)'),
-    _packed('four pixels are three', 'conv_rows.c', 'four d = *(const four *)(from + place[3] + i);', 'four d = *(const four *)(from + place[2] + i);'),
-    _packed('windows are one row of neighbours', 'conv_rows.c', 'n = together - (k0 + k) % together;', 'n = depth - k;'),
+    _packed('four pixels are three', 'kernel/conv_rows.c', 'four d = *(const four *)(from + place[3] + i);', 'four d = *(const four *)(from + place[2] + i);'),
+    _packed('windows are one row of neighbours', 'kernel/conv_rows.c', 'n = together - (k0 + k) % together;', 'n = depth - k;'),
     # Convolutions in slices.
     _conv('the first part begins above the image', '- g->attrs->padding[0] + form->above;', '- g->attrs->padding[0];'),
     _conv('parts have the padding of the first one', 'form.above = begin < 0 ? -begin : 0;',
@@ -105,13 +105,13 @@ MUTATIONS = [
     _form('blocks within blocks are one element apart', '{ count, place, block[dim], dim }', '{ count, place, 1, dim }'),
     _form('sums for inputs with a sign are not negated', 'sum *= 128;', 'sum *= -128;'),
     _form('sums for zero points are left out', 'if (form->sums)\n', 'if (form->sums && !form)\n'),
-    {'name': 'narrow results of one channel go to oneDNN', 'file': 'userspace/src/cpu/onednn_conv.c',
+    {'name': 'narrow results of one channel go to oneDNN', 'file': 'userspace/src/cpu/onednn/conv.c',
      'old': '!(has_single_channel(g) && is_strided_column(g))', 'new': '!(!g && is_strided_column(g))',
      'command': _COMMANDS['onednn']},
     # These two need a processor with AMX.
-    {'name': 'AMX is asked for strided columns of integers', 'file': 'userspace/src/cpu/onednn_conv.c',
+    {'name': 'AMX is asked for strided columns of integers', 'file': 'userspace/src/cpu/onednn/conv.c',
      'old': '(is_strided_column(g) || groups)', 'new': 'groups', 'command': _COMMANDS['onednn']},
-    {'name': 'AMX is asked for groups with a zero point', 'file': 'userspace/src/cpu/onednn_conv.c',
+    {'name': 'AMX is asked for groups with a zero point', 'file': 'userspace/src/cpu/onednn/conv.c',
      'old': '(is_strided_column(g) || groups)', 'new': '(is_strided_column(g) && (groups || true))', 'command': _COMMANDS['onednn']},
     _conv('dilations are one too large', '{ a->dilations[0] - 1, a->dilations[1] - 1 }',
           '{ a->dilations[0] - 1, a->dilations[1] }'),
@@ -122,19 +122,19 @@ MUTATIONS = [
     _conv('the last channels come too early', 'from + i * c->channels + doubled', 'from + i * c->channels'),
     _conv('activations are left out', 'cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);', ';'),
     # Additions that are fused with a convolution.
-    _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
-    _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
+    _sum('what is added is always that of the first pixels', 'onednn/conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
+    _sum('a sum has no activation', 'onednn/conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
     # The layout of images without oneDNN.
-    _sum('narrow groups lose nothing in channels-last order', 'fast_conv.c', '-3 - 400 / g->out_per_group : -3;', '-3 : -3;'),
+    _sum('narrow groups lose nothing in channels-last order', 'kernel/conv.c', '-3 - 400 / g->out_per_group : -3;', '-3 : -3;'),
     # Depthwise convolutions by pixels.
-    _packed('windows lie within the lines one result too early', 'conv_depthwise.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
-    _packed('inner pixels begin where the line does', 'conv_depthwise.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
+    _packed('windows lie within the lines one result too early', 'kernel/conv_depthwise.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
+    _packed('inner pixels begin where the line does', 'kernel/conv_depthwise.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
     # Rows on tiles.
-    _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
-    _packed('all blocks of lines are the first', 'tile_rows.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
-    _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
-    _packed('lines have no activations', 'tile_rows.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
-    _sum('what is added to lines is always that of the first', 'tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
+    _packed('each step of a product adds the bias', 'kernel/tile_product.c', 'p->bias && last ?', 'p->bias ?'),
+    _packed('all blocks of lines are the first', 'kernel/tile_rows.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
+    _packed('later steps of strips lie where the first does', 'kernel/tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
+    _packed('lines have no activations', 'kernel/tile_rows.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
+    _sum('what is added to lines is always that of the first', 'kernel/tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
     # Rows with a depthwise convolution after them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
@@ -144,16 +144,16 @@ MUTATIONS = [
     _windows('images are one below the other without padding', '(window->image * l->shape.in_h + row)', '(window->image * l->windows.out_h + row)'),
     _windows('strange weights are multiplied by padding', '!cpu_conv_can_pack(next) ||', ''),
     # Integers.
-    _integer('float results of exact sums have no bias', 'onednn_conv.c',
+    _integer('float results of exact sums have no bias', 'onednn/conv.c',
              '(float)(sums[i * channels + k] + c->biases[k])', '(float)sums[i * channels + k]'),
-    _integer('all channels of a float result add that of the first', 'onednn_conv.c',
+    _integer('all channels of a float result add that of the first', 'onednn/conv.c',
              'c->addends[i] = addend[c->each_addend ? i : 0];', 'c->addends[i] = addend[0];'),
-    _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
-    _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),
-    _integer('all channels have the scale of the first', 'onednn_conv.c', 'c->each_scale ? i : 0', '0'),
-    _integer('biases are left out', 'onednn_conv.c', 'bias ? bias[c->each_bias ? i : 0] : 0', '0'),
-    _integer('halves are rounded up', 'simd_integer.c', '(v + WHOLE) - WHOLE', '(float)(int32_t)(v + 1000.5f) - 1000'),
-    _integer('signed bytes are unsigned', 'simd_integer.c', '(int32_t)(int8_t)byte', '(int32_t)byte'),
+    _integer('the zero point of the input is 0', 'onednn/conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
+    _integer('unsigned filters are read as signed ones', 'onednn/conv.c', '[i] ^ 0x80', '[i]'),
+    _integer('all channels have the scale of the first', 'onednn/conv.c', 'c->each_scale ? i : 0', '0'),
+    _integer('biases are left out', 'onednn/conv.c', 'bias ? bias[c->each_bias ? i : 0] : 0', '0'),
+    _integer('halves are rounded up', 'simd/integer.c', '(v + WHOLE) - WHOLE', '(float)(int32_t)(v + 1000.5f) - 1000'),
+    _integer('signed bytes are unsigned', 'simd/integer.c', '(int32_t)(int8_t)byte', '(int32_t)byte'),
     _conv('only the pixels of the first image are computed', 'g->batch * g->out_h * g->out_w;\n\tg->in_w',
           'g->out_h * g->out_w;\n\tg->in_w'),
     # Products of computed matrices.
@@ -177,19 +177,19 @@ MUTATIONS = [
     _product('all panels of a product are the first', 'p->b + column * p->k + k0 * width', 'p->b + k0 * width'),
     _product('lines as they are begin one further', 'tile.a = p->a + row * p->k;', 'tile.a = p->a + row * p->k + 1;'),
     _product('lines as they are meet the first panel alone', 'tile.b = p->b + column * p->k;', 'tile.b = p->b;'),
-    _product('lines are as far apart as they are packed', 'a[i * lda]', 'a[i]', 'simd_gemm.c'),
-    _packed('windows as they are begin with one element', 'conv_rows.c', 'x + b->place[p] + r->at[k], n', 'x + b->place[p] + r->at[k0], n'),
-    _packed('pixels between others are taken, too', 'tile_rows.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
-    _packed('lines between others are taken, too', 'tile_rows.c', '% g->out_h * g->attrs->strides[0]', '% g->out_h'),
-    _packed('threads copy the first lines alone', 'tile_rows.c', 'copy_rows(run, begin, end - begin,', 'copy_rows(run, 0, end - begin,'),
+    _product('lines are as far apart as they are packed', 'a[i * lda]', 'a[i]', 'simd/gemm.c'),
+    _packed('windows as they are begin with one element', 'kernel/conv_rows.c', 'x + b->place[p] + r->at[k], n', 'x + b->place[p] + r->at[k0], n'),
+    _packed('pixels between others are taken, too', 'kernel/tile_rows.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
+    _packed('lines between others are taken, too', 'kernel/tile_rows.c', '% g->out_h * g->attrs->strides[0]', '% g->out_h'),
+    _packed('threads copy the first lines alone', 'kernel/tile_rows.c', 'copy_rows(run, begin, end - begin,', 'copy_rows(run, 0, end - begin,'),
     _tiles('the last panel writes beyond its columns', '.ldc = n < width ? width : mm->ldc', '.ldc = mm->ldc'),
     _tiles('results of the last panel stay where they are', 'r < size && n < width', 'r < size && false'),
     _tiles('the last panel has the bias of the first', 'memcpy(worker->bias, tile.column_bias,', 'memcpy(worker->bias, run->bias,'),
     _tiles('all matrices are multiplied with the first', 'run->b + cpu_offset(&mm->y, at, mm->sb)', 'run->b'),
     _tiles('a transposed matrix is read as it is', 'b + column * mm->ldb, mm->ldb, n, mm->k', 'b + column, mm->ldb, n, mm->k'),
     _tiles('all lines are the first ones', 'int64_t line = cpu_split_first(&run->lines, part);', 'int64_t line = 0;'),
-    _packed('products with a factor are taken', 'fast_matmul.c', 'node->attrs.matmul.alpha != 1 || !packable(node)', '!packable(node)'),
-    _packed('any bias is one for each column', 'fast_matmul.c', 'node->attrs.matmul.beta == 1 && bias->type.rank && ir_type_elements(&bias->type) == n', 'true'),
+    _packed('products with a factor are taken', 'kernel/matmul.c', 'node->attrs.matmul.alpha != 1 || !packable(node)', '!packable(node)'),
+    _packed('any bias is one for each column', 'kernel/matmul.c', 'node->attrs.matmul.beta == 1 && bias->type.rank && ir_type_elements(&bias->type) == n', 'true'),
     _tiles('other activations are left out', 'if (mm->limited)\n\t\treturn;', 'return;'),
     _winograd('what is not finite stays', 'return atomic_load(&r.strange) ?', 'return false ?'),
     _winograd('filters may have any numbers', 'header->plain = !spread_filter(g, from, points);',
@@ -209,24 +209,24 @@ MUTATIONS = [
     _pass('small regions are permuted, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),
     _pass('outputs cost nothing', 'if (value->def && t->last[value->def->id])\n\t\t\tt->border',
           'if (false)\n\t\t\tt->border', 'text'),
-    _packed('channels of a row are counted from its elements', 'fast_reduce.c', 'int64_t c = i / inner % channels;', 'int64_t c = i % channels;'),
-    _packed('each piece has the numbers of the first', 'fast_reduce.c', 'b->mean + at, 1, n', 'b->mean, 1, n'),
+    _packed('channels of a row are counted from its elements', 'kernel/reduce.c', 'int64_t c = i / inner % channels;', 'int64_t c = i % channels;'),
+    _packed('each piece has the numbers of the first', 'kernel/reduce.c', 'b->mean + at, 1, n', 'b->mean, 1, n'),
     # Factors of products, and weights that stay integers.
     _tiles('the factor of a product is lost', '.factor = mm->attrs->alpha,', '.factor = 1,'),
     _matmul('the factor of a product of oneDNN is lost', 'if (attrs->alpha != 1)', 'if (0)'),
-    _packed('the factor of a packed matrix is lost', 'fast_matmul.c', 'i < floats && alpha != 1;', 'i < 0 * floats;'),
-    _integer('integers without a sign keep their zero', 'weights_matmul.c', 'p->dtype == IR_U8 ? 0x80 : 0;',
+    _packed('the factor of a packed matrix is lost', 'kernel/matmul.c', 'i < floats && alpha != 1;', 'i < 0 * floats;'),
+    _integer('integers without a sign keep their zero', 'kernel/weights_matmul.c', 'p->dtype == IR_U8 ? 0x80 : 0;',
              'p->dtype == IR_U8 ? 0 : 0;'),
-    _integer('a zero point of 4 bits has a sign', 'weights_matmul.c', 'dtype == IR_U4 ? 8 : 0', 'dtype == IR_U4 ? 0 : 0'),
-    _integer('mirrored integers keep the sign of their scale', 'weights_matmul.c', 'scale[j] = -scale[j];', 'scale[j] = 1 * scale[j];'),
-    _integer('bytes of a column lie upon each other', 'weights_matmul.c', 'p->from[at / 2 + i] << 8 * i;', 'p->from[at / 2 + i] << 0 * i;'),
-    _integer('the second integer of a byte is the first', 'weights_matmul.c', '(uint32_t)(row[j] >> 4) << 4 * i;', '(uint32_t)(row[j] & 15) << 4 * i;'),
-    _integer('all blocks have the scales of the first', 'weights_matmul.c', 'begin / s->block * width', '0 * width'),
-    _integer('part of a block is a whole one', 'weights_matmul.c', 's->block > DEPTH ? s->block - begin % s->block :',
+    _integer('a zero point of 4 bits has a sign', 'kernel/weights_matmul.c', 'dtype == IR_U4 ? 8 : 0', 'dtype == IR_U4 ? 0 : 0'),
+    _integer('mirrored integers keep the sign of their scale', 'kernel/weights_matmul.c', 'scale[j] = -scale[j];', 'scale[j] = 1 * scale[j];'),
+    _integer('bytes of a column lie upon each other', 'kernel/weights_matmul.c', 'p->from[at / 2 + i] << 8 * i;', 'p->from[at / 2 + i] << 0 * i;'),
+    _integer('the second integer of a byte is the first', 'kernel/weights_matmul.c', '(uint32_t)(row[j] >> 4) << 4 * i;', '(uint32_t)(row[j] & 15) << 4 * i;'),
+    _integer('all blocks have the scales of the first', 'kernel/weights_matmul.c', 'begin / s->block * width', '0 * width'),
+    _integer('part of a block is a whole one', 'kernel/weights_matmul.c', 's->block > DEPTH ? s->block - begin % s->block :',
              's->block > DEPTH ? DEPTH :'),
-    _integer('the bias is added for each part of the steps', 'weights_matmul.c', 'last ? bias : NULL', 'bias'),
-    _integer('columns that share a scale are one', 'weights_matmul.c', 'column = (begin + j) / each;', 'column = 0 * ((begin + j) / each);'),
-    _integer('zero points of weights are left out', 'simd_weights.c', 'if (zeros && w->zero)', 'if (0 && w->zero)'),
-    _integer('the last integers of a block are left out', 'simd_weights.c', 'for (int64_t j = k; j < n; j++) {',
+    _integer('the bias is added for each part of the steps', 'kernel/weights_matmul.c', 'last ? bias : NULL', 'bias'),
+    _integer('columns that share a scale are one', 'kernel/weights_matmul.c', 'column = (begin + j) / each;', 'column = 0 * ((begin + j) / each);'),
+    _integer('zero points of weights are left out', 'simd/weights.c', 'if (zeros && w->zero)', 'if (0 && w->zero)'),
+    _integer('the last integers of a block are left out', 'simd/weights.c', 'for (int64_t j = k; j < n; j++) {',
              'for (int64_t j = n; j < n; j++) {'),
 ]

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cpu/onednn.h"
+#include "cpu/onednn/onednn.h"
 #include "util/clock.h"
 
 static uint64_t taken;

@@ -3,7 +3,7 @@
 #ifndef TESTS_CPU_SIMD_CHECK_H
 #define TESTS_CPU_SIMD_CHECK_H
 
-#include "cpu/simd.h"
+#include "cpu/simd/simd.h"
 #include "guard.h"
 #include "rig.h"
 

@@ -2,7 +2,7 @@
 /* Checks of the functions on integers of 8 bits. */
 #include <math.h>
 
-#include "cpu/requantize.h"
+#include "cpu/ref/requantize.h"
 #include "simd_check.h"
 
 /* Returns an integer that may be negative. */

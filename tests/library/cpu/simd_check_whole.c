@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cpu/element.h"
-#include "cpu/reference.h"
+#include "cpu/ref/reference.h"
 #include "simd_check.h"
 
 static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I64, IR_U64 };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/onednn.h"
-#include "cpu/onednn_form.h"
+#include "cpu/onednn/onednn.h"
+#include "cpu/onednn/form.h"
 #include "rig.h"
 #include "util/number.h"
 

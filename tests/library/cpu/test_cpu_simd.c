@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/reference.h"
+#include "cpu/ref/reference.h"
 #include "simd_check.h"
 
 const struct cpu_simd *simd;

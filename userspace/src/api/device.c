@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/context.h"
-#include "cpu/simd.h"
+#include "cpu/simd/simd.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
 #include "onpu/isa.h"

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cpu/elementwise.h"
+#include "cpu/kernel/elementwise.h"
 #include "cpu/fast.h"
-#include "cpu/reference.h"
-#include "cpu/tile_matmul.h"
+#include "cpu/ref/reference.h"
+#include "cpu/kernel/tile_matmul.h"
 #include "util/malloc.h"
 #include "util/number.h"
 

@@ -17,7 +17,7 @@ enum cpu_layer {
 
 struct cpu_context; /* thread pool and scratch memory; only one thread at a time may use it */
 struct cpu_prepared;
-struct cpu_simd; /* a level of vector instructions (cpu/simd.h) */
+struct cpu_simd; /* a level of vector instructions (cpu/simd/simd.h) */
 
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);

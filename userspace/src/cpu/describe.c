@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cpu/fast.h"
-#include "cpu/openblas.h"
+#include "cpu/openblas/openblas.h"
 
 /* oneDNN's names for the levels of its code, by the bits of dnnl_cpu_isa_t. */
 static const struct {

@@ -8,7 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/threads.h"
-#include "cpu/simd.h"
+#include "cpu/simd/simd.h"
 
 /* The state of the back end for one caller at a time. Its scratch memory grows and is kept. */
 struct cpu_context {
@@ -95,7 +95,7 @@ struct cpu_prepared {
 };
 
 /*
- * The layer on oneDNN: onednn.c, or onednn_absent.c in a build without it. cpu_onednn_form()
+ * The layer on oneDNN: onednn/onednn.c, or onednn/absent.c in a build without it. cpu_onednn_form()
  * returns the name of the layout of its packed operands, or NULL when oneDNN cannot be loaded;
  * cpu_onednn_absent then says what is missing.
  */

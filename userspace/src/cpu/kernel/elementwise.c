@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/* Fast element-wise functions for float32 on all threads. whole.c has those for integers. */
+#include "cpu/kernel/elementwise.h"
+
+#include "cpu/fast.h"
+#include "cpu/kernel/walk.h"
+#include "cpu/ref/reference.h"
+#include "util/malloc.h"
+
+/* The least elements of an item of work. */
+#define GRAIN 16384
+/* Elements to which the activation is applied while they are in the first-level cache. */
+#define CHUNK 2048
+/*
+ * With strides, MANY_LINES or more rows that are shorter than LINE take longer than copying the
+ * operands first.
+ */
+#define LINE	   64
+#define MANY_LINES 64
+
+/* y = function of x, element by element; x may be y. */
+static void apply(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *y,
+		  const float *x, int64_t n)
+{
+	if (!simd->unary(act->kind, act->alpha, act->beta, y, x, n))
+		for (int64_t i = 0; i < n; i++)
+			y[i] = (float)cpu_apply_unary(act, (double)x[i]);
+	if (act->half)
+		simd->round_halves(y, n);
+}
+
+void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
+		  int64_t n)
+{
+	int64_t chunk = act->half ? CHUNK : n;
+
+	if (act->kind == IR_UNARY_NONE && !act->half)
+		return;
+	for (int64_t i = 0; i < n; i += chunk)
+		apply(simd, act, x + i, x + i, chunk < n - i ? chunk : n - i);
+}
+
+/* The index of the result among the operands of a struct cpu_walk. */
+#define RESULT 2
+
+struct map {
+	const struct cpu_simd *simd;
+	const struct ir_node *node;
+	const float *a, *b;
+	float *y;
+	/* has the operand RESULT only if the result has strides of its own */
+	const struct cpu_walk *walk;
+};
+
+static void map_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct map *m = argument;
+	const struct ir_node *node = m->node;
+	const struct cpu_walk *w = m->walk;
+
+	for (int64_t i = begin; i < end;) {
+		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
+		const float *a = m->a + cpu_walk_at(w, 0, i);
+		float *y = m->y + (w->operands > RESULT ? cpu_walk_at(w, RESULT, i) : i);
+
+		if (node->op == IR_OP_UNARY) {
+			apply(m->simd, &node->attrs.unary, y, a, size);
+		} else {
+			m->simd->binary((int)node->attrs.binary.kind, y, a, cpu_walk_step(w, 0),
+					m->b + cpu_walk_at(w, 1, i), cpu_walk_step(w, 1), size);
+			cpu_activate(m->simd, &node->attrs.binary.act, y, size);
+		}
+		i += size;
+	}
+}
+
+static void map(struct cpu_context *cpu, const struct ir_node *node, const struct cpu_walk *walk,
+		const void *const *in, void *const *out)
+{
+	struct map m = { .simd = cpu->simd,
+			 .node = node,
+			 .a = in[0],
+			 .b = in[node->num_operands - 1],
+			 .y = out[0],
+			 .walk = walk };
+
+	cpu_parallel_ranges(cpu, walk->shape.count, GRAIN, map_range, &m);
+}
+
+static int run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
+{
+	struct cpu_walk walk = cpu_walk_of(node, (int)node->num_operands);
+
+	(void)err;
+	map(cpu, node, &walk, in, out);
+	return 0;
+}
+
+/* ---- operands and results with strides */
+
+struct arranged {
+	struct cpu_prepared base;
+	const struct ir_node *node;
+	/*
+	 * given: with the strides that cpu_prepared_arrange() set; walk: the same with axes merged
+	 */
+	struct cpu_walk given, walk;
+};
+
+static int run_arranged(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+			const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct arranged *e = (const struct arranged *)prepared;
+
+	(void)packed;
+	(void)err;
+	map(cpu, e->node, &e->walk, in, out);
+	return 0;
+}
+
+static void destroy_arranged(struct cpu_prepared *prepared)
+{
+	wnn_free(prepared);
+}
+
+/*
+ * Whether the kernel can use the strides: along a row the result is contiguous, and each operand is
+ * contiguous or one element. False for many short rows, too.
+ */
+static bool walks_well(const struct cpu_walk *w)
+{
+	int64_t line = w->shape.dim[w->shape.rank - 1];
+
+	return cpu_walk_step(w, 0) <= 1 && cpu_walk_step(w, 1) <= 1 &&
+	       cpu_walk_step(w, RESULT) == 1 &&
+	       (line >= LINE || w->shape.count / line < MANY_LINES);
+}
+
+static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+		    const int64_t *strides)
+{
+	struct arranged *e = (struct arranged *)prepared;
+	const struct ir_type *type = operand < 0 ? &node->results[0]->type :
+						   &node->operands[operand]->type;
+	int64_t *given = e->given.stride[operand < 0 ? RESULT : operand], old[IR_MAX_RANK];
+	uint32_t lead = e->given.shape.rank - type->rank;
+
+	memcpy(old, given, sizeof(old));
+	for (uint32_t d = lead; d < e->given.shape.rank; d++)
+		given[d] = ir_type_dim(type, d - lead) == 1 ? 0 : strides[d - lead];
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	if (walks_well(&e->walk))
+		return true;
+	memcpy(given, old, sizeof(old));
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	return false;
+}
+
+enum { UNARY, BINARY, UNARY_WHOLE, BINARY_WHOLE, UNARY_SAYS };
+
+static const struct cpu_fast_kernel kernels[] = {
+	[UNARY] = { .name = "cpu/unary", .run = run },
+	[BINARY] = { .name = "cpu/binary", .run = run },
+	[UNARY_WHOLE] = { .name = "cpu/unary-integers", .run = cpu_unary_whole },
+	[BINARY_WHOLE] = { .name = "cpu/binary-integers", .run = cpu_binary_whole },
+	[UNARY_SAYS] = { .name = "cpu/unary-says", .run = cpu_unary_says },
+};
+
+static const struct cpu_fast_kernel *find_whole(const struct ir_node *node)
+{
+	if (ir_dtype_bits(node->operands[0]->type.dtype) < 8)
+		return NULL;
+	return &kernels[node->op == IR_OP_UNARY ? UNARY_WHOLE : BINARY_WHOLE];
+}
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	int kind = node->op == IR_OP_UNARY ? node->attrs.unary.kind : IR_UNARY_NONE;
+
+	if (!ir_dtype_is_float(dtype))
+		return find_whole(node);
+	if (kind == IR_IS_NAN || kind == IR_IS_INFINITE)
+		return ir_dtype_bits(dtype) <= 32 ? &kernels[UNARY_SAYS] : NULL;
+	if (dtype != IR_F32)
+		return NULL;
+	if (node->op == IR_OP_UNARY)
+		return &kernels[UNARY];
+	return node->attrs.binary.kind <= IR_PRELU ? &kernels[BINARY] : NULL;
+}
+
+const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);
+
+struct cpu_prepared *cpu_elementwise_arrangeable(const struct ir_node *node)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
+	struct arranged *e;
+
+	if (kernel != &kernels[UNARY] && kernel != &kernels[BINARY])
+		return NULL;
+	e = wnn_calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->base = (struct cpu_prepared){ .name = kernel->name,
+					 .run = run_arranged,
+					 .destroy = destroy_arranged,
+					 .arrange = arrange };
+	e->node = node;
+	e->given = cpu_walk_unmerged(node, (int)node->num_operands);
+	e->given.operands = RESULT + 1;
+	memcpy(e->given.stride[RESULT], e->given.shape.stride, sizeof(e->given.stride[RESULT]));
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	return &e->base;
+}

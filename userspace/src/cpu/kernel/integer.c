@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fast products of 8-bit integers on the kernels for float32: a sum of products below 2^24 is exact
+ * there in any order. A longer sum is cut into slices, which are added as integers. Element-wise
+ * functions of one integer use tables of 256 entries.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/kernel/conv.h"
+#include "cpu/element.h"
+#include "cpu/fast.h"
+#include "cpu/ref/reference.h"
+#include "util/malloc.h"
+
+#define EXACT	   ((int64_t)1 << 24) /* all integers up to here are exact in float32 */
+#define CHUNK	   4096
+#define PIECE	   256 /* floats that are converted to results at a time */
+#define NUM_VALUES 256
+
+/* --- The product as products of float32 --- */
+
+struct product {
+	const struct ir_node *node;
+	const struct ir_integer_attrs *attrs;
+	uint32_t axis[2];     /* for each operand, the axis along which the sum runs */
+	uint32_t channel;     /* the axis of the result that has scales and biases */
+	int64_t depth, parts; /* depth of the sum along that axis; number of its slices */
+	int64_t part;	      /* depth of each slice but the last */
+};
+
+/* A slice of the product, as a node of float32. */
+struct part {
+	struct ir_node node;
+	struct ir_value values[3], *operands[2], *results[1];
+	int64_t begin, depth;
+};
+
+/* The largest distance of an integer from its zero point. */
+static int64_t largest(enum ir_dtype dtype, int64_t zero)
+{
+	int64_t below = zero - cpu_int_min(dtype), above = cpu_int_max(dtype) - zero;
+
+	return below > above ? below : above;
+}
+
+/*
+ * Fills in *p; false when even the sum along a single element of the axis may be too large, or when
+ * the sum cannot be cut.
+ */
+static bool product_of(const struct ir_node *node, struct product *p)
+{
+	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
+	bool conv = node->op == IR_OP_QCONV;
+	const struct ir_conv_attrs *c = &node->attrs.conv;
+	const struct ir_matmul_attrs *m = &node->attrs.matmul;
+	int64_t taps = 1, limit;
+
+	memset(p, 0, sizeof(*p));
+	p->node = node;
+	p->attrs = conv ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
+	if (conv) {
+		const uint8_t *axes = ir_filter_axes(c->filter_layout);
+
+		p->axis[0] = p->channel = c->layout == IR_NHWC ? 3 : 1;
+		p->axis[1] = axes[1];
+		taps = ir_type_dim(b, axes[2]) * ir_type_dim(b, axes[3]);
+		p->depth = ir_type_dim(a, p->axis[0]) / c->groups;
+	} else {
+		p->axis[0] = a->rank - (m->a_transpose ? 2 : 1);
+		p->axis[1] = b->rank - (m->b_transpose ? 1 : 2);
+		p->channel = node->results[0]->type.rank - 1;
+		p->depth = ir_type_dim(a, p->axis[0]);
+	}
+	limit = EXACT / (largest(a->dtype, p->attrs->a_zero) * largest(b->dtype, p->attrs->b_zero));
+	if (taps > limit)
+		return false;
+	p->part = limit / taps < p->depth ? limit / taps : p->depth;
+	p->parts = (p->depth + p->part - 1) / p->part;
+	return p->parts == 1 || !conv || c->groups == 1;
+}
+
+static void part_init(struct part *part, const struct product *p, int64_t number)
+{
+	const struct ir_node *node = p->node;
+
+	memset(part, 0, sizeof(*part));
+	part->begin = number * p->part;
+	part->depth = p->depth - part->begin < p->part ? p->depth - part->begin : p->part;
+	part->node = *node;
+	part->node.op = node->op == IR_OP_QCONV ? IR_OP_CONV : IR_OP_MATMUL;
+	part->node.num_operands = 2;
+	if (node->op == IR_OP_QCONV) {
+		part->node.attrs.conv.act.kind = IR_UNARY_NONE;
+	} else {
+		part->node.attrs.matmul.alpha = part->node.attrs.matmul.beta = 1;
+		part->node.attrs.matmul.act.kind = IR_UNARY_NONE;
+	}
+	part->node.operands = part->operands;
+	part->node.results = part->results;
+	for (int i = 0; i < 2; i++) {
+		part->values[i] = *node->operands[i];
+		part->values[i].type.dtype = IR_F32;
+		/*
+		 * The data of this operand are floats, which the caller provides, not the constant
+		 * integers.
+		 */
+		part->values[i].constant = NULL;
+		if (p->parts > 1)
+			part->values[i].type.dim[p->axis[i]].value = part->depth;
+		part->operands[i] = &part->values[i];
+	}
+	part->values[2] = *node->results[0];
+	part->values[2].type.dtype = IR_F32;
+	part->results[0] = &part->values[2];
+}
+
+static size_t float_bytes(const struct part *part, int operand)
+{
+	return cpu_round_up((size_t)ir_type_bytes(&part->values[operand].type));
+}
+
+/*
+ * The conversion of an operand's data for a slice: for each index of the axes before the cut axis,
+ * a run of contiguous elements.
+ */
+struct share {
+	const struct cpu_simd *simd;
+	bool is_signed;
+	const uint8_t *from;
+	float *to;
+	int32_t zero;
+	/* step: elements from one run to the next; length: elements of a run */
+	int64_t step, length;
+};
+
+static void convert_run(const struct share *s, int64_t i, int64_t n)
+{
+	s->simd->widen(s->to + i * s->length, s->from + i * s->step, s->is_signed, s->zero, n);
+}
+
+static void convert_runs(void *argument, int64_t begin, int64_t end)
+{
+	const struct share *s = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		convert_run(s, i, s->length);
+}
+
+/* Converts the data of an operand for a slice to float32. @pool: its threads help; NULL: none. */
+static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const struct product *p,
+		    const struct part *part, int operand, const void *from, float *to)
+{
+	const struct ir_value *value = p->node->operands[operand];
+	int64_t inner = 1, count = ir_type_elements(&value->type);
+	int64_t dim = ir_type_dim(&value->type, p->axis[operand]);
+	struct share s = {
+		.simd = simd,
+		.is_signed = value->type.dtype == IR_I8,
+		.to = to,
+		.zero = (int32_t)(operand ? p->attrs->b_zero : p->attrs->a_zero),
+	};
+
+	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
+		inner *= ir_type_dim(&value->type, i);
+	/*
+	 * Without slices the data need not be cut along the axis: they are runs of equal length,
+	 * and a rest.
+	 */
+	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
+	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
+	s.length = p->parts > 1 ? part->depth * inner : s.step;
+	if (pool)
+		cpu_parallel_ranges(pool, count / s.step, CHUNK / s.length + 1, convert_runs, &s);
+	else
+		convert_runs(&s, 0, count / s.step);
+	if (count % s.step)
+		convert_run(&s, count / s.step, count % s.step);
+}
+
+/* --- Packed constants: those of all slices in order, then memory for one slice in float32 --- */
+
+static size_t part_pack_bytes(const struct cpu_context *cpu, const struct part *part)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
+	size_t bytes = kernel && kernel->pack ? kernel->pack_bytes(cpu, &part->node) : 0;
+
+	return bytes ? cpu_round_up(bytes) : float_bytes(part, 1);
+}
+
+static bool part_is_packed(const struct cpu_context *cpu, const struct part *part)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
+
+	return kernel && kernel->pack && kernel->pack_bytes(cpu, &part->node);
+}
+
+static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct product p;
+	struct part part;
+	size_t bytes = 0;
+
+	product_of(node, &p);
+	for (int64_t i = 0; i < p.parts; i++) {
+		part_init(&part, &p, i);
+		bytes += part_pack_bytes(cpu, &part);
+	}
+	part_init(&part, &p, 0);
+	return bytes + float_bytes(&part, 1);
+}
+
+static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		 void *to)
+{
+	float *room = (float *)((char *)to + pack_bytes(cpu, node));
+	char *at = to;
+	struct product p;
+	struct part part;
+
+	product_of(node, &p);
+	part_init(&part, &p, 0);
+	room -= float_bytes(&part, 1) / sizeof(*room);
+	for (int64_t i = 0; i < p.parts; i++) {
+		part_init(&part, &p, i);
+		if (part_is_packed(cpu, &part)) {
+			convert(cpu->simd, NULL, &p, &part, 1, from, room);
+			cpu_pack(cpu, &part.node, room, at);
+		} else {
+			convert(cpu->simd, NULL, &p, &part, 1, from, (float *)at);
+		}
+		at += part_pack_bytes(cpu, &part);
+	}
+}
+
+/* --- Conversion of sums to results --- */
+
+struct finish {
+	const struct cpu_simd *simd;
+	const struct product *p;
+	const float *sums;     /* sums of the last slice */
+	const int32_t *before; /* sums of the other slices; NULL: there are none */
+	const float *scale;
+	const int32_t *bias; /* or NULL */
+	uint32_t scale_step, bias_step;
+	int64_t inner, channels;
+	void *out;
+	struct cpu_finish limits; /* limits and zero point; scale and bias are set for each run */
+	/* For a float result: its type, its activation, and an addend or NULL. */
+	enum ir_dtype dtype;
+	const struct ir_unary_attrs *act;
+	const void *addend;
+	enum ir_dtype addend_dtype;
+	uint32_t addend_step;
+};
+
+/*
+ * Converts n sums from `at` on to results. @each: they belong to consecutive channels, from
+ * `channel` on; else all belong to `channel`.
+ */
+static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
+{
+	struct cpu_finish to = f->limits;
+
+	to.scale = f->scale + channel * f->scale_step;
+	to.bias = f->bias ? f->bias + channel * f->bias_step : NULL;
+	f->simd->finish_floats(&to, (uint8_t *)f->out + at, f->sums + at,
+			       f->before ? f->before + at : NULL, each && f->scale_step,
+			       each && f->bias_step, n);
+}
+
+/*
+ * Like finish_run(), for float results; in chunks, so that float16 results are float32 in a buffer
+ * first.
+ */
+static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
+{
+	float piece[PIECE];
+
+	for (int64_t begin = 0; begin < n; begin += PIECE) {
+		int64_t count = n - begin < PIECE ? n - begin : PIECE;
+
+		for (int64_t i = 0; i < count; i++) {
+			int64_t place = at + begin + i, c = channel + (each ? begin + i : 0);
+			int32_t sum = (int32_t)f->sums[place];
+
+			sum += f->before ? f->before[place] : 0;
+			sum += f->bias ? f->bias[c * f->bias_step] : 0;
+			piece[i] = (float)sum * f->scale[c * f->scale_step];
+			if (f->addend)
+				piece[i] += (float)cpu_load(f->addend_dtype, f->addend,
+							    c * f->addend_step);
+		}
+		cpu_activate(f->simd, f->act, piece, count);
+		if (f->dtype == IR_F32)
+			memcpy((float *)f->out + at + begin, piece, count * sizeof(*piece));
+		else
+			for (int64_t i = 0; i < count; i++)
+				cpu_store(f->dtype, f->out, at + begin + i, piece[i]);
+	}
+}
+
+/*
+ * Converts runs of results: f->inner of one channel, or one of each channel when channels are
+ * innermost.
+ */
+static void finish_runs(void *argument, int64_t begin, int64_t end)
+{
+	const struct finish *f = argument;
+	int64_t length = f->inner > 1 ? f->inner : f->channels;
+
+	for (int64_t i = begin; i < end; i++)
+		(ir_dtype_is_float(f->dtype) ? finish_real : finish_run)(
+			f, i * length, length, f->inner > 1 ? i % f->channels : 0, f->inner == 1);
+}
+
+static void finish(struct cpu_context *cpu, const struct product *p, const void *const *in,
+		   const float *sums, const int32_t *before, void *out)
+{
+	const struct ir_node *node = p->node;
+	const struct ir_type *y = &node->results[0]->type;
+	struct finish f = {
+		.simd = cpu->simd,
+		.p = p,
+		.sums = sums,
+		.before = before,
+		.scale = in[2],
+		.scale_step = ir_type_elements(&node->operands[2]->type) > 1,
+		.inner = 1,
+		.channels = ir_type_dim(y, p->channel),
+		.out = out,
+		.limits = { .zero = (float)p->attrs->zero,
+			    .lo = (float)p->attrs->lo,
+			    .hi = (float)p->attrs->hi },
+		.dtype = y->dtype,
+		.act = node->op == IR_OP_QCONV ? &node->attrs.conv.act : &node->attrs.matmul.act,
+	};
+	int64_t length;
+
+	if (node->num_operands > 3 && node->operands[3]) {
+		f.bias = in[3];
+		f.bias_step = ir_type_elements(&node->operands[3]->type) > 1;
+	}
+	if (node->num_operands > 4 && node->operands[4]) {
+		f.addend = in[4];
+		f.addend_dtype = node->operands[4]->type.dtype;
+		f.addend_step = ir_type_elements(&node->operands[4]->type) > 1;
+	}
+	for (uint32_t i = p->channel + 1; i < y->rank; i++)
+		f.inner *= ir_type_dim(y, i);
+	length = f.inner > 1 ? f.inner : f.channels;
+	cpu_parallel_ranges(cpu, ir_type_elements(y) / length, CHUNK / length + 1, finish_runs, &f);
+}
+
+struct sums {
+	const struct cpu_simd *simd;
+	const float *part;
+	int32_t *total;
+};
+
+static void add_part(void *argument, int64_t begin, int64_t end)
+{
+	const struct sums *s = argument;
+
+	s->simd->add_floats(s->total + begin, s->part + begin, end - begin);
+}
+
+/* --- Running --- */
+
+/* Memory of one run: data, filter and sums of a slice, sums of all slices. */
+struct room {
+	float *a, *b, *sums;
+	int32_t *total;
+};
+
+static int run_parts(struct cpu_context *cpu, const struct product *p, struct room *room,
+		     const void *const *in, struct wnn_error *err)
+{
+	int64_t count = ir_type_elements(&p->node->results[0]->type);
+	const char *packed = cpu->packed;
+	struct part part;
+	int ret = 0;
+
+	for (int64_t i = 0; i < p->parts && !ret; i++) {
+		const void *operands[2] = { room->a, room->b };
+		void *results[1] = { room->sums };
+
+		part_init(&part, p, i);
+		convert(cpu->simd, cpu, p, &part, 0, in[0], room->a);
+		if (!packed)
+			convert(cpu->simd, cpu, p, &part, 1, in[1], room->b);
+		else if (!part_is_packed(cpu, &part))
+			operands[1] = packed;
+		cpu->packed = packed && part_is_packed(cpu, &part) ? packed : NULL;
+		ret = cpu_run_node(cpu, CPU_FAST, &part.node, operands, results, err);
+		if (packed)
+			packed += part_pack_bytes(cpu, &part);
+		if (i + 1 < p->parts)
+			cpu_parallel_ranges(cpu, count, CHUNK, add_part,
+					    &(struct sums){ cpu->simd, room->sums, room->total });
+	}
+	return ret;
+}
+
+static int product(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		   void *const *out, struct wnn_error *err)
+{
+	size_t a, b, y;
+	struct room room;
+	struct product p;
+	struct part part;
+	char *memory;
+	int ret;
+
+	product_of(node, &p);
+	part_init(&part, &p, 0);
+	a = float_bytes(&part, 0);
+	b = cpu->packed ? 0 : float_bytes(&part, 1);
+	y = float_bytes(&part, 2);
+	memory = wnn_aligned_alloc(64, a + b + y * (p.parts > 1 ? 2 : 1));
+	if (!memory)
+		return wnn_error_nomem(err, "the operands of an integer product");
+	room.a = (float *)memory;
+	room.b = (float *)(memory + a);
+	room.sums = (float *)(memory + a + b);
+	room.total = p.parts > 1 ? memset(memory + a + b + y, 0, y) : NULL;
+	ret = run_parts(cpu, &p, &room, in, err);
+	if (!ret)
+		finish(cpu, &p, in, room.sums, room.total, out[0]);
+	wnn_free(memory);
+	return ret;
+}
+
+/* --- Element-wise --- */
+
+/* Sets values to all 256 bytes, in ascending order. */
+static void all_values(uint8_t *values)
+{
+	for (int i = 0; i < NUM_VALUES; i++)
+		values[i] = (uint8_t)i;
+}
+
+struct lookup {
+	const uint8_t *from;
+	uint8_t *to, table[NUM_VALUES];
+};
+
+static void look_up(void *argument, int64_t begin, int64_t end)
+{
+	const struct lookup *l = argument;
+
+	for (int64_t i = begin; i < end; i++)
+		l->to[i] = l->table[l->from[i]];
+}
+
+/* Computes all 256 results with the reference kernel, and looks the results up in that table. */
+static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		 void *const *out, struct wnn_error *err)
+{
+	struct lookup l = { .from = in[0], .to = out[0] };
+	struct ir_value result = *node->results[0], *results[1] = { &result };
+	const void *operands[5] = { NULL, in[1], in[2], in[3], in[4] };
+	uint8_t values[NUM_VALUES];
+	struct ir_node table = *node;
+
+	(void)err;
+	result.type = ir_type_make(result.type.dtype, 1, (int64_t[]){ NUM_VALUES });
+	table.results = results;
+	operands[0] = values;
+	all_values(values);
+	cpu_ref_qunary(&table, operands, (void *[]){ l.table });
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, look_up, &l);
+	return 0;
+}
+
+struct binary {
+	const struct cpu_simd *simd;
+	struct cpu_integers op;
+	const uint8_t *a, *b;
+	uint8_t *out;
+};
+
+static void combine_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct binary *b = argument;
+
+	b->simd->integers(&b->op, b->out + begin, b->a + begin, b->b + begin, end - begin);
+}
+
+static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		  void *const *out, struct wnn_error *err)
+{
+	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[3]->type.dtype;
+	enum ir_dtype y = node->results[0]->type.dtype;
+	const struct ir_unary_attrs *act = &node->attrs.binary.act;
+	struct binary work = {
+		.simd = cpu->simd,
+		.op = { .kind = node->attrs.binary.kind,
+			.a_signed = a == IR_I8,
+			.b_signed = b == IR_I8,
+			.a_zero = (int32_t)cpu_load_int(a, in[2], 0),
+			.b_zero = (int32_t)cpu_load_int(b, in[5], 0),
+			.a_scale = *(const float *)in[1],
+			.b_scale = *(const float *)in[4],
+			.scale = *(const float *)in[6],
+			.zero = (float)cpu_load_int(y, in[7], 0),
+			.lo = act->kind == IR_RELU  ? 0 :
+			      act->kind == IR_CLAMP ? act->alpha :
+						      -INFINITY,
+			.hi = act->kind == IR_CLAMP ? act->beta : INFINITY,
+			.least = (float)cpu_int_min(y),
+			.most = (float)cpu_int_max(y) },
+		.a = in[0],
+		.b = in[3],
+		.out = out[0],
+	};
+
+	(void)err;
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, combine_range,
+			    &work);
+	return 0;
+}
+
+/* Whether a fast kernel takes the node; the reference computes the others. */
+static bool takes_binary(const struct ir_node *node)
+{
+	const struct ir_binary_attrs *attrs = &node->attrs.binary;
+
+	return (attrs->kind == IR_ADD || attrs->kind == IR_SUB || attrs->kind == IR_MUL) &&
+	       (attrs->act.kind == IR_UNARY_NONE || attrs->act.kind == IR_RELU ||
+		attrs->act.kind == IR_CLAMP) &&
+	       ir_type_same_shape(&node->operands[0]->type, &node->results[0]->type) &&
+	       ir_type_same_shape(&node->operands[3]->type, &node->results[0]->type);
+}
+
+enum { PRODUCT, UNARY, BINARY, AVERAGE };
+
+static const struct cpu_fast_kernel kernels[] = {
+	[PRODUCT] = { "cpu/integer-product", product, pack_bytes, pack },
+	[UNARY] = { .name = "cpu/integer-table", .run = unary },
+	[BINARY] = { .name = "cpu/integer-binary", .run = binary },
+	[AVERAGE] = { .name = "cpu/integer-average", .run = cpu_pool_integer },
+};
+
+static const struct cpu_fast_kernel *find(const struct ir_node *node)
+{
+	struct product p;
+
+	if (node->op == IR_OP_QUNARY)
+		return &kernels[UNARY];
+	if (node->op == IR_OP_QBINARY)
+		return takes_binary(node) ? &kernels[BINARY] : NULL;
+	if (node->op == IR_OP_QPOOL)
+		return cpu_pool_integer_takes(node) ? &kernels[AVERAGE] : NULL;
+	return product_of(node, &p) ? &kernels[PRODUCT] : NULL;
+}
+
+const struct cpu_fast_family cpu_fast_integer = CPU_FAST_FAMILY(kernels, find);

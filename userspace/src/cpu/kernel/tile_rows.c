@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Computes rows times a constant matrix on our own tiles: matrix products, and 1x1 convolutions in
+ * channels-last layout, whose pixels are the rows. With vectors of 8 floats this is faster than
+ * oneDNN, whose results are read and written once more for an activation that keeps NaN; with
+ * AVX-512 it is not. The sum of an element does not depend on the elements that are computed with
+ * it, so that no division among threads changes a bit.
+ */
+#include "cpu/kernel/tile_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/kernel/conv_dense.h"
+#include "cpu/kernel/conv_depthwise.h"
+#include "cpu/kernel/tile_product.h"
+#include "util/malloc.h"
+#include "util/number.h"
+
+/* The most rows of a block; these stay packed in the second-level cache. */
+#define MAX_BLOCK 192
+/*
+ * The least rows of a block with several threads: smaller blocks read the matrix again for too few
+ * rows.
+ */
+#define MIN_BLOCK 48
+/* Products of fewer rows are limited by the time to read the matrix. */
+#define MIN_LINES 8
+/* Rows, and columns, of the window of a depthwise convolution that can be fused. */
+#define WINDOW 3
+/*
+ * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
+ * the cache, because smaller images gain nothing, and rows of at least MIN_LINE pixels, because the
+ * matrix is read for each row.
+ */
+#define LARGE_IMAGE 4
+#define MIN_LINE    24
+/*
+ * Slices of a fused depthwise convolution per thread. At the begin of each slice, pixels above it
+ * are computed again.
+ */
+#define WINDOW_PIECES 16
+/* With fewer columns than this, and fewer columns than the matrix has rows, oneDNN is as fast. */
+#define MIN_COLUMNS 64
+
+struct tile_rows {
+	struct cpu_prepared base;
+	const struct cpu_simd *simd;
+	struct cpu_as_conv as; /* a product as a convolution */
+	struct cpu_conv shape;
+	int64_t m, k, n;
+	/* whether rows are pixels that are not adjacent (strides), so that they are copied */
+	bool apart;
+	bool has_bias, limited; /* limited: whether the limits lo and hi are the whole activation */
+	float lo, hi;
+	uint32_t operands; /* operands of the node without fused ones */
+	bool adds;	   /* whether an addition is fused, and then the activation sum_act */
+	struct ir_unary_attrs sum_act;
+	/* The filter of a fused depthwise convolution of the pixels; NULL: none is fused. */
+	float *filter;
+	struct cpu_conv windows;
+	bool windows_biased, windows_limited;
+	float windows_lo, windows_hi;
+};
+
+struct run {
+	const struct tile_rows *lines;
+	const float *x;
+	struct cpu_tile_product whole;
+	const float *addend; /* the operand of a fused addition, or NULL */
+	struct cpu_split blocks;
+	int64_t columns; /* columns of an item */
+	char *scratch;
+	size_t worker_bytes;
+};
+
+/*
+ * Applies the activation, the fused addition and its activation to n results while they are in the
+ * cache.
+ */
+static void finish(const struct run *run, float *y, int64_t n)
+{
+	const struct tile_rows *l = run->lines;
+
+	if (!l->limited)
+		cpu_activate(l->simd, &l->shape.attrs->act, y, n);
+	if (!run->addend)
+		return;
+	l->simd->binary(IR_ADD, y, y, 1, run->addend + (y - run->whole.c), 1, n);
+	cpu_activate(l->simd, &l->sum_act, y, n);
+}
+
+static void copy_rows(const struct run *run, int64_t first, int64_t count, float *to)
+{
+	const struct tile_rows *l = run->lines;
+	const struct cpu_conv *g = &l->shape;
+
+	for (int64_t i = first; i < first + count; i++, to += l->k) {
+		int64_t row = i / g->out_w % g->out_h * g->attrs->strides[0];
+		int64_t column = i % g->out_w * g->attrs->strides[1];
+		int64_t image = i / (g->out_w * g->out_h);
+
+		memcpy(to, run->x + ((image * g->in_h + row) * g->in_w + column) * l->k,
+		       (size_t)l->k * sizeof(*to));
+	}
+}
+
+static size_t copy_bytes(const struct tile_rows *l, int64_t lines)
+{
+	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
+}
+
+static void run_block(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+	struct cpu_tile_product p = run->whole;
+	int64_t first = cpu_split_first(&run->blocks, item);
+	char *scratch = run->scratch + worker * run->worker_bytes;
+
+	p.m = cpu_split_size(&run->blocks, item);
+	p.a = run->x + first * p.k;
+	p.c += first * p.n;
+	if (run->lines->apart) {
+		copy_rows(run, first, p.m, (float *)scratch);
+		p.a = (float *)scratch;
+	}
+	cpu_tile_multiply(run->lines->simd, &p,
+			  (float *)(scratch + copy_bytes(run->lines, run->blocks.size + 1)));
+	finish(run, p.c, p.m * p.n);
+}
+
+static void copy_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct run *run = argument;
+
+	copy_rows(run, begin, end - begin, (float *)run->whole.a + begin * run->lines->k);
+}
+
+static void pack_strip(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+
+	(void)worker;
+	cpu_tile_pack_strip(run->lines->simd, &run->whole, item, (float *)run->scratch);
+}
+
+static void run_columns(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+	const struct cpu_tile_product *p = &run->whole;
+	int64_t begin = item * run->columns, end = begin + run->columns;
+
+	(void)worker;
+	end = end < p->n ? end : p->n;
+	cpu_tile_multiply_columns(run->lines->simd, p, (const float *)run->scratch, begin, end);
+	for (int64_t row = 0; row < p->m && (run->addend || !run->lines->limited); row++)
+		finish(run, p->c + row * p->n + begin, end - begin);
+}
+
+/*
+ * Runs products with too few blocks for the threads: the threads divide the columns, so that each
+ * reads only its slice of the matrix.
+ */
+static int run_shared(struct run *run, struct cpu_context *cpu)
+{
+	struct cpu_tile_product *p = &run->whole;
+	size_t copied = copy_bytes(run->lines, p->m);
+	int64_t panel = 2 * cpu->simd->lanes;
+
+	run->columns = cpu_tile_share((p->n + panel - 1) / panel, cpu->threads) * panel;
+	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float) + copied);
+	if (!run->scratch)
+		return -1;
+	if (copied) {
+		p->a = (float *)run->scratch;
+		run->scratch += copied;
+		cpu_parallel_ranges(cpu, p->m, 8, copy_range, run);
+	}
+	cpu_threads_run(cpu->workers, cpu_tile_strips(cpu->simd, p), pack_strip, run);
+	cpu_threads_run(cpu->workers, (p->n + run->columns - 1) / run->columns, run_columns, run);
+	return 0;
+}
+
+/*
+ * Divides the rows into blocks, equally many for each thread unless blocks become too small. The
+ * division changes no bit.
+ */
+static struct cpu_split share_lines(int64_t m, int64_t threads)
+{
+	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
+
+	for (int64_t each = CPU_PIECES; each && threads > 1; each--) {
+		int64_t even = (int64_t)wnn_align_up((uint64_t)blocks, each * threads);
+
+		if (even * MIN_BLOCK <= m)
+			return cpu_split(m, (m + even - 1) / even);
+	}
+	return cpu_split(m, MAX_BLOCK);
+}
+
+static int run_blocks(struct run *run, struct cpu_context *cpu)
+{
+	run->worker_bytes = cpu_tile_scratch(run->blocks.size + 1) +
+			    copy_bytes(run->lines, run->blocks.size + 1);
+	run->scratch = cpu_scratch(cpu, cpu->threads * run->worker_bytes);
+	if (!run->scratch)
+		return -1;
+	cpu_threads_run(cpu->workers, run->blocks.parts, run_block, run);
+	return 0;
+}
+
+/* --- With a fused depthwise convolution --- */
+
+/*
+ * A run with a fused depthwise convolution: three rows of pixels at a time become a row of results
+ * while they are in the cache.
+ */
+struct window_run {
+	const struct tile_rows *lines;
+	struct cpu_tile_product line;
+	struct cpu_depthwise windows;
+	const float *x;
+	float *y;
+	struct cpu_split rows; /* the result rows of all images */
+	char *workers;
+	size_t worker_bytes;
+};
+
+/*
+ * The pixels that a worker keeps: rows [first, end) of an image in a ring buffer, row i at index
+ * i % WINDOW.
+ */
+struct window {
+	int64_t image, first, end;
+	const float *taps[WINDOW * WINDOW];
+};
+
+static size_t window_bytes(const struct tile_rows *l)
+{
+	return cpu_round_up(sizeof(struct window)) +
+	       cpu_round_up((size_t)(WINDOW * l->shape.out_w * l->n) * sizeof(float)) +
+	       cpu_tile_scratch(l->shape.out_w);
+}
+
+/*
+ * Computes the rows from @first to before @end that the window does not have yet; rows before
+ * @first are not needed any more.
+ */
+static void fill_window(const struct window_run *run, struct window *window, float *pixels,
+			float *scratch, int64_t first, int64_t end)
+{
+	const struct tile_rows *l = run->lines;
+	int64_t size = run->line.m * l->n;
+
+	if (first < window->first || first > window->end)
+		window->first = window->end = first;
+	for (int64_t row = window->end; row < end; row++) {
+		struct cpu_tile_product p = run->line;
+
+		p.a = run->x + (window->image * l->shape.in_h + row) * p.m * p.k;
+		p.c = pixels + row % WINDOW * size;
+		cpu_tile_multiply(l->simd, &p, scratch);
+		if (!l->limited)
+			cpu_activate(l->simd, &l->shape.attrs->act, p.c, size);
+	}
+	window->end = end > window->end ? end : window->end;
+	window->first = first;
+}
+
+/* Computes row `item` of the results, counted over all images. */
+static void run_line(const struct window_run *run, int64_t item, unsigned int worker)
+{
+	const struct cpu_conv *g = &run->lines->windows;
+	struct window *window = (struct window *)(run->workers + worker * run->worker_bytes);
+	float *pixels = (float *)((char *)window + cpu_round_up(sizeof(*window)));
+	float *scratch = pixels + cpu_round_up((size_t)(WINDOW * run->line.m * run->line.n) *
+					       sizeof(float)) /
+					  sizeof(float);
+	int64_t image = item / g->out_h, row = item % g->out_h;
+	int64_t first = row * g->attrs->strides[0] - g->attrs->padding[0], end = first + WINDOW;
+
+	if (window->image != image)
+		*window = (struct window){ .image = image };
+	first = first > 0 ? first : 0;
+	end = end < g->in_h ? end : g->in_h;
+	if (first < end)
+		fill_window(run, window, pixels, scratch, first, end);
+	cpu_depthwise_row(&run->windows, &(struct cpu_image_rows){ pixels, WINDOW }, row,
+			  run->y + item * g->out_w * g->out_c, window->taps);
+}
+
+/*
+ * Computes consecutive rows of results: for each but the first, most pixels are in the window
+ * already.
+ */
+static void run_some(void *argument, int64_t item, unsigned int worker)
+{
+	const struct window_run *run = argument;
+	int64_t first = cpu_split_first(&run->rows, item);
+
+	for (int64_t i = 0; i < cpu_split_size(&run->rows, item); i++)
+		run_line(run, first + i, worker);
+}
+
+static int run_windows(const struct cpu_tile_product *whole, const struct tile_rows *l,
+		       struct cpu_context *cpu, const float *bias, struct wnn_error *err)
+{
+	size_t zeros = (size_t)l->n * sizeof(float);
+	int64_t rows;
+	struct window_run run = {
+		.lines = l,
+		.line = *whole,
+		.windows = { .simd = l->simd,
+			     .conv = l->windows,
+			     .filter = l->filter,
+			     .bias = bias,
+			     .lo = l->windows_lo,
+			     .hi = l->windows_hi,
+			     .limited = l->windows_limited },
+		.x = whole->a,
+		.y = whole->c,
+		.worker_bytes = window_bytes(l),
+	};
+
+	rows = l->windows.batch * l->windows.out_h;
+	run.rows = cpu_split(rows, (rows - 1) / (WINDOW_PIECES * (int64_t)cpu->threads) + 1);
+	run.line.m = l->shape.out_w;
+	run.workers = cpu_scratch(cpu, cpu->threads * run.worker_bytes + zeros);
+	if (!run.workers)
+		return wnn_error_nomem(err, "a convolution");
+	for (unsigned int w = 0; w < cpu->threads; w++)
+		((struct window *)(run.workers + w * run.worker_bytes))->image = -1;
+	run.windows.zeros = memset(run.workers + cpu->threads * run.worker_bytes, 0, zeros);
+	cpu_threads_run(cpu->workers, run.rows.parts, run_some, &run);
+	return 0;
+}
+
+static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct tile_rows *l = (const struct tile_rows *)prepared;
+	struct run r = {
+		.lines = l,
+		.x = in[0],
+		.whole = { .m = l->m,
+			   .k = l->k,
+			   .n = l->n,
+			   .a = in[0],
+			   .b = packed,
+			   .c = out[0],
+			   .bias = l->has_bias ? in[2] : NULL,
+			   .lo = l->lo,
+			   .hi = l->hi },
+		.addend = l->adds ? in[l->operands] : NULL,
+		.blocks = share_lines(l->m, cpu->threads),
+	};
+	bool shared;
+
+	if (l->filter)
+		return run_windows(&r.whole, l, cpu, l->windows_biased ? in[l->operands + 1] : NULL,
+				   err);
+	shared = cpu->threads > 1 && r.blocks.parts < 2 * (int64_t)cpu->threads;
+	if (shared ? run_shared(&r, cpu) : run_blocks(&r, cpu))
+		return wnn_error_nomem(err, "a convolution or product");
+	return 0;
+}
+
+static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
+		struct wnn_error *err)
+{
+	const struct tile_rows *l = (const struct tile_rows *)prepared;
+
+	(void)err;
+	cpu_conv_rows_pack(l->simd, &l->shape, from, to);
+	return 0;
+}
+
+static void destroy(struct cpu_prepared *prepared)
+{
+	wnn_free(((struct tile_rows *)prepared)->filter);
+	wnn_free(prepared);
+}
+
+/*
+ * Whether fusing saves time: the pixels exceed the cache, while three rows of them and the matrix,
+ * which is read for each row, fit in it. cpu_context.cache is half of the second-level cache.
+ */
+static bool gains_by_windows(const struct tile_rows *l, const struct cpu_conv *g, int64_t cache)
+{
+	int64_t line = g->in_w * g->in_c * (int64_t)sizeof(float);
+	int64_t matrix = l->k * l->n * (int64_t)sizeof(float);
+
+	return g->in_h * line >= LARGE_IMAGE * cache && WINDOW * line + matrix <= 2 * cache &&
+	       g->in_w >= MIN_LINE;
+}
+
+/*
+ * Fuses a depthwise convolution, which then reads its pixels while they are in the cache; false
+ * when that is impossible or does not save time.
+ */
+static bool fuse_windows(struct tile_rows *l, const struct cpu_context *cpu,
+			 const struct ir_node *next)
+{
+	const struct ir_value *filter = next->operands[1];
+	const float *from;
+	struct cpu_conv g;
+
+	if (l->apart || filter->kind != IR_VALUE_CONSTANT || !filter->constant ||
+	    !cpu_conv_can_pack(next) || !cpu_conv_by_pixels(cpu, next))
+		return false;
+	g = cpu_conv_of(next);
+	/* The rows of a matrix product are not the pixels of an image. */
+	if (g.batch != l->shape.batch || g.in_h != l->shape.in_h || g.in_w != l->shape.in_w ||
+	    !gains_by_windows(l, &g, cpu->cache))
+		return false;
+	from = ir_constant_data(filter->constant);
+	l->filter = from ? wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter)) :
+			   NULL;
+	if (!l->filter)
+		return false;
+	cpu_depthwise_pack(&g, from, l->filter);
+	l->windows = g;
+	l->windows_biased = next->num_operands > 2;
+	l->windows_limited = cpu_act_limits(&g.attrs->act, &l->windows_lo, &l->windows_hi);
+	return true;
+}
+
+static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		 const struct ir_node *next)
+{
+	struct tile_rows *l = (struct tile_rows *)prepared;
+
+	if (next->op == IR_OP_CONV)
+		return fuse_windows(l, cpu, next);
+	l->adds = true;
+	l->sum_act = next->attrs.binary.act;
+	return true;
+}
+
+/* Whether each window is a single pixel: a 1x1 convolution without padding and groups. */
+static bool is_flat(const struct cpu_conv *g)
+{
+	const struct ir_conv_attrs *a = g->attrs;
+
+	return a->layout == IR_NHWC && !a->transposed && a->groups == 1 && g->kh == 1 &&
+	       g->kw == 1 && !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
+}
+
+/* Whether this kernel may take a node; sets its shape. */
+static bool set_shape(struct tile_rows *l, const struct ir_node *node)
+{
+	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
+		return false;
+	if (node->op == IR_OP_CONV) {
+		l->base.name = "cpu/conv-lines";
+		l->shape = cpu_conv_of(node);
+	} else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as)) {
+		l->base.name = "cpu/matmul-lines";
+		l->shape = l->as.conv;
+	} else {
+		return false;
+	}
+	l->m = l->shape.batch * l->shape.out_h * l->shape.out_w;
+	l->k = l->shape.in_c;
+	l->n = l->shape.out_c;
+	l->apart = l->shape.attrs->strides[0] > 1 || l->shape.attrs->strides[1] > 1;
+	return is_flat(&l->shape) && l->m >= MIN_LINES && l->n % l->simd->lanes == 0 &&
+	       (l->n >= MIN_COLUMNS || l->n >= l->k);
+}
+
+struct cpu_prepared *cpu_tile_rows_prepare(const struct cpu_context *cpu,
+					   const struct ir_node *node)
+{
+	struct tile_rows *l;
+
+	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2))
+		return NULL;
+	l = wnn_calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->base =
+		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
+	l->simd = cpu->simd;
+	if (!set_shape(l, node)) {
+		wnn_free(l);
+		return NULL;
+	}
+	l->has_bias = node->num_operands > 2 && node->operands[2];
+	l->operands = node->num_operands;
+	l->limited = cpu_act_limits(&l->shape.attrs->act, &l->lo, &l->hi);
+	l->base.packed_bytes = cpu_conv_rows_pack_bytes(cpu->simd, &l->shape);
+	return &l->base;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/* Loads oneDNN, checks it, and chooses its kernel for a node. */
+#include "cpu/onednn/onednn.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/kernel/conv.h"
+#include "cpu/room.h"
+#include "cpu/kernel/tile_rows.h"
+
+/*
+ * The bits of dnnl_cpu_isa_t for instructions that multiply 8-bit integers and add in 32 bits
+ * (VNNI). Other processors add pairs of products in 16 bits, which saturate.
+ */
+#define VNNI                                             \
+	((dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) | \
+	 (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core))
+
+#define AMX (dnnl_cpu_isa_avx512_core_amx & ~dnnl_cpu_isa_avx512_core_fp16)
+
+static struct onednn library;
+static const struct onednn *loaded;
+/* the result of the self-test, when it failed */
+static struct wnn_error verdict;
+static atomic_bool is_wrong;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find_functions(void *handle)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} functions[] = {
+#define ONEDNN_FUNCTION(name) { "dnnl_" #name, &library.name },
+		ONEDNN_FUNCTIONS(ONEDNN_FUNCTION)
+#undef ONEDNN_FUNCTION
+			{ "omp_set_num_threads", &library.set_threads },
+		{ "omp_get_max_threads", &library.get_threads },
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *function = dlsym(handle, functions[i].name);
+
+		if (!function)
+			return false;
+		*(void **)functions[i].to = function;
+	}
+	return true;
+}
+
+/*
+ * Address space that oneDNN maps when it is loaded. When only a part of it is free, the C library
+ * ends the process because it cannot allocate thread-local data.
+ */
+#define ROOM_BYTES (128 * CPU_MIB)
+
+/*
+ * Loads oneDNN and checks it. It is never unloaded, because OpenMP's run-time library must not be.
+ */
+static void load(void)
+{
+	const dnnl_version_t *version;
+	void *handle = NULL;
+	uint64_t limit;
+	int threads;
+
+	if (cpu_has_room(ROOM_BYTES, &limit))
+		handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!handle || !find_functions(handle))
+		return;
+	version = library.version();
+	if (version->major != DNNL_VERSION_MAJOR)
+		return;
+	/*
+	 * Names the form of packed operands: oneDNN chooses layouts by its version and instruction
+	 * set; the last number counts our own changes of packing, after which saved graphs differ.
+	 */
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-8", version->major,
+		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
+	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
+	library.has_amx = library.get_effective_cpu_isa() & AMX;
+	threads = onednn_enter(&library);
+	if (!library.engine_create(&library.engine, dnnl_cpu, 0)) {
+		if (!onednn_check(&library, &verdict))
+			loaded = &library;
+		atomic_store(&is_wrong, verdict.status == WNN_NOT_SUPPORTED);
+	}
+	onednn_leave(&library, threads);
+}
+
+const struct onednn *onednn_get(void)
+{
+	pthread_once(&once, load);
+	return loaded;
+}
+
+bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
+{
+	const char *name = NULL;
+
+	if (dnn->primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) || !name)
+		return false;
+	return !strstr(name, "ref") && !strstr(name, "gemm");
+}
+
+int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr)
+{
+	return dnn->primitive_attr_create(attr) ||
+	       dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+}
+
+const char cpu_onednn_absent[] = "the layer onednn needs " ONEDNN_SONAME
+				 ", which cannot be loaded: install it, or use the layer openblas";
+
+const char *cpu_onednn_form(void)
+{
+	const struct onednn *dnn = onednn_get();
+
+	return dnn ? dnn->form : NULL;
+}
+
+const char *cpu_onednn_complaint(void)
+{
+	return atomic_load(&is_wrong) ? verdict.message : NULL;
+}
+
+struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct cpu_prepared *prepared;
+
+	switch (node->op) {
+	case IR_OP_CONV:
+		if (!cpu_conv_can_pack(node) || cpu_conv_by_pixels(cpu, node))
+			return NULL;
+		__attribute__((fallthrough));
+	case IR_OP_MATMUL:
+	case IR_OP_QCONV:
+	case IR_OP_QMATMUL:
+		if (!onednn_get())
+			return NULL;
+		prepared = cpu_tile_rows_prepare(cpu, node);
+		if (!prepared)
+			prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
+		if (!prepared && cpu_conv_by_windows(cpu, node))
+			return NULL;
+		if (!prepared)
+			prepared = onednn_matmul_prepare(onednn_get(), cpu, node);
+		return prepared ? prepared : onednn_conv_prepare(onednn_get(), cpu, node);
+	default:
+		return NULL;
+	}
+}
