@@ -144,6 +144,12 @@ MUTATIONS = [
     _windows('images are one below the other without padding', '(window->image * l->shape.in_h + row)', '(window->image * l->windows.out_h + row)'),
     _windows('strange weights are multiplied by padding', '!cpu_conv_can_pack(next) ||', ''),
     # Integers.
+    _integer('dot products take signed bytes as unsigned ones', 'kernel/integer_dots.c',
+             'd->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;', 'd->flip = 0;'),
+    _integer('the zero point of an operand of dot products is 0', 'kernel/integer_dots.c', '- zero * sums[i];', '- 0 * zero * sums[i];'),
+    _integer('the last pixels of a row that do not fill a vector are left out', 'kernel/integer_dots.c', 'if (count % fold) {', 'if (0) {'),
+    _integer('rows of windows at the border read what is beside the image', 'kernel/integer_dots.c', 'if (!whole || at == d->padding', 'if (at == d->padding'),
+    _integer('the columns of four vectors are in order', 'kernel/integer_dots.c', 'vectors(d, block) == 4 ? cpu_dot_channel(i) : i', 'vectors(d, block) == 5 ? cpu_dot_channel(i) : i'),
     _integer('float results of exact sums have no bias', 'onednn/conv.c',
              '(float)(sums[i * channels + k] + c->biases[k])', '(float)sums[i * channels + k]'),
     _integer('all channels of a float result add that of the first', 'onednn/conv.c',

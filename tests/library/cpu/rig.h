@@ -66,7 +66,10 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
-/* Compares the layer on oneDNN alone with the reference kernel, for a node with one result. */
+/*
+ * Compares the layer on oneDNN alone with the reference kernel, for a node with one result, and our
+ * own products of integers where they would be chosen.
+ */
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);
 

@@ -3,9 +3,23 @@
  * Compares the fast layer with the reference kernels: operators on 8-bit integers, bit by bit, and
  * packed weights.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "cpu/simd/simd.h"
 #include "rig.h"
+
+/* Whether a node was prepared on dot products of bytes. */
+static bool dots_ran;
+
+static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+		    const struct ir_type *type)
+{
+	bool fast = rig_compare(rig, op, attrs, 1, type, 0);
+
+	dots_ran |= rig_prepared_name() && !strcmp(rig_prepared_name(), "cpu/integer-dots");
+	return fast;
+}
 
 static enum ir_dtype random_bytes(void)
 {
@@ -92,7 +106,8 @@ static bool qconv_round(void)
 	int64_t groups = random_below(3) ? 1 : between(2, 9), k = between(1, 3);
 	/* Some images are so small that some windows, or all, see only padding. */
 	int64_t h = between(random_below(3) ? 3 : 1, 12), w = between(random_below(3) ? 3 : 1, 20);
-	int64_t in = random_below(4) ? between(1, 20) : between(100, 700), out = between(1, 12);
+	int64_t in = random_below(4) ? between(1, 20) : between(100, 700);
+	int64_t out = random_below(4) ? between(1, 12) : between(13, 150);
 	int64_t x_dims[4], f_dims[4], y_dims[4];
 	union ir_attrs attrs = { .qconv = {
 		.conv = {
@@ -119,8 +134,17 @@ static bool qconv_round(void)
 		if (size + pad[2 * i] + pad[2 * i + 1] < k)
 			pad[2 * i] = (uint32_t)k;
 	}
-	if (groups > 1)
+	if (groups > 1) {
 		in = random_below(2) ? 1 : between(2, 5);
+		out = between(1, 12);
+		/* Depthwise, of few channels or of many. */
+		if (in == 1 && random_below(2)) {
+			out = 1;
+			attrs.conv.groups = (uint32_t)(groups = random_below(2) ?
+									1 << between(1, 6) :
+									(int64_t)between(10, 150));
+		}
+	}
 	for (int i = 0; i < 4; i++)
 		attrs.conv.padding[i] = pad[i];
 	fill_image(c->layout, x_dims, between(1, 2), in * groups, h, w);
@@ -135,13 +159,14 @@ static bool qconv_round(void)
 	rig_add(&rig, a, 4, x_dims);
 	rig_add(&rig, b, 4, f_dims);
 	add_scaling(&rig, out * groups, in * k * k, y);
-	return rig_compare(&rig, IR_OP_QCONV, &attrs, 1, &type, 0);
+	return compare(&rig, IR_OP_QCONV, &attrs, &type);
 }
 
 static bool qmatmul_round(void)
 {
 	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
-	int64_t m = between(1, 20), n = between(1, 40), batch = between(1, 3);
+	int64_t m = between(1, 20), batch = between(1, 3);
+	int64_t n = random_below(4) ? between(1, 40) : between(41, 150);
 	int64_t k = random_below(3) ? between(1, 90) : between(500, 2000);
 	union ir_attrs attrs = { .qmatmul = {
 		.matmul = {
@@ -164,7 +189,7 @@ static bool qmatmul_round(void)
 	rig_add(&rig, a, 3, a_dims);
 	rig_add(&rig, b, 3 - lead, b_dims + lead);
 	add_scaling(&rig, n, k, y);
-	return rig_compare(&rig, IR_OP_QMATMUL, &attrs, 1, &type, 0);
+	return compare(&rig, IR_OP_QMATMUL, &attrs, &type);
 }
 
 static bool wmatmul_round(void)
@@ -298,8 +323,14 @@ FAMILY(qbinary)
 
 static void test_all_kernels(void **state)
 {
+	const struct cpu_simd *simd = cpu_simd_level(CPU_LEVEL_AVX512);
+
 	(void)state;
 	rig_expect_all_seen(RIG_OPS_INTEGER);
+	if (simd && simd->channel_dots)
+		assert_true(dots_ran || getenv("WNN_CPU_ONEDNN"));
+	else
+		print_message("this processor has no dot products of bytes in AVX-512\n");
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 
 #include "cpu/kernel/elementwise.h"
 #include "cpu/fast.h"
+#include "cpu/kernel/integer_dots.h"
 #include "cpu/ref/reference.h"
 #include "cpu/kernel/tile_matmul.h"
 #include "util/malloc.h"
@@ -217,8 +218,10 @@ const char *cpu_pack_form(struct cpu_context *cpu)
 
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node)
 {
-	struct cpu_prepared *prepared = cpu_tile_matmul_prepare(cpu, node);
+	struct cpu_prepared *prepared = cpu_integer_dots_prepare(cpu->simd, node);
 
+	if (!prepared)
+		prepared = cpu_tile_matmul_prepare(cpu, node);
 	if (prepared)
 		return prepared;
 	/*

@@ -38,6 +38,8 @@ static void fill_levels(void)
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("fma"))
 		FILL(&levels[CPU_LEVEL_AVX512], avx512);
+	if (levels[CPU_LEVEL_AVX512].name && __builtin_cpu_supports("avx512vnni"))
+		cpu_fill_dots_avx512(&levels[CPU_LEVEL_AVX512]);
 #endif
 }
 

@@ -98,6 +98,53 @@ struct cpu_finish {
 	float zero, lo, hi; /* lo, hi: limits of the result, within its type */
 };
 
+#define CPU_DOT_ROWS 12 /* the most rows of a tile of an integer product */
+
+/*
+ * One tile of a product of bytes: `count` rows, and columns of up to four vectors of 16. Row r of
+ * the first operand is, for each tap t, `depth` bytes at rows[t * CPU_DOT_ROWS + r]; depth is a
+ * multiple of 4. All pointers of the tile's rows are valid, also after the count-th. An element of
+ * the result is the sum of (byte ^ flip) * weight, where the first factor is unsigned, plus the
+ * column's bias. The columns of four vectors are in the order of cpu_dot_channel(): those of
+ * weights, scale, bias and raw results.
+ */
+struct cpu_dots {
+	const uint8_t *const *rows;
+	int64_t taps, depth;
+	const int8_t *weights;	  /* [taps * depth / 4][vectors][16][4] */
+	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
+	uint8_t flip;
+	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
+	bool is_signed; /* whether bytes of results are */
+	int count, columns;
+	void *out;
+	int64_t out_step; /* bytes */
+};
+
+/*
+ * Up to 64 channels of `count` pixels of a depthwise convolution of bytes in channels-last layout.
+ * Taps are read as in cpu_dots; x and step have a multiple of 4 entries. Weights, scale and bias
+ * are in the order of cpu_dot_channel().
+ */
+struct cpu_channel_dots {
+	const uint8_t *const *x; /* for each tap, what the first pixel reads */
+	const int64_t *step;	 /* for each tap, bytes to what the next pixel reads */
+	int64_t taps;
+	const int8_t *weights; /* [taps / 4, rounded up][64][4] */
+	struct cpu_finish finish;
+	uint8_t flip;
+	bool is_signed; /* whether results are */
+	int64_t channels, count;
+	uint8_t *out;
+	int64_t out_step;
+};
+
+/* Returns the channel of element i of 64 weights. */
+static inline int cpu_dot_channel(int i)
+{
+	return i % 16 / 4 * 16 + i / 16 * 4 + i % 4;
+}
+
 /* The arguments of an 8-bit integer operation a op b, by the formula of QBINARY in ir/ops.def. */
 struct cpu_integers {
 	int kind; /* IR_ADD, IR_SUB or IR_MUL */
@@ -265,6 +312,13 @@ struct cpu_simd {
 	/* Converts the sums of pixels with n channels to 8-bit results. */
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
+	/*
+	 * Tiles of integer products, by their vectors of columns, and their numbers of rows, which
+	 * divide CPU_DOT_ROWS; NULL where the processor has no dot products of bytes.
+	 */
+	void (*dots[5])(const struct cpu_dots *dots);
+	int dot_rows[5];
+	void (*channel_dots)(const struct cpu_channel_dots *dots);
 	/*
 	 * Converts n sums to 8-bit results; a sum is a float32 plus an integer of `before`, which
 	 * may be NULL. With each_scale and each_bias there is one number per sum, else one for all.
