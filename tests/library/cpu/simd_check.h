@@ -28,6 +28,8 @@ void check_softmax(void);
 void check_softmax_columns(void);
 
 void check_finish(void);
+void check_dots(void);
+void check_channel_dots(void);
 void check_finish_floats(void);
 void check_widen(void);
 void check_add_floats(void);

@@ -711,6 +711,7 @@ static const struct {
 	ENTRY(fold),	      ENTRY(fold_line),
 	ENTRY(normalize),     ENTRY(winograd_in),
 	ENTRY(winograd_out),  ENTRY(finish),
+	ENTRY(dots),	      ENTRY(channel_dots),
 	ENTRY(finish_floats), ENTRY(widen),
 	ENTRY(add_floats),    ENTRY(quantize),
 	ENTRY(dequantize),    ENTRY(integers),

@@ -221,6 +221,8 @@ struct cpu_simd {
 	const char *name;
 	int lanes; /* floats of a vector */
 	int rows;  /* the most rows of a tile */
+	/* rows of a tile of dots[], by its vectors of columns; they divide CPU_DOT_ROWS */
+	int dot_rows[5];
 	/*
 	 * Functions that compute a tile, by the number of its rows and of its vectors of columns.
 	 */
@@ -313,11 +315,10 @@ struct cpu_simd {
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
 	/*
-	 * Tiles of integer products, by their vectors of columns, and their numbers of rows, which
-	 * divide CPU_DOT_ROWS; NULL where the processor has no dot products of bytes.
+	 * Tiles of integer products, by their vectors of columns; NULL where the processor has no
+	 * dot products of bytes.
 	 */
 	void (*dots[5])(const struct cpu_dots *dots);
-	int dot_rows[5];
 	void (*channel_dots)(const struct cpu_channel_dots *dots);
 	/*
 	 * Converts n sums to 8-bit results; a sum is a float32 plus an integer of `before`, which

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* Checks of the dot products of bytes, which only some levels have, against plain loops. */
+#include <string.h>
+
+#include "cpu/ref/requantize.h"
+#include "simd_check.h"
+
+/* How sums become bytes: a type, and random limits, scales and biases of `n` columns. */
+struct end {
+	enum ir_dtype dtype;
+	struct ir_integer_attrs attrs;
+	struct guard scale, bias;
+	struct cpu_finish finish;
+};
+
+static void end_init(struct end *end, int64_t n)
+{
+	int32_t lo;
+
+	end->dtype = random_below(2) ? IR_I8 : IR_U8;
+	lo = (int32_t)cpu_int_min(end->dtype);
+	end->attrs = (struct ir_integer_attrs){ .zero = lo + (int32_t)random_below(256),
+						.lo = lo + (int32_t)random_below(20),
+						.hi = lo + 255 - (int32_t)random_below(20) };
+	end->scale = floats(n);
+	end->bias = floats(n);
+	end->finish = (struct cpu_finish){ .scale = end->scale.data,
+					   .bias = (int32_t *)end->bias.data,
+					   .zero = (float)end->attrs.zero,
+					   .lo = (float)end->attrs.lo,
+					   .hi = (float)end->attrs.hi };
+	for (int64_t i = 0; i < n; i++) {
+		/* Powers of two give results that are halfway between two integers. */
+		end->scale.data[i] = 0.5f / (float)(1 << random_below(14));
+		((int32_t *)end->bias.data)[i] = (int32_t)random_below(20000) - 10000;
+	}
+}
+
+static void end_free(struct end *end)
+{
+	guard_free(&end->scale);
+	guard_free(&end->bias);
+}
+
+static uint8_t result(const struct end *end, int64_t sum, int64_t i)
+{
+	return (uint8_t)cpu_requantize(&end->attrs, end->dtype, sum, end->scale.data[i]);
+}
+
+static void check_tile(int vecs)
+{
+	int64_t taps = between(1, 4), depth = 4 * between(1, 9), columns = vecs * 16;
+	int rows = simd->dot_rows[vecs];
+	struct guard weight_memory, result_memory, x_memory[CPU_DOT_ROWS];
+	const uint8_t *table[4 * CPU_DOT_ROWS];
+	int8_t *weights = (int8_t *)bytes(&weight_memory, taps * depth * columns);
+	struct cpu_dots t = { .rows = table,
+			      .taps = taps,
+			      .depth = depth,
+			      .weights = weights,
+			      .flip = random_below(2) ? 0x80 : 0,
+			      .raw = random_below(3) == 0,
+			      .count = (int)between(1, (uint32_t)rows),
+			      .columns = (int)(columns - random_below(16)) };
+	struct end end;
+	uint8_t *y;
+
+	end_init(&end, columns);
+	t.finish = end.finish;
+	t.is_signed = end.dtype == IR_I8;
+	t.out_step = t.raw ? columns * 4 : t.columns;
+	y = bytes(&result_memory, t.out_step * t.count);
+	t.out = y;
+	for (int r = 0; r < rows; r++) {
+		const uint8_t *x = bytes(&x_memory[r], taps * depth);
+
+		/* Rows after the last one that is asked for repeat it. */
+		for (int64_t tap = 0; tap < taps; tap++)
+			table[tap * CPU_DOT_ROWS + r] =
+				r < t.count ? x + tap * depth :
+					      table[tap * CPU_DOT_ROWS + t.count - 1];
+	}
+	simd->dots[vecs](&t);
+	for (int r = 0; r < t.count; r++)
+		for (int64_t i = 0; i < columns; i++) {
+			int64_t column = vecs == 4 ? cpu_dot_channel((int)i) : i;
+			int64_t sum = end.finish.bias[i];
+			int32_t raw;
+
+			if (column >= t.columns && !t.raw)
+				continue;
+			for (int64_t k = 0; k < taps * depth; k++)
+				sum += (int64_t)(table[k / depth * CPU_DOT_ROWS + r][k % depth] ^
+						 t.flip) *
+				       weights[(k / 4 * columns + i) * 4 + k % 4];
+			memcpy(&raw, y + r * t.out_step + (t.raw ? i * 4 : 0), sizeof(raw));
+			if (t.raw)
+				expect("raw dots", i, raw, (double)sum, 0.5);
+			else
+				expect("dots", column, y[r * t.out_step + column],
+				       result(&end, sum, i), 0.5);
+		}
+	for (int r = 0; r < rows; r++)
+		guard_free(&x_memory[r]);
+	guard_free(&weight_memory);
+	guard_free(&result_memory);
+	end_free(&end);
+}
+
+void check_dots(void)
+{
+	for (int vecs = 1; vecs <= 4; vecs++)
+		if (simd->dots[vecs]) {
+			expect("dot_rows", vecs, CPU_DOT_ROWS % simd->dot_rows[vecs], 0, 0.5);
+			check_tile(vecs);
+		}
+}
+
+void check_channel_dots(void)
+{
+	int64_t taps = between(1, 26), groups = (taps + 3) / 4, channels = between(1, 64);
+	int64_t count = between(1, 5), step = between(1, 90);
+	struct guard x_memory, weight_memory, result_memory, padding_memory;
+	const uint8_t *x[28], *padding = bytes(&padding_memory, channels);
+	int64_t steps[28];
+	int8_t *weights = (int8_t *)bytes(&weight_memory, groups * 256);
+	uint8_t *data = bytes(&x_memory, (count - 1) * step + channels), *y;
+	struct cpu_channel_dots d = { .x = x,
+				      .step = steps,
+				      .taps = taps,
+				      .weights = weights,
+				      .flip = random_below(2) ? 0x80 : 0,
+				      .channels = channels,
+				      .count = count,
+				      .out_step = channels + random_below(9) };
+	struct end end;
+
+	if (simd->channel_dots) {
+		end_init(&end, 64);
+		d.finish = end.finish;
+		d.is_signed = end.dtype == IR_I8;
+		y = bytes(&result_memory, (count - 1) * d.out_step + channels);
+		d.out = y;
+		for (int64_t t = 0; t < 4 * groups; t++) {
+			bool padded = random_below(4) == 0;
+
+			x[t] = padded ? padding : data;
+			steps[t] = padded ? 0 : step;
+		}
+		simd->channel_dots(&d);
+		for (int64_t p = 0; p < count; p++)
+			for (int i = 0; i < 64; i++) {
+				int channel = cpu_dot_channel(i);
+				int64_t sum = end.finish.bias[i];
+
+				if (channel >= channels)
+					continue;
+				/* Taps after the last one have weights, too, and are added. */
+				for (int64_t t = 0; t < 4 * groups; t++)
+					sum += (int64_t)(x[t][p * steps[t] + channel] ^ d.flip) *
+					       weights[(t / 4 * 64 + i) * 4 + t % 4];
+				expect("channel_dots", channel, y[p * d.out_step + channel],
+				       result(&end, sum, i), 0.5);
+			}
+		guard_free(&result_memory);
+		end_free(&end);
+	}
+	guard_free(&x_memory);
+	guard_free(&weight_memory);
+	guard_free(&padding_memory);
+}
