@@ -168,62 +168,33 @@ struct setup {
 	const struct cpu_simd *simd;
 	unsigned int threads;
 	bool small_cache; /* the cache is so small that small shapes have many blocks */
-	bool prepares;	  /* nodes are prepared by their layer */
+	bool keeps;	  /* plans are made to be kept */
 };
 
-/*
- * Runs a node like a graph does: a constant operand 1 may be packed before, and is not read any
- * more then.
- */
-static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in,
-		      void **out, struct wnn_error *err)
-{
-	size_t bytes = cpu_pack_bytes(cpu, node);
-	void *packed = bytes ? aligned_alloc(64, cpu_round_up(bytes)) : NULL;
-	int ret;
+static const struct cpu_kernel *kept; /* the kernel of the last plan that was to be kept */
 
-	if (bytes) {
-		assert_non_null(packed);
-		cpu_pack(cpu, node, in[1], packed);
-		in[1] = NULL;
-	}
-	ret = cpu_run_packed(cpu, node, packed, in, out, err);
-	free(packed);
-	return ret;
+const char *rig_kept_name(void)
+{
+	return kept ? kept->name : NULL;
 }
 
-static const char *prepared_name; /* name of the last node that was prepared */
-
-const char *rig_prepared_name(void)
+/* Packs operand 1, unless the kernel reads it as it is, and runs the plan. */
+static int run_plan(struct cpu_context *cpu, struct cpu_plan *plan, const void **in, void **out,
+		    struct wnn_error *err)
 {
-	return prepared_name;
-}
-
-/* Runs a node that its layer has prepared, with operand 1 packed. */
-static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, const void **in,
-			void **out, struct wnn_error *err)
-{
-	size_t bytes = cpu_prepared_pack_bytes(prepared);
+	size_t bytes = cpu_plan_pack_bytes(plan);
 	void *packed = bytes ? aligned_alloc(64, cpu_round_up(bytes)) : NULL;
 	int ret = 0;
 
-	prepared_name = cpu_prepared_name(prepared);
 	if (bytes) {
 		assert_non_null(packed);
-		ret = cpu_prepared_pack(prepared, in[1], packed, err);
+		ret = cpu_plan_pack(plan, in[1], packed, err);
 		in[1] = NULL;
 	}
 	if (!ret)
-		ret = cpu_prepared_run(prepared, cpu, packed, in, out, err);
-	cpu_prepared_destroy(prepared);
+		ret = cpu_plan_run(plan, cpu, packed, in, out, err);
 	free(packed);
 	return ret;
-}
-
-static bool is_constant(const struct ir_node *node, uint32_t operand)
-{
-	return node->num_operands > operand && node->operands[operand] &&
-	       node->operands[operand]->kind == IR_VALUE_CONSTANT;
 }
 
 /*
@@ -243,9 +214,9 @@ static void soil(struct cpu_context *cpu)
 static void run(struct rig *rig, const struct setup *setup, const struct ir_node *node, void **out)
 {
 	struct cpu_context *cpu = cpu_context_create(setup->threads);
-	struct cpu_prepared *prepared = NULL;
 	const void *in[RIG_MAX] = { NULL };
 	struct wnn_error err = { 0 };
+	struct cpu_plan *plan;
 	int ret;
 
 	assert_non_null(cpu);
@@ -256,16 +227,19 @@ static void run(struct rig *rig, const struct setup *setup, const struct ir_node
 	make_results(node, out);
 	if (setup->layer == CPU_FAST)
 		assert_int_equal(cpu_set_layer(cpu, CPU_FAST, &err), 0);
-	if (setup->prepares)
-		prepared = cpu_prepare(cpu, node);
 	if (setup->layer == CPU_ONEDNN)
 		soil(cpu);
-	if (prepared)
-		ret = run_prepared(cpu, prepared, in, out, &err);
-	else if (setup->layer != CPU_REFERENCE && is_constant(node, 1))
-		ret = run_packed(cpu, node, in, out, &err);
-	else
+	if (setup->layer == CPU_REFERENCE) {
 		ret = cpu_run_node(cpu, setup->layer, node, in, out, &err);
+	} else {
+		plan = cpu_plan_create(cpu, node, CPU_PACKS | (setup->keeps ? CPU_KEEPS : 0), &err);
+		if (!plan)
+			fail_msg("%s", err.message);
+		if (setup->keeps)
+			kept = plan->kernel;
+		ret = run_plan(cpu, plan, in, out, &err);
+		cpu_plan_destroy(plan);
+	}
 	if (ret)
 		fail_msg("%s", err.message);
 	cpu_context_destroy(cpu);
@@ -347,8 +321,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 			continue;
 		text = ir_print(rig->graph);
 		print_error("%s (%s): result %u, element %lld is %.9g, expected %.9g\n%s",
-			    cpu_kernel_name(CPU_FAST, node), level, (unsigned int)r, (long long)i,
-			    b, a, text);
+			    ir_op_name(node->op), level, (unsigned int)r, (long long)i, b, a, text);
 		free(text);
 		fail();
 	}
@@ -359,23 +332,46 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 
 /* --- Which kernels were run --- */
 
-static const struct cpu_fast_kernel *seen[64];
+static const struct cpu_kernel *seen[64];
 static uint32_t num_seen;
 
-static bool was_seen(const struct cpu_fast_kernel *kernel)
+static bool was_seen(const char *name)
 {
 	for (uint32_t i = 0; i < num_seen; i++)
-		if (seen[i] == kernel)
+		if (!strcmp(seen[i]->name, name))
 			return true;
 	return false;
 }
 
-static void see(const struct cpu_fast_kernel *kernel)
+static bool is_reference(const struct cpu_kernel *kernel, enum ir_op op)
 {
-	if (!kernel || was_seen(kernel))
-		return;
-	assert_true(num_seen < sizeof(seen) / sizeof(seen[0]));
-	seen[num_seen++] = kernel;
+	size_t count;
+	const struct cpu_kernel *kernels = cpu_kernels(op, &count);
+
+	return kernel == &kernels[count - 1];
+}
+
+/*
+ * Notes the kernel that computes the node when its plan is not kept; false when that is the
+ * reference.
+ */
+static bool see(const struct ir_node *node)
+{
+	struct cpu_context *cpu = cpu_context_create(1);
+	struct cpu_plan *plan = cpu_plan_create(cpu, node, CPU_PACKS, NULL);
+	const struct cpu_kernel *kernel;
+
+	assert_non_null(plan);
+	kernel = plan->kernel;
+	cpu_plan_destroy(plan);
+	cpu_context_destroy(cpu);
+	if (is_reference(kernel, node->op))
+		return false;
+	if (!was_seen(kernel->name)) {
+		assert_true(num_seen < sizeof(seen) / sizeof(seen[0]));
+		seen[num_seen++] = kernel;
+	}
+	return true;
 }
 
 void rig_expect_all_seen(uint64_t ops)
@@ -383,18 +379,18 @@ void rig_expect_all_seen(uint64_t ops)
 	uint32_t missing = 0;
 
 	for (int op = 0; op < IR_OP_COUNT; op++) {
-		const struct cpu_fast_family *family = cpu_fast_family((enum ir_op)op);
+		size_t count;
+		const struct cpu_kernel *kernels = cpu_kernels((enum ir_op)op, &count);
 
-		for (size_t k = 0; family && ops >> op & 1 && k < family->count; k++)
-			if (!was_seen(&family->kernels[k])) {
-				print_error("%s was compared with nothing\n",
-					    family->kernels[k].name);
+		for (size_t k = 0; ops >> op & 1 && k + 1 < count; k++)
+			if (!kernels[k].keeps && !was_seen(kernels[k].name)) {
+				print_error("%s was compared with nothing\n", kernels[k].name);
 				missing++;
 			}
 	}
 	assert_int_equal(missing, 0);
 	if (ops >> IR_OP_CONV & 1 && cpu_onednn_form())
-		assert_non_null(prepared_name);
+		assert_non_null(kept);
 }
 
 void rig_make_constant(struct rig *rig, uint32_t operand)
@@ -410,9 +406,10 @@ void rig_make_constant(struct rig *rig, uint32_t operand)
 /* Makes operand 1 a constant every other time, when a kernel may want to pack it. */
 static void maybe_constant(struct rig *rig, enum ir_op op)
 {
-	const struct cpu_fast_family *family = cpu_fast_family(op);
+	bool packs = op == IR_OP_CONV || op == IR_OP_MATMUL || op == IR_OP_WMATMUL ||
+		     op == IR_OP_QCONV || op == IR_OP_QMATMUL;
 
-	if (family && family->kernels[0].pack && !random_below(2))
+	if (packs && !random_below(2))
 		rig_make_constant(rig, 1);
 }
 
@@ -479,20 +476,19 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 
 	maybe_constant(rig, op);
 	node = add_node(rig, op, attrs, num_results, types);
-	fast = cpu_fast_find(node) != NULL;
-	see(cpu_fast_find(node));
+	fast = see(node);
 	assert_in_range(num_results, 1, 3);
 	run(rig, &setup, node, expected);
 	setup.layer = CPU_FAST;
 	for (int level = 0; level < CPU_LEVEL_COUNT && !only_onednn(); level++) {
 		setup.simd = cpu_simd_level((enum cpu_level)level);
-		setup.prepares = random_below(2);
+		setup.keeps = random_below(2);
 		if (setup.simd)
 			compare_level(rig, node, setup, expected, tolerance);
 	}
 	demand_onednn();
 	setup.layer = CPU_ONEDNN;
-	setup.prepares = true;
+	setup.keeps = true;
 	setup.simd = only_onednn() ? without_dots() : random_simd();
 	compare_level(rig, node, setup, expected, tolerance);
 	for (uint32_t r = 0; r < num_results; r++)
@@ -511,7 +507,7 @@ void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *at
 	run(rig, &setup, node, expected);
 	demand_onednn();
 	setup.layer = CPU_ONEDNN;
-	setup.prepares = true;
+	setup.keeps = true;
 	if (setup.simd->channel_dots && op == IR_OP_QCONV)
 		compare_level(rig, node, setup, expected, tolerance);
 	setup.simd = without_dots();

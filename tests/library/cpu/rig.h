@@ -73,8 +73,8 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);
 
-/* Returns the name of the last node that a layer prepared; NULL: none was. */
-const char *rig_prepared_name(void);
+/* Returns the kernel of the last plan that was made to be kept; NULL: none was. */
+const char *rig_kept_name(void);
 
 /* Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op). */
 void rig_expect_all_seen(uint64_t ops);

@@ -9,7 +9,7 @@
 #include "cpu/simd/simd.h"
 #include "rig.h"
 
-/* Whether a node was prepared on dot products of bytes. */
+/* Whether a node was planned on dot products of bytes. */
 static bool dots_ran;
 
 static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
@@ -17,7 +17,7 @@ static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 {
 	bool fast = rig_compare(rig, op, attrs, 1, type, 0);
 
-	dots_ran |= rig_prepared_name() && !strcmp(rig_prepared_name(), "cpu/integer-dots");
+	dots_ran |= rig_kept_name() && !strcmp(rig_kept_name(), "cpu/integer-dots");
 	return fast;
 }
 

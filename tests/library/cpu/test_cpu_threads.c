@@ -340,25 +340,26 @@ static void test_onednn_starts_none(void **state)
 	for (unsigned int threads = 1; threads < 4; threads++) {
 		int before = count_threads();
 		struct cpu_context *cpu = cpu_context_create(threads);
-		struct cpu_prepared *prepared;
+		struct cpu_plan *plan;
 		struct wnn_error err = { 0 };
 		void *packed;
 
 		assert_non_null(cpu);
-		prepared = cpu_prepare(cpu, node);
-		assert_true(!prepared == !cpu_onednn_form());
-		if (!prepared)
+		if (!cpu_onednn_form())
 			skip();
-		packed = aligned_alloc(64, cpu_round_up(cpu_prepared_pack_bytes(prepared)));
+		plan = cpu_plan_create(cpu, node, CPU_PACKS | CPU_KEEPS, &err);
+		assert_non_null(plan);
+		assert_non_null(strstr(cpu_plan_name(plan), "onednn"));
+		packed = aligned_alloc(64, cpu_round_up(cpu_plan_pack_bytes(plan)));
 		assert_non_null(packed);
-		assert_int_equal(cpu_prepared_pack(prepared, rig.data[1], packed, &err), 0);
+		assert_int_equal(cpu_plan_pack(plan, rig.data[1], packed, &err), 0);
 		for (int i = 0; i < 20; i++)
-			assert_int_equal(cpu_prepared_run(prepared, cpu, packed,
-							  (const void *[]){ rig.data[0], NULL },
-							  (void *[]){ y }, &err),
+			assert_int_equal(cpu_plan_run(plan, cpu, packed,
+						      (const void *[]){ rig.data[0], NULL },
+						      (void *[]){ y }, &err),
 					 0);
 		assert_true(count_threads() <= before + (int)threads - 1);
-		cpu_prepared_destroy(prepared);
+		cpu_plan_destroy(plan);
 		cpu_context_destroy(cpu);
 		free(packed);
 		expect_threads_end(before);

@@ -78,7 +78,7 @@ static void compare(struct rig *rig, const struct shape *s, const union ir_attrs
 	/* Without fused multiply-add, some of a million results have an error above 1e-5. */
 	assert_true(rig_compare(rig, IR_OP_CONV, attrs, 1, &type, s->in > 100 ? 1e-4 : 3e-5));
 	if (cpu_onednn_form() && kernel_of(s))
-		assert_string_equal(rig_prepared_name(), kernel_of(s));
+		assert_string_equal(rig_kept_name(), kernel_of(s));
 }
 
 static bool conv_round(void)

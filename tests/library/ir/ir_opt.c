@@ -97,20 +97,19 @@ static void print_support(const struct ir_graph *graph)
 	}
 }
 
-struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
-						    const struct ir_node *node);
+struct cpu_plan *__wrap_cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 
 /*
  * Prints which strides our own kernels would accept: contiguous rows; for the second matrix of a
  * product, also contiguous columns.
  */
-static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+static bool print_steps(struct cpu_plan *plan, const struct ir_node *node, int operand,
 			const int64_t *strides)
 {
 	const struct ir_value *value = operand < 0 ? node->results[0] : node->operands[operand];
 	uint32_t rank = value->type.rank;
 
-	(void)prepared;
+	(void)plan;
 	if (strides[rank - 1] != 1 &&
 	    (node->op != IR_OP_MATMUL || operand != 1 || strides[rank - 2] != 1))
 		return false;
@@ -121,17 +120,14 @@ static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *nod
 	return true;
 }
 
-static void keep(struct cpu_prepared *prepared)
+static void keep(struct cpu_plan *plan)
 {
-	(void)prepared;
+	(void)plan;
 }
 
-struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
-						    const struct ir_node *node)
+struct cpu_plan *__wrap_cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node)
 {
-	static struct cpu_prepared some = { .name = "steps",
-					    .destroy = keep,
-					    .arrange = print_steps };
+	static struct cpu_plan some = { .destroy = keep, .arrange = print_steps };
 
 	(void)cpu;
 	return node->op == IR_OP_MATMUL || node->op == IR_OP_UNARY || node->op == IR_OP_BINARY ?

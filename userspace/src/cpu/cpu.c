@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
-/*
- * Chooses the kernel of a node, by operator, layer and shape, and runs it. run/ calls this for each
- * CPU node.
- */
+/* The context of the CPU back end, and the functions on plans, whose kernels choose.c chooses. */
 #include "cpu/cpu.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cpu/kernel/elementwise.h"
 #include "cpu/fast.h"
-#include "cpu/kernel/integer_dots.h"
-#include "cpu/ref/reference.h"
-#include "cpu/kernel/tile_matmul.h"
+#include "cpu/kernel/kernels.h"
+#include "cpu/tuning.h"
 #include "util/malloc.h"
-#include "util/number.h"
 
 #define DEFAULT_CACHE (256 << 10)
 #define PART_WORK     (2 << 20)
@@ -24,19 +18,6 @@
  * element takes the time of some 40 multiplications.
  */
 #define CHANNELS_LAST_WORK 400
-
-static const struct {
-	const char *name;		    /* name of the reference kernel */
-	cpu_reference_fn reference;	    /* NULL: cpu_ref_recurrent() */
-	const struct cpu_fast_family *fast; /* NULL: none */
-} operators[] = {
-#define CPU_OPERATOR(op, name, function, family) [IR_OP_##op] = { name, function, family },
-#define CPU_RECURRENT(op, name, family)		 [IR_OP_##op] = { name, NULL, family },
-#include "cpu/operators.def"
-#undef CPU_OPERATOR
-#undef CPU_RECURRENT
-};
-_Static_assert(ARRAY_SIZE(operators) == IR_OP_COUNT, "a row for every operator");
 
 /*
  * Returns half of the size of the second-level cache: the other half is for data that is read or
@@ -146,35 +127,10 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
 
 bool cpu_supports(const struct ir_node *node)
 {
-	return operators[node->op].name != NULL;
-}
+	size_t count;
 
-const struct cpu_fast_family *cpu_fast_family(enum ir_op op)
-{
-	return operators[op].fast;
-}
-
-const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node)
-{
-	return operators[node->op].fast ? operators[node->op].fast->find(node) : NULL;
-}
-
-const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node)
-{
-	const struct cpu_fast_kernel *kernel = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
-
-	return kernel ? kernel->name : operators[node->op].name;
-}
-
-static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			 void *const *out, struct wnn_error *err)
-{
-	double *state = cpu_scratch(cpu, cpu_ref_recurrent_state(node) * sizeof(*state));
-
-	if (!state)
-		return wnn_error_nomem(err, "the states of a recurrent network");
-	cpu_ref_recurrent(node, in, out, state);
-	return 0;
+	cpu_kernels(node->op, &count);
+	return count > 0;
 }
 
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err)
@@ -208,7 +164,7 @@ const char *cpu_pack_form(struct cpu_context *cpu)
 {
 	const char *form = cpu->layer == CPU_ONEDNN ? cpu_onednn_form() : NULL;
 
-	if (!form && cpu_conv_prepares(cpu))
+	if (!form && cpu_tuning(cpu)->tiles)
 		form = "tiles";
 	if (!form)
 		return cpu->simd->name;
@@ -216,113 +172,114 @@ const char *cpu_pack_form(struct cpu_context *cpu)
 	return cpu->form;
 }
 
-struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node)
-{
-	struct cpu_prepared *prepared = cpu_integer_dots_prepare(cpu->simd, node);
+/* ---- plans */
 
-	if (!prepared)
-		prepared = cpu_tile_matmul_prepare(cpu, node);
-	if (prepared)
-		return prepared;
-	/*
-	 * cpu_onednn_form() loads oneDNN. For other operators cpu_onednn_prepare() loads it if it
-	 * may take the node.
-	 */
-	if (cpu->layer == CPU_ONEDNN && (node->op != IR_OP_CONV || cpu_onednn_form()))
-		return cpu_onednn_prepare(cpu, node);
-	return cpu_conv_prepare(cpu, node);
+struct cpu_ask cpu_ask_for(const struct cpu_context *cpu, const struct ir_node *node,
+			   unsigned int use)
+{
+	bool constant = node->num_operands > 1 && node->operands[1] &&
+			node->operands[1]->kind == IR_VALUE_CONSTANT;
+
+	return (struct cpu_ask){ .cpu = cpu,
+				 .node = node,
+				 .packs = use & CPU_PACKS && constant,
+				 .keeps = use & CPU_KEEPS };
 }
 
-void cpu_prepared_destroy(struct cpu_prepared *prepared)
+struct cpu_plan *cpu_plan_create(struct cpu_context *cpu, const struct ir_node *node,
+				 unsigned int use, struct wnn_error *err)
 {
-	if (prepared)
-		prepared->destroy(prepared);
+	struct cpu_ask ask = cpu_ask_for(cpu, node, use);
+
+	ask.err = err;
+	return cpu_choose(&ask);
 }
 
-const char *cpu_prepared_name(const struct cpu_prepared *prepared)
+struct cpu_plan *cpu_plan_named(struct cpu_context *cpu, const struct ir_node *node,
+				const char *name, uint32_t version, struct wnn_error *err)
 {
-	return prepared->name;
+	struct cpu_ask ask = cpu_ask_for(cpu, node, CPU_PACKS | CPU_KEEPS);
+	struct cpu_plan *plan;
+
+	ask.err = err;
+	plan = cpu_choose_named(&ask, name);
+	if (plan && plan->kernel->version == version)
+		return plan;
+	cpu_plan_destroy(plan);
+	return NULL;
 }
 
-bool cpu_prepared_fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
-		       const struct ir_node *next)
+struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node)
 {
-	return prepared->fuse && prepared->fuse(prepared, cpu, next);
-}
+	const struct cpu_ask ask = cpu_ask_for(cpu, node, CPU_PACKS | CPU_KEEPS);
+	struct cpu_plan *plan;
 
-struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node)
-{
 	if (node->op == IR_OP_MATMUL)
-		return cpu_tile_matmul_arrangeable(cpu, node);
-	return cpu_elementwise_arrangeable(node);
+		return cpu_tile_matmul_gains(&ask) ? cpu_choose_named(&ask, "cpu/matmul-tiles") :
+						     NULL;
+	plan = cpu_choose(&ask);
+	if (plan && plan->arrange)
+		return plan;
+	cpu_plan_destroy(plan);
+	return NULL;
 }
 
-bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
-			  const int64_t *strides)
+void cpu_plan_destroy(struct cpu_plan *plan)
 {
-	return prepared->arrange && prepared->arrange(prepared, node, operand, strides);
+	if (plan && plan->destroy)
+		plan->destroy(plan);
+	else
+		wnn_free(plan);
 }
 
-size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared)
+const char *cpu_plan_name(const struct cpu_plan *plan)
 {
-	return prepared->packed_bytes;
+	return plan->kernel->name;
 }
 
-int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		      struct wnn_error *err)
+uint32_t cpu_plan_version(const struct cpu_plan *plan)
 {
-	return prepared->pack(prepared, from, to, err);
+	return plan->kernel->version;
 }
 
-int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
-		     const void *const *in, void *const *out, struct wnn_error *err)
+bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
 {
-	return prepared->run(prepared, cpu, packed, in, out, err);
+	return plan->fuse && plan->fuse(plan, cpu, next);
 }
 
-size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+bool cpu_plan_arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
+		      const int64_t *strides)
 {
-	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
-
-	return kernel && kernel->pack ? kernel->pack_bytes(cpu, node) : 0;
+	return plan->arrange && plan->arrange(plan, node, operand, strides);
 }
 
-void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from, void *to)
+size_t cpu_plan_pack_bytes(const struct cpu_plan *plan)
 {
-	cpu_fast_find(node)->pack(cpu, node, from, to);
+	return plan->packed_bytes;
 }
 
-int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err)
+int cpu_plan_pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	bool products = node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL;
-	bool needed = node->op == IR_OP_GRU || node->op == IR_OP_LSTM ||
-		      (products && cpu_matmul_needs_blas(node));
-
-	return needed && cpu_fast_find(node) ? cpu_blas_load(cpu, err) : 0;
+	return plan->pack(plan, from, to, err);
 }
 
-int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
-		   const void *const *in, void *const *out, struct wnn_error *err)
+int cpu_plan_run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		 const void *const *in, void *const *out, struct wnn_error *err)
 {
-	int ret;
-
-	cpu->packed = packed;
-	ret = cpu_run_node(cpu, CPU_FAST, node, in, out, err);
-	cpu->packed = NULL;
-	return ret;
+	return plan->run(plan, cpu, packed, in, out, err);
 }
 
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct cpu_fast_kernel *kernel = layer == CPU_FAST ? cpu_fast_find(node) : NULL;
+	struct cpu_ask ask = cpu_ask_for(cpu, node, 0);
+	struct cpu_plan *plan;
+	int ret = -1;
 
-	if (kernel)
-		return kernel->run(cpu, node, in, out, err);
-	if (!cpu_supports(node))
-		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s has no CPU kernel", node->source);
-	if (!operators[node->op].reference)
-		return run_recurrent(cpu, node, in, out, err);
-	operators[node->op].reference(node, in, out);
-	return 0;
+	ask.err = err;
+	plan = layer == CPU_REFERENCE ? cpu_choose_reference(&ask) : cpu_choose(&ask);
+	if (plan)
+		ret = cpu_plan_run(plan, cpu, NULL, in, out, err);
+	cpu_plan_destroy(plan);
+	return ret;
 }

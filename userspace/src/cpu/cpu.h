@@ -12,11 +12,11 @@
 enum cpu_layer {
 	CPU_REFERENCE, /* the reference kernels: slow and obvious, the oracle of tests */
 	CPU_FAST,      /* the fast kernels; nodes without one run on the reference */
-	CPU_ONEDNN,    /* nodes prepared on oneDNN; other nodes run on the fast layer */
+	CPU_ONEDNN,    /* these, and those of oneDNN */
 };
 
 struct cpu_context; /* thread pool and scratch memory; only one thread at a time may use it */
-struct cpu_prepared;
+struct cpu_plan;
 struct cpu_simd; /* a level of vector instructions (cpu/simd/simd.h) */
 
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
@@ -82,82 +82,77 @@ uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_g
 const char *cpu_pack_form(struct cpu_context *cpu);
 
 /*
- * cpu_pack - convert a constant operand 1 to the form that the fast kernel of a node reads
+ * cpu_plan_create - plan a node: choose the kernel that computes it, and make what the kernel keeps
+ * from run to run, such as oneDNN's machine code for the shapes
+ * @use: CPU_PACKS and CPU_KEEPS, or 0
  *
- * cpu_pack() writes cpu_pack_bytes() bytes to @to, which is aligned to 64 bytes. cpu_pack_bytes()
- * is 0 when the kernel reads the operand as it is. A node that runs with the packed operand does
- * not read the original.
+ * The plan belongs to the context and to the node, which must not change. Returns NULL with *err
+ * when memory ran out, or when a library that the kernel needs cannot be loaded.
  */
-size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
-void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
-	      void *to);
-
+#define CPU_PACKS 1u /* operand 1 is packed before the plan runs, if it is a constant */
+#define CPU_KEEPS 2u /* the plan runs many times, so that making it may take milliseconds */
+struct cpu_plan *cpu_plan_create(struct cpu_context *cpu, const struct ir_node *node,
+				 unsigned int use, struct wnn_error *err);
 /*
- * Loads the library that the kernel of a node needs when operand 1 is not packed, so that a missing
- * library is reported before the node runs. Returns 0 or -1.
+ * Plans a node with the kernel and the version of its packed operand that a file names, also where
+ * another kernel would be faster. NULL: this kernel does not take the node here, or, with *err set,
+ * its library cannot be loaded.
  */
-int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err);
-
+struct cpu_plan *cpu_plan_named(struct cpu_context *cpu, const struct ir_node *node,
+				const char *name, uint32_t version, struct wnn_error *err);
+void cpu_plan_destroy(struct cpu_plan *plan); /* NULL is fine */
+/* Returns the name of the kernel, for the placement report, such as "cpu/matmul-openblas". */
+const char *cpu_plan_name(const struct cpu_plan *plan);
+uint32_t cpu_plan_version(const struct cpu_plan *plan);
 /*
- * Runs a node like cpu_run_node() on the fast layer, with operand 1 in the form that cpu_pack() has
- * written; @packed may be NULL.
+ * Writes why the kernels that are asked before that of the plan do not compute the node: "not NAME,
+ * because REASON", separated by semicolons; an empty text when there are none.
  */
-int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
-		   const void *const *in, void *const *out, struct wnn_error *err);
-
+void cpu_plan_explain(const struct cpu_plan *plan, char *text, size_t size);
 /*
- * cpu_prepare - create a node with state that it keeps from run to run, such as oneDNN's machine
- * code for its shapes
- *
- * The state belongs to the context and to the node, which must not change. Returns NULL when the
- * fast layer runs the node without such state. The functions below do for a prepared node what
- * those above do for other nodes; it runs only with its packed operand.
- */
-struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
-void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
-const char *cpu_prepared_name(const struct cpu_prepared *prepared);
-/*
- * cpu_prepared_fuse - fuse a prepared node with @next, which alone reads its result
+ * cpu_plan_fuse - fuse a planned node with @next, which alone reads its result
  *
  * @next adds a value of equal shape, or is a convolution. The fused node has the operands of the
  * first node and then the other operands of @next; its result is that of @next. Returns false when
  * they cannot be fused.
  */
-bool cpu_prepared_fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
-		       const struct ir_node *next);
+bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
+		   const struct ir_node *next);
 /*
- * Prepares a node, like cpu_prepare(), with a kernel for which cpu_prepared_arrange() may be
- * called; NULL when there is only a kernel for dense operands. The kernel need not be the fastest
- * one for dense operands.
+ * Plans a node, like cpu_plan_create(), with a kernel for which cpu_plan_arrange() may be called;
+ * NULL when there is only a kernel for dense operands. The kernel need not be the fastest one for
+ * dense operands.
  */
-struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
+struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*
- * Makes a prepared node read an operand, or write its result when @operand is CPU_RESULT, with
+ * Makes a planned node read an operand, or write its result when @operand is CPU_RESULT, with
  * other strides: one for each axis of the type, in elements, from the first element on. False when
  * the kernel cannot; the node keeps its strides then.
  */
 #define CPU_RESULT -1
-bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
-			  const int64_t *strides);
-size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared);
-int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		      struct wnn_error *err);
-int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
-		     const void *const *in, void *const *out, struct wnn_error *err);
+bool cpu_plan_arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
+		      const int64_t *strides);
+/*
+ * cpu_plan_pack - convert a constant operand 1 to the form that the kernel reads
+ *
+ * Writes cpu_plan_pack_bytes() bytes to @to, which is aligned to 64 bytes. cpu_plan_pack_bytes() is
+ * 0 when the kernel reads the operand as it is. A node that runs with the packed operand does not
+ * read the original.
+ */
+size_t cpu_plan_pack_bytes(const struct cpu_plan *plan);
+int cpu_plan_pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err);
+/* @packed: what cpu_plan_pack() wrote; NULL if cpu_plan_pack_bytes() is 0. */
+int cpu_plan_run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		 const void *const *in, void *const *out, struct wnn_error *err);
 
 /**
- * cpu_run_node - compute one node
+ * cpu_run_node - plan one node, compute it once, and drop the plan
+ * @layer: CPU_REFERENCE, or another one for the kernel that choose.c chooses
  * @in: data of the operands (NULL where the operand is absent), dense row-major
  * @out: memory of the results, dense row-major; it overlaps no input, except that operands of a
  *   concat may lie in its result already
  */
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err);
-
-/*
- * Returns the name of the kernel that cpu_run_node() would use, for the placement report, such as
- * "cpu/gemm-openblas".
- */
-const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compiles an optimised graph for a device: divides it into steps, compiles the programs of the
- * NPU, prepares the CPU's kernels, and gives memory to each value that several steps use. The API
+ * NPU, plans the CPU's nodes, and gives memory to each value that several steps use. The API
  * calls run_compile() when it builds a graph; store.c calls the functions that make steps for a
  * graph from a file.
  */
@@ -51,24 +51,24 @@ static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_
 	const struct ir_value *value = producer->results[0];
 	const struct cpu_context *cpu = c->device->cpu;
 
-	/* A node that was prepared early already has the strides of its operands and result. */
+	/* A node that was planned early already has the strides of its operands and result. */
 	if (c->early[node->id] || step->count != 1 || node->id != step->first + 1 ||
 	    producer->num_results != 1 || uses[value->id] != 1 ||
 	    (!adds_to(node, value) && !convolves(node, value)))
 		return false;
-	if (!step->prepared)
-		step->prepared = cpu_prepare(c->device->cpu, producer);
-	if (!step->prepared || !cpu_prepared_fuse(step->prepared, cpu, node))
+	if (!step->plan)
+		step->plan = cpu_plan_create(c->device->cpu, producer, RUN_CPU_USE, NULL);
+	if (!step->plan || !cpu_plan_fuse(step->plan, cpu, node))
 		return false;
 	step->count++;
 	return true;
 }
 
-/* Destroys the kernels that strides.c prepared and that no step has taken. */
+/* Destroys the plans that strides.c has made and that no step has taken. */
 static void drop_early(struct run_compiled *c)
 {
 	for (uint32_t i = 0; c->early && i < c->graph->num_nodes; i++)
-		cpu_prepared_destroy(c->early[i]);
+		cpu_plan_destroy(c->early[i]);
 	wnn_free(c->early);
 	c->early = NULL;
 }
@@ -104,7 +104,7 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 		    fuse(c, last, graph->nodes[i], uses))
 			continue;
 		c->steps[c->num_steps++] =
-			(struct run_step){ .first = i, .count = 1, .prepared = c->early[i] };
+			(struct run_step){ .first = i, .count = 1, .plan = c->early[i] };
 		c->early[i] = NULL;
 	}
 	wnn_free(uses);
@@ -420,16 +420,6 @@ struct packing {
 	size_t left; /* bytes of the operands that are still to be packed */
 };
 
-/*
- * Returns the bytes of operand 1 of a step's first node in the layout that its kernel reads; 0: the
- * kernel reads the operand as it is.
- */
-static size_t packed_bytes(const struct run_compiled *c, const struct run_step *step)
-{
-	return step->prepared ? cpu_prepared_pack_bytes(step->prepared) :
-				cpu_pack_bytes(c->device->cpu, c->graph->nodes[step->first]);
-}
-
 static int add_block(struct run_compiled *c, struct packing *packing, size_t least,
 		     struct wnn_error *err)
 {
@@ -462,10 +452,7 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 	packing->next += size;
 	packing->room -= size;
 	packing->left -= size;
-	if (step->prepared)
-		return cpu_prepared_pack(step->prepared, data, step->packed, err);
-	cpu_pack(c->device->cpu, c->graph->nodes[step->first], data, step->packed);
-	return 0;
+	return cpu_plan_pack(step->plan, data, step->packed, err);
 }
 
 /* Returns the constant operand 1 of a CPU step, which its kernel may pack; NULL: there is none. */
@@ -478,11 +465,11 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 }
 
 /*
- * Prepares CPU nodes, converts constants to the form that their kernels read, and drops each
+ * Plans CPU nodes, converts constants to the form that their kernels read, and drops each
  * constant after its last reader, so that the originals and the copies are never all in memory at
  * once.
  */
-static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
+static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
 	struct packing packing = { NULL, 0, 0 };
 	const char *complaint;
@@ -490,10 +477,14 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 
-		if (!step->program && !step->prepared)
-			step->prepared = cpu_prepare(c->device->cpu, c->graph->nodes[step->first]);
-		if (packed_constant(c, step))
-			step->packed_bytes = packed_bytes(c, step);
+		if (step->program)
+			continue;
+		if (!step->plan)
+			step->plan = cpu_plan_create(c->device->cpu, c->graph->nodes[step->first],
+						     RUN_CPU_USE, err);
+		if (!step->plan)
+			return -1;
+		step->packed_bytes = cpu_plan_pack_bytes(step->plan);
 		packing.left += wnn_align_up(step->packed_bytes, WNN_ALIGNMENT);
 	}
 	complaint = cpu_complaint(c->device->cpu);
@@ -509,22 +500,6 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 			return -1;
 		if (!--readers[from->id])
 			drop_constant(from);
-	}
-	return 0;
-}
-
-/*
- * Loads the libraries that kernels need, so that building the graph fails when one is missing, not
- * a dispatch.
- */
-static int require_libraries(const struct run_compiled *c, struct wnn_error *err)
-{
-	for (uint32_t s = 0; s < c->num_steps; s++) {
-		const struct run_step *step = &c->steps[s];
-
-		if (!step->program && !step->packed && !step->prepared &&
-		    cpu_require(c->device->cpu, c->graph->nodes[step->first], err))
-			return -1;
 	}
 	return 0;
 }
@@ -566,10 +541,8 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 	 * reads is dropped when its program's constants are packed.
 	 */
 	drop_constants(c, readers);
-	ret = load_code(c, err) || prepare_nodes(c, readers, err) || compute_constants(c, err) ||
-			      require_libraries(c, err) ?
-		      -1 :
-		      0;
+	ret = load_code(c, err) || plan_nodes(c, readers, err) || compute_constants(c, err) ? -1 :
+											      0;
 	wnn_free(readers);
 	return ret;
 }
@@ -614,7 +587,7 @@ void run_compiled_unref(struct run_compiled *c)
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_destroy(c->steps[s].program);
-		cpu_prepared_destroy(c->steps[s].prepared);
+		cpu_plan_destroy(c->steps[s].plan);
 	}
 	for (size_t i = 0; i < c->num_blocks; i++)
 		run_host_free(&c->device->heap, c->blocks[i].memory, c->blocks[i].size);

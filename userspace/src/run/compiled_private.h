@@ -21,6 +21,9 @@ enum run_where {
 	RUN_ARENA,    /* memory in the arena of the instance */
 };
 
+/* The use of plans: see cpu_plan_create(). */
+#define RUN_CPU_USE (CPU_PACKS | CPU_KEEPS)
+
 /* The memory of a value while the graph runs. */
 struct run_location {
 	enum run_where where;
@@ -52,9 +55,8 @@ struct run_step {
 	uint64_t slots;		   /* offset in run_instance.slots */
 	uint64_t scratch;	   /* offset in run_instance.arena */
 	uint64_t records;	   /* offset in run_instance.records */
-	/* CPU: state that the kernel keeps from run to run, or NULL */
-	struct cpu_prepared *prepared;
-	void *packed; /* CPU: operand 1 in the layout of the kernel, or NULL */
+	struct cpu_plan *plan;	   /* CPU: the kernel of the node, or of both; else NULL */
+	void *packed;		   /* CPU: operand 1 in the layout of the kernel, or NULL */
 	size_t packed_bytes;
 };
 
@@ -94,8 +96,8 @@ struct run_compiled {
 	struct ir_graph *graph;
 	struct run_home *homes; /* by value id: the value whose memory it lies in */
 	bool *is_view;		/* by node: its result is a view, so that it needs no step */
-	/* by node: the kernel that strides.c has prepared, until a step takes it over; or NULL */
-	struct cpu_prepared **early;
+	/* by node: the plan that strides.c has made, until a step takes it over; or NULL */
+	struct cpu_plan **early;
 	/* by value id; views have one only after run_place_views() */
 	struct run_location *locations;
 	uint32_t num_steps;

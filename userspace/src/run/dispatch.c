@@ -331,9 +331,7 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 		find_operands(d, node, last != node ? last : NULL, in);
 		for (uint32_t i = 0; i < m; i++)
 			out[i] = value_map(d, last->results[i]);
-		ret = step->prepared ? cpu_prepared_run(step->prepared, cpu, step->packed, in, out,
-							&d->error) :
-				       cpu_run_packed(cpu, node, step->packed, in, out, &d->error);
+		ret = cpu_plan_run(step->plan, cpu, step->packed, in, out, &d->error);
 	}
 	if (in != few_in)
 		wnn_free(in);

@@ -38,7 +38,7 @@ static int print_steps(const struct run_compiled *c, enum run_text kind, FILE *f
 
 		if (!step->program) {
 			fprintf(f, "; step %" PRIu32 ": node %" PRIu32 " (%s) on the CPU: %s\n", s,
-				node->id, node->source, cpu_kernel_name(CPU_FAST, node));
+				node->id, node->source, cpu_plan_name(step->plan));
 			continue;
 		}
 		fprintf(f, "; step %" PRIu32 ": %" PRIu32 " nodes from %" PRIu32 " on the NPU\n", s,
@@ -157,6 +157,16 @@ const char *run_compiled_cpu_kernel(const struct run_compiled *c, const struct i
 
 	if (c->is_view[node->id])
 		return NULL;
-	return step && step->prepared ? cpu_prepared_name(step->prepared) :
-					cpu_kernel_name(CPU_FAST, node);
+	return step && step->plan ? cpu_plan_name(step->plan) : NULL;
+}
+
+void run_compiled_explain_cpu(const struct run_compiled *c, const struct ir_node *node, char *text,
+			      size_t size)
+{
+	const struct run_step *step = step_of(c, node);
+
+	text[0] = 0;
+	/* A node that is fused with the one before it has no plan of its own. */
+	if (step && step->plan && step->first == node->id)
+		cpu_plan_explain(step->plan, text, size);
 }

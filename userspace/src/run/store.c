@@ -59,7 +59,7 @@ static void put_packed(struct run_image *image, const struct run_compiled *c,
 {
 	const char *kernel = run_compiled_cpu_kernel(c, c->graph->nodes[step->first]);
 
-	wnn_put_u32(&image->graph, step->prepared != NULL);
+	wnn_put_u32(&image->graph, cpu_plan_version(step->plan));
 	wnn_put_text(&image->graph, kernel, strlen(kernel));
 	wnn_put_u64(&image->graph, step->packed ? step->packed_bytes : 0);
 	if (!step->packed)
@@ -212,37 +212,39 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 }
 
 /*
- * Prepares a node of the CPU, and checks that its kernel is the one for which the file's operand
- * was packed.
+ * Plans a node of the CPU with the kernel that the file names, for which the file's operand was
+ * packed.
  */
-static int read_prepared(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
-			 struct wnn_error *err)
+static int read_plan(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
+		     struct wnn_error *err)
 {
 	const struct ir_node *node = c->graph->nodes[step->first];
-	uint32_t prepared = wnn_get_u32(&stored->graph);
-	const char *kernel = wnn_get_text(&stored->graph, c->graph->arena), *here;
+	uint32_t version = wnn_get_u32(&stored->graph);
+	const char *kernel = wnn_get_text(&stored->graph, c->graph->arena);
 	char name[64];
 
-	if (stored->graph.failed || prepared > 1)
+	if (stored->graph.failed)
 		return unsound(err, "its CPU nodes are damaged");
-	if (prepared && !step->prepared)
-		step->prepared = cpu_prepare(c->device->cpu, node);
-	here = run_compiled_cpu_kernel(c, node);
-	if (!strcmp(kernel, here) && prepared == (step->prepared != NULL))
+	if (!step->plan)
+		step->plan = cpu_plan_named(c->device->cpu, node, kernel, version, err);
+	if (step->plan && !strcmp(kernel, cpu_plan_name(step->plan)) &&
+	    version == cpu_plan_version(step->plan))
 		return 0;
+	if (err->status)
+		return -1;
 	wnn_text_printable(name, sizeof(name), kernel, strlen(kernel));
 	return wnn_error_set(
 		err, WNN_NOT_SUPPORTED,
 		"was saved by another build of the library: in it node %" PRIu32
-		" (%s) is for the kernel %s, here for %s; build the graph and save it anew",
-		node->id, ir_op_name(node->op), name, here);
+		" (%s) is for the kernel %s, which does not take it here; build the graph and save it anew",
+		node->id, ir_op_name(node->op), name);
 }
 
 static int read_packed(struct run_step *step, struct run_stored *stored, struct wnn_error *err)
 {
 	uint64_t bytes = wnn_get_u64(&stored->graph), offset;
 
-	if (step->prepared && bytes != cpu_prepared_pack_bytes(step->prepared))
+	if (bytes != cpu_plan_pack_bytes(step->plan))
 		return unsound(err, "a packed operand has another size than its kernel reads");
 	if (!bytes)
 		return stored->graph.failed ? unsound(err, "its CPU nodes are damaged") : 0;
@@ -308,7 +310,7 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 		struct run_step *step = &c->steps[s];
 
 		if (!on_npu[step->first]) {
-			if (read_prepared(c, step, stored, err) || read_packed(step, stored, err) ||
+			if (read_plan(c, step, stored, err) || read_packed(step, stored, err) ||
 			    check_constants(c, step, err))
 				return -1;
 			continue;

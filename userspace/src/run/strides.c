@@ -211,11 +211,11 @@ static bool has_step(const struct finder *f, const struct ir_node *const *chain,
 	return false;
 }
 
-/* Returns the kernel of a node, prepared for strides; NULL when the node has no such kernel. */
-static struct cpu_prepared *prepare(struct finder *f, uint32_t n)
+/* Returns the plan of a node that may have strides; NULL when it has no kernel for them. */
+static struct cpu_plan *plan_of(struct finder *f, uint32_t n)
 {
 	if (!f->c->early[n])
-		f->c->early[n] = cpu_prepare_arrangeable(f->c->device->cpu, f->c->graph->nodes[n]);
+		f->c->early[n] = cpu_plan_arrangeable(f->c->device->cpu, f->c->graph->nodes[n]);
 	return f->c->early[n];
 }
 
@@ -235,13 +235,12 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 		/* A dense slice is found later, together with the other slices of its value. */
 		if (!known || is_dense(&value->type, s.stride))
 			continue;
-		if (!prepare(f, n))
+		if (!plan_of(f, n))
 			return false;
-		if (!cpu_prepared_arrange(f->c->early[n], node, operand, s.stride))
+		if (!cpu_plan_arrange(f->c->early[n], node, operand, s.stride))
 			continue;
 		if (!live_instead(f, chain, count, source, n)) {
-			cpu_prepared_arrange(f->c->early[n], node, operand,
-					     dense(&value->type).stride);
+			cpu_plan_arrange(f->c->early[n], node, operand, dense(&value->type).stride);
 			continue;
 		}
 		link_chain(f, chain, count);
@@ -277,8 +276,8 @@ static bool try_result(struct finder *f, uint32_t n)
 
 		for (uint32_t i = count; i-- > 0 && known;)
 			known = follow_back(chain[i], &s);
-		if (!known || f->lives[node->results[0]->id].first == NEVER || !prepare(f, n) ||
-		    !cpu_prepared_arrange(f->c->early[n], node, CPU_RESULT, s.stride))
+		if (!known || f->lives[node->results[0]->id].first == NEVER || !plan_of(f, n) ||
+		    !cpu_plan_arrange(f->c->early[n], node, CPU_RESULT, s.stride))
 			continue;
 		add_chain(f, chain, count - 1, -1);
 		link_chain(f, chain, count - 1);
@@ -347,7 +346,7 @@ static void arrange_node(struct finder *f, uint32_t n)
 	arranged |= try_result(f, n);
 	/* With dense operands and result, another kernel may be faster. */
 	if (!arranged) {
-		cpu_prepared_destroy(f->c->early[n]);
+		cpu_plan_destroy(f->c->early[n]);
 		f->c->early[n] = NULL;
 	}
 }
@@ -384,9 +383,9 @@ static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat,
 		const struct ir_node *node = concat->operands[i]->def;
 		struct strided own = dense(&concat->operands[i]->type);
 
-		if (!prepare(f, node->id) ||
-		    !cpu_prepared_arrange(f->c->early[node->id], node, CPU_RESULT,
-					  in_result ? whole.stride : own.stride))
+		if (!plan_of(f, node->id) ||
+		    !cpu_plan_arrange(f->c->early[node->id], node, CPU_RESULT,
+				      in_result ? whole.stride : own.stride))
 			return i;
 	}
 	return count;
@@ -502,7 +501,7 @@ static void restore(struct finder *f, const struct state *s)
 	memcpy(f->live, s->live, nodes * sizeof(*s->live));
 	memcpy(f->c->is_view, s->is_view, nodes * sizeof(*s->is_view));
 	for (uint32_t n = 0; n < f->c->graph->num_nodes; n++) {
-		cpu_prepared_destroy(f->c->early[n]);
+		cpu_plan_destroy(f->c->early[n]);
 		f->c->early[n] = NULL;
 	}
 }

@@ -5,6 +5,7 @@
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 #define GRAIN 16384
 /* Results that are found at a time. */
@@ -146,8 +147,8 @@ static void columns(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int arg(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-	       void *const *out, struct wnn_error *err)
+int cpu_arg(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	    void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	uint32_t axis = node->attrs.arg.axis;
@@ -171,17 +172,13 @@ static int arg(struct cpu_context *cpu, const struct ir_node *node, const void *
 	return 0;
 }
 
-static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/arg", .run = arg },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_arg_refuses(const struct cpu_ask *ask)
 {
-	const struct ir_type *type = &node->operands[0]->type;
+	const struct ir_type *type = &ask->node->operands[0]->type;
 
 	if (ir_dtype_bits(type->dtype) < 8 || type->dtype == IR_F16 || type->dtype == IR_F64)
-		return NULL;
-	return ir_type_dim(type, node->attrs.arg.axis) <= INT32_MAX ? &kernels[0] : NULL;
+		return "its type is float16, float64, or has fewer than 8 bits";
+	if (ir_type_dim(type, ask->node->attrs.arg.axis) > INT32_MAX)
+		return "its axis has more than 2147483647 elements";
+	return NULL;
 }
-
-const struct cpu_fast_family cpu_fast_arg = CPU_FAST_FAMILY(kernels, find);

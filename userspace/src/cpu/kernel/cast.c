@@ -5,6 +5,7 @@
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 #define GRAIN 16384
 #define CHUNK 1024
@@ -136,8 +137,8 @@ static void cast_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int cast(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		void *const *out, struct wnn_error *err)
+int cpu_cast(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	     void *const *out, struct wnn_error *err)
 {
 	struct cast c = { .simd = cpu->simd,
 			  .from = node->operands[0]->type.dtype,
@@ -150,20 +151,15 @@ static int cast(struct cpu_context *cpu, const struct ir_node *node, const void 
 	return 0;
 }
 
-static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/cast", .run = cast },
-};
-
 static bool is_whole(enum ir_dtype dtype)
 {
 	return ir_dtype_bits(dtype) >= 8 && dtype != IR_F64;
 }
 
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_cast_refuses(const struct cpu_ask *ask)
 {
-	return is_whole(node->operands[0]->type.dtype) && is_whole(node->results[0]->type.dtype) ?
-		       &kernels[0] :
-		       NULL;
+	return is_whole(ask->node->operands[0]->type.dtype) &&
+			       is_whole(ask->node->results[0]->type.dtype) ?
+		       NULL :
+		       "one of its types is float64 or has fewer than 8 bits";
 }
-
-const struct cpu_fast_family cpu_fast_cast = CPU_FAST_FAMILY(kernels, find);

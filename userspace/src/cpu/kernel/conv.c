@@ -9,8 +9,8 @@
 
 #include "cpu/kernel/conv_depthwise.h"
 #include "cpu/ref/reference.h"
-#include "cpu/kernel/tile_rows.h"
-#include "cpu/kernel/winograd.h"
+#include "cpu/kernel/kernels.h"
+#include "cpu/tuning.h"
 #include "util/finite.h"
 
 /*
@@ -66,36 +66,37 @@ static size_t dense_pack_bytes(const struct cpu_context *cpu, const struct ir_no
 {
 	struct cpu_conv g = cpu_conv_of(node);
 
-	if (!cpu_conv_can_pack(node))
-		return 0;
 	return cpu_conv_by_columns(cpu->simd, &g) ? cpu_conv_columns_pack_bytes(cpu->simd, &g) :
 						    cpu_conv_rows_pack_bytes(cpu->simd, &g);
 }
 
-static void dense_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
-		       void *to)
+static int dense_pack(const struct cpu_plan *plan, const void *from, void *to,
+		      struct wnn_error *err)
 {
-	struct cpu_conv g = cpu_conv_of(node);
+	struct cpu_conv g = cpu_conv_of(plan->node);
 
-	if (cpu_conv_by_columns(cpu->simd, &g))
-		cpu_conv_columns_pack(cpu->simd, &g, from, to);
+	(void)err;
+	if (cpu_conv_by_columns(plan->cpu->simd, &g))
+		cpu_conv_columns_pack(plan->cpu->simd, &g, from, to);
 	else
-		cpu_conv_rows_pack(cpu->simd, &g, from, to);
+		cpu_conv_rows_pack(plan->cpu->simd, &g, from, to);
+	return 0;
 }
 
-static int dense(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		 void *const *out, struct wnn_error *err)
+static int dense(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		 const void *const *in, void *const *out, struct wnn_error *err)
 {
+	const struct ir_node *node = plan->node;
 	struct cpu_conv_run run = {
 		.cpu = cpu,
 		.conv = cpu_conv_of(node),
 		.x = in[0],
-		.filter = cpu->packed,
+		.filter = packed,
 		.bias = bias_of(node, in),
 		.y = out[0],
 	};
 
-	if (!cpu->packed && needs_reference(node, in[1])) {
+	if (!packed && needs_reference(node, in[1])) {
 		cpu_ref_conv(node, in, out);
 		return 0;
 	}
@@ -124,19 +125,14 @@ static size_t depthwise_bytes(const struct ir_node *node)
 	return (size_t)ir_type_bytes(&node->operands[1]->type);
 }
 
-static size_t depthwise_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+static int depthwise_pack(const struct cpu_plan *plan, const void *from, void *to,
+			  struct wnn_error *err)
 {
-	(void)cpu;
-	return cpu_conv_can_pack(node) ? depthwise_bytes(node) : 0;
-}
+	struct cpu_conv g = cpu_conv_of(plan->node);
 
-static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *node,
-			   const void *from, void *to)
-{
-	struct cpu_conv g = cpu_conv_of(node);
-
-	(void)cpu;
+	(void)err;
 	cpu_depthwise_pack(&g, from, to);
+	return 0;
 }
 
 static void depthwise_rows(const struct depthwise *d, int64_t c, int64_t lines, const float *planes,
@@ -262,7 +258,7 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	plan_planes(d, scratch);
 	if (packed) {
 		d->lines.filter = (float *)(scratch + tables);
-		depthwise_pack(d->cpu, node, unpacked, scratch + tables);
+		cpu_depthwise_pack(g, unpacked, (float *)(scratch + tables));
 	}
 	d->scratch = scratch + tables + packed;
 	d->lines.zeros = memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
@@ -283,20 +279,21 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	return 0;
 }
 
-static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err)
+static int depthwise(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		     const void *const *in, void *const *out, struct wnn_error *err)
 {
+	const struct ir_node *node = plan->node;
 	struct depthwise d = {
 		.cpu = cpu,
 		.lines = { .simd = cpu->simd,
 			   .conv = cpu_conv_of(node),
-			   .filter = cpu->packed,
+			   .filter = packed,
 			   .bias = bias_of(node, in) },
 		.x = in[0],
 		.y = out[0],
 	};
 
-	if (!cpu->packed && needs_reference(node, in[1])) {
+	if (!packed && needs_reference(node, in[1])) {
 		cpu_ref_conv(node, in, out);
 		return 0;
 	}
@@ -304,50 +301,12 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 	return run_depthwise(&d, node, in[1], err);
 }
 
-/* True with AVX2 only, since with AVX-512 this kernel was not measured against oneDNN. */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	struct cpu_conv g = cpu_conv_of(node);
 
-	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2) &&
-	       node->results[0]->type.dtype == IR_F32 && !node->attrs.conv.transposed &&
-	       cpu_depthwise_by_pixels(cpu->simd, &g);
-}
-
-/*
- * The limits within which our own tiles take 4 to 13 % less time than oneDNN, measured with AVX2
- * only: the least results per pixel; and few input channels, or few pixels of the result with a
- * large filter.
- */
-#define WINDOW_RESULTS	  64
-#define FEW_CHANNELS	  4
-#define MIN_WINDOW_PIXELS 16
-#define MAX_WINDOW_PIXELS 64
-#define LARGE_FILTER	  ((int64_t)1 << 20) /* elements of the filter */
-
-bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node)
-{
-	struct cpu_conv g;
-	int64_t pixels;
-
-	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2) || node->op != IR_OP_CONV ||
-	    node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
-		return false;
-	g = cpu_conv_of(node);
-	pixels = g.out_h * g.out_w;
-	return g.nhwc && g.attrs->groups == 1 && g.out_c >= WINDOW_RESULTS &&
-	       pixels >= MIN_WINDOW_PIXELS &&
-	       (g.in_c <= FEW_CHANNELS ||
-		(pixels <= MAX_WINDOW_PIXELS && g.in_c * g.kh * g.kw * g.out_c >= LARGE_FILTER));
-}
-
-/*
- * True with AVX2 only, since with AVX-512 this was not measured against vectors along the rows of
- * nchw.
- */
-bool cpu_conv_prepares(const struct cpu_context *cpu)
-{
-	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
+	return cpu_tuning(cpu)->tiles && node->results[0]->type.dtype == IR_F32 &&
+	       !node->attrs.conv.transposed && cpu_depthwise_by_pixels(cpu->simd, &g);
 }
 
 /*
@@ -377,7 +336,9 @@ bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph)
 {
 	double gain = 0;
 
-	for (uint32_t n = 0; n < graph->num_nodes && cpu_conv_prepares(cpu); n++) {
+	if (!cpu_tuning(cpu)->tiles)
+		return false;
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 		struct cpu_conv g;
 
@@ -388,16 +349,6 @@ bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph)
 			(double)(g.out_c * g.in_per_group * g.kh * g.kw);
 	}
 	return gain > 0;
-}
-
-struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node)
-{
-	struct cpu_prepared *prepared;
-
-	if (node->op != IR_OP_CONV || !cpu_conv_prepares(cpu) || !cpu_conv_can_pack(node))
-		return NULL;
-	prepared = cpu_tile_rows_prepare(cpu, node);
-	return prepared ? prepared : cpu_winograd_prepare(cpu, node, NULL, NULL);
 }
 
 /*
@@ -412,28 +363,98 @@ static bool padding_is_small(const struct cpu_conv *g)
 	       cpu_window_is_small(g->in_w, (int64_t)pad[2] + pad[3], 1);
 }
 
-enum { DENSE, DEPTHWISE, TRANSPOSED };
+/* ---- what choose.c asks */
 
-static const struct cpu_fast_kernel kernels[] = {
-	[DENSE] = { "cpu/conv-packed", dense, dense_pack_bytes, dense_pack },
-	[DEPTHWISE] = { "cpu/conv-depthwise", depthwise, depthwise_pack_bytes, depthwise_pack },
-	[TRANSPOSED] = { "cpu/conv-transposed", cpu_conv_transposed, cpu_conv_transposed_pack_bytes,
-			 cpu_conv_transposed_pack },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+/* Returns why none of the kernels for float32 can compute a convolution; NULL: one can. */
+static const char *refuses(const struct cpu_ask *ask, bool transposed)
 {
-	struct cpu_conv g;
+	const struct ir_node *node = ask->node;
 
 	if (node->results[0]->type.dtype != IR_F32)
-		return NULL;
+		return "its type is not float32";
+	if (transposed)
+		return node->attrs.conv.transposed ? NULL : "it is not transposed";
 	if (node->attrs.conv.transposed)
-		return &kernels[TRANSPOSED];
-	g = cpu_conv_of(node);
-	if (!cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) ||
-	    !cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]) || !padding_is_small(&g))
-		return NULL;
-	return &kernels[is_depthwise(&g) ? DEPTHWISE : DENSE];
+		return "it is transposed";
+	return ask->packs && !cpu_conv_can_pack(node) ?
+		       "padding must not meet the NaN or infinity of its filter" :
+		       NULL;
 }
 
-const struct cpu_fast_family cpu_fast_conv = CPU_FAST_FAMILY(kernels, find);
+static const char *refuses_windows(const struct cpu_ask *ask)
+{
+	const char *why = refuses(ask, false);
+	struct cpu_conv g;
+
+	if (why)
+		return why;
+	g = cpu_conv_of(ask->node);
+	return cpu_window_is_small(g.in_h, g.kh, g.attrs->dilations[0]) &&
+			       cpu_window_is_small(g.in_w, g.kw, g.attrs->dilations[1]) &&
+			       padding_is_small(&g) ?
+		       NULL :
+		       "its window or padding is much larger than the image";
+}
+
+const char *cpu_depthwise_refuses(const struct cpu_ask *ask)
+{
+	const char *why = refuses_windows(ask);
+	struct cpu_conv g;
+
+	if (why)
+		return why;
+	g = cpu_conv_of(ask->node);
+	return is_depthwise(&g) ? NULL : "it is not depthwise";
+}
+
+const char *cpu_depthwise_loses(const struct cpu_ask *ask)
+{
+	return cpu_conv_by_pixels(ask->cpu, ask->node) ?
+		       NULL :
+		       "another kernel is asked first, unless its filter is 3x3, its channels come "
+		       "last, and this level has tiles";
+}
+
+struct cpu_plan *cpu_depthwise_plan(const struct cpu_ask *ask)
+{
+	return cpu_plan_simple(ask->packs ? depthwise_bytes(ask->node) : 0, depthwise_pack,
+			       depthwise);
+}
+
+const char *cpu_conv_packed_refuses(const struct cpu_ask *ask)
+{
+	const char *why = refuses_windows(ask);
+	struct cpu_conv g;
+
+	if (why)
+		return why;
+	g = cpu_conv_of(ask->node);
+	return is_depthwise(&g) ? "it is depthwise" : NULL;
+}
+
+/* See the members of struct cpu_tuning. */
+const char *cpu_conv_packed_loses(const struct cpu_ask *ask)
+{
+	const struct cpu_tuning *t = cpu_tuning(ask->cpu);
+	struct cpu_conv g = cpu_conv_of(ask->node);
+	int64_t pixels = g.out_h * g.out_w;
+
+	return t->tiles && g.nhwc && g.attrs->groups == 1 && g.out_c >= t->window_results &&
+			       pixels >= t->min_window_pixels &&
+			       (g.in_c <= t->few_channels ||
+				(pixels <= t->max_window_pixels &&
+				 g.in_c * g.kh * g.kw * g.out_c >= t->large_filter)) ?
+		       NULL :
+		       "another kernel is faster for windows of this size";
+}
+
+struct cpu_plan *cpu_conv_packed_plan(const struct cpu_ask *ask)
+{
+	return cpu_plan_simple(ask->packs ? dense_pack_bytes(ask->cpu, ask->node) : 0, dense_pack,
+			       dense);
+}
+
+const char *cpu_conv_transposed_refuses(const struct cpu_ask *ask)
+{
+	return refuses(ask, true);
+}

@@ -22,15 +22,8 @@ struct cpu_conv {
  */
 bool cpu_conv_can_pack(const struct ir_node *node);
 
-/*
- * Whether the fast layer's depthwise 3x3 in channels-last layout is the fastest kernel for a node.
- */
+/* Whether the kernel for depthwise 3x3 is the fastest one for a convolution of this level. */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node);
-
-/*
- * Whether the fast layer's kernel for windows in channels-last layout takes less time than oneDNN.
- */
-bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node);
 
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
@@ -88,11 +81,6 @@ static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilatio
 {
 	return (taps - 1) * dilation < 16 * in + 4096;
 }
-
-/* Kernels for windows of 8-bit integers: maxima for POOL nodes, averages for QPOOL nodes. */
-bool cpu_pool_integer_takes(const struct ir_node *node);
-int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err);
 
 /*
  * The rows and columns of a phase that lie inside the image, and the position of the first of these

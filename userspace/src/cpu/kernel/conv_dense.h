@@ -59,11 +59,4 @@ void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *conv
 int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err);
 int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err);
 
-/* The fast layer's kernel for transposed convolutions, and the functions that pack its filter. */
-int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			void *const *out, struct wnn_error *err);
-size_t cpu_conv_transposed_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
-void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_node *node,
-			      const void *from, void *to);
-
 #endif

@@ -6,6 +6,7 @@
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/kernel/tile_product.h"
+#include "cpu/tuning.h"
 
 #include <string.h>
 
@@ -427,7 +428,7 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 
-	r.as_they_are = g->nhwc && cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
+	r.as_they_are = g->nhwc && cpu_tuning(cpu)->max_direct;
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));
 	r.places_bytes = cpu_round_up((size_t)r.block * sizeof(int64_t));

@@ -6,6 +6,7 @@
  * size. conv.c calls it.
  */
 #include "cpu/kernel/conv_dense.h"
+#include "cpu/kernel/kernels.h"
 
 #include <string.h>
 
@@ -54,9 +55,8 @@ static int64_t channels_together(const struct cpu_simd *simd, const struct cpu_c
 	return best;
 }
 
-size_t cpu_conv_transposed_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+static size_t packed_bytes(const struct ir_node *node)
 {
-	(void)cpu;
 	return (size_t)ir_type_bytes(&node->operands[1]->type);
 }
 
@@ -64,8 +64,8 @@ size_t cpu_conv_transposed_pack_bytes(const struct cpu_context *cpu, const struc
  * Packs the filter to [group][channels together][panel][input channel][rows of the panel: channel,
  * kh, kw].
  */
-void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_node *node,
-			      const void *from, void *to)
+static void pack_filter(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+			void *to)
 {
 	struct cpu_conv g = cpu_conv_of(node);
 	int64_t taps = g.kh * g.kw, together = channels_together(cpu->simd, &g), s[4];
@@ -304,20 +304,21 @@ static void plan_blocks(struct transposed *t)
 	t->line = (t->in_rows * g->in_w + unit - 1) / unit * unit;
 }
 
-int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			void *const *out, struct wnn_error *err)
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *filter,
+	       const void *const *in, void *const *out, struct wnn_error *err)
 {
+	const struct ir_node *node = plan->node;
 	struct transposed t = {
 		.cpu = cpu,
 		.conv = cpu_conv_of(node),
 		.x = in[0],
-		.filter = cpu->packed,
+		.filter = filter,
 		.bias = node->num_operands > 2 ? in[2] : NULL,
 		.y = out[0],
 	};
 	const struct cpu_conv *g = &t.conv;
 	size_t tables = cpu_round_up((size_t)g->in_per_group * sizeof(int64_t));
-	size_t packed = t.filter ? 0 : cpu_round_up(cpu_conv_transposed_pack_bytes(cpu, node));
+	size_t packed = t.filter ? 0 : cpu_round_up(packed_bytes(node));
 	char *scratch;
 
 	t.together = channels_together(cpu->simd, g);
@@ -336,7 +337,7 @@ int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, con
 		t.at[k] = k * t.line;
 	if (packed) {
 		t.filter = (float *)(scratch + tables);
-		cpu_conv_transposed_pack(cpu, node, in[1], scratch + tables);
+		pack_filter(cpu, node, in[1], scratch + tables);
 	}
 	t.scratch = scratch + tables + packed;
 	/*
@@ -347,4 +348,16 @@ int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, con
 		memset(t.scratch + w * t.worker_bytes, 0, t.input_bytes);
 	cpu_threads_run(cpu->workers, g->batch * g->attrs->groups * t.blocks, run_item, &t);
 	return 0;
+}
+
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
+{
+	(void)err;
+	pack_filter(plan->cpu, plan->node, from, to);
+	return 0;
+}
+
+struct cpu_plan *cpu_conv_transposed_plan(const struct cpu_ask *ask)
+{
+	return cpu_plan_simple(ask->packs ? packed_bytes(ask->node) : 0, pack, run);
 }

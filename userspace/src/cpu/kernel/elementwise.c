@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Fast element-wise functions for float32 on all threads. whole.c has those for integers. */
-#include "cpu/kernel/elementwise.h"
+#include "cpu/kernel/kernels.h"
 
 #include "cpu/fast.h"
 #include "cpu/kernel/walk.h"
@@ -87,42 +87,27 @@ static void map(struct cpu_context *cpu, const struct ir_node *node, const struc
 	cpu_parallel_ranges(cpu, walk->shape.count, GRAIN, map_range, &m);
 }
 
-static int run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-	       void *const *out, struct wnn_error *err)
-{
-	struct cpu_walk walk = cpu_walk_of(node, (int)node->num_operands);
-
-	(void)err;
-	map(cpu, node, &walk, in, out);
-	return 0;
-}
-
-/* ---- operands and results with strides */
-
-struct arranged {
-	struct cpu_prepared base;
-	const struct ir_node *node;
+struct elementwise {
+	struct cpu_plan base;
 	/*
-	 * given: with the strides that cpu_prepared_arrange() set; walk: the same with axes merged
+	 * given: with the strides that cpu_plan_arrange() set; walk: the same with axes merged, or
+	 * dense
 	 */
 	struct cpu_walk given, walk;
 };
 
-static int run_arranged(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
-			const void *const *in, void *const *out, struct wnn_error *err)
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct arranged *e = (const struct arranged *)prepared;
+	const struct elementwise *e = (const struct elementwise *)plan;
 
 	(void)packed;
 	(void)err;
-	map(cpu, e->node, &e->walk, in, out);
+	map(cpu, plan->node, &e->walk, in, out);
 	return 0;
 }
 
-static void destroy_arranged(struct cpu_prepared *prepared)
-{
-	wnn_free(prepared);
-}
+/* ---- operands and results with strides */
 
 /*
  * Whether the kernel can use the strides: along a row the result is contiguous, and each operand is
@@ -137,10 +122,10 @@ static bool walks_well(const struct cpu_walk *w)
 	       (line >= LINE || w->shape.count / line < MANY_LINES);
 }
 
-static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
 		    const int64_t *strides)
 {
-	struct arranged *e = (struct arranged *)prepared;
+	struct elementwise *e = (struct elementwise *)plan;
 	const struct ir_type *type = operand < 0 ? &node->results[0]->type :
 						   &node->operands[operand]->type;
 	int64_t *given = e->given.stride[operand < 0 ? RESULT : operand], old[IR_MAX_RANK];
@@ -159,60 +144,54 @@ static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, i
 	return false;
 }
 
-enum { UNARY, BINARY, UNARY_WHOLE, BINARY_WHOLE, UNARY_SAYS };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[UNARY] = { .name = "cpu/unary", .run = run },
-	[BINARY] = { .name = "cpu/binary", .run = run },
-	[UNARY_WHOLE] = { .name = "cpu/unary-integers", .run = cpu_unary_whole },
-	[BINARY_WHOLE] = { .name = "cpu/binary-integers", .run = cpu_binary_whole },
-	[UNARY_SAYS] = { .name = "cpu/unary-says", .run = cpu_unary_says },
-};
-
-static const struct cpu_fast_kernel *find_whole(const struct ir_node *node)
+/* Whether the node is a function of float32 that the vectors know. */
+const char *cpu_elementwise_refuses(const struct cpu_ask *ask)
 {
-	if (ir_dtype_bits(node->operands[0]->type.dtype) < 8)
-		return NULL;
-	return &kernels[node->op == IR_OP_UNARY ? UNARY_WHOLE : BINARY_WHOLE];
-}
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	const struct ir_node *node = ask->node;
 	int kind = node->op == IR_OP_UNARY ? node->attrs.unary.kind : IR_UNARY_NONE;
 
-	if (!ir_dtype_is_float(dtype))
-		return find_whole(node);
+	if (node->operands[0]->type.dtype != IR_F32)
+		return "its type is not float32";
 	if (kind == IR_IS_NAN || kind == IR_IS_INFINITE)
-		return ir_dtype_bits(dtype) <= 32 ? &kernels[UNARY_SAYS] : NULL;
-	if (dtype != IR_F32)
-		return NULL;
-	if (node->op == IR_OP_UNARY)
-		return &kernels[UNARY];
-	return node->attrs.binary.kind <= IR_PRELU ? &kernels[BINARY] : NULL;
+		return "its result is a condition";
+	return node->op == IR_OP_UNARY || node->attrs.binary.kind <= IR_PRELU ?
+		       NULL :
+		       "it has no kernel for this function";
 }
 
-const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);
-
-struct cpu_prepared *cpu_elementwise_arrangeable(const struct ir_node *node)
+struct cpu_plan *cpu_elementwise_plan(const struct cpu_ask *ask)
 {
-	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
-	struct arranged *e;
+	const struct ir_node *node = ask->node;
+	struct elementwise *e = wnn_calloc(1, sizeof(*e));
 
-	if (kernel != &kernels[UNARY] && kernel != &kernels[BINARY])
-		return NULL;
-	e = wnn_calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
-	e->base = (struct cpu_prepared){ .name = kernel->name,
-					 .run = run_arranged,
-					 .destroy = destroy_arranged,
-					 .arrange = arrange };
-	e->node = node;
+	e->base.run = run;
+	e->base.arrange = arrange;
+	e->walk = cpu_walk_of(node, (int)node->num_operands);
 	e->given = cpu_walk_unmerged(node, (int)node->num_operands);
 	e->given.operands = RESULT + 1;
 	memcpy(e->given.stride[RESULT], e->given.shape.stride, sizeof(e->given.stride[RESULT]));
-	e->walk = e->given;
-	cpu_walk_merge(&e->walk);
 	return &e->base;
+}
+
+const char *cpu_whole_refuses(const struct cpu_ask *ask)
+{
+	enum ir_dtype dtype = ask->node->operands[0]->type.dtype;
+
+	if (ir_dtype_is_float(dtype))
+		return "its type is not an integer";
+	return ir_dtype_bits(dtype) < 8 ? "its elements have fewer than 8 bits" : NULL;
+}
+
+const char *cpu_unary_says_refuses(const struct cpu_ask *ask)
+{
+	enum ir_dtype dtype = ask->node->operands[0]->type.dtype;
+	int kind = ask->node->attrs.unary.kind;
+
+	if (kind != IR_IS_NAN && kind != IR_IS_INFINITE)
+		return "its result is not a condition";
+	return ir_dtype_is_float(dtype) && ir_dtype_bits(dtype) <= 32 ?
+		       NULL :
+		       "its type is neither float32 nor float16";
 }

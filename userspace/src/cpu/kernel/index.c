@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 #define CHUNK 256
 /* The least bytes that are worth a thread. */
@@ -193,16 +194,16 @@ static void run(struct cpu_context *cpu, const struct ir_node *node, const void 
 		cpu_parallel_ranges(cpu, count, GRAIN / (run * x.element) + 1, move_range, &x);
 }
 
-static int gather(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_gather(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	(void)err;
 	run(cpu, node, in, out, false);
 	return 0;
 }
 
-static int scatter(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		   void *const *out, struct wnn_error *err)
+int cpu_scatter(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		void *const *out, struct wnn_error *err)
 {
 	(void)err;
 	if (!node->attrs.gather.in_place)
@@ -210,19 +211,3 @@ static int scatter(struct cpu_context *cpu, const struct ir_node *node, const vo
 	run(cpu, node, in, out, true);
 	return 0;
 }
-
-enum { GATHER, SCATTER };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[GATHER] = { .name = "cpu/gather", .run = gather },
-	[SCATTER] = { .name = "cpu/scatter", .run = scatter },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
-		return NULL;
-	return &kernels[node->op == IR_OP_GATHER ? GATHER : SCATTER];
-}
-
-const struct cpu_fast_family cpu_fast_index = CPU_FAST_FAMILY(kernels, find);

@@ -12,6 +12,7 @@
 #include "cpu/fast.h"
 #include "cpu/ref/reference.h"
 #include "util/malloc.h"
+#include "cpu/kernel/kernels.h"
 
 #define EXACT	   ((int64_t)1 << 24) /* all integers up to here are exact in float32 */
 #define CHUNK	   4096
@@ -180,57 +181,48 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 
 /* --- Packed constants: those of all slices in order, then memory for one slice in float32 --- */
 
-static size_t part_pack_bytes(const struct cpu_context *cpu, const struct part *part)
-{
-	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
-	size_t bytes = kernel && kernel->pack ? kernel->pack_bytes(cpu, &part->node) : 0;
-
-	return bytes ? cpu_round_up(bytes) : float_bytes(part, 1);
-}
-
-static bool part_is_packed(const struct cpu_context *cpu, const struct part *part)
-{
-	const struct cpu_fast_kernel *kernel = cpu_fast_find(&part->node);
-
-	return kernel && kernel->pack && kernel->pack_bytes(cpu, &part->node);
-}
-
-static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
-{
+/* The plan of a product; it owns the plans of its slices. */
+struct integer_product {
+	struct cpu_plan base;
 	struct product p;
-	struct part part;
+	struct part *parts;
+	struct cpu_plan **plans; /* of the node of each slice */
+};
+
+static size_t part_pack_bytes(const struct integer_product *t, int64_t i)
+{
+	size_t bytes = t->plans[i]->packed_bytes;
+
+	return bytes ? cpu_round_up(bytes) : float_bytes(&t->parts[i], 1);
+}
+
+static size_t pack_bytes(const struct integer_product *t)
+{
 	size_t bytes = 0;
 
-	product_of(node, &p);
-	for (int64_t i = 0; i < p.parts; i++) {
-		part_init(&part, &p, i);
-		bytes += part_pack_bytes(cpu, &part);
-	}
-	part_init(&part, &p, 0);
-	return bytes + float_bytes(&part, 1);
+	for (int64_t i = 0; i < t->p.parts; i++)
+		bytes += part_pack_bytes(t, i);
+	return bytes + float_bytes(&t->parts[0], 1);
 }
 
-static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
-		 void *to)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	float *room = (float *)((char *)to + pack_bytes(cpu, node));
+	const struct integer_product *t = (const struct integer_product *)plan;
+	float *room = (float *)((char *)to + plan->packed_bytes);
 	char *at = to;
-	struct product p;
-	struct part part;
+	int ret = 0;
 
-	product_of(node, &p);
-	part_init(&part, &p, 0);
-	room -= float_bytes(&part, 1) / sizeof(*room);
-	for (int64_t i = 0; i < p.parts; i++) {
-		part_init(&part, &p, i);
-		if (part_is_packed(cpu, &part)) {
-			convert(cpu->simd, NULL, &p, &part, 1, from, room);
-			cpu_pack(cpu, &part.node, room, at);
-		} else {
-			convert(cpu->simd, NULL, &p, &part, 1, from, (float *)at);
-		}
-		at += part_pack_bytes(cpu, &part);
+	room -= float_bytes(&t->parts[0], 1) / sizeof(*room);
+	for (int64_t i = 0; i < t->p.parts && !ret; i++) {
+		bool packed = t->plans[i]->packed_bytes;
+
+		convert(plan->cpu->simd, NULL, &t->p, &t->parts[i], 1, from,
+			packed ? room : (float *)at);
+		if (packed)
+			ret = cpu_plan_pack(t->plans[i], room, at, err);
+		at += part_pack_bytes(t, i);
 	}
+	return ret;
 }
 
 /* --- Conversion of sums to results --- */
@@ -373,28 +365,25 @@ struct room {
 	int32_t *total;
 };
 
-static int run_parts(struct cpu_context *cpu, const struct product *p, struct room *room,
-		     const void *const *in, struct wnn_error *err)
+static int run_parts(struct integer_product *t, struct cpu_context *cpu, const char *packed,
+		     struct room *room, const void *const *in, struct wnn_error *err)
 {
-	int64_t count = ir_type_elements(&p->node->results[0]->type);
-	const char *packed = cpu->packed;
-	struct part part;
+	int64_t count = ir_type_elements(&t->base.node->results[0]->type);
+	const struct product *p = &t->p;
 	int ret = 0;
 
 	for (int64_t i = 0; i < p->parts && !ret; i++) {
-		const void *operands[2] = { room->a, room->b };
-		void *results[1] = { room->sums };
+		const struct part *part = &t->parts[i];
+		bool is_packed = packed && t->plans[i]->packed_bytes;
+		const void *operands[2] = { room->a, packed ? packed : (const void *)room->b };
 
-		part_init(&part, p, i);
-		convert(cpu->simd, cpu, p, &part, 0, in[0], room->a);
+		convert(cpu->simd, cpu, p, part, 0, in[0], room->a);
 		if (!packed)
-			convert(cpu->simd, cpu, p, &part, 1, in[1], room->b);
-		else if (!part_is_packed(cpu, &part))
-			operands[1] = packed;
-		cpu->packed = packed && part_is_packed(cpu, &part) ? packed : NULL;
-		ret = cpu_run_node(cpu, CPU_FAST, &part.node, operands, results, err);
+			convert(cpu->simd, cpu, p, part, 1, in[1], room->b);
+		ret = cpu_plan_run(t->plans[i], cpu, is_packed ? packed : NULL, operands,
+				   (void *[]){ room->sums }, err);
 		if (packed)
-			packed += part_pack_bytes(cpu, &part);
+			packed += part_pack_bytes(t, i);
 		if (i + 1 < p->parts)
 			cpu_parallel_ranges(cpu, count, CHUNK, add_part,
 					    &(struct sums){ cpu->simd, room->sums, room->total });
@@ -402,33 +391,80 @@ static int run_parts(struct cpu_context *cpu, const struct product *p, struct ro
 	return ret;
 }
 
-static int product(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		   void *const *out, struct wnn_error *err)
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	size_t a, b, y;
+	struct integer_product *t = (struct integer_product *)plan;
+	size_t a = float_bytes(&t->parts[0], 0), y = float_bytes(&t->parts[0], 2);
+	size_t b = packed ? 0 : float_bytes(&t->parts[0], 1);
+	bool several = t->p.parts > 1;
 	struct room room;
-	struct product p;
-	struct part part;
 	char *memory;
 	int ret;
 
-	product_of(node, &p);
-	part_init(&part, &p, 0);
-	a = float_bytes(&part, 0);
-	b = cpu->packed ? 0 : float_bytes(&part, 1);
-	y = float_bytes(&part, 2);
-	memory = wnn_aligned_alloc(64, a + b + y * (p.parts > 1 ? 2 : 1));
+	memory = wnn_aligned_alloc(64, a + b + y * (several ? 2 : 1));
 	if (!memory)
 		return wnn_error_nomem(err, "the operands of an integer product");
 	room.a = (float *)memory;
 	room.b = (float *)(memory + a);
 	room.sums = (float *)(memory + a + b);
-	room.total = p.parts > 1 ? memset(memory + a + b + y, 0, y) : NULL;
-	ret = run_parts(cpu, &p, &room, in, err);
+	room.total = several ? memset(memory + a + b + y, 0, y) : NULL;
+	ret = run_parts(t, cpu, packed, &room, in, err);
 	if (!ret)
-		finish(cpu, &p, in, room.sums, room.total, out[0]);
+		finish(cpu, &t->p, in, room.sums, room.total, out[0]);
 	wnn_free(memory);
 	return ret;
+}
+
+static void destroy(struct cpu_plan *plan)
+{
+	struct integer_product *t = (struct integer_product *)plan;
+
+	for (int64_t i = 0; t->plans && i < t->p.parts; i++)
+		cpu_plan_destroy(t->plans[i]);
+	wnn_free(t->plans);
+	wnn_free(t->parts);
+	wnn_free(t);
+}
+
+static bool plan_parts(struct integer_product *t, const struct cpu_ask *ask)
+{
+	t->parts = wnn_calloc((size_t)t->p.parts, sizeof(*t->parts));
+	t->plans = wnn_calloc((size_t)t->p.parts, sizeof(struct cpu_plan *));
+	if (!t->parts || !t->plans)
+		return false;
+	for (int64_t i = 0; i < t->p.parts; i++) {
+		part_init(&t->parts[i], &t->p, i);
+		t->plans[i] = cpu_choose(&(struct cpu_ask){ .cpu = ask->cpu,
+							    .node = &t->parts[i].node,
+							    .packs = ask->packs,
+							    .err = ask->err });
+		if (!t->plans[i])
+			return false;
+	}
+	return true;
+}
+
+const char *cpu_integer_product_refuses(const struct cpu_ask *ask)
+{
+	struct product p;
+
+	return product_of(ask->node, &p) ? NULL : "its sums are too long to be exact in float32";
+}
+
+struct cpu_plan *cpu_integer_product_plan(const struct cpu_ask *ask)
+{
+	struct integer_product *t = wnn_calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy };
+	if (!product_of(ask->node, &t->p) || !plan_parts(t, ask)) {
+		destroy(&t->base);
+		return NULL;
+	}
+	t->base.packed_bytes = ask->packs ? pack_bytes(t) : 0;
+	return &t->base;
 }
 
 /* --- Element-wise --- */
@@ -454,8 +490,8 @@ static void look_up(void *argument, int64_t begin, int64_t end)
 }
 
 /* Computes all 256 results with the reference kernel, and looks the results up in that table. */
-static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		 void *const *out, struct wnn_error *err)
+int cpu_integer_unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		      void *const *out, struct wnn_error *err)
 {
 	struct lookup l = { .from = in[0], .to = out[0] };
 	struct ir_value result = *node->results[0], *results[1] = { &result };
@@ -487,8 +523,8 @@ static void combine_range(void *argument, int64_t begin, int64_t end)
 	b->simd->integers(&b->op, b->out + begin, b->a + begin, b->b + begin, end - begin);
 }
 
-static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_integer_binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		       void *const *out, struct wnn_error *err)
 {
 	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[3]->type.dtype;
 	enum ir_dtype y = node->results[0]->type.dtype;
@@ -521,38 +557,19 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* Whether a fast kernel takes the node; the reference computes the others. */
-static bool takes_binary(const struct ir_node *node)
+const char *cpu_integer_binary_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	const struct ir_binary_attrs *attrs = &node->attrs.binary;
 
-	return (attrs->kind == IR_ADD || attrs->kind == IR_SUB || attrs->kind == IR_MUL) &&
-	       (attrs->act.kind == IR_UNARY_NONE || attrs->act.kind == IR_RELU ||
-		attrs->act.kind == IR_CLAMP) &&
-	       ir_type_same_shape(&node->operands[0]->type, &node->results[0]->type) &&
-	       ir_type_same_shape(&node->operands[3]->type, &node->results[0]->type);
+	if (attrs->kind != IR_ADD && attrs->kind != IR_SUB && attrs->kind != IR_MUL)
+		return "it is no sum, difference or product";
+	if (attrs->act.kind != IR_UNARY_NONE && attrs->act.kind != IR_RELU &&
+	    attrs->act.kind != IR_CLAMP)
+		return "its activation is more than a pair of limits";
+	return ir_type_same_shape(&node->operands[0]->type, &node->results[0]->type) &&
+			       ir_type_same_shape(&node->operands[3]->type,
+						  &node->results[0]->type) ?
+		       NULL :
+		       "its operands have other shapes than its result";
 }
-
-enum { PRODUCT, UNARY, BINARY, AVERAGE };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[PRODUCT] = { "cpu/integer-product", product, pack_bytes, pack },
-	[UNARY] = { .name = "cpu/integer-table", .run = unary },
-	[BINARY] = { .name = "cpu/integer-binary", .run = binary },
-	[AVERAGE] = { .name = "cpu/integer-average", .run = cpu_pool_integer },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	struct product p;
-
-	if (node->op == IR_OP_QUNARY)
-		return &kernels[UNARY];
-	if (node->op == IR_OP_QBINARY)
-		return takes_binary(node) ? &kernels[BINARY] : NULL;
-	if (node->op == IR_OP_QPOOL)
-		return cpu_pool_integer_takes(node) ? &kernels[AVERAGE] : NULL;
-	return product_of(node, &p) ? &kernels[PRODUCT] : NULL;
-}
-
-const struct cpu_fast_family cpu_fast_integer = CPU_FAST_FAMILY(kernels, find);

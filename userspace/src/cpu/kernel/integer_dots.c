@@ -11,7 +11,7 @@
 
 #include "cpu/kernel/conv.h"
 #include "cpu/element.h"
-#include "cpu/kernel/integer_dots.h"
+#include "cpu/kernel/kernels.h"
 #include "util/malloc.h"
 
 #define BLOCK	  64	/* columns of a block */
@@ -20,7 +20,7 @@
 #define GROUP_BYTES ((int64_t)256 << 10)
 
 struct dots {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct ir_node *node;
 	const struct cpu_simd *simd;
 	const struct ir_integer_attrs *attrs;
@@ -41,9 +41,9 @@ struct dots {
 	uint8_t *padding; /* zero points, for the pixels of a vector */
 };
 
-static struct dots *dots_of(const struct cpu_prepared *prepared)
+static struct dots *dots_of(const struct cpu_plan *plan)
 {
-	return (struct dots *)prepared;
+	return (struct dots *)plan;
 }
 
 /* --- Packing --- */
@@ -119,10 +119,9 @@ static void pack_block(const struct dots *d, const uint8_t *from, int64_t block,
 			}
 }
 
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	const struct dots *d = dots_of(prepared);
+	const struct dots *d = dots_of(plan);
 	int32_t *sums = (int32_t *)((char *)to + weights_bytes(d));
 
 	(void)err;
@@ -444,10 +443,10 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 	return groups * run->shares;
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct dots *d = dots_of(prepared);
+	const struct dots *d = dots_of(plan);
 	size_t columns = (size_t)(d->blocks * BLOCK) * sizeof(float);
 	struct run work = { .d = d, .x = in[0], .packed = packed, .y = out[0] };
 	int64_t items;
@@ -483,23 +482,22 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 
 /* --- Preparing --- */
 
-static void destroy(struct cpu_prepared *prepared)
+static void destroy(struct cpu_plan *plan)
 {
-	wnn_free(dots_of(prepared)->padding);
-	wnn_free(prepared);
+	wnn_free(dots_of(plan)->padding);
+	wnn_free(plan);
 }
 
 /* Describes a matrix product as a 1x1 convolution. */
 static void conv_of_matmul(struct dots *d)
 {
 	const struct ir_node *node = d->node;
-	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
+	const struct ir_type *a = &node->operands[0]->type;
 	bool transposed = node->attrs.matmul.b_transpose;
 	int64_t depth = ir_type_dim(a, a->rank - 1);
 	int64_t columns = ir_type_dim(&node->results[0]->type, node->results[0]->type.rank - 1);
 	int64_t pixels = ir_type_elements(a) / depth;
 
-	(void)b;
 	d->plain =
 		(struct ir_conv_attrs){ .strides = { 1, 1 }, .dilations = { 1, 1 }, .groups = 1 };
 	d->conv = (struct cpu_conv){ .attrs = &d->plain,
@@ -521,62 +519,91 @@ static void conv_of_matmul(struct dots *d)
 	d->act = &node->attrs.matmul.act;
 }
 
-static bool matmul_fits(const struct ir_node *node)
+static const char *matmul_refuses(const struct ir_node *node)
 {
 	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
 
-	return !node->attrs.matmul.a_transpose && a->rank >= 2 && b->rank >= 2 &&
-	       ir_type_elements(b) == ir_type_dim(b, b->rank - 1) * ir_type_dim(b, b->rank - 2) &&
-	       ir_type_elements(&node->results[0]->type) > 0;
+	if (node->attrs.matmul.a_transpose)
+		return "its first matrix is transposed";
+	if (a->rank < 2 || b->rank < 2 ||
+	    ir_type_elements(b) != ir_type_dim(b, b->rank - 1) * ir_type_dim(b, b->rank - 2))
+		return "its second operand is not one matrix";
+	return ir_type_dim(a, a->rank - 1) > MAX_DEPTH ? "its sums may need more than 31 bits" :
+							 NULL;
 }
 
-static bool conv_fits(const struct ir_node *node)
+static const char *conv_refuses(const struct ir_node *node)
 {
 	const struct ir_conv_attrs *a = &node->attrs.conv;
 	struct cpu_conv g = cpu_conv_of(node);
 	bool depthwise = a->groups > 1;
 
-	if (depthwise && (g.in_per_group != 1 || g.out_per_group != 1 ||
-			  ir_dtype_is_float(node->results[0]->type.dtype)))
-		return false;
-	return g.nhwc && !a->transposed && cpu_window_is_small(g.in_h, g.kh, a->dilations[0]) &&
-	       cpu_window_is_small(g.in_w, g.kw, a->dilations[1]);
+	if (!g.nhwc)
+		return "its images are channels-first";
+	if (depthwise && (g.in_per_group != 1 || g.out_per_group != 1))
+		return "it has groups of several channels";
+	if (depthwise && ir_dtype_is_float(node->results[0]->type.dtype))
+		return "it is depthwise, and its result is not of 8 bits";
+	if (a->transposed)
+		return "it is transposed";
+	if (!cpu_window_is_small(g.in_h, g.kh, a->dilations[0]) ||
+	    !cpu_window_is_small(g.in_w, g.kw, a->dilations[1]))
+		return "its windows are far larger than its images";
+	return g.kh * g.kw * g.in_per_group > MAX_DEPTH ? "its sums may need more than 31 bits" :
+							  NULL;
 }
 
-bool cpu_integer_dots_takes(const struct cpu_simd *simd, const struct ir_node *node)
+const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
 {
-	const struct ir_integer_attrs *attrs;
-	enum ir_dtype a, b;
+	const struct ir_node *node = ask->node;
+	const struct ir_integer_attrs *attrs =
+		node->op == IR_OP_QCONV ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
+	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[1]->type.dtype;
 
-	if ((node->op != IR_OP_QCONV && node->op != IR_OP_QMATMUL) || !simd->channel_dots ||
-	    !node->operands[1]->constant)
-		return false;
-	attrs = node->op == IR_OP_QCONV ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
-	a = node->operands[0]->type.dtype;
-	b = node->operands[1]->type.dtype;
-	if ((a != IR_I8 && a != IR_U8) || (b != IR_I8 && b != IR_U8) ||
-	    attrs->b_zero != (b == IR_U8 ? 128 : 0))
-		return false;
-	return node->op == IR_OP_QCONV ? conv_fits(node) : matmul_fits(node);
+	if (!ask->cpu->simd->channel_dots)
+		return "this level of instructions has no dot products of bytes";
+	if (!ask->packs)
+		return "its weights are not constant";
+	if ((a != IR_I8 && a != IR_U8) || (b != IR_I8 && b != IR_U8))
+		return "its types are neither int8 nor uint8";
+	if (attrs->b_zero != (b == IR_U8 ? 128 : 0))
+		return "the zero point of its weights is neither 0 of int8 nor 128 of uint8";
+	return node->op == IR_OP_QCONV ? conv_refuses(node) : matmul_refuses(node);
 }
 
-struct cpu_prepared *cpu_integer_dots_prepare(const struct cpu_simd *simd,
-					      const struct ir_node *node)
+static void set_sizes(struct dots *d)
 {
-	int64_t window;
-	struct dots *d;
+	const struct ir_node *node = d->node;
+
+	d->depthwise = d->conv.attrs->groups > 1;
+	d->pixels = d->conv.batch * d->conv.out_h * d->conv.out_w;
+	d->columns = d->conv.out_c;
+	d->blocks = (d->columns + BLOCK - 1) / BLOCK;
+	d->fold = d->depthwise && d->conv.attrs->strides[1] == 1 && BLOCK % d->columns == 0 ?
+			  BLOCK / d->columns :
+			  1;
+	d->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;
+	d->filter_flip = node->operands[1]->type.dtype == IR_U8 ? 0x80 : 0;
+	d->by_rows = !d->depthwise && d->conv.in_per_group % 4;
+	d->taps = d->conv.kh * (d->by_rows ? 1 : d->conv.kw);
+	d->depth = d->by_rows ? (d->conv.kw * d->conv.in_per_group + 3) / 4 * 4 :
+				d->conv.in_per_group;
+	d->base.packed_bytes = weights_bytes(d) + (size_t)(d->blocks * BLOCK) * sizeof(int32_t);
+}
+
+struct cpu_plan *cpu_integer_dots_plan(const struct cpu_ask *ask)
+{
+	const struct ir_node *node = ask->node;
+	struct dots *d = wnn_calloc(1, sizeof(*d));
 	size_t padding;
 
-	if (!cpu_integer_dots_takes(simd, node))
-		return NULL;
-	d = wnn_calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
-	d->base = (struct cpu_prepared){
-		.name = "cpu/integer-dots", .pack = pack, .run = run, .destroy = destroy
-	};
+	d->base.pack = pack;
+	d->base.run = run;
+	d->base.destroy = destroy;
 	d->node = node;
-	d->simd = simd;
+	d->simd = ask->cpu->simd;
 	if (node->op == IR_OP_QMATMUL) {
 		conv_of_matmul(d);
 	} else {
@@ -585,22 +612,9 @@ struct cpu_prepared *cpu_integer_dots_prepare(const struct cpu_simd *simd,
 		d->attrs = &node->attrs.qconv.integer;
 		d->act = &node->attrs.conv.act;
 	}
-	d->depthwise = d->conv.attrs->groups > 1;
-	d->pixels = d->conv.batch * d->conv.out_h * d->conv.out_w;
-	d->columns = d->conv.out_c;
-	d->blocks = (d->columns + BLOCK - 1) / BLOCK;
-	d->fold = d->conv.attrs->strides[1] == 1 && BLOCK % d->columns == 0 ? BLOCK / d->columns :
-									      1;
-	d->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;
-	d->filter_flip = node->operands[1]->type.dtype == IR_U8 ? 0x80 : 0;
-	window = d->conv.kh * d->conv.kw * d->conv.in_per_group;
-	d->by_rows = !d->depthwise && d->conv.in_per_group % 4;
-	d->taps = d->conv.kh * (d->by_rows ? 1 : d->conv.kw);
-	d->depth = d->by_rows ? (d->conv.kw * d->conv.in_per_group + 3) / 4 * 4 :
-				d->conv.in_per_group;
-	d->base.packed_bytes = weights_bytes(d) + (size_t)(d->blocks * BLOCK) * sizeof(int32_t);
+	set_sizes(d);
 	padding = cpu_round_up((size_t)(d->conv.in_c * d->fold));
-	d->padding = window <= MAX_DEPTH ? wnn_aligned_alloc(64, padding) : NULL;
+	d->padding = wnn_aligned_alloc(64, padding);
 	if (!d->padding) {
 		destroy(&d->base);
 		return NULL;

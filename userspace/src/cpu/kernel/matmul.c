@@ -6,6 +6,7 @@
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/element.h"
+#include "cpu/kernel/kernels.h"
 
 /*
  * With at least this many matrices in a batch, each matrix runs on one thread; with fewer, all
@@ -173,38 +174,30 @@ bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)
 	return true;
 }
 
-static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
+	float alpha = plan->node->attrs.matmul.alpha, *packed = to;
+	int64_t floats = (int64_t)(plan->packed_bytes / sizeof(*packed));
 	struct cpu_as_conv c;
 
-	if (!packable(node))
-		return 0;
-	init_conv(&c, node);
-	return cpu_conv_rows_pack_bytes(cpu->simd, &c.conv);
-}
-
-static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
-		 void *to)
-{
-	float alpha = node->attrs.matmul.alpha, *packed = to;
-	int64_t floats = (int64_t)(pack_bytes(cpu, node) / sizeof(*packed));
-	struct cpu_as_conv c;
-
-	init_conv(&c, node);
-	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
+	(void)err;
+	init_conv(&c, plan->node);
+	cpu_conv_rows_pack(plan->cpu->simd, &c.conv, from, to);
 	/* The factor alpha is applied to the packed matrix once, not to each result. */
 	for (int64_t i = 0; i < floats && alpha != 1; i++)
 		packed[i] *= alpha;
+	return 0;
 }
 
-static int matmul_packed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			 void *const *out, struct wnn_error *err)
+static int run_packed(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		      const void *const *in, void *const *out, struct wnn_error *err)
 {
+	const struct ir_node *node = plan->node;
 	struct cpu_as_conv c;
 	struct cpu_conv_run run = {
 		.cpu = cpu,
 		.x = in[0],
-		.filter = cpu->packed,
+		.filter = packed,
 		.bias = node->num_operands > 2 ? in[2] : NULL,
 		.y = out[0],
 	};
@@ -258,8 +251,8 @@ static void multiply_batches(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct matmul mm = { .cpu = cpu,
@@ -272,10 +265,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	int64_t n = mm.y.dim[mm.y.rank - 1];
 	int64_t k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)], batches = mm.y.count / (m * n);
 
-	if (cpu->packed)
-		return matmul_packed(cpu, node, in, out, err);
-	if (!is_line(node) && cpu_blas_load(cpu, err))
-		return -1;
+	(void)err;
 	cpu_broadcast_strides(&a, &mm.y, mm.sa);
 	cpu_broadcast_strides(&b, &mm.y, mm.sb);
 	mm.product = (struct cpu_product){
@@ -311,27 +301,31 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-enum { OPENBLAS, PACKED, LINE };
+/* ---- what choose.c asks */
 
-static const struct cpu_fast_kernel kernels[] = {
-	[OPENBLAS] = { "cpu/matmul-openblas", matmul, pack_bytes, pack },
-	[PACKED] = { "cpu/matmul-packed", matmul, pack_bytes, pack },
-	[LINE] = { .name = "cpu/matmul-line", .run = matmul },
-};
-
-bool cpu_matmul_needs_blas(const struct ir_node *node)
+const char *cpu_matmul_refuses(const struct cpu_ask *ask)
 {
-	return !is_line(node);
+	return ask->node->results[0]->type.dtype == IR_F32 ? NULL : "its type is not float32";
 }
 
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_matmul_line_refuses(const struct cpu_ask *ask)
 {
-	if (node->results[0]->type.dtype != IR_F32)
-		return NULL;
-	if (is_line(node) && !packable(node))
-		return &kernels[LINE];
-	return &kernels[packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT ? PACKED :
-											 OPENBLAS];
+	return is_line(ask->node) ? cpu_matmul_refuses(ask) : "it has more than one row";
 }
 
-const struct cpu_fast_family cpu_fast_matmul = CPU_FAST_FAMILY(kernels, find);
+const char *cpu_matmul_packed_refuses(const struct cpu_ask *ask)
+{
+	if (!ask->packs)
+		return "its second matrix is not constant";
+	return packable(ask->node) ? cpu_matmul_refuses(ask) :
+				     "it has one row, a transposed first matrix, several second "
+				     "ones, or a bias of another shape than its columns";
+}
+
+struct cpu_plan *cpu_matmul_packed_plan(const struct cpu_ask *ask)
+{
+	struct cpu_as_conv c;
+
+	init_conv(&c, ask->node);
+	return cpu_plan_simple(cpu_conv_rows_pack_bytes(ask->cpu->simd, &c.conv), pack, run_packed);
+}

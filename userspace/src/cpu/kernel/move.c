@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements that are worth a thread. */
 #define GRAIN 16384
@@ -38,8 +39,8 @@ static void concat_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int concat(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_concat(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	const struct ir_type *type = &node->results[0]->type;
 	struct cpu_shape y = cpu_shape_of(type);
@@ -247,8 +248,8 @@ static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x
 	return true;
 }
 
-static int transpose(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err)
+int cpu_transpose(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		  void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct matrices m = { .simd = cpu->simd, .from = in[0], .to = out[0] };
@@ -268,8 +269,8 @@ static int transpose(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-static int slice(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		 void *const *out, struct wnn_error *err)
+int cpu_slice(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	      void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct strided s = { .run = 1 };
@@ -284,8 +285,8 @@ static int slice(struct cpu_context *cpu, const struct ir_node *node, const void
 	return 0;
 }
 
-static int expand(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_expand(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
@@ -297,8 +298,8 @@ static int expand(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-static int reverse(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		   void *const *out, struct wnn_error *err)
+int cpu_reverse(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct strided s = { .run = 1 };
@@ -315,32 +316,9 @@ static int reverse(struct cpu_context *cpu, const struct ir_node *node, const vo
 	return 0;
 }
 
-enum { CONCAT, TRANSPOSE, SLICE, EXPAND, REVERSE };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[CONCAT] = { .name = "cpu/concat", .run = concat },
-	[TRANSPOSE] = { .name = "cpu/transpose", .run = transpose },
-	[SLICE] = { .name = "cpu/slice", .run = slice },
-	[EXPAND] = { .name = "cpu/expand", .run = expand },
-	[REVERSE] = { .name = "cpu/reverse", .run = reverse },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_move_refuses(const struct cpu_ask *ask)
 {
-	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
-		return NULL;
-	switch (node->op) {
-	case IR_OP_CONCAT:
-		return &kernels[CONCAT];
-	case IR_OP_TRANSPOSE:
-		return &kernels[TRANSPOSE];
-	case IR_OP_SLICE:
-		return &kernels[SLICE];
-	case IR_OP_EXPAND:
-		return &kernels[EXPAND];
-	default:
-		return &kernels[REVERSE];
-	}
+	return ir_dtype_bits(ask->node->results[0]->type.dtype) < 8 ?
+		       "its elements have fewer than 8 bits" :
+		       NULL;
 }
-
-const struct cpu_fast_family cpu_fast_move = CPU_FAST_FAMILY(kernels, find);

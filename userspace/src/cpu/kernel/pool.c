@@ -8,6 +8,7 @@
 
 #include "cpu/kernel/conv.h"
 #include "cpu/ref/reference.h"
+#include "cpu/kernel/kernels.h"
 
 /* Pixels of an item: for fewer, a thread spends too much of its time on getting the next item. */
 #define ITEM_PIXELS 4096
@@ -221,8 +222,8 @@ static int run_rows(struct pool *p, int64_t batch, struct wnn_error *err)
 	return 0;
 }
 
-static int pool(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		void *const *out, struct wnn_error *err)
+int cpu_pool(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	     void *const *out, struct wnn_error *err)
 {
 	static const enum cpu_window kinds[] = {
 		[IR_POOL_MAX] = CPU_WINDOW_MAX,
@@ -256,22 +257,14 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	return ret;
 }
 
-enum { FLOATS, INTEGERS };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[FLOATS] = { .name = "cpu/pool", .run = pool },
-	[INTEGERS] = { .name = "cpu/pool-integer", .run = cpu_pool_integer },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_pool_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
-	if (cpu_pool_integer_takes(node))
-		return &kernels[INTEGERS];
 	if (node->results[0]->type.dtype != IR_F32)
-		return NULL;
+		return "its type is not float32";
 	for (uint32_t i = 0; i < 2; i++) {
 		int64_t in = ir_type_dim(&node->operands[0]->type, h + i);
 
@@ -281,9 +274,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		 */
 		if (a->window[i] > 2 * in ||
 		    !cpu_window_is_small(in, a->window[i], a->dilations[i]))
-			return NULL;
+			return "its window is much larger than the image";
 	}
-	return &kernels[FLOATS];
+	return NULL;
 }
-
-const struct cpu_fast_family cpu_fast_pool = CPU_FAST_FAMILY(kernels, find);

@@ -5,6 +5,7 @@
 #include "cpu/kernel/conv.h"
 #include "cpu/ref/requantize.h"
 #include "util/malloc.h"
+#include "cpu/kernel/kernels.h"
 
 struct pool {
 	const struct ir_pool_attrs *attrs;
@@ -212,21 +213,23 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
  * Whether the kernel takes a node: each window has an element of the image, so that there is a
  * maximum, and no dilation.
  */
-bool cpu_pool_integer_takes(const struct ir_node *node)
+const char *cpu_pool_integer_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	const struct ir_pool_attrs *a = &node->attrs.pool;
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
 	uint32_t h = a->layout == IR_NHWC ? 1 : 2;
 
-	if ((x->dtype != IR_I8 && x->dtype != IR_U8) ||
-	    (a->kind != IR_POOL_MAX && node->op != IR_OP_QPOOL))
-		return false;
+	if (x->dtype != IR_I8 && x->dtype != IR_U8)
+		return "its type is neither int8 nor uint8";
+	if (a->kind != IR_POOL_MAX && node->op != IR_OP_QPOOL)
+		return "it is no maximum";
 	for (uint32_t i = 0; i < 2; i++) {
 		int64_t last = (ir_type_dim(y, h + i) - 1) * a->strides[i] - a->padding[2 * i];
 
 		if (a->dilations[i] != 1 || a->padding[2 * i] >= a->window[i] ||
 		    last >= ir_type_dim(x, h + i))
-			return false;
+			return "its windows have dilations, or one reads padding alone";
 	}
-	return true;
+	return NULL;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements of an item of work; even, since two elements may share a byte. */
 #define GRAIN 16384
@@ -259,8 +260,8 @@ static void convert_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int quantization(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-			void *const *out, struct wnn_error *err)
+int cpu_quantization(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		     void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->results[0]->type);
 	struct cpu_shape scale = cpu_shape_of(&node->operands[1]->type);
@@ -281,17 +282,3 @@ static int quantization(struct cpu_context *cpu, const struct ir_node *node, con
 	cpu_parallel_ranges(cpu, x.count, GRAIN, convert_range, &q);
 	return 0;
 }
-
-enum { QUANTIZE, DEQUANTIZE };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[QUANTIZE] = { .name = "cpu/quantize", .run = quantization },
-	[DEQUANTIZE] = { .name = "cpu/dequantize", .run = quantization },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	return &kernels[node->op == IR_OP_QUANTIZE ? QUANTIZE : DEQUANTIZE];
-}
-
-const struct cpu_fast_family cpu_fast_quantize = CPU_FAST_FAMILY(kernels, find);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu/ref/recurrent.h"
+#include "cpu/kernel/kernels.h"
 
 /* The most floats of gates that are computed for several steps at once. */
 #define GATES_AT_ONCE ((int64_t)1 << 20)
@@ -308,14 +309,12 @@ static void lay_out(struct network *n, struct pieces *pieces)
 	n->reset = take(pieces, r->lstm ? 0 : states);
 }
 
-static int recurrent(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err)
+int cpu_recurrent_network(struct cpu_context *cpu, const struct ir_node *node,
+			  const void *const *in, void *const *out, struct wnn_error *err)
 {
 	struct network n = { .r = cpu_recurrent_of(node, in, out), .cpu = cpu };
 	struct pieces pieces = { NULL, 0 };
 
-	if (cpu_blas_load(cpu, err))
-		return -1;
 	n.width = n.r.gates * n.r.hidden;
 	n.at_once = GATES_AT_ONCE / (n.r.batch * n.width);
 	n.at_once = n.at_once < 1 ? 1 : n.at_once < n.r.steps ? n.at_once : n.r.steps;
@@ -329,17 +328,3 @@ static int recurrent(struct cpu_context *cpu, const struct ir_node *node, const 
 		run_direction(&n, d);
 	return 0;
 }
-
-enum { GRU, LSTM };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[GRU] = { .name = "cpu/gru-openblas", .run = recurrent },
-	[LSTM] = { .name = "cpu/lstm-openblas", .run = recurrent },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	return &kernels[node->op == IR_OP_GRU ? GRU : LSTM];
-}
-
-const struct cpu_fast_family cpu_fast_recurrent = CPU_FAST_FAMILY(kernels, find);

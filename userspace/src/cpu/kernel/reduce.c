@@ -9,6 +9,7 @@
 
 #include "cpu/fast.h"
 #include "cpu/ref/reference.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements that are worth a thread. */
 #define GRAIN 16384
@@ -228,8 +229,8 @@ static bool is_log(enum ir_reduce kind)
 	return kind == IR_REDUCE_LOG_SUM_EXP || kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP;
 }
 
-static int reduce(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_reduce(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	struct reduction r = {
 		.simd = cpu->simd, .kind = node->attrs.reduce.kind, .x = in[0], .y = out[0]
@@ -321,8 +322,8 @@ static uint32_t line_axes(const struct ir_node *node)
 	return axes;
 }
 
-static int normalize(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		     void *const *out, struct wnn_error *err)
+int cpu_normalize(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		  void *const *out, struct wnn_error *err)
 {
 	const struct ir_type *type = &node->results[0]->type;
 	bool given = node->op == IR_OP_BATCHNORM;
@@ -401,8 +402,8 @@ static int64_t row_of(const struct ir_type *type, uint32_t axis, int64_t *inner)
 	return times * period < count ? times * period : count;
 }
 
-static int normalize_channels(struct cpu_context *cpu, const struct ir_node *node,
-			      const void *const *in, void *const *out, struct wnn_error *err)
+int cpu_normalize_channels(struct cpu_context *cpu, const struct ir_node *node,
+			   const void *const *in, void *const *out, struct wnn_error *err)
 {
 	const struct ir_type *type = &node->results[0]->type;
 	const float *mean = in[1], *variance = in[2], *scale = optional(node, in, 3);
@@ -433,14 +434,6 @@ static int normalize_channels(struct cpu_context *cpu, const struct ir_node *nod
 	return 0;
 }
 
-enum { REDUCE, NORMALIZE, CHANNELS };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[REDUCE] = { .name = "cpu/reduce", .run = reduce },
-	[NORMALIZE] = { .name = "cpu/normalize", .run = normalize },
-	[CHANNELS] = { .name = "cpu/normalize-channels", .run = normalize_channels },
-};
-
 /*
  * Whether the axes are ascending: layerNormalization's parameters are in the order of its axes, and
  * the kernel needs the order of the tensor.
@@ -453,27 +446,39 @@ static bool in_order(const struct ir_norm_attrs *attrs)
 	return true;
 }
 
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_reduce_refuses(const struct cpu_ask *ask)
 {
-	const struct ir_type *type = &node->operands[0]->type;
+	const struct ir_type *type = &ask->node->operands[0]->type;
 	enum cpu_fold fold;
 	struct axes a;
 
 	if (type->dtype != IR_F32)
-		return NULL;
-	if (node->op == IR_OP_REDUCE)
-		return fold_of(node->attrs.reduce.kind, &fold) &&
-				       split_axes(type, node->attrs.reduce.axes, &a) ?
-			       &kernels[REDUCE] :
-			       NULL;
-	if (node->op == IR_OP_INSTNORM && node->attrs.norm.layout != IR_NCHW)
-		return NULL;
-	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
-		return NULL;
-	/* Vectors do not pay for rows of fewer than 4 elements. */
-	if (split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4)
-		return &kernels[NORMALIZE];
-	return node->op == IR_OP_BATCHNORM ? &kernels[CHANNELS] : NULL;
+		return "its type is not float32";
+	if (!fold_of(ask->node->attrs.reduce.kind, &fold))
+		return "it has no kernel for this kind of reduction";
+	return split_axes(type, ask->node->attrs.reduce.axes, &a) ? NULL :
+								    "its axes are not adjacent";
 }
 
-const struct cpu_fast_family cpu_fast_reduce = CPU_FAST_FAMILY(kernels, find);
+const char *cpu_normalize_refuses(const struct cpu_ask *ask)
+{
+	const struct ir_node *node = ask->node;
+	const struct ir_type *type = &node->operands[0]->type;
+	struct axes a;
+
+	if (type->dtype != IR_F32)
+		return "its type is not float32";
+	if (node->op == IR_OP_INSTNORM && node->attrs.norm.layout != IR_NCHW)
+		return "its channels come last";
+	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
+		return "its axes are not ascending";
+	/* Vectors do not pay for rows of fewer than 4 elements. */
+	return split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
+		       NULL :
+		       "it has no rows of 4 elements or more that are contiguous";
+}
+
+const char *cpu_normalize_channels_refuses(const struct cpu_ask *ask)
+{
+	return ask->node->operands[0]->type.dtype == IR_F32 ? NULL : "its type is not float32";
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 struct position {
 	int64_t lo, hi;
@@ -239,8 +240,8 @@ static int allocate(struct cpu_context *cpu, struct plan *p, bool linear, struct
 	return 0;
 }
 
-static int resample(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		    void *const *out, struct wnn_error *err)
+int cpu_resample(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		 void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
@@ -282,17 +283,3 @@ static int resample(struct cpu_context *cpu, const struct ir_node *node, const v
 	}
 	return 0;
 }
-
-enum { NEAREST, LINEAR };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[NEAREST] = { .name = "cpu/resample-nearest", .run = resample },
-	[LINEAR] = { .name = "cpu/resample-linear", .run = resample },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
-{
-	return &kernels[node->attrs.resample.linear ? LINEAR : NEAREST];
-}
-
-const struct cpu_fast_family cpu_fast_resample = CPU_FAST_FAMILY(kernels, find);

@@ -7,6 +7,7 @@
 
 #include "cpu/element.h"
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements that are worth a thread. */
 #define GRAIN 16384
@@ -79,8 +80,8 @@ static void tile_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int tile(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		void *const *out, struct wnn_error *err)
+int cpu_tile_copies(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		    void *const *out, struct wnn_error *err)
 {
 	struct rows r = rows_of(node, in, out);
 
@@ -149,8 +150,8 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int pad(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-	       void *const *out, struct wnn_error *err)
+int cpu_pad(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	    void *const *out, struct wnn_error *err)
 {
 	struct rows r = rows_of(node, in, out);
 
@@ -188,8 +189,8 @@ static void triangular_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int triangular(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		      void *const *out, struct wnn_error *err)
+int cpu_triangular(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		   void *const *out, struct wnn_error *err)
 {
 	struct rows r = rows_of(node, in, out);
 
@@ -264,8 +265,8 @@ SUMS(uint8_t, uint8_t)
 SUMS(uint32_t, uint32_t)
 SUMS(uint64_t, uint64_t)
 
-static int cumsum(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+int cpu_cumsum(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
 	enum ir_dtype dtype = node->results[0]->type.dtype;
@@ -291,31 +292,17 @@ static int cumsum(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-enum { PAD, TILE, TRIANGULAR, CUMSUM };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[PAD] = { .name = "cpu/pad", .run = pad },
-	[TILE] = { .name = "cpu/tile", .run = tile },
-	[TRIANGULAR] = { .name = "cpu/triangular", .run = triangular },
-	[CUMSUM] = { .name = "cpu/cumsum", .run = cumsum },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_rows_refuses(const struct cpu_ask *ask)
 {
-	enum ir_dtype dtype = node->results[0]->type.dtype;
-
-	if (ir_dtype_bits(dtype) < 8 || !ir_type_elements(&node->results[0]->type))
-		return NULL;
-	switch (node->op) {
-	case IR_OP_PAD:
-		return &kernels[PAD];
-	case IR_OP_TILE:
-		return &kernels[TILE];
-	case IR_OP_TRIANGULAR:
-		return &kernels[TRIANGULAR];
-	default:
-		return dtype == IR_F16 || dtype == IR_F64 ? NULL : &kernels[CUMSUM];
-	}
+	if (ir_dtype_bits(ask->node->results[0]->type.dtype) < 8)
+		return "its elements have fewer than 8 bits";
+	return ir_type_elements(&ask->node->results[0]->type) ? NULL : "its result is empty";
 }
 
-const struct cpu_fast_family cpu_fast_rows = CPU_FAST_FAMILY(kernels, find);
+const char *cpu_cumsum_refuses(const struct cpu_ask *ask)
+{
+	enum ir_dtype dtype = ask->node->results[0]->type.dtype;
+
+	return dtype == IR_F16 || dtype == IR_F64 ? "its type is float16 or float64" :
+						    cpu_rows_refuses(ask);
+}

@@ -5,6 +5,7 @@
  */
 #include "cpu/fast.h"
 #include "cpu/kernel/walk.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements of an item of work. */
 #define GRAIN 16384
@@ -167,7 +168,7 @@ static void where_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static int run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+int cpu_select(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 	       void *const *out, struct wnn_error *err)
 {
 	bool where = node->op == IR_OP_WHERE;
@@ -182,20 +183,11 @@ static int run(struct cpu_context *cpu, const struct ir_node *node, const void *
 	return 0;
 }
 
-enum { COMPARISON, CHOICE };
-
-static const struct cpu_fast_kernel kernels[] = {
-	[COMPARISON] = { .name = "cpu/compare", .run = run },
-	[CHOICE] = { .name = "cpu/where", .run = run },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_select_refuses(const struct cpu_ask *ask)
 {
-	enum ir_dtype dtype = node->operands[1]->type.dtype;
+	enum ir_dtype dtype = ask->node->operands[1]->type.dtype;
 
-	if (ir_dtype_bits(dtype) < 8 || dtype == IR_F64)
-		return NULL;
-	return &kernels[node->op == IR_OP_WHERE ? CHOICE : COMPARISON];
+	return ir_dtype_bits(dtype) < 8 || dtype == IR_F64 ?
+		       "its type is float64 or has fewer than 8 bits" :
+		       NULL;
 }
-
-const struct cpu_fast_family cpu_fast_select = CPU_FAST_FAMILY(kernels, find);

@@ -8,6 +8,7 @@
 
 #include "cpu/element.h"
 #include "cpu/fast.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements of an item of work. */
 #define GRAIN 4096
@@ -102,8 +103,8 @@ static void softmax_beside(void *argument, int64_t item, unsigned int worker)
 				 s->step - first < TOGETHER ? s->step - first : TOGETHER);
 }
 
-static int softmax(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		   void *const *out, struct wnn_error *err)
+int cpu_softmax(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape shape = cpu_shape_of(&node->results[0]->type);
 	uint32_t axis = node->attrs.axis;
@@ -135,13 +136,7 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 	return 0;
 }
 
-static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/softmax", .run = softmax },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_softmax_refuses(const struct cpu_ask *ask)
 {
-	return node->results[0]->type.dtype == IR_F32 ? kernels : NULL;
+	return ask->node->results[0]->type.dtype == IR_F32 ? NULL : "its type is not float32";
 }
-
-const struct cpu_fast_family cpu_fast_softmax = CPU_FAST_FAMILY(kernels, find);

@@ -6,37 +6,20 @@
  * fifth for the matrices of an attention. The sum of an element is the same whatever is computed
  * together with it, so that no division among threads changes a bit.
  */
-#include "cpu/kernel/tile_matmul.h"
-
 #include <string.h>
 
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/element.h"
 #include "cpu/kernel/tile_product.h"
 #include "util/malloc.h"
+#include "cpu/kernel/kernels.h"
+#include "cpu/tuning.h"
 
-/*
- * The least rows of the first matrix: for fewer, packing the second one takes longer than the
- * product. The first number is for vectors of 8 floats; the second is for vectors of 16, where
- * oneDNN is the alternative.
- */
-#define MIN_LINES      32
-#define MIN_LINES_WIDE 8
-/*
- * The most multiplications of dense matrices with vectors of 16 floats: for more, oneDNN takes a
- * twentieth to a fifth less time.
- */
-#define MAX_WORK_WIDE (INT64_C(64) * 64 * 64)
-/*
- * The most elements of a row of the first matrix: with more, neither a panel nor the rows of a tile
- * stay in the near caches.
- */
-#define MAX_DEPTH 2048
 /* Rows of an item when there are too few panels for the threads. */
 #define PIECE_LINES 192
 
 struct matmul {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct cpu_simd *simd;
 	const struct ir_matmul_attrs *attrs;
 	struct cpu_shape y;
@@ -195,10 +178,10 @@ static void share(struct run *run, unsigned int threads)
 	run->lines = cpu_split(mm->m, parts && panels < (int64_t)threads ? PIECE_LINES : mm->m);
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct matmul *mm = (const struct matmul *)prepared;
+	const struct matmul *mm = (const struct matmul *)plan;
 	struct run r = { .mm = mm,
 			 .a = in[0],
 			 .b = in[1],
@@ -213,11 +196,6 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	share(&r, cpu->threads);
 	cpu_threads_run(cpu->workers, mm->batches * r.lines.parts * r.pieces, run_piece, &r);
 	return 0;
-}
-
-static void destroy(struct cpu_prepared *prepared)
-{
-	wnn_free(prepared);
 }
 
 /*
@@ -246,11 +224,8 @@ static void set_places(struct matmul *mm)
 		mm->at[i] = i * mm->ldb;
 }
 
-/*
- * Sets sizes and strides; false when another kernel is faster, or only another kernel can compute
- * the node.
- */
-static bool set_shape(struct matmul *mm, const struct ir_node *node)
+/* Sets sizes and strides. */
+static void set_shape(struct matmul *mm, const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
@@ -272,11 +247,8 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	for (uint32_t d = rank - 2; d < rank; d++)
 		mm->sa[d] = mm->sb[d] = mm->sc[d] = 0;
 	set_lines(mm);
-	set_places(mm);
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	mm->limited = cpu_act_limits(&attrs->act, &mm->lo, &mm->hi);
-	return !attrs->a_transpose && cpu_matmul_bias_is_plain(node) && mm->m >= mm->min_lines &&
-	       mm->n >= mm->simd->lanes && mm->k <= MAX_DEPTH;
 }
 
 /*
@@ -296,10 +268,10 @@ static void set_steps(const struct matmul *mm, const struct ir_type *type, const
  * Takes the strides of an operand or, with -1, of the result; false, with nothing changed, when the
  * tiles cannot read or write them.
  */
-static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
 		    const int64_t *strides)
 {
-	struct matmul *mm = (struct matmul *)prepared, old = *mm;
+	struct matmul *mm = (struct matmul *)plan, old = *mm;
 	const struct ir_type *type = operand < 0 ? &node->results[0]->type :
 						   &node->operands[operand]->type;
 	int64_t line = strides[type->rank - 2], element = strides[type->rank - 1];
@@ -331,41 +303,70 @@ static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, i
 	return true;
 }
 
-struct cpu_prepared *cpu_tile_matmul_arrangeable(const struct cpu_context *cpu,
-						 const struct ir_node *node)
+const char *cpu_tile_matmul_refuses(const struct cpu_ask *ask)
 {
-	bool wide = cpu->simd == cpu_simd_level(CPU_LEVEL_AVX512);
-	const struct ir_type *a = &node->operands[0]->type;
-	struct matmul *mm;
+	const struct ir_node *node = ask->node;
 
-	if (cpu->simd == cpu_simd_level(CPU_LEVEL_BASE) || node->op != IR_OP_MATMUL ||
-	    a->dtype != IR_F32 || node->operands[1]->kind == IR_VALUE_CONSTANT ||
-	    node->attrs.matmul.a_transpose || ir_type_dim(a, a->rank - 1) > MAX_DEPTH)
-		return NULL;
-	mm = wnn_calloc(1, sizeof(*mm) + (size_t)ir_type_dim(a, a->rank - 1) * sizeof(*mm->at));
+	if (node->operands[0]->type.dtype != IR_F32)
+		return "its type is not float32";
+	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
+		return "its second matrix is constant";
+	if (node->attrs.matmul.a_transpose)
+		return "its first matrix is transposed";
+	return cpu_matmul_bias_is_plain(node) ? NULL :
+						"its bias has another shape than its columns";
+}
+
+/* Returns why another kernel is faster, also when strides save copies; NULL: none is. */
+static const char *loses_with_strides(const struct cpu_context *cpu, const struct matmul *mm)
+{
+	const struct cpu_tuning *t = cpu_tuning(cpu);
+
+	if (!t->matmul_tiles)
+		return "OpenBLAS is faster with this level of instructions";
+	if (mm->m < t->min_lines)
+		return "it has too few rows";
+	if (mm->n < cpu->simd->lanes)
+		return "it has too few columns";
+	return mm->k > t->max_depth ? "its rows are too long for the near caches" : NULL;
+}
+
+const char *cpu_tile_matmul_loses(const struct cpu_ask *ask)
+{
+	const struct cpu_tuning *t = cpu_tuning(ask->cpu);
+	struct matmul mm = { .simd = ask->cpu->simd };
+	const char *why;
+
+	set_shape(&mm, ask->node);
+	why = loses_with_strides(ask->cpu, &mm);
+	if (!why && mm.m * mm.n * mm.k > t->max_work)
+		why = "oneDNN or OpenBLAS takes less time for so many multiplications";
+	return why;
+}
+
+struct cpu_plan *cpu_tile_matmul_plan(const struct cpu_ask *ask)
+{
+	const struct ir_type *a = &ask->node->operands[0]->type;
+	size_t depth = (size_t)ir_type_dim(a, a->rank - 1);
+	struct matmul *mm = wnn_calloc(1, sizeof(*mm) + depth * sizeof(*mm->at));
+
 	if (!mm)
 		return NULL;
-	mm->base = (struct cpu_prepared){
-		.name = "cpu/matmul-tiles", .run = run, .destroy = destroy, .arrange = arrange
-	};
-	mm->simd = cpu->simd;
-	mm->min_lines = wide ? MIN_LINES_WIDE : MIN_LINES;
-	if (!set_shape(mm, node)) {
-		destroy(&mm->base);
-		return NULL;
-	}
+	mm->base.run = run;
+	mm->base.arrange = arrange;
+	mm->simd = ask->cpu->simd;
+	mm->min_lines = cpu_tuning(ask->cpu)->min_lines;
+	set_shape(mm, ask->node);
+	set_places(mm);
 	return &mm->base;
 }
 
-struct cpu_prepared *cpu_tile_matmul_prepare(const struct cpu_context *cpu,
-					     const struct ir_node *node)
+bool cpu_tile_matmul_gains(const struct cpu_ask *ask)
 {
-	struct cpu_prepared *prepared = cpu_tile_matmul_arrangeable(cpu, node);
-	const struct matmul *mm = (const struct matmul *)prepared;
+	struct matmul mm = { .simd = ask->cpu->simd };
 
-	if (mm && mm->min_lines == MIN_LINES_WIDE && mm->m * mm->n * mm->k > MAX_WORK_WIDE) {
-		destroy(prepared);
-		return NULL;
-	}
-	return prepared;
+	if (cpu_tile_matmul_refuses(ask))
+		return false;
+	set_shape(&mm, ask->node);
+	return !loses_with_strides(ask->cpu, &mm);
 }

@@ -9,17 +9,12 @@
 
 #include "cpu/kernel/conv_dense.h"
 #include "util/number.h"
+#include "cpu/tuning.h"
 
 /* Steps of a panel that stay in the first-level cache. */
 #define DEPTH 256
 /* Floats of packed rows that stay in the second-level cache, next to a panel. */
 #define NEAR (96 * 1024)
-/*
- * The largest matrix, in floats, for which the rows of a are not packed: packing them takes longer
- * than it saves, measured on a Zen 3 with AVX2.
- */
-#define MAX_DIRECT (416 * 1024)
-
 /* Packs b to [panel][k][columns of the panel]. */
 void cpu_tile_pack(const struct cpu_simd *simd, int64_t k, int64_t n, const float *from, float *to)
 {
@@ -57,7 +52,7 @@ static int64_t steps_of(int64_t m)
 
 static bool is_direct(const struct cpu_simd *simd, const struct cpu_tile_product *p)
 {
-	return simd == cpu_simd_level(CPU_LEVEL_AVX2) && p->k * p->n <= MAX_DIRECT;
+	return p->k * p->n <= cpu_tuning_of(simd)->max_direct;
 }
 
 size_t cpu_tile_scratch(int64_t m)

@@ -6,7 +6,7 @@
  * AVX-512 it is not. The sum of an element does not depend on the elements that are computed with
  * it, so that no division among threads changes a bit.
  */
-#include "cpu/kernel/tile_rows.h"
+#include "cpu/kernel/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/kernel/conv_depthwise.h"
 #include "cpu/kernel/tile_product.h"
+#include "cpu/tuning.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
@@ -24,8 +25,6 @@
  * rows.
  */
 #define MIN_BLOCK 48
-/* Products of fewer rows are limited by the time to read the matrix. */
-#define MIN_LINES 8
 /* Rows, and columns, of the window of a depthwise convolution that can be fused. */
 #define WINDOW 3
 /*
@@ -40,11 +39,9 @@
  * are computed again.
  */
 #define WINDOW_PIECES 16
-/* With fewer columns than this, and fewer columns than the matrix has rows, oneDNN is as fast. */
-#define MIN_COLUMNS 64
 
 struct tile_rows {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct cpu_simd *simd;
 	struct cpu_as_conv as; /* a product as a convolution */
 	struct cpu_conv shape;
@@ -335,10 +332,10 @@ static int run_windows(const struct cpu_tile_product *whole, const struct tile_r
 	return 0;
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct tile_rows *l = (const struct tile_rows *)prepared;
+	const struct tile_rows *l = (const struct tile_rows *)plan;
 	struct run r = {
 		.lines = l,
 		.x = in[0],
@@ -365,20 +362,19 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	return 0;
 }
 
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	const struct tile_rows *l = (const struct tile_rows *)prepared;
+	const struct tile_rows *l = (const struct tile_rows *)plan;
 
 	(void)err;
 	cpu_conv_rows_pack(l->simd, &l->shape, from, to);
 	return 0;
 }
 
-static void destroy(struct cpu_prepared *prepared)
+static void destroy(struct cpu_plan *plan)
 {
-	wnn_free(((struct tile_rows *)prepared)->filter);
-	wnn_free(prepared);
+	wnn_free(((struct tile_rows *)plan)->filter);
+	wnn_free(plan);
 }
 
 /*
@@ -425,10 +421,9 @@ static bool fuse_windows(struct tile_rows *l, const struct cpu_context *cpu,
 	return true;
 }
 
-static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
-		 const struct ir_node *next)
+static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
 {
-	struct tile_rows *l = (struct tile_rows *)prepared;
+	struct tile_rows *l = (struct tile_rows *)plan;
 
 	if (next->op == IR_OP_CONV)
 		return fuse_windows(l, cpu, next);
@@ -446,47 +441,64 @@ static bool is_flat(const struct cpu_conv *g)
 	       g->kw == 1 && !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/* Whether this kernel may take a node; sets its shape. */
+/* Sets the shape of a convolution or product; false when it is neither with a constant matrix. */
 static bool set_shape(struct tile_rows *l, const struct ir_node *node)
 {
-	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
-		return false;
-	if (node->op == IR_OP_CONV) {
-		l->base.name = "cpu/conv-lines";
+	if (node->op == IR_OP_CONV)
 		l->shape = cpu_conv_of(node);
-	} else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as)) {
-		l->base.name = "cpu/matmul-lines";
+	else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as))
 		l->shape = l->as.conv;
-	} else {
+	else
 		return false;
-	}
 	l->m = l->shape.batch * l->shape.out_h * l->shape.out_w;
 	l->k = l->shape.in_c;
 	l->n = l->shape.out_c;
 	l->apart = l->shape.attrs->strides[0] > 1 || l->shape.attrs->strides[1] > 1;
-	return is_flat(&l->shape) && l->m >= MIN_LINES && l->n % l->simd->lanes == 0 &&
-	       (l->n >= MIN_COLUMNS || l->n >= l->k);
+	return true;
 }
 
-struct cpu_prepared *cpu_tile_rows_prepare(const struct cpu_context *cpu,
-					   const struct ir_node *node)
+const char *cpu_tile_rows_refuses(const struct cpu_ask *ask)
 {
-	struct tile_rows *l;
+	const struct ir_node *node = ask->node;
+	struct tile_rows l = { 0 };
 
-	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2))
-		return NULL;
-	l = wnn_calloc(1, sizeof(*l));
+	if (node->operands[0]->type.dtype != IR_F32)
+		return "its type is not float32";
+	if (!ask->packs)
+		return node->op == IR_OP_CONV ? "its filter is not constant" :
+						"its second matrix is not constant";
+	if (!set_shape(&l, node))
+		return "its rows are not multiplied with one matrix";
+	if (!is_flat(&l.shape))
+		return "its window is not a single pixel in channels-last layout";
+	return l.n % ask->cpu->simd->lanes ? "its columns do not fill vectors" : NULL;
+}
+
+const char *cpu_tile_rows_loses(const struct cpu_ask *ask)
+{
+	const struct cpu_tuning *t = cpu_tuning(ask->cpu);
+	struct tile_rows l = { 0 };
+
+	if (!t->tiles)
+		return "tiles were not measured to be faster with this level of instructions";
+	set_shape(&l, ask->node);
+	if (l.m < t->min_rows)
+		return "it has too few rows";
+	return l.n >= t->min_columns || l.n >= l.k ? NULL : "it has too few columns";
+}
+
+struct cpu_plan *cpu_tile_rows_plan(const struct cpu_ask *ask)
+{
+	const struct cpu_context *cpu = ask->cpu;
+	struct tile_rows *l = wnn_calloc(1, sizeof(*l));
+
 	if (!l)
 		return NULL;
-	l->base =
-		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
+	l->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
 	l->simd = cpu->simd;
-	if (!set_shape(l, node)) {
-		wnn_free(l);
-		return NULL;
-	}
-	l->has_bias = node->num_operands > 2 && node->operands[2];
-	l->operands = node->num_operands;
+	set_shape(l, ask->node);
+	l->has_bias = ask->node->num_operands > 2 && ask->node->operands[2];
+	l->operands = ask->node->num_operands;
 	l->limited = cpu_act_limits(&l->shape.attrs->act, &l->lo, &l->hi);
 	l->base.packed_bytes = cpu_conv_rows_pack_bytes(cpu->simd, &l->shape);
 	return &l->base;

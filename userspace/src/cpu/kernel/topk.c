@@ -10,6 +10,7 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 #include "util/number.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements that are worth a thread. */
 #define GRAIN 8192
@@ -236,8 +237,8 @@ static void select_lines(void *argument, int64_t item, unsigned int worker)
 		    s->entries + (int64_t)worker * 2 * s->room);
 }
 
-static int topk(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		void *const *out, struct wnn_error *err)
+int cpu_topk(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	     void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	uint32_t axis = node->attrs.arg.axis;
@@ -264,15 +265,11 @@ static int topk(struct cpu_context *cpu, const struct ir_node *node, const void 
 	return 0;
 }
 
-static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/topk", .run = topk },
-};
-
-static const struct cpu_fast_kernel *find(const struct ir_node *node)
+const char *cpu_topk_refuses(const struct cpu_ask *ask)
 {
-	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	enum ir_dtype dtype = ask->node->operands[0]->type.dtype;
 
-	return (size_t)dtype < ARRAY_SIZE(readers) && readers[dtype] ? &kernels[0] : NULL;
+	return (size_t)dtype < ARRAY_SIZE(readers) && readers[dtype] ?
+		       NULL :
+		       "it has no kernel for elements of this type";
 }
-
-const struct cpu_fast_family cpu_fast_topk = CPU_FAST_FAMILY(kernels, find);

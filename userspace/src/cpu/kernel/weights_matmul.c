@@ -5,7 +5,7 @@
  * is read once. For more rows, a slice of a panel is converted to floats in the first-level cache,
  * and the tiles of other products multiply it. No division among threads changes a bit.
  */
-#include "cpu/kernel/weights_matmul.h"
+#include "cpu/kernel/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,27 +64,30 @@ static struct sizes sizes_of(const struct cpu_simd *simd, const struct ir_node *
 	return s;
 }
 
-bool cpu_weights_take(const struct ir_node *node)
+const char *cpu_weights_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
 	int64_t n = ir_type_dim(y, y->rank - 1), k = ir_type_elements(&node->operands[1]->type) / n;
 
 	for (uint32_t i = 1; i < 4; i++)
-		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
-			return false;
-	return y->dtype == IR_F32 && !attrs->a_transpose && fabsf(attrs->alpha) >= LEAST_ALPHA &&
-	       fabsf(attrs->alpha) <= MOST_ALPHA &&
-	       ir_dtype_bits(node->operands[1]->type.dtype) <= 8 &&
-	       ir_type_elements(a) / k == ir_type_elements(y) / n;
+		if (!ask->packs || node->operands[i]->kind != IR_VALUE_CONSTANT)
+			return "its weights, scales or zero points are not constant";
+	if (y->dtype != IR_F32)
+		return "its type is not float32";
+	if (attrs->a_transpose)
+		return "its first matrix is transposed";
+	if (fabsf(attrs->alpha) < LEAST_ALPHA || fabsf(attrs->alpha) > MOST_ALPHA)
+		return "its factor is too small or too large to be part of the scales";
+	if (ir_dtype_bits(node->operands[1]->type.dtype) > 8)
+		return "its weights have more than 8 bits";
+	return ir_type_elements(a) / k == ir_type_elements(y) / n ?
+		       NULL :
+		       "it multiplies with several matrices";
 }
 
 /* ---- packing */
-
-size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
-{
-	return cpu_weights_take(node) ? sizes_of(cpu->simd, node).bytes : 0;
-}
 
 /* Returns the number that packing subtracts from the integers of a type to make them signed. */
 static int bias_of(enum ir_dtype dtype)
@@ -205,11 +208,12 @@ static void pack_scales(const struct packing *p, int64_t block, int64_t begin, i
 	}
 }
 
-void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
-		      void *to)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
+	const struct cpu_simd *simd = plan->cpu->simd;
+	const struct ir_node *node = plan->node;
 	struct packing p = { .node = node,
-			     .s = sizes_of(cpu->simd, node),
+			     .s = sizes_of(simd, node),
 			     .dtype = node->operands[1]->type.dtype,
 			     .from = from,
 			     .least_zero = INT8_MAX,
@@ -218,13 +222,14 @@ void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node,
 	uint8_t *base = to;
 	int64_t width;
 
+	(void)err;
 	p.step = node->attrs.matmul.b_transpose ? 1 : p.s.n;
 	p.column = node->attrs.matmul.b_transpose ? p.s.k : 1;
 	memset(to, 0, p.s.weights);
 	for (int64_t column = 0; column < p.s.wide; column += width) {
 		int64_t rest = p.s.n - column, count;
 
-		width = cpu_panel_width(cpu->simd, p.s.wide, column);
+		width = cpu_panel_width(simd, p.s.wide, column);
 		count = rest < width ? rest : width;
 		for (int64_t b = 0; b < p.s.blocks; b++) {
 			int64_t at = p.s.blocks * column + b * width;
@@ -239,6 +244,7 @@ void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node,
 	}
 	header->has_zeros = p.least_zero != p.most_zero;
 	header->same_zero = header->has_zeros ? 0 : p.least_zero;
+	return 0;
 }
 
 /* ---- the product */
@@ -482,14 +488,15 @@ static int prepare_scratch(struct run *run, struct cpu_context *cpu, struct wnn_
 	return 0;
 }
 
-int cpu_weights_matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		       void *const *out, struct wnn_error *err)
+static int run_product(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
+		       const void *const *in, void *const *out, struct wnn_error *err)
 {
+	const struct ir_node *node = plan->node;
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_value *bias = node->num_operands > 4 ? node->operands[4] : NULL;
 	struct run run = { .simd = cpu->simd,
 			   .s = sizes_of(cpu->simd, node),
-			   .packed = cpu->packed,
+			   .packed = packed,
 			   .a = in[0],
 			   .y = out[0],
 			   .lo = -INFINITY,
@@ -508,4 +515,9 @@ int cpu_weights_matmul(struct cpu_context *cpu, const struct ir_node *node, cons
 	if (!limited)
 		cpu_activate(cpu->simd, &attrs->act, out[0], run.s.m * run.s.n);
 	return 0;
+}
+
+struct cpu_plan *cpu_weights_plan(const struct cpu_ask *ask)
+{
+	return cpu_plan_simple(sizes_of(ask->cpu->simd, ask->node).bytes, pack, run_product);
 }

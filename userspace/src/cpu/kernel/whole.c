@@ -6,6 +6,7 @@
 #include "cpu/fast.h"
 #include "cpu/kernel/walk.h"
 #include "cpu/ref/reference.h"
+#include "cpu/kernel/kernels.h"
 
 /* The least elements of an item of work. */
 #define GRAIN 16384

@@ -18,6 +18,8 @@
 #include "cpu/kernel/conv.h"
 #include "cpu/kernel/tile_product.h"
 #include "util/malloc.h"
+#include "cpu/kernel/kernels.h"
+#include "cpu/tuning.h"
 
 #define POINTS 16
 /*
@@ -48,9 +50,8 @@
 #define TILE_ITEM 8 /* tiles of an item when threads share a chunk */
 
 struct winograd {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct cpu_simd *simd;
-	const struct ir_node *node;
 	struct cpu_conv shape;
 	bool has_bias, limited;
 	float lo, hi;
@@ -379,10 +380,9 @@ static void pack_part(const struct winograd *w, int64_t part, float *points, cha
 				      (float *)packed + i * each);
 }
 
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	const struct winograd *w = (const struct winograd *)prepared;
+	const struct winograd *w = (const struct winograd *)plan;
 	const struct cpu_conv *g = &w->shape;
 	union header *header = to;
 	float *points = wnn_malloc(filter_bytes(g, POINTS));
@@ -432,15 +432,15 @@ static int run_plainly(const struct run *run, const void *packed, const void *co
 	else
 		ret = unpack(w, stored, filter, err);
 	if (!ret)
-		ret = cpu_run_node(run->cpu, CPU_FAST, w->node, operands, out, err);
+		ret = cpu_run_node(run->cpu, CPU_FAST, w->base.node, operands, out, err);
 	wnn_free(filter);
 	return ret;
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	struct winograd *w = (struct winograd *)prepared;
+	struct winograd *w = (struct winograd *)plan;
 	const union header *header = packed;
 	struct run r = { .w = w,
 			 .cpu = cpu,
@@ -460,9 +460,9 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	return atomic_load(&r.strange) ? run_plainly(&r, packed, in, out, err) : 0;
 }
 
-static void destroy(struct cpu_prepared *prepared)
+static void destroy(struct cpu_plan *plan)
 {
-	struct winograd *w = (struct winograd *)prepared;
+	struct winograd *w = (struct winograd *)plan;
 
 	if (w->products.state)
 		w->products.destroy(w->products.state);
@@ -485,13 +485,11 @@ static int make_products(struct winograd *w, cpu_winograd_make_fn make, const vo
 	if (!w->zeros || (make && make(library, &shape, &w->products)))
 		return -1;
 	if (w->products.state) {
-		w->base.name = "cpu/winograd-onednn";
 		w->scratch_bytes = w->products.scratch_bytes;
 		w->part_bytes = w->products.filter_bytes;
 	} else {
-		if (g->out_c % w->simd->lanes)
+		if (make || g->out_c % w->simd->lanes)
 			return -1;
-		w->base.name = "cpu/winograd";
 		w->scratch_bytes = cpu_tile_scratch(w->chunk);
 		w->part_bytes = filter_bytes(g, POINTS) / (size_t)w->parts;
 	}
@@ -518,36 +516,58 @@ static void divide(struct winograd *w)
 	w->parts = w->chunks < MANY_CHUNKS ? SHARED_PARTS : 1;
 }
 
-static bool takes(const struct ir_node *node)
+const char *cpu_winograd_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	struct cpu_conv g;
 
-	if (node->op != IR_OP_CONV || node->operands[0]->type.dtype != IR_F32 ||
-	    node->operands[1]->kind != IR_VALUE_CONSTANT || attrs->transposed ||
-	    attrs->layout != IR_NHWC || attrs->groups != 1 || attrs->strides[0] != 1 ||
-	    attrs->strides[1] != 1 || attrs->dilations[0] != 1 || attrs->dilations[1] != 1)
-		return false;
+	if (node->operands[0]->type.dtype != IR_F32)
+		return "its type is not float32";
+	if (!ask->packs)
+		return "its filter is not constant";
+	if (attrs->transposed)
+		return "it is transposed";
+	if (attrs->layout != IR_NHWC)
+		return "its channels do not come last";
+	if (attrs->groups != 1 || attrs->strides[0] != 1 || attrs->strides[1] != 1 ||
+	    attrs->dilations[0] != 1 || attrs->dilations[1] != 1)
+		return "it has groups, strides or dilations";
 	g = cpu_conv_of(node);
-	return g.kh == 3 && g.kw == 3 && g.in_c >= CPU_MAX_LANES && g.out_c >= CPU_MAX_LANES &&
-	       g.batch * ((g.out_h + 1) / 2) * ((g.out_w + 1) / 2) >= MIN_TILES;
+	if (g.kh != 3 || g.kw != 3)
+		return "its filter is not 3x3";
+	if (!cpu_conv_can_pack(node))
+		return "padding must not meet the NaN or infinity of its filter";
+	return g.in_c >= CPU_MAX_LANES && g.out_c >= CPU_MAX_LANES &&
+			       g.batch * ((g.out_h + 1) / 2) * ((g.out_w + 1) / 2) >= MIN_TILES ?
+		       NULL :
+		       "it has too few channels or pixels";
 }
 
-struct cpu_prepared *cpu_winograd_prepare(const struct cpu_context *cpu, const struct ir_node *node,
-					  cpu_winograd_make_fn make, const void *library)
+const char *cpu_winograd_loses(const struct cpu_ask *ask)
 {
-	struct winograd *w;
+	/* oneDNN is loaded already: its kernel was asked before. */
+	bool onednn = ask->cpu->layer == CPU_ONEDNN && cpu_onednn_form();
 
-	if (!takes(node))
-		return NULL;
-	w = wnn_calloc(1, sizeof(*w));
+	if (!onednn && !cpu_tuning(ask->cpu)->tiles)
+		return "tiles were not measured to be faster with this level of instructions";
+	return cpu_conv_of(ask->node).out_c % ask->cpu->simd->lanes ?
+		       "its channels do not fill vectors" :
+		       NULL;
+}
+
+struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_fn make,
+				   const void *library)
+{
+	const struct cpu_context *cpu = ask->cpu;
+	struct winograd *w = wnn_calloc(1, sizeof(*w));
+
 	if (!w)
 		return NULL;
-	w->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy };
+	w->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy };
 	w->simd = cpu->simd;
-	w->node = node;
-	w->shape = cpu_conv_of(node);
-	w->has_bias = node->num_operands > 2 && node->operands[2];
+	w->shape = cpu_conv_of(ask->node);
+	w->has_bias = ask->node->num_operands > 2 && ask->node->operands[2];
 	w->limited = cpu_act_limits(&w->shape.attrs->act, &w->lo, &w->hi);
 	w->threads = cpu->threads;
 	divide(w);
@@ -555,4 +575,9 @@ struct cpu_prepared *cpu_winograd_prepare(const struct cpu_context *cpu, const s
 		return &w->base;
 	destroy(&w->base);
 	return NULL;
+}
+
+struct cpu_plan *cpu_winograd_plan(const struct cpu_ask *ask)
+{
+	return cpu_winograd_make(ask, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef WNN_CPU_WINOGRAD_H
 #define WNN_CPU_WINOGRAD_H
 
-#include "cpu/fast.h"
+#include "cpu/plan.h"
 
 struct cpu_winograd_shape {
 	int64_t points; /* points: products of a call; each is [tiles][in_c] * [in_c][out_c] */
@@ -53,10 +53,10 @@ typedef int (*cpu_winograd_make_fn)(const void *library, const struct cpu_winogr
 				    struct cpu_winograd_products *products);
 
 /*
- * Prepares a node; NULL when it is no 3x3 convolution without strides, or another kernel is faster.
- * @make NULL: products are computed on our own tiles.
+ * Plans a node that cpu_winograd_refuses() takes, with the products of a library; NULL when our own
+ * tiles are faster. @make NULL: products are computed on our own tiles.
  */
-struct cpu_prepared *cpu_winograd_prepare(const struct cpu_context *cpu, const struct ir_node *node,
-					  cpu_winograd_make_fn make, const void *library);
+struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_fn make,
+				   const void *library);
 
 #endif

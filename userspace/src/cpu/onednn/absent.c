@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Replaces onednn.c in a library that is built without oneDNN. */
 #include "cpu/fast.h"
+#include "cpu/onednn/kernels.h"
 
 const char cpu_onednn_absent[] =
 	"this library was built without the layer onednn: use the layer openblas";
@@ -10,14 +11,38 @@ const char *cpu_onednn_form(void)
 	return NULL;
 }
 
-struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)
+const char *cpu_onednn_complaint(void)
 {
-	(void)cpu;
-	(void)node;
 	return NULL;
 }
 
-const char *cpu_onednn_complaint(void)
+const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask)
 {
+	(void)ask;
+	return cpu_onednn_absent;
+}
+
+const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
+{
+	(void)ask;
+	return cpu_onednn_absent;
+}
+
+/* No plan is asked for, since there is no layout of oneDNN. */
+struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask)
+{
+	(void)ask;
+	return NULL;
+}
+
+struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask)
+{
+	(void)ask;
+	return NULL;
+}
+
+struct cpu_plan *cpu_onednn_winograd_plan(const struct cpu_ask *ask)
+{
+	(void)ask;
 	return NULL;
 }

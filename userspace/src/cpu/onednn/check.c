@@ -149,22 +149,22 @@ static int make_product(struct trial *t, const struct check *c)
 static int run(const struct onednn *dnn, struct cpu_context *cpu, struct trial *t, void *out,
 	       bool *taken, struct wnn_error *err)
 {
-	struct cpu_prepared *prepared = onednn_matmul_prepare(dnn, cpu, &t->node);
+	struct cpu_plan *plan = onednn_matmul_plan(dnn, cpu, &t->node);
 	void *packed = NULL;
 	int ret = 0;
 
-	if (!prepared)
-		prepared = onednn_conv_prepare(dnn, cpu, &t->node);
-	*taken = prepared != NULL;
-	if (!prepared)
+	if (!plan)
+		plan = onednn_conv_plan(dnn, cpu, &t->node);
+	*taken = plan != NULL;
+	if (!plan)
 		return 0;
-	if (prepared->packed_bytes) {
-		packed = wnn_aligned_alloc(64, cpu_round_up(prepared->packed_bytes));
-		ret = packed ? prepared->pack(prepared, t->in[1], packed, err) : -1;
+	if (plan->packed_bytes) {
+		packed = wnn_aligned_alloc(64, cpu_round_up(plan->packed_bytes));
+		ret = packed ? plan->pack(plan, t->in[1], packed, err) : -1;
 	}
 	if (!ret)
-		ret = prepared->run(prepared, cpu, packed, t->in, &out, err);
-	prepared->destroy(prepared);
+		ret = plan->run(plan, cpu, packed, t->in, &out, err);
+	cpu_plan_destroy(plan);
 	wnn_free(packed);
 	return ret;
 }

@@ -15,6 +15,7 @@
 #include "cpu/onednn/form.h"
 #include "util/malloc.h"
 #include "util/number.h"
+#include "cpu/onednn/kernels.h"
 
 /*
  * MAX_PARTS: the most slices of an image. ELEMENT_WORK: multiplications that take as long as moving
@@ -56,7 +57,7 @@ struct worker {
 };
 
 struct conv {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct onednn *dnn;
 	struct cpu_conv shape;
 	struct cpu_as_conv as; /* a product as a convolution */
@@ -297,9 +298,9 @@ static void drop_descriptions(struct conv *c)
 	}
 }
 
-static void destroy(struct cpu_prepared *prepared)
+static void destroy(struct cpu_plan *plan)
 {
-	struct conv *c = (struct conv *)prepared;
+	struct conv *c = (struct conv *)plan;
 	const struct onednn *dnn = c->dnn;
 
 	for (unsigned int t = 0; c->workers && t < c->threads; t++) {
@@ -340,10 +341,9 @@ static void pack_parts(const struct conv *c, const char *from, char *to)
 				 to + (size_t)part * c->part_bytes);
 }
 
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	const struct conv *c = (const struct conv *)prepared;
+	const struct conv *c = (const struct conv *)plan;
 	const struct cpu_conv *g = &c->shape;
 	size_t bytes = (size_t)(g->out_c * g->in_per_group * g->kh * g->kw);
 	char *moved;
@@ -492,10 +492,10 @@ static void spread(struct conv *c, const void *const *in)
 	}
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	struct conv *c = (struct conv *)prepared;
+	struct conv *c = (struct conv *)plan;
 	struct run r = { .conv = c, .cpu = cpu, .x = in[0], .filter = packed, .y = out[0] };
 
 	if (c->integer)
@@ -628,11 +628,9 @@ static bool set_shape(struct conv *c, const struct ir_node *node)
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 
 	if (node->op == IR_OP_CONV || node->op == IR_OP_QCONV) {
-		c->base.name = "cpu/conv-onednn";
 		c->shape = cpu_conv_of(node);
 		return !attrs->transposed && attrs->layout == IR_NHWC;
 	}
-	c->base.name = "cpu/matmul-onednn";
 	if (!cpu_matmul_as_conv(node, &c->as))
 		return false;
 	c->shape = c->as.conv;
@@ -644,63 +642,6 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	c->in_type = c->filter_type = c->out_type = dnnl_f32;
 	c->in_bytes = c->filter_bytes = c->out_bytes = sizeof(float);
 	c->has_bias = node->num_operands > 2 && node->operands[2];
-}
-
-/* Whether some window has only padding under its taps, along rows (axis 0) or columns (axis 1). */
-static bool sees_only_padding(const struct cpu_conv *g, int axis)
-{
-	const struct ir_conv_attrs *a = g->attrs;
-	int64_t in = axis ? g->in_w : g->in_h, out = axis ? g->out_w : g->out_h;
-	int64_t taps = axis ? g->kw : g->kh;
-
-	for (int64_t i = 0; i < out; i++) {
-		int64_t at = i * a->strides[axis] - a->padding[2 * axis], tap = 0;
-
-		while (tap < taps && (at < 0 || at >= in)) {
-			at += a->dilations[axis];
-			tap++;
-		}
-		if (tap == taps)
-			return true;
-	}
-	return false;
-}
-
-static bool has_single_channel(const struct cpu_conv *g)
-{
-	return g->in_per_group == 1 && (g->attrs->groups == 1 || g->out_per_group > 1);
-}
-
-/* Whether the result is a strided column: oneDNN 3.7 computes wrong sums for some of these. */
-static bool is_strided_column(const struct cpu_conv *g)
-{
-	return g->out_w == 1 && g->kw > 1 && g->attrs->strides[1] > 1;
-}
-
-/*
- * Whether oneDNN's sums are reliable for this convolution. Version 3.7 reads beyond a single
- * channel, also after the last pixel, and beyond the input where a window covers only padding: its
- * sums of integers then vary, and those of floats may read unmapped memory. With AMX it also adds
- * stale contents of its scratchpad to the sums of a strided column, and to those of groups whose
- * input has a zero point.
- */
-static bool sums_are_right(const struct conv *c)
-{
-	const struct cpu_conv *g = &c->shape;
-	bool groups = g->attrs->groups > 1 && g->out_per_group > 1 && c->zero_point;
-
-	return !has_single_channel(g) && !sees_only_padding(g, 0) && !sees_only_padding(g, 1) &&
-	       !(c->dnn->has_amx && (is_strided_column(g) || groups));
-}
-
-/*
- * Whether oneDNN's sums of floats are right. Version 3.7 computes noise with AVX-512 for strided
- * columns of a single channel, and may read unmapped memory where a window covers only padding.
- */
-static bool floats_are_right(const struct cpu_conv *g)
-{
-	return !(has_single_channel(g) && is_strided_column(g)) && !sees_only_padding(g, 0) &&
-	       !sees_only_padding(g, 1);
 }
 
 /* Sets up an integer node; false when oneDNN cannot compute it exactly, or for float16. */
@@ -729,7 +670,7 @@ static bool set_integer(struct conv *c, const struct ir_node *node)
 	c->each_scale = ir_type_elements(&node->operands[2]->type) > 1;
 	c->each_bias = c->has_bias && ir_type_elements(&node->operands[3]->type) > 1;
 	return c->dnn->exact_integers && c->integer->b_zero == (c->filter_unsigned ? 128 : 0) &&
-	       sums_are_right(c);
+	       onednn_sums_are_right(c->dnn, &c->shape, c->zero_point);
 }
 
 static bool set_types(struct conv *c, const struct ir_node *node)
@@ -737,13 +678,12 @@ static bool set_types(struct conv *c, const struct ir_node *node)
 	if (node->op == IR_OP_QCONV || node->op == IR_OP_QMATMUL)
 		return set_integer(c, node);
 	set_float(c, node);
-	return floats_are_right(&c->shape);
+	return onednn_floats_are_right(&c->shape);
 }
 
-static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
-		 const struct ir_node *next)
+static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
 {
-	struct conv *c = (struct conv *)prepared;
+	struct conv *c = (struct conv *)plan;
 
 	(void)cpu;
 	if (c->integer || next->op != IR_OP_BINARY)
@@ -753,15 +693,14 @@ static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 	return true;
 }
 
-static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-				    const struct ir_node *node, enum division division)
+static struct cpu_plan *make_plan(const struct onednn *dnn, const struct cpu_context *cpu,
+				  const struct ir_node *node, enum division division)
 {
 	struct conv *c = wnn_calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->base =
-		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
+	c->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
 	c->dnn = dnn;
 	c->operands = node->num_operands;
 	if (!set_shape(c, node) || !set_types(c, node)) {
@@ -779,19 +718,43 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 	return NULL;
 }
 
-struct cpu_prepared *onednn_conv_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-					 const struct ir_node *node)
+struct cpu_plan *onednn_conv_plan(const struct onednn *dnn, const struct cpu_context *cpu,
+				  const struct ir_node *node)
 {
 	enum ir_dtype dtype = node->operands[0]->type.dtype;
-	struct cpu_prepared *prepared = NULL;
+	struct cpu_plan *plan = NULL;
 	int threads;
 
 	if ((dtype != IR_F32 && dtype != IR_I8 && dtype != IR_U8) ||
 	    node->operands[1]->kind != IR_VALUE_CONSTANT)
 		return NULL;
 	threads = onednn_enter(dnn);
-	for (enum division division = BY_WORK; division <= WHOLE && !prepared; division++)
-		prepared = prepare(dnn, cpu, node, division);
+	for (enum division division = BY_WORK; division <= WHOLE && !plan; division++)
+		plan = make_plan(dnn, cpu, node, division);
 	onednn_leave(dnn, threads);
-	return prepared;
+	return plan;
+}
+
+const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask)
+{
+	const struct ir_node *node = ask->node;
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	struct conv c = { 0 };
+
+	if (dtype != IR_F32 && dtype != IR_I8 && dtype != IR_U8)
+		return "its type is neither float32 nor an integer of 8 bits";
+	if (!ask->packs)
+		return "its filter or second matrix is not constant";
+	if (!set_shape(&c, node))
+		return "it is transposed, its channels do not come last, or its rows are few";
+	if (node->op == IR_OP_CONV && !cpu_conv_can_pack(node))
+		return "padding must not meet the NaN or infinity of its filter";
+	return dtype != IR_F32 || onednn_floats_are_right(&c.shape) ?
+		       NULL :
+		       "oneDNN computes windows of this shape wrong";
+}
+
+struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask)
+{
+	return onednn_conv_plan(onednn_get(), ask->cpu, ask->node);
 }

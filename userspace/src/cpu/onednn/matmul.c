@@ -15,6 +15,7 @@
 #include "cpu/element.h"
 #include "cpu/onednn/form.h"
 #include "util/malloc.h"
+#include "cpu/onednn/kernels.h"
 
 /*
  * CALLS: calls that the work of a node is divided into if it is large enough. MIN_ROWS: the least
@@ -49,7 +50,7 @@ struct memories {
 };
 
 struct matmul {
-	struct cpu_prepared base;
+	struct cpu_plan base;
 	const struct onednn *dnn;
 	const struct ir_matmul_attrs *attrs;
 	struct cpu_shape y;
@@ -160,10 +161,10 @@ static void run_call(void *argument, int64_t item, unsigned int worker)
 	finish(run, form, c);
 }
 
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	struct matmul *mm = (struct matmul *)prepared;
+	struct matmul *mm = (struct matmul *)plan;
 	struct run r = { .mm = mm,
 			 .cpu = cpu,
 			 .a = in[0],
@@ -184,10 +185,9 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	return 0;
 }
 
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
+static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
-	const struct matmul *mm = (const struct matmul *)prepared;
+	const struct matmul *mm = (const struct matmul *)plan;
 	bool transposed = mm->attrs->b_transpose;
 	const int64_t strides[] = { 0, transposed ? 1 : mm->n, transposed ? mm->k : 1 };
 
@@ -203,9 +203,9 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	return 0;
 }
 
-static void destroy(struct cpu_prepared *prepared)
+static void destroy(struct cpu_plan *plan)
 {
-	struct matmul *mm = (struct matmul *)prepared;
+	struct matmul *mm = (struct matmul *)plan;
 	const struct onednn *dnn = mm->dnn;
 
 	for (unsigned int i = 0; mm->memories && i < 2 * mm->threads; i++) {
@@ -408,8 +408,8 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	       (mm->attrs->alpha == 1 || !mm->has_bias);
 }
 
-struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-					   const struct ir_node *node)
+struct cpu_plan *onednn_matmul_plan(const struct onednn *dnn, const struct cpu_context *cpu,
+				    const struct ir_node *node)
 {
 	struct matmul *mm;
 	int threads, ret;
@@ -419,9 +419,7 @@ struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struc
 	mm = wnn_calloc(1, sizeof(*mm));
 	if (!mm)
 		return NULL;
-	mm->base = (struct cpu_prepared){ .name = "cpu/matmul-onednn",
-					  .run = run,
-					  .destroy = destroy };
+	mm->base = (struct cpu_plan){ .run = run, .destroy = destroy };
 	mm->dnn = dnn;
 	mm->threads = cpu->threads;
 	if (!set_shape(mm, node)) {
@@ -441,4 +439,21 @@ struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struc
 		mm->base.packed_bytes = (size_t)mm->across * mm->part_bytes;
 	}
 	return &mm->base;
+}
+
+const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
+{
+	struct matmul mm = { 0 };
+
+	if (ask->node->operands[0]->type.dtype != IR_F32)
+		return "its type is not float32";
+	return set_shape(&mm, ask->node) ?
+		       NULL :
+		       "it has few rows, a bias or factor that oneDNN lacks, or a small constant "
+		       "matrix";
+}
+
+struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask)
+{
+	return onednn_matmul_plan(onednn_get(), ask->cpu, ask->node);
 }

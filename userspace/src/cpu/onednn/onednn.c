@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/kernel/conv.h"
 #include "cpu/room.h"
-#include "cpu/kernel/tile_rows.h"
 
 /*
  * The bits of dnnl_cpu_isa_t for instructions that multiply 8-bit integers and add in 32 bits
@@ -126,31 +124,4 @@ const char *cpu_onednn_form(void)
 const char *cpu_onednn_complaint(void)
 {
 	return atomic_load(&is_wrong) ? verdict.message : NULL;
-}
-
-struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)
-{
-	struct cpu_prepared *prepared;
-
-	switch (node->op) {
-	case IR_OP_CONV:
-		if (!cpu_conv_can_pack(node) || cpu_conv_by_pixels(cpu, node))
-			return NULL;
-		__attribute__((fallthrough));
-	case IR_OP_MATMUL:
-	case IR_OP_QCONV:
-	case IR_OP_QMATMUL:
-		if (!onednn_get())
-			return NULL;
-		prepared = cpu_tile_rows_prepare(cpu, node);
-		if (!prepared)
-			prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
-		if (!prepared && cpu_conv_by_windows(cpu, node))
-			return NULL;
-		if (!prepared)
-			prepared = onednn_matmul_prepare(onednn_get(), cpu, node);
-		return prepared ? prepared : onednn_conv_prepare(onednn_get(), cpu, node);
-	default:
-		return NULL;
-	}
 }

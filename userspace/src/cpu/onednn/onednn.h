@@ -12,6 +12,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "cpu/fast.h"
+#include "cpu/kernel/conv.h"
 
 /* The functions of oneDNN that this layer calls, without their prefix dnnl_. */
 #define ONEDNN_FUNCTIONS(F)                          \
@@ -105,15 +106,19 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 int onednn_check(const struct onednn *dnn, struct wnn_error *err);
 
 /*
- * Prepares a product of matrices; NULL when another kernel is faster, or oneDNN does not take the
- * node.
+ * Whether oneDNN computes sums of integers, and of floats, of a convolution right. @zero_point: the
+ * input of integers has one.
  */
-struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-					   const struct ir_node *node);
-struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
-					     const struct cpu_context *cpu,
-					     const struct ir_node *node);
-struct cpu_prepared *onednn_conv_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-					 const struct ir_node *node);
+bool onednn_sums_are_right(const struct onednn *dnn, const struct cpu_conv *conv, bool zero_point);
+bool onednn_floats_are_right(const struct cpu_conv *conv);
+
+/*
+ * Plan a product of matrices, and a convolution or a product with a constant matrix; NULL when
+ * oneDNN does not take the node. Unlike the functions of kernels.h they need no self-test before.
+ */
+struct cpu_plan *onednn_matmul_plan(const struct onednn *dnn, const struct cpu_context *cpu,
+				    const struct ir_node *node);
+struct cpu_plan *onednn_conv_plan(const struct onednn *dnn, const struct cpu_context *cpu,
+				  const struct ir_node *node);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cpu/onednn/form.h"
 #include "cpu/kernel/winograd.h"
 #include "util/malloc.h"
+#include "cpu/onednn/kernels.h"
 
 /* The primitives: for a chunk with the usual number of tiles, and for the last chunk. */
 struct products {
@@ -221,13 +222,12 @@ static int make(const void *library, const struct cpu_winograd_shape *shape,
 	return 0;
 }
 
-struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
-					     const struct cpu_context *cpu,
-					     const struct ir_node *node)
+struct cpu_plan *cpu_onednn_winograd_plan(const struct cpu_ask *ask)
 {
+	const struct onednn *dnn = onednn_get();
 	int threads = onednn_enter(dnn);
-	struct cpu_prepared *prepared = cpu_winograd_prepare(cpu, node, make, dnn);
+	struct cpu_plan *plan = cpu_winograd_make(ask, make, dnn);
 
 	onednn_leave(dnn, threads);
-	return prepared;
+	return plan;
 }

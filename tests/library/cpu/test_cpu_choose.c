@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests the lists of kernels, and what plans say of their choice. Nodes are products, on the layer
+ * without oneDNN and on the lowest level, so that the choice is the same on every processor.
+ */
+#include "rig.h"
+
+#include <string.h>
+
+#include "cpu/fast.h"
+
+struct product {
+	struct rig rig;
+	struct ir_node *node;
+	struct cpu_context *cpu;
+};
+
+/* Makes a[lines][8] * b[8][8], with b a constant. */
+static void begin(struct product *p, int64_t lines, bool transposed)
+{
+	const int64_t a[] = { transposed ? 8 : lines, transposed ? lines : 8 };
+	union ir_attrs attrs = { .matmul = { .a_transpose = transposed,
+					     .alpha = 1,
+					     .beta = 1,
+					     .act = { .kind = IR_UNARY_NONE } } };
+	struct ir_type y = ir_type_make(IR_F32, 2, (const int64_t[]){ lines, 8 });
+
+	rig_init(&p->rig);
+	rig_add(&p->rig, IR_F32, 2, a);
+	rig_add(&p->rig, IR_F32, 2, (const int64_t[]){ 8, 8 });
+	rig_make_constant(&p->rig, 1);
+	p->node =
+		ir_add_node(p->rig.graph, IR_OP_MATMUL, p->rig.operand, 2, &y, 1, &attrs, "", NULL);
+	assert_non_null(p->node);
+	p->cpu = cpu_context_create(1);
+	assert_non_null(p->cpu);
+	p->cpu->simd = cpu_simd_level(CPU_LEVEL_BASE);
+	assert_int_equal(cpu_set_layer(p->cpu, CPU_FAST, NULL), 0);
+}
+
+static void end(struct product *p)
+{
+	cpu_context_destroy(p->cpu);
+	rig_exit(&p->rig);
+}
+
+static void expect_choice(struct product *p, unsigned int use, const char *kernel, const char *why)
+{
+	struct cpu_plan *plan = cpu_plan_create(p->cpu, p->node, use, NULL);
+	char text[1000];
+
+	assert_non_null(plan);
+	assert_string_equal(cpu_plan_name(plan), kernel);
+	cpu_plan_explain(plan, text, sizeof(text));
+	if (!strstr(text, why))
+		fail_msg("'%s' is not in '%s'", why, text);
+	cpu_plan_destroy(plan);
+}
+
+/* The last kernel of a list takes every node, and each row has one way to compute. */
+static void test_lists_end_in_the_reference(void **state)
+{
+	(void)state;
+	for (int op = 0; op < IR_OP_COUNT; op++) {
+		size_t count;
+		const struct cpu_kernel *kernels = cpu_kernels((enum ir_op)op, &count);
+
+		assert_true(count > 0);
+		for (size_t i = 0; i < count; i++) {
+			assert_memory_equal(kernels[i].name, "cpu/", 4);
+			assert_int_equal(
+				!!kernels[i].plan + !!kernels[i].run + !!kernels[i].reference, 1);
+			assert_true(!kernels[i].onednn || kernels[i].plan);
+		}
+		assert_null(kernels[count - 1].refuses);
+		assert_null(kernels[count - 1].loses);
+		assert_false(kernels[count - 1].keeps || kernels[count - 1].onednn ||
+			     kernels[count - 1].blas);
+	}
+}
+
+static void test_plans_say_why(void **state)
+{
+	struct product p;
+
+	(void)state;
+	begin(&p, 4, false);
+	expect_choice(&p, CPU_PACKS | CPU_KEEPS, "cpu/matmul-packed",
+		      "not cpu/matmul-onednn, because the layer is openblas");
+	expect_choice(&p, CPU_PACKS | CPU_KEEPS, "cpu/matmul-packed",
+		      "not cpu/matmul-tiles, because its second matrix is constant; ");
+	end(&p);
+	begin(&p, 4, true);
+	expect_choice(&p, CPU_PACKS, "cpu/matmul-openblas", "a transposed first matrix");
+	end(&p);
+	begin(&p, 1, false);
+	expect_choice(&p, CPU_PACKS, "cpu/matmul-line",
+		      "not cpu/matmul-packed, because it has one row");
+	end(&p);
+}
+
+/* A text that is too small for all sentences ends with a part of one, and with its zero. */
+static void test_long_explanations_are_cut(void **state)
+{
+	struct cpu_plan *plan;
+	struct product p;
+	char text[40];
+
+	(void)state;
+	begin(&p, 4, false);
+	plan = cpu_plan_create(p.cpu, p.node, CPU_PACKS, NULL);
+	assert_non_null(plan);
+	for (size_t size = 1; size < sizeof(text); size++) {
+		memset(text, 'x', sizeof(text));
+		cpu_plan_explain(plan, text, size);
+		assert_int_equal(strlen(text), size - 1);
+		assert_int_equal(text[size], 'x');
+	}
+	cpu_plan_destroy(plan);
+	end(&p);
+}
+
+/* A file names a kernel, which takes the node although a faster one is there. */
+static void test_kernels_have_names(void **state)
+{
+	struct wnn_error err = { 0 };
+	struct cpu_plan *plan;
+	struct product p;
+
+	(void)state;
+	begin(&p, 4, false);
+	plan = cpu_plan_named(p.cpu, p.node, "cpu/ref-matmul", 0, &err);
+	assert_non_null(plan);
+	assert_string_equal(cpu_plan_name(plan), "cpu/ref-matmul");
+	cpu_plan_destroy(plan);
+	assert_null(cpu_plan_named(p.cpu, p.node, "cpu/ref-matmul", 1, &err));
+	assert_null(cpu_plan_named(p.cpu, p.node, "cpu/matmul-line", 0, &err));
+	assert_null(cpu_plan_named(p.cpu, p.node, "cpu/matmul-onednn", 0, &err));
+	assert_null(cpu_plan_named(p.cpu, p.node, "cpu/conv-packed", 0, &err));
+	assert_int_equal(err.status, WNN_OK);
+	end(&p);
+}
+
+/* A plan that packs nothing reads operand 1 at each run. */
+static void test_operands_are_packed_on_demand(void **state)
+{
+	struct cpu_plan *plan;
+	struct product p;
+
+	(void)state;
+	begin(&p, 4, false);
+	plan = cpu_plan_create(p.cpu, p.node, CPU_KEEPS, NULL);
+	assert_non_null(plan);
+	assert_int_equal(cpu_plan_pack_bytes(plan), 0);
+	cpu_plan_destroy(plan);
+	plan = cpu_plan_create(p.cpu, p.node, CPU_PACKS, NULL);
+	assert_non_null(plan);
+	assert_true(cpu_plan_pack_bytes(plan) >= 64 * sizeof(float));
+	cpu_plan_destroy(plan);
+	end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists_end_in_the_reference),
+		cmocka_unit_test(test_plans_say_why),
+		cmocka_unit_test(test_long_explanations_are_cut),
+		cmocka_unit_test(test_kernels_have_names),
+		cmocka_unit_test(test_operands_are_packed_on_demand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What choose.c has of oneDNN's kernels. A build without oneDNN has onednn/absent.c in their place.
+ * The sentences load no library, so that they cannot tell all: plans are NULL where oneDNN has no
+ * fast kernel.
+ */
+#ifndef WNN_CPU_ONEDNN_KERNELS_H
+#define WNN_CPU_ONEDNN_KERNELS_H
+
+#include "cpu/plan.h"
+
+const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask);
+struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask);
+const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask);
+struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask);
+/* For nodes that cpu_winograd_refuses() takes. */
+struct cpu_plan *cpu_onednn_winograd_plan(const struct cpu_ask *ask);
+
+#endif

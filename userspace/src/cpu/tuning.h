@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The limits from which on one kernel is faster than another, for each level of vector
+ * instructions. They change speed and rounding, but not what a kernel can compute.
+ */
+#ifndef WNN_CPU_TUNING_H
+#define WNN_CPU_TUNING_H
+
+#include "cpu/fast.h"
+
+struct cpu_tuning {
+	/*
+	 * Whether convolutions and products with constants on our own tiles, in channels-last
+	 * layout, were measured to take less time than oneDNN's. The members up to max_direct
+	 * count only if they do.
+	 */
+	bool tiles;
+	/*
+	 * Rows and columns of a product with a constant matrix: fewer rows are limited by the time
+	 * to read the matrix; with fewer columns, and fewer than the matrix has rows, oneDNN is as
+	 * fast.
+	 */
+	int64_t min_rows, min_columns;
+	/*
+	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and few
+	 * input channels, or few pixels of the result with a filter of many elements.
+	 */
+	int64_t window_results, few_channels, min_window_pixels, max_window_pixels, large_filter;
+	/*
+	 * The most floats of a matrix for which rows are multiplied as they lie in memory: packing
+	 * them takes longer than it saves. 0: rows are always packed.
+	 */
+	int64_t max_direct;
+	/* Whether products of two computed matrices on our own tiles are ever faster. */
+	bool matmul_tiles;
+	/*
+	 * Such products: the least rows of the first matrix, since for fewer packing the second one
+	 * takes longer than the product; the most elements of a row, since with more neither a panel
+	 * nor the rows of a tile stay in the near caches; and the most multiplications of dense
+	 * matrices.
+	 */
+	int64_t min_lines, max_depth, max_work;
+};
+
+const struct cpu_tuning *cpu_tuning_of(const struct cpu_simd *simd);
+
+static inline const struct cpu_tuning *cpu_tuning(const struct cpu_context *cpu)
+{
+	return cpu_tuning_of(cpu->simd);
+}
+
+#endif
