@@ -185,6 +185,8 @@ class Explain(Reports):
         else:
             self.assertEqual(plan["npu"], 0)
             self.assertEqual(nodes["conv"]["reason"], "cpu-device")
+            self.assertEqual(nodes["dense"]["kernel"], "cpu/matmul-line")
+            self.assertIn("; not cpu/matmul-tiles, because its second matrix is constant; ", nodes["dense"]["reason_text"])
         for label, of in nodes.items():
             self.assertRegex(text, rf"{of['operator']} +{label} .*{re.escape(of['reason_text'])}")
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The placement report: one entry for each operator that an output depends on. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/graph.h"
@@ -64,15 +65,25 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 		node->estimatedCycles = info->est_cycles;
 }
 
+/* The most bytes of the sentences that say why faster kernels do not compute a node. */
+#define MOST_REASONS 1536
+
 static void describe_cpu(WNNNodePlacement *node, WNNGraph graph, const struct ir_node *ir,
-			 bool *failed)
+			 const struct wnn_node_place *place, bool *failed)
 {
 	const char *kernel = run_compiled_cpu_kernel(graph->compiled, ir);
+	char why[MOST_REASONS], text[MOST_REASONS + 512];
 
-	if (kernel)
-		node->kernel = view(graph->arena, kernel, failed);
-	else
+	if (!kernel) {
 		set_view(node);
+		return;
+	}
+	node->kernel = view(graph->arena, kernel, failed);
+	run_compiled_explain_cpu(graph->compiled, ir, why, sizeof(why));
+	if (!why[0])
+		return;
+	snprintf(text, sizeof(text), "%s; %s", place->text ? place->text : "", why);
+	node->reasonText = view(graph->arena, text, failed);
 }
 
 static void describe_node(WNNGraph graph, WNNNodePlacement *node,
@@ -93,7 +104,7 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 	if (info)
 		describe_npu(node, info, kept);
 	else if (ir && place->device == WNNNodeDevice_CPU)
-		describe_cpu(node, graph, ir, failed);
+		describe_cpu(node, graph, ir, place, failed);
 }
 
 static void count_node(WNNGraphPlacement *placement, const WNNNodePlacement *node)
