@@ -135,7 +135,8 @@ static void test_assignments(void **state)
 
 	(void)state;
 	fails(compile(text, "mlir", uneven, sizeof(uneven), &loaded), 3,
-	      "the options assign devices to another number of replicas or partitions");
+	      "the options ask for 2 replicas of 2 partitions, but assign devices to 2 of 2; "
+	      "all partitions must have as many replicas");
 	fails(compile(text, "mlir", twice, sizeof(twice), &loaded), 3,
 	      "the program is for device 1 twice");
 	fails(compile(text, "mlir", beyond, sizeof(beyond), &loaded), 3,

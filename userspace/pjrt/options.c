@@ -201,14 +201,14 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 				  (unsigned long long)wanted->partitions, client->count);
 	if (options->columns && (options->columns != wanted->partitions ||
 				 options->rows != wanted->replicas || options->is_uneven))
-		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the options assign devices to %llu replicas of %llu "
-				  "partitions%s, they ask for %llu of %llu",
-				  (unsigned long long)options->rows,
-				  (unsigned long long)options->columns,
-				  options->is_uneven ? ", some of them to more" : "",
-				  (unsigned long long)wanted->replicas,
-				  (unsigned long long)wanted->partitions);
+		return onpu_error(
+			PJRT_INVALID_ARGUMENT,
+			"onpu: the options ask for %llu replicas of %llu partitions, but "
+			"assign devices to %llu of %llu%s",
+			(unsigned long long)wanted->replicas,
+			(unsigned long long)wanted->partitions, (unsigned long long)options->rows,
+			(unsigned long long)options->columns,
+			options->is_uneven ? "; all partitions must have as many replicas" : "");
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t id = options->columns ?
 				      options->ids[i % wanted->partitions][i / wanted->partitions] :
