@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate: continues a text with a language model in a file of GGUF, and tells how fast.
+ * webnn-run generate: continues a text with a language model of GGUF or ONNX, and tells how fast.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +30,8 @@ enum {
 	KEY_PORT,
 	KEY_SLOTS,
 	KEY_QUEUE,
+	KEY_PAST,
+	KEY_PRESENT,
 };
 
 /* Most tokens of a request to a server; more takes longer for each token. */
@@ -53,6 +55,7 @@ struct generation {
 	const char *prompt;
 	char *read_prompt; /* from standard input */
 	struct pairs stops;
+	struct language_names names;
 	struct language language;
 	struct gguf_caches caches;
 	struct answer answer;
@@ -68,6 +71,10 @@ static const struct argp_option options[] = {
 	{ "raw", KEY_RAW, NULL, 0, "Go on with the prompt as it is (the default)", 1 },
 	{ "chat", KEY_CHAT, NULL, 0, "Answer the prompt, by the model's template of conversations",
 	  1 },
+	{ "past", KEY_PAST, "TEXT", 0,
+	  "Inputs of a model of ONNX that begin with this are caches (past_key_values.)", 1 },
+	{ "present", KEY_PRESENT, "TEXT", 0,
+	  "Outputs that begin with this are the caches with the token (present.)", 1 },
 	{ NULL, 0, NULL, 0, "Choice of tokens (defaults: those of the file, else these):", 2 },
 	{ "temperature", KEY_TEMPERATURE, "X", 0,
 	  "How even the chances are (0.8); 0: always the likeliest token", 2 },
@@ -234,6 +241,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CONTEXT:
 		g->wishes.context = parse_number(arg, 2, INT32_MAX, "--context", state);
 		return 0;
+	case KEY_PAST:
+		g->names.past = arg;
+		return 0;
+	case KEY_PRESENT:
+		g->names.present = arg;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (g->options.model)
 			argp_error(state, "only one model can be given; '%s' is a second one", arg);
@@ -334,7 +347,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 static int build(struct generation *g)
 {
 	uint64_t given = g->wishes.context, count = g->answer.tokens.count;
-	uint64_t most = given ? given : g->language.model.context;
+	uint64_t most = given ? given : g->language.context;
 	uint64_t length = given ? given : least(count + g->wishes.max_tokens, most);
 	struct gguf_error error;
 	int ret;
@@ -349,7 +362,7 @@ static int build(struct generation *g)
 			     least(given ? given : count, LANGUAGE_BLOCK));
 	if (ret)
 		return ret;
-	if (gguf_caches_open(&g->caches, &g->language.session, &error))
+	if (language_caches_open(&g->caches, &g->language, &error))
 		return complain(BAD_DEVICE, "%s: %s", g->options.model, error.text);
 	g->answer.caches = &g->caches;
 	g->answer.stops = &g->stops;
@@ -427,7 +440,7 @@ static json_t *to_json(const struct generation *g, const WNNGraphPlacement *plac
 		json_text(WNN_VALUE(WNNStringView,
 				    { a->text.data ? a->text.data : "", a->text.size })),
 		"end", a->end, "tokens", (json_int_t)a->count, "seed", (json_int_t)g->wishes.seed,
-		"length", (json_int_t)g->language.session.length, "load_ms",
+		"length", (json_int_t)language_length(&g->language), "load_ms",
 		(double)g->load_ns / 1e6, "prompt_per_second", rate(a->tokens.count, a->prompt_ns),
 		"per_second", rate(a->evaluated, a->ns), "npu_operators",
 		(json_int_t)placement->npuCount, "cpu_operators", (json_int_t)placement->cpuCount);
@@ -443,7 +456,7 @@ static int report(const struct generation *g)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 
-	wnnGraphGetPlacement(g->language.session.one.graph, &placement);
+	wnnGraphGetPlacement(language_graph(&g->language), &placement);
 	if (text_wanted(&g->options))
 		print_report(g, &placement);
 	return g->options.json ? write_json(&g->options, to_json(g, &placement)) : DONE;
@@ -470,7 +483,7 @@ static int serve(struct generation *g)
 
 	server->context = g->wishes.context;
 	if (!server->context)
-		server->context = least(g->language.model.context, SERVER_CONTEXT);
+		server->context = least(g->language.context, SERVER_CONTEXT);
 	server->max_tokens = g->wishes.max_tokens;
 	server->seeded = g->wishes.seeded;
 	server->seed = g->wishes.seed;
@@ -483,10 +496,8 @@ static int serve(struct generation *g)
 int command_generate(int argc, char **argv)
 {
 	static const struct argp argp = {
-		options,      parse,
-		"MODEL.gguf", "Continues a text, or answers it, with a language model.",
-		NULL,	      NULL,
-		NULL
+		options, parse, "MODEL", "Continues a text, or answers it, with a language model.",
+		NULL,	 NULL,	NULL
 	};
 	struct generation g = {
 		.wishes = { .temperature = NAN,
@@ -494,6 +505,7 @@ int command_generate(int argc, char **argv)
 			    .min_p = NAN,
 			    .top_k = -1,
 			    .max_tokens = 256 },
+		.names = { .past = "past_key_values.", .present = "present." },
 		.server = { .host = "127.0.0.1", .port = 8080, .slots = 4, .queue = 32 },
 	};
 	uint64_t begin;
@@ -501,13 +513,13 @@ int command_generate(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &g);
 	begin = nanoseconds();
-	ret = language_read(&g.language, g.options.model);
+	ret = language_read(&g.language, g.options.model, &g.names);
 	if (!ret) {
 		choose_sampling(&g);
 		ret = g.serve ? serve(&g) : continue_text(&g, begin);
 	}
 	answer_exit(&g.answer);
-	gguf_caches_close(&g.caches, &g.language.session);
+	language_caches_close(&g.caches, &g.language);
 	language_close(&g.language);
 	pairs_free(&g.stops);
 	options_free(&g.options);

@@ -11,23 +11,6 @@
 /* Seconds in which replies are sent after the end was asked for. */
 #define LAST_SECONDS 2
 
-int bytes_add(struct bytes *bytes, const char *data, size_t size)
-{
-	if (size > bytes->room - bytes->size) {
-		size_t room = 2 * (bytes->size + size);
-		char *larger = realloc(bytes->data, room);
-
-		if (!larger)
-			return -1;
-		bytes->data = larger;
-		bytes->room = room;
-	}
-	if (size)
-		memcpy(bytes->data + bytes->size, data, size);
-	bytes->size += size;
-	return 0;
-}
-
 /* ---- replies */
 
 static void job_free(struct job *job)
@@ -234,7 +217,7 @@ static void step(struct jobs *jobs, struct slot *slot)
 	ret = answer_step(&job->answer, jobs->language, &error);
 	/* Caches may have numbers now that are not finite, which reach later texts. */
 	if (ret)
-		gguf_caches_clear(&slot->caches, &jobs->language->session, &ignored);
+		language_caches_clear(&slot->caches, jobs->language, &ignored);
 	pthread_mutex_lock(&jobs->lock);
 	/* The next sweep gives it up. */
 	if (job->gone)
@@ -353,7 +336,7 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 	if (!jobs->slots)
 		return complain(BAD_DEVICE, "the server: memory is exhausted");
 	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
-		if (gguf_caches_open(&jobs->slots[jobs->slot_count++].caches, &l->session, &error))
+		if (language_caches_open(&jobs->slots[jobs->slot_count++].caches, l, &error))
 			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
 	if (pthread_create(&jobs->thread, NULL, work, jobs))
 		return complain(BAD_DEVICE, "the server: no thread can be made");
@@ -385,6 +368,6 @@ void jobs_stop(struct jobs *jobs)
 void jobs_exit(struct jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->slot_count; i++)
-		gguf_caches_close(&jobs->slots[i].caches, &jobs->language->session);
+		language_caches_close(&jobs->slots[i].caches, jobs->language);
 	free(jobs->slots);
 }

@@ -9,16 +9,9 @@
 #include <microhttpd.h>
 #include <pthread.h>
 
+#include "bytes.h"
 #include "language.h"
 #include "reply.h"
-
-struct bytes {
-	char *data;
-	size_t size, room;
-};
-
-/* Appends bytes. Returns 0; -1: memory is exhausted. */
-int bytes_add(struct bytes *bytes, const char *data, size_t size);
 
 enum job_state {
 	JOB_NEW,     /* the request is being received */
@@ -75,8 +68,8 @@ void jobs_stop(struct jobs *jobs);
 void jobs_exit(struct jobs *jobs);
 
 /*
- * Puts a job, whose answer has its prompt, into the queue. Returns 0, or -1 with a refusal: too many
- * wait already.
+ * Puts a job, whose answer has its prompt, into the queue. Returns 0, or -1 with a refusal: too
+ * many wait already.
  */
 int job_submit(struct job *job, struct refusal *refusal);
 /* Frees a job; a running one is freed when the thread has left it. */

@@ -3,32 +3,66 @@
 #include "language.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "tokenizer.h"
 
 static int fail_model(const struct language *l, const struct gguf_error *error)
 {
 	return complain(BAD_MODEL, "%s: %s", l->path, error->text);
 }
 
-int language_read(struct language *l, const char *path)
+/* Tokens of a model of ONNX whose config.json does not say how many it was trained for. */
+#define DEFAULT_CONTEXT 2048
+
+static int read_gguf(struct language *l, struct gguf_error *error)
+{
+	if (gguf_open(&l->gguf, l->path, error) ||
+	    gguf_vocabulary_init(&l->vocabulary, &l->gguf, error) ||
+	    gguf_llama_init(&l->model, &l->gguf, error))
+		return -1;
+	l->rows = l->model.vocabulary;
+	l->context = l->model.context;
+	return 0;
+}
+
+static int read_onnx(struct language *l, const struct language_names *names,
+		     struct gguf_error *error)
+{
+	uint64_t context = DEFAULT_CONTEXT;
+
+	l->onnx = true;
+	if (decoder_read(&l->decoder, l->path, names->past, names->present, error) ||
+	    tokenizer_read(l->path, &l->keys, error) ||
+	    gguf_read(&l->gguf, l->keys.data, l->keys.size, error) ||
+	    gguf_vocabulary_init(&l->vocabulary, &l->gguf, error) ||
+	    gguf_number(&l->gguf, "onnx.context_length", INT32_MAX, &context, error))
+		return -1;
+	l->rows = l->decoder.rows;
+	l->context = (uint32_t)context;
+	return 0;
+}
+
+int language_read(struct language *l, const char *path, const struct language_names *names)
 {
 	struct gguf_error error;
 	size_t longest = 0;
+	bool onnx;
 
 	*l = (struct language){ .path = path };
-	if (gguf_open(&l->gguf, path, &error) ||
-	    gguf_vocabulary_init(&l->vocabulary, &l->gguf, &error) ||
-	    gguf_llama_init(&l->model, &l->gguf, &error) ||
+	onnx = !gguf_is(path) && strlen(path) > 5 && !strcmp(path + strlen(path) - 5, ".onnx");
+	if ((onnx ? read_onnx(l, names, &error) : read_gguf(l, &error)) ||
 	    gguf_sampler_init(&l->sampler, &l->gguf, &error))
 		return fail_model(l, &error);
-	if (l->vocabulary.count > l->model.vocabulary)
+	if (l->vocabulary.count > l->rows)
 		return complain(BAD_MODEL, "%s: its tokenizer has %zu tokens, its model only %u",
-				path, l->vocabulary.count, l->model.vocabulary);
+				path, l->vocabulary.count, l->rows);
 	for (size_t i = 0; i < l->vocabulary.count; i++)
 		if (l->vocabulary.texts[i].size > longest)
 			longest = l->vocabulary.texts[i].size;
 	l->piece = malloc(longest + 1);
-	l->logits = calloc(l->model.vocabulary, sizeof(*l->logits));
+	l->logits = calloc(l->rows, sizeof(*l->logits));
 	if (!l->piece || !l->logits)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
 	return DONE;
@@ -42,22 +76,64 @@ int language_build(struct language *l, const struct options *options, uint64_t l
 
 	if (ret)
 		return ret;
-	if (gguf_session_open(&l->session, &l->model, l->target.context, (uint32_t)length,
-			      (uint32_t)block, &error))
+	if (l->onnx ? decoder_open(&l->decoder, l->target.context, (uint32_t)length, &error) :
+		      gguf_session_open(&l->session, &l->model, l->target.context, (uint32_t)length,
+					(uint32_t)block, &error))
 		return fail_model(l, &error);
 	return DONE;
 }
 
 void language_close(struct language *l)
 {
+	decoder_close(&l->decoder);
 	gguf_session_close(&l->session);
 	target_close(&l->target);
 	gguf_sampler_exit(&l->sampler);
 	gguf_llama_exit(&l->model);
 	gguf_vocabulary_exit(&l->vocabulary);
 	gguf_close(&l->gguf);
+	free(l->keys.data);
 	free(l->logits);
 	free(l->piece);
+}
+
+WNNGraph language_graph(const struct language *l)
+{
+	return l->onnx ? l->decoder.step : l->session.one.graph;
+}
+
+uint32_t language_length(const struct language *l)
+{
+	return l->onnx ? l->decoder.length : l->session.length;
+}
+
+int language_caches_open(struct gguf_caches *caches, const struct language *l,
+			 struct gguf_error *error)
+{
+	return l->onnx ? decoder_caches_open(caches, &l->decoder, error) :
+			 gguf_caches_open(caches, &l->session, error);
+}
+
+int language_caches_clear(struct gguf_caches *caches, const struct language *l,
+			  struct gguf_error *error)
+{
+	return l->onnx ? decoder_caches_clear(caches, &l->decoder, error) :
+			 gguf_caches_clear(caches, &l->session, error);
+}
+
+void language_caches_close(struct gguf_caches *caches, const struct language *l)
+{
+	if (l->onnx)
+		decoder_caches_close(caches, &l->decoder);
+	else
+		gguf_caches_close(caches, &l->session);
+}
+
+static int feed(struct language *l, struct gguf_caches *caches, const uint32_t *tokens,
+		size_t count, float *logits, struct gguf_error *error)
+{
+	return l->onnx ? decoder_feed(&l->decoder, caches, tokens, count, logits, error) :
+			 gguf_session_feed(&l->session, caches, tokens, count, logits, error);
 }
 
 uint64_t language_seed(void)
@@ -74,13 +150,13 @@ uint64_t language_seed(void)
 /* Feeds the next block of the prompt. The logits are read behind its last token alone. */
 static int feed_prompt(struct answer *a, struct language *l, struct gguf_error *error)
 {
-	size_t count = a->tokens.count - a->fed, block = l->session.block.tokens;
+	size_t count = a->tokens.count - a->fed, block = l->onnx ? 1 : l->session.block.tokens;
 	uint64_t begin = nanoseconds();
 
 	if (count > block)
 		count = block;
-	if (gguf_session_feed(&l->session, a->caches, a->tokens.items + a->fed, count,
-			      a->fed + count == a->tokens.count ? l->logits : NULL, error))
+	if (feed(l, a->caches, a->tokens.items + a->fed, count,
+		 a->fed + count == a->tokens.count ? l->logits : NULL, error))
 		return -1;
 	a->fed += count;
 	a->prompt_ns += nanoseconds() - begin;
@@ -93,11 +169,11 @@ static int feed_last(struct answer *a, struct language *l, struct gguf_error *er
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	uint64_t begin = nanoseconds();
 
-	if (gguf_session_feed(&l->session, a->caches, &a->last, 1, l->logits, error))
+	if (feed(l, a->caches, &a->last, 1, l->logits, error))
 		return -1;
 	a->ns += nanoseconds() - begin;
 	a->evaluated++;
-	if (wnnGraphGetLastStatistics(l->session.one.graph, &statistics) == WNNStatus_Success) {
+	if (wnnGraphGetLastStatistics(language_graph(l), &statistics) == WNNStatus_Success) {
 		a->cycles += statistics.npuCycles;
 		a->bytes_read += statistics.bytesRead;
 		a->bytes_written += statistics.bytesWritten;
@@ -135,7 +211,7 @@ int answer_step(struct answer *a, struct language *l, struct gguf_error *error)
 		return -1;
 	if (a->fed < a->tokens.count)
 		return 0;
-	if (gguf_sample(&a->sampler, l->logits, l->model.vocabulary, &a->last, error))
+	if (gguf_sample(&a->sampler, l->logits, l->rows, &a->last, error))
 		return -1;
 	return take(a, l, error);
 }

@@ -7,23 +7,35 @@
 #include <gguf/session.h>
 #include <gguf/vocabulary.h>
 
+#include "bytes.h"
+#include "decoder.h"
 #include "generated.h"
 #include "subject.h"
 
+/* Where the caches of a decoder of ONNX are: inputs and outputs that begin with these texts. */
+struct language_names {
+	const char *past, *present;
+};
+
 struct language {
 	const char *path;
-	struct gguf gguf;
+	struct gguf gguf; /* a file, or for a model of ONNX the keys of its tokenizer */
+	struct bytes keys;
 	struct gguf_vocabulary vocabulary;
+	uint32_t rows;	  /* tokens that the logits are of, at least those of the vocabulary */
+	uint32_t context; /* most tokens that the model was trained for */
 	struct gguf_llama model;
 	struct gguf_sampler sampler; /* how tokens are drawn unless options say otherwise */
 	struct target target;
 	struct gguf_session session;
+	bool onnx; /* a decoder in place of model and session */
+	struct decoder decoder;
 	float *logits; /* room for those of all tokens */
 	char *piece;   /* room for the text of any token */
 };
 
 /* Both return DONE, or an exit code after a message; language_close() is called in any case. */
-int language_read(struct language *language, const char *path);
+int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
  * Opens the device of the options and builds the graphs for texts of up to @length tokens, whose
  * beginnings are read in blocks of @block.
@@ -31,6 +43,16 @@ int language_read(struct language *language, const char *path);
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);
 void language_close(struct language *language);
+/* The graph of one token, and the positions of its caches. */
+WNNGraph language_graph(const struct language *language);
+uint32_t language_length(const struct language *language);
+
+/* These do what the functions of the same names in gguf/session.h do. */
+int language_caches_open(struct gguf_caches *caches, const struct language *language,
+			 struct gguf_error *error);
+int language_caches_clear(struct gguf_caches *caches, const struct language *language,
+			  struct gguf_error *error);
+void language_caches_close(struct gguf_caches *caches, const struct language *language);
 /* Returns a seed from the clock. */
 uint64_t language_seed(void);
 

@@ -25,7 +25,7 @@ static const struct {
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
 	{ "extract", command_extract, "save a part of it, between tensors, as a model" },
-	{ "generate", command_generate, "continue a text with a language model (GGUF)" },
+	{ "generate", command_generate, "continue a text with a language model (GGUF, ONNX)" },
 	{ "doctor", command_doctor, "without a model: what works on this machine, and what helps" },
 };
 

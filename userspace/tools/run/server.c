@@ -179,10 +179,10 @@ static int take_tokens(struct server *s, struct job *job, struct refusal *refusa
 	struct gguf_error error;
 
 	for (size_t i = 0; i < r->token_count; i++) {
-		if (r->tokens[i] >= s->language->model.vocabulary)
+		if (r->tokens[i] >= s->language->rows)
 			return refuse(refusal, 400, "prompt",
 				      "field \"prompt\" has the token %u; the model has 0 to %u",
-				      r->tokens[i], s->language->model.vocabulary - 1);
+				      r->tokens[i], s->language->rows - 1);
 		if (gguf_tokens_add(&job->answer.tokens, r->tokens[i], &error))
 			return refuse(refusal, 500, NULL, "%s", error.text);
 	}

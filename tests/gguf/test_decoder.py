@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests webnn-run generate with small decoders of ONNX, against numpy. test_decoder.py WEBNN_RUN"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import small_model
+from server_client import Server, text_of
+
+PROGRAM = sys.argv[1]
+WIDTH, HEADS, SIZE, LAYERS, CONTEXT = 32, 2, 16, 2, 48
+WORDS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}%s| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|" \
+        "\\s+(?!\\S)|\\s+"
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+SPLITS = {
+    "gpt-2": BYTES,
+    "smollm": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, BYTES]},
+    "llama-bpe": {"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": WORDS % "{1,3}"}, "behavior": "Isolated"}, BYTES]},
+    "qwen2": {"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": WORDS % ""}, "behavior": "Isolated"}, BYTES]},
+}
+TEXTS = ("the then  aaaaa's", "a1234 12 \n\n!", "aUSERa<|im_end|>é", "xyz the end")
+
+
+def pair_json(split="gpt-2", **changes):
+    """Returns the tokenizer of small_model.pair_tokenizer() as Hugging Face's tokenizers write it."""
+    tokens = small_model.CHARACTERS + [m.replace(" ", "") for m in small_model.MERGES]
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "USER"]
+    return {"added_tokens": [{"id": len(tokens) + i, "content": text, "special": text != "USER"}
+                             for i, text in enumerate(special)],
+            "normalizer": None, "pre_tokenizer": SPLITS[split],
+            "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens)}, "merges": small_model.MERGES},
+            **changes}
+
+
+def score_json(**changes):
+    """Returns a tokenizer of characters that are merged, with bytes for those that are unknown."""
+    pieces = ["▁", "a", "b", "ab", "▁a", "▁ab", "ba", "c"]
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + pieces
+    return {"added_tokens": [{"id": i, "content": tokens[i], "special": True} for i in range(3)],
+            "normalizer": {"type": "Sequence", "normalizers": [
+                {"type": "Prepend", "prepend": "▁"},
+                {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
+            "pre_tokenizer": None,
+            "post_processor": {"type": "TemplateProcessing", "single": [
+                {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]},
+            "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": True,
+                      "vocab": {t: i for i, t in enumerate(tokens)},
+                      "merges": [["b", "a"], ["▁", "a"], ["▁a", "b"], ["a", "b"]]}, **changes}
+
+
+class Weights:
+    def __init__(self, rows, seed=3):
+        rng = np.random.default_rng(seed)
+
+        def draw(*shape):
+            return (rng.standard_normal(shape) / shape[-2] ** 0.5).astype(np.float32)
+        self.embed, self.position = draw(rows, WIDTH) * 4, draw(CONTEXT, WIDTH) * 2
+        self.layers = [[draw(WIDTH, HEADS * SIZE) for _ in range(3)] + [draw(HEADS * SIZE, WIDTH)]
+                       for _ in range(LAYERS)]
+        self.head = draw(WIDTH, rows)
+
+    def reference(self, tokens):
+        """Returns the logits behind the last token."""
+        x = self.embed[tokens].astype(np.float64) + self.position[:len(tokens)]
+        for q, k, v, out in self.layers:
+            query, key, value = ((x @ w).reshape(len(tokens), HEADS, SIZE).transpose(1, 0, 2) for w in (q, k, v))
+            scores = query @ key.transpose(0, 2, 1) / SIZE ** 0.5
+            scores = np.where(np.tri(len(tokens), dtype=bool), scores, -np.inf)
+            scores = np.exp(scores - scores.max(-1, keepdims=True))
+            y = scores / scores.sum(-1, keepdims=True) @ value
+            x = x + y.transpose(1, 0, 2).reshape(len(tokens), -1) @ out
+        return x[-1] @ self.head
+
+    def expect(self, prompt, count):
+        tokens = list(prompt)
+        while len(tokens) < len(prompt) + count:
+            tokens.append(int(np.argmax(self.reference(tokens))))
+        return tokens[len(prompt):]
+
+
+class Model:
+    """A decoder as Hugging Face's exporters write it: it appends to the past, or shares one buffer."""
+    def __init__(self, weights, shared, past="past_key_values.", present="present.", extra=()):
+        self.nodes, self.constants, self.count = [], [], 0
+        self.inputs = [self.value("input_ids", "batch", "tokens"), self.value("attention_mask", "batch", "total"),
+                       self.value("position_ids", "batch", "tokens"), *(self.value(name, 1) for name in extra)]
+        self.outputs = []
+        x = self.add("Add", self.add("Gather", self.constant(weights.embed), "input_ids"),
+                     self.add("Gather", self.constant(weights.position), "position_ids"))
+        if shared:
+            ones = self.add("ReduceSum", "attention_mask", self.constant(np.array([1])), keepdims=0)
+            self.last = self.add("Cast", self.add("Sub", ones, self.constant(np.array(1))), to=TensorProto.INT32)
+            total = self.add("Gather", self.add("Shape", "attention_mask"), self.constant(np.array(1)))
+            self.total = self.add("Cast", total, to=TensorProto.INT32)
+        else:
+            mask = self.add("Cast", "attention_mask", to=TensorProto.FLOAT)
+            mask = self.add("Mul", self.add("Sub", self.constant(np.float32(1)), mask), self.constant(np.float32(-1e9)))
+            self.bias = self.add("Unsqueeze", mask, self.constant(np.array([1, 2])))
+        for i, parts in enumerate(weights.layers):
+            x = self.add("Add", x, self.layer(x, parts, shared, f"{past}{i}.", f"{present}{i}."))
+        self.nodes.append(helper.make_node("MatMul", [x, self.constant(weights.head)], ["logits"]))
+        self.outputs.insert(0, helper.make_tensor_value_info("logits", TensorProto.FLOAT, [
+            "batch", "tokens", weights.head.shape[1]]))
+
+    def value(self, name, *shape, kind=TensorProto.INT64):
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    def constant(self, array):
+        self.constants.append(onnx.numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def add(self, kind, *inputs, results=None, **attributes):
+        results = results or [f"x{len(self.nodes)}"]
+        self.nodes.append(helper.make_node(kind, inputs, results, **attributes))
+        return results[0]
+
+    def heads(self, x):
+        x = self.add("Reshape", x, self.constant(np.array([0, 0, HEADS, SIZE])))
+        return self.add("Transpose", x, perm=[0, 2, 1, 3])
+
+    def layer(self, x, parts, shared, past, present):
+        q, k, v = (self.add("MatMul", x, self.constant(w)) for w in parts[:3])
+        for kind in ("key", "value"):
+            shape = "batch", HEADS, "past", SIZE
+            self.inputs.append(self.value(past + kind, *shape, kind=TensorProto.FLOAT))
+            self.outputs.append(self.value(present + kind, "batch", HEADS, "all", SIZE, kind=TensorProto.FLOAT))
+        if shared:
+            y = f"y{len(self.nodes)}"
+            self.add("GroupQueryAttention", q, k, v, past + "key", past + "value", self.last, self.total,
+                     results=[y, present + "key", present + "value"], num_heads=HEADS, kv_num_heads=HEADS,
+                     domain="com.microsoft")
+        else:
+            k = self.add("Concat", past + "key", self.heads(k), axis=2, results=[present + "key"])
+            v = self.add("Concat", past + "value", self.heads(v), axis=2, results=[present + "value"])
+            scores = self.add("MatMul", self.heads(q), self.add("Transpose", k, perm=[0, 1, 3, 2]))
+            scores = self.add("Mul", scores, self.constant(np.float32(SIZE ** -0.5)))
+            y = self.add("MatMul", self.add("Softmax", self.add("Add", scores, self.bias), axis=-1), v)
+            y = self.add("Reshape", self.add("Transpose", y, perm=[0, 2, 1, 3]),
+                         self.constant(np.array([0, 0, HEADS * SIZE])))
+        return self.add("MatMul", y, self.constant(parts[3]))
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "decoder", self.inputs, self.outputs, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
+                                                        helper.make_opsetid("com.microsoft", 1)])
+        model.ir_version = 8
+        onnx.save(model, path)
+
+
+class Decoder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.path = self.folder / "model.onnx"
+
+    def save(self, tokenizer, shared=False, config=None, **options):
+        self.count = 1 + max([*tokenizer["model"]["vocab"].values(), *(t["id"] for t in tokenizer["added_tokens"])])
+        self.weights = Weights(self.count)
+        Model(self.weights, shared, **options).save(self.path)
+        (self.folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        (self.folder / "config.json").write_text(json.dumps({"max_position_embeddings": CONTEXT, **(config or {})}))
+
+    def run_tool(self, *arguments, status=0, device="cpu", path=None):
+        done = subprocess.run([PROGRAM, "generate", path or self.path, *map(str, arguments)], capture_output=True,
+                              check=False, env={**os.environ, "WEBNN_DEVICE": device})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def result(self, *arguments, **options):
+        return json.loads(self.run_tool(*arguments, "--json", "-", **options).stdout)
+
+    def text_of(self, tokens):
+        known = {c: i for i, c in enumerate(small_model.CHARACTERS)}
+        words = small_model.CHARACTERS + [m.replace(" ", "") for m in small_model.MERGES]
+        return b"".join(bytes(known[c] for c in words[t]) if t < len(words) else b"USER" if t == len(words) + 3 else b""
+                        for t in tokens)
+
+    def test_greedy(self):
+        for shared in (False, True):
+            self.save(pair_json(), shared)
+            prompt = self.result("-p", "the end", "-n", 1)["prompt_tokens"]
+            want = self.weights.expect(prompt, 20)
+            self.assertGreater(len(set(want)), 5)
+            self.assertFalse({self.count - 4, self.count - 2} & set(want), "a token ends the text")
+            for device, count in (("cpu", 20), ("sim", 4)):
+                with self.subTest(shared=shared, device=device):
+                    done = self.run_tool("-p", "the end", "--temperature", 0, "-n", count, device=device)
+                    self.assertEqual(done.stdout, self.text_of(want[:count]) + b"\n")
+
+    def test_caches(self):
+        """Tests that a step on the NPU writes the rows of its token where the model shares buffers, and whole
+        caches where it does not.
+        """
+        written = {}
+        for shared in (False, True):
+            self.save(pair_json(), shared)
+            written[shared] = [self.result("-p", "a", "--temperature", 0, "-n", 4, "--context", length,
+                                           device="sim")["bytes_written_per_token"] for length in (16, 48)]
+        self.assertEqual(written[True][0], written[True][1])
+        self.assertEqual(written[False][1] - written[False][0], (48 - 16) * 2 * LAYERS * HEADS * SIZE * 4)
+
+    def test_tokens(self):
+        for split in SPLITS:
+            self.save(pair_json(split))
+            path = self.folder / "same.gguf"
+            small_model.small(small_model.pair_tokenizer, split)[0].save(path)
+            for text in TEXTS:
+                want = self.result("-p", text, "-n", 1, path=path)["prompt_tokens"]
+                # The rule for texts that begin with a token is in tokenizer.json, and for llama-bpe the default.
+                want = want[1:] if split == "llama-bpe" else want
+                self.assertEqual(self.result("-p", text, "-n", 1)["prompt_tokens"], want, (split, text))
+
+    def test_scores(self):
+        self.save(score_json())
+        tokens = list(score_json()["model"]["vocab"])
+        for text, want in (("aba", ["<s>", "▁a", "ba"]), ("ab", ["<s>", "▁ab"]), ("é", ["<s>", "▁", "<0xC3>", "<0xA9>"])):
+            self.assertEqual([tokens[t] for t in self.result("-p", text, "-n", 1)["prompt_tokens"]], want)
+        words = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"}
+        self.save(score_json(normalizer=None, pre_tokenizer=words))
+        self.assertEqual([tokens[t] for t in self.result("-p", "ab", "-n", 1)["prompt_tokens"]], ["<s>", "ab"])
+
+    def test_ends(self):
+        """Tests that the end token of config.json ends the answer."""
+        self.save(pair_json())
+        first = self.weights.expect(self.result("-p", "a", "-n", 1)["prompt_tokens"], 1)[0]
+        self.save(pair_json(), config={"eos_token_id": [first, 3]})
+        result = self.result("-p", "a", "--temperature", 0)
+        self.assertEqual((result["end"], result["tokens"]), ("end", 0))
+        self.save(pair_json())
+        self.assertEqual(self.result("-p", "aaa", "--temperature", 0, "-n", 999)["length"], CONTEXT)
+
+    def test_names(self):
+        self.save(pair_json(), past="old_", present="new_")
+        self.refuses('its input "old_0.key" is unknown; known are input_ids, attention_mask, position_ids and those '
+                     'that begin with "past_key_values." (--past)')
+        self.refuses('its input "old_0.key" has no output "present.0.key": give --present', "--past", "old_")
+        done = self.run_tool("-p", "a", "-n", 3, "--past", "old_", "--present", "new_", "--temperature", 0)
+        self.assertEqual(done.stdout, self.text_of(self.weights.expect([small_model.CHARACTERS.index("a")], 3)) + b"\n")
+
+    def test_server(self):
+        self.save(pair_json(), True)
+        (self.folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "<|im_start|>"}))
+        want = self.result("--chat", "-p", "a", "-n", 9, "--seed", 2, "--context", CONTEXT)
+        server = Server(PROGRAM, self.path)
+        answer = server.ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 9,
+                                                     "seed": 2})
+        self.assertEqual(answer[0], 200, answer)
+        self.assertEqual(text_of(answer[1])[0], want["text"])
+        self.assertEqual(server.close(), (0, ""))
+
+    def refuses(self, message, *options):
+        done = self.run_tool("-p", "a", *options, status=2)
+        self.assertEqual(done.stderr.decode(), f"webnn-run: {self.path}: {message}\n")
+
+    def test_refusals(self):
+        for tokenizer, message in (
+                (pair_json(model={"type": "Unigram", "vocab": {"a": 0}}),
+                 'tokenizer.json: its model is "Unigram", which cannot be used; BPE can'),
+                (pair_json(normalizer={"type": "Lowercase"}),
+                 "tokenizer.json: its normalizer or pre_tokenizer changes texts in a way that is unknown"),
+                (pair_json(pre_tokenizer={"type": "Whitespace"}),
+                 "tokenizer.json: its pre_tokenizer splits words in a way that is unknown; known are those of GPT-2, "
+                 "SmolLM, Llama 3 and Qwen 2"),
+                (pair_json(model={**pair_json()["model"], "merges": [1]}),
+                 "tokenizer.json: model.merges has an item that is no pair of texts"),
+                (pair_json(added_tokens=[{"id": -1, "content": "x"}]),
+                 'tokenizer.json: the number of the token "x" is not from 0 to 272')):
+            self.save(tokenizer)
+            self.refuses(message)
+        (self.folder / "tokenizer.json").write_text("{")
+        self.refuses("tokenizer.json: line 1: string or '}' expected near end of file")
+        (self.folder / "tokenizer.json").unlink()
+        self.refuses("there is no tokenizer.json beside it")
+        self.save(pair_json(), extra=["token_type_ids"])
+        self.refuses('its input "token_type_ids" is unknown; known are input_ids, attention_mask, position_ids and '
+                     'those that begin with "past_key_values." (--past)')
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

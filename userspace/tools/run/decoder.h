@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate: a decoder of ONNX, with inputs and outputs for keys and values. */
+#ifndef ONPU_TOOLS_RUN_DECODER_H
+#define ONPU_TOOLS_RUN_DECODER_H
+
+#include <gguf/session.h>
+#include <webnn/onnx.h>
+
+/* An input with past keys or values [1, heads, positions, size], and the output that has more. */
+struct decoder_cache {
+	WNNStringView past, present;
+	char moved[24]; /* the output of the graph that copies */
+	WNNOperandDataType type;
+	uint32_t heads, size;
+};
+
+struct decoder {
+	WNNOnnxModel model;
+	size_t count;
+	struct decoder_cache *caches;
+	uint32_t rows; /* tokens that the logits are of */
+	/* Members from decoder_open() on. */
+	WNNContext context;
+	WNNGraph step, move; /* move: copies the new rows of caches; NULL: the step updates them */
+	uint32_t length;     /* positions of caches */
+	WNNTensor ids, mask, positions, logits, place, *presents;
+	WNNNamedTensor *inputs, *outputs; /* room for those of a dispatch */
+	void *scratch;
+	WNNOperandDataType id_type, mask_type, position_type, logit_type;
+	bool has_mask, has_positions;
+};
+
+/*
+ * Loads a model, whose caches are inputs that begin with @past and outputs that begin with
+ * @present, followed by the same text. Returns 0, or -1 with a message; decoder_close() is called in
+ * both cases.
+ */
+int decoder_read(struct decoder *decoder, const char *path, const char *past, const char *present,
+		 struct gguf_error *error);
+/* Builds the graphs for texts of up to @length tokens. Returns 0, or -1 with a message. */
+int decoder_open(struct decoder *decoder, WNNContext context, uint32_t length,
+		 struct gguf_error *error);
+void decoder_close(struct decoder *decoder);
+
+/* These do what the functions for caches and gguf_session_feed() do, one token after the other. */
+int decoder_caches_open(struct gguf_caches *caches, const struct decoder *decoder,
+			struct gguf_error *error);
+int decoder_caches_clear(struct gguf_caches *caches, const struct decoder *decoder,
+			 struct gguf_error *error);
+void decoder_caches_close(struct gguf_caches *caches, const struct decoder *decoder);
+int decoder_feed(struct decoder *decoder, struct gguf_caches *caches, const uint32_t *tokens,
+		 size_t count, float *logits, struct gguf_error *error);
+
+#endif
