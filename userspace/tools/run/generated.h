@@ -15,8 +15,8 @@ struct generated {
 int generated_add(struct generated *text, const char *bytes, size_t size,
 		  const struct pairs *stops);
 /*
- * Returns the size of the part that is sure to stay: unless @last, an end with which a text of @stops
- * may begin can still go.
+ * Returns the size of the part that is sure to stay: unless @last, an end with which a text of
+ * @stops may begin can still go.
  */
 size_t generated_sure(const struct generated *text, bool last, const struct pairs *stops);
 /* Prints the part that is sure to stay and was not printed yet. */

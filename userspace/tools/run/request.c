@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate --server: reads the bodies of requests, JSON in the form of OpenAI's interface,
- * and refuses what is wrong or cannot be done with a message that names the field.
+ * webnn-run generate --server: reads the bodies of requests, JSON in the form of OpenAI's
+ * interface, and refuses what is wrong or cannot be done with a message that names the field.
  */
 #include "request.h"
 

@@ -160,9 +160,7 @@ static int encode(struct server *s, struct job *job, struct refusal *refusal)
 		chat = gguf_chat(&l->gguf, r->messages, r->message_count, &text.size, &error);
 		if (!chat)
 			return refuse(refusal, 400, "messages",
-				      "the model: %s: use "
-				      "/v1/completions",
-				      error.text);
+				      "the model: %s: use /v1/completions", error.text);
 		text.data = chat;
 	}
 	if (gguf_encode(&l->vocabulary, text, true, true, &job->answer.tokens, &error))
