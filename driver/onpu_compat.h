@@ -34,13 +34,6 @@ copy_struct_to_user(void __user *dst, size_t usize, const void *src, size_t ksiz
 }
 #endif
 
-#ifndef ONPU_HAVE_GEM_IS_IMPORTED
-static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
-{
-	return obj->import_attach;
-}
-#endif
-
 /* Old kernels take the buffers of all drivers from one mount of shmem, without large pages. */
 #ifndef ONPU_HAVE_GEM_HUGE_MNT
 static inline int drm_gem_huge_mnt_create(struct drm_device *dev, const char *value)
@@ -78,14 +71,7 @@ static inline bool dev_dma_coherent(const struct device *dev)
 }
 #endif
 
-/* A work item runs on the CPU that queued it; old kernels have no flag that says so. */
-#ifndef ONPU_HAVE_WQ_PERCPU
-#define WQ_PERCPU	0
-#endif
-
-/*
- * The functions that older kernels call *_unlocked take the object's reservation lock themselves.
- */
+/* The functions that older kernels call *_unlocked take the reservation lock themselves. */
 #ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
 #define drm_gem_vmap	drm_gem_vmap_unlocked
 #define drm_gem_vunmap	drm_gem_vunmap_unlocked
