@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The module: PCI function, DRM device, open files, queries.
- */
+/* The module: PCI function, DRM device, open files, queries. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -271,6 +269,7 @@ static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file
 REFUSED_IF_LOST(dev_query)
 REFUSED_IF_LOST(bo_create)
 REFUSED_IF_LOST(bo_info)
+REFUSED_IF_LOST(bo_wrap)
 REFUSED_IF_LOST(ctx_create)
 REFUSED_IF_LOST(ctx_destroy)
 REFUSED_IF_LOST(submit)
@@ -284,6 +283,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_CTX_DESTROY, onpu_ioctl_ctx_destroy, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_CTX_GET_STATE, onpu_ctx_get_state_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
+	DRM_IOCTL_DEF_DRV(ONPU_BO_WRAP, onpu_ioctl_bo_wrap, 0),
 };
 
 /* DRM_ACCEL_FOPS with the driver's own release and show_fdinfo. */
@@ -303,7 +303,7 @@ static const struct file_operations onpu_fops = {
 
 /*
  * Version 1.1 added max_user_contexts and user_memory, 1.2 bans users, 1.3 ends jobs that fences
- * wait for; see the uapi header.
+ * wait for, 1.4 has BO_WRAP; see the uapi header.
  */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |

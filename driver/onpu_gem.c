@@ -19,6 +19,8 @@
 
 #define CREATE_FLAGS	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP)
 #define SYNC_FLAGS	(DRM_ONPU_BO_SYNC_FOR_DEVICE | DRM_ONPU_BO_SYNC_FOR_CPU)
+/* Buffers that programs cannot map through the device's file. */
+#define NO_OFFSET	(DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED | DRM_ONPU_BO_WRAPPED)
 
 /* A client's use of an object: the number of handles, and the address. */
 struct onpu_bo_use {
@@ -38,8 +40,7 @@ static void bo_mapped(struct onpu_bo *bo)
 	struct onpu_device *onpu = to_onpu(bo->base.base.dev);
 
 	guard(mutex)(&onpu->dma_lock);
-	if (list_empty(&bo->link))
-		list_add(&bo->link, &onpu->bos);
+	list_add(&bo->link, &onpu->bos);
 }
 
 /* Returns an object's memory, mapped for the device; called within drm_dev_enter(). */
@@ -47,10 +48,12 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 {
 	struct sg_table *sgt;
 
-	if (drm_gem_is_imported(&bo->base.base))
+	if (bo->base.sgt)
 		return bo->base.sgt;
 	if (bo->shared)
 		sgt = onpu_shared_alloc(bo);
+	else if (bo->flags & DRM_ONPU_BO_WRAPPED)
+		sgt = onpu_wrap_map(bo);
 	else
 		sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
 	/* The DMA API says so when no bounce buffer is left. */
@@ -61,9 +64,7 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 	return sgt;
 }
 
-/*
- * Detaches an imported object: until then the exporter may keep its memory mapped for the device.
- */
+/* Detaches an imported object: until then the exporter may keep it mapped for the device. */
 static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 {
 	struct dma_buf_attachment *attach = obj->import_attach;
@@ -78,9 +79,9 @@ static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 
 /*
  * Unmaps an object from the device. Afterwards the DRM helpers treat it as never mapped or
- * imported.
+ * imported. @attrs: how the DMA API unmaps it.
  */
-static void bo_unmap(struct onpu_bo *bo)
+static void bo_unmap(struct onpu_bo *bo, unsigned long attrs)
 {
 	struct drm_gem_object *obj = &bo->base.base;
 	struct sg_table *sgt = bo->base.sgt;
@@ -96,7 +97,7 @@ static void bo_unmap(struct onpu_bo *bo)
 		onpu_shared_unmap(obj->dev->dev, sgt);
 		return;
 	}
-	dma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);
+	dma_unmap_sgtable(obj->dev->dev, sgt, onpu_bo_dir(bo), attrs);
 	sg_free_table(sgt);
 	kfree(sgt);
 }
@@ -108,8 +109,9 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 	/* A client may be exporting an imported object: this lock excludes that. */
 	guard(mutex)(&onpu->drm.object_name_lock);
 	guard(mutex)(&onpu->dma_lock);
+	/* Give memory back to the CPU: no call can sync it from here on. */
 	list_for_each_entry_safe(bo, next, &onpu->bos, link)
-		bo_unmap(bo);
+		bo_unmap(bo, 0);
 }
 
 /* ---- charging users for buffers */
@@ -129,16 +131,18 @@ static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 
 /* ---- caches that the device does not snoop, and bounce buffers */
 
-static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
+static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags,
+		       enum dma_data_direction dir)
 {
 	if (flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
-		dma_sync_single_for_device(dev, addr, size, DMA_BIDIRECTIONAL);
+		dma_sync_single_for_device(dev, addr, size, dir);
 	if (flags & DRM_ONPU_BO_SYNC_FOR_CPU)
-		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
+		dma_sync_single_for_cpu(dev, addr, size, dir);
 }
 
 /* Syncs a range of a mapped buffer page by page; -EINTR when the process is killed meanwhile. */
-static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
+static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags,
+		      enum dma_data_direction dir)
 {
 	struct scatterlist *sg;
 	u64 at = 0, end = 0, step;
@@ -146,14 +150,12 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		end += sg_dma_len(sg);
-		/*
-		 * An IOMMU merges scattered pages into one entry; a call may sync only one of them.
-		 */
+		/* An IOMMU merges scattered pages into one entry; a call syncs one of them. */
 		for (; size && offset < end; offset += step, size -= step) {
 			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
 			if (fatal_signal_pending(current))
 				return -EINTR;
-			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags);
+			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags, dir);
 			cond_resched();
 		}
 		at = end;
@@ -171,7 +173,7 @@ static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return entered;
-	return sync_range(drm->dev, bo->base.sgt, offset, size, flags);
+	return sync_range(drm->dev, bo->base.sgt, offset, size, flags, onpu_bo_dir(bo));
 }
 
 /* ---- dma-bufs that other devices import */
@@ -312,6 +314,9 @@ static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
 		.priv = obj,
 	};
 
+	/* The pages stay those of the mapping, of which others can have udmabuf make a dma-buf. */
+	if (to_onpu_bo(obj)->flags & DRM_ONPU_BO_WRAPPED)
+		return ERR_PTR(-EOPNOTSUPP);
 	return drm_gem_dmabuf_export(obj->dev, &info);
 }
 
@@ -389,9 +394,13 @@ static void bo_free(struct drm_gem_object *obj)
 	WARN_ON(!list_empty(&bo->uses));
 	scoped_guard(mutex, &onpu->dma_lock)
 		if (!list_empty(&bo->link))
-			bo_unmap(bo);
+			/* Nobody needs this sync, and it would undo what the CPU has written. */
+			bo_unmap(bo, DMA_ATTR_SKIP_CPU_SYNC);
 	mutex_destroy(&bo->lock);
-	onpu_shared_free(bo);
+	if (bo->flags & DRM_ONPU_BO_WRAPPED)
+		onpu_wrap_free(bo);
+	else
+		onpu_shared_free(bo);
 	drm_gem_shmem_free(&bo->base);
 	if (!user)
 		return;
@@ -404,7 +413,7 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	struct onpu_bo *bo = to_onpu_bo(obj);
 
-	if (bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED))
+	if (bo->flags & NO_OFFSET)
 		return -EINVAL;
 	return bo->shared ? onpu_shared_mmap(bo, vma) : drm_gem_shmem_mmap(&bo->base, vma);
 }
@@ -526,15 +535,15 @@ static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t 
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
-	struct drm_gem_shmem_object *shmem = to_drm_gem_shmem_obj(obj);
+	struct onpu_bo *bo = to_onpu_bo(obj);
 	pgoff_t first = offset / PAGE_SIZE, end = (offset + size - 1) / PAGE_SIZE + 1;
 	void *memory;
 
 	if (drm_gem_is_imported(obj))
 		return read_import(obj, offset, to, size);
 	/* Pages exist as long as the object. */
-	memory = vmap(shmem->pages + first, end - first, VM_MAP,
-		      shmem->map_wc ? pgprot_writecombine(PAGE_KERNEL) : PAGE_KERNEL);
+	memory = vmap((bo->pages ?: bo->base.pages) + first, end - first, VM_MAP,
+		      bo->base.map_wc ? pgprot_writecombine(PAGE_KERNEL) : PAGE_KERNEL);
 	if (!memory)
 		return -ENOMEM;
 	memcpy(to, memory + offset_in_page(offset), size);
@@ -542,9 +551,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 	return 0;
 }
 
-/*
- * Prints what drm_show_memory_stats() does, and adds the memory of contexts, which has no handles.
- */
+/* Prints what drm_show_memory_stats() does, with the memory of contexts, without handles. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 {
 	u64 contexts = atomic64_read(&file->vm->ctx_memory);
@@ -612,7 +619,7 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
  * Returns a buffer that is charged, but has no pages yet. Each error of shmem is a lack of memory,
  * although it may be ENOSPC.
  */
-static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
+struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 {
 	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm, size);
 	struct onpu_bo *bo;
@@ -629,8 +636,8 @@ static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Allocates a buffer's pages, and maps and cleans them for the device. This comes before the buffer
- * has a handle, which a client could guess.
+ * Allocates a buffer's pages, if it has none, and maps and cleans them for the device. This comes
+ * before the buffer has a handle, which a client could guess.
  */
 static int bo_prepare(struct onpu_bo *bo)
 {
@@ -640,14 +647,29 @@ static int bo_prepare(struct onpu_bo *bo)
 	return PTR_ERR_OR_ZERO(bo_memory(bo));
 }
 
+/* Sets nothing after an error: the DRM core copies an ioctl's arguments back all the same. */
+int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
+{
+	int ret = bo_prepare(bo);
+	u32 new;
+
+	if (!ret)
+		ret = drm_gem_handle_create(drm_file, &bo->base.base, &new);
+	if (ret)
+		return ret;
+	ret = bo_address(bo, to_onpu_file(drm_file), va);
+	if (!ret)
+		*handle = new;
+	else if (ret != -ENOENT)
+		drm_gem_handle_delete(drm_file, new);
+	return ret;
+}
+
 int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
-	struct onpu_file *file = to_onpu_file(drm_file);
 	struct onpu_device *onpu = to_onpu(drm);
 	struct drm_onpu_bo_create *args = data;
 	struct onpu_bo *bo;
-	u32 handle;
-	u64 va = 0;
 	int ret;
 
 	if (!args->size || args->flags & ~CREATE_FLAGS || args->handle || args->va)
@@ -656,7 +678,7 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		return -EINVAL;
 	if (args->size > onpu_va_end(onpu))
 		return -ENOSPC;
-	bo = bo_alloc(file->vm, PAGE_ALIGN(args->size));
+	bo = onpu_bo_alloc(to_onpu_file(drm_file)->vm, PAGE_ALIGN(args->size));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	bo->flags = args->flags;
@@ -666,20 +688,9 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	 * pages through a cached mapping. The kernel copies to bounce buffers through one, too.
 	 */
 	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !onpu->snoops && !onpu->bounces;
-	ret = bo_prepare(bo);
+	ret = onpu_bo_publish(bo, drm_file, &args->handle, &args->va);
 	if (!ret)
-		ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
-	if (!ret) {
-		ret = bo_address(bo, file, &va);
-		if (ret && ret != -ENOENT)
-			drm_gem_handle_delete(drm_file, handle);
-	}
-	/* The DRM core copies the arguments back after an error, too: leave them alone. */
-	if (!ret) {
-		args->handle = handle;
 		args->size = bo->base.base.size;
-		args->va = va;
-	}
 	drm_gem_object_put(&bo->base.base);
 	return ret;
 }
@@ -701,7 +712,7 @@ int onpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (!ret) {
 		args->flags = bo->flags;
 		args->size = obj->size;
-		if (!(bo->flags & (DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED)))
+		if (!(bo->flags & NO_OFFSET))
 			args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);
 	}
 	drm_gem_object_put(obj);
@@ -745,7 +756,7 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
  */
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool shared)
 {
-	struct onpu_bo *bo = bo_alloc(vm, PAGE_ALIGN(size));
+	struct onpu_bo *bo = onpu_bo_alloc(vm, PAGE_ALIGN(size));
 	int ret;
 
 	memset(kbo, 0, sizeof(*kbo));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Buffer objects.
- */
+/* Buffer objects. */
 #ifndef ONPU_GEM_H
 #define ONPU_GEM_H
 
@@ -25,8 +23,15 @@ struct onpu_bo {
 	struct onpu_user *user;
 	/** @shared: The memory is as described in onpu_shared.c: a ring or completion page. */
 	bool shared;
-	/** @pages: With @shared, the pages of the memory; NULL before it is allocated. */
+	/**
+	 * @pages: With @shared, or of memory of a process, the pages of the memory; NULL before it
+	 *	is allocated.
+	 */
 	struct page **pages;
+	/** @pinned: Number of @pages that are pinned: memory of a process. */
+	unsigned long pinned;
+	/** @locked_by: The user whose RLIMIT_MEMLOCK counts memory of a process, or NULL. */
+	struct user_struct *locked_by;
 	/** @link: Link in &onpu_device.bos while the buffer is mapped for the device. */
 	struct list_head link;
 	/** @lock: Protects @uses. */
@@ -38,6 +43,14 @@ struct onpu_bo {
 static inline struct onpu_bo *to_onpu_bo(struct drm_gem_object *obj)
 {
 	return container_of(to_drm_gem_shmem_obj(obj), struct onpu_bo, base);
+}
+
+/* Returns the directions in which the memory is mapped for the device. */
+static inline enum dma_data_direction onpu_bo_dir(const struct onpu_bo *bo)
+{
+	const u32 read_only = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO;
+
+	return (bo->flags & read_only) == read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
 
 /**
@@ -72,7 +85,19 @@ pgprot_t onpu_shared_prot(const struct onpu_device *onpu, pgprot_t prot);
 /* Maps an object for a program, which may only read; 0 or -EACCES. */
 int onpu_shared_mmap(struct onpu_bo *bo, struct vm_area_struct *vma);
 
+/* ---- onpu_wrap.c */
+
+/* Maps pinned pages for the device; returns their table or an error pointer. */
+struct sg_table *onpu_wrap_map(struct onpu_bo *bo);
+/* Unpins the pages of a process, as many as there are. */
+void onpu_wrap_free(struct onpu_bo *bo);
+drm_ioctl_t onpu_bo_wrap_ioctl;
+
 /* ---- onpu_gem.c */
+
+struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size);
+/* Maps a buffer for the device, and then gives it a handle and an address; 0 or an errno. */
+int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va);
 
 /* Unmaps all buffers from the device; must be called under the conditions of onpu_mmu_unplug(). */
 void onpu_gem_unplug(struct onpu_device *onpu);

@@ -27,6 +27,7 @@
 /* The client, with one object of each kind that a call may use. */
 static struct {
 	int fd, vgem, shared;
+	void *memory; /* mapped shared, BYTES */
 	struct npu_bo bo;
 	uint32_t ctx, syncobjs[2 * MANY];
 	struct drm_onpu_job job, jobs[MANY];
@@ -95,6 +96,15 @@ static int call_bo_sync(void)
 	return npu_ioctl(npu.fd, DRM_IOCTL_ONPU_BO_SYNC, &args);
 }
 
+static int call_bo_wrap(void)
+{
+	struct drm_onpu_bo_wrap args = { .address = (uintptr_t)npu.memory, .size = BYTES };
+	int ret = npu_ioctl(npu.fd, DRM_IOCTL_ONPU_BO_WRAP, &args);
+
+	npu.handle = args.handle;
+	return ret;
+}
+
 static int call_mmap(void)
 {
 	npu.map = mmap(NULL, npu.bo.size, PROT_READ | PROT_WRITE, MAP_SHARED, npu.fd,
@@ -147,6 +157,9 @@ static void share(void)
 		npu.vgem = npu_open();
 		dumb.handle = npu_bo(npu.vgem, BYTES, DRM_ONPU_BO_NO_MMAP).handle;
 	}
+	npu.memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(npu.memory != MAP_FAILED);
+	memset(npu.memory, 1, BYTES);
 	must(!drmPrimeHandleToFD(npu.vgem, dumb.handle, DRM_CLOEXEC | DRM_RDWR, &npu.shared));
 }
 
@@ -233,6 +246,7 @@ static const struct call {
 	{ "BO_CREATE", call_bo_create, NULL, undo_handle, NULL, false },
 	{ "BO_INFO", call_bo_info, NULL, NULL, NULL, false },
 	{ "BO_SYNC", call_bo_sync, NULL, NULL, NULL, false },
+	{ "BO_WRAP", call_bo_wrap, NULL, undo_handle, NULL, false },
 	{ "MMAP", call_mmap, NULL, undo_mmap, NULL, false },
 	{ "GEM_CLOSE", call_gem_close, prepare_handle, NULL, NULL, true },
 	{ "EXPORT", call_export, prepare_handle, undo_export, undo_handle, false },

@@ -25,11 +25,12 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#define MAX_THREADS 8
-#define FILES	    3 /* the last one is shared */
-#define POOL	    16
-#define PAGE	    4096u
-#define CANARY	    65536u
+#define MAX_THREADS  8
+#define FILES	     3 /* the last one is shared */
+#define POOL	     16
+#define PAGE	     4096u
+#define CANARY	     65536u
+#define SHARED_PAGES 16
 /* The first thread runs the canary once in this number of calls. */
 #define CANARY_EVERY 500
 
@@ -62,6 +63,7 @@ static const struct {
 	IOCTL(PRIME_HANDLE_TO_FD), IOCTL(PRIME_FD_TO_HANDLE),	IOCTL(SYNCOBJ_CREATE),
 	IOCTL(SYNCOBJ_DESTROY),	   IOCTL(SYNCOBJ_WAIT),		IOCTL(SYNCOBJ_SIGNAL),
 	IOCTL(SYNCOBJ_RESET),	   IOCTL(SYNCOBJ_HANDLE_TO_FD), IOCTL(SYNCOBJ_FD_TO_HANDLE),
+	IOCTL(ONPU_BO_WRAP),
 };
 #define IOCTLS (sizeof(ioctls) / sizeof(ioctls[0]))
 
@@ -73,6 +75,7 @@ struct fuzz {
 	unsigned long called[IOCTLS + 1], accepted[IOCTLS + 1]; /* the last one is any other */
 	bool watches;						/* this thread runs the canary */
 	uint8_t *memory;
+	uint8_t *shared; /* pages that bo_wrap() uses */
 	unsigned long *kcov;
 	int kcov_fd;
 	pthread_t thread;
@@ -252,6 +255,30 @@ static void bo_create(struct fuzz *f)
 	};
 
 	if (!call(f, client, DRM_IOCTL_ONPU_BO_CREATE, &args))
+		return;
+	pool_add(&client->bos, args.handle);
+	pool_add(&client->addresses, args.va);
+}
+
+/* Mostly wraps pages that this thread has mapped shared; maps something else there now and then. */
+static void bo_wrap(struct fuzz *f)
+{
+	struct client *client = some_client(f);
+	uint64_t at = (uintptr_t)f->shared + PAGE * rng_below(&f->rng, SHARED_PAGES);
+	struct drm_onpu_bo_wrap args = {
+		.address = mostly(f, at),
+		.size = mostly(f, 1 + rng_below(&f->rng, 5 * PAGE)),
+		.flags = mostly32(f, rng_below(&f->rng, 2) * DRM_ONPU_BO_DEVICE_RO),
+		.handle = mostly32(f, 0),
+		.va = mostly(f, 0),
+	};
+
+	if (rng_chance(&f->rng, 20))
+		mmap((void *)(uintptr_t)at, PAGE, (int)rng_below(&f->rng, 4),
+		     MAP_FIXED | MAP_ANONYMOUS |
+			     (rng_chance(&f->rng, 80) ? MAP_SHARED : MAP_PRIVATE),
+		     -1, 0);
+	if (!call(f, client, DRM_IOCTL_ONPU_BO_WRAP, &args))
 		return;
 	pool_add(&client->bos, args.handle);
 	pool_add(&client->addresses, args.va);
@@ -535,7 +562,7 @@ static const struct {
 	{ bo_close, 9 }, { ctx_create, 5 },	{ ctx_destroy, 4 },	{ ctx_state, 4 },
 	{ submit, 24 },	 { syncobj_create, 5 }, { syncobj_destroy, 3 }, { syncobj_signal, 5 },
 	{ export, 4 },	 { import, 4 },		{ anything, 8 },	{ map, 4 },
-	{ reopen, 1 },
+	{ reopen, 1 },	 { bo_wrap, 6 },
 };
 
 /* ---- checks */
@@ -604,6 +631,9 @@ static void start_thread(struct fuzz *f, unsigned int index, int shared, uint64_
 	f->memory =
 		mmap(NULL, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(f->memory != MAP_FAILED && !mprotect(f->memory + 16 * PAGE, PAGE, PROT_NONE));
+	f->shared = mmap(NULL, SHARED_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(f->shared != MAP_FAILED);
 	must(!pthread_create(&f->thread, NULL, run, f));
 }
 

@@ -250,6 +250,22 @@ struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags)
 	return bo;
 }
 
+struct npu_bo npu_wrap(int fd, void *memory, uint64_t size, uint32_t flags)
+{
+	struct drm_onpu_bo_wrap wrap = {
+		.address = (uintptr_t)memory,
+		.size = size,
+		.flags = flags,
+	};
+	struct npu_bo bo;
+
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_BO_WRAP, &wrap));
+	bo = (struct npu_bo){ wrap.handle, wrap.va, wrap.size, memory };
+	if (!(npu_info(fd).features & DRM_ONPU_FEATURE_COHERENT))
+		add_synced(fd, &bo);
+	return bo;
+}
+
 int npu_gem_close(int fd, uint32_t handle)
 {
 	drop_synced(NULL, fd, handle);

@@ -84,6 +84,8 @@ uint64_t npu_fdinfo(int fd, const char *name);
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
+/* Makes shared memory of this process a buffer. The memory stays mapped when that is closed. */
+struct npu_bo npu_wrap(int fd, void *memory, uint64_t size, uint32_t flags);
 void npu_bo_close(int fd, struct npu_bo *bo);
 int npu_gem_close(int fd, uint32_t handle);
 /* Returns address and flags of a handle that came from elsewhere. */

@@ -10,8 +10,9 @@
 #include <xf86drm.h>
 #include <sys/mman.h>
 
-#define ALL_FLAGS \
-	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED)
+#define ALL_FLAGS                                                                              \
+	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED | \
+	 DRM_ONPU_BO_WRAPPED)
 
 /* ---- refused arguments */
 
@@ -42,6 +43,7 @@ REFUSED(create, no_size, EINVAL, a->args.size = 0);
 REFUSED(create, unknown_flag, EINVAL, a->args.flags = ALL_FLAGS + 1);
 REFUSED(create, highest_flag, EINVAL, a->args.flags = 1u << 31);
 REFUSED(create, imported, EINVAL, a->args.flags = DRM_ONPU_BO_IMPORTED);
+REFUSED(create, wrapped, EINVAL, a->args.flags = DRM_ONPU_BO_WRAPPED);
 REFUSED(create, wc_without_mmap, EINVAL, a->args.flags = DRM_ONPU_BO_WC | DRM_ONPU_BO_NO_MMAP);
 REFUSED(create, handle, EINVAL, a->args.handle = 1);
 REFUSED(create, address, EINVAL, a->args.va = 1 << 20);

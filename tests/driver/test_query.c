@@ -136,7 +136,7 @@ TEST_F(device, unknown_query)
 TEST_F(device, unknown_ioctl)
 {
 	uint64_t args[32] = { 0 };
-	unsigned long request = DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_SUBMIT + 1, args);
+	unsigned long request = DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_BO_WRAP + 1, args);
 
 	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, request, args));
 }

@@ -61,7 +61,7 @@ MUTATIONS = [
     _mutation('a leak on an error path', 'onpu_job.c', _CTX,
               '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
     _mutation('memory stays mapped for the device', 'onpu_gem.c', _UNBIND,
-              '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
+              '\tdma_unmap_sgtable(obj->dev->dev, sgt, onpu_bo_dir(bo), attrs);\n', ''),
     # usage_update() reads the clock and divides: long enough for another CPU to interfere.
     _mutation('a counter without its lock', 'onpu_device.c', _LOAD,
               '\tguard(spinlock)(&usage->lock);\n\tusage_update(usage, vm);\n\tusage->running--;\n',

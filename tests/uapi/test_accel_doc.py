@@ -25,7 +25,7 @@ class Documentation(unittest.TestCase):
         lines = re.findall(r'^\t[\w ]+(?:\[\w+\]|)(?:;| = .*,)$', header.code, flags=re.M)
         self.assertEqual(entries, len(lines))
         for ioctl in ('DEV_QUERY', 'BO_CREATE', 'BO_INFO', 'BO_SYNC', 'CTX_CREATE',
-                      'CTX_DESTROY', 'CTX_GET_STATE', 'SUBMIT'):
+                      'CTX_DESTROY', 'CTX_GET_STATE', 'SUBMIT', 'BO_WRAP'):
             self.assertIn(f'DRM_IOCTL_ONPU_{ioctl}', header.defines)
 
     def test_sections(self):

@@ -35,7 +35,7 @@ def size(ctype):
         return 16
     if ctype in RESOURCES:
         return RESOURCES[ctype]
-    if ctype.startswith('ptr64'):
+    if ctype.startswith(('ptr64', 'vma64')):
         return 8
     if ctype.startswith('array[int8, '):
         return 1

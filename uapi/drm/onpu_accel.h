@@ -146,9 +146,10 @@ extern "C" {
  * - 1.2: users can be banned: DRM_IOCTL_ONPU_CTX_CREATE fails with EPERM.
  * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING;
  *   DRM_IOCTL_ONPU_BO_SYNC works on a device that was given up, too.
+ * - 1.4: DRM_IOCTL_ONPU_BO_WRAP and %DRM_ONPU_BO_WRAPPED.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
-#define DRM_ONPU_DRIVER_MINOR	3
+#define DRM_ONPU_DRIVER_MINOR	4
 
 /**
  * enum drm_onpu_ioctl_id - Numbers of the ioctls.
@@ -173,6 +174,8 @@ enum drm_onpu_ioctl_id {
 	DRM_ONPU_CTX_GET_STATE = 6,
 	/** @DRM_ONPU_SUBMIT: Queue jobs to a context. */
 	DRM_ONPU_SUBMIT = 7,
+	/** @DRM_ONPU_BO_WRAP: Make memory of the process a buffer object, without a copy. */
+	DRM_ONPU_BO_WRAP = 8,
 };
 
 /**
@@ -416,6 +419,11 @@ enum drm_onpu_bo_flags {
 	 * DRM_IOCTL_ONPU_BO_INFO, refused by DRM_IOCTL_ONPU_BO_CREATE.
 	 */
 	DRM_ONPU_BO_IMPORTED = 1 << 3,
+	/**
+	 * @DRM_ONPU_BO_WRAPPED: It is memory of a process, see &struct drm_onpu_bo_wrap. Returned
+	 * by DRM_IOCTL_ONPU_BO_INFO, refused by DRM_IOCTL_ONPU_BO_CREATE. Since version 1.4.
+	 */
+	DRM_ONPU_BO_WRAPPED = 1 << 4,
 };
 
 /**
@@ -460,11 +468,53 @@ struct drm_onpu_bo_info {
 
 	/**
 	 * @mmap_offset: out: Offset for mmap() on the device file. Zero for an object that cannot
-	 * be mapped: %DRM_ONPU_BO_NO_MMAP or %DRM_ONPU_BO_IMPORTED.
+	 * be mapped: %DRM_ONPU_BO_NO_MMAP, %DRM_ONPU_BO_IMPORTED or %DRM_ONPU_BO_WRAPPED.
 	 */
 	__u64 mmap_offset;
 
 	/** @va: out: Device address. */
+	__u64 va;
+};
+
+/**
+ * struct drm_onpu_bo_wrap - Arguments of DRM_IOCTL_ONPU_BO_WRAP.
+ *
+ * A range of the process that is mapped with MAP_SHARED becomes a buffer object without a copy: a
+ * memfd, anonymous shared memory, hugetlbfs, and for the device to read also a file. The pages are
+ * pinned as they are at the call until the object is freed. The object goes on to have them when
+ * the range is unmapped, when the process ends, and when the file is cut short; it does not get
+ * those that the range has later. A child process that was forked shares them, as it shares the
+ * mapping.
+ *
+ * The object counts towards &drm_onpu_dev_info.memory_limit, and towards RLIMIT_MEMLOCK of the
+ * user, unless the caller has CAP_IPC_LOCK. It cannot be exported as dma-buf: EOPNOTSUPP. It is
+ * synced by DRM_IOCTL_ONPU_BO_SYNC as other objects are; where that is needed, the range belongs
+ * to the device from a sync for the device to one for the CPU, and what jobs have written and no
+ * sync has brought to the CPU is lost when the object is freed.
+ *
+ * It fails with EOPNOTSUPP when a part of the range is mapped with MAP_PRIVATE, since the device
+ * would get a copy of it; with EFAULT when a part of it is not mapped, or is memory of a device,
+ * or, without %DRM_ONPU_BO_DEVICE_RO, is mapped for reading or comes from a file system that has
+ * to know which pages are written, as those of disks do; with ENOSPC also when RLIMIT_MEMLOCK is
+ * reached; with EINTR when the process is killed meanwhile.
+ */
+struct drm_onpu_bo_wrap {
+	/** @address: in: User address, a multiple of &drm_onpu_dev_info.page_size. */
+	__u64 address;
+
+	/**
+	 * @size: in: Size in bytes, not zero. out: The size that the object has, rounded up to
+	 * &drm_onpu_dev_info.page_size.
+	 */
+	__u64 size;
+
+	/** @flags: in: Zero or %DRM_ONPU_BO_DEVICE_RO: then the range need not be writable. */
+	__u32 flags;
+
+	/** @handle: out: GEM handle of the new object. */
+	__u32 handle;
+
+	/** @va: out: Device address, a multiple of &drm_onpu_dev_info.page_size. */
 	__u64 va;
 };
 
@@ -488,7 +538,7 @@ enum drm_onpu_bo_sync_flags {
  * what the CPU has written there since the last sync for the device.
  */
 struct drm_onpu_bo_sync {
-	/** @handle: in: GEM handle of an object that is not imported. */
+	/** @handle: in: GEM handle of an object that is not %DRM_ONPU_BO_IMPORTED. */
 	__u32 handle;
 
 	/** @flags: in: Combination of &enum drm_onpu_bo_sync_flags, at least one. */
@@ -852,6 +902,7 @@ struct drm_onpu_submit {
  *              DRM_IOCTL_ONPU_CTX_DESTROY
  *              DRM_IOCTL_ONPU_CTX_GET_STATE
  *              DRM_IOCTL_ONPU_SUBMIT
+ *              DRM_IOCTL_ONPU_BO_WRAP
  *              DRM_IOCTL_ONPU
  *
  *    One for each value of &enum drm_onpu_ioctl_id, with the structure of its name: the argument
@@ -868,6 +919,7 @@ struct drm_onpu_submit {
 #define DRM_IOCTL_ONPU_CTX_DESTROY	DRM_IOCTL_ONPU(CTX_DESTROY, ctx_destroy)
 #define DRM_IOCTL_ONPU_CTX_GET_STATE	DRM_IOCTL_ONPU(CTX_GET_STATE, ctx_get_state)
 #define DRM_IOCTL_ONPU_SUBMIT		DRM_IOCTL_ONPU(SUBMIT, submit)
+#define DRM_IOCTL_ONPU_BO_WRAP		DRM_IOCTL_ONPU(BO_WRAP, bo_wrap)
 
 #if defined(__cplusplus)
 }
