@@ -41,7 +41,11 @@ static struct kernel {
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	int unknown;	/* how many unexpected calls came */
 	uint32_t features;
-	uint32_t syncs[2]; /* the syncs for the device and for the processor */
+	uint32_t syncs[2];		 /* the syncs for the device and for the processor */
+	uint32_t minor;			 /* minor version of the interface */
+	int refuses;			 /* error of BO_WRAP; 0: it succeeds */
+	uint32_t wraps;			 /* calls of BO_WRAP */
+	struct drm_onpu_bo_wrap wrapped; /* the last buffer of BO_WRAP; handle 0: it is closed */
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER };
 
 static uint64_t take(uint64_t size)
@@ -59,7 +63,7 @@ static int query(const struct drm_onpu_dev_query *args)
 {
 	const struct drm_onpu_dev_info info = {
 		.interface_major = DRM_ONPU_DRIVER_MAJOR,
-		.interface_minor = DRM_ONPU_DRIVER_MINOR,
+		.interface_minor = kernel.minor,
 		.features = kernel.features,
 		.va_start = VA_FIRST,
 		.va_end = VA_FIRST + MEMORY,
@@ -124,6 +128,20 @@ static int bo_info(struct drm_onpu_bo_info *args)
 	return 0;
 }
 
+/* Such a buffer has a handle and an address of its own. */
+static int wrap_bo(struct drm_onpu_bo_wrap *args)
+{
+	kernel.wraps++;
+	if (kernel.refuses)
+		return kernel.refuses;
+	if (args->handle || args->va || args->address % PAGE)
+		return EINVAL;
+	args->handle = MAX_BOS + kernel.wraps;
+	args->va = VA_FIRST + MEMORY;
+	kernel.wrapped = *args;
+	return 0;
+}
+
 static int sync_bo(const struct drm_onpu_bo_sync *args)
 {
 	if (!args->handle || args->handle > kernel.num_bos)
@@ -172,6 +190,8 @@ static int answer(unsigned long request, void *args)
 		return create_bo(args);
 	case DRM_IOCTL_ONPU_BO_INFO:
 		return bo_info(args);
+	case DRM_IOCTL_ONPU_BO_WRAP:
+		return wrap_bo(args);
 	case DRM_IOCTL_ONPU_BO_SYNC:
 		why = sync_bo(args);
 		kernel.unknown += why != 0;
@@ -238,7 +258,10 @@ void __wrap_drmFreeVersion(drmVersionPtr version)
 int __wrap_drmCloseBufferHandle(int fd, uint32_t handle)
 {
 	(void)fd;
-	(void)handle;
+	pthread_mutex_lock(&kernel.lock);
+	if (handle == kernel.wrapped.handle)
+		kernel.wrapped.handle = 0;
+	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
 
@@ -318,6 +341,9 @@ static int forget_contexts(void **state)
 	kernel.ends_with = 0;
 	kernel.features = DRM_ONPU_FEATURE_COHERENT;
 	memset(kernel.syncs, 0, sizeof(kernel.syncs));
+	kernel.minor = DRM_ONPU_DRIVER_MINOR;
+	kernel.wraps = 0;
+	kernel.refuses = 0;
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
@@ -461,6 +487,90 @@ static void syncs(void **state)
 	check_syncs(0);
 }
 
+/*
+ * Checks that the device has the application's memory itself, so often as @wraps says, when the
+ * memory is lent and when it is moved to @offset bytes behind the start of a page; else a copy.
+ */
+static void check_lent(uint32_t wraps, bool wrapped, size_t offset)
+{
+	char *pages =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT;
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	float data[16] = { 0 };
+	struct drm_onpu_bo_wrap is;
+	WNNContext context;
+	WNNTensor x;
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	memory.data = pages;
+	memory.size = sizeof(data);
+	descriptor.nextInChain = &memory.chain;
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = WNN_UINT32_LIST(4, 4);
+	descriptor.readable = descriptor.writable = WNN_TRUE;
+	context = open_with_power(instance, WNNPowerPreference_Default);
+	assert_ok(wnnContextCreateTensorSync(context, &descriptor, GENEROUS, &x));
+	memory.data = pages + PAGE + offset;
+	assert_ok(wnnTensorSetHostMemory(x, &memory));
+	for (int i = 0; i < 16; i++)
+		((float *)memory.data)[i] = (float)i;
+	assert_ok(wnnContextReadTensorIntoSync(context, x, data, sizeof(data), GENEROUS));
+	assert_memory_equal(data, memory.data, sizeof(data));
+	pthread_mutex_lock(&kernel.lock);
+	is = kernel.wrapped;
+	pthread_mutex_unlock(&kernel.lock);
+	assert_int_equal(kernel.wraps, wraps);
+	assert_int_equal(is.handle != 0, wrapped);
+	if (wrapped) {
+		assert_int_equal(is.address, (uintptr_t)pages + PAGE);
+		assert_int_equal(is.size, offset + sizeof(data));
+		assert_int_equal(is.flags, 0);
+	}
+	wnnTensorRelease(x);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	wait_for_the_end();
+	munmap(pages, 2 * PAGE);
+}
+
+static void lent_memory(void **state)
+{
+	(void)state;
+	check_lent(2, true, 0);
+	assert_int_equal(kernel.wrapped.handle, 0);
+	kernel.wraps = 0;
+	check_lent(2, true, 128);
+	kernel.wraps = 0;
+	/* Memory that is not aligned is copied once it is moved there. */
+	check_lent(1, false, 4);
+}
+
+static void lent_memory_that_is_refused(void **state)
+{
+	(void)state;
+	kernel.refuses = EOPNOTSUPP;
+	check_lent(1, false, 0);
+	kernel.refuses = ENOSPC;
+	kernel.wraps = 0;
+	check_lent(1, false, 0);
+}
+
+static void lent_memory_that_needs_syncs(void **state)
+{
+	(void)state;
+	kernel.features = 0;
+	check_lent(0, false, 0);
+}
+
+static void lent_memory_with_an_older_driver(void **state)
+{
+	(void)state;
+	kernel.minor = 3;
+	check_lent(0, false, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +580,10 @@ int main(void)
 		cmocka_unit_test_setup(high_performance, forget_contexts),
 		cmocka_unit_test_setup(no_syncs, forget_contexts),
 		cmocka_unit_test_setup(syncs, forget_contexts),
+		cmocka_unit_test_setup(lent_memory, forget_contexts),
+		cmocka_unit_test_setup(lent_memory_that_is_refused, forget_contexts),
+		cmocka_unit_test_setup(lent_memory_that_needs_syncs, forget_contexts),
+		cmocka_unit_test_setup(lent_memory_with_an_older_driver, forget_contexts),
 	};
 
 	kernel.memory = memfd_create("node", MFD_CLOEXEC);

@@ -485,13 +485,14 @@ typedef struct WNNTensorDmaBuf {
 
 /**
  * Has a tensor lie in memory of the application, with the contents that it has. On cpu and sim
- * graphs read and write it where it is. On npu, and on sim with its firmware, it is copied: the
- * inputs of a dispatch to the device before it, the outputs back when it is through;
- * WNNDispatchCopies counts that. The memory must stay until the tensor is destroyed, released or
- * moved by wnnTensorSetHostMemory, and the work enqueued before that is through. The application
- * touches it when no work that is enqueued uses it: after wnnContextOnWorkDone or
- * wnnContextDispatchMeasuredSync, which tell of work that failed; what its outputs hold then is
- * undefined. It counts for memoryLimit.
+ * graphs read and write it where it is; on npu, too, where it is mapped with MAP_SHARED for reading
+ * and writing, the device sees the processor's caches, and data is a multiple of 64. Else on npu,
+ * and on sim with its firmware, it is copied: the inputs of a dispatch to the device before it, the
+ * outputs back when it is through; WNNDispatchCopies counts that. The memory must stay until the
+ * tensor is destroyed, released or moved by wnnTensorSetHostMemory, and the work enqueued before
+ * that is through. The application touches it when no work that is enqueued uses it: after
+ * wnnContextOnWorkDone or wnnContextDispatchMeasuredSync, which tell of work that failed; what its
+ * outputs hold then is undefined. It counts for memoryLimit.
  */
 typedef struct WNNTensorHostMemory {
 	/** sType is WNNSType_TensorHostMemory. */

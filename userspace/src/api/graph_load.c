@@ -62,7 +62,10 @@ static int open_file(const char *path, struct mapping *mapping, struct wnn_error
 			      S_ISREG(status.st_mode) ? ": it is too short" : "");
 	}
 	mapping->size = (size_t)status.st_size;
-	mapping->map = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* A device can use the pages of a shared mapping; not every file system has such mappings. */
+	mapping->map = mmap(NULL, mapping->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapping->map == MAP_FAILED)
+		mapping->map = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	error = errno;
 	close(fd);
 	if (mapping->map == MAP_FAILED)

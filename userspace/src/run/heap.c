@@ -112,68 +112,98 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
 	return 0;
 }
 
+/*
+ * Sets *bo to a buffer over memory, or to NULL when there is no device or it cannot use this memory.
+ * Returns 0, or -1 with *err.
+ */
+static int wrap(struct run_heap *heap, void *map, size_t size, bool writes, struct winsys_bo **bo,
+		struct wnn_error *err)
+{
+	*bo = NULL;
+	if (!heap->ws || !heap->ws->ops->bo_wrap)
+		return 0;
+	return heap->ws->ops->bo_wrap(heap->ws, map, size, writes, bo, err);
+}
+
+/* Fills in a buffer over memory that wrap() has wrapped. *bo is destroyed after a failure. */
+static int take_wrapped(struct run_heap *heap, struct run_buffer *buffer, struct winsys_bo *bo,
+			size_t size, const char *what, struct wnn_error *err)
+{
+	if (charge(heap, size, what, err)) {
+		heap->ws->ops->bo_destroy(bo);
+		return -1;
+	}
+	*buffer = (struct run_buffer){ .bo = bo, .map = bo->map, .va = bo->va, .size = size };
+	return 0;
+}
+
 int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
 		    const char *what, struct wnn_error *err)
 {
-	if (!heap->ws || !heap->ws->ops->bo_wrap) {
-		if (run_buffer_create(heap, buffer, size, what, err))
-			return -1;
-		memcpy(buffer->map, map, size);
-		run_buffer_flush(buffer, 0, size);
-		return 0;
-	}
+	struct winsys_bo *bo;
+
 	memset(buffer, 0, sizeof(*buffer));
-	if (charge(heap, size, what, err))
+	if (wrap(heap, map, size, false, &bo, err))
 		return -1;
-	buffer->bo = heap->ws->ops->bo_wrap(heap->ws, map, size, err);
-	if (!buffer->bo) {
-		atomic_fetch_sub(&heap->used, size);
+	if (bo)
+		return take_wrapped(heap, buffer, bo, size, what, err);
+	if (run_buffer_create(heap, buffer, size, what, err))
 		return -1;
-	}
-	buffer->map = buffer->bo->map;
-	buffer->va = buffer->bo->va;
-	buffer->size = size;
+	memcpy(buffer->map, map, size);
+	run_buffer_flush(buffer, 0, size);
+	return 0;
+}
+
+/* Creates a buffer that is a copy of memory of the application. */
+static int lend_copy(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
+		     const char *what, struct wnn_error *err)
+{
+	if (run_buffer_create(heap, buffer, size, what, err))
+		return -1;
+	buffer->host = data;
 	return 0;
 }
 
 int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		    const char *what, struct wnn_error *err)
 {
-	if (heap->ws && !heap->ws->ops->bo_wrap) {
-		if (run_buffer_create(heap, buffer, size, what, err))
+	struct winsys_bo *bo;
+
+	memset(buffer, 0, sizeof(*buffer));
+	if (!heap->ws) {
+		if (charge(heap, size, what, err))
 			return -1;
-		buffer->host = data;
+		*buffer = (struct run_buffer){ .size = size, .map = data, .lent = true };
 		return 0;
 	}
-	if (charge(heap, size, what, err))
+	if (wrap(heap, data, size, true, &bo, err))
 		return -1;
-	*buffer = (struct run_buffer){ .size = size, .lent = true };
-	if (!run_buffer_move(heap, buffer, data, err))
-		return 0;
-	atomic_fetch_sub(&heap->used, size);
-	buffer->lent = false;
-	return -1;
+	if (!bo)
+		return lend_copy(heap, buffer, data, size, what, err);
+	if (take_wrapped(heap, buffer, bo, size, what, err))
+		return -1;
+	buffer->lent = true;
+	return 0;
 }
 
 int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
 		    struct wnn_error *err)
 {
-	struct winsys_bo *bo;
+	struct run_buffer moved;
 
 	if (buffer->host) {
 		buffer->host = data;
 		return 0;
 	}
-	if (heap->ws) {
-		bo = heap->ws->ops->bo_wrap(heap->ws, data, buffer->size, err);
-		if (!bo)
-			return -1;
-		if (buffer->bo)
-			heap->ws->ops->bo_destroy(buffer->bo);
-		buffer->bo = bo;
-		buffer->va = bo->va;
+	if (!heap->ws) {
+		buffer->map = data;
+		return 0;
 	}
-	buffer->map = data;
+	/* The new memory may be of another kind, which the device cannot use or can. */
+	if (run_buffer_lend(heap, &moved, data, buffer->size, "a tensor", err))
+		return -1;
+	run_buffer_destroy(heap, buffer);
+	*buffer = moved;
 	return 0;
 }
 

@@ -24,16 +24,17 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
+#include "util/alloc.h"
 #include "util/malloc.h"
 #include "util/number.h"
+#include "winsys/drm_node.h"
 #include "winsys/drm_shares.h"
 
-#define MAX_NODES 64u
 #define KEPT_JOBS 64u /* jobs of a context with a syncobj; older jobs have ended */
 
 struct drm_winsys {
 	struct winsys base;
-	struct winsys_ops ops; /* drm_ops, but bo_sync only if the device needs it */
+	struct winsys_ops ops; /* drm_ops, but bo_sync and bo_wrap only if they are of use */
 	int fd;
 	struct drm_onpu_dev_info info;
 	struct drm_shares shares;
@@ -116,6 +117,37 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s",
 		      size, bo_error(ret));
 	return NULL;
+}
+
+/*
+ * Memory that is mapped shared becomes a buffer of the pages that it lies in. The driver refuses
+ * private mappings, and more memory than the user may lock: such memory is copied.
+ */
+static int drm_bo_wrap(struct winsys *ws, void *map, size_t size, bool writes,
+		       struct winsys_bo **out, struct wnn_error *err)
+{
+	struct drm_winsys *drm = drm_of(ws);
+	size_t offset = (uintptr_t)map % drm->info.page_size;
+	struct drm_onpu_bo_wrap wrap = {
+		.address = (uintptr_t)map - offset,
+		.size = offset + size,
+		.flags = writes ? 0 : DRM_ONPU_BO_DEVICE_RO,
+	};
+	struct drm_bo *bo;
+
+	*out = NULL;
+	if (!size || offset % WNN_ALIGNMENT || drmIoctl(drm->fd, DRM_IOCTL_ONPU_BO_WRAP, &wrap))
+		return 0;
+	bo = wnn_calloc(1, sizeof(*bo));
+	if (!bo) {
+		close_handle(drm, wrap.handle);
+		return wnn_error_nomem(err, "a device buffer");
+	}
+	bo->base = (struct winsys_bo){ .ws = ws, .va = wrap.va + offset, .size = size, .map = map };
+	bo->handle = wrap.handle;
+	bo->imported = true;
+	*out = &bo->base;
+	return 0;
 }
 
 static void drm_bo_destroy(struct winsys_bo *base)
@@ -571,6 +603,7 @@ static void drm_destroy(struct winsys *ws)
 static const struct winsys_ops drm_ops = {
 	.destroy = drm_destroy,
 	.bo_create = drm_bo_create,
+	.bo_wrap = drm_bo_wrap,
 	.bo_import = drm_bo_import,
 	.bo_export = drm_bo_export,
 	.bo_destroy = drm_bo_destroy,
@@ -624,126 +657,6 @@ static int read_caps(int fd, struct npu_caps *caps)
 	return 0;
 }
 
-/*
- * Returns 0 if a node belongs to our driver; ENXIO: to another driver; EPROTO: to another major
- * version.
- */
-static int check_driver(int fd)
-{
-	drmVersionPtr version = drmGetVersion(fd);
-	int ret = ENXIO;
-
-	if (!version)
-		return ENXIO;
-	if (!strcmp(version->name, "onpu"))
-		ret = version->version_major == DRM_ONPU_DRIVER_MAJOR ? 0 : EPROTO;
-	drmFreeVersion(version);
-	return ret;
-}
-
-/* Opens a device node. Returns its file descriptor, or a negative errno. */
-static int open_node(const char *node)
-{
-	int fd = open(node, O_RDWR | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = check_driver(fd);
-	if (!ret)
-		return fd;
-	close(fd);
-	return -ret;
-}
-
-static const char *open_error(int why)
-{
-	switch (why) {
-	case EACCES:
-	case EPERM:
-		return "permission denied; its group, usually render, must include this user";
-	case EPROTO:
-		return "its driver speaks another version of the interface; install driver and "
-		       "library of one release";
-	case ENXIO:
-		return "it is not a node of the driver onpu";
-	default:
-		return strerror(why);
-	}
-}
-
-int winsys_drm_next(unsigned int number)
-{
-	char path[64];
-
-	for (; number < MAX_NODES; number++) {
-		int fd;
-
-		snprintf(path, sizeof(path), WINSYS_NODE, number);
-		fd = open_node(path);
-		if (fd < 0)
-			continue;
-		close(fd);
-		return (int)number;
-	}
-	return -1;
-}
-
-/* Says that a node does not open. Where no NPU is behind it, the message lists those that exist. */
-static void set_open_error(const char *node, int why, struct wnn_error *err)
-{
-	char list[256] = "";
-	size_t length = 0;
-	int number;
-
-	if (why != ENOENT && why != ENXIO) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", node,
-			      open_error(why));
-		return;
-	}
-	for (number = winsys_drm_next(0); number >= 0 && length < sizeof(list);
-	     number = winsys_drm_next((unsigned int)number + 1))
-		length += (size_t)snprintf(list + length, sizeof(list) - length, "%snpu:%d",
-					   length ? ", " : "", number);
-	wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s; NPUs that open: %s", node,
-		      open_error(why), length ? list : "none");
-}
-
-/*
- * Opens the given node, or with NULL the first node that opens, and sets path[]. Returns its file
- * descriptor, or -1 with *err.
- */
-static int find_node(const char *node, char path[64], struct wnn_error *err)
-{
-	char denied[64] = "";
-	int fd, why = 0;
-
-	if (node) {
-		fd = open_node(node);
-		if (fd < 0)
-			set_open_error(node, -fd, err);
-		snprintf(path, 64, "%s", node);
-		return fd < 0 ? -1 : fd;
-	}
-	for (unsigned int i = 0; i < MAX_NODES; i++) {
-		snprintf(path, 64, WINSYS_NODE, i);
-		fd = open_node(path);
-		if (fd >= 0)
-			return fd;
-		if (fd != -ENOENT && fd != -ENXIO && !why) {
-			why = -fd;
-			memcpy(denied, path, sizeof(denied));
-		}
-	}
-	if (why)
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied,
-			      open_error(why));
-	else
-		wnn_error_set(
-			err, WNN_NOT_SUPPORTED,
-			"no node of the driver onpu is in /dev/accel; onpu-smi check tells why");
-	return -1;
-}
-
 struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 {
 	struct drm_winsys *drm = wnn_calloc(1, sizeof(*drm));
@@ -757,7 +670,7 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 	drm->ops = drm_ops;
 	drm->base.ops = &drm->ops;
 	drm->base.name = "drm";
-	drm->fd = find_node(node, drm->base.node, err);
+	drm->fd = drm_node_find(node, drm->base.node, err);
 	if (drm->fd < 0) {
 		drm_shares_exit(&drm->shares);
 		wnn_free(drm);
@@ -768,6 +681,12 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		ret = read_caps(drm->fd, &drm->base.caps);
 	if (drm->info.features & DRM_ONPU_FEATURE_COHERENT)
 		drm->ops.bo_sync = NULL;
+	/*
+	 * A sync would be one of whole pages, parts of which the application may be writing: only
+	 * coherent devices use its memory. Older drivers have no such call.
+	 */
+	if (drm->ops.bo_sync || drm->info.interface_minor < 4)
+		drm->ops.bo_wrap = NULL;
 	if (!ret)
 		return &drm->base;
 	wnn_error_set(err, WNN_UNKNOWN_ERROR,

@@ -182,8 +182,7 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	return NULL;
 }
 
-static struct winsys_bo *sim_bo_wrap(struct winsys *ws, void *map, size_t size,
-				     struct wnn_error *err)
+static struct winsys_bo *wrap(struct winsys *ws, void *map, size_t size, struct wnn_error *err)
 {
 	struct sim *sim = sim_of(ws);
 	struct sim_bo *bo = wnn_calloc(1, sizeof(*bo));
@@ -203,10 +202,18 @@ static struct winsys_bo *sim_bo_wrap(struct winsys *ws, void *map, size_t size,
 	return NULL;
 }
 
+static int sim_bo_wrap(struct winsys *ws, void *map, size_t size, bool writes,
+		       struct winsys_bo **bo, struct wnn_error *err)
+{
+	(void)writes;
+	*bo = wrap(ws, map, size, err);
+	return *bo ? 0 : -1;
+}
+
 static struct winsys_bo *sim_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
 				       struct wnn_error *err)
 {
-	return sim_bo_wrap(ws, buffer->map, buffer->size, err);
+	return wrap(ws, buffer->map, buffer->size, err);
 }
 
 static void sim_bo_destroy(struct winsys_bo *bo)

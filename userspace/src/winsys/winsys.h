@@ -58,7 +58,7 @@ struct winsys_ctx;
 /* A buffer that host and device share; `map` stays valid until the buffer is destroyed. */
 struct winsys_bo {
 	struct winsys *ws;
-	uint64_t va; /* device address, page aligned */
+	uint64_t va; /* device address; page aligned, unless the buffer wraps other memory */
 	size_t size;
 	void *map;
 };
@@ -97,11 +97,12 @@ struct winsys_ops {
 	/* Creates a buffer whose bytes are all 0; NULL with *err. */
 	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
 	/*
-	 * Creates a buffer over memory at any host address, which outlives the buffer; NULL with
-	 * *err. The member is NULL when buffers must have memory of their own.
+	 * Creates *bo over memory at any host address, which outlives the buffer; jobs write it
+	 * only if @writes. Sets *bo to NULL when the device cannot use this memory. Returns 0, or
+	 * -1 with *err. The member is NULL when buffers must have memory of their own.
 	 */
-	struct winsys_bo *(*bo_wrap)(struct winsys *ws, void *map, size_t size,
-				     struct wnn_error *err);
+	int (*bo_wrap)(struct winsys *ws, void *map, size_t size, bool writes,
+		       struct winsys_bo **bo, struct wnn_error *err);
 	/*
 	 * Creates a buffer over a dma-buf, which outlives the buffer; NULL with *err. The member is
 	 * NULL when the device cannot import.
