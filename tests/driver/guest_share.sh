@@ -37,6 +37,11 @@ picture 3: 34.5
 picture 4: 35.5
 picture 5: 36.5'
 done
+# 4,096 floats are 16,384 bytes.
+for kind in "shared 0 0" "private 16384 16384"; do
+	out=$("$build/tests/driver/driver-lend" "${kind%% *}" 2>&1 || echo wrong)
+	equal "what the NPU copies of memory that is mapped ${kind%% *}" "${kind#* }"
+done
 export ONPU_FIRMWARE=$build/firmware/onpu_v1.bin
 whole
 ok $? "the same in full mode"
