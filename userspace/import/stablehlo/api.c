@@ -221,6 +221,8 @@ void shlo_turn_reset(struct shlo_turn *turn)
 
 	shlo_run_reset(&turn->run);
 	memcpy(fresh.spares, turn->run.spares, sizeof(fresh.spares));
+	fresh.idle = turn->run.idle;
+	fresh.idle_count = turn->run.idle_count;
 	turn->run = fresh;
 	import_free(turn->results);
 	turn->results = NULL;

@@ -175,46 +175,67 @@ static void need_declared(struct shlo_call *call)
 	}
 }
 
+/* Evaluates the call, whose lists have room for its values. */
+static void eval(struct shlo_call *call, struct shlo_tensor **in)
+{
+	struct shlo_run *run = call->run;
+	const struct shlo_op *op = call->op;
+
+	for (size_t i = 0; i < op->operand_count; i++) {
+		in[i] = call->frame->slots[op->operands[i]->slot];
+		if (!in[i])
+			shlo_run_error(run, "operand %zu is used before it is computed", i);
+	}
+	call->in = in;
+	if (!call->types)
+		infer(call, &run->scratches->arena);
+	if (op->kind->family != SHLO_CONSTANT && op->kind->family != SHLO_CHECK)
+		run->reference_ops++;
+	if (shlo_any_quantised(call))
+		shlo_eval_dequantised(call);
+	else
+		op->kind->eval(call);
+	run->at = op;
+	need_declared(call);
+	for (size_t i = 0; i < op->result_count; i++)
+		set_slot(call->frame, op->results[i], call->out[i]);
+}
+
+static void set_types(const struct shlo_op *op, const struct shlo_type **types)
+{
+	for (size_t i = 0; i < op->result_count; i++)
+		types[i] = op->results[i]->type;
+}
+
+#define FEW 8 /* most operands or results whose lists need no memory from an arena */
+
 void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct shlo_op *op)
 {
 	struct shlo_call call = { .run = run, .frame = frame, .op = op };
+	struct shlo_tensor *few_in[FEW], *few_out[FEW] = { NULL };
+	const struct shlo_type *few_types[FEW], **types;
 	struct shlo_scratch *scratch;
-	struct shlo_tensor **in;
+	bool is_static = all_static(op);
 
 	run->at = op;
 	/* A constant keeps the value that it has from an earlier iteration. */
 	if (op->kind->family == SHLO_CONSTANT && frame->slots[op->results[0]->slot])
 		return;
+	if (is_static && op->operand_count <= FEW && op->result_count <= FEW) {
+		set_types(op, few_types);
+		call.types = few_types;
+		call.out = few_out;
+		eval(&call, few_in);
+		return;
+	}
 	scratch = scratch_push(run);
-	in = shlo_arena_alloc(&scratch->arena, op->operand_count, sizeof(struct shlo_tensor *));
-	for (size_t i = 0; i < op->operand_count; i++) {
-		in[i] = frame->slots[op->operands[i]->slot];
-		if (!in[i])
-			shlo_run_error(run, "operand %zu is used before it is computed", i);
-	}
-	call.in = in;
-	call.out =
-		shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(struct shlo_tensor *));
-	if (all_static(op)) {
-		const struct shlo_type **types =
-			shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(*types));
-
-		for (size_t i = 0; i < op->result_count; i++)
-			types[i] = op->results[i]->type;
+	if (is_static) {
+		types = shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(*types));
+		set_types(op, types);
 		call.types = types;
-	} else {
-		infer(&call, &scratch->arena);
 	}
-	if (op->kind->family != SHLO_CONSTANT && op->kind->family != SHLO_CHECK)
-		run->reference_ops++;
-	if (shlo_any_quantised(&call))
-		shlo_eval_dequantised(&call);
-	else
-		op->kind->eval(&call);
-	run->at = op;
-	need_declared(&call);
-	for (size_t i = 0; i < op->result_count; i++)
-		set_slot(frame, op->results[i], call.out[i]);
+	call.out = shlo_arena_alloc(&scratch->arena, op->result_count, sizeof(*call.out));
+	eval(&call, shlo_arena_alloc(&scratch->arena, op->operand_count, sizeof(*call.in)));
 	scratch_pop(run);
 }
 

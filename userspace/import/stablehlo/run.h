@@ -9,6 +9,9 @@
 struct shlo_world;
 struct shlo_device;
 
+/* bytes of elements that need no memory of their own, such as those of a loop's counter */
+#define SHLO_SMALL_BYTES 64
+
 /* A value with a reference count: an array, a token without elements, or a tuple of values. */
 struct shlo_tensor {
 	unsigned int refs;
@@ -17,8 +20,9 @@ struct shlo_tensor {
 	struct shlo_type type;		  /* with all dimensions known */
 	int64_t dims[SHLO_MAX_RANK];
 	int64_t count;
-	void *data;
+	void *data;		    /* the elements, in @small if they fit */
 	struct shlo_tensor **items; /* type.item_count items of a tuple */
+	_Alignas(16) unsigned char small[SHLO_SMALL_BYTES];
 };
 
 struct shlo_probe {
@@ -46,6 +50,7 @@ struct shlo_frame {
 #define SHLO_SPARES	 4
 #define SHLO_SPARE_BYTES ((size_t)64 << 10)
 #define SHLO_KEPT_BYTES	 ((size_t)64 << 20) /* bytes of spares that are kept between runs */
+#define SHLO_IDLE	 64		    /* values without elements that are kept */
 
 struct shlo_spare {
 	void *data;
@@ -59,6 +64,8 @@ struct shlo_run {
 	struct shlo_guard guard;
 	const struct shlo_module *module;
 	struct shlo_tensor *live;
+	struct shlo_tensor *idle; /* freed values for the next ones, linked by next */
+	size_t idle_count;
 	struct shlo_spare spares[SHLO_SPARES]; /* the newest first */
 	struct shlo_frame *frames;
 	struct shlo_scratch *scratches;
@@ -68,7 +75,9 @@ struct shlo_run {
 	struct shlo_world *world;   /* NULL: there is only this process */
 	size_t process;		    /* number of this process in the world */
 	struct shlo_device *device; /* NULL: all operations use reference kernels */
-	uint64_t random;	    /* numbers drawn so far */
+	/* regions that this run came to, and that have no graphs; the place depends on the region */
+	const struct shlo_region *bare[8];
+	uint64_t random; /* numbers drawn so far */
 	uint64_t loop_limit;
 	/* operations run so far, without constants and checks */
 	uint64_t reference_ops, device_ops;

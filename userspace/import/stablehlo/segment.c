@@ -568,6 +568,12 @@ static bool is_outer(const struct shlo_module *module, const struct shlo_region 
 	return false;
 }
 
+/* Returns the place for a region among those without graphs. */
+static const struct shlo_region **bare_place(struct shlo_run *run, const struct shlo_region *region)
+{
+	return &run->bare[((uintptr_t)region >> 6) % (sizeof(run->bare) / sizeof(run->bare[0]))];
+}
+
 static struct segment *segment_at(struct shlo_run *run, const struct shlo_region *region, size_t at)
 {
 	struct shlo_device *device = run->device;
@@ -585,6 +591,8 @@ static struct segment *segment_at(struct shlo_run *run, const struct shlo_region
 		device->plans = plan;
 	}
 	reach(device, plan);
+	if (!plan->count)
+		*bare_place(run, region) = region;
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->segments[i].first == at)
 			return &plan->segments[i];
@@ -613,7 +621,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	WNNStatus status;
 	bool lost;
 
-	if (!device)
+	if (!device || *bare_place(run, region) == region)
 		return 0;
 	pthread_mutex_lock(&device->lock);
 	segment = segment_at(run, region, at);

@@ -6,10 +6,19 @@
 
 static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 {
-	struct shlo_tensor *tensor = import_alloc(sizeof(*tensor));
+	struct shlo_tensor *tensor = run->idle;
 
+	if (tensor) {
+		run->idle = tensor->next;
+		run->idle_count--;
+	} else {
+		tensor = import_alloc(sizeof(*tensor));
+	}
 	if (!tensor)
 		shlo_run_error(run, "memory is exhausted");
+	tensor->count = 0;
+	tensor->data = NULL;
+	tensor->items = NULL;
 	tensor->refs = 1;
 	tensor->run = run;
 	tensor->next = run->live;
@@ -49,6 +58,8 @@ static void leave_data(struct shlo_tensor *tensor)
 	struct shlo_spare *spares = tensor->run->spares;
 	size_t size = tensor->data ? shlo_bytes_of(tensor) : 0;
 
+	if (tensor->data == tensor->small)
+		return;
 	if (size < SHLO_SPARE_BYTES) {
 		import_free(tensor->data);
 		return;
@@ -81,7 +92,7 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	if (tensor->count < 0)
 		shlo_run_error(run, "a value has more than 2^31 elements");
 	size = shlo_bytes_of(tensor);
-	tensor->data = take_spare(run, size);
+	tensor->data = size <= sizeof(tensor->small) ? tensor->small : take_spare(run, size);
 	if (tensor->data && zeroed)
 		memset(tensor->data, 0, size);
 	else if (!tensor->data)
@@ -118,6 +129,20 @@ struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_typ
 	return shlo_tensor_new(run, &type);
 }
 
+/* Keeps the memory of a value for the next one, or frees it. */
+static void leave_tensor(struct shlo_tensor *tensor)
+{
+	struct shlo_run *run = tensor->run;
+
+	if (run->idle_count == SHLO_IDLE) {
+		import_free(tensor);
+		return;
+	}
+	tensor->next = run->idle;
+	run->idle = tensor;
+	run->idle_count++;
+}
+
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor)
 {
 	tensor->refs++;
@@ -135,7 +160,7 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 		tensor->next->link = tensor->link;
 	import_free(tensor->items);
 	leave_data(tensor);
-	import_free(tensor);
+	leave_tensor(tensor);
 }
 
 /* Frees the oldest spares, so that at most @most bytes stay. */
@@ -160,6 +185,13 @@ void shlo_run_exit(struct shlo_run *run)
 {
 	shlo_run_reset(run);
 	trim_spares(run, 0);
+	while (run->idle) {
+		struct shlo_tensor *next = run->idle->next;
+
+		import_free(run->idle);
+		run->idle = next;
+	}
+	run->idle_count = 0;
 }
 
 void shlo_run_reset(struct shlo_run *run)
