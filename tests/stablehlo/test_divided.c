@@ -35,7 +35,8 @@ static WNNContext contexts[DEVICES];
 #define WHOLE	   MARK("{}, {}")
 #define LIST	   MARK("{}")
 #define PARTS	   MARK("{\"x\"}")
-#define NUMBER	   MARK("")
+#define PICTURES   MARK("{\"x\", \"y\"}, {}, {}, {}")
+#define KERNEL	   MARK("{}, {}, {}, {}")
 
 #define ADD                                            \
 	"({^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"  \
@@ -60,14 +61,16 @@ static const struct {
 	{ "product-rows",
 	  "@main(%a: tensor<8x6xf32> " ALL_ROWS ", %b: tensor<6x5xf32> " WHOLE
 	  ") -> (tensor<8x5xf32> " WHOLE ") {\n"
-	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x5xf32>) -> tensor<8x5xf32>\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x6xf32>, "
+	  "tensor<6x5xf32>) -> tensor<8x5xf32>\n"
 	  "return %c : tensor<8x5xf32>\n}",
 	  { "(tensor<2x6xf32>, tensor<6x5xf32>) -> (tensor<2x5xf32>)", "stablehlo.all_gather" },
 	  "stablehlo.all_reduce" },
 	{ "product-sums",
 	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x5xf32> " ROWS
 	  ") -> (tensor<6x5xf32> " WHOLE ") {\n"
-	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x5xf32>) -> tensor<6x5xf32>\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, "
+	  "tensor<8x5xf32>) -> tensor<6x5xf32>\n"
 	  "return %c : tensor<6x5xf32>\n}",
 	  { "(tensor<4x6xf32>, tensor<4x5xf32>) -> (tensor<6x5xf32>)", "stablehlo.all_reduce",
 	    "dense<[[0, 2], [1, 3]]>" },
@@ -75,7 +78,8 @@ static const struct {
 	{ "product-scattered",
 	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x5xf32> " ROWS
 	  ") -> (tensor<6x5xf32> " ROWS ") {\n"
-	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x5xf32>) -> tensor<6x5xf32>\n"
+	  "%c = stablehlo.dot_general %a, %b, contracting_dims = [0] x [0] : (tensor<8x6xf32>, "
+	  "tensor<8x5xf32>) -> tensor<6x5xf32>\n"
 	  "return %c : tensor<6x5xf32>\n}",
 	  { "stablehlo.reduce_scatter", "(tensor<6x5xf32>) -> (tensor<3x5xf32>)" },
 	  "stablehlo.all_reduce" },
@@ -84,9 +88,11 @@ static const struct {
 	  ", %c: tensor<8x3xf32> " MARK(
 		  "{\"y\"}, {}") ")\n"
 				 "  -> (tensor<4x3xf32> " WHOLE ") {\n"
-				 "%d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>\n"
+				 "%d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] "
+				 ": (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>\n"
 				 "%e = stablehlo.tanh %d : tensor<4x8xf32>\n"
-				 "%f = stablehlo.dot_general %e, %c, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>\n"
+				 "%f = stablehlo.dot_general %e, %c, contracting_dims = [1] x [0] "
+				 ": (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>\n"
 				 "return %f : tensor<4x3xf32>\n}",
 	  { "\"stablehlo.tanh\"(%1) : (tensor<4x4xf32>)", "stablehlo.all_reduce",
 	    "dense<[[0, 1], [2, 3]]>" },
@@ -95,24 +101,31 @@ static const struct {
 	  "@main(%a: tensor<8x6xf32> " ALL_ROWS ") -> (tensor<6xf32> " LIST ", tensor<8xf32> " MARK(
 		  "{\"x\", \"y\"}") ", tensor<6xf32> " LIST ") {\n"
 				    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-				    "%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> " ADD
+				    "%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: "
+				    "0>}> " ADD
 				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
-				    "%t = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 1>}> " ADD
+				    "%t = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: "
+				    "1>}> " ADD
 				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>\n"
 				    /* One for each device would be counted four times. */
 				    "%o = stablehlo.constant dense<1.0> : tensor<f32>\n"
-				    "%u = \"stablehlo.reduce\"(%a, %o) <{dimensions = array<i64: 0>}> " ADD
+				    "%u = \"stablehlo.reduce\"(%a, %o) <{dimensions = array<i64: "
+				    "0>}> " ADD
 				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
-				    "return %s, %t, %u : tensor<6xf32>, tensor<8xf32>, tensor<6xf32>\n}",
+				    "return %s, %t, %u : tensor<6xf32>, tensor<8xf32>, "
+				    "tensor<6xf32>\n}",
 	  { "stablehlo.all_reduce", "(tensor<2x6xf32>, tensor<f32>) -> (tensor<2xf32>)",
 	    "stablehlo.all_gather" },
 	  "stablehlo.dynamic_slice" },
 	{ "shapes",
 	  "@main(%a: tensor<8x6xf32> " ROWS ") -> (tensor<3x2x8xf32> " MARK(
 		  "{}, {}, {\"x\"}") ", tensor<4x12xf32> " ROWS ") {\n"
-				     "%b = stablehlo.reshape %a : (tensor<8x6xf32>) -> tensor<8x3x2xf32>\n"
-				     "%c = stablehlo.transpose %b, dims = [1, 2, 0] : (tensor<8x3x2xf32>) -> tensor<3x2x8xf32>\n"
-				     "%d = stablehlo.reshape %a : (tensor<8x6xf32>) -> tensor<4x12xf32>\n"
+				     "%b = stablehlo.reshape %a : (tensor<8x6xf32>) -> "
+				     "tensor<8x3x2xf32>\n"
+				     "%c = stablehlo.transpose %b, dims = [1, 2, 0] : "
+				     "(tensor<8x3x2xf32>) -> tensor<3x2x8xf32>\n"
+				     "%d = stablehlo.reshape %a : (tensor<8x6xf32>) -> "
+				     "tensor<4x12xf32>\n"
 				     "return %c, %d : tensor<3x2x8xf32>, tensor<4x12xf32>\n}",
 	  { "-> (tensor<4x3x2xf32>)", "(tensor<4x6xf32>) -> (tensor<2x12xf32>)" },
 	  "stablehlo.all" },
@@ -122,21 +135,24 @@ static const struct {
 	  "%b = stablehlo.slice %a [0:8, 1:3] : (tensor<8x6xf32>) -> tensor<8x2xf32>\n"
 	  "%c = stablehlo.slice %a [2:6:2, 0:6] : (tensor<8x6xf32>) -> tensor<2x6xf32>\n"
 	  "%z = stablehlo.constant dense<0> : tensor<i32>\n"
-	  "%d = stablehlo.dynamic_slice %a, %z, %i, sizes = [8, 3] : (tensor<8x6xf32>, tensor<i32>, tensor<i32>) -> tensor<8x3xf32>\n"
+	  "%d = stablehlo.dynamic_slice %a, %z, %i, sizes = [8, 3] : (tensor<8x6xf32>, "
+	  "tensor<i32>, tensor<i32>) -> tensor<8x3xf32>\n"
 	  "%f = stablehlo.constant dense<3.0> : tensor<f32>\n"
-	  "%e = stablehlo.pad %a, %f, low = [0, 1], high = [0, 2], interior = [0, 0] : (tensor<8x6xf32>, tensor<f32>) -> tensor<8x9xf32>\n"
-	  "return %b, %c, %d, %e : tensor<8x2xf32>, tensor<2x6xf32>, tensor<8x3xf32>, tensor<8x9xf32>\n}",
+	  "%e = stablehlo.pad %a, %f, low = [0, 1], high = [0, 2], interior = [0, 0] : "
+	  "(tensor<8x6xf32>, tensor<f32>) -> tensor<8x9xf32>\n"
+	  "return %b, %c, %d, %e : tensor<8x2xf32>, tensor<2x6xf32>, tensor<8x3xf32>, "
+	  "tensor<8x9xf32>\n}",
 	  { "(tensor<4x6xf32>) -> (tensor<4x2xf32>)", "stablehlo.all_gather",
 	    "-> (tensor<4x9xf32>)" },
 	  "stablehlo.all_reduce" },
 	{ "convolution",
-	  "@main(%a: tensor<8x2x5x5xf32> " MARK("{\"x\", \"y\"}, {}, {}, {}") ", %k: tensor<3x2x3x3xf32> " MARK(
-		  "{}, {}, {}, {}") ")\n"
-				    "  -> (tensor<8x3x3x3xf32> " MARK(
-					    "{\"x\", \"y\"}, {}, {}, {}") ") {\n"
-									  "%c = stablehlo.convolution(%a, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {}\n"
-									  "  {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<8x2x5x5xf32>, tensor<3x2x3x3xf32>) -> tensor<8x3x3x3xf32>\n"
-									  "return %c : tensor<8x3x3x3xf32>\n}",
+	  "@main(%a: tensor<8x2x5x5xf32> " PICTURES ", %k: tensor<3x2x3x3xf32> " KERNEL ")\n"
+	  "  -> (tensor<8x3x3x3xf32> " PICTURES ") {\n"
+	  "%c = stablehlo.convolution(%a, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->\n"
+	  "  [b, f, 0, 1],\n"
+	  "  window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} :\n"
+	  "  (tensor<8x2x5x5xf32>, tensor<3x2x3x3xf32>) -> tensor<8x3x3x3xf32>\n"
+	  "return %c : tensor<8x3x3x3xf32>\n}",
 	  { "(tensor<2x2x5x5xf32>, tensor<3x2x3x3xf32>) -> (tensor<2x3x3x3xf32>)" },
 	  "stablehlo.all" },
 	{ "rows-of-a-table",
@@ -144,8 +160,12 @@ static const struct {
 	  ") -> (tensor<8x6xf32> " MARK(
 		  "{\"x\"}, {\"y\"}") ") {\n"
 				      "%i = stablehlo.abs %n : tensor<8xi32>\n"
-				      "%c = \"stablehlo.gather\"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],\n"
-				      "  start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}> : (tensor<7x6xf32>, tensor<8xi32>) -> tensor<8x6xf32>\n"
+				      "%c = \"stablehlo.gather\"(%t, %i) <{dimension_numbers = "
+				      "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims "
+				      "= [0],\n"
+				      "  start_index_map = [0], index_vector_dim = 1>, "
+				      "slice_sizes = array<i64: 1, 6>}> : (tensor<7x6xf32>, "
+				      "tensor<8xi32>) -> tensor<8x6xf32>\n"
 				      "return %c : tensor<8x6xf32>\n}",
 	  { "(tensor<7x3xf32>, tensor<4xi32>) -> (tensor<4x3xf32>)", "array<i64: 1, 3>" },
 	  "stablehlo.all" },
@@ -161,7 +181,8 @@ static const struct {
 	  "cond {\n%m = stablehlo.constant dense<3> : tensor<i32>\n"
 	  "%l = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
 	  "stablehlo.return %l : tensor<i1>\n"
-	  "} do {\n%o = stablehlo.constant dense<1> : tensor<i32>\n%j = stablehlo.add %i, %o : tensor<i32>\n"
+	  "} do {\n%o = stablehlo.constant dense<1> : tensor<i32>\n%j = stablehlo.add %i, %o : "
+	  "tensor<i32>\n"
 	  "%w = stablehlo.subtract %v, %b : tensor<8x6xf32>\n"
 	  "stablehlo.return %j, %w : tensor<i32>, tensor<8x6xf32>\n}\n"
 	  "return %r#1 : tensor<8x6xf32>\n}",
@@ -185,12 +206,12 @@ static WNNStablehloProgram load(const char *text, bool divided)
 	WNNStablehloRefusalArray refusals;
 	char whole[4096];
 
-	snprintf(
-		whole, sizeof(whole),
-		"module @m attributes {mhlo.num_partitions = %d : i32%s} {\n%s\nfunc.func %s%s\n}\n",
-		DEVICES, divided ? ", mhlo.num_replicas = 1 : i32" : "",
-		"sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>",
-		strncmp(text, "private", 7) ? "public " : "", text);
+	snprintf(whole, sizeof(whole),
+		 "module @m attributes {mhlo.num_partitions = %d : i32%s} {\n%s\nfunc.func "
+		 "%s%s\n}\n",
+		 DEVICES, divided ? ", mhlo.num_replicas = 1 : i32" : "",
+		 "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>",
+		 strncmp(text, "private", 7) ? "public " : "", text);
 	if (wnnStablehloLoadPartitioned(whole, strlen(whole), NULL, DEVICES, &program)) {
 		wnnStablehloGetLastError(&error);
 		fail_msg("%.*s\n%s", (int)error.message.length, error.message.data, whole);
@@ -277,9 +298,9 @@ static void compare(const char *name, WNNStablehloProgram divided, WNNStablehloP
 			for (size_t k = 0; k < is.data[i].size / sizeof(float); k++)
 				if (!(a[k] - b[k] <= (is_exact ? 0 : 0.05) &&
 				      b[k] - a[k] <= (is_exact ? 0 : 0.05)))
-					fail_msg(
-						"%s: device %zu, result %zu, element %zu is %g instead of %g",
-						name, d, i, k, (double)a[k], (double)b[k]);
+					fail_msg("%s: device %zu, result %zu, element %zu is %g "
+						 "instead of %g",
+						 name, d, i, k, (double)a[k], (double)b[k]);
 		}
 	}
 }

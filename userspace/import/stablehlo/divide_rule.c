@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rules by which operations are divided: which dimensions of operands and results go together. */
+/* The rules by which operations are divided: which dimensions go together. */
 #include "divide.h"
 
 #include <string.h>
