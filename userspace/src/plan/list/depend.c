@@ -17,8 +17,8 @@
 
 /*
  * The most accesses to columns that a range remembers, which bounds the time that an access takes.
- * Then those are forgotten that later ones stand for; when all are left, the next write counts as
- * one of all bytes.
+ * Then those are forgotten that later ones stand for; when more than half are left, the next write
+ * counts as one of all bytes.
  */
 #define MOST_COLUMNS 64
 
@@ -305,6 +305,24 @@ static int forget_covered(struct plan_depend *g, size_t i)
 	return 0;
 }
 
+/*
+ * Makes room for one more access to columns of range i. When more than half of the accesses are
+ * still needed, range->num becomes larger than MOST_COLUMNS instead: the range is full until the
+ * next write, and no access looks for room in vain. -1: no memory.
+ */
+static int make_room(struct plan_depend *g, size_t i)
+{
+	struct range *range = &g->ranges[i];
+
+	if (range->num != MOST_COLUMNS)
+		return 0;
+	if (forget_covered(g, i))
+		return -1;
+	if (range->num > MOST_COLUMNS / 2)
+		range->num = MOST_COLUMNS + 1;
+	return 0;
+}
+
 /* ---- reads and writes */
 
 static int add_reader(struct plan_depend *g, struct range *range, uint32_t op)
@@ -334,8 +352,7 @@ static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct
 		if (!clip(g, i, &here))
 			continue;
 		if (add_edge(g, range->writer, op, true) ||
-		    follow_parts(g, range, &here, op, false) ||
-		    (range->num >= MOST_COLUMNS && forget_covered(g, i)))
+		    follow_parts(g, range, &here, op, false) || make_room(g, i))
 			return -1;
 		if (here.pitch && range->num < MOST_COLUMNS ? add_part(g, range, &here, op, false) :
 							      add_reader(g, range, op))
@@ -370,9 +387,9 @@ static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 		range = &g->ranges[i];
 		if (!clip(g, i, &here))
 			continue;
-		if (range->num >= MOST_COLUMNS && forget_covered(g, i))
+		if (make_room(g, i))
 			return -1;
-		if (range->num >= MOST_COLUMNS) {
+		if (range->num > MOST_COLUMNS) {
 			/* It counts as a write of all bytes: later accesses follow only `op`. */
 			if (follow_range(g, range, &(struct columns){ .pitch = 0 }, op))
 				return -1;
