@@ -5,8 +5,9 @@
 
 Each network runs once, npu-only, in a process of its own. The output has for each: cycles, MACs of
 the matrix unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on
-the CPU and folded, bytes of values between nodes and of the arena that these values share (those
-that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
+the CPU and folded, the cycles that the compiler expects of the first dispatch (--json), bytes of
+values between nodes and of the arena that these values share (those that stay in SRAM need none),
+CPU seconds of the build and of loading the graph from a file, and
 
   bound = the largest of: cycles of the matrix unit in blocks of its array, in the best of its
           forms; cycles of the vector unit for the work that only it can do; bytes of weights,
@@ -101,7 +102,7 @@ def measure_network(args, name):
         with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
             ran = run(args, net, False, pathlib.Path(folder), type, batch, max(dispatches, args.dispatches))
         least, macs = bound(net, type, batch, dispatches > 1, MACHINES[args.machine])
-        result[key] = {"cycles": ran["cycles"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
+        result[key] = {"cycles": ran["cycles"] // batch, "estimate": ran["estimate"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
                        "share_of_peak": round(share_of_peak(macs, ran["cycles"], type, MACHINES[args.machine]), 4)}
         print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
               f"of the peak {100 * result[key]['share_of_peak']:5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "

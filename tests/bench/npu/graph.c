@@ -20,6 +20,7 @@
 #include "api/graph.h"
 #include "../table.h"
 #include "models.h"
+#include "run/compiled_private.h"
 #include "util/float16.h"
 
 #define LOADS	   5
@@ -326,18 +327,31 @@ static double measure_load(WNNContext context, WNNGraph graph)
 	return least;
 }
 
+/* Returns the cycles that the compiler expects of the first dispatch. */
+static uint64_t estimate(WNNGraph graph)
+{
+	const struct run_compiled *compiled = graph->compiled;
+	uint64_t cycles = 0;
+
+	for (uint32_t i = 0; i < compiled->num_steps; i++)
+		if (compiled->steps[i].program)
+			cycles += compiled->steps[i].program->est_cycles;
+	return cycles;
+}
+
 static json_t *describe(WNNGraph graph, const struct options *options, double build_seconds,
 			double load_seconds)
 {
 	const struct run_statistics *s = &graph->statistics;
 	const WNNGraphPlacement *placement = &graph->placement;
 	json_t *result = json_pack(
-		"{s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f, s:f}",
-		"cycles", (json_int_t)s->npu_cycles, "macs", (json_int_t)s->macs, "bytes_ld",
-		(json_int_t)s->bytes_read, "bytes_st", (json_int_t)s->bytes_written, "busy", "cp",
-		(json_int_t)s->busy[0], "ld", (json_int_t)s->busy[1], "st", (json_int_t)s->busy[2],
-		"mxu", (json_int_t)s->busy[3], "vpu", (json_int_t)s->busy[4], "nodes", "npu",
-		(json_int_t)placement->npuCount, "cpu", (json_int_t)placement->cpuCount, "folded",
+		"{s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:f, s:f}",
+		"cycles", (json_int_t)s->npu_cycles, "estimate", (json_int_t)estimate(graph),
+		"macs", (json_int_t)s->macs, "bytes_ld", (json_int_t)s->bytes_read, "bytes_st",
+		(json_int_t)s->bytes_written, "busy", "cp", (json_int_t)s->busy[0], "ld",
+		(json_int_t)s->busy[1], "st", (json_int_t)s->busy[2], "mxu", (json_int_t)s->busy[3],
+		"vpu", (json_int_t)s->busy[4], "nodes", "npu", (json_int_t)placement->npuCount,
+		"cpu", (json_int_t)placement->cpuCount, "folded",
 		(json_int_t)placement->foldedCount, "build_s", build_seconds, "load_s",
 		load_seconds);
 

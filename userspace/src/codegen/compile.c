@@ -19,7 +19,9 @@ struct source {
 	const uint32_t *live_out;
 	uint32_t num_live_out;
 	struct stream_graph stream; /* stream.graph NULL: no groups are streamed */
-	bool first_form; /* stream.first_form, which releasing the stream does not clear */
+	/* stream.first_form and stream.manner, which releasing the stream does not clear */
+	bool first_form;
+	uint8_t manner;
 };
 
 /* Copies the bindings to the program, with the ids of the values in the caller's graph. */
@@ -144,7 +146,7 @@ static struct plan plan_of(const struct source *source)
 {
 	struct plan plan = source->fresh;
 
-	plan.eager = source->stream.eager;
+	plan_set_manner(&plan, source->manner);
 	plan.first_form = source->first_form;
 	if (source->stream.graph) {
 		plan.graph = source->stream.graph;
@@ -248,6 +250,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 	plan_remember(&source.fresh);
 	stream_search(&source.fresh, live_out, num_live_out, &source.stream);
 	source.first_form = source.stream.first_form;
+	source.manner = source.stream.manner;
 	source.fresh.report.err = err;
 	*out = NULL;
 	if (source.stream.graph) {

@@ -20,7 +20,7 @@
  */
 struct key {
 	uint64_t sram;
-	uint8_t eager, first_form, a_here, b_here, out_here, b_constant, weighted, slices;
+	uint8_t eager, early, first_form, a_here, b_here, out_here, b_constant, weighted, slices;
 	uint16_t post[CONTRACT_MAX_POSTS];
 	struct contract_weights weights;
 	struct contract c;
@@ -69,6 +69,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	memset(key, 0, sizeof(*key));
 	key->sram = plan_sram(plan);
 	key->eager = plan->eager;
+	key->early = plan->early;
 	key->first_form = plan->first_form;
 	key->a_here = c->a_here;
 	key->b_here = c->b_here;

@@ -11,6 +11,12 @@
 #include <string.h>
 
 #define MAX_SIZES 24
+/*
+ * Filter tiles that are loaded early: the most that SRAM holds of one contraction, as each load
+ * looks through them, and the share of the SRAM that they, the data and the result may take.
+ */
+#define MOST_EARLY  64
+#define EARLY_SHARE 4
 
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
@@ -369,6 +375,12 @@ static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uin
 	}
 }
 
+/* Returns true if filter tiles can be loaded before the nodes that make the data have ended. */
+static bool is_early(const struct plan *plan, const struct contract *c)
+{
+	return plan->early != PLAN_EARLY_NOT && (c->b_constant || c->weights);
+}
+
 /* The cycles of a contraction that do not depend on which tiles stay in SRAM. */
 struct contract_times {
 	/* cycles of each engine; dma: only of the first and last transfers, which nothing hides */
@@ -381,7 +393,7 @@ static struct contract_times fixed_times(const struct plan *plan, const struct c
 					 const struct contract_cost *cost)
 {
 	bool mma = contract_is_mma(c);
-	uint64_t moved = cost->a + cost->b + cost->out;
+	uint64_t moved = cost->a + (is_early(plan, c) ? 0 : cost->b) + cost->out;
 	uint64_t once = moved + cost->begin + cost->compute + cost->post;
 
 	return (struct contract_times){
@@ -492,7 +504,8 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 		t->a_slots = a[n][i];
 		t->b_slots = b[n][k];
 		t->bytes = base + t->a_slots * t->a_bytes + t->b_slots * t->b_bytes;
-		if (t->bytes > plan_sram(plan))
+		if (t->bytes >
+		    (plan->early == PLAN_EARLY_BESIDE ? plan_sram(plan) / 2 : plan_sram(plan)))
 			continue;
 		cycles = estimate(plan, c, t, cost, &times);
 		if (cycles < best->cycles) {
@@ -658,6 +671,21 @@ static void try_places(const struct plan *plan, const struct contract *c, struct
 	}
 }
 
+/*
+ * Gives filter tiles more slots, so that more of them are loaded early, as long as the contraction
+ * takes at most 1/EARLY_SHARE of the SRAM: other nodes' filters need room, too.
+ */
+static void add_slots(const struct plan *plan, struct contract_tile *t)
+{
+	uint64_t all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
+
+	while (t->b_bytes && t->b_slots < all && t->b_slots < MOST_EARLY &&
+	       t->bytes + t->b_bytes <= plan_sram(plan) / EARLY_SHARE) {
+		t->b_slots++;
+		t->bytes += t->b_bytes;
+	}
+}
+
 bool contract_search(const struct plan *plan, const struct contract *c, struct contract_tile *best)
 {
 	int64_t n[MAX_SIZES], g[MAX_SIZES];
@@ -674,5 +702,9 @@ bool contract_search(const struct plan *plan, const struct contract *c, struct c
 			try_places(plan, c, &t, best);
 		}
 	}
-	return best->cycles != UINT64_MAX;
+	if (best->cycles == UINT64_MAX)
+		return false;
+	if (is_early(plan, c))
+		add_slots(plan, best);
+	return true;
 }

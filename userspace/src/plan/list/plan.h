@@ -209,6 +209,15 @@ struct plan_nodes {
 
 #define PLAN_EAGERNESS 3
 
+/* When kernels expect constant filters in SRAM. */
+enum plan_early {
+	PLAN_EARLY, /* before they begin: filters are loaded while earlier nodes compute */
+	/* so, too, and two kernels lie beside each other: each takes at most half of the SRAM */
+	PLAN_EARLY_BESIDE,
+	PLAN_EARLY_NOT, /* the first tile waits for its filter */
+	PLAN_EARLY_COUNT
+};
+
 struct plan {
 	const struct npu_caps *caps;
 	const struct ir_graph *graph;
@@ -218,6 +227,7 @@ struct plan {
 	 * below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
+	uint8_t early;	 /* enum plan_early */
 	bool first_form; /* tiles are chosen as if the matrix array had only its first form */
 	/* cache of the tiles that plans of this range have chosen; NULL: there is no cache */
 	struct contract_choices *choices;
@@ -227,6 +237,18 @@ struct plan {
 	struct plan_values *values; /* the address of each value: place/ */
 	struct plan_nodes report;
 };
+
+/*
+ * The manners in which a plan may choose tiles, which the search compares: each eagerness with each
+ * way to load filters.
+ */
+#define PLAN_MANNERS (PLAN_EAGERNESS * PLAN_EARLY_COUNT)
+
+static inline void plan_set_manner(struct plan *plan, uint8_t manner)
+{
+	plan->eager = manner % PLAN_EAGERNESS;
+	plan->early = manner / PLAN_EAGERNESS;
+}
 
 /* Returns the number of slots that a job can have; the program takes one of them. */
 static inline uint32_t plan_max_slots(const struct plan *plan)

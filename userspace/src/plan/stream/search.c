@@ -22,11 +22,11 @@
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
-#define FEW_NODES    2000 /* the most nodes of a range whose eagerness is searched */
+#define FEW_NODES    2000 /* the most nodes of a range whose manner is searched */
 #define MARGIN	     2	  /* nodes on each side of a group that are planned together with it */
 /*
- * The search does not try an eagerness with other groups when a plan with it takes longer than the
- * best plan by more than 1/HOPELESS.
+ * A manner with which a plan takes longer than the best by more than 1/HOPELESS is not tried
+ * with other groups.
  */
 #define HOPELESS 100
 /*
@@ -55,9 +55,9 @@ struct search {
 	uint32_t *last_use;
 	struct stream_graph best;
 	uint64_t cycles;      /* cycles of the best candidate, or without streaming */
-	uint64_t settled;     /* cycles of the best when its eagerness was last searched */
-	uint8_t eager;	      /* eagerness of the candidates */
-	uint8_t hopeless;     /* mask of the eagernesses that are not tried again */
+	uint64_t settled;     /* cycles of the best when its manner was last searched */
+	uint8_t manner;	      /* manner of the candidates */
+	uint16_t hopeless;    /* mask of the manners that are not tried again */
 	uint64_t best_groups; /* hash_groups() of the best candidate */
 	uint64_t *known;      /* hashes of candidates, so that none is planned twice */
 	size_t num_known, cap_known;
@@ -78,7 +78,7 @@ struct tried {
  * compile, or would be cut into several jobs, which run in the order of emission.
  */
 static uint64_t plan_once(struct search *s, const struct range *range,
-			  const struct stream_graph *graph, uint8_t eager, struct tried *tried)
+			  const struct stream_graph *graph, uint8_t manner, struct tried *tried)
 {
 	struct plan plan = range->fresh;
 	uint64_t cycles;
@@ -89,7 +89,7 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 		plan.count = graph->graph->num_nodes;
 	}
 	plan.constants.dry = true;
-	plan.eager = eager;
+	plan_set_manner(&plan, manner);
 	plan.list.unlisted = !s->crowded;
 	plan_lend(&plan, &s->kept);
 	if (plan_locate(&plan, graph->graph ? graph->live_out : range->live_out,
@@ -110,16 +110,16 @@ static uint64_t plan_once(struct search *s, const struct range *range,
  * takes time.
  */
 static uint64_t simulate(struct search *s, const struct range *range,
-			 const struct stream_graph *graph, uint8_t eager)
+			 const struct stream_graph *graph, uint8_t manner)
 {
 	struct tried tried;
-	uint64_t cycles = plan_once(s, range, graph, eager, &tried);
+	uint64_t cycles = plan_once(s, range, graph, manner, &tried);
 
 	s->room -= s->room < tried.insns ? s->room : tried.insns;
 	if (!tried.crowded || s->crowded)
 		return cycles;
 	s->crowded = true;
-	return plan_once(s, range, graph, eager, &tried);
+	return plan_once(s, range, graph, manner, &tried);
 }
 
 /* ---- candidates that were planned before */
@@ -153,9 +153,9 @@ static uint64_t hash_groups(const struct search *s)
 }
 
 /* Returns true if a candidate was not planned before, and notes that it is known now. */
-static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
+static bool is_new(struct search *s, uint64_t hash, uint8_t manner)
 {
-	const uint64_t with = eager;
+	const uint64_t with = manner;
 
 	hash = wnn_hash_words(hash, &with, sizeof(with));
 	for (size_t i = 0; i < s->num_known; i++)
@@ -229,7 +229,7 @@ static uint64_t part_cycles(struct search *s, const struct part *part,
 	moved.nodes = part->nodes;
 	if (!stream_build(&part->range.fresh, &groups, part->range.live_out,
 			  part->range.num_live_out, &graph))
-		cycles = simulate(s, &part->range, &graph, s->eager);
+		cycles = simulate(s, &part->range, &graph, s->manner);
 	stream_graph_release(&graph);
 	return cycles;
 }
@@ -243,7 +243,7 @@ static void try_part(struct search *s, const struct part *part, struct stream_gr
 		uint64_t changed = UINT64_MAX;
 
 		if (stream_change(&s->all.fresh, &other, change) &&
-		    is_new(s, hash_part(&other), s->eager))
+		    is_new(s, hash_part(&other), s->manner))
 			changed = part_cycles(s, part, &other);
 		if (changed >= *cycles)
 			return;
@@ -264,10 +264,10 @@ static void settle_group(struct search *s, struct stream_group *group)
 		part_release(&part);
 		return;
 	}
-	least = simulate(s, &part.range, &none, s->eager);
+	least = simulate(s, &part.range, &none, s->manner);
 	group->dropped = false;
 	cycles = part_cycles(s, &part, group);
-	is_new(s, hash_part(group), s->eager);
+	is_new(s, hash_part(group), s->manner);
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
 	/*
@@ -291,10 +291,10 @@ static bool try_groups(struct search *s)
 	struct stream_graph graph = { .graph = NULL };
 	uint64_t cycles = UINT64_MAX, hash = hash_groups(s);
 
-	if (!is_new(s, hash, s->eager))
+	if (!is_new(s, hash, s->manner))
 		return false;
 	if (!stream_build(&s->all.fresh, &s->groups, s->all.live_out, s->all.num_live_out, &graph))
-		cycles = simulate(s, &s->all, &graph, s->eager);
+		cycles = simulate(s, &s->all, &graph, s->manner);
 	if (cycles >= s->cycles) {
 		stream_graph_release(&graph);
 		s->failures++;
@@ -303,47 +303,63 @@ static bool try_groups(struct search *s)
 	s->failures = 0;
 	stream_graph_release(&s->best);
 	s->best = graph;
-	s->best.eager = s->eager;
+	s->best.manner = s->manner;
 	s->best_groups = hash;
 	s->cycles = cycles;
 	return true;
 }
 
-/* Plans the best candidate with another eagerness; true: it is faster, and becomes the best. */
-static bool try_eagerness(struct search *s, uint8_t eager)
+/* Plans the best candidate with another manner; true: it is faster, and becomes the best. */
+static bool try_manner(struct search *s, uint8_t manner)
 {
 	uint64_t cycles;
 
-	if (s->hopeless >> eager & 1 || !is_new(s, s->best_groups, eager))
+	if (s->hopeless >> manner & 1 || !is_new(s, s->best_groups, manner))
 		return false;
-	cycles = simulate(s, &s->all, &s->best, eager);
+	cycles = simulate(s, &s->all, &s->best, manner);
 	if (cycles > s->cycles + s->cycles / HOPELESS)
-		s->hopeless |= 1u << eager;
+		s->hopeless |= (uint16_t)(1u << manner);
 	if (cycles >= s->cycles)
 		return false;
 	if (s->cycles > cycles + cycles / HOPELESS)
-		s->hopeless |= 1u << s->best.eager;
-	s->best.eager = eager;
+		s->hopeless |= (uint16_t)(1u << s->best.manner);
+	s->best.manner = manner;
 	s->cycles = cycles;
 	return true;
 }
 
-/*
- * Tries more, or less, eagerness for the best candidate, as long as it becomes faster; the next
- * candidates have the fastest eagerness.
- */
+/* Tries more, or less, eagerness for the best candidate, as long as it becomes faster. */
 static void search_eagerness(struct search *s)
 {
-	uint8_t begin = s->best.eager;
+	uint8_t begin = s->best.manner;
+
+	while ((s->best.manner + 1) % PLAN_EAGERNESS && try_manner(s, s->best.manner + 1))
+		;
+	while (s->best.manner == begin && begin % PLAN_EAGERNESS && try_manner(s, --begin))
+		;
+}
+
+/*
+ * Tries other manners for the best candidate, as long as it becomes faster; the next candidates
+ * have the fastest manner.
+ */
+static void search_manners(struct search *s)
+{
+	uint64_t before;
 
 	/* The best candidate is still the one of the last call. */
 	if (s->cycles == s->settled)
 		return;
-	while (s->best.eager + 1 < PLAN_EAGERNESS && try_eagerness(s, s->best.eager + 1))
-		;
-	while (s->best.eager == begin && begin && try_eagerness(s, --begin))
-		;
-	s->eager = s->best.eager;
+	do {
+		uint8_t begin;
+
+		before = s->cycles;
+		search_eagerness(s);
+		begin = s->best.manner;
+		for (int i = 1; i < PLAN_EARLY_COUNT; i++)
+			try_manner(s, (uint8_t)((begin + i * PLAN_EAGERNESS) % PLAN_MANNERS));
+	} while (s->cycles < before);
+	s->manner = s->best.manner;
 	s->settled = s->cycles;
 }
 
@@ -410,14 +426,14 @@ static void search_groups(struct search *s)
 		s->groups.groups[i].dropped = true;
 	if (cycles)
 		memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
-	search_eagerness(s);
+	search_manners(s);
 	for_each_group(s, cycles, settle_group);
 	if (try_groups(s) && cycles) {
 		uint64_t before = UINT64_MAX;
 
 		while (goes_on(s) && s->cycles < before) {
 			before = s->cycles;
-			search_eagerness(s);
+			search_manners(s);
 			memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
 			for_each_group(s, cycles, improve_group);
 		}
@@ -488,16 +504,17 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 	/* A candidate that fails must not report refusals: another candidate is used then. */
 	s.all.fresh.report.refusals = NULL;
 	plan = s.all.fresh;
+	plan_set_manner(&plan, s.manner);
 	plan.constants.dry = plan.list.unlisted = true;
 	planned = !plan_locate(&plan, live_out, num_live_out) &&
 		  !stream_find(&plan, false, &groups[0]) && !stream_find(&plan, true, &groups[1]) &&
 		  (groups[0].num || groups[1].num || few) && !plan_nodes(&plan, &s.cycles) &&
 		  !find_last_uses(&s);
-	is_new(&s, s.best_groups, s.eager);
+	is_new(&s, s.best_groups, s.manner);
 	for (int i = 0; planned && i < 2; i++)
 		search_with(&s, &plan, &groups[i]);
 	if (planned && few)
-		search_eagerness(&s);
+		search_manners(&s);
 	wnn_free(s.last_use);
 	wnn_free(s.known);
 	stream_groups_release(&groups[0]);

@@ -89,7 +89,7 @@ struct stream_graph {
 	uint32_t *value; /* by value id: id in the old graph; UINT32_MAX for slices */
 	bool *split;	 /* by node: the bits of its result depend on the blocks */
 	uint32_t *live_out;
-	uint8_t eager;	 /* the eagerness (plan.eager) with which its plan is fastest */
+	uint8_t manner;	 /* the manner (plan_set_manner()) in which its plan is fastest */
 	bool first_form; /* its plan is fastest with plan.first_form */
 };
 
@@ -99,11 +99,11 @@ int stream_build(const struct plan *plan, const struct stream_groups *groups,
 void stream_graph_release(struct stream_graph *graph);
 
 /*
- * stream_search - find the groups, the eagerness and the forms of the matrix array with which a
+ * stream_search - find the groups, the manner and the forms of the matrix array with which a
  *	range takes the least time
  * @fresh: has a graph, a range and the capabilities of a device; not planned yet
  * @out: the graph with these groups; out->graph is NULL when streaming does not help, or when
- *	memory is exhausted; out->eager and out->first_form are set then, too
+ *	memory is exhausted; out->manner and out->first_form are set then, too
  */
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out);
