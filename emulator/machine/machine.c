@@ -75,7 +75,7 @@ static const char *config_error(const struct onpu_sim_config *c)
 	if (!c->dma_bytes_per_cycle || c->dma_bytes_per_cycle > 65536)
 		return "dma_bytes_per_cycle is not in 1..65536";
 	if (c->features & ~(ONPU_CAP_FEATURES_MXU_FORMS__MASK | ONPU_CAP_FEATURES_PACKING__MASK |
-			    ONPU_CAP_FEATURES_FACTORS__MASK))
+			    ONPU_CAP_FEATURES_WEIGHTS__MASK | ONPU_CAP_FEATURES_FACTORS__MASK))
 		return "features has a bit that is no feature of CAP_FEATURES";
 	_Static_assert(ONPU_SIM_MAX_THREADS == 64, "as told below");
 	if (!c->threads || c->threads > ONPU_SIM_MAX_THREADS)

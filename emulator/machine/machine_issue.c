@@ -153,6 +153,8 @@ static bool decode(struct onpu_machine *m, struct sim_work *w)
 	if (code)
 		return sim_fail(&m->context, code, ONPU_OPERAND_NONE, 0);
 	w->info = &onpu_op_info[w->insn.op];
+	if (w->info->feature & ~(uint32_t)m->config.features)
+		return sim_fail(&m->context, ONPU_FAULT_ILLEGAL_OPCODE, ONPU_OPERAND_NONE, 0);
 	w->engine = onpu_insn_engine(&w->insn);
 	w->pc = m->pc;
 	return true;

@@ -42,9 +42,10 @@ struct side {
 	int64_t dst[ONPU_MAX_RANK], src[ONPU_MAX_RANK];
 	uint64_t count;
 	int64_t k_stride;
-	const int64_t *tap;		/* offsets of all taps */
-	uint32_t zero;			/* value subtracted from each element (integers) */
-	const struct sim_tensor *zeros; /* zero points by index, subtracted too, or NULL */
+	const int64_t *tap;		   /* offsets of all taps */
+	const struct sim_weights *weights; /* what its elements are, or NULL: numbers of their type */
+	uint32_t zero;			   /* value subtracted from each element (integers) */
+	const struct sim_tensor *zeros;	   /* zero points by index, subtracted too, or NULL */
 };
 
 struct matrix {
@@ -52,6 +53,7 @@ struct matrix {
 	const struct sim_work *w;
 	bool floats, acc;
 	struct side rows, columns;
+	struct sim_weights weights; /* of mma.w: the values of S1 */
 	uint32_t depth, taps;
 	uint32_t piece; /* products in a partial sum of a tap; 0: there are no partial sums */
 	/* The contraction is done in blocks: several taps at a time, or a range of one tap. */
@@ -80,6 +82,7 @@ struct task {
 	struct segment segment[MMA_MAX_COLS];
 	unsigned int segments;
 	uint32_t column_zero[MMA_MAX_COLS];
+	uint32_t first_column, first_row; /* indices within both sides */
 	uint32_t rows;
 	int64_t row_dst[ROW_BLOCK], row_src[ROW_BLOCK];
 	/*
@@ -147,6 +150,7 @@ static void task_panel(struct task *t, uint64_t panel)
 	uint32_t vector = m->c->kernels->mma_vector;
 	struct cursor cursor;
 
+	t->first_column = (uint32_t)first;
 	t->width = left < m->panel ? (uint32_t)left : m->panel;
 	t->vectors = (uint32_t)onpu_div_up(t->width, vector);
 	t->padded = t->vectors * vector;
@@ -171,6 +175,7 @@ static void task_rows(struct task *t, uint64_t block)
 	const unsigned int last = m->rows.rank - 1;
 	struct cursor cursor;
 
+	t->first_row = (uint32_t)first;
 	t->rows = left < ROW_BLOCK ? (uint32_t)left : ROW_BLOCK;
 	cursor_set(&cursor, &m->rows, first);
 	for (uint32_t i = 0; i < t->rows;) {
@@ -209,6 +214,19 @@ static void convert(const struct matrix *m, const struct side *side, uint32_t *o
  * the panel that are written stay in the cache.
  */
 #define PACK_STEPS 64
+
+/* Packs the panel's columns of weights, which are one run, from row @k on. */
+static void pack_weights(const struct task *t, float *out, uint32_t k, uint32_t depth)
+{
+	const struct side *side = &t->m->columns;
+	int64_t at = t->column_base + t->segment[0].src + k * side->k_stride;
+
+	if (t->padded != t->width)
+		memset(out, 0, (size_t)depth * t->padded * sizeof(*out));
+	for (uint32_t i = 0; i < depth; i++, at += side->k_stride, out += t->padded)
+		sim_weights_line(t->m->c, side->weights, at, k + i, t->first_column, false,
+				 t->width, out, 1);
+}
 
 /* Packs one tap of the panel, column by column: k is dense. */
 static void pack_columns(const struct task *t, uint32_t *out, const char *base, uint32_t count)
@@ -270,6 +288,10 @@ static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32
 	uint32_t *out = (uint32_t *)t->pack;
 	bool dense = columns_dense(t);
 
+	if (side->weights) {
+		pack_weights(t, (float *)t->pack, k, depth);
+		return;
+	}
 	if (!dense && t->padded != t->width)
 		memset(out, 0, (size_t)taps * depth * t->padded * sizeof(*out));
 	for (uint32_t i = tap; i < tap + taps; i++) {
@@ -296,6 +318,13 @@ static void convert_rows(const struct task *t, uint32_t tap, uint32_t taps, uint
 	uint32_t *out = (uint32_t *)t->converted;
 
 	for (uint32_t r = 0; r < t->rows; r++) {
+		if (side->weights) {
+			sim_weights_line(t->m->c, side->weights,
+					 t->row_base + t->row_src[r] + k * side->k_stride, k,
+					 t->first_row + r, true, depth, (float *)out, 1);
+			out += depth;
+			continue;
+		}
 		for (uint32_t i = tap; i < tap + taps; i++, out += depth)
 			convert(t->m, side, out,
 				sim_at(t->m->c, t->row_base + t->row_src[r] + side->tap[i]) +
@@ -634,6 +663,10 @@ static void matrix_sides(struct matrix *m, const int64_t *s0_tap, const int64_t 
 		rows.zero = w->has_param ? (uint32_t)w->param.taps.zero_a : 0;
 		n.zero = w->has_param ? (uint32_t)w->param.taps.zero_b : 0;
 		n.zeros = w->t[S2].present ? &w->t[S2] : NULL;
+	}
+	if (w->insn.op == ONPU_OP_MMA_W) {
+		sim_weights_init(&m->weights, w);
+		n.weights = &m->weights;
 	}
 	by_n = prefer_n(m, &n, &rows);
 	m->rows = by_n ? rows : n;

@@ -28,6 +28,16 @@ static int elementwise(const struct sim_work *w)
 	return -1;
 }
 
+/* Returns whether scales are [kb, n], or [2, kb, n] with zero points, and kb divides k. */
+static bool shape_scales(const struct sim_tensor *z, uint32_t k, uint32_t n)
+{
+	unsigned int last = z->rank - 1;
+
+	if (z->rank < 2 || z->rank > 3 || (z->rank == 3 && z->dim[0] != 2))
+		return false;
+	return z->dim[last] == n && !(k % z->dim[last - 1]);
+}
+
 /* The dimensions are DST [L, n], S0 [L, k], S1 [L, k, n]. */
 static int shape_mma(const struct sim_work *w)
 {
@@ -41,6 +51,8 @@ static int shape_mma(const struct sim_work *w)
 	if (b->rank != r + 1 || memcmp(b->dim, d->dim, (r - 1) * sizeof(b->dim[0])) ||
 	    b->dim[r - 1] != a->dim[r - 1] || b->dim[r] != d->dim[r - 1])
 		return S1;
+	if (z->present && w->insn.op == ONPU_OP_MMA_W)
+		return shape_scales(z, a->dim[r - 1], d->dim[r - 1]) ? -1 : S2;
 	if (z->present && (z->rank != 1 || z->dim[0] != d->dim[r - 1]))
 		return S2;
 	if (sim_taps_move(w) &&

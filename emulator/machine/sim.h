@@ -88,15 +88,15 @@ static inline bool sim_is_float(unsigned int dtype)
 
 static inline bool sim_is_nibble(unsigned int dtype)
 {
-	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4 || dtype == ONPU_DT_F4E2M1;
 }
 
 /* Returns the bytes of an element; 4-bit types count nibbles and have 1. */
 static inline unsigned int sim_esize(unsigned int dtype)
 {
-	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
+	unsigned int bits = onpu_dtype_bits(dtype);
 
-	return size[dtype];
+	return bits < 8 ? 1 : bits / 8;
 }
 
 static inline enum kernel_size sim_size(unsigned int esize)
@@ -225,6 +225,23 @@ bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, co
 
 /* The instructions, by engine: matrix.c, vector*.c, dma*.c. */
 bool sim_matrix(struct sim_context *c, const struct sim_work *w);
+/*
+ * weights.c: the values of short elements with scales (isa.xml: #weights). A table has the value of
+ * each pattern of bits of a type.
+ */
+struct sim_weights {
+	const struct sim_tensor *t, *scales; /* S1; S2 or NULL */
+	float value[256], scale[256];	     /* by pattern; scale: for F8E8M0 */
+	uint32_t block;			     /* elements along k that share a scale */
+	bool brain;			     /* S0 is bfloat16, and not binary16 */
+};
+void sim_weights_init(struct sim_weights *s, const struct sim_work *w);
+/*
+ * Computes @n values of S1, from row @k and column @j on, along k or along the columns, to @out,
+ * @step floats apart. @at is the position of the first one, in the units of S1's strides.
+ */
+void sim_weights_line(const struct sim_context *c, const struct sim_weights *s, int64_t at,
+		      uint32_t k, uint32_t j, bool along_k, uint32_t n, float *out, size_t step);
 void sim_unary(struct sim_context *c, const struct sim_work *w);
 void sim_binary(struct sim_context *c, const struct sim_work *w);
 void sim_ternary(struct sim_context *c, const struct sim_work *w);

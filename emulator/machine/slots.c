@@ -50,11 +50,13 @@ static bool check_index(struct sim_context *c, const struct sim_work *w, uint32_
 
 /* ---- Format ---- */
 
-static bool tensor_format(const struct onpu_slot_tensor *s)
+static bool tensor_format(const struct sim_context *c, const struct onpu_slot_tensor *s)
 {
+	bool weights = c->config->features & ONPU_CAP_FEATURES_WEIGHTS__MASK;
 	uint64_t bits;
 
-	if (s->kind != ONPU_SLOT_TENSOR || s->dtype >= ONPU_DT_COUNT || s->rank > ONPU_MAX_RANK ||
+	if (s->kind != ONPU_SLOT_TENSOR || s->dtype >= ONPU_DT_COUNT ||
+	    (s->dtype >= ONPU_DT_F8E4M3 && !weights) || s->rank > ONPU_MAX_RANK ||
 	    s->space > ONPU_SPACE_VA || s->mbz_04)
 		return false;
 	bits = s->base + s->offset;
@@ -204,7 +206,7 @@ static bool check_format(struct sim_context *c, struct sim_work *w, const union 
 	for (unsigned int i = 0; i < ONPU_OPERAND_PARAM; i++) {
 		if (!used(w, i))
 			continue;
-		if (!tensor_format(&slot[i].tensor))
+		if (!tensor_format(c, &slot[i].tensor))
 			return sim_fail(c, ONPU_FAULT_SLOT_FORMAT, i, slot_index(&w->insn, i));
 		load_tensor(&w->t[i], &slot[i].tensor, slot_index(&w->insn, i));
 	}
@@ -242,7 +244,7 @@ static bool same_kind(const struct sim_tensor *a, const struct sim_tensor *b)
  */
 static bool is_num(const struct onpu_operand_info *info)
 {
-	const uint16_t both = 1u << ONPU_DT_F32 | 1u << ONPU_DT_I8;
+	const uint32_t both = 1u << ONPU_DT_F32 | 1u << ONPU_DT_I8;
 
 	return (info->dtypes & both) == both;
 }

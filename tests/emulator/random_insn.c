@@ -48,13 +48,19 @@ static uint32_t random_dim(struct generator *g)
 
 static enum onpu_dtype random_dtype(struct generator *g, unsigned int operand)
 {
-	uint16_t mask = g->info->operands[operand].dtypes;
+	uint32_t mask = g->info->operands[operand].dtypes;
 	uint32_t dtype;
 
 	do {
 		dtype = below(g, ONPU_DT_COUNT);
 	} while (!(mask >> dtype & 1));
 	return (enum onpu_dtype)dtype;
+}
+
+/* Returns the bytes of an element; 1 for elements of 4 bits. */
+static int64_t size_of(unsigned int dtype)
+{
+	return (onpu_dtype_bits(dtype) + 4) / 8;
 }
 
 static bool is_float(enum onpu_dtype dtype)
@@ -67,7 +73,7 @@ static void random_dtypes(struct generator *g)
 	int kind = -1, same = -1;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		const uint16_t num = 1u << ONPU_DT_F32 | 1u << ONPU_DT_I8;
+		const uint32_t num = 1u << ONPU_DT_F32 | 1u << ONPU_DT_I8;
 		bool in_kind = g->info->same_ints && (g->info->operands[i].dtypes & num) == num;
 		enum onpu_dtype dtype;
 
@@ -119,10 +125,9 @@ static void copy_dims(struct shape *to, const struct shape *from)
  */
 static uint16_t place(struct generator *g, unsigned int operand)
 {
-	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
 	const struct shape *s = &g->shape[operand];
-	bool nibble = s->dtype == ONPU_DT_I4 || s->dtype == ONPU_DT_U4;
-	int64_t step = size[s->dtype], esize = step, low = 0;
+	bool nibble = onpu_dtype_bits(s->dtype) == 4;
+	int64_t step = size_of(s->dtype), esize = step, low = 0;
 	uint64_t area = g->sram_bytes / 8;
 	struct onpu_slot_tensor t = { .kind = ONPU_SLOT_TENSOR,
 				      .dtype = s->dtype,
@@ -194,15 +199,14 @@ static void place_all(struct generator *g)
 static void taps(struct generator *g, bool moving)
 {
 	struct onpu_slot_param_taps t = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
-	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
 
 	for (unsigned int i = 0; i < ONPU_TAPS_LOOPS; i++) {
 		t.loop[i].count = 1 + below(g, 3);
-		t.loop[i].s0_step = (int64_t)size[g->shape[1].dtype] * below(g, 40);
+		t.loop[i].s0_step = (int64_t)size_of(g->shape[1].dtype) * below(g, 40);
 		if (g->used[2])
-			t.loop[i].s1_step = (int64_t)size[g->shape[2].dtype] * below(g, 40);
+			t.loop[i].s1_step = (int64_t)size_of(g->shape[2].dtype) * below(g, 40);
 		if (moving)
-			t.loop[i].dst_step = (int64_t)size[g->shape[0].dtype] * below(g, 10);
+			t.loop[i].dst_step = (int64_t)size_of(g->shape[0].dtype) * below(g, 10);
 	}
 	if (g->op == ONPU_OP_MMA_I8) {
 		t.zero_a = (int32_t)below(g, 256) - 128;
@@ -233,9 +237,15 @@ static void make_mma(struct generator *g)
 	b->dim[b->rank++] = d->dim[d->rank - 1];
 	g->shape[3].rank = 1;
 	g->shape[3].dim[0] = d->dim[d->rank - 1];
+	if (g->op == ONPU_OP_MMA_W) {
+		/* A scale for each row, or one for all. */
+		g->shape[3].rank = 2;
+		g->shape[3].dim[1] = g->shape[3].dim[0];
+		g->shape[3].dim[0] = one_in(g, 2) ? k : 1;
+	}
 	if (g->used[3] && one_in(g, 2))
 		g->used[3] = false;
-	if (moving || one_in(g, 2))
+	if (g->op != ONPU_OP_MMA_W && (moving || one_in(g, 2)))
 		taps(g, moving);
 }
 

@@ -40,6 +40,7 @@ static int setup(void **state)
 		if (!onpu_simd_supported((enum onpu_simd)kinds[i].simd))
 			continue;
 		config.sram_bytes = SRAM;
+		config.features = ONPU_CAP_FEATURES_WEIGHTS__MASK; /* all instructions */
 		config.simd = kinds[i].simd;
 		config.threads = kinds[i].threads;
 		machine[i] = onpu_machine_create(&config, &error);

@@ -38,6 +38,7 @@ static void run_reference(const struct twins_program *p)
 		.forms = (c->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
 			 ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
 		.packing = c->features & ONPU_CAP_FEATURES_PACKING__MASK,
+		.weights = c->features & ONPU_CAP_FEATURES_WEIGHTS__MASK,
 		.fifo_depth = c->fifo_depth,
 		.dma_bytes = c->dma_bytes_per_cycle,
 		.sram_bytes = TEMPLATE_SRAM,

@@ -88,7 +88,7 @@ static struct shape shape_of(const uint8_t *dims, unsigned int rank)
 	return s;
 }
 
-static unsigned int pick_type(uint16_t set, uint8_t number)
+static unsigned int pick_type(uint32_t set, uint8_t number)
 {
 	unsigned int n = 0;
 
@@ -161,7 +161,7 @@ static void types(const struct choice *c, const struct onpu_op_info *info, unsig
 	int same = -1, num = -1;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		uint16_t set = info->operands[i].dtypes;
+		uint32_t set = info->operands[i].dtypes;
 
 		type[i] = pick_type(set, c->dtype[i]);
 		if (info->same_ints && (set & ONPU_TYPES_FLOAT) && (set & 1u << ONPU_DT_I8)) {
@@ -298,6 +298,11 @@ static void matrix(struct template *t, const struct choice *c, const unsigned in
 	append(&b, d.dim[lead]);
 	/* L, k and n must agree in all operands, also where a dimension was cut to 1. */
 	d.dim[lead] = b.dim[lead + 1];
+	/* mma.w takes a row of scales for each row of S1, or one for all, and perhaps zero points. */
+	if (t->insn.op == ONPU_OP_MMA_W && (c->extra[2] & 2))
+		append(&z, 2);
+	if (t->insn.op == ONPU_OP_MMA_W)
+		append(&z, c->extra[2] & 1 ? a.dim[lead] : 1);
 	append(&z, d.dim[lead]);
 	tensor(t, c, DST, &d, type[DST]);
 	tensor(t, c, S0, &a, type[S0]);

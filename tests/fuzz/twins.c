@@ -124,7 +124,7 @@ static void set_up(void)
 		config.mxu_rows = 8;
 		config.mxu_cols = 8;
 		config.features = 1 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
-				  ONPU_CAP_FEATURES_PACKING__MASK;
+				  ONPU_CAP_FEATURES_PACKING__MASK | ONPU_CAP_FEATURES_WEIGHTS__MASK;
 		config.fifo_depth = 3;
 		config.dma_bytes_per_cycle = 8;
 		config.threads = i ? 2 : 1;

@@ -274,6 +274,9 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 
 	if (ref_is_float(dtype))
 		return float_bits(g, dtype, style);
+	if (ref_is_small(dtype))
+		/* Scales of 2^-8 to 2^7; all patterns of the others are near one. */
+		return style == FILL_PLAIN && dtype == ONPU_DT_F8E8M0 ? 119 + any % 16 : any & 255;
 	if (style == FILL_PLAIN)
 		return (uint64_t)rng_between(&g->random, ref_is_signed(dtype) ? -5 : 0, 9);
 	if (style == FILL_SPECIAL && rng_chance(&g->random, 50)) {
@@ -489,10 +492,13 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
+	/* Most cases of an instruction of new machines are for a machine that has it. */
+	unsigned int odd = onpu_op_info[op].feature ? 90 : 30;
+
 	generate_size(g, op,
-		      rng_chance(&g->random, 7)	 ? RIG_LARGE :
-		      rng_chance(&g->random, 30) ? RIG_ODD :
-						   RIG_SMALL);
+		      rng_chance(&g->random, 7)	  ? RIG_LARGE :
+		      rng_chance(&g->random, odd) ? RIG_ODD :
+						    RIG_SMALL);
 }
 
 void generate_size(struct gen *g, enum onpu_op op, enum rig_size size)

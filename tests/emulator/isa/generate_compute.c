@@ -58,6 +58,20 @@ static uint32_t extent(struct gen *g, uint64_t budget)
 	return (uint32_t)rng_between(&g->random, 1, (int64_t)(most ? most : 1));
 }
 
+/* Draws scales [kb, n] or [2, kb, n]; kb is a divisor of k. */
+static void gen_scales(struct gen *g, uint32_t k, uint32_t n, unsigned int style)
+{
+	uint32_t kb = (uint32_t)rng_between(&g->random, 1, k), zeros = rng_below(&g->random, 2);
+	uint32_t dims[ONPU_MAX_RANK] = { 2 };
+
+	while (k % kb)
+		kb--;
+	dims[zeros] = kb;
+	dims[zeros + 1] = n;
+	gen_source(g, 3, 2 + zeros, dims, STRIDES_RANDOM);
+	gen_fill(g, 3, style);
+}
+
 void generate_mma(struct gen *g)
 {
 	unsigned int r = gen_rank(g, 1, rng_chance(&g->random, 50) ? 3 : 7);
@@ -91,7 +105,9 @@ void generate_mma(struct gen *g)
 	gen_source(g, 2, r + 1, dims, zero & ((1u << (r - 1)) - 1));
 	gen_fill(g, 2, style);
 	column[0] = n;
-	if (g->has[3])
+	if (g->has[3] && g->insn.op == ONPU_OP_MMA_W)
+		gen_scales(g, k, n, style);
+	else if (g->has[3])
 		gen_source(g, 3, 1, column, STRIDES_RANDOM);
 	if (g->insn.op == ONPU_OP_MMA_I8 && g->has[ONPU_OPERAND_PARAM]) {
 		g->slot[ONPU_OPERAND_PARAM].taps.zero_a = (int32_t)gen_bits(g, ONPU_DT_I32, style);

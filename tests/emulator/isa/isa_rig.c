@@ -35,6 +35,8 @@ static struct onpu_sim_config config_of(enum rig_size size)
 	struct onpu_sim_config config = onpu_sim_config_default();
 
 	config.sram_bytes = size == RIG_LARGE ? RIG_SRAM_MAX : 64 << 10;
+	if (size == RIG_LARGE)
+		config.features |= ONPU_CAP_FEATURES_WEIGHTS__MASK;
 	if (size == RIG_ODD) {
 		config.sram_bytes = 32 << 10;
 		config.lanes = 4;
@@ -42,6 +44,7 @@ static struct onpu_sim_config config_of(enum rig_size size)
 		config.mxu_cols = 16;
 		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
 				  ONPU_CAP_FEATURES_PACKING__MASK |
+				  ONPU_CAP_FEATURES_WEIGHTS__MASK |
 				  ONPU_MACHINE_REF2 << ONPU_CAP_FEATURES_FACTORS__SHIFT;
 		config.fifo_depth = 2;
 		config.dma_bytes_per_cycle = 8;
@@ -95,6 +98,7 @@ struct ref_machine rig_reference_machine(enum rig_size size)
 		.forms = (config.features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
 			 ONPU_CAP_FEATURES_MXU_FORMS__SHIFT,
 		.packing = config.features & ONPU_CAP_FEATURES_PACKING__MASK,
+		.weights = config.features & ONPU_CAP_FEATURES_WEIGHTS__MASK,
 		.fifo_depth = config.fifo_depth,
 		.dma_bytes = config.dma_bytes_per_cycle,
 		.sram_bytes = config.sram_bytes,

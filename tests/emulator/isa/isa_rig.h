@@ -14,7 +14,7 @@
 enum rig_size {
 	RIG_SMALL, /* array and lanes of the default machine, little SRAM */
 	RIG_ODD,   /* all sizes are small and odd */
-	RIG_LARGE, /* the default machine, 1 MiB of SRAM */
+	RIG_LARGE, /* the default machine with WEIGHTS, 1 MiB of SRAM */
 	RIG_SIZES
 };
 

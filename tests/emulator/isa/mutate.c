@@ -62,7 +62,7 @@ static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 {
 	switch (rng_below(&g->random, 9)) {
 	case 0:
-		t->dtype = (uint8_t)rng_below(&g->random, 14);
+		t->dtype = (uint8_t)rng_below(&g->random, ONPU_DT_COUNT + 1);
 		break;
 	case 1:
 		t->rank = (uint8_t)rng_below(&g->random, 10);

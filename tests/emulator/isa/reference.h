@@ -22,7 +22,7 @@ typedef unsigned __int128 ref_uint;
 
 /* Sizes of the machine, the memory it works on, and the program's SRAM. */
 struct ref_machine {
-	uint64_t lanes, rows, cols, forms, packing, fifo_depth, dma_bytes;
+	uint64_t lanes, rows, cols, forms, packing, weights, fifo_depth, dma_bytes;
 	uint64_t sram_bytes;
 	uint64_t program_sram;
 	uint8_t *sram;
@@ -77,6 +77,8 @@ bool ref_next(const uint32_t *dims, unsigned int rank, uint32_t *index);
 float ref_from_half(uint16_t h);
 uint16_t ref_to_half(float f);
 float ref_from_bfloat(uint16_t h);
+float ref_from_small(unsigned int dtype, unsigned int x); /* floats of 4 and 8 bits */
+bool ref_is_small(unsigned int dtype);
 uint16_t ref_to_bfloat(float f);
 float ref_float_of(uint32_t bits);
 uint32_t ref_bits_of(float f);
@@ -118,8 +120,8 @@ float ref_min(float a, float b);
 
 /* reference_check.c: all checks of an instruction at its issue */
 void ref_range(const struct ref_op *op, unsigned int x, ref_int *low, ref_int *high);
-struct ref_fault ref_decode_slots(struct ref_op *op, uint32_t num_slots,
-				  const union onpu_slot *slots);
+struct ref_fault ref_decode_slots(const struct ref_machine *m, struct ref_op *op,
+				  uint32_t num_slots, const union onpu_slot *slots);
 struct ref_fault ref_check(const struct ref_machine *m, const struct ref_op *op);
 struct ref_fault ref_check_shape(const struct ref_op *op);
 struct ref_fault ref_check_resample(const struct ref_op *op);

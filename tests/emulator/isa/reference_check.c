@@ -22,12 +22,12 @@ static bool all_zero(const union onpu_slot *slot, unsigned int from, unsigned in
 	return true;
 }
 
-static bool tensor_ok(const struct onpu_slot_tensor *t)
+static bool tensor_ok(const struct ref_machine *m, const struct onpu_slot_tensor *t)
 {
 	unsigned int e;
 
-	if (t->kind != ONPU_SLOT_TENSOR || t->dtype > 12 || t->rank > 8 || t->space > 1 ||
-	    t->mbz_04)
+	if (t->kind != ONPU_SLOT_TENSOR || t->dtype > (m->weights ? 16 : 12) || t->rank > 8 ||
+	    t->space > 1 || t->mbz_04)
 		return false;
 	e = ref_size(t->dtype);
 	for (unsigned int d = 0; d < ONPU_MAX_RANK; d++) {
@@ -142,8 +142,8 @@ static bool param_ok(const struct ref_op *op, const union onpu_slot *slot)
 }
 
 /* Steps 1 and 2 of #checks: finds the operands, and checks that their slots are well formed. */
-struct ref_fault ref_decode_slots(struct ref_op *op, uint32_t num_slots,
-				  const union onpu_slot *slots)
+struct ref_fault ref_decode_slots(const struct ref_machine *m, struct ref_op *op,
+				  uint32_t num_slots, const union onpu_slot *slots)
 {
 	const struct onpu_insn *insn = &op->insn;
 	const unsigned int index[ONPU_OPERAND_COUNT] = {
@@ -163,7 +163,7 @@ struct ref_fault ref_decode_slots(struct ref_op *op, uint32_t num_slots,
 		if (!op->has[x])
 			continue;
 		op->slot[x] = slots[index[x]];
-		if (x != ONPU_OPERAND_PARAM ? !tensor_ok(&op->slot[x].tensor) :
+		if (x != ONPU_OPERAND_PARAM ? !tensor_ok(m, &op->slot[x].tensor) :
 					      !param_ok(op, &op->slot[x]))
 			return fault_at(ONPU_FAULT_SLOT_FORMAT, x, index[x]);
 		if (x != ONPU_OPERAND_PARAM)

@@ -372,6 +372,8 @@ static struct ref_fault take(struct run *run, struct ref_step *step, const uint3
 
 	if (code)
 		return plain(code, 0);
+	if (op->insn.op == ONPU_OP_MMA_W && !run->m->weights)
+		return plain(ONPU_FAULT_ILLEGAL_OPCODE, 0);
 	run->now++;
 	run->busy++;
 	{
@@ -393,7 +395,7 @@ static struct ref_fault take(struct run *run, struct ref_step *step, const uint3
 				return fault;
 			}
 		}
-		fault = ref_decode_slots(&step->op, run->p->num_slots, slots);
+		fault = ref_decode_slots(run->m, &step->op, run->p->num_slots, slots);
 	}
 	if (!fault.code)
 		fault = ref_check(run->m, op);

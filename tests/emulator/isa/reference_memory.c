@@ -94,6 +94,8 @@ float ref_load_float(struct ref_machine *m, const struct ref_tensor *x, const ui
 		return ref_from_bfloat((uint16_t)bits);
 	if (x->dtype == ONPU_DT_F32)
 		return ref_float_of((uint32_t)bits);
+	if (ref_is_small(x->dtype))
+		return ref_from_small(x->dtype, (unsigned int)bits);
 	return ref_integer_to_float(ref_wrap(bits, x->dtype));
 }
 

@@ -127,6 +127,15 @@ static struct ref_fault mma(const struct ref_op *op)
 	REQUIRE(s1->rank == r + 1 && equal(s1->dim, dst->dim, r - 1) &&
 			s1->dim[r - 1] == s0->dim[r - 1] && s1->dim[r] == dst->dim[r - 1],
 		S1);
+	if (op->insn.op == ONPU_OP_MMA_W) {
+		unsigned int q = s2->rank == 3;
+
+		REQUIRE(!op->has[3] || s2->rank == 2 || (q && s2->dim[0] == 2), S2);
+		REQUIRE(!op->has[3] || (s2->dim[q + 1] == dst->dim[r - 1] &&
+					s0->dim[r - 1] % s2->dim[q] == 0),
+			S2);
+		return FINE;
+	}
 	REQUIRE(!op->has[3] || (s2->rank == 1 && s2->dim[0] == dst->dim[r - 1]), S2);
 	for (unsigned int l = 0; op->has[ONPU_OPERAND_PARAM] && l < ONPU_TAPS_LOOPS; l++)
 		moving |= p->loop[l].dst_step != 0;
@@ -221,7 +230,7 @@ struct ref_fault ref_check_shape(const struct ref_op *op)
 	case ONPU_OP_DMA_GATHER_ND:
 	case ONPU_OP_DMA_SCATTER_ND:
 		return move_nd(op);
-	case ONPU_OP_MMA_I8 ... ONPU_OP_MMA_F32:
+	case ONPU_OP_MMA_I8 ... ONPU_OP_MMA_W:
 		return mma(op);
 	case ONPU_OP_RSUM ... ONPU_OP_RSUMSQ:
 		return reduce(op);

@@ -18,7 +18,7 @@ bool ref_is_signed(unsigned int dtype)
 
 bool ref_is_nibble(unsigned int dtype)
 {
-	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4 || dtype == ONPU_DT_F4E2M1;
 }
 
 unsigned int ref_bits(unsigned int dtype)
@@ -26,9 +26,13 @@ unsigned int ref_bits(unsigned int dtype)
 	switch (dtype) {
 	case ONPU_DT_I4:
 	case ONPU_DT_U4:
+	case ONPU_DT_F4E2M1:
 		return 4;
 	case ONPU_DT_I8:
 	case ONPU_DT_U8:
+	case ONPU_DT_F8E4M3:
+	case ONPU_DT_F8E5M2:
+	case ONPU_DT_F8E8M0:
 		return 8;
 	case ONPU_DT_I16:
 	case ONPU_DT_U16:
@@ -174,6 +178,46 @@ uint16_t ref_to_half(float f)
 	if (above < below || (above == below && !(high & 1)))
 		return sign | high;
 	return sign | low;
+}
+
+bool ref_is_small(unsigned int dtype)
+{
+	return dtype >= ONPU_DT_F8E4M3 && dtype <= ONPU_DT_F8E8M0;
+}
+
+/* Lists the numbers of E2M1; the wider types are computed bit by bit. */
+float ref_from_small(unsigned int dtype, unsigned int x)
+{
+	static const float e2m1[8] = { 0, 0.5F, 1, 1.5F, 2, 3, 4, 6 };
+	unsigned int fraction = dtype == ONPU_DT_F8E4M3 ? 3 : 2;
+	int bias = dtype == ONPU_DT_F8E4M3 ? 7 : 15, e = (int)(x & 0x7f) >> fraction;
+	float v = 0, bit = 1;
+
+	if (dtype == ONPU_DT_F4E2M1)
+		return x & 8 ? -e2m1[x & 7] : e2m1[x & 7];
+	if (dtype == ONPU_DT_F8E8M0) {
+		/* 2^-127 is subnormal; halving is exact there, too. */
+		for (v = 1; x > 127; x--)
+			v *= 2;
+		for (; x < 127; x++)
+			v /= 2;
+		return isinf(v) ? NAN : v;
+	}
+	if (dtype == ONPU_DT_F8E4M3 && (x & 0x7f) == 0x7f)
+		return NAN;
+	if (dtype == ONPU_DT_F8E5M2 && e == 31)
+		return x & 3 ? NAN : x & 0x80 ? -INFINITY : INFINITY;
+	if (e)
+		v = 1;
+	for (unsigned int i = fraction; i-- > 0;) {
+		bit /= 2;
+		v += x >> i & 1 ? bit : 0;
+	}
+	for (int i = e ? e : 1; i < bias; i++)
+		v /= 2;
+	for (int i = bias; i < e; i++)
+		v *= 2;
+	return x & 0x80 ? -v : v;
 }
 
 float ref_from_bfloat(uint16_t h)

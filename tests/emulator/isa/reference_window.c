@@ -67,6 +67,30 @@ static void store_acc(struct ref_machine *m, const struct ref_tensor *dst, const
 		ref_store_bits(m, dst, i, acc.i);
 }
 
+/* Returns the number of S1 at l ++ [p, j], with its scale and zero point, as #weights has it. */
+static float weight(struct ref_machine *m, const struct ref_op *op, const uint32_t *b, uint32_t p,
+		    uint32_t j)
+{
+	const struct ref_tensor *s2 = &op->x[3];
+	unsigned int q = s2->rank == 3, r = op->x[0].rank;
+	float w = ref_load_float(m, &op->x[2], b);
+
+	if (op->has[ONPU_OPERAND_S2]) {
+		ref_index at = { 0 };
+
+		at[q] = p / (op->x[1].dim[r - 1] / s2->dim[q]);
+		at[q + 1] = j;
+		if (q) {
+			at[0] = 1;
+			w = w - ref_load_float(m, s2, at);
+			at[0] = 0;
+		}
+		w = w * ref_load_float(m, s2, at);
+	}
+	return op->x[1].dtype == ONPU_DT_F16 ? ref_from_half(ref_to_half(w)) :
+					       ref_from_bfloat(ref_to_bfloat(w));
+}
+
 /* Adds the products of one tap, p ascending, for the element l ++ [j] of DST; returns the sum. */
 static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const struct ref_tap *tap,
 			 const uint32_t *l, union acc acc)
@@ -95,6 +119,8 @@ static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const s
 		if (op->insn.op == ONPU_OP_MMA_I8)
 			acc.i += ((uint32_t)ref_load_int(m, &s0, a) - zero_a) *
 				 ((uint32_t)ref_load_int(m, &s1, b) - zero_b);
+		else if (op->insn.op == ONPU_OP_MMA_W)
+			part = fmaf(ref_load_float(m, &s0, a), weight(m, op, b, p, j), part);
 		else
 			part = fmaf(ref_load_float(m, &s0, a), ref_load_float(m, &s1, b), part);
 		if (op->insn.op != ONPU_OP_MMA_I8 && ((p + 1) % size == 0 || p + 1 == k)) {

@@ -26,7 +26,7 @@ static void valid(enum onpu_op op, unsigned int variant)
 		g.random.state = state += 7919;
 		g.job = &job;
 		generate(&g, op);
-		all = job.size == RIG_SMALL;
+		all = job.size == (g.info->feature ? RIG_ODD : RIG_SMALL);
 		for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++)
 			all &= g.has[x] == (g.info->operands[x].present != 0);
 	} while (!all);
@@ -287,7 +287,7 @@ static void test_opcodes(void)
 
 		if (opcode % 5 && opcode > 0x4000)
 			continue;
-		rig_clear(&job, RIG_SMALL, RIG_DATA);
+		rig_clear(&job, RIG_ODD, RIG_DATA);
 		rig_put_words(&job, 0, w);
 		rig_put_words(&job, 1, end);
 		check("opcode", 9);

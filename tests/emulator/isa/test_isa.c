@@ -46,8 +46,8 @@ static void cover(struct coverage *c, const struct gen *g)
 static void print_coverage(enum onpu_op op, const struct coverage *c)
 {
 	static const char *const names[ONPU_DT_COUNT] = {
-		"i8",  "u8",  "i16",  "u16", "i32", "u32", "i64",
-		"u64", "f16", "bf16", "f32", "i4",  "u4",
+		"i8",	"u8",  "i16", "u16", "i32",    "u32",	 "i64",	   "u64",    "f16",
+		"bf16", "f32", "i4",  "u4",  "f8e4m3", "f8e5m2", "f4e2m1", "f8e8m0",
 	};
 
 	printf("%-18s %4u ran, %3u large, %3u refused | rank", onpu_op_info[op].name, c->valid,

@@ -14,11 +14,11 @@
 #include "onpu/silicon.h"
 #include "reference.h"
 
-#define CASES 40
+#define CASES 60
 #define SEED  20261130
 /* The least share of its cost that some case of each instruction must need. */
 #define TIGHT	  0.15
-#define TIGHT_MMA 0.9
+#define TIGHT_MMA 0.75
 
 static struct rig_job job;
 
@@ -204,8 +204,8 @@ static bool check_cost(const struct gen *g, const char *machine, double *tight)
 }
 
 /*
- * Returns the failures of an instruction on a machine. The tightest of the cases must need a part of
- * its cost, unless single elements move: a bound far below the cost would find nothing.
+ * Returns the failures of an instruction on a machine. The tightest of the cases must need a part
+ * of its cost, unless single elements move: a bound far below the cost would find nothing.
  */
 static unsigned int test_op(enum onpu_op op, const char *machine)
 {

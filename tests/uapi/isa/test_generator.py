@@ -52,7 +52,7 @@ class IsaTest(SpecCase):
 
     def test_accepts_the_real_one(self):
         isa = Isa(os.path.join(UAPI, 'isa.xml'))
-        self.assertEqual(len(isa.leaves), 90)
+        self.assertEqual(len(isa.leaves), 91)
         for leaf in isa.leaves:
             self.assertTrue(leaf.doc, leaf.name)
             self.assertTrue(leaf.pseudo, leaf.name)
@@ -244,8 +244,8 @@ class MachinesTest(SpecCase):
     def test_values(self):
         lanes = '<cap name="LANES" value="128"/>'
         self.refuse(lanes, lanes + lanes, 'onpu-ref1', 'LANES twice')
-        self.refuse('name="FEATURES" MXU_FORMS="0" PACKING="0" FACTORS="0"', 'name="FEATURES" value="0"', 'FEATURES',
-                    'takes MXU_FORMS, PACKING, FACTORS')
+        self.refuse('name="FEATURES" MXU_FORMS="0" PACKING="0" WEIGHTS="0" FACTORS="0"', 'name="FEATURES" value="0"', 'FEATURES',
+                    'takes MXU_FORMS, PACKING, WEIGHTS, FACTORS')
         self.refuse('MXU_FORMS="2"', 'MXU_FORMS="16"', 'onpu-ref2', '16 does not fit in MXU_FORMS')
         self.refuse('name="onpu-ref2"', 'name="onpu-ref1"', 'same name')
         self.refuse(lanes, '<cap name="LANES" value="many"/>', 'LANES', "'many'")
@@ -262,6 +262,15 @@ class MachinesTest(SpecCase):
                     self.reader(file.name)
             for word in words:
                 self.assertIn(word, str(caught.exception))
+
+    def test_features(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.xml') as file:
+            file.write(read('isa.xml').replace('feature="WEIGHTS"', 'feature="WEIGHT"'))
+            file.flush()
+            with self.assertRaises(SpecError) as caught:
+                Machines(os.path.join(UAPI, 'machines.xml'), Registers(os.path.join(UAPI, 'registers.xml')),
+                         Isa(file.name))
+        self.assertIn('mma.w: feature WEIGHT is none of CAP_FEATURES: FACTORS', str(caught.exception))
 
     def test_factors(self):
         with_factors = 'FACTORS="2"/>\n<factor name="vexp" value="1"/><factor name="mma.f16" value="3"/>'

@@ -183,7 +183,7 @@ static void test_tables(void **state)
 	unsigned int op, i;
 
 	(void)state;
-	assert_int_equal(ONPU_OP_COUNT, 90);
+	assert_int_equal(ONPU_OP_COUNT, 91);
 	for (op = 0; op < ONPU_OP_COUNT; op++) {
 		const struct onpu_op_info *info = &onpu_op_info[op];
 
@@ -198,6 +198,8 @@ static void test_tables(void **state)
 	assert_int_equal(onpu_op_info[ONPU_OP_MMA_F16].operands[ONPU_OPERAND_S0].dtypes,
 			 1u << ONPU_DT_F16);
 	assert_true(onpu_op_info[ONPU_OP_MMA_I8].operands[ONPU_OPERAND_S2].optional);
+	assert_int_equal(onpu_op_info[ONPU_OP_MMA_W].feature, ONPU_CAP_FEATURES_WEIGHTS__MASK);
+	assert_int_equal(onpu_op_info[ONPU_OP_MMA_F16].feature, 0);
 	assert_int_equal(onpu_op_info[ONPU_OP_VEQ].same_ints,
 			 1u << ONPU_OPERAND_S0 | 1u << ONPU_OPERAND_S1);
 }

@@ -94,7 +94,7 @@ struct onpu_text_token {
 struct onpu_operand_info {
 	uint8_t present;
 	uint8_t optional; /* index 0 means absent */
-	uint16_t dtypes; /* bit per enum onpu_dtype, tensors only */
+	uint32_t dtypes; /* bit per enum onpu_dtype, tensors only */
 };
 
 struct onpu_op_info {
@@ -110,6 +110,7 @@ struct onpu_op_info {
 	uint8_t inplace; /* bit per operand that may be the destination itself */
 	uint8_t num_fields;
 	uint8_t num_tokens;
+	uint32_t feature; /* the bit of CAP_FEATURES that a machine with it has; 0: all have it */
 	uint32_t match[ONPU_INSN_WORDS]; /* fixed bits */
 	uint32_t fixed[ONPU_INSN_WORDS]; /* which bits are fixed */
 	struct onpu_operand_info operands[ONPU_OPERAND_COUNT];
@@ -401,6 +402,8 @@ def info_row(leaf, names):
     text += f'\t\t.doc = {c_string(leaf.doc)},\n\t\t.display = {c_string(leaf.display)},\n'
     text += f'\t\t.engine = ONPU_ENG_{leaf.engine.upper()},\n'
     text += f'\t\t.cost = ONPU_COST_{leaf.cost.upper()},\n\t\t.factor = {leaf.factor},\n'
+    if leaf.feature:
+        text += f'\t\t.feature = ONPU_CAP_FEATURES_{leaf.feature}__MASK,\n'
     if 'param' in leaf.operands:
         text += f'\t\t.schema = ONPU_SCHEMA_{leaf.operands["param"].kind.upper()},\n'
     same = [r for r in leaf.same if r != 'ints']

@@ -10,7 +10,7 @@ OPERANDS = ('dst', 's0', 's1', 's2', 'param')
 ENGINES = ('cp', 'ld', 'st', 'mxu', 'vpu', 'dma', 'any')
 COSTS = ('const', 'drain', 'dma', 'gather', 'mma', 'vector', 'reduce', 'scan', 'window')
 SCHEMAS = ('scalar', 'fill', 'pad', 'index', 'taps', 'resample', 'tri')
-META = {'engine', 'cost', 'factor', 'same', 'inplace', *OPERANDS}
+META = {'engine', 'cost', 'factor', 'feature', 'same', 'inplace', *OPERANDS}
 
 INTEGERS = ('I8', 'U8', 'I16', 'U16', 'I32', 'U32', 'I64', 'U64')
 FLOATS = ('F16', 'BF16', 'F32')
@@ -31,6 +31,9 @@ TYPE_CLASSES = {
     'f16': ('F16',),
     'bf16': ('BF16',),
     'f32': ('F32',),
+    'half': ('F16', 'BF16'),
+    'weight': ('I8', 'U8', 'I4', 'U4', 'F8E4M3', 'F8E5M2', 'F4E2M1'),
+    'scale': FLOATS + ('F8E8M0',),
 }
 
 
@@ -146,6 +149,7 @@ class Leaf:
         self.engine = meta.get('engine')
         self.cost = meta.get('cost')
         self.factor = number(meta.get('factor'), self.where)
+        self.feature = meta.get('feature')
         if self.engine not in ENGINES:
             raise SpecError(f'{self.where}: engine {self.engine!r} is none of {ENGINES}')
         if self.cost not in COSTS:

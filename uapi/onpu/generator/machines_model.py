@@ -73,6 +73,11 @@ class Machines:
         for machine in self.all:
             self.check_caps(machine, by_name)
             self.check_factors(machine, by_name['CAP_FEATURES'], isa)
+        features = {field.name for field in by_name['CAP_FEATURES'].fields}
+        for leaf in isa.leaves:
+            if leaf.feature and leaf.feature not in features:
+                raise SpecError(f'{leaf.where}: feature {leaf.feature} is none of CAP_FEATURES: '
+                                f'{", ".join(sorted(features))}')
         by_name['CAP_MACHINE'].reset = self.ids[self.default.id]
         for name in self.caps:
             by_name[f'CAP_{name}'].reset = self.default.caps[name]

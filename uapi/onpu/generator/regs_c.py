@@ -238,7 +238,8 @@ ONPU_STATIC_ASSERT(sizeof(union onpu_slot) == ONPU_SLOT_SIZE, "size of onpu_slot
 static inline unsigned int onpu_dtype_bits(unsigned int dtype)
 {
 	static const uint8_t bits[ONPU_DT_COUNT] = {
-		8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 4, 4
+		8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 4, 4,
+		8, 8, 4, 8
 	};
 
 	return dtype < ONPU_DT_COUNT ? bits[dtype] : 0;
