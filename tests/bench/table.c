@@ -26,7 +26,7 @@ struct net {
 
 int bench_type_find(const char *name)
 {
-	static const char *const names[] = { "f32", "f16", "int8", "w8", "w4" };
+	static const char *const names[] = { "f32", "f16", "int8", "w8", "w4", "f8", "mx" };
 
 	for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
 		if (!strcmp(names[i], name))
@@ -148,6 +148,13 @@ static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *d
 	return operand;
 }
 
+/* Returns, as float16, a number of E4M3 near @x, which is below 1. */
+static uint16_t e4m3(float x)
+{
+	/* 2^-9 is the distance of small numbers; others keep 3 bits of fraction. */
+	return wnn_float_to_half((float)(int)(x * 512) / 512) & 0xff80;
+}
+
 /* Makes a constant from numbers of the table, in the network's type of floats. */
 static WNNOperand constant(const struct net *net, const json_t *layer, const char *key,
 			   uint32_t rank, const uint32_t *dims)
@@ -162,7 +169,9 @@ static WNNOperand constant(const struct net *net, const json_t *layer, const cha
 	if (float_type(net) == WNNOperandDataType_Float16) {
 		halves = room(2 * count);
 		for (uint64_t i = 0; i < count; i++)
-			halves[i] = wnn_float_to_half(data[i]);
+			halves[i] = net->type == BENCH_F8 && !strcmp(key, "weight") ?
+					    e4m3(data[i]) :
+					    wnn_float_to_half(data[i]);
 		operand = copied(net, WNNOperandDataType_Float16, rank, dims, halves, 2 * count);
 		free(halves);
 		return operand;
@@ -198,21 +207,26 @@ static WNNOperand dequantized(const struct net *net, WNNOperand integers, uint32
 static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t rank,
 			  const uint32_t *dims)
 {
-	bool packed = net->type == BENCH_W4;
-	uint32_t scales[MAX_RANK] = { dims[0], packed ? dims[1] / BLOCK : 1, 1, 1 };
+	/* Twice the numbers of E2M1. */
+	static const uint8_t twice[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
+	bool packed = net->type == BENCH_W4, mx = net->type == BENCH_MX;
+	uint32_t scales[MAX_RANK] = { dims[0], packed || mx ? dims[1] / BLOCK : 1, 1, 1 };
 	const float *data = numbers(net, layer, "weight");
 	uint64_t count = product(rank, dims);
 	WNNOperandDataType type = packed ? WNNOperandDataType_Int4 : WNNOperandDataType_Int8;
-	float scale = packed ? .01f : .0005f;
+	float scale = packed ? .01f : mx ? 1.f / 256 : .0005f;
 	WNNOperand operand;
 	uint8_t *integers;
 
-	if (net->type == BENCH_F32 || net->type == BENCH_F16)
+	if (net->type == BENCH_F32 || net->type == BENCH_F16 || net->type == BENCH_F8)
 		return constant(net, layer, "weight", rank, dims);
 	integers = room(count);
 	for (uint64_t i = 0; i < count; i++) {
 		int value = (int)(data[i] / scale);
 
+		/* The numbers of the table are between -.05 and .05, so that this is within 12. */
+		if (mx)
+			value = value < 0 ? -twice[-value * 7 / 12] : twice[value * 7 / 12];
 		if (packed)
 			integers[i / 2] |= (uint8_t)((value & 0xf) << (i % 2 * 4));
 		else

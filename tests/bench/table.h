@@ -22,6 +22,8 @@ enum bench_type {
 	BENCH_INT8, /* quantised as by ONNX Runtime: uint8 values, int8 weights for each channel */
 	BENCH_W8,   /* float16 values, int8 weights for each channel */
 	BENCH_W4,   /* float16 values, int4 weights for each block of 32 */
+	BENCH_F8,   /* float16 values, weights that are numbers of E4M3 */
+	BENCH_MX,   /* float16 values, weights of MXFP4: int8, twice E2M1, for each block of 32 */
 };
 
 /* Returns the type of that name as an enum bench_type, or -1. */

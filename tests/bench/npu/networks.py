@@ -203,7 +203,7 @@ models.Net = Table
 
 # Networks of the section "networks": {name: (table, types, dispatches, images at a time)}. A type's
 # value says what bench-npu-graph makes of the table: int8 is quantised as a whole, w8 and w4 are
-# float16 with weights of 8 and 4 bits.
+# float16 with weights of 8 and 4 bits, f8 and mx with weights of E4M3 and MXFP4.
 NETWORKS = {
     "resnet50": (models.resnet50, {"f32": "f32", "f16": "f16", "int8": "int8"}, 1, 1),
     "squeezenet": (squeezenet_shared, {"f32": "f32", "int8": "int8"}, 1, 1),
@@ -212,7 +212,7 @@ NETWORKS = {
     "attention_1024": (attention_1024, {"f32": "f32", "f16": "f16"}, 1, 1),
     "gpt2_decode": (gpt2_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
     "gpt2_step": (lambda: gpt2_decode(kept=True), {"f16": "f16"}, 1, 1),
-    "llama_decode": (llama_decode, {"f16": "f16", "int4": "w4"}, 1, 1),
+    "llama_decode": (llama_decode, {"f16": "f16", "int4": "w4", "fp8": "f8", "mxfp4": "mx"}, 1, 1),
     "mobilenetv2_batch8": (models.mobilenetv2, {"f32": "f32"}, 1, 8),
     "lenet_warm": (lenet_shared, {"f32": "f32"}, 2, 1),
 }
@@ -234,6 +234,7 @@ class Machine:
         self.rows, self.columns, self.lanes, dma_bytes, self.sram_bytes = (
             int(caps[name]["value"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
         self.packing = int(caps["FEATURES"]["PACKING"])
+        self.weights = int(caps["FEATURES"]["WEIGHTS"])
         self.factors = {**FACTORS, **{f.get("name"): int(f.get("value"), 0) for f in element.findall("factor")}}
         # Bytes in a cycle: both DMA engines load and store.
         self.bytes = 2 * dma_bytes
@@ -265,6 +266,8 @@ TYPES = {
     "int8": ("mma.i8", 4, 1, True),
     "w8": ("mma.f16", 2, 1, False),
     "w4": ("mma.f16", 2, .5 + 2 / 32, False),
+    "f8": ("mma.f16", 2, 1, False),
+    "mx": ("mma.f16", 2, .5 + 1 / 32, False),
 }
 # Instructions of the vector unit over the elements of a result, for layers that only it can compute.
 PASSES = {
@@ -282,7 +285,8 @@ class Costs:
     def __init__(self, net, type="f32", machine=REF1):
         self.net, self.machine = net, machine
         self.instruction, self.value_bytes, self.weight_bytes, self.integers = TYPES[type]
-        self.packed = type in ("w8", "w4")
+        # A machine without mma.w widens packed weights on the vector unit.
+        self.packed = type in ("w8", "w4", "mx") and not machine.weights
 
     def lane_cycles(self, elements, bytes=4):
         return self.machine.lane_cycles(elements, bytes)

@@ -555,8 +555,9 @@ static void allocate_outputs(const struct test_graph *t, void **out)
 	}
 }
 
-void check_machine(struct test_graph *t, void *state, int size, const char *machine,
-		   struct traffic traffic[2])
+/* Runs the graph on its own machine, and on another, with a program for the one or the other. */
+static void check_other(struct test_graph *t, void *state, int size, const char *machine,
+			bool recompiled, struct traffic traffic[2])
 {
 	struct devices *devices = state;
 	struct winsys_sim_config config = { .sram_bytes = sram_sizes[size],
@@ -572,13 +573,25 @@ void check_machine(struct test_graph *t, void *state, int size, const char *mach
 	allocate_outputs(t, own);
 	allocate_outputs(t, foreign);
 	traffic[0] = run_compiled(t, ws, ws, own, NULL);
-	traffic[1] = run_compiled(t, ws, other, foreign, NULL);
+	traffic[1] = run_compiled(t, recompiled ? other : ws, other, foreign, NULL);
 	for (uint32_t o = 0; o < t->num_outputs; o++) {
 		assert_memory_equal(own[o], foreign[o], ir_type_bytes(&t->output[o]->type));
 		free(own[o]);
 		free(foreign[o]);
 	}
 	other->ops->destroy(other);
+}
+
+void check_machine(struct test_graph *t, void *state, int size, const char *machine,
+		   struct traffic traffic[2])
+{
+	check_other(t, state, size, machine, false, traffic);
+}
+
+void check_machines(struct test_graph *t, void *state, int size, const char *machine,
+		    struct traffic traffic[2])
+{
+	check_other(t, state, size, machine, true, traffic);
 }
 
 struct npu_program *compile_graph(struct test_graph *t, void *state, int size)

@@ -77,6 +77,9 @@ struct traffic count_traffic(struct test_graph *t, void *state, int size);
  */
 void check_machine(struct test_graph *t, void *state, int size, const char *machine,
 		   struct traffic traffic[2]);
+/* Checks the same, with a program of its own for each machine. */
+void check_machines(struct test_graph *t, void *state, int size, const char *machine,
+		    struct traffic traffic[2]);
 /* Runs with one size of SRAM; out[i] must have space for output i. */
 void run_graph(struct test_graph *t, void *state, int size, void **out);
 /* Returns the program's text for one size of SRAM; the caller frees it. */

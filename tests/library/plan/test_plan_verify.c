@@ -435,6 +435,27 @@ static void test_errors(void **state)
 	graph_free(&t);
 }
 
+/* A program for a machine with WEIGHTS, which multiplies weights of E4M3, and one without. */
+static void test_features(void **state)
+{
+	struct npu_caps newer = caps;
+	struct ir_value *a, *b;
+	struct test_graph t;
+	struct rig rig;
+
+	(void)state;
+	newer.features = ONPU_CAP_FEATURES_WEIGHTS__MASK;
+	graph_init(&t);
+	a = add_operand(&t, IR_F16, 2, (int64_t[]){ 1, 64 }, false);
+	b = add_operand(&t, IR_F16, 2, (int64_t[]){ 64, 64 }, true);
+	memset((void *)b->constant->data, 0, b->constant->bytes);
+	rig_open(&rig, compile(&t, node_matmul(&t, a, b), &newer), &newer);
+	rig_restore(&rig);
+	refused_for(&rig, &caps, ANY, "the machine does not have the instruction");
+	rig_close(&rig);
+	graph_free(&t);
+}
+
 /* ---- preemption points */
 
 static void test_preemption(void **state)
@@ -654,9 +675,9 @@ static void test_many_bindings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_preemption),
-		cmocka_unit_test(test_queues),	      cmocka_unit_test(test_first_loads),
-		cmocka_unit_test(test_many_bindings),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_features),
+		cmocka_unit_test(test_preemption),  cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_first_loads), cmocka_unit_test(test_many_bindings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

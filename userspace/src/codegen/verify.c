@@ -219,6 +219,8 @@ static int check_operands(const struct verifier *v, uint32_t pc, struct decoded 
 	const uint16_t index[4] = { d->insn.dst, d->insn.s0, d->insn.s1, d->insn.s2 };
 	const struct onpu_op_info *info = &onpu_op_info[d->insn.op];
 
+	if (info->feature & ~v->caps->features)
+		return bad(v, pc, "the machine does not have the instruction");
 	for (int i = 0; i < 4; i++) {
 		const struct onpu_operand_info *operand = &info->operands[ONPU_OPERAND_DST + i];
 

@@ -202,6 +202,57 @@ bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype)
 	return finite;
 }
 
+/* Returns whether a float16 number has 3 bits of fraction, or fewer where E4M3 is subnormal. */
+static bool is_e4m3(uint16_t h)
+{
+	uint16_t magnitude = h & 0x7fff, exponent = magnitude >> 10;
+	/* 2^-6 is the least normal number, 448 the greatest; 2^-9 is the distance below 2^-6. */
+	unsigned int dropped = exponent >= 9 ? 7 : 16 - exponent;
+
+	if (!magnitude)
+		return true;
+	return magnitude <= 0x5f00 && exponent >= 6 && !(magnitude & ((1u << dropped) - 1));
+}
+
+static bool all_e2m1(const int8_t *data, size_t count)
+{
+	/* A bit for each of 0, 1, 2, 3, 4, 6, 8 and 12. */
+	const uint32_t numbers = 0x115f;
+
+	for (size_t i = 0; i < count; i++) {
+		int magnitude = data[i] < 0 ? -data[i] : data[i];
+
+		if (magnitude > 12 || !(numbers >> magnitude & 1))
+			return false;
+	}
+	return true;
+}
+
+static enum ir_few find_few(const void *data, size_t bytes, enum ir_dtype dtype)
+{
+	const uint16_t *half = data;
+	bool e4m3 = dtype == IR_F16, e5m2 = e4m3;
+
+	if (dtype == IR_I8)
+		return all_e2m1(data, bytes) ? IR_FEW_E2M1 : IR_FEW_NONE;
+	for (size_t i = 0; i < bytes / sizeof(*half) && (e4m3 || e5m2); i++) {
+		e4m3 = e4m3 && is_e4m3(half[i]);
+		e5m2 = e5m2 && !(half[i] & 0xff);
+	}
+	return e4m3 ? IR_FEW_E4M3 : e5m2 ? IR_FEW_E5M2 : IR_FEW_NONE;
+}
+
+enum ir_few ir_constant_few(struct ir_constant *constant, enum ir_dtype dtype)
+{
+	uint8_t few = __atomic_load_n(&constant->few, __ATOMIC_RELAXED);
+
+	if (!few) {
+		few = (uint8_t)find_few(constant->data, constant->bytes, dtype);
+		__atomic_store_n(&constant->few, few, __ATOMIC_RELAXED);
+	}
+	return (enum ir_few)few;
+}
+
 struct ir_graph *ir_graph_create(void)
 {
 	struct ir_graph *graph = wnn_calloc(1, sizeof(*graph));

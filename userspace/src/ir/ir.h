@@ -420,6 +420,7 @@ struct ir_constant {
 	void *userdata;
 	const struct ir_recipe *recipe; /* computes the bytes; NULL: they exist already */
 	uint8_t finite;			/* cache of ir_constant_finite(); 0: not known yet */
+	uint8_t few;			/* cache of ir_constant_few(); 0: not known yet */
 };
 
 enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT };
@@ -632,6 +633,19 @@ void ir_constant_unref(struct ir_constant *constant);
  * threads may call it at a time.
  */
 bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype);
+/* Short floats that hold the numbers of a constant. */
+enum ir_few {
+	IR_FEW_NONE = 1,
+	IR_FEW_E2M1, /* int8: each number is twice one of OCP's E2M1 */
+	IR_FEW_E4M3, /* float16: each number is one of OCP's E4M3 without its NaN */
+	IR_FEW_E5M2, /* float16: the low byte of each number is 0 */
+};
+
+/*
+ * Returns which short float holds the numbers of an int8 or float16 constant, whose bytes must
+ * exist; reads them only once. Several threads may call it at a time.
+ */
+enum ir_few ir_constant_few(struct ir_constant *constant, enum ir_dtype dtype);
 
 const char *ir_op_name(enum ir_op op);
 const char *ir_unary_name(int kind);

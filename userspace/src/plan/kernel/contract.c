@@ -211,7 +211,7 @@ static void measure(const struct contract *c, struct contract_tile *t)
 					plan_dtype_bytes(c->b.dtype));
 	t->wide_bytes = 0;
 	if (c->weights) {
-		t->wide_bytes = t->b_bytes;
+		t->wide_bytes = c->weights->direct ? 0 : t->b_bytes;
 		t->b_bytes = weights_bytes(c, t, s.ks, t->tile[CD_N]);
 	}
 	t->direct = contract_in_place(c) || (t->steps == 1 && !c->num_posts);
@@ -433,7 +433,7 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
 		dma += dma / 2;
 	dma = dma / 2 + times->dma;
-	if (c->weights)
+	if (t->wide_bytes)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR + widen_cost(plan, c, t));
 	return max_of(max_of(dma, times->mxu), vpu) + times->beside +
 	       ((c->a_here ? 0 : a_loads) + b_loads) * 8;

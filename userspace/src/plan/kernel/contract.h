@@ -57,10 +57,12 @@ struct contract_post {
 
 /*
  * A constant filter of one group and one tap as integers, which are dequantised in SRAM one tile at
- * a time. Strides are in elements; contract.b describes the dequantised filter.
+ * a time, or as short floats. Strides are in elements; contract.b describes the filter as floats.
  */
 struct contract_weights {
-	uint8_t dtype;				 /* int8, uint8, int4 or uint4 */
+	uint8_t dtype;	/* of the constant: int8, uint8, int4, uint4, or float16 without scales */
+	uint8_t packed; /* of packed tiles: the same, or a short float that holds all numbers */
+	bool direct; /* the matrix unit reads packed tiles (mma.w), and no pass dequantises them */
 	struct ir_constant *data, *scale, *zero; /* zero NULL: all zero points are 0 */
 	int64_t k_stride, n_stride;
 	int64_t block, n_block; /* elements along k and n that share a scale; block 0: all k do */
@@ -263,6 +265,11 @@ void weights_pack(struct plan *plan, const struct contract *c, const struct cont
 void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
 		  const struct contract_prepared *p, uint64_t offset);
 /* Emits the dequantisation of the packed tile at SRAM address `packed` to the tile `wide`. */
+/* Returns the views of the packed tile at `address` that mma.w takes: its numbers and scales. */
+struct npu_view weights_view(const struct contract *c, const struct contract_tile *t,
+			     const int64_t *dim, uint64_t address);
+struct npu_view weights_scales(const struct contract *c, const struct contract_tile *t, int64_t ks,
+			       int64_t n, uint64_t address);
 void weights_unpack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
 		    const struct npu_view *wide, uint64_t packed);
 

@@ -286,14 +286,20 @@ static void pack_tiles(struct plan *plan, const struct contract *c, struct contr
 	}
 }
 
-/* Loads a tile of integers, unless it is a hit, and dequantises it unless SRAM has the result. */
+/*
+ * Loads a packed tile, unless it is a hit, and dequantises it unless SRAM has the result or the
+ * matrix unit takes it as it is.
+ */
 static void load_weights(struct contract_state *st, struct contract_event *e, const int64_t *dim,
 			 bool hit)
 {
 	uint64_t tile = b_tile_index(st->t, e);
-	bool is_wide;
+	bool is_wide = st->c->weights->direct;
 
-	e->b_view = contract_filter_view(st->c, pool_get(&st->wide, (int64_t)tile, &is_wide), dim);
+	e->b_view = is_wide ?
+			    weights_view(st->c, st->t, dim, e->b) :
+			    contract_filter_view(st->c,
+						 pool_get(&st->wide, (int64_t)tile, &is_wide), dim);
 	if (!hit)
 		weights_load(st->plan, e->b, weights_bytes(st->c, st->t, e->s.ks, e->dim[CD_N]),
 			     st->p, st->p->packed[tile]);
@@ -437,6 +443,8 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 	struct plan_param param = tap_loops(st->c, e);
 	int64_t n_stride = d.stride[CD_N], k_stride = a.stride[CA_K];
 	bool has_param = e->s.khs * e->s.kws > 1 || param.zero_a || param.zero_b;
+	bool scales = st->c->op == ONPU_OP_MMA_W && st->c->weights->scale;
+	struct npu_view scale;
 
 	/* Merges the dims of positions first; then appends n and k. */
 	for (int i = 0; i < 4; i++) {
@@ -449,11 +457,14 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 	view_append(&a, e->s.ks, k_stride);
 	view_append(&b, e->s.ks, e->b_view.stride[CB_K]);
 	view_append(&b, e->dim[CD_N], e->b_view.stride[CB_N]);
+	if (scales)
+		scale = weights_scales(st->c, st->t, e->s.ks, e->dim[CD_N], e->b);
 	plan_emit(st->plan, &(struct plan_insn){
 				    .op = st->c->op,
 				    .dst = &d,
 				    .s0 = &a,
 				    .s1 = &b,
+				    .s2 = scales ? &scale : NULL,
 				    .piece = st->c->piece,
 				    .acc = e->step > 0,
 				    .param = has_param ? &param : NULL,
@@ -589,7 +600,7 @@ static int place(struct contract_state *st)
 
 	ret = pool_init(&st->a, &at, t->a_bytes, t->a_slots);
 	ret |= pool_init(&st->b, &at, t->b_bytes, t->b_slots);
-	ret |= pool_init(&st->wide, &at, t->wide_bytes, st->c->weights ? WEIGHTS_SLOTS : 0);
+	ret |= pool_init(&st->wide, &at, t->wide_bytes, t->wide_bytes ? WEIGHTS_SLOTS : 0);
 	for (uint32_t i = 0; i < st->c->num_extras; i++) {
 		ret |= pool_init(&st->extra[i], &at, t->extra_bytes[i], t->extra_slots[i]);
 		st->scaled[i] = at;

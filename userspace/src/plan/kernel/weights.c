@@ -3,11 +3,14 @@
  * Packs, loads and dequantises the filters of contractions that are integers. In memory a tile has
  * its integers, two in a byte when they have 4 bits, then its scales, then its zero points, so that
  * one transfer loads all. The vector unit dequantises a tile in SRAM while the matrix unit works on
- * the tile before.
+ * the tile before, unless the matrix unit reads packed tiles: then zero points have the type of
+ * scales, and numbers may be short floats.
  */
 #include "plan/kernel/contract.h"
 
 #include <string.h>
+
+#include "util/float16.h"
 
 /* The layout of a packed tile: integers from offset 0 on, then scales, then zero points. */
 struct layout {
@@ -31,11 +34,17 @@ static struct layout lay_out(const struct contract *c, const struct contract_til
 	const struct contract_weights *w = c->weights;
 	struct layout l = { .granule = w->block ? wnn_gcd(w->block, t->k) : ks };
 
+	uint64_t scales;
+
 	l.rows = ks / l.granule;
-	l.scale = plan_align(packed_bytes(w->dtype, (uint64_t)(ks * n)));
-	l.zero = l.scale + plan_align((uint64_t)(l.rows * n) * plan_dtype_bytes(c->b.dtype));
-	l.bytes =
-		l.zero + (w->zero ? plan_align(packed_bytes(w->dtype, (uint64_t)(l.rows * n))) : 0);
+	scales = (uint64_t)(l.rows * n);
+	l.scale = plan_align(packed_bytes(w->packed, (uint64_t)(ks * n)));
+	l.zero = l.bytes = l.scale;
+	if (w->scale)
+		l.zero = l.bytes = l.scale + plan_align(scales * plan_dtype_bytes(c->b.dtype));
+	if (w->zero)
+		l.bytes = l.zero + (w->direct ? l.zero - l.scale :
+						plan_align(packed_bytes(w->dtype, scales)));
 	return l;
 }
 
@@ -96,16 +105,52 @@ static int64_t scale_at(const struct recipe *r, int64_t row, int64_t column)
 	return block * w->k_scale_stride + (r->n + column) / w->n_block * w->n_scale_stride;
 }
 
-static void write_integers(const struct recipe *r, uint8_t *to)
+/* Returns the E2M1 number whose double is an integer. */
+static uint8_t e2m1_of(int8_t twice)
+{
+	static const uint8_t code[13] = { 0, 1, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7 };
+
+	return (uint8_t)(code[twice < 0 ? -twice : twice] | (twice < 0 ? 8 : 0));
+}
+
+/* Returns the E4M3 number that is equal to a float16 one, see ir_constant_few(). */
+static uint8_t e4m3_of(uint16_t h)
+{
+	uint16_t magnitude = h & 0x7fff, exponent = magnitude >> 10;
+	/* The biases are 7 and 15; below 2^-6 the fraction counts steps of 2^-9. */
+	unsigned int code = exponent >= 9 ? (magnitude >> 7) - (8 << 3) :
+			    exponent	  ? ((magnitude & 0x3ff) | 0x400) >> (16 - exponent) :
+					    0;
+
+	return (uint8_t)(code | (h >> 8 & 0x80));
+}
+
+/* Returns element `i` of the constant in the type of packed tiles. */
+static uint8_t packed_element(const struct contract_weights *w, int64_t i)
+{
+	const uint16_t *half = w->data->data;
+
+	switch (w->packed) {
+	case ONPU_DT_F4E2M1:
+		return e2m1_of(((const int8_t *)w->data->data)[i]);
+	case ONPU_DT_F8E4M3:
+		return e4m3_of(half[i]);
+	case ONPU_DT_F8E5M2:
+		return (uint8_t)(half[i] >> 8);
+	default:
+		return element(w->dtype, w->data->data, i);
+	}
+}
+
+static void write_elements(const struct recipe *r, uint8_t *to)
 {
 	const struct contract_weights *w = &r->w;
-	struct sink sink = { .dtype = w->dtype, .to = to };
+	struct sink sink = { .dtype = w->packed, .to = to };
 
 	for (int64_t k = 0; k < r->s.ks; k++)
 		for (int64_t j = 0; j < r->ns; j++)
-			put_element(&sink,
-				    element(w->dtype, w->data->data,
-					    (r->s.k + k) * w->k_stride + (r->n + j) * w->n_stride));
+			put_element(&sink, packed_element(w, (r->s.k + k) * w->k_stride +
+								     (r->n + j) * w->n_stride));
 	fill_up(&sink, r->l.scale);
 }
 
@@ -114,10 +159,20 @@ static void write_scales(const struct recipe *r, uint8_t *to)
 	const uint8_t *scale = r->w.scale->data;
 	uint64_t bytes = (uint64_t)(r->l.rows * r->ns) * r->size;
 
-	for (int64_t row = 0; row < r->l.rows; row++)
-		for (int64_t j = 0; j < r->ns; j++)
-			memcpy(to + (row * r->ns + j) * r->size,
-			       scale + scale_at(r, row, j) * r->size, r->size);
+	for (int64_t row = 0; row < r->l.rows; row++) {
+		for (int64_t j = 0; j < r->ns; j++) {
+			const uint8_t *from = scale + scale_at(r, row, j) * r->size;
+			uint16_t half;
+
+			memcpy(&half, from, sizeof(half));
+			/* E2M1 has halves of the integers. */
+			if (r->w.packed == ONPU_DT_F4E2M1) {
+				half = wnn_float_to_half(2 * wnn_half_to_float(half));
+				from = (const uint8_t *)&half;
+			}
+			memcpy(to + (row * r->ns + j) * r->size, from, r->size);
+		}
+	}
 	memset(to + bytes, 0, r->l.zero - r->l.scale - bytes);
 }
 
@@ -132,13 +187,36 @@ static void write_zeros(const struct recipe *r, uint8_t *to)
 	fill_up(&sink, r->l.bytes - r->l.zero);
 }
 
+/* Writes zero points as float16, which holds all integers of 8 bits. */
+static void write_real_zeros(const struct recipe *r, uint8_t *to)
+{
+	bool is_signed = r->w.dtype == ONPU_DT_I8 || r->w.dtype == ONPU_DT_I4;
+	int sign = plan_dtype_is_nibble(r->w.dtype) ? 8 : 128;
+
+	memset(to, 0, r->l.bytes - r->l.zero);
+	for (int64_t row = 0; row < r->l.rows; row++) {
+		for (int64_t j = 0; j < r->ns; j++) {
+			int zero = element(r->w.dtype, r->w.zero->data, scale_at(r, row, j));
+			uint16_t half;
+
+			if (is_signed && zero >= sign)
+				zero -= 2 * sign;
+			half = wnn_float_to_half((float)zero);
+			memcpy(to + (row * r->ns + j) * sizeof(half), &half, sizeof(half));
+		}
+	}
+}
+
 static void write_tile(const struct plan_section *section, uint8_t *to)
 {
 	const struct recipe *r = section->recipe;
 
-	write_integers(r, to);
-	write_scales(r, to + r->l.scale);
-	if (r->w.zero)
+	write_elements(r, to);
+	if (r->w.scale)
+		write_scales(r, to + r->l.scale);
+	if (r->w.zero && r->w.direct)
+		write_real_zeros(r, to + r->l.zero);
+	else if (r->w.zero)
 		write_zeros(r, to + r->l.zero);
 }
 
@@ -204,6 +282,47 @@ static struct npu_view part(uint8_t dtype, uint64_t address, uint64_t bytes, con
 		.dim = { l->rows, l->granule, n },
 		.stride = { (repeats ? 1 : l->granule) * n * size, repeats ? 0 : n * size, size },
 	};
+}
+
+struct npu_view weights_view(const struct contract *c, const struct contract_tile *t,
+			     const int64_t *dim, uint64_t address)
+{
+	struct layout l = lay_out(c, t, dim[CB_K], dim[CB_N]);
+	int64_t n = dim[CB_N];
+
+	return (struct npu_view){
+		.base = NPU_BASE_NONE,
+		.dtype = c->weights->packed,
+		.rank = 5,
+		.window = address,
+		.window_bytes = l.scale,
+		.dim = { dim[0], dim[1], dim[2], dim[CB_K], n },
+		/* An element has one byte or one nibble. */
+		.stride = { dim[CB_K] * n, dim[CB_K] * n, dim[CB_K] * n, n, 1 },
+	};
+}
+
+struct npu_view weights_scales(const struct contract *c, const struct contract_tile *t, int64_t ks,
+			       int64_t n, uint64_t address)
+{
+	struct layout l = lay_out(c, t, ks, n);
+	int64_t size = plan_dtype_bytes(c->b.dtype);
+	struct npu_view view = {
+		.base = NPU_BASE_NONE,
+		.dtype = c->b.dtype,
+		.rank = 3,
+		.window = address + l.scale,
+		.window_bytes = l.bytes - l.scale,
+		.dim = { 2, l.rows, n },
+		.stride = { (int64_t)(l.zero - l.scale), n * size, size },
+	};
+
+	if (c->weights->zero)
+		return view;
+	view.rank = 2;
+	memmove(view.dim, view.dim + 1, 2 * sizeof(view.dim[0]));
+	memmove(view.stride, view.stride + 1, 2 * sizeof(view.stride[0]));
+	return view;
 }
 
 void weights_unpack(struct plan *plan, const struct contract *c, const struct contract_tile *t,

@@ -29,6 +29,8 @@ static inline uint32_t plan_dtype_bytes(uint8_t dtype)
 	switch (dtype) {
 	case ONPU_DT_I8:
 	case ONPU_DT_U8:
+	case ONPU_DT_F8E4M3:
+	case ONPU_DT_F8E5M2:
 		return 1;
 	case ONPU_DT_I16:
 	case ONPU_DT_U16:
@@ -45,7 +47,7 @@ static inline uint32_t plan_dtype_bytes(uint8_t dtype)
 
 static inline bool plan_dtype_is_nibble(uint8_t dtype)
 {
-	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4 || dtype == ONPU_DT_F4E2M1;
 }
 
 bool plan_dtype_is_float(uint8_t dtype);

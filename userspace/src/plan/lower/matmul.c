@@ -271,6 +271,7 @@ static void set_weights(struct contract_weights *w, const struct ir_node *node,
 
 	*w = (struct contract_weights){
 		.dtype = plan_dtype(b->type.dtype),
+		.packed = plan_dtype(b->type.dtype),
 		.data = b->constant,
 		.scale = scale->constant,
 		.zero = all_zero(node->operands[3]) ? NULL : node->operands[3]->constant,
@@ -289,6 +290,58 @@ static void set_weights(struct contract_weights *w, const struct ir_node *node,
 	w->k_scale_stride = blocks[0] > 1 ? last[0] : 0;
 	w->n_block = mm->n / blocks[1];
 	w->n_scale_stride = last[1];
+}
+
+/* Returns whether the double of each scale is a float16 number. */
+static bool can_double(const struct ir_constant *scale)
+{
+	const uint16_t *half = scale->data;
+
+	/* The exponents of 32768 and more, infinities and NaN. */
+	for (size_t i = 0; i < scale->bytes / sizeof(*half); i++)
+		if ((half[i] & 0x7c00) >= 0x7800)
+			return false;
+	return true;
+}
+
+/*
+ * Lets the matrix unit read packed tiles, if the machine can: integers with their scales, and short
+ * floats where these hold the integers, or a float16 constant. All bits of the result stay.
+ */
+static void set_direct(struct plan *plan, struct contract_weights *w, struct contract *c,
+		       enum ir_dtype dtype)
+{
+	enum ir_few few;
+
+	if (!(plan->caps->features & ONPU_CAP_FEATURES_WEIGHTS__MASK) || c->a.dtype != ONPU_DT_F16)
+		return;
+	few = dtype == IR_I8 || dtype == IR_F16 ? ir_constant_few(w->data, dtype) : IR_FEW_NONE;
+	if (!w->scale && few == IR_FEW_NONE)
+		return;
+	w->direct = true;
+	if (few == IR_FEW_E4M3 || few == IR_FEW_E5M2)
+		w->packed = few == IR_FEW_E4M3 ? ONPU_DT_F8E4M3 : ONPU_DT_F8E5M2;
+	else if (few == IR_FEW_E2M1 && !w->zero && can_double(w->scale))
+		w->packed = ONPU_DT_F4E2M1;
+	c->weights = w;
+	c->b_constant = NULL;
+	c->kernel = "mma.w";
+	c->op = ONPU_OP_MMA_W;
+}
+
+/* Describes a float16 constant of one matrix, which short floats may hold, as weights. */
+static void set_floats(struct contract_weights *w, const struct matmul *mm)
+{
+	int64_t size = plan_dtype_bytes(mm->b.dtype);
+
+	*w = (struct contract_weights){
+		.dtype = mm->b.dtype,
+		.packed = mm->b.dtype,
+		.data = mm->b_constant,
+		.k_stride = mm->b_last[0] / size,
+		.n_stride = mm->b_last[1] / size,
+		.n_block = 1,
+	};
 }
 
 /* Describes the slices of the second operand for the contraction; false: it has none. */
@@ -362,11 +415,16 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		set_weights(&weights, node, mm);
 		c.weights = &weights;
 		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";
+		set_direct(plan, &weights, &c, node->operands[1]->type.dtype);
 	} else if (set_slices(&slices, mm, offset)) {
 		c.slices = &slices;
 	} else if (mm->b_constant) {
 		c.b_constant = mm->b_constant;
 		c.b_offset = offset[2];
+		if (half && g == 1 && !offset[2] && !mm->b_constant->recipe) {
+			set_floats(&weights, mm);
+			set_direct(plan, &weights, &c, IR_F16);
+		}
 	}
 	c.out = with_dims(&mm->out, offset[0], c.dim,
 			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
