@@ -448,7 +448,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	 */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
-	else if (!c.b_constant && !c.slices && c.a.base == NPU_BASE_NONE &&
+	else if (!c.b_constant && !c.weights && !c.slices && c.a.base == NPU_BASE_NONE &&
 		 c.b.base == NPU_BASE_NONE)
 		contract_make_window(&c);
 	contract_emit(plan, &c);
