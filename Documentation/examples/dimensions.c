@@ -66,7 +66,7 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape)
 
 	descriptor.dataType = WNNOperandDataType_Float32;
 	descriptor.shape = shape;
-	descriptor.readable = descriptor.writable = true;
+	descriptor.readable = descriptor.writable = WNN_TRUE;
 	check(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER, &tensor));
 	return tensor;
 }

@@ -121,6 +121,48 @@ class Inputs(ToolTest):
         self.refuses(2, 'node "r" (Reshape)', "run", model, "--random", 1)
 
 
+class Ranges(ToolTest):
+    def model(self):
+        """Saves y = x * w + the number of the row, for any number of rows."""
+        weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+        numbers = [("w", weights), ("zero", np.array(0)), ("one", np.array(1)), ("axis", np.array([1]))]
+        nodes = [node("MatMul", ["x", "w"], ["product"], "product"), node("Shape", ["x"], ["shape"], "shape"),
+                 node("Gather", ["shape", "zero"], ["rows"], "rows"),
+                 node("Range", ["zero", "rows", "one"], ["range"], "range"),
+                 node("Cast", ["range"], ["floats"], "cast", to=TensorProto.FLOAT),
+                 node("Unsqueeze", ["floats", "axis"], ["column"], "column"),
+                 node("Add", ["product", "column"], ["y"], "sum")]
+        path = save(self.folder, "rows", nodes, [("x", ["rows", 4])], [("y", ["rows", 3])], numbers)
+        return path, lambda x: x @ weights + np.arange(len(x))[:, None]
+
+    @on_devices
+    def test_one_graph_for_a_range(self, device):
+        """Tests that a graph for 1 to 64 rows gives what the model says for some of them."""
+        model, expected = self.model()
+        for rows in 1, 5, 64:
+            x = np.linspace(-2, 2, rows * 4, dtype=np.float32).reshape(rows, 4)
+            self.tool("run", model, "--device", device, "--output", self.folder / "y.npy", "-i", self.array("x.npy", x),
+                      "--dim", "rows=1..64", "--dim", f"rows={rows}")
+            np.testing.assert_allclose(np.load(self.folder / "y.npy"), expected(x), atol=1e-5)
+
+    def test_what_is_said(self):
+        model, _ = self.model()
+        said = self.tool("explain", model, "--device", "cpu", "--dim", "rows=1..64")
+        self.assertIn('"rows" is from 1 to 64, by value', str(said))
+        self.assertIn('output "y": float32[rows,3]', str(said))
+        self.refuses(2, 'dimension "rows" is 5, which is not in the range from 1 to 4', "run", model, "--random", 1,
+                     "--dim", "rows=1..4", "--dim", "rows=5")
+        self.refuses(2, "no input has a dimension that is called", "run", model, "--random", 1, "--dim", "cols=1..4")
+        self.refuses(64, "the range ends below its begin", "run", model, "--random", 1, "--dim", "rows=4..1")
+
+    def test_a_model_that_differs(self):
+        """Tests that a model whose nodes are not valid for all sizes is refused with the size."""
+        numbers = [("shape", np.array([2, -1]))]
+        model = save(self.folder, "halves", [node("Reshape", ["x", "shape"], ["y"], "halves")], [("x", ["N"])],
+                     [("y", [2, "M"])], numbers)
+        self.refuses(2, 'with "N" = 1, of 1 to 8: ', "run", model, "--random", 1, "--dim", "N=1..8")
+
+
 class Messages(ToolTest):
     def test_what_is_missing(self):
         model, _ = perceptron(self.folder)

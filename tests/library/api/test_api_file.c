@@ -455,7 +455,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 8, this library reads format 7");
+		"has format 9, this library reads format 8");
 	free(b.data);
 	wnnContextRelease(context);
 }
@@ -625,7 +625,8 @@ static void shapes_that_do_not_fit(void **state)
 	struct folder *f = *state;
 	WNNContext context = open_context(f->instance, "cpu");
 	WNNGraph graph = build_add_relu(context, 3, 5);
-	const uint64_t dims[2] = { 3, 5 };
+	/* Each dimension is a number of 64 bits and a symbol of 32. */
+	const uint32_t dims[] = { 3, 0, 0, 5, 0, 0 };
 	struct graph_file_header *h;
 	uint8_t *part, *last = NULL;
 	struct bytes b;

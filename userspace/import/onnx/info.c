@@ -71,7 +71,7 @@ void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *i
 			return;
 	}
 	input->shape = shape;
-	input->has_shape = true;
+	input->has_shape = input->learned = true;
 }
 
 void onnx_model_learn_shapes(struct onnx_model *model)
@@ -450,6 +450,7 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 	}
 	input->shape = shape;
 	input->has_shape = true;
+	input->learned = false;
 	return WNNStatus_Success;
 }
 

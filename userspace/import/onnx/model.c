@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The public functions that load, build and release models. */
 #include "model.h"
+#include "range.h"
 
 #include <string.h>
 
@@ -326,15 +327,17 @@ WNNStatus wnnOnnxModelProbe(WNNOnnxModel handle, WNNContext context, size_t coun
 	return status;
 }
 
-static WNNStatus build(WNNOnnxModel model, WNNGraphBuilder builder, uint64_t timeout,
-		       WNNGraph *graph)
+static WNNStatus build(WNNOnnxModel model, WNNContext context, WNNGraphBuilder builder,
+		       uint64_t timeout, WNNGraph *graph)
 {
+	struct onnx_model *of = (struct onnx_model *)model;
 	WNNNamedOperand const *outputs;
 	WNNError error = WNN_ERROR_INIT;
 	WNNStatus status;
 	size_t count;
 
-	status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
+	status = of->range_count ? onnx_range_add(of, context, builder, &count, &outputs) :
+				   wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
 	if (status != WNNStatus_Success)
 		return status;
 	if (!count)
@@ -363,7 +366,7 @@ WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext context, uint64_t
 		status = wnnGetLastError(&error);
 		return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
 	}
-	status = build(model, builder, timeout, graph);
+	status = build(model, context, builder, timeout, graph);
 	wnnGraphBuilderRelease(builder);
 	return status;
 }

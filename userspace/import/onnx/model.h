@@ -17,6 +17,12 @@ struct onnx_dimension {
 	uint32_t size;
 };
 
+/* The range that the program gave for a named dimension. */
+struct onnx_range {
+	const char *name;
+	uint32_t min, max;
+};
+
 struct onnx_scope;
 
 /* The program's settings for the model input of the same index, or for an item of a sequence. */
@@ -29,6 +35,7 @@ struct onnx_input {
 	size_t item_count;
 	struct onnx_input *items; /* the items of a sequence, inputs NAME/0, NAME/1 ... */
 	bool has_shape;
+	bool learned; /* the shape is that of the file, with the dimensions that were set */
 	struct onnx_shape shape;
 	struct onnx_value *value; /* the constant that the program gave for the input, or NULL */
 };
@@ -52,6 +59,8 @@ struct onnx_model {
 	const Onnx__ValueInfoProto *const *outputs;
 	size_t dimension_count;
 	struct onnx_dimension *dimensions;
+	size_t range_count;
+	struct onnx_range *ranges; /* their names are those of dimensions */
 	size_t refusal_count;
 	WNNOnnxRefusal *refusals; /* nodes that the last build refused; in build_arena */
 	size_t notice_count, notice_room;

@@ -408,6 +408,25 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView 
 					      uint32_t size);
 
 /**
+ * Lets all dimensions with a name have any size of a range, which each dispatch of the graph tells
+ * by the shapes of its inputs. wnnOnnxModelBuildSync() then adds the model several times, with some
+ * of the sizes, and builds one graph; wnnOnnxModelAddToBuilder() takes one size. The size that
+ * wnnOnnxModelSetDimension() has set, or else the largest, is the one that inputs and outputs have
+ * in wnnOnnxModelGetInputs(). Added in 1.2.0.
+ *
+ * @param model The model.
+ * @param name The symbolic name.
+ * @param min The least size: at least 1.
+ * @param max The largest size: at least min, at most 2147483647.
+ *
+ * @return Success, or TypeError: no input has a dimension of that name, the name has a range, the
+ *     range is not valid, or the size that was set is not in it. That the graph differs for some
+ *     sizes in more than sizes is a TypeError of wnnOnnxModelBuildSync().
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetDimensionRange(WNNOnnxModel model, WNNStringView name,
+						   uint32_t min, uint32_t max);
+
+/**
  * Sets the shape of an input, whatever the names of its dimensions are.
  *
  * @param model The model.

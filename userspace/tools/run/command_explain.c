@@ -36,11 +36,16 @@ static void tell_of_layer(const struct target *target)
 
 static int report(const struct options *common, const struct target *target)
 {
+	WNNString text = WNN_STRING_INIT;
 	json_t *root;
 
 	tell_of_layer(target);
 	if (text_wanted(common) && placement_print(target->graph))
 		return BAD_DEVICE;
+	if (text_wanted(common) && common->ranges.count &&
+	    wnnGraphGetText(target->graph, WNNGraphText_Dimensions, &text) == WNNStatus_Success)
+		fputs(text.data, stdout);
+	wnnStringFreeMembers(text);
 	if (!common->json)
 		return DONE;
 	root = placement_json(target->graph);

@@ -88,6 +88,7 @@ const struct pair *pairs_find(const struct pairs *pairs, WNNStringView name)
 void options_free(struct options *options)
 {
 	pairs_free(&options->dims);
+	pairs_free(&options->ranges);
 	pairs_free(&options->shapes);
 	pairs_free(&options->inputs);
 	pairs_free(&options->fills);
@@ -110,7 +111,10 @@ enum {
 static const struct argp_option model_options[] = {
 	{ NULL, 0, NULL, 0, "Model and device:", 1 },
 	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 1 },
-	{ "dim", KEY_DIM, "NAME=N", 0, "The size of all dimensions of this name", 1 },
+	{ "dim", KEY_DIM, "NAME=N|MIN..MAX", 0,
+	  "The size of all dimensions of this name, or the range for which one graph is built; with "
+	  "both, the graph runs at the size",
+	  1 },
 	{ "shape", KEY_SHAPE, "INPUT=N,N,...", 0, "The shape of an input", 1 },
 	{ "outputs", KEY_OUTPUTS, "TENSORS", 0,
 	  "Cut the model: its outputs are these tensors, with commas between", 1 },
@@ -133,6 +137,25 @@ static void set_device(struct options *options, const char *name, struct argp_st
 	options->device = name;
 }
 
+/* Adds the range NAME=MIN..MAX of --dim. */
+static void add_range(struct options *options, char *arg, struct argp_state *state)
+{
+	const char *text, *end;
+	char low[32];
+
+	pairs_add(&options->ranges, arg, true, "--dim", state);
+	text = options->ranges.items[options->ranges.count - 1].text;
+	end = strstr(text, "..");
+	if (!end || (size_t)(end - text) >= sizeof(low)) {
+		argp_error(state, "--dim %s: a range is NAME=MIN..MAX", arg);
+		return;
+	}
+	snprintf(low, sizeof(low), "%.*s", (int)(end - text), text);
+	if (parse_number(low, 1, INT32_MAX, "--dim NAME=MIN..", state) >
+	    parse_number(end + 2, 1, INT32_MAX, "--dim NAME=MIN..MAX", state))
+		argp_error(state, "--dim %s: the range ends below its begin", arg);
+}
+
 static error_t parse_model(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -142,6 +165,10 @@ static error_t parse_model(int key, char *arg, struct argp_state *state)
 		set_device(options, arg, state);
 		return 0;
 	case KEY_DIM:
+		if (strstr(arg, "..")) {
+			add_range(options, arg, state);
+			return 0;
+		}
 		pairs_add(&options->dims, arg, true, "--dim", state);
 		parse_number(options->dims.items[options->dims.count - 1].text, 1, INT32_MAX,
 			     "--dim NAME=", state);

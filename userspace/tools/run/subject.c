@@ -64,6 +64,18 @@ static int set_dimensions(const struct subject *subject)
 		return complain_wnn(BAD_MODEL, true, "%s: --dim %s=%s (there are: %s)",
 				    options->model, dim->name, dim->text, names);
 	}
+	for (size_t i = 0; i < options->ranges.count; i++) {
+		const struct pair *range = &options->ranges.items[i];
+
+		if (wnnOnnxModelSetDimensionRange(subject->model, WNN_STR(range->name),
+						  (uint32_t)strtoul(range->text, NULL, 0),
+						  (uint32_t)strtoul(strstr(range->text, "..") + 2,
+								    NULL, 0)) == WNNStatus_Success)
+			continue;
+		list_dimensions(subject, names, sizeof(names));
+		return complain_wnn(BAD_MODEL, true, "%s: --dim %s=%s (there are: %s)",
+				    options->model, range->name, range->text, names);
+	}
 	return DONE;
 }
 

@@ -230,12 +230,24 @@ int target_build(struct target *target, struct subject *subject)
 	if (status == WNNStatus_NotSupportedError)
 		refusals = wnnOnnxModelGetRefusals(subject->model);
 	print_refusals(subject, refusals);
-	if (refusals.count)
+	/* With a range the message says for which size the nodes are refused. */
+	if (refusals.count && !subject->options->ranges.count)
 		return BAD_MODEL;
 	return complain_wnn(BAD_MODEL, true, "%s", subject->options->model);
 }
 
 /* ---- tensors */
+
+/* Returns the shape that an input has in the subject: a range leaves it open in the graph. */
+static WNNUint32Array input_shape(const struct subject *subject,
+				  const WNNNamedOperandDescriptor *of)
+{
+	for (size_t i = 0; i < subject->value_count; i++)
+		if (same_text(of->name, subject->values[i].name) &&
+		    subject->values[i].rank == of->shape.count)
+			return (WNNUint32Array){ of->shape.count, subject->values[i].shape };
+	return of->shape;
+}
 
 static int make_tensor(struct target *target, const WNNNamedOperandDescriptor *of, bool input,
 		       WNNNamedTensor *tensor)
@@ -347,6 +359,7 @@ int target_prepare(struct target *target, const struct subject *subject)
 {
 	WNNNamedOperandDescriptorArray inputs = { 0 }, outputs = { 0 };
 	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(subject->model);
+	WNNNamedOperandDescriptors shapes = WNN_NAMED_OPERAND_DESCRIPTORS_INIT;
 	int ret = DONE;
 
 	if (target->graph) {
@@ -359,13 +372,21 @@ int target_prepare(struct target *target, const struct subject *subject)
 	if (!target->inputs || !target->outputs || !target->results)
 		return complain(BAD_DEVICE, "tensors: memory is exhausted");
 	for (size_t i = 0; !ret && i < inputs.count; i++) {
+		WNNNamedOperandDescriptor of = inputs.data[i];
+
+		if (subject->options->ranges.count)
+			of.shape = input_shape(subject, &of);
 		target->input_count = i + 1;
-		ret = make_tensor(target, &inputs.data[i], true, &target->inputs[i]);
+		ret = make_tensor(target, &of, true, &target->inputs[i]);
 		if (!ret)
 			ret = write_input(target, subject, &target->inputs[i]);
 	}
+	if (!ret && target->graph &&
+	    wnnGraphComputeShapes(target->graph, target->input_count, target->inputs, &shapes) !=
+		    WNNStatus_Success)
+		ret = complain_wnn(BAD_DEVICE, false, "shapes");
 	for (size_t i = 0; !ret && i < outputs.count; i++) {
-		const WNNNamedOperandDescriptor *of = &outputs.data[i];
+		const WNNNamedOperandDescriptor *of = &shapes.data[i];
 
 		target->output_count = i + 1;
 		ret = make_tensor(target, of, false, &target->outputs[i]);
@@ -373,6 +394,7 @@ int target_prepare(struct target *target, const struct subject *subject)
 			ret = make_result(&target->results[i], of->name, of->dataType,
 					  (uint32_t)of->shape.count, of->shape.data);
 	}
+	wnnNamedOperandDescriptorsFreeMembers(shapes);
 	for (size_t i = 0; !ret && i < empty.count; i++)
 		ret = add_empty(target, &empty.data[i]);
 	return ret;
