@@ -318,9 +318,7 @@ static void operators_are_checked_for_every_size(void **state)
 	WNNOperand x = late_input(b, "x", 8, 8, range("rows", 1, 8), plain);
 	WNNOperand y = late_input(b, "y", 8, 8, plain, plain);
 	WNNOperand z = late_input(b, "z", 8, 5, range("more", 1, 8), plain);
-	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-	WNNGraph graph = NULL;
-	uint32_t shape[2], two;
+	uint32_t shape[2];
 
 	(void)state;
 	assert_null(wnnGraphBuilderAdd(b, x, y, NULL));
@@ -360,7 +358,22 @@ static void operators_are_checked_for_every_size(void **state)
 	assert_last_error(WNNStatus_TypeError,
 			  "it must be a multiple of one name plus a number, divided by a number "
 			  "and rounded down");
-	/* Ranges. */
+	wnnGraphBuilderRelease(b);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+static void ranges_are_checked(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNGraph graph = NULL;
+	uint32_t shape[2], two;
+
+	(void)state;
+	assert_non_null(late_input(b, "x", 8, 8, range("rows", 1, 8), plain));
 	assert_null(late_input(b, "a", 9, 8, range("rows", 1, 9), plain));
 	assert_last_error(
 		WNNStatus_TypeError,
@@ -571,6 +584,7 @@ int main(void)
 		cmocka_unit_test(sizes_out_of_the_range_are_refused),
 		cmocka_unit_test(shapes_are_computed),
 		cmocka_unit_test(operators_are_checked_for_every_size),
+		cmocka_unit_test(ranges_are_checked),
 		cmocka_unit_test(threads_dispatch_different_sizes),
 	};
 
