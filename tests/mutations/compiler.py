@@ -130,7 +130,7 @@ MUTATIONS = [
            'i / columns / (rows / row_blocks) * column_blocks +', '0 * (rows / row_blocks) * column_blocks +'),
     _error('int4 that stays in SRAM has no sign', 'plan/place/pinned.c', '(nibble ^ 8) - 8', 'nibble'),
     # Files of graphs.
-    _file('functions in files have no second number', 'ir/binary.c',
+    _file('functions in files have no second number', 'ir/attrs.c',
           'return sizeof(struct ir_unary_attrs);', 'return offsetof(struct ir_unary_attrs, beta);', 'cpu'),
     _file('all packed operands of a file lie where the first does', 'run/store.c',
           '(void *)(stored->data + offset);', '(void *)(stored->data + 0 * offset);', 'cpu'),
