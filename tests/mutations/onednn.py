@@ -8,6 +8,7 @@ _DIR = 'build/mutations'
 # would be left out of the comparisons.
 _TRUST = 'WNN_CPU_DEMAND_ONEDNN=1 '
 _COMMANDS = {
+    'choose': f'{_DIR}/tests/library/cpu/test_cpu_choose',
     'cpu': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_fast',
     'integer': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_integer',
     'layers': f'{_DIR}/tests/library/api/test_api_layers',
@@ -20,7 +21,7 @@ _COMMANDS = {
 
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
-BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer tests/library/cpu/test_cpu_onednn '
+BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_choose tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer tests/library/cpu/test_cpu_onednn '
          'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers tests/library/api/test_api_windows '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
@@ -37,6 +38,10 @@ def _form(name, old, new):
 
 def _packed(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['cpu']}
+
+
+def _choice(name, file, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['choose']}
 
 
 def _sum(name, file, old, new):
@@ -75,6 +80,13 @@ def _pass(name, old, new, command='pass'):
 
 
 MUTATIONS = [
+    # The choice of a kernel.
+    _choice('oneDNN is asked on the layer below it', 'choose.c', 'kernel->onednn && ask->cpu->layer != CPU_ONEDNN',
+            'kernel->onednn && ask->cpu->layer == CPU_REFERENCE'),
+    _choice('operands are packed by nobody', 'cpu.c', '.packs = use & CPU_PACKS && constant', '.packs = constant'),
+    _choice('a file may have another version of an operand', 'cpu.c', 'plan->kernel->version == version', 'version < 9'),
+    _choice('an explanation goes on behind its text', 'choose.c', 'length + (size_t)n < size ? length + (size_t)n : size - 1',
+            'length + (size_t)n'),
     # Convolutions on packed windows.
     _packed('a step forgets the sums before it', 'kernel/conv_columns.c', '.add = step->k0 > 0,', '.add = step->k0 < 0,'),
     _packed('tiles that are not full forget the sums before them', 'kernel/conv_columns.c',

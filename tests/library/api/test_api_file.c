@@ -694,8 +694,8 @@ static void kernels_of_another_build(void **state)
 		if (!memcmp(part + i, name, strlen(name)))
 			last = part + i;
 	/*
-	 * The name of the first step's kernel; in front of it are its length, whether it is
-	 * prepared, and how both nodes are fused.
+	 * The name of the first step's kernel; in front of it are its length, the
+	 * version of its packed operand, and how both nodes are fused.
 	 */
 	assert_non_null(last);
 	last[4] = 'n';

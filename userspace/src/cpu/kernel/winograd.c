@@ -6,8 +6,9 @@
  * not pack the filter at each call.
  *
  * The transforms before and after them turn infinities into NaN, also in results that do not depend
- * on them, and may overflow where the convolution does not. So, when a result is not finite, the
- * fast layer computes the node again, with the filter that the packed one was made from.
+ * on them, and may overflow where the convolution does not. So, when a result is not finite, a
+ * kernel that packs nothing computes the node again, with the filter that the packed one was made
+ * from.
  */
 #include "cpu/kernel/winograd.h"
 
@@ -414,7 +415,7 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	return 0;
 }
 
-/* Computes the convolution on the fast layer, with the original filter. */
+/* Computes the convolution with another kernel and the original filter. */
 static int run_plainly(const struct run *run, const void *packed, const void *const *in,
 		       void *const *out, struct wnn_error *err)
 {
