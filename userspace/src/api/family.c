@@ -12,6 +12,7 @@
 
 #include "api/tensor.h"
 #include "graph/label.h"
+#include "ir/symbols.h"
 #include "util/clock.h"
 #include "util/malloc.h"
 #include "util/printable.h"
@@ -86,7 +87,7 @@ static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const
 {
 	const struct ir_graph *ir = template_of(graph);
 	uint32_t index = graph->inputs[i].type.dim[d].symbol;
-	const struct ir_symbol *symbol = &ir->symbols[index - 1];
+	const struct ir_symbol *symbol = ir_symbol_of(ir, index);
 	const struct ir_name *name = &ir->names[symbol->name];
 	char input[NAME_SIZE], text[IR_SYMBOL_TEXT_SIZE];
 	int64_t n = (size - symbol->add) / symbol->multiply;
@@ -115,12 +116,12 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 	for (uint32_t d = 0; d < type.rank; d++) {
 		int64_t size = ir_type_dim(&tensor->type, d);
 		uint32_t index = graph->inputs[i].type.dim[d].symbol;
-		const struct ir_symbol *symbol = &ir->symbols[index - 1];
+		const struct ir_symbol *symbol = ir_symbol_of(ir, index);
 
 		if (size == ir_type_dim(&type, d))
 			continue;
 		input_text(graph, i, input);
-		if (!index)
+		if (!symbol)
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "%s: input \"%s\": dimension %" PRIu32
 					     " of the tensor%s is %" PRId64
@@ -149,9 +150,9 @@ static int complete_sizes(WNNGraph graph, const char *what, uint32_t *numbers,
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		type = &graph->outputs[i].type;
 		for (uint32_t d = 0; d < type->rank; d++) {
-			const struct ir_symbol *symbol = &ir->symbols[type->dim[d].symbol - 1];
+			const struct ir_symbol *symbol = ir_symbol_of(ir, type->dim[d].symbol);
 
-			if (type->dim[d].symbol && !numbers[symbol->name])
+			if (symbol && !numbers[symbol->name])
 				return wnn_error_set(err, WNN_TYPE_ERROR,
 						     "%s: no tensor is given that tells the size "
 						     "of \"%s\"",

@@ -7,6 +7,7 @@
 #include "graph/builder_private.h"
 #include "graph/label.h"
 #include "graph/late.h"
+#include "ir/symbols.h"
 #include "util/arena.h"
 #include "util/printable.h"
 
@@ -122,10 +123,10 @@ static int check_least(const struct wnn_builder *builder, const struct ir_type *
 	char text[IR_SYMBOL_TEXT_SIZE];
 
 	for (uint32_t d = 0; d < type->rank; d++) {
-		const struct ir_symbol *symbol = &graph->symbols[type->dim[d].symbol - 1];
+		const struct ir_symbol *symbol = ir_symbol_of(graph, type->dim[d].symbol);
 		const struct ir_name *name;
 
-		if (!type->dim[d].symbol)
+		if (!symbol)
 			continue;
 		name = &graph->names[symbol->name];
 		if (ir_symbol_at(symbol, name->min) < 1 || ir_symbol_at(symbol, name->max) < 1)

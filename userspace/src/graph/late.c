@@ -12,6 +12,7 @@
 
 #include "graph/express.h"
 #include "graph/rules.h"
+#include "ir/symbols.h"
 #include "util/arena.h"
 #include "util/malloc.h"
 
@@ -210,12 +211,13 @@ static int put_numbers(WNNUint32Array *list, void *userdata)
 	if (!copy)
 		return wnn_error_nomem(s->late->rule->err, s->late->rule->name);
 	for (size_t i = 0; i < list->count; i++) {
-		uint32_t symbol = list->data[i] - WNN_FIRST_DIMENSION;
-		const struct ir_symbol *of = &s->late->symbols->symbols[symbol - 1];
+		uint32_t item = list->data[i];
+		const struct ir_symbol *of =
+			item < WNN_FIRST_DIMENSION ?
+				NULL :
+				ir_symbol_of(s->late->symbols, item - WNN_FIRST_DIMENSION);
 
-		copy[i] = list->data[i] < WNN_FIRST_DIMENSION ?
-				  list->data[i] :
-				  (uint32_t)ir_symbol_at(of, s->point->numbers[of->name]);
+		copy[i] = of ? (uint32_t)ir_symbol_at(of, s->point->numbers[of->name]) : item;
 	}
 	list->data = copy;
 	return 0;

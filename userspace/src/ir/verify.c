@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "ir/attrs.h"
+#include "ir/symbols.h"
 #include "util/malloc.h"
 
 /* The numbers of operands and results of each operator. */
@@ -31,12 +32,9 @@ static int bad(struct wnn_error *err, const struct ir_node *node, const char *wh
 /* Checks that a symbol exists and has this number when its name has the maximum. 0 or -1. */
 static int verify_symbol(const struct ir_graph *graph, uint32_t symbol, int64_t number)
 {
-	const struct ir_symbol *s = &graph->symbols[symbol - 1];
+	const struct ir_symbol *s = ir_symbol_of(graph, symbol);
 
-	return !symbol || symbol > graph->num_symbols ||
-			       ir_symbol_at(s, graph->names[s->name].max) != number ?
-		       -1 :
-		       0;
+	return s && ir_symbol_at(s, graph->names[s->name].max) == number ? 0 : -1;
 }
 
 static int verify_type(const struct ir_graph *graph, const struct ir_type *type)
