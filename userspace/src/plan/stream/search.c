@@ -15,9 +15,9 @@
 
 /*
  * The budget of the search: the number of instructions of all candidates together, except for the
- * first; an instruction takes about a microsecond to plan. It is SEARCH_PLANS times the number of
- * instructions of the range, at least SEARCH_LEAST, which a small network needs, and at most
- * SEARCH_MOST, so that a long network compiles in time.
+ * first and for other manners of a candidate; an instruction takes about a microsecond to plan. It
+ * is SEARCH_PLANS times the number of instructions of the range, at least SEARCH_LEAST, which a
+ * small network needs, and at most SEARCH_MOST, so that a long network compiles in time.
  */
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
@@ -341,11 +341,11 @@ static void search_eagerness(struct search *s)
 
 /*
  * Tries other manners for the best candidate, as long as it becomes faster; the next candidates
- * have the fastest manner.
+ * have the fastest manner. This takes nothing of the budget, which is for candidates of groups.
  */
 static void search_manners(struct search *s)
 {
-	uint64_t before;
+	uint64_t before, room = s->room;
 
 	/* The best candidate is still the one of the last call. */
 	if (s->cycles == s->settled)
@@ -359,6 +359,7 @@ static void search_manners(struct search *s)
 		for (int i = 1; i < PLAN_EARLY_COUNT; i++)
 			try_manner(s, (uint8_t)((begin + i * PLAN_EAGERNESS) % PLAN_MANNERS));
 	} while (s->cycles < before);
+	s->room = room;
 	s->manner = s->best.manner;
 	s->settled = s->cycles;
 }
