@@ -102,7 +102,8 @@ def measure_network(args, name):
         with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
             ran = run(args, net, False, pathlib.Path(folder), type, batch, max(dispatches, args.dispatches))
         least, macs = bound(net, type, batch, dispatches > 1, MACHINES[args.machine])
-        result[key] = {"cycles": ran["cycles"] // batch, "estimate": ran["estimate"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
+        result[key] = {"cycles": ran["cycles"] // batch, "estimate": ran["estimate"] // batch,
+                       "bound": least // batch, "share": round(least / ran["cycles"], 4),
                        "share_of_peak": round(share_of_peak(macs, ran["cycles"], type, MACHINES[args.machine]), 4)}
         print(f"{name:20} {key:5} {ran['cycles'] // batch:9} cycles  bound {least // batch:9}  share {100 * least / ran['cycles']:5.1f} %  "
               f"of the peak {100 * result[key]['share_of_peak']:5.1f} %  in {ran['bytes_ld'] / 1e6:6.1f} MB  "
