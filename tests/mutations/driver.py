@@ -170,7 +170,7 @@ MUTATIONS = [
     _mutation('memory that the device only reads is synced both ways', 'onpu_gem.h', _KUNIT,
               'return (bo->flags & read_only) == read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;',
               'return DMA_BIDIRECTIONAL;'),
-    _mutation('memory of a process stays pinned', 'onpu_wrap.c', _KUNIT,
+    _mutation('memory of a process stays pinned', 'onpu_wrap.c', _WRAP,
               '\tatomic_long_sub(count, &bo->locked_by->locked_vm);\n', ''),
     _mutation('private memory is wrapped', 'onpu_wrap.c', _WRAP,
               'if (!(vma->vm_flags & VM_MAYSHARE))', 'if (!vma->vm_flags)'),

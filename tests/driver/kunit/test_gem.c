@@ -5,10 +5,6 @@
  * functions of this file. Also the state of a buffer when its handle is created, and memory that
  * needs no syncs.
  */
-#include <linux/cred.h>
-#include <linux/mman.h>
-#include <linux/sched/user.h>
-
 #include "fake.h"
 
 #define MAX_RUNS	24
@@ -65,8 +61,6 @@ static struct {
 	bool wrong;
 	/* Number of calls until the process is killed. */
 	u64 life;
-	/* The direction of the buffer's mapping. */
-	enum dma_data_direction dir;
 	/*
 	 * @table is mapped for another device; @others counts its syncs for the device and the CPU.
 	 */
@@ -78,8 +72,6 @@ static struct {
 static struct {
 	bool has_memory;
 	bool map_wc;
-	unsigned long pinned;
-	long locked;
 } created;
 
 /* Number of pages that a call has mapped for the kernel. */
@@ -104,7 +96,6 @@ static void begin(const struct gem_test *t, u64 offset, u32 flags)
 	seen.both = flags == (FOR_DEVICE | FOR_CPU);
 	seen.wrong = false;
 	seen.life = U64_MAX;
-	seen.dir = DMA_BIDIRECTIONAL;
 	memset(seen.others, 0, sizeof(seen.others));
 }
 
@@ -133,7 +124,7 @@ static void seen_for(unsigned int whom, struct device *dev, u64 addr, u64 size,
 		     enum dma_data_direction dir)
 {
 	/* The direction must be that of the mapping. */
-	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != seen.dir || !size;
+	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != DMA_BIDIRECTIONAL || !size;
 	/* The kernel translates the first byte alone, and assumes contiguous memory after it. */
 	if (seen.t->iommu) {
 		u64 page = (addr - IOMMU_BASE) / PAGE_SIZE;
@@ -208,8 +199,6 @@ static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *h
 {
 	created.has_memory = to_onpu_bo(obj)->base.sgt;
 	created.map_wc = to_onpu_bo(obj)->base.map_wc;
-	created.pinned = to_onpu_bo(obj)->pinned;
-	created.locked = atomic_long_read(&current_user()->locked_vm);
 	return -EMFILE;
 }
 
@@ -739,64 +728,14 @@ static void memory_of_an_unplugged_device(struct kunit *test)
 	put_page(page);
 }
 
-/*
- * Memory of a process that the device only reads is mapped in one direction, and is synced in that
- * direction; all other memory is mapped in both.
- */
+/* Only memory of a process that the device reads is mapped, and synced, in one direction. */
 static void the_direction_of_a_mapping(struct kunit *test)
 {
-	const u32 read_only = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO;
-	struct gem_test *t = test->priv;
-	struct drm_onpu_bo_sync args = {
-		.handle = t->handle, .size = BO_SIZE, .flags = FOR_DEVICE | FOR_CPU,
-	};
+	struct onpu_bo bo = { .flags = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO };
 
-	give_memory(t);
-	for (u32 flags = 0; flags < 32; flags++) {
-		t->bo->flags = flags & ~DRM_ONPU_BO_IMPORTED;
-		begin(t, 0, FOR_DEVICE | FOR_CPU);
-		if ((flags & read_only) == read_only)
-			seen.dir = DMA_TO_DEVICE;
-		KUNIT_EXPECT_EQ(test, onpu_bo_sync_ioctl(&t->onpu->drm, &args, &t->client), 0);
-		KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, FOR_DEVICE | FOR_CPU));
-	}
-	t->bo->flags = 0;
-}
-
-/*
- * Memory of a process is pinned and mapped before its buffer has a handle; when there is no handle,
- * nothing stays pinned or counted. A private mapping and an odd address are refused.
- */
-static void memory_of_a_process(struct kunit *test)
-{
-	struct gem_test *t = test->priv;
-	struct drm_onpu_bo_wrap args = { .size = 2 * PAGE_SIZE + 1 };
-	long locked = atomic_long_read(&current_user()->locked_vm);
-	s64 charged = atomic64_read(&t->vm->user->memory);
-	unsigned long shared, private;
-
-	/* Only a reader of the results has memory: not the thread in which KUnit runs its tests. */
-	if (!current->mm)
-		return;
-	shared = vm_mmap(NULL, 0, 3 * PAGE_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, 0);
-	private = vm_mmap(NULL, 0, 3 * PAGE_SIZE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(shared) || IS_ERR_VALUE(private));
-	memset(&created, 0, sizeof(created));
-	args.address = shared;
-	KUNIT_EXPECT_EQ(test, onpu_bo_wrap_ioctl(&t->onpu->drm, &args, &t->client), -EMFILE);
-	KUNIT_EXPECT_TRUE(test, created.has_memory);
-	KUNIT_EXPECT_EQ(test, created.pinned, 3);
-	KUNIT_EXPECT_EQ(test, created.locked - locked, 3);
-	args.address = private;
-	KUNIT_EXPECT_EQ(test, onpu_bo_wrap_ioctl(&t->onpu->drm, &args, &t->client), -EOPNOTSUPP);
-	args.address = shared + 1;
-	KUNIT_EXPECT_EQ(test, onpu_bo_wrap_ioctl(&t->onpu->drm, &args, &t->client), -EINVAL);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&current_user()->locked_vm), locked);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&t->vm->user->memory), charged);
-	vm_munmap(shared, 3 * PAGE_SIZE);
-	vm_munmap(private, 3 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, onpu_bo_dir(&bo), DMA_TO_DEVICE);
+	bo.flags = DRM_ONPU_BO_DEVICE_RO;
+	KUNIT_EXPECT_EQ(test, onpu_bo_dir(&bo), DMA_BIDIRECTIONAL);
 }
 
 /* A dump maps only the pages that it reads, however large the buffer is. */
@@ -849,7 +788,6 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(memory_of_an_unplugged_device),
 	KUNIT_CASE(what_a_dump_reads),
 	KUNIT_CASE(the_direction_of_a_mapping),
-	KUNIT_CASE(memory_of_a_process),
 	{}
 };
 
