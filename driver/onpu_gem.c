@@ -131,7 +131,7 @@ static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 
 /* ---- caches that the device does not snoop, and bounce buffers */
 
-static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags,
+static void sync_chunk(struct device *dev, dma_addr_t addr, size_t size, u32 flags,
 		       enum dma_data_direction dir)
 {
 	if (flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
@@ -155,7 +155,7 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
 			if (fatal_signal_pending(current))
 				return -EINTR;
-			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags, dir);
+			sync_chunk(dev, sg_dma_address(sg) + (offset - at), step, flags, dir);
 			cond_resched();
 		}
 		at = end;

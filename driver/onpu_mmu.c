@@ -533,7 +533,7 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm)
 	return vm->root->dma;
 }
 
-static int take_place(struct onpu_user *user, void *data)
+static int take_address(struct onpu_user *user, void *data)
 {
 	const struct onpu_limits *limits = &user->onpu->limits;
 	struct onpu_vm *vm = data;
@@ -548,7 +548,7 @@ static int take_place(struct onpu_user *user, void *data)
 
 int onpu_vm_add_ctx(struct onpu_vm *vm)
 {
-	return onpu_user_wait(vm->user, take_place, vm);
+	return onpu_user_wait(vm->user, take_address, vm);
 }
 
 void onpu_vm_drop_ctx(struct onpu_vm *vm)

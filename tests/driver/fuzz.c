@@ -87,7 +87,7 @@ static struct {
 	uint32_t ctx;
 	struct npu_bo bo;
 	struct drm_onpu_job jobs[2];
-	unsigned int turn;
+	unsigned int round;
 } canary;
 
 static const uint8_t values[2] = { 0x3c, 0xc3 };
@@ -96,8 +96,8 @@ static const uint8_t values[2] = { 0x3c, 0xc3 };
  * Code positions that were reached: a set of hashes, of which a few may collide, with a bit for
  * each ioctl that reached the position.
  */
-#define PLACES (1u << 20)
-static uint32_t reached[PLACES];
+#define POSITIONS (1u << 20)
+static uint32_t reached[POSITIONS];
 
 static struct client *some_client(struct fuzz *f)
 {
@@ -190,7 +190,7 @@ static void collect(struct fuzz *f, unsigned int index)
 	unsigned long count = f->kcov[0];
 
 	for (unsigned long i = 1; i <= count && i < KCOV_WORDS; i++)
-		__atomic_fetch_or(&reached[rng_mix(1, f->kcov[i]) % PLACES], 1u << index,
+		__atomic_fetch_or(&reached[rng_mix(1, f->kcov[i]) % POSITIONS], 1u << index,
 				  __ATOMIC_RELAXED);
 	f->kcov[0] = 0;
 }
@@ -580,11 +580,11 @@ static void start_canary(void)
 /* Checks the canary's last result, and has it compute another one. */
 static void ask_canary(void)
 {
-	unsigned int turn = canary.turn++ % 2;
+	unsigned int round = canary.round++ % 2;
 
-	must(npu_sees(canary.bo.map, CANARY, values[!turn]));
-	must(!npu_run(canary.fd, canary.ctx, &canary.jobs[turn]));
-	must(npu_sees(canary.bo.map, CANARY, values[turn]));
+	must(npu_sees(canary.bo.map, CANARY, values[!round]));
+	must(!npu_run(canary.fd, canary.ctx, &canary.jobs[round]));
+	must(npu_sees(canary.bo.map, CANARY, values[round]));
 }
 
 static void start_kcov(struct fuzz *f)
@@ -659,23 +659,23 @@ static uint64_t settled_user_memory(uint64_t bytes)
 static void report(const struct fuzz *fuzz, unsigned long threads)
 {
 	for (unsigned int i = 0; i < IOCTLS; i++) {
-		unsigned long called = 0, accepted = 0, places = 0;
+		unsigned long called = 0, accepted = 0, positions = 0;
 
 		for (unsigned long t = 0; t < threads; t++) {
 			called += fuzz[t].called[i];
 			accepted += fuzz[t].accepted[i];
 		}
-		for (size_t at = 0; at < PLACES; at++)
-			places += reached[at] >> i & 1;
+		for (size_t at = 0; at < POSITIONS; at++)
+			positions += reached[at] >> i & 1;
 		printf("# %s: %lu calls, %lu accepted, %lu places\n", ioctls[i].name, called,
-		       accepted, places);
+		       accepted, positions);
 	}
 }
 
 int main(int argc, char **argv)
 {
 	static struct fuzz fuzz[MAX_THREADS];
-	unsigned long calls = 20000, seed = 1, threads = 1, places = 0, good = 0;
+	unsigned long calls = 20000, seed = 1, threads = 1, positions = 0, good = 0;
 	uint64_t before, resets;
 	int option, shared;
 
@@ -699,11 +699,11 @@ int main(int argc, char **argv)
 		good += fuzz[i].good;
 	}
 	close(shared);
-	for (size_t i = 0; i < PLACES; i++)
-		places += reached[i] != 0;
+	for (size_t i = 0; i < POSITIONS; i++)
+		positions += reached[i] != 0;
 	report(fuzz, threads);
 	printf("# seed %lu: %lu calls, %lu accepted, %lu places\n", seed, calls / threads * threads,
-	       good, places);
+	       good, positions);
 	must(good > calls / 4);
 	must(settled_user_memory(before) == before);
 	must(npu_counters(canary.fd).resets == resets);

@@ -166,7 +166,7 @@ TEST_F(hang, progress_is_no_hang)
 }
 
 /* Jobs of a lower priority get time slices now and then, which is progress, and they end. */
-TEST_F(hang, a_lower_priority_has_turns)
+TEST_F(hang, a_lower_priority_has_time_slices)
 {
 	struct npu_ctx busy = npu_ctx(self->fd, 0);
 	struct npu_ctx patient = npu_ctx_of(self->other, DRM_ONPU_PRIORITY_LOW, 4000);
@@ -186,7 +186,7 @@ TEST_F(hang, a_lower_priority_has_turns)
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
 }
 
-TEST_F(hang, equal_priorities_take_turns)
+TEST_F(hang, equal_priorities_take_time_slices)
 {
 	struct npu_ctx busy = npu_ctx(self->fd, 0);
 	uint32_t syncobj = npu_syncobj(self->fd);

@@ -236,8 +236,8 @@ TEST_F(share, low_priority_does_not_starve)
  * Cycles over which shares are compared: sixty time slices of the firmware or, if the contexts have
  * to share the queues, twenty-five times the tenth of a second after which a queue is taken away.
  */
-#define MANY_SLICES (60 * SLICE)
-#define MANY_TURNS  UINT64_C(2500000000)
+#define MANY_SLICES	  (60 * SLICE)
+#define MANY_QUEUE_SLICES UINT64_C(2500000000)
 
 /*
  * Opens a client with contexts that all have work for more cycles than @share: 1024 jobs, 32,000
@@ -246,7 +246,7 @@ TEST_F(share, low_priority_does_not_starve)
 static int busy_client(uint32_t contexts, uint64_t share)
 {
 	int fd = npu_open();
-	uint32_t fills = share == MANY_TURNS ? 128 : 16;
+	uint32_t fills = share == MANY_QUEUE_SLICES ? 128 : 16;
 	struct npu_bo data = npu_bo(fd, 1 << 20, DRM_ONPU_BO_NO_MMAP);
 	struct npu_program program = npu_program(fd, 2 * fills);
 	const struct onpu_slot_param_fill fill = {
@@ -336,7 +336,7 @@ TEST_F(clients, share_the_device)
 	double end = npu_now() + 2 * npu_patience() * NPU_PATIENCE_S;
 	int fd[CLIENTS] = { npu_open() };
 
-	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_TURNS : MANY_SLICES;
+	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_QUEUE_SLICES : MANY_SLICES;
 	close(fd[0]);
 	for (int i = 0; i < CLIENTS; i++)
 		fd[i] = busy_client(contexts[i], share);

@@ -145,19 +145,19 @@ static struct gg_tensor *product(struct world *w)
 }
 
 /* Returns products with a quantised weight and with its first rows, in both orders. */
-static struct gg_tensor *product_of_part(struct world *w)
+static struct gg_tensor *product_of_slice(struct world *w)
 {
-	struct gg_tensor *x = real(w, 64, 3, 1, 1), *whole, *part;
+	struct gg_tensor *x = real(w, 64, 3, 1, 1), *whole, *slice;
 
 	w->is_weight = true;
 	whole = leaf(w, FILL_REAL, w->variant / 2 ? "q8_0" : "q4_0", 64, 48, 1, 1);
 	w->is_weight = false;
-	part = gg.ggml_view_4d(w->context, whole, 64, 32, 1, 1, whole->nb[1], whole->nb[2],
-			       whole->nb[3], 0);
-	part = gg.ggml_mul_mat(w->context, part, x);
+	slice = gg.ggml_view_4d(w->context, whole, 64, 32, 1, 1, whole->nb[1], whole->nb[2],
+				whole->nb[3], 0);
+	slice = gg.ggml_mul_mat(w->context, slice, x);
 	whole = gg.ggml_mul_mat(w->context, whole, x);
-	return w->variant % 2 ? gg.ggml_concat(w->context, whole, part, 0) :
-				gg.ggml_concat(w->context, part, whole, 0);
+	return w->variant % 2 ? gg.ggml_concat(w->context, whole, slice, 0) :
+				gg.ggml_concat(w->context, slice, whole, 0);
 }
 
 /*
@@ -221,30 +221,30 @@ static struct gg_tensor *copy(struct world *w)
 }
 
 /* Returns a graph that puts rows into a computed tensor and then reads all of it. */
-static struct gg_tensor *write_part(struct world *w)
+static struct gg_tensor *write_slice(struct world *w)
 {
-	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 12, 6, 1, 1)), *part;
+	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 12, 6, 1, 1)), *slice;
 
-	part = gg.ggml_view_4d(w->context, whole, 12, 2, 1, 1, 48, 96, 96, 48);
-	part = gg.ggml_cpy(w->context, real(w, 12, 2, 1, 1), part);
-	return gg.ggml_concat(w->context, part, whole, 1);
+	slice = gg.ggml_view_4d(w->context, whole, 12, 2, 1, 1, 48, 96, 96, 48);
+	slice = gg.ggml_cpy(w->context, real(w, 12, 2, 1, 1), slice);
+	return gg.ggml_concat(w->context, slice, whole, 1);
 }
 
 /*
  * Returns a graph that reads elements in the middle of a computed row: as two rows, or a single
  * one.
  */
-static struct gg_tensor *read_part(struct world *w)
+static struct gg_tensor *read_slice(struct world *w)
 {
 	struct gg_tensor *whole = gg.ggml_sqr(w->context, real(w, 10, 1, 1, 1));
 	int64_t columns = w->variant ? 1 : 4, lines = w->variant ? 1 : 2;
-	struct gg_tensor *part =
+	struct gg_tensor *slice =
 		gg.ggml_view_4d(w->context, whole, columns, lines, 1, 1, 16, 32, 32, 8);
 
-	return gg.ggml_mul(w->context, part, leaf(w, FILL_POSITIVE, "f32", columns, lines, 1, 1));
+	return gg.ggml_mul(w->context, slice, leaf(w, FILL_POSITIVE, "f32", columns, lines, 1, 1));
 }
 
-static struct gg_tensor *join(struct world *w)
+static struct gg_tensor *concat(struct world *w)
 {
 	int64_t ne[4] = { 6, 5, 4, 3 };
 	struct gg_tensor *a = real(w, 6, 5, 4, 3);
@@ -336,14 +336,14 @@ const struct test_case cases[] = {
 	{ "gated", 15, gated },
 	{ "row", 4, row },
 	{ "product", 56, product },
-	{ "product of a part", 4, product_of_part },
+	{ "product of a part", 4, product_of_slice },
 	{ "product of batches", 4, batch_product },
 	{ "get rows", 10, get_rows },
 	{ "set rows", 2, set_rows },
 	{ "copy", 6, copy },
-	{ "write a part", 1, write_part },
-	{ "read a part", 2, read_part },
-	{ "join", 5, join },
+	{ "write a part", 1, write_slice },
+	{ "read a part", 2, read_slice },
+	{ "join", 5, concat },
 	{ "softmax", 5, soft_max },
 	{ "rope", 12, rope },
 	{ "attention", 6, attention },

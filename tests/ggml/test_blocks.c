@@ -95,8 +95,8 @@ int main(int argc, char **argv)
 		if (type->elements != gg.ggml_get_type_traits(type->number)->block ||
 		    type->bytes != gg.ggml_get_type_traits(type->number)->size)
 			fail("%s has blocks of another size", names[i]);
-		for (int turn = 0; turn < 200; turn++)
-			compare(names[i], type, &rng, turn % 2);
+		for (int round = 0; round < 200; round++)
+			compare(names[i], type, &rng, round % 2);
 	}
 	printf("ok: blocks of %zu types have the elements that ggml reads\n",
 	       sizeof(names) / sizeof(names[0]));

@@ -12,25 +12,25 @@
 /* ---- rotary embedding */
 
 /* A rotation: how many numbers of each row it changes, and which two of them form a pair. */
-struct turn {
+struct rotation {
 	uint32_t numbers;
 	bool pairs; /* pairs are neighbours; else half a row apart */
 };
 
 /* Slices one half of each row; if only a part of the row rotates, one half of that part. */
-static int half_of(struct generator *g, int x, bool second, struct turn turn)
+static int half_of(struct generator *g, int x, bool second, struct rotation rotation)
 {
 	const struct graph_value like = g->graph->values[x];
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
 	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
 
 	memcpy(sizes, like.dims, sizeof(sizes));
-	sizes[last] = turn.pairs ? turn.numbers - 1 : turn.numbers / 2;
-	starts[last] = !second ? 0 : turn.pairs ? 1 : sizes[last];
+	sizes[last] = rotation.pairs ? rotation.numbers - 1 : rotation.numbers / 2;
+	starts[last] = !second ? 0 : rotation.pairs ? 1 : sizes[last];
 	/* Now and then the slice only looks like the second half. */
 	if (second && rng_chance(&g->rng, 35))
 		starts[last] -= 1;
-	if (turn.pairs) {
+	if (rotation.pairs) {
 		uint32_t strides[IR_MAX_RANK];
 
 		for (uint32_t i = 0; i < like.rank; i++)
@@ -45,15 +45,15 @@ static int half_of(struct generator *g, int x, bool second, struct turn turn)
 /*
  * Slices the numbers of each row that do not rotate; now and then the slice overlaps those that do.
  */
-static int rest_of(struct generator *g, int x, uint32_t turned)
+static int rest_of(struct generator *g, int x, uint32_t rotated)
 {
 	const struct graph_value like = g->graph->values[x];
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
 	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
 
 	memcpy(sizes, like.dims, sizeof(sizes));
-	sizes[last] -= turned;
-	starts[last] = turned - rng_chance(&g->rng, 15);
+	sizes[last] -= rotated;
+	starts[last] = rotated - rng_chance(&g->rng, 15);
 	set_list(graph_argument(node, "starts"), like.rank, starts);
 	set_list(graph_argument(node, "sizes"), like.rank, sizes);
 	return generator_append(g, node);
@@ -86,7 +86,7 @@ static int interleaved(struct generator *g, int a, int b)
 }
 
 /* Concatenates two halves, and a rest after them if there is one. */
-static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
+static int concat_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
 	struct graph_node *node;
 
@@ -118,15 +118,15 @@ static int angles(struct generator *g, int x, uint32_t columns)
 }
 
 /* Rotates whole rows: x * cosines + (x with swapped halves, one of them negated) * sines. */
-static int turn_rows(struct generator *g, int x, bool pairs)
+static int rotate_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
-	const struct turn turn = { columns, pairs };
+	const struct rotation rotation = { columns, pairs };
 	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
-	int swapped = generator_unary(g, WNN_OP_NEG, half_of(g, x, true, turn));
+	int swapped = generator_unary(g, WNN_OP_NEG, half_of(g, x, true, rotation));
 	int straight = generator_either(g, WNN_OP_MUL, x, cosine);
 
-	swapped = join_halves(g, swapped, half_of(g, x, false, turn), GRAPH_ABSENT, pairs);
+	swapped = concat_halves(g, swapped, half_of(g, x, false, rotation), GRAPH_ABSENT, pairs);
 	swapped = generator_either(g, WNN_OP_MUL, swapped, sine);
 	return generator_either(g, WNN_OP_ADD, straight, swapped);
 }
@@ -140,19 +140,19 @@ static int half_angles(struct generator *g, int x, bool second, uint32_t columns
 		return angles(g, x, columns / 2);
 	table = angles(g, x, columns);
 	return table >= 0 && g->graph->values[table].rank ?
-		       half_of(g, table, second, (struct turn){ columns, false }) :
+		       half_of(g, table, second, (struct rotation){ columns, false }) :
 		       table;
 }
 
-static int turn_halves(struct generator *g, int x, bool pairs)
+static int rotate_halves(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
-	const struct turn turn = { columns > 4 && rng_chance(&g->rng, 30) ? columns / 4 * 2 :
-									    columns,
-				   pairs };
-	int cosine = half_angles(g, x, false, turn.numbers);
-	int sine = half_angles(g, x, true, turn.numbers);
-	int first = half_of(g, x, false, turn), second = half_of(g, x, true, turn);
+	const struct rotation rotation = {
+		columns > 4 && rng_chance(&g->rng, 30) ? columns / 4 * 2 : columns, pairs
+	};
+	int cosine = half_angles(g, x, false, rotation.numbers);
+	int sine = half_angles(g, x, true, rotation.numbers);
+	int first = half_of(g, x, false, rotation), second = half_of(g, x, true, rotation);
 	int a, b, difference;
 
 	a = generator_either(g, WNN_OP_MUL, first, cosine);
@@ -160,19 +160,19 @@ static int turn_halves(struct generator *g, int x, bool pairs)
 	difference = generator_binary(g, WNN_OP_SUB, a, b);
 	a = generator_either(g, WNN_OP_MUL, second, cosine);
 	b = generator_either(g, WNN_OP_MUL, first, sine);
-	return join_halves(g, difference, generator_either(g, WNN_OP_ADD, a, b),
-			   turn.numbers < columns ? rest_of(g, x, turn.numbers) : GRAPH_ABSENT,
-			   pairs);
+	return concat_halves(
+		g, difference, generator_either(g, WNN_OP_ADD, a, b),
+		rotation.numbers < columns ? rest_of(g, x, rotation.numbers) : GRAPH_ABSENT, pairs);
 }
 
-static int turned(struct generator *g, int x)
+static int rotated(struct generator *g, int x)
 {
 	const struct graph_value *like = &g->graph->values[x];
 	bool pairs = like->rank < IR_MAX_RANK && rng_chance(&g->rng, 40);
 
 	if (like->dims[like->rank - 1] % 2)
 		return x;
-	return rng_chance(&g->rng, 50) ? turn_rows(g, x, pairs) : turn_halves(g, x, pairs);
+	return rng_chance(&g->rng, 50) ? rotate_rows(g, x, pairs) : rotate_halves(g, x, pairs);
 }
 
 /* ---- caches */
@@ -182,8 +182,8 @@ static int turned(struct generator *g, int x)
  * now and then, further cached rows.
  */
 struct layout {
-	uint32_t before, behind; /* cached rows in front of the new ones and after them */
-	bool swap;		 /* the new rows come first */
+	uint32_t before, after; /* cached rows in front of the new ones and after them */
+	bool swap;		/* the new rows come first */
 };
 
 static int words(struct generator *g, int x, uint32_t rows)
@@ -198,7 +198,7 @@ static int words(struct generator *g, int x, uint32_t rows)
 static int cache(struct generator *g, int x, const struct layout *layout)
 {
 	int past = words(g, x, layout->before);
-	int more = layout->behind ? words(g, x, layout->behind) : GRAPH_ABSENT;
+	int more = layout->after ? words(g, x, layout->after) : GRAPH_ABSENT;
 	struct graph_node *node =
 		generator_node(g, WNN_OP_CONCAT, layout->swap ? x : past, GRAPH_ABSENT);
 
@@ -273,7 +273,7 @@ int generator_step(struct generator *g, int x)
 	uint32_t rows = like->dims[like->rank - 2];
 	struct layout layout = {
 		.before = rng_between(&g->rng, rows, (rng_chance(&g->rng, 50) ? 3 : 9) * rows),
-		.behind = rng_chance(&g->rng, 20) ? rng_between(&g->rng, 1, rows) : 0,
+		.after = rng_chance(&g->rng, 20) ? rng_between(&g->rng, 1, rows) : 0,
 		.swap = rng_chance(&g->rng, 20),
 	};
 	uint32_t queries = rng_chance(&g->rng, 40) ? 1 : rng_between(&g->rng, 2, 90);
@@ -282,7 +282,7 @@ int generator_step(struct generator *g, int x)
 	if (g->graph->num_nodes + NODES_OF_STEP > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
 	if (rng_chance(&g->rng, 85)) {
-		x = turned(g, x);
+		x = rotated(g, x);
 		if (x < 0)
 			return GRAPH_ABSENT;
 	}

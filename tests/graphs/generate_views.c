@@ -26,7 +26,7 @@ static int transposed(struct generator *g, int x, const uint32_t *perm)
 	return generator_append(g, node);
 }
 
-static int part(struct generator *g, int x, uint32_t axis, uint32_t begin, uint32_t size)
+static int slice(struct generator *g, int x, uint32_t axis, uint32_t begin, uint32_t size)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
 	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], rank = g->graph->values[x].rank;
@@ -39,7 +39,7 @@ static int part(struct generator *g, int x, uint32_t axis, uint32_t begin, uint3
 	return generator_append(g, node);
 }
 
-static int joined(struct generator *g, uint32_t count, const int *parts, uint32_t axis)
+static int concatenated(struct generator *g, uint32_t count, const int *parts, uint32_t axis)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_CONCAT, parts[0], GRAPH_ABSENT);
 
@@ -86,9 +86,9 @@ static int work_of(struct generator *g, int x)
 	case 3:
 		return like.dims[axis] < 2 ?
 			       x :
-			       part(g, x, axis, rng_below(&g->rng, 2), like.dims[axis] - 1);
+			       slice(g, x, axis, rng_below(&g->rng, 2), like.dims[axis] - 1);
 	case 4:
-		return joined(g, 2, (int[]){ function_of(g, x), x }, axis);
+		return concatenated(g, 2, (int[]){ function_of(g, x), x }, axis);
 	case 5:
 		node = generator_node(g, WNN_OP_REDUCE_MAX, x, GRAPH_ABSENT);
 		set_list(graph_option(node, "axes"), 1, &axis);
@@ -138,15 +138,15 @@ static int parted(struct generator *g, int x)
 	if (x < 0)
 		return x;
 	first = rng_between(&g->rng, 1, like.dims[axis] - 1);
-	parts[0] = part(g, x, axis, first, like.dims[axis] - first);
-	parts[1] = part(g, x, axis, 0, first);
+	parts[0] = slice(g, x, axis, first, like.dims[axis] - first);
+	parts[1] = slice(g, x, axis, 0, first);
 	for (uint32_t i = 0; i < 2; i++) {
 		old = parts[i];
 		if (old >= 0 && rng_chance(&g->rng, 75))
 			parts[i] = function_of(g, old);
 	}
 	parts[2] = parts[rng_below(&g->rng, 2)];
-	return joined(g, rng_chance(&g->rng, 25) ? 3 : 2, parts, axis);
+	return concatenated(g, rng_chance(&g->rng, 25) ? 3 : 2, parts, axis);
 }
 
 /* ---- reshapes */
@@ -207,7 +207,7 @@ static int branches(struct generator *g, int x)
 			columns = rng_between(&g->rng, 1, 12);
 	}
 	if (join)
-		return joined(g, count, parts, axis);
+		return concatenated(g, count, parts, axis);
 	for (uint32_t i = 1; i < count; i++)
 		parts[0] = generator_binary(g, WNN_OP_ADD, parts[0], parts[i]);
 	return parts[0];
@@ -219,7 +219,7 @@ static int branches(struct generator *g, int x)
  * Makes queries, keys or values as [head][row][depth] or [head][depth][row], from a value of their
  * own or from a slice of one.
  */
-static int heads_of(struct generator *g, int all, uint32_t part_of_all, const uint32_t *dims,
+static int heads_of(struct generator *g, int all, uint32_t slice_of_all, const uint32_t *dims,
 		    bool turned)
 {
 	static const uint32_t to_heads[] = { 1, 0, 2 }, to_columns[] = { 1, 2, 0 };
@@ -227,7 +227,7 @@ static int heads_of(struct generator *g, int all, uint32_t part_of_all, const ui
 	int x = all;
 
 	if (all >= 0 && g->graph->values[all].dims[1] != size[1])
-		x = part(g, all, 1, part_of_all * size[1], size[1]);
+		x = slice(g, all, 1, slice_of_all * size[1], size[1]);
 	x = x < 0 ? GRAPH_ABSENT : generator_reshaped(g, x, 3, dims);
 	return transposed(g, x, turned ? to_columns : to_heads);
 }

@@ -137,8 +137,8 @@ MUTATIONS = [
     _rule('rule_groups', 'a scale comes behind the bias', 'operand_of(norm, 2) || (mul', '(mul'),
     _rule('rule_groups', 'a row of numbers belongs to channels', 'ir_type_dim(type, 1 - missing) == channels &&', ''),
     # Composed operators, and constant integers.
-    _rule('rule_parts', 'the sum may be that of another axis', '|| lines.axes != sum->attrs.reduce.axes ||', '||'),
-    _rule('rule_parts', 'a logarithm may be that of another axis', '&& sum->attrs.reduce.axes == lines->axes &&', '&&'),
+    _rule('rule_parts', 'the sum may be that of another axis', '|| vectors.axes != sum->attrs.reduce.axes ||', '||'),
+    _rule('rule_parts', 'a logarithm may be that of another axis', '&& sum->attrs.reduce.axes == vectors->axes &&', '&&'),
     _rule('rule_parts', 'guards are not compared', 'a->axes == b->axes && a->guarded == b->guarded', 'a->axes == b->axes'),
     _rule('rule_parts', 'logarithms are broadcast', 'if (ir_type_elements(&node->operands[i]->type) != count)', 'if (0)'),
     _rule('rule_parts', 'a reduction meets other lines', 'if (dim != wanted)', 'if (0)'),

@@ -12,7 +12,7 @@
 
 #include "../../userspace/pjrt/pjrt.h"
 
-static const struct pjrt_api *behind;
+static const struct pjrt_api *real;
 static struct pjrt_api table;
 
 static void note(atomic_bool *is_known, const char *name, size_t theirs, size_t ours)
@@ -33,7 +33,7 @@ static void note(atomic_bool *is_known, const char *name, size_t theirs, size_t 
 	{                                                                        \
 		static atomic_bool is_known;                                     \
 		note(&is_known, #name, args->struct_size, sizeof(*args));        \
-		return behind->name(args);                                       \
+		return real->name(args);                                         \
 	}
 #define LACK(name)
 #include "../../userspace/pjrt/slots.def"
@@ -50,8 +50,8 @@ __attribute__((visibility("default"))) const struct pjrt_api *GetPjrtApi(void)
 	if (!library)
 		return NULL;
 	*(void **)&get = dlsym(library, "GetPjrtApi");
-	behind = get();
-	table = *behind;
+	real = get();
+	table = *real;
 #define HAVE(name, last, ...) table.name = record_##name;
 #define LACK(name)
 #include "../../userspace/pjrt/slots.def"

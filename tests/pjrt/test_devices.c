@@ -230,7 +230,7 @@ static void test_donation(void **state)
 		ARGS(Buffer_IncreaseExternalReferenceCount, );
 	struct pjrt_Buffer_DecreaseExternalReferenceCount_args less =
 		ARGS(Buffer_DecreaseExternalReferenceCount, );
-	void *places[2];
+	void *addresses[2];
 	float values[4];
 
 	(void)state;
@@ -239,12 +239,12 @@ static void test_donation(void **state)
 	 * Both arrays are donated; in the second run the caller keeps the first one, and the second
 	 * one has an external reference.
 	 */
-	for (int turn = 0; turn < 2; turn++) {
+	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 2; i++) {
 			in[i] = upload(F32, 1, dims, x, NULL);
-			places[i] = address_of(in[i]);
+			addresses[i] = address_of(in[i]);
 		}
-		if (turn) {
+		if (round) {
 			options.kept = kept;
 			options.kept_count = 1;
 			more.buffer = less.buffer = in[1];
@@ -252,14 +252,14 @@ static void test_donation(void **state)
 		}
 		works(api->LoadedExecutable_Execute(&run));
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(is_deleted(in[i]), !turn);
-			assert_int_equal(address_of(out[i]) == places[i], !turn);
+			assert_int_equal(is_deleted(in[i]), !round);
+			assert_int_equal(address_of(out[i]) == addresses[i], !round);
 			download(out[i], values, sizeof(values));
 			assert_memory_equal(values, i ? zeros : sums, sizeof(values));
 			drop(out[i]);
-			if (turn && i)
+			if (round && i)
 				works(api->Buffer_DecreaseExternalReferenceCount(&less));
-			if (turn) {
+			if (round) {
 				download(in[i], values, sizeof(values));
 				assert_memory_equal(values, x, sizeof(values));
 			}

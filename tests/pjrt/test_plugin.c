@@ -151,7 +151,7 @@ static void test_run(void **state)
 	in[0] = upload(F32, 2, dims, x, NULL);
 	in[1] = upload(F32, 2, dims, y, NULL);
 	/* A program runs more than once. */
-	for (int turn = 0; turn < 3; turn++) {
+	for (int round = 0; round < 3; round++) {
 		works(execute(loaded, 2, in, out));
 		download(out[0], result, sizeof(result));
 		for (int i = 0; i < 6; i++)
@@ -265,7 +265,7 @@ static void test_layouts(void **state)
 	/* Column-major elements, with the columns from the last to the first. */
 	static const int64_t dims[2] = { 2, 3 }, strides[2] = { 4, -8 }, columns[2] = { 0, 1 };
 	static const int64_t wide[2] = { 16, 4 };
-	static const int32_t wanted[6] = { 4, 2, 0, 5, 3, 1 }, turned[6] = { 4, 5, 2, 3, 0, 1 };
+	static const int32_t wanted[6] = { 4, 2, 0, 5, 3, 1 }, reversed[6] = { 4, 5, 2, 3, 0, 1 };
 	struct pjrt_layout layout = { .size = sizeof(layout), .kind = PJRT_TILED };
 	struct pjrt_buffer *buffer = upload(S32, 2, dims, numbers + 4, strides);
 	struct pjrt_Buffer_ToHostBuffer_args args =
@@ -284,7 +284,7 @@ static void test_layouts(void **state)
 	args.data = result;
 	works(api->Buffer_ToHostBuffer(&args));
 	finish(args.done);
-	assert_memory_equal(result, turned, sizeof(result));
+	assert_memory_equal(result, reversed, sizeof(result));
 	args.size--;
 	fails(api->Buffer_ToHostBuffer(&args), 3, "the array has 24 bytes, there is room for 23");
 	layout.tiled.rank = 1;
@@ -481,7 +481,7 @@ static void test_memory(void **state)
 	double *numbers = calloc(1, size);
 	struct pjrt_buffer *in, *out;
 	struct pjrt_loaded *loaded;
-	size_t before, behind;
+	size_t before, after;
 
 	(void)state;
 	assert_non_null(numbers);
@@ -489,10 +489,10 @@ static void test_memory(void **state)
 	in = upload(F64, 1, dims, numbers, NULL);
 	before = allocated();
 	works(execute(loaded, 1, &in, &out));
-	behind = allocated();
+	after = allocated();
 	/* Under ASan, mallinfo() tells nothing. */
 	if (before) {
-		assert_in_range(behind - before, size, size + size / 2);
+		assert_in_range(after - before, size, size + size / 2);
 		drop(out);
 		assert_true(allocated() < before + size / 2);
 	} else {

@@ -131,9 +131,9 @@ static void run_all(WNNContext const *where)
 		lists[i] = inputs[i];
 	}
 	/* Later runs use the graphs of the first. */
-	for (int turn = 0; turn < 3; turn++) {
+	for (int round = 0; round < 3; round++) {
 		works(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, where, 3, lists));
-		assert_int_equal(wnnStablehloProgramGetBuildCount(program) > 0, where && !turn);
+		assert_int_equal(wnnStablehloProgramGetBuildCount(program) > 0, where && !round);
 		for (size_t i = 0; i < DEVICES; i++) {
 			WNNStablehloTensorArray results =
 				wnnStablehloProgramGetResultsOf(program, i);
@@ -198,7 +198,7 @@ static void test_graphs(void **state)
 		inputs[i] = (WNNStablehloTensor){ in[i], sizeof(in[i]), 0, NULL };
 		lists[i] = &inputs[i];
 	}
-	for (int turn = 0; turn < 2; turn++) {
+	for (int round = 0; round < 2; round++) {
 		WNNStablehloRunInfo info;
 
 		works(wnnStablehloProgramRunPartitionedSync(program, 0, DEVICES, contexts, 1,
@@ -206,7 +206,7 @@ static void test_graphs(void **state)
 		info = wnnStablehloProgramGetRunInfo(program);
 		assert_int_equal(info.graphOperations, 2 * DEVICES);
 		assert_int_equal(info.referenceOperations, 0);
-		assert_int_equal(wnnStablehloProgramGetBuildCount(program), turn ? 0 : DEVICES);
+		assert_int_equal(wnnStablehloProgramGetBuildCount(program), round ? 0 : DEVICES);
 		for (size_t i = 0; i < DEVICES; i++)
 			check_floats(program, i, 0, wanted[i], LARGE);
 	}

@@ -99,8 +99,8 @@ static WNNOperand take(struct onpu_emit *e, const struct rope *rope, WNNOperand 
 }
 
 /* Returns rows made of the first and the second elements of pairs, [.., pairs] each. */
-static WNNOperand join(struct onpu_emit *e, const struct rope *rope, WNNOperand a, WNNOperand b,
-		       struct onpu_shape shape)
+static WNNOperand concat_pairs(struct onpu_emit *e, const struct rope *rope, WNNOperand a,
+			       WNNOperand b, struct onpu_shape shape)
 {
 	struct onpu_shape pairs = SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs, 1);
 
@@ -134,7 +134,7 @@ WNNOperand onpu_emit_rope(struct onpu_emit *e, const struct gg_tensor *op)
 	b = take(e, &rope, x, shape, 1);
 	first = x_binary(e, wnnGraphBuilderSub, x_mul(e, a, cosine), x_mul(e, b, sine));
 	second = x_add(e, x_mul(e, a, sine), x_mul(e, b, cosine));
-	first = join(e, &rope, first, second, shape);
+	first = concat_pairs(e, &rope, first, second, shape);
 	if (2 * rope.pairs == shape.dim[3])
 		return first;
 	return x_concat(e, first,

@@ -174,9 +174,9 @@ static WNNOperand view(struct onpu_emit *e, const struct gg_tensor *tensor, cons
 {
 	struct onpu_shape box = { 0 }, starts = { 0 }, sizes = { 0 }, order = { 0 };
 	uint64_t whole = s->rank ? count - count % s->step[0] : count;
-	bool is_part = whole != count;
+	bool is_slice = whole != count;
 
-	if (is_part)
+	if (is_slice)
 		flat = x_slice(e, x_reshape(e, flat, SHAPE((uint32_t)count)), SHAPE(0),
 			       SHAPE((uint32_t)whole));
 	for (uint32_t i = 0; i < s->rank; i++) {
@@ -187,19 +187,19 @@ static WNNOperand view(struct onpu_emit *e, const struct gg_tensor *tensor, cons
 		sizes.dim[i] = (uint32_t)s->size[i];
 		if (offset / s->step[i] + s->size[i] > all)
 			return onpu_refuse(e, "the strides of a view are not those of an array");
-		is_part |= s->size[i] != all;
+		is_slice |= s->size[i] != all;
 		offset %= s->step[i];
 	}
 	box.rank = s->rank;
 	if (!s->rank || s->step[s->rank - 1] > 1) {
 		box.dim[box.rank] = (uint32_t)(s->rank ? s->step[s->rank - 1] : whole);
 		starts.dim[box.rank] = (uint32_t)offset;
-		is_part |= box.dim[box.rank] != 1;
+		is_slice |= box.dim[box.rank] != 1;
 		sizes.dim[box.rank++] = 1;
 	}
 	starts.rank = sizes.rank = box.rank;
 	flat = x_reshape(e, flat, box);
-	if (is_part)
+	if (is_slice)
 		flat = x_slice(e, flat, starts, sizes);
 	for (uint32_t axis = GG_DIMS; axis-- > 0;)
 		for (uint32_t i = 0; i < s->rank; i++)

@@ -13,11 +13,11 @@
  * Copies a function from a table as bytes, since C has no cast from data to functions; NULL if
  * @there is false.
  */
-static void take(void *function, const void *table, size_t place, bool there)
+static void take(void *function, const void *table, size_t index, bool there)
 {
 	memset(function, 0, sizeof(void (*)(void)));
 	if (table && there)
-		memcpy(function, (const char *)table + place * sizeof(void (*)(void)),
+		memcpy(function, (const char *)table + index * sizeof(void (*)(void)),
 		       sizeof(void (*)(void)));
 }
 
@@ -40,8 +40,8 @@ bool ort_api_open(struct ort_api *api, const struct ort_api_base *base)
 	take(&get_ep_api, tables[0], 317, true);
 	tables[1] = get_ep_api();
 	tables[2] = get_editor();
-#define SLOT(table, place, since, result, name, arguments) \
-	take(&api->name, tables[BIT_##table], place, api->version >= (since));
+#define SLOT(table, index, since, result, name, arguments) \
+	take(&api->name, tables[BIT_##table], index, api->version >= (since));
 #include "slots.def"
 #undef SLOT
 	return tables[1] != NULL;

@@ -236,14 +236,14 @@ static struct ort_status *check_fixed(const struct onpu_group *group,
  */
 static struct onpu_program *find_program(struct onpu_group *group, const struct onpu_shape *shapes)
 {
-	struct onpu_program **place = &group->programs;
+	struct onpu_program **link = &group->programs;
 
-	for (; *place; place = &(*place)->next) {
-		struct onpu_program *program = *place;
+	for (; *link; link = &(*link)->next) {
+		struct onpu_program *program = *link;
 
 		if (!same_shapes(group, program->shapes, shapes))
 			continue;
-		*place = program->next;
+		*link = program->next;
 		program->next = group->programs;
 		group->programs = program;
 		return program;
@@ -254,17 +254,17 @@ static struct onpu_program *find_program(struct onpu_group *group, const struct 
 /* Frees the least recently used programs when there are too many. The caller holds the lock. */
 static void forget_programs(struct onpu_group *group)
 {
-	struct onpu_program **place = &group->programs;
+	struct onpu_program **link = &group->programs;
 	size_t count = 0;
 
-	while (*place) {
-		struct onpu_program *program = *place;
+	while (*link) {
+		struct onpu_program *program = *link;
 
 		if (++count > ONPU_MAX_PROGRAMS && !program->users) {
-			*place = program->next;
+			*link = program->next;
 			onpu_program_release(program);
 		} else {
-			place = &program->next;
+			link = &program->next;
 		}
 	}
 }

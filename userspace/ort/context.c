@@ -126,10 +126,10 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 	if (!group->inputs || !group->outputs)
 		return onpu_nomem(r->ort);
 	for (size_t i = 0; i < group->input_count; i++)
-		ORT_TRY(onpu_find_place(r, inputs, input_count, node->inputs[i],
+		ORT_TRY(onpu_find_index(r, inputs, input_count, node->inputs[i],
 					&group->inputs[i].index));
 	for (size_t i = 0; i < group->output_count; i++)
-		ORT_TRY(onpu_find_place(r, outputs, output_count, node->outputs[i],
+		ORT_TRY(onpu_find_index(r, outputs, output_count, node->outputs[i],
 					&group->outputs[i].index));
 	ORT_TRY(get_string(r, group->read.nodes[0], "notes", &notes, &size));
 	return make_names(group, r, notes);
@@ -282,8 +282,8 @@ struct ort_status *onpu_context_load(struct onpu_group *group, const struct onpu
 /* ---- saving */
 
 /* Sets *prefix to the path of the model with compiled graphs, without its ending. */
-static struct ort_status *model_place(struct onpu_group *group, const struct ort_graph *graph,
-				      char **prefix)
+static struct ort_status *model_prefix(struct onpu_group *group, const struct ort_graph *graph,
+				       char **prefix)
 {
 	const struct onpu_options *options = &group->ep->options;
 	const struct ort_api *ort = &group->ep->factory->ort;
@@ -324,7 +324,7 @@ static struct ort_status *save_beside(struct onpu_group *group, const struct ort
 	struct ort_status *status;
 	const char *slash;
 
-	ORT_TRY(model_place(group, graph, &prefix));
+	ORT_TRY(model_prefix(group, graph, &prefix));
 	if (asprintf(&path, "%s_%s.onpu", prefix, group->name) < 0)
 		status = onpu_nomem(ort);
 	else

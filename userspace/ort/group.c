@@ -22,11 +22,11 @@ static void release_state(struct ort_compute_info *info, void *state)
 	(void)state;
 }
 
-struct ort_status *onpu_find_place(const struct onpu_reading *r,
+struct ort_status *onpu_find_index(const struct onpu_reading *r,
 				   const struct ort_value_info *const *values, size_t count,
-				   WNNStringView name, size_t *place)
+				   WNNStringView name, size_t *position)
 {
-	*place = SIZE_MAX;
+	*position = SIZE_MAX;
 	for (size_t i = 0; i < count; i++) {
 		const char *text;
 
@@ -34,7 +34,7 @@ struct ort_status *onpu_find_place(const struct onpu_reading *r,
 			continue;
 		ORT_TRY(r->ort->GetValueInfoName(values[i], &text));
 		if (strlen(text) == name.length && !memcmp(text, name.data, name.length)) {
-			*place = i;
+			*position = i;
 			return NULL;
 		}
 	}
@@ -46,7 +46,7 @@ static struct ort_status *make_port(const struct onpu_reading *r, const WNNOnnxV
 				    struct onpu_port *port)
 {
 	*port = (struct onpu_port){ .name = value->name };
-	ORT_TRY(onpu_find_place(r, values, count, value->name, &port->index));
+	ORT_TRY(onpu_find_index(r, values, count, value->name, &port->index));
 	if (port->index == SIZE_MAX)
 		return onpu_error(r->ort, ORT_FAIL,
 				  ONPU_PROVIDER ": the fused node has no value \"%.*s\"",
@@ -87,7 +87,7 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 		ORT_TRY(make_port(r, &graph->outputs[i], outputs, output_count,
 				  &group->outputs[i]));
 	for (size_t i = 0; i < graph->tensorCount; i++)
-		ORT_TRY(onpu_find_place(r, inputs, input_count, graph->tensors[i].name,
+		ORT_TRY(onpu_find_index(r, inputs, input_count, graph->tensors[i].name,
 					&group->weights[i]));
 	return NULL;
 }

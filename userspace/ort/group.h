@@ -81,9 +81,9 @@ struct ort_status *onpu_group_create(struct onpu_ep *ep, const struct ort_graph 
  * Sets *place to the index of a value among the inputs or outputs of a fused node; SIZE_MAX: it is
  * not there.
  */
-struct ort_status *onpu_find_place(const struct onpu_reading *reading,
+struct ort_status *onpu_find_index(const struct onpu_reading *reading,
 				   const struct ort_value_info *const *values, size_t count,
-				   WNNStringView name, size_t *place);
+				   WNNStringView name, size_t *position);
 void onpu_group_release(struct onpu_group *group);
 /* Builds a graph for shapes of the inputs, in the order of the group's inputs. */
 struct ort_status *onpu_group_build(struct onpu_group *group, const struct onpu_shape *shapes,

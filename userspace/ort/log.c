@@ -70,13 +70,13 @@ static void put(FILE *file, WNNStringView text, char end)
 	putc(end, file);
 }
 
-void onpu_report(struct onpu_ep *ep, const char *place, WNNStringView type, WNNStringView node,
-		 WNNStringView reason)
+void onpu_report(struct onpu_ep *ep, const char *device_name, WNNStringView type,
+		 WNNStringView node, WNNStringView reason)
 {
 	if (!ep->report)
 		return;
 	pthread_mutex_lock(&ep->report_lock);
-	fprintf(ep->report, "%s\t", place);
+	fprintf(ep->report, "%s\t", device_name);
 	put(ep->report, type, '\t');
 	put(ep->report, node, '\t');
 	put(ep->report, reason, '\n');

@@ -189,12 +189,12 @@ struct ort_status *onpu_partition_group(struct onpu_partition *p)
 static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView name)
 {
 	const WNNOnnxGraph *graph = &p->read->graph;
-	size_t place = onpu_names_get(&p->type, name);
+	size_t index = onpu_names_get(&p->type, name);
 
-	if (place == SIZE_MAX)
+	if (index == SIZE_MAX)
 		return NULL;
-	return place < graph->inputCount ? &graph->inputs[place] :
-					   &graph->values[place - graph->inputCount];
+	return index < graph->inputCount ? &graph->inputs[index] :
+					   &graph->values[index - graph->inputCount];
 }
 
 /* Marks the values of a group that nodes of other groups, or of ONNX Runtime, read. */

@@ -75,10 +75,10 @@ static void release(struct ort_profiler *base)
 
 	pthread_mutex_lock(&lock);
 	set_on(profiler, false);
-	for (struct profiler **place = profiler->ep ? &profiler->ep->profilers : NULL;
-	     place && *place; place = &(*place)->next) {
-		if (*place == profiler) {
-			*place = profiler->next;
+	for (struct profiler **link = profiler->ep ? &profiler->ep->profilers : NULL; link && *link;
+	     link = &(*link)->next) {
+		if (*link == profiler) {
+			*link = profiler->next;
 			break;
 		}
 	}

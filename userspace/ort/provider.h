@@ -98,7 +98,7 @@ struct ort_status *onpu_onnx_error(const struct ort_api *ort, const char *what);
 void onpu_log(const struct onpu_ep *ep, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Writes a line of the report: device, operator, node, reason. */
-void onpu_report(struct onpu_ep *ep, const char *place, WNNStringView type, WNNStringView node,
-		 WNNStringView reason);
+void onpu_report(struct onpu_ep *ep, const char *device_name, WNNStringView type,
+		 WNNStringView node, WNNStringView reason);
 
 #endif

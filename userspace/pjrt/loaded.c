@@ -75,7 +75,7 @@ struct inputs {
 };
 
 /* A run, with the arrays of each device. */
-struct turn {
+struct execution {
 	struct pjrt_executable *executable;
 	const struct pjrt_execute_options *options;
 	size_t count;
@@ -83,16 +83,16 @@ struct turn {
 	struct pjrt_event *done[ONPU_MAX_DEVICES];
 };
 
-static void free_turn(struct turn *turn)
+static void free_execution(struct execution *execution)
 {
-	for (size_t i = 0; i < turn->count; i++) {
-		struct inputs *inputs = &turn->inputs[i];
+	for (size_t i = 0; i < execution->count; i++) {
+		struct inputs *inputs = &execution->inputs[i];
 
-		for (size_t k = 0; inputs->blocks && k < turn->executable->inputs.count; k++)
+		for (size_t k = 0; inputs->blocks && k < execution->executable->inputs.count; k++)
 			onpu_block_put(inputs->blocks[k]);
 		free(inputs->blocks);
 		free(inputs->tensors);
-		onpu_event_free(turn->done[i]);
+		onpu_event_free(execution->done[i]);
 	}
 }
 
@@ -112,11 +112,11 @@ static bool is_as_declared(const struct pjrt_executable *executable, size_t inde
 
 /* ---- donation: the caller gives inputs to a run, which may put its outputs there */
 
-static bool is_donated(const struct turn *turn, size_t index)
+static bool is_donated(const struct execution *execution, size_t index)
 {
-	const struct pjrt_execute_options *options = turn->options;
+	const struct pjrt_execute_options *options = execution->options;
 
-	if (turn->executable->donations[index].kind == WNNStablehloDonation_None)
+	if (execution->executable->donations[index].kind == WNNStablehloDonation_None)
 		return false;
 	for (size_t i = 0; options && PJRT_FROM(options, kept_count) && i < options->kept_count;
 	     i++)
@@ -126,12 +126,13 @@ static bool is_donated(const struct turn *turn, size_t index)
 }
 
 /* Demands that no array that is given away is another argument, too. */
-static struct pjrt_error *check_donations(const struct turn *turn, const struct inputs *inputs)
+static struct pjrt_error *check_donations(const struct execution *execution,
+					  const struct inputs *inputs)
 {
-	size_t count = turn->executable->inputs.count;
+	size_t count = execution->executable->inputs.count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_donated(turn, i))
+		if (!is_donated(execution, i))
 			continue;
 		for (size_t k = 0; k < count; k++)
 			if (k != i && inputs->blocks[k] == inputs->blocks[i])
@@ -145,10 +146,10 @@ static struct pjrt_error *check_donations(const struct turn *turn, const struct 
 }
 
 /* Deletes the donated arrays, unless callers have external references to them. */
-static void take_donations(const struct turn *turn, const struct inputs *inputs)
+static void take_donations(const struct execution *execution, const struct inputs *inputs)
 {
-	for (size_t i = 0; i < turn->executable->inputs.count; i++)
-		if (is_donated(turn, i))
+	for (size_t i = 0; i < execution->executable->inputs.count; i++)
+		if (is_donated(execution, i))
 			onpu_buffer_give(inputs->buffers[i]);
 }
 
@@ -156,17 +157,17 @@ static void take_donations(const struct turn *turn, const struct inputs *inputs)
  * Returns the block of an input that was given away, for an output of this size; NULL: there is no
  * such input. Only this run has a reference to the block.
  */
-static struct onpu_block *find_room(const struct turn *turn, struct inputs *inputs, size_t output,
-				    size_t size)
+static struct onpu_block *find_donated(const struct execution *execution, struct inputs *inputs,
+				       size_t output, size_t size)
 {
-	for (size_t i = 0; i < turn->executable->inputs.count; i++) {
-		const struct onpu_donation *donation = &turn->executable->donations[i];
+	for (size_t i = 0; i < execution->executable->inputs.count; i++) {
+		const struct onpu_donation *donation = &execution->executable->donations[i];
 		struct onpu_block *block = inputs->blocks[i];
 
 		if (!block || block->size != size || block->device != inputs->device ||
 		    atomic_load(&block->refs) != 1 ||
 		    (donation->kind == WNNStablehloDonation_Output && donation->output != output) ||
-		    !is_donated(turn, i))
+		    !is_donated(execution, i))
 			continue;
 		return block;
 	}
@@ -175,9 +176,9 @@ static struct onpu_block *find_room(const struct turn *turn, struct inputs *inpu
 
 /* ---- inputs and outputs */
 
-static struct pjrt_error *take_inputs(struct turn *turn, struct inputs *inputs)
+static struct pjrt_error *take_inputs(struct execution *execution, struct inputs *inputs)
 {
-	const struct pjrt_executable *executable = turn->executable;
+	const struct pjrt_executable *executable = execution->executable;
 	size_t count = executable->inputs.count;
 
 	inputs->blocks = calloc(count + 1, sizeof(struct onpu_block *));
@@ -201,22 +202,22 @@ static struct pjrt_error *take_inputs(struct turn *turn, struct inputs *inputs)
 		inputs->tensors[i].data = inputs->blocks[i]->data;
 		inputs->tensors[i].size = inputs->blocks[i]->size;
 	}
-	return check_donations(turn, inputs);
+	return check_donations(execution, inputs);
 }
 
-static WNNStablehloTensorArray results_of(const struct turn *turn, size_t process)
+static WNNStablehloTensorArray results_of(const struct execution *execution, size_t process)
 {
-	return turn->count == 1 ?
-		       wnnStablehloProgramGetResults(turn->executable->program) :
-		       wnnStablehloProgramGetResultsOf(turn->executable->program, process);
+	return execution->count == 1 ?
+		       wnnStablehloProgramGetResults(execution->executable->program) :
+		       wnnStablehloProgramGetResultsOf(execution->executable->program, process);
 }
 
 /* Copies the results of a process into buffers. */
-static struct pjrt_error *give_outputs(struct turn *turn, size_t process)
+static struct pjrt_error *give_outputs(struct execution *execution, size_t process)
 {
-	const struct pjrt_executable *executable = turn->executable;
-	struct inputs *inputs = &turn->inputs[process];
-	WNNStablehloTensorArray results = results_of(turn, process);
+	const struct pjrt_executable *executable = execution->executable;
+	struct inputs *inputs = &execution->inputs[process];
+	WNNStablehloTensorArray results = results_of(execution, process);
 	const int64_t *dims = executable->dims;
 
 	if (results.count != executable->outputs.count)
@@ -224,7 +225,7 @@ static struct pjrt_error *give_outputs(struct turn *turn, size_t process)
 				  results.count, executable->outputs.count);
 	for (size_t i = 0; i < results.count; i++) {
 		const WNNStablehloTensor *result = &results.data[i];
-		struct onpu_block *room = find_room(turn, inputs, i, result->size), *block;
+		struct onpu_block *room = find_donated(execution, inputs, i, result->size), *block;
 		struct pjrt_error *error = onpu_buffer_create(
 			&inputs->device->memory, onpu_type_by_number(executable->types[i]),
 			executable->ranks[i], dims, room, &inputs->outputs[i]);
@@ -244,52 +245,52 @@ static struct pjrt_error *give_outputs(struct turn *turn, size_t process)
 }
 
 /* Gives the outputs of all devices; on error there are none. */
-static struct pjrt_error *give_all(struct turn *turn)
+static struct pjrt_error *give_all(struct execution *execution)
 {
-	size_t outputs = turn->executable->outputs.count;
+	size_t outputs = execution->executable->outputs.count;
 	struct pjrt_error *error = NULL;
 
-	for (size_t i = 0; i < turn->count; i++) {
-		take_donations(turn, &turn->inputs[i]);
+	for (size_t i = 0; i < execution->count; i++) {
+		take_donations(execution, &execution->inputs[i]);
 		for (size_t k = 0; k < outputs; k++)
-			turn->inputs[i].outputs[k] = NULL;
+			execution->inputs[i].outputs[k] = NULL;
 	}
-	for (size_t i = 0; i < turn->count && !error; i++)
-		error = give_outputs(turn, i);
-	for (size_t i = 0; error && i < turn->count; i++)
+	for (size_t i = 0; i < execution->count && !error; i++)
+		error = give_outputs(execution, i);
+	for (size_t i = 0; error && i < execution->count; i++)
 		for (size_t k = 0; k < outputs; k++) {
-			onpu_buffer_free(turn->inputs[i].outputs[k]);
-			turn->inputs[i].outputs[k] = NULL;
+			onpu_buffer_free(execution->inputs[i].outputs[k]);
+			execution->inputs[i].outputs[k] = NULL;
 		}
 	return error;
 }
 
-static WNNStatus run_program(struct turn *turn)
+static WNNStatus run_program(struct execution *execution)
 {
 	const WNNStablehloTensor *tensors[ONPU_MAX_DEVICES];
 	WNNContext contexts[ONPU_MAX_DEVICES];
-	struct pjrt_executable *executable = turn->executable;
+	struct pjrt_executable *executable = execution->executable;
 
-	for (size_t i = 0; i < turn->count; i++) {
-		contexts[i] = turn->inputs[i].device->context;
-		tensors[i] = turn->inputs[i].tensors;
+	for (size_t i = 0; i < execution->count; i++) {
+		contexts[i] = execution->inputs[i].device->context;
+		tensors[i] = execution->inputs[i].tensors;
 	}
-	if (turn->count == 1)
+	if (execution->count == 1)
 		return wnnStablehloProgramRunSync(executable->program, 0, contexts[0],
 						  executable->inputs.count, tensors[0]);
-	return wnnStablehloProgramRunPartitionedSync(executable->program, 0, turn->count, contexts,
-						     executable->inputs.count, tensors);
+	return wnnStablehloProgramRunPartitionedSync(executable->program, 0, execution->count,
+						     contexts, executable->inputs.count, tensors);
 }
 
-static struct pjrt_error *run(struct turn *turn)
+static struct pjrt_error *run(struct execution *execution)
 {
-	struct pjrt_executable *executable = turn->executable;
+	struct pjrt_executable *executable = execution->executable;
 	struct pjrt_error *error;
 	WNNStatus status;
 
 	pthread_mutex_lock(&executable->lock);
-	status = run_program(turn);
-	error = status == WNNStatus_Success ? give_all(turn) :
+	status = run_program(execution);
+	error = status == WNNStatus_Success ? give_all(execution) :
 					      onpu_stablehlo_error(status, "the program failed");
 	/* JAX keeps programs that it does not run again, and the results are copied. */
 	wnnStablehloProgramForgetResults(executable->program);
@@ -329,26 +330,27 @@ static struct pjrt_error *check_call(const struct pjrt_LoadedExecutable_Execute_
 struct pjrt_error *onpu_LoadedExecutable_Execute(struct pjrt_LoadedExecutable_Execute_args *args)
 {
 	struct pjrt_executable *executable = args->executable->executable;
-	struct turn turn = { .executable = executable, .options = args->options };
+	struct execution execution = { .executable = executable, .options = args->options };
 	struct pjrt_error *error = check_call(args);
 
 	if (error)
 		return error;
-	turn.count = args->device_count;
-	for (size_t i = 0; i < turn.count && !error; i++) {
-		turn.inputs[i].device = args->device ? args->device : executable->devices[i];
-		turn.inputs[i].buffers = args->argument_count ? args->arguments[i] : NULL;
-		turn.inputs[i].outputs = executable->outputs.count ? args->outputs[i] : NULL;
-		turn.done[i] = args->done ? onpu_event_ready() : NULL;
-		error = args->done && !turn.done[i] ? onpu_nomem() :
-						      take_inputs(&turn, &turn.inputs[i]);
+	execution.count = args->device_count;
+	for (size_t i = 0; i < execution.count && !error; i++) {
+		execution.inputs[i].device = args->device ? args->device : executable->devices[i];
+		execution.inputs[i].buffers = args->argument_count ? args->arguments[i] : NULL;
+		execution.inputs[i].outputs = executable->outputs.count ? args->outputs[i] : NULL;
+		execution.done[i] = args->done ? onpu_event_ready() : NULL;
+		error = args->done && !execution.done[i] ?
+				onpu_nomem() :
+				take_inputs(&execution, &execution.inputs[i]);
 	}
 	if (!error)
-		error = run(&turn);
-	for (size_t i = 0; !error && args->done && i < turn.count; i++) {
-		args->done[i] = turn.done[i];
-		turn.done[i] = NULL;
+		error = run(&execution);
+	for (size_t i = 0; !error && args->done && i < execution.count; i++) {
+		args->done[i] = execution.done[i];
+		execution.done[i] = NULL;
 	}
-	free_turn(&turn);
+	free_execution(&execution);
 	return error;
 }

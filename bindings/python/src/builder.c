@@ -213,8 +213,7 @@ static PyObject *builder_update_input(PyObject *object, PyObject *arguments)
 	    !is_free(self))
 		return NULL;
 	if (wnnGraphBuilderUpdateInput(self->builder, ((struct py_operand *)input)->operand,
-				       ((struct py_operand *)output)->operand) !=
-	    WNNStatus_Success)
+				       ((struct py_operand *)output)->operand) != WNNStatus_Success)
 		return raise_last_error();
 	Py_RETURN_NONE;
 }

@@ -375,7 +375,7 @@ static void expect_first_kernel(uint32_t groups, const char *kernel)
  * The layout of images is changed for Winograd convolutions, unless convolutions with groups of few
  * channels lose more by it.
  */
-static void pictures_are_turned_where_it_gains(void **state)
+static void layouts_change_where_it_gains(void **state)
 {
 	(void)state;
 	if (!has_lines())
@@ -603,7 +603,7 @@ static uint32_t nodes_of_products(WNNContext context)
  * Returns the number of nodes of a graph that transposes a value, multiplies it by its square root,
  * and transposes it back.
  */
-static uint32_t nodes_of_turned(WNNContext context)
+static uint32_t nodes_of_transposed(WNNContext context)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
 	WNNOperand x = wnnGraphBuilderTranspose(builder, make_input(builder, "x", 3, 4), NULL);
@@ -626,19 +626,19 @@ static void passes_are_turned_off(void **state)
 	(void)state;
 	assert_ok(try_rules(instance, "", &context));
 	assert_int_equal(nodes_of_products(context), 2);
-	assert_int_equal(nodes_of_turned(context), 2);
+	assert_int_equal(nodes_of_transposed(context), 2);
 	wnnContextRelease(context);
 	assert_ok(try_rules(instance, "-join-products", &context));
 	assert_int_equal(nodes_of_products(context), 3);
-	assert_int_equal(nodes_of_turned(context), 2);
+	assert_int_equal(nodes_of_transposed(context), 2);
 	wnnContextRelease(context);
 	assert_ok(try_rules(instance, "-sink-transposes", &context));
 	assert_int_equal(nodes_of_products(context), 2);
-	assert_int_equal(nodes_of_turned(context), 4);
+	assert_int_equal(nodes_of_transposed(context), 4);
 	wnnContextRelease(context);
 	assert_ok(try_rules(instance, "-all", &context));
 	assert_int_equal(nodes_of_products(context), 3);
-	assert_int_equal(nodes_of_turned(context), 4);
+	assert_int_equal(nodes_of_transposed(context), 4);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 }
@@ -778,7 +778,7 @@ int main(void)
 		cmocka_unit_test(both_layers_compute_the_same),
 		cmocka_unit_test(additions_are_part_of_a_convolution),
 		cmocka_unit_test(so_they_are_below_onednn),
-		cmocka_unit_test(pictures_are_turned_where_it_gains),
+		cmocka_unit_test(layouts_change_where_it_gains),
 		cmocka_unit_test(files_remember_the_layer),
 		cmocka_unit_test(each_level_computes_the_same),
 		cmocka_unit_test(files_remember_the_level),

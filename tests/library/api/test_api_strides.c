@@ -126,7 +126,7 @@ static void check_results(WNNContext context, WNNGraph graph)
 }
 
 /* The graph has three steps: two products and softmax. */
-static void heads_are_read_where_they_are(void **state)
+static void heads_are_read_with_strides(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
 
@@ -198,7 +198,7 @@ static void check_parts(WNNContext context, WNNGraph graph)
 }
 
 /* The graph has two steps, one for each function. */
-static void parts_of_rows_are_read_where_they_are(void **state)
+static void slices_of_rows_are_read_with_strides(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
 
@@ -222,8 +222,8 @@ static void parts_of_rows_are_read_where_they_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(heads_are_read_where_they_are),
-		cmocka_unit_test(parts_of_rows_are_read_where_they_are),
+		cmocka_unit_test(heads_are_read_with_strides),
+		cmocka_unit_test(slices_of_rows_are_read_with_strides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

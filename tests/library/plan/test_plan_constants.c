@@ -38,8 +38,8 @@ static void write_sum(const struct plan_section *section, uint8_t *to)
 }
 
 /* Adds a section of the constants: the bytes of the source unchanged, or each plus a number. */
-static uint64_t add_piece(struct plan_constants *constants, struct ir_constant *source,
-			  uint8_t number)
+static uint64_t add_section(struct plan_constants *constants, struct ir_constant *source,
+			    uint8_t number)
 {
 	struct plan_section section = { .bytes = sizeof(bytes), .source = { source } };
 
@@ -61,8 +61,8 @@ static void test_write(void **state)
 	uint8_t *to;
 
 	(void)state;
-	at[0] = add_piece(&constants, one, 0);
-	at[1] = add_piece(&constants, other, 10);
+	at[0] = add_section(&constants, one, 0);
+	at[1] = add_section(&constants, other, 10);
 	ir_constant_unref(one);
 	ir_constant_unref(other);
 	/* A section holds references to its sources until it is written. */
@@ -91,8 +91,8 @@ static void test_release(void **state)
 	struct ir_constant *constant = make_constant(&released);
 
 	(void)state;
-	add_piece(&constants, constant, 0);
-	add_piece(&constants, constant, 1);
+	add_section(&constants, constant, 0);
+	add_section(&constants, constant, 1);
 	ir_constant_unref(constant);
 	assert_int_equal(released, 0);
 	constants_release(&constants);
@@ -141,8 +141,8 @@ static void test_later(void **state)
 	uint8_t *to;
 
 	(void)state;
-	at[0] = add_piece(&constants, constant, 0);
-	at[1] = add_piece(&constants, constant, 10);
+	at[0] = add_section(&constants, constant, 0);
+	at[1] = add_section(&constants, constant, 10);
 	ir_constant_unref(constant);
 	assert_int_equal(later.made, 0);
 	to = test_malloc(constants.bytes);
@@ -166,9 +166,9 @@ static void test_later_fails(void **state)
 
 	(void)state;
 	/* The sources of all sections are released, before the section that fails and after it. */
-	add_piece(&constants, one, 0);
-	add_piece(&constants, constant, 3);
-	add_piece(&constants, two, 0);
+	add_section(&constants, one, 0);
+	add_section(&constants, constant, 3);
+	add_section(&constants, two, 0);
 	ir_constant_unref(one);
 	ir_constant_unref(two);
 	assert_true(constants.bytes <= sizeof(to));

@@ -325,8 +325,8 @@ static bool lives_before(const struct memory_interval *a, const struct memory_in
 }
 
 /* Returns the lowest offset for `next`; the placed intervals are sorted by offset. */
-static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t count,
-			     const struct memory_interval *next)
+static uint64_t lowest_offset(struct memory_interval *const *placed, uint32_t count,
+			      const struct memory_interval *next)
 {
 	uint64_t at = 0;
 
@@ -359,7 +359,7 @@ static void pack_slowly(struct memory_interval *interval, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = i;
 
-		order[i]->offset = order[i]->bytes ? lowest_place(placed, i, order[i]) : 0;
+		order[i]->offset = order[i]->bytes ? lowest_offset(placed, i, order[i]) : 0;
 		for (; at && placed[at - 1]->offset > order[i]->offset; at--)
 			placed[at] = placed[at - 1];
 		placed[at] = order[i];

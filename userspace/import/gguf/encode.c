@@ -138,9 +138,9 @@ static int encode_rests(struct encoding *e, struct rest now, struct rests *rests
 		if (found) {
 			size_t before = (size_t)(found - now.text.data);
 			size_t end = before + e->v->texts[token].size;
-			struct gguf_text behind = { now.text.data + end, now.text.size - end };
+			struct gguf_text after = { now.text.data + end, now.text.size - end };
 
-			if (push(rests, (struct rest){ behind, now.at, token }, e->error))
+			if (push(rests, (struct rest){ after, now.at, token }, e->error))
 				return -1;
 			now.text.size = before;
 			now.at++;

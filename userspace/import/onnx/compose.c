@@ -179,8 +179,8 @@ WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,
 	return wnnGraphBuilderSlice(node->b, a, start, size, &options);
 }
 
-WNNOperand x_part(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t begin, int64_t size,
-		  int64_t stride)
+WNNOperand x_slice_axis(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t begin,
+			int64_t size, int64_t stride)
 {
 	int64_t starts[ONNX_MAX_RANK] = { 0 }, strides[ONNX_MAX_RANK];
 	struct onnx_shape shape;
@@ -200,7 +200,7 @@ WNNOperand x_at(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t ind
 {
 	struct onnx_shape shape, less;
 
-	a = x_part(node, a, axis, index, 1, 1);
+	a = x_slice_axis(node, a, axis, index, 1, 1);
 	if (!a)
 		return NULL;
 	shape = x_shape(a);

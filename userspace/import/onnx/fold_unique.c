@@ -33,7 +33,7 @@ static int compare_elements(const struct onnx_value *x, size_t a, size_t b)
 	return isnan(p) || isnan(q) ? !isnan(q) - !isnan(p) : (p > q) - (p < q);
 }
 
-static int compare_parts(const struct unique *u, int64_t a, int64_t b)
+static int compare_slices(const struct unique *u, int64_t a, int64_t b)
 {
 	int result = 0;
 
@@ -47,7 +47,7 @@ static int compare_parts(const struct unique *u, int64_t a, int64_t b)
 static int by_value(const void *left, const void *right)
 {
 	const struct item *a = left, *b = right;
-	int result = compare_parts(a->u, a->index, b->index);
+	int result = compare_slices(a->u, a->index, b->index);
 
 	return result ? result : (a->index > b->index) - (a->index < b->index);
 }
@@ -63,7 +63,7 @@ static int by_index(const void *left, const void *right)
  * Numbers the slices so that equal slices have equal numbers; @firsts gets the first slice of each
  * number. Returns how many numbers there are.
  */
-static int64_t group_parts(const struct unique *u, struct item *items, struct item *firsts)
+static int64_t group_slices(const struct unique *u, struct item *items, struct item *firsts)
 {
 	int64_t found = 0;
 
@@ -71,7 +71,7 @@ static int64_t group_parts(const struct unique *u, struct item *items, struct it
 		items[i] = (struct item){ u, i, 0 };
 	qsort(items, (size_t)u->count, sizeof(*items), by_value);
 	for (int64_t i = 0; i < u->count; i++) {
-		if (!i || compare_parts(u, items[i - 1].index, items[i].index)) {
+		if (!i || compare_slices(u, items[i - 1].index, items[i].index)) {
 			firsts[found] = (struct item){ u, items[i].index, found };
 			found++;
 		}
@@ -84,21 +84,21 @@ static int make_outputs(struct onnx_node *node, const struct unique *u, struct i
 			struct item *firsts, int64_t found)
 {
 	struct onnx_shape some = { 1, { found } }, all = { 1, { u->count } };
-	int64_t *data[3], *place = onnx_node_alloc(node, (size_t)found * sizeof(*place));
+	int64_t *data[3], *position = onnx_node_alloc(node, (size_t)found * sizeof(*position));
 
 	if (!onnx_attr_int(node, "sorted", 1))
 		qsort(firsts, (size_t)found, sizeof(*firsts), by_index);
 	for (size_t i = 0; i < 3; i++)
 		data[i] = onnx_out_constant(node, 1 + i, ONNX_INT64, i == 1 ? &all : &some);
-	if (!place || !data[0] || !data[1] || !data[2])
+	if (!position || !data[0] || !data[1] || !data[2])
 		return -1;
 	for (int64_t i = 0; i < found; i++) {
 		data[0][i] = firsts[i].index;
-		place[firsts[i].group] = i;
+		position[firsts[i].group] = i;
 	}
 	for (int64_t i = 0; i < u->count; i++) {
-		data[1][items[i].index] = place[items[i].group];
-		data[2][place[items[i].group]]++;
+		data[1][items[i].index] = position[items[i].group];
+		data[2][position[items[i].group]]++;
 	}
 	return 0;
 }
@@ -130,7 +130,7 @@ int onnx_fold_unique(struct onnx_node *node)
 	indices = onnx_new_value(node);
 	if (!items || !firsts || !indices)
 		return -1;
-	found = group_parts(&u, items, firsts);
+	found = group_slices(&u, items, firsts);
 	if (make_outputs(node, &u, items, firsts, found))
 		return -1;
 	flat.dim[0] = found;

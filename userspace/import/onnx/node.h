@@ -314,8 +314,8 @@ WNNOperand x_channels_last(struct onnx_node *node, WNNOperand a);
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,
 		   const int64_t *sizes, const int64_t *strides);
 /* Returns elements from @begin on along one dimension, @size of them before the stride applies. */
-WNNOperand x_part(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t begin, int64_t size,
-		  int64_t stride);
+WNNOperand x_slice_axis(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t begin,
+			int64_t size, int64_t stride);
 /* Returns the slice at one index of a dimension, and drops that dimension. */
 WNNOperand x_at(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t index);
 WNNOperand x_unsqueeze(struct onnx_node *node, WNNOperand a, uint32_t axis);

@@ -33,21 +33,21 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x, WNNOperand sink)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0, 0, 0, 1 };
-	struct onnx_shape column, line = { 4, { 1, 1, 1, 1 } };
+	struct onnx_shape column, row = { 4, { 1, 1, 1, 1 } };
 
 	if (!x)
 		return NULL;
 	column = x_shape(x);
 	column.dim[3] = 1;
-	line.dim[1] = column.dim[1];
+	row.dim[1] = column.dim[1];
 	if (sink) {
-		sink = x_expand(node, x_reshape(node, sink, &line), &column);
+		sink = x_expand(node, x_reshape(node, sink, &row), &column);
 		x = x_concat(node, 2, (WNNOperand[]){ x, sink }, 3);
 	} else {
 		x = x_pad(node, x, begin, end, 0);
 	}
 	x = x_softmax(node, x, 3);
-	return x ? x_part(node, x, 3, 0, x_shape(x).dim[3] - 1, 1) : NULL;
+	return x ? x_slice_axis(node, x, 3, 0, x_shape(x).dim[3] - 1, 1) : NULL;
 }
 
 static WNNOperand softcap(struct onnx_node *node, WNNOperand x, double cap)
@@ -107,7 +107,7 @@ static bool has_past(struct onnx_node *node, size_t input)
 }
 
 /* Returns the past with x appended along the dimension of positions. */
-static WNNOperand behind(struct onnx_node *node, WNNOperand past, WNNOperand x)
+static WNNOperand append(struct onnx_node *node, WNNOperand past, WNNOperand x)
 {
 	return past && x ? x_concat(node, 2, (WNNOperand[]){ past, x }, 2) : NULL;
 }
@@ -133,11 +133,11 @@ static WNNOperand lengths_mask(struct onnx_node *node, WNNOperand mask, int64_t 
 	mask = x_cast(node, mask, WNNOperandDataType_Int32);
 	if (!mask || !steps)
 		return NULL;
-	end = x_reshape(node, x_part(node, mask, 0, 0, batch, 1), &column);
+	end = x_reshape(node, x_slice_axis(node, mask, 0, 0, batch, 1), &column);
 	on = x_less(node, steps, end);
 	if (x_shape(mask).dim[0] == batch)
 		return on;
-	begin = x_reshape(node, x_part(node, mask, 0, batch, batch, 1), &column);
+	begin = x_reshape(node, x_slice_axis(node, mask, 0, batch, batch, 1), &column);
 	return x_and(node, on, x_not(node, x_less(node, steps, begin)));
 }
 
@@ -222,7 +222,7 @@ static WNNOperand head_input(struct onnx_node *node, WNNOperand x, int64_t first
 	if (x && onnx_has(node, 3)) {
 		WNNOperand bias = onnx_in(node, 3);
 
-		bias = bias ? x_part(node, bias, 0, first, x_shape(x).dim[2], 1) : NULL;
+		bias = bias ? x_slice_axis(node, bias, 0, first, x_shape(x).dim[2], 1) : NULL;
 		x = x_add(node, x, bias);
 	}
 	return onnx_split_heads(node, x, heads);
@@ -295,8 +295,8 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 			   2 * width, heads) :
 		NULL;
 	if (v && has_past(node, 6)) {
-		k = behind(node, onnx_in(node, 6), k);
-		v = behind(node, onnx_in(node, 7), v);
+		k = append(node, onnx_in(node, 6), k);
+		v = append(node, onnx_in(node, 7), v);
 	}
 	if (!v || read_attention(node, q, k, 4, 5, &a))
 		return onnx_out(node, 0, NULL);
@@ -333,11 +333,11 @@ static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 	int64_t heads = onnx_attr_int(node, "num_heads", 0), at = 0;
 
 	for (int i = 0; i < 3; at += widths[i++]) {
-		part[i] = onnx_split_heads(node, x_part(node, x, 2, at, widths[i], 1), heads);
+		part[i] = onnx_split_heads(node, x_slice_axis(node, x, 2, at, widths[i], 1), heads);
 		if (i && part[i] && has_past(node, past_at)) {
 			WNNOperand past = onnx_in(node, past_at);
 
-			part[i] = behind(node, past ? x_at(node, past, 0, i - 1) : NULL, part[i]);
+			part[i] = append(node, past ? x_at(node, past, 0, i - 1) : NULL, part[i]);
 		}
 		if (!part[i])
 			return onnx_out(node, 0, NULL);

@@ -31,8 +31,8 @@ WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t ax
 /*
  * Returns the rows of the cache that are written, [batch, 1…, length, 1] with @axis + 2 dimensions.
  */
-static WNNOperand places(struct onnx_node *node, int64_t batch, uint32_t axis, int64_t length,
-			 int64_t limit, bool circular)
+static WNNOperand positions(struct onnx_node *node, int64_t batch, uint32_t axis, int64_t length,
+			    int64_t limit, bool circular)
 {
 	WNNOperandDataType type = WNNOperandDataType_Int32;
 	WNNOperand at = onnx_iota(node, axis + 2, axis, length), first, size;
@@ -75,7 +75,7 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 				   onnx_inputs_text(node));
 	/* Positions have two dimensions more than lie before the axis. */
 	to = axis + 2 > ONNX_MAX_RANK ? 1 : axis;
-	at = places(node, shape.dim[0], to, length, shape.dim[axis], circular);
+	at = positions(node, shape.dim[0], to, length, shape.dim[axis], circular);
 	if (to != axis) {
 		x = x_move_axis(node, x, axis, to);
 		update = x_move_axis(node, update, axis, to);

@@ -107,8 +107,8 @@ static WNNOperand conv3d(struct onnx_node *node, WNNOperand x, WNNOperand filter
 		return NULL;
 	x = x_pad(node, x, begin, end, 0);
 	for (int64_t i = 0; x && i < w->kernel[0]; i++) {
-		WNNOperand part = x_part(node, x, 2, i * w->dilation[0],
-					 (w->out[0] - 1) * w->stride[0] + 1, w->stride[0]);
+		WNNOperand part = x_slice_axis(node, x, 2, i * w->dilation[0],
+					       (w->out[0] - 1) * w->stride[0] + 1, w->stride[0]);
 		WNNOperand y;
 
 		if (!part)
@@ -284,7 +284,8 @@ static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand 
 		shape.dim[2] = depth * stride;
 		shape.dim[3] = shape.dim[4];
 		shape.dim[4] = shape.dim[5];
-		y = x_part(node, x_reshape(node, y, &shape), 2, 0, (depth - 1) * stride + 1, 1);
+		y = x_slice_axis(node, x_reshape(node, y, &shape), 2, 0, (depth - 1) * stride + 1,
+				 1);
 		end[3] = 0;
 		begin[2] = i * w->dilation[0];
 		end[2] = full - begin[2] - ((depth - 1) * stride + 1);
@@ -309,7 +310,7 @@ static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
 	for (uint32_t i = 0; y && i < w->rank; i++) {
 		int64_t size = x_shape(y).dim[2 + i] - w->begin[i] - w->end[i];
 
-		y = x_part(node, y, 2 + i, w->begin[i], size, 1);
+		y = x_slice_axis(node, y, 2 + i, w->begin[i], size, 1);
 	}
 	if (!bias || !y)
 		return y;

@@ -82,22 +82,23 @@ static int64_t reflected(int64_t at, int64_t size)
  * Pads one dimension by gathering elements; place() gives the index of the element for a position
  * before, in or after the axis.
  */
-static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t begin,
-			       int64_t end, int64_t (*place)(int64_t at, int64_t size))
+static WNNOperand pad_by_position(struct onnx_node *node, WNNOperand x, uint32_t axis,
+				  int64_t begin, int64_t end,
+				  int64_t (*place)(int64_t at, int64_t size))
 {
-	int64_t size = x_shape(x).dim[axis], length = begin + size + end, *places;
+	int64_t size = x_shape(x).dim[axis], length = begin + size + end, *positions;
 
 	if (length > ONNX_INDICES) {
 		onnx_refuse(node, "pads", "the padding has more than %lld elements",
 			    (long long)ONNX_INDICES);
 		return NULL;
 	}
-	places = onnx_node_alloc(node, (size_t)length * sizeof(*places));
-	if (!places)
+	positions = onnx_node_alloc(node, (size_t)length * sizeof(*positions));
+	if (!positions)
 		return NULL;
 	for (int64_t i = 0; i < length; i++)
-		places[i] = place(i - begin, size);
-	return x_gather(node, x, x_constant_ints(node, (size_t)length, places), axis);
+		positions[i] = place(i - begin, size);
+	return x_gather(node, x, x_constant_ints(node, (size_t)length, positions), axis);
 }
 
 /* Pads with elements of the input, as if the input were repeated without end. */
@@ -112,14 +113,14 @@ static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begi
 		size_t count = 0;
 
 		if (begin[i] > size || end[i] > size) {
-			x = pad_by_place(node, x, i, begin[i], end[i], wrapped);
+			x = pad_by_position(node, x, i, begin[i], end[i], wrapped);
 			continue;
 		}
 		if (begin[i])
-			parts[count++] = x_part(node, x, i, size - begin[i], begin[i], 1);
+			parts[count++] = x_slice_axis(node, x, i, size - begin[i], begin[i], 1);
 		parts[count++] = x;
 		if (end[i])
-			parts[count++] = x_part(node, x, i, 0, end[i], 1);
+			parts[count++] = x_slice_axis(node, x, i, 0, end[i], 1);
 		x = x_concat(node, count, parts, i);
 	}
 	return x;
@@ -143,7 +144,7 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 		 * only once.
 		 */
 		if (far)
-			x = pad_by_place(node, x, i, begin[i], end[i], reflected);
+			x = pad_by_position(node, x, i, begin[i], end[i], reflected);
 		if (!x)
 			return NULL;
 		room[0][i] = far ? 0 : (uint32_t)begin[i];
@@ -256,7 +257,7 @@ int onnx_op_depth_space(struct onnx_node *node)
 int onnx_op_one_hot(struct onnx_node *node)
 {
 	WNNOperand indices = onnx_in(node, 0), values, steps, depth;
-	struct onnx_shape line = { 0 };
+	struct onnx_shape row = { 0 };
 	const int64_t *given;
 	int64_t *numbers;
 	uint32_t axis;
@@ -267,19 +268,19 @@ int onnx_op_one_hot(struct onnx_node *node)
 		return -1;
 	if (count != 1 || given[0] < 1 || given[0] > ONNX_INDICES)
 		return onnx_refuse(node, "depth", "depth is not one number from 1 on");
-	line.rank = x_shape(indices).rank + 1;
-	if (line.rank > ONNX_MAX_RANK || x_shape(values).rank != 1)
+	row.rank = x_shape(indices).rank + 1;
+	if (row.rank > ONNX_MAX_RANK || x_shape(values).rank != 1)
 		return onnx_refuse(node, "", "the result would have more than 8 dimensions");
-	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), line.rank, &axis))
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), row.rank, &axis))
 		return -1;
 	numbers = onnx_node_alloc(node, (size_t)given[0] * sizeof(*numbers));
 	if (!numbers)
 		return -1;
 	for (int64_t i = 0; i < given[0]; i++)
 		numbers[i] = i;
-	for (uint32_t i = 0; i < line.rank; i++)
-		line.dim[i] = i == axis ? given[0] : 1;
-	steps = x_constant(node, WNNOperandDataType_Int64, &line, numbers);
+	for (uint32_t i = 0; i < row.rank; i++)
+		row.dim[i] = i == axis ? given[0] : 1;
+	steps = x_constant(node, WNNOperandDataType_Int64, &row, numbers);
 	indices = x_cast(node, indices, WNNOperandDataType_Int64);
 	indices = x_unsqueeze(node, indices, axis);
 	depth = x_integer(node, WNNOperandDataType_Int64, given[0]);

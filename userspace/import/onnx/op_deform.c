@@ -11,7 +11,7 @@
 
 struct deform {
 	struct onnx_window w;
-	int64_t batch, channels, groups, offset_groups, filters, places, outputs;
+	int64_t batch, channels, groups, offset_groups, filters, taps, outputs;
 };
 
 static int read_deform(struct onnx_node *node, struct deform *d)
@@ -30,26 +30,26 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	d->batch = x->dim[0];
 	d->channels = x->dim[1];
 	d->filters = filter->dim[0];
-	d->places = d->w.kernel[0] * d->w.kernel[1];
+	d->taps = d->w.kernel[0] * d->w.kernel[1];
 	d->outputs = d->w.out[0] * d->w.out[1];
 	if (d->groups < 1 || d->offset_groups < 1 || d->channels % d->groups ||
 	    d->filters % d->groups || d->channels % d->offset_groups ||
 	    filter->dim[1] != d->channels / d->groups || offset->dim[0] != d->batch ||
-	    offset->dim[1] != d->offset_groups * d->places * 2 || offset->dim[2] != d->w.out[0] ||
+	    offset->dim[1] != d->offset_groups * d->taps * 2 || offset->dim[2] != d->w.out[0] ||
 	    offset->dim[3] != d->w.out[1])
 		return onnx_refuse(node, "group",
 				   "X, W, offset and groups do not fit together: the inputs are %s",
 				   onnx_inputs_text(node));
-	if (d->places * d->outputs > ONNX_INDICES)
+	if (d->taps * d->outputs > ONNX_INDICES)
 		return onnx_refuse(node, "", "it has too many samples: %lld, at most %lld",
-				   (long long)(d->places * d->outputs), (long long)ONNX_INDICES);
+				   (long long)(d->taps * d->outputs), (long long)ONNX_INDICES);
 	return 0;
 }
 
 /* Returns the positions of the kernel's taps without offsets: [1, taps * outputs, 1]. */
 static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32_t dimension)
 {
-	struct onnx_shape shape = { 3, { 1, d->places * d->outputs, 1 } };
+	struct onnx_shape shape = { 3, { 1, d->taps * d->outputs, 1 } };
 	float *numbers = onnx_node_alloc(node, (size_t)shape.dim[1] * sizeof(*numbers));
 	const struct onnx_window *w = &d->w;
 
@@ -68,14 +68,14 @@ static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32
 static WNNOperand sample_group(struct onnx_node *node, const struct deform *d, WNNOperand x,
 			       WNNOperand offsets, WNNOperand mask, int64_t group)
 {
-	int64_t channels = d->channels / d->offset_groups, points = d->places * d->outputs;
+	int64_t channels = d->channels / d->offset_groups, points = d->taps * d->outputs;
 	struct onnx_grid g = {
 		.rank = 2, .reach = 2, .batch = d->batch, .channels = channels, .points = points
 	};
 	struct onnx_shape column = { 3, { d->batch, points, 1 } };
 	WNNOperand at[2], y;
 
-	x = x_part(node, x, 1, group * channels, channels, 1);
+	x = x_slice_axis(node, x, 1, group * channels, channels, 1);
 	offsets = x_at(node, offsets, 1, group);
 	if (!x || !offsets)
 		return NULL;
@@ -97,9 +97,9 @@ static WNNOperand sample_all(struct onnx_node *node, const struct deform *d, WNN
 			     WNNOperand offsets, WNNOperand mask)
 {
 	static const uint32_t order[] = { 0, 3, 1, 2 };
-	struct onnx_shape wide = { 4, { d->batch, d->places, d->outputs, d->channels } };
+	struct onnx_shape wide = { 4, { d->batch, d->taps, d->outputs, d->channels } };
 	struct onnx_shape product = {
-		4, { d->batch, d->groups, d->channels / d->groups * d->places, d->outputs }
+		4, { d->batch, d->groups, d->channels / d->groups * d->taps, d->outputs }
 	};
 	WNNOperand *parts, y;
 
@@ -127,14 +127,14 @@ int onnx_op_deform_conv(struct onnx_node *node)
 	    (onnx_has(node, 4) && !(mask = onnx_in(node, 4))) || read_deform(node, &d))
 		return -1;
 	x = x_cast(node, x, WNNOperandDataType_Float32);
-	shape = (struct onnx_shape){ 5, { d.batch, d.offset_groups, d.places, 2, d.outputs } };
+	shape = (struct onnx_shape){ 5, { d.batch, d.offset_groups, d.taps, 2, d.outputs } };
 	offsets = x_reshape(node, x_cast(node, offsets, WNNOperandDataType_Float32), &shape);
-	shape = (struct onnx_shape){ 3, { d.batch, d.offset_groups, d.places * d.outputs } };
+	shape = (struct onnx_shape){ 3, { d.batch, d.offset_groups, d.taps * d.outputs } };
 	if (mask)
 		mask = x_reshape(node, x_cast(node, mask, WNNOperandDataType_Float32), &shape);
 	y = sample_all(node, &d, x, offsets, mask);
 	shape = (struct onnx_shape){
-		4, { 1, d.groups, d.filters / d.groups, d.channels / d.groups * d.places }
+		4, { 1, d.groups, d.filters / d.groups, d.channels / d.groups * d.taps }
 	};
 	filter = x_reshape(node, x_cast(node, filter, WNNOperandDataType_Float32), &shape);
 	y = x_matmul(node, filter, y);

@@ -85,7 +85,7 @@ static WNNOperand part_of(struct onnx_node *node, WNNOperand x, int64_t part, in
 		return NULL;
 	x = x_at(node, x, shape.rank - 1, part);
 	if (length < shape.dim[last])
-		return x_part(node, x, last, 0, length, 1);
+		return x_slice_axis(node, x, last, 0, length, 1);
 	end[last] = length - shape.dim[last];
 	return x_pad(node, x, begin, end, 0);
 }

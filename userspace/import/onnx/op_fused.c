@@ -27,7 +27,7 @@ int onnx_op_embed_norm(struct onnx_node *node)
 	if (onnx_has(node, 8))
 		more = x_gather(node, more, onnx_in(node, 8), 0);
 	else
-		more = x_part(node, more, 0, 0, shape.dim[1], 1);
+		more = x_slice_axis(node, more, 0, 0, shape.dim[1], 1);
 	sum = x_add(node, sum, more);
 	if (onnx_has(node, 1) && onnx_has(node, 4))
 		sum = x_add(node, sum, x_gather(node, onnx_in(node, 4), onnx_in(node, 1), 0));
@@ -150,8 +150,8 @@ int onnx_op_bias_split_gelu(struct onnx_node *node)
 	if (x_shape(x).dim[last] % 2)
 		return onnx_refuse(node, "", "its last dimension is %lld: it must be even",
 				   (long long)x_shape(x).dim[last]);
-	gate = onnx_gelu(node, x_part(node, x, last, half, half, 1), false);
-	return onnx_out(node, 0, x_mul(node, x_part(node, x, last, 0, half, 1), gate));
+	gate = onnx_gelu(node, x_slice_axis(node, x, last, half, half, 1), false);
+	return onnx_out(node, 0, x_mul(node, x_slice_axis(node, x, last, 0, half, 1), gate));
 }
 
 int onnx_op_gemm_fast_gelu(struct onnx_node *node)

@@ -95,7 +95,7 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 			   uint32_t d)
 {
 	double size = (double)g->image.dim[2 + d];
-	WNNOperand x = x_part(node, grid, 2, g->rank - 1 - d, 1, 1);
+	WNNOperand x = x_slice_axis(node, grid, 2, g->rank - 1 - d, 1, 1);
 
 	x = g->corners ? x_linear(node, x, (size - 1) / 2, (size - 1) / 2) :
 			 x_linear(node, x, size / 2, (size - 1) / 2);

@@ -103,9 +103,9 @@ static int read_inputs(struct onnx_node *node, struct group *g)
 		g->key = onnx_in(node, 1);
 		g->value = onnx_in(node, 2);
 	} else {
-		g->query = x_part(node, x, 2, 0, width, 1);
-		g->key = x_part(node, x, 2, width, narrow, 1);
-		g->value = x_part(node, x, 2, width + narrow, narrow, 1);
+		g->query = x_slice_axis(node, x, 2, 0, width, 1);
+		g->key = x_slice_axis(node, x, 2, width, narrow, 1);
+		g->value = x_slice_axis(node, x, 2, width + narrow, narrow, 1);
 	}
 	g->query = onnx_split_heads(node, g->query, g->heads);
 	g->key = onnx_split_heads(node, g->key, g->key_heads);
@@ -125,7 +125,7 @@ static WNNOperand positions(struct onnx_node *node, const struct group *g)
 	ids = ids ? x_cast(node, ids, WNNOperandDataType_Int32) : NULL;
 	if (!g->prompt || !ids)
 		return ids;
-	ids = x_part(node, x_part(node, ids, 0, 0, 1, 1), 1, 0, 1, 1);
+	ids = x_slice_axis(node, x_slice_axis(node, ids, 0, 0, 1, 1), 1, 0, 1, 1);
 	return x_add(node, x_reshape(node, ids, &one), onnx_iota(node, 2, 1, g->length));
 }
 
@@ -133,7 +133,7 @@ static WNNOperand positions(struct onnx_node *node, const struct group *g)
 static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t input)
 {
 	WNNOperand table = onnx_in(node, input), at;
-	struct onnx_shape line = { 2, { g->batch, g->length } };
+	struct onnx_shape row = { 2, { g->batch, g->length } };
 
 	if (!table)
 		return NULL;
@@ -147,11 +147,11 @@ static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t i
 	if (onnx_has(node, POSITION_IDS)) {
 		table = x_gather(node, table, positions(node, g), 0);
 	} else if (g->known >= 0) {
-		table = x_part(node, table, 0, g->known, g->length, 1);
+		table = x_slice_axis(node, table, 0, g->known, g->length, 1);
 		table = x_unsqueeze(node, table, 0);
 	} else {
 		at = x_add(node, g->before, onnx_iota(node, 4, 3, g->length));
-		table = x_gather(node, table, x_reshape(node, at, &line), 0);
+		table = x_gather(node, table, x_reshape(node, at, &row), 0);
 	}
 	return table ? x_unsqueeze(node, table, 1) : NULL;
 }
@@ -191,7 +191,7 @@ static WNNOperand fill(struct onnx_node *node, const struct group *g, WNNOperand
  */
 static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOperand x)
 {
-	struct onnx_shape line = { 1, { g->batch * g->present } };
+	struct onnx_shape row = { 1, { g->batch * g->present } };
 	struct onnx_shape rows = { 2, { g->batch * g->length, g->key_heads * g->size } };
 	struct onnx_shape wide = { 4, { g->batch, g->present, g->key_heads, g->size } };
 	WNNOperand at, first;
@@ -200,7 +200,7 @@ static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOpera
 	at = x_clamp(node, at, 0, (double)(g->length - 1));
 	first = x_mul(node, onnx_iota(node, 4, 0, g->batch),
 		      x_integer(node, WNNOperandDataType_Int32, g->length));
-	at = x_reshape(node, x_add(node, at, first), &line);
+	at = x_reshape(node, x_add(node, at, first), &row);
 	x = x_reshape(node, x_move_axis(node, x, 2, 1), &rows);
 	return x_move_axis(node, x_reshape(node, x_gather(node, x, at, 0), &wide), 2, 1);
 }
@@ -227,7 +227,7 @@ static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t pa
 	if (g->known == 0)
 		return fill(node, g, x);
 	if (g->known > 0) {
-		old = x_part(node, old, 2, 0, g->known, 1);
+		old = x_slice_axis(node, old, 2, 0, g->known, 1);
 		return old ? fill(node, g, x_concat(node, 2, (WNNOperand[]){ old, x }, 2)) : NULL;
 	}
 	steps = onnx_iota(node, 4, 2, g->present);
@@ -327,8 +327,8 @@ static void take_used(struct onnx_node *node, struct group *g)
 
 	if (g->known > 0) {
 		g->present = g->known + g->length;
-		g->key = g->key ? x_part(node, g->key, 2, 0, g->present, 1) : NULL;
-		g->value = g->value ? x_part(node, g->value, 2, 0, g->present, 1) : NULL;
+		g->key = g->key ? x_slice_axis(node, g->key, 2, 0, g->present, 1) : NULL;
+		g->value = g->value ? x_slice_axis(node, g->value, 2, 0, g->present, 1) : NULL;
 		return;
 	}
 	used = x_less(node, onnx_iota(node, 4, 2, g->present),
@@ -356,7 +356,7 @@ int onnx_op_group_query_attention(struct onnx_node *node)
 		onnx_note_update(node, 1, 3);
 		onnx_note_update(node, 2, 4);
 		take_used(node, &g);
-		if (a.bias && !(a.bias = x_part(node, a.bias, 3, 0, g.present, 1)))
+		if (a.bias && !(a.bias = x_slice_axis(node, a.bias, 3, 0, g.present, 1)))
 			return onnx_out(node, 0, NULL);
 	}
 	a.allowed = visible(node, &g);

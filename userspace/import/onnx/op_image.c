@@ -115,7 +115,7 @@ static WNNOperand spread(struct onnx_node *node, WNNOperand x, uint32_t axis, in
 	x = x_pad(node, x_unsqueeze(node, x, axis + 1), begin, end, 0);
 	shape.dim[axis] *= stride;
 	x = x_reshape(node, x, &shape);
-	return x_part(node, x, axis, 0, shape.dim[axis] - stride + 1, 1);
+	return x_slice_axis(node, x, axis, 0, shape.dim[axis] - stride + 1, 1);
 }
 
 static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
@@ -166,8 +166,8 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
  * Returns the elements at index @place of every block, moved to their positions in the padded
  * image.
  */
-static WNNOperand place_block(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
-			      int64_t place)
+static WNNOperand put_block(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
+			    int64_t place)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
 
@@ -202,12 +202,12 @@ int onnx_op_col2im(struct onnx_node *node)
 	memcpy(wide.dim + 3, w.out, w.rank * sizeof(*w.out));
 	x = x_reshape(node, x, &wide);
 	for (int64_t i = 0; x && i < places; i++) {
-		WNNOperand part = place_block(node, x_at(node, x, 2, i), &w, i);
+		WNNOperand part = put_block(node, x_at(node, x, 2, i), &w, i);
 
 		sum = sum ? x_add(node, sum, part) : part;
 	}
 	for (uint32_t i = 0; i < w.rank; i++)
-		sum = x_part(node, sum, 2 + i, w.begin[i], w.in[i], 1);
+		sum = x_slice_axis(node, sum, 2 + i, w.begin[i], w.in[i], 1);
 	return onnx_out(node, 0, sum);
 }
 

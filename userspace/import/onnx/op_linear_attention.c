@@ -111,7 +111,7 @@ static int read_linear(struct onnx_node *node, struct linear *l)
 /* Returns the row [batch, heads, 1, columns] of one step; with @upright, as a column. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, int64_t step, bool upright)
 {
-	x = x_part(node, x, 2, step, 1, 1);
+	x = x_slice_axis(node, x, 2, step, 1, 1);
 	return upright ? x_move_axis(node, x, 3, 2) : x;
 }
 
@@ -194,7 +194,7 @@ static int conv_state(struct onnx_node *node, WNNOperand x, int64_t before)
 	if (!onnx_wants(node, 1))
 		return 0;
 	if (before)
-		return onnx_out(node, 1, x_part(node, x, 2, none.dim[2] - before, before, 1));
+		return onnx_out(node, 1, x_slice_axis(node, x, 2, none.dim[2] - before, before, 1));
 	none.dim[2] = 0;
 	return onnx_out_constant(node, 1, onnx_in_type(node, 0), &none) ? 0 : -1;
 }

@@ -83,8 +83,8 @@ static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperan
 		return NULL;
 	for (int64_t at = 0; at < depth; at += part) {
 		int64_t size = at + part < depth ? part : depth - at;
-		WNNOperand y = x_mul(node, x_part(node, a, left.rank - 2, at, size, 1),
-				     x_part(node, b, right.rank - 2, at, size, 1));
+		WNNOperand y = x_mul(node, x_slice_axis(node, a, left.rank - 2, at, size, 1),
+				     x_slice_axis(node, b, right.rank - 2, at, size, 1));
 
 		y = x_reduce1(node, X_SUM, y, rank - 2, false);
 		sum = sum ? x_add(node, sum, y) : y;
@@ -332,8 +332,8 @@ static WNNOperand take_diagonals(struct onnx_node *node, size_t input, WNNOperan
 			flat = x_shape(x);
 			flat.rank--;
 			flat.dim[flat.rank - 1] = size * size;
-			x = x_part(node, x_reshape(node, x, &flat), flat.rank - 1, 0, size * size,
-				   size + 1);
+			x = x_slice_axis(node, x_reshape(node, x, &flat), flat.rank - 1, 0,
+					 size * size, size + 1);
 			x = x ? x_move_axis(node, x, flat.rank - 1, i) : NULL;
 			memmove(term + k, term + k + 1, strlen(term + k));
 			k--;

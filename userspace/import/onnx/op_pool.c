@@ -273,8 +273,8 @@ static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 			int64_t at = rest % w->kernel[i] * w->dilation[i];
 			int64_t size = (w->out[i] - 1) * w->stride[i] + 1;
 
-			part = x_part(node, part, 2 + i, at, size, w->stride[i]);
-			where = x_part(node, where, 2 + i, at, size, w->stride[i]);
+			part = x_slice_axis(node, part, 2 + i, at, size, w->stride[i]);
+			where = x_slice_axis(node, where, 2 + i, at, size, w->stride[i]);
 		}
 		best = best ? x_where(node, x_equal(node, part, y), where, best) : where;
 	}

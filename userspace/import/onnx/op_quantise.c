@@ -316,37 +316,37 @@ static bool becomes_float(const struct onnx_node *node)
  * Returns how many of @size terms, each of which is the sum of @each products, have a sum that is
  * exact in float32: at most @size.
  */
-static int64_t exact_part(int64_t size, int64_t each)
+static int64_t exact_terms(int64_t size, int64_t each)
 {
-	int64_t part = EXACT / each;
+	int64_t terms = EXACT / each;
 
-	return part < size ? part : size;
+	return terms < size ? terms : size;
 }
 
 /*
  * Returns the convolution of integers with groups or large kernels as int32: the sum of
  * convolutions, each of which has some weights of each filter and 0 instead of the others.
  */
-static WNNOperand conv_in_parts(struct onnx_node *node, WNNOperand x, WNNOperand filter)
+static WNNOperand conv_in_sums(struct onnx_node *node, WNNOperand x, WNNOperand filter)
 {
 	struct onnx_shape shape = x_shape(filter);
 	WNNOperand sum = NULL;
-	int64_t size, part;
+	int64_t size, terms;
 
 	shape.dim[0] = 1;
 	size = onnx_shape_elements(&shape);
-	part = exact_part(size, 1);
-	if (onnx_unroll(node, 4 * (uint64_t)((size + part - 1) / part)))
+	terms = exact_terms(size, 1);
+	if (onnx_unroll(node, 4 * (uint64_t)((size + terms - 1) / terms)))
 		return NULL;
-	for (int64_t at = 0; at < size; at += part) {
+	for (int64_t at = 0; at < size; at += terms) {
 		float *left = onnx_node_alloc(node, (size_t)size * sizeof(*left));
 		WNNOperand y = filter;
 
 		if (!left || onnx_work(node, (uint64_t)size))
 			return NULL;
 		for (int64_t i = 0; i < size; i++)
-			left[i] = i >= at && i < at + part ? 1 : 0;
-		if (part < size)
+			left[i] = i >= at && i < at + terms ? 1 : 0;
+		if (terms < size)
 			y = x_mul(node, y,
 				  x_constant(node, WNNOperandDataType_Float32, &shape, left));
 		y = x_cast(node, onnx_conv(node, x, y, NULL), WNNOperandDataType_Int32);
@@ -361,26 +361,26 @@ static WNNOperand conv_in_parts(struct onnx_node *node, WNNOperand x, WNNOperand
  * Returns the product of integers as int32. Sums that may reach 2^24, where float32 has gaps, are
  * computed as partial sums, which are added as int32.
  */
-static WNNOperand product_in_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
+static WNNOperand product_in_sums(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	bool conv = node->op->variant;
 	struct onnx_shape left = x_shape(a), right = x_shape(b);
 	uint32_t from = conv ? 1 : left.rank - 1,
 		 to = conv || right.rank < 2 ? conv : right.rank - 2;
-	int64_t size = left.dim[from], each = 1, part;
+	int64_t size = left.dim[from], each = 1, terms;
 	WNNOperand sum = NULL;
 
 	for (uint32_t i = 2; conv && i < right.rank; i++)
 		each *= right.dim[i];
 	if (each > EXACT || (conv && right.dim[1] != size))
-		return conv_in_parts(node, a, b);
-	part = exact_part(size, each);
-	if (onnx_unroll(node, 4 * (uint64_t)((size + part - 1) / part)))
+		return conv_in_sums(node, a, b);
+	terms = exact_terms(size, each);
+	if (onnx_unroll(node, 4 * (uint64_t)((size + terms - 1) / terms)))
 		return NULL;
-	for (int64_t at = 0; at < size; at += part) {
-		int64_t count = at + part < size ? part : size - at;
-		WNNOperand x = x_part(node, a, from, at, count, 1);
-		WNNOperand y = x_part(node, b, to, at, count, 1);
+	for (int64_t at = 0; at < size; at += terms) {
+		int64_t count = at + terms < size ? terms : size - at;
+		WNNOperand x = x_slice_axis(node, a, from, at, count, 1);
+		WNNOperand y = x_slice_axis(node, b, to, at, count, 1);
 
 		x = conv ? onnx_conv(node, x, y, NULL) : onnx_matmul(node, x, y);
 		x = x_cast(node, x, WNNOperandDataType_Int32);
@@ -391,8 +391,8 @@ static WNNOperand product_in_parts(struct onnx_node *node, WNNOperand a, WNNOper
 	return sum;
 }
 
-/* Whether the operands have a common dimension that product_in_parts() can divide. */
-static bool has_parts(struct onnx_node *node, WNNOperand a, WNNOperand b)
+/* Whether the operands have a common dimension that product_in_sums() can divide. */
+static bool can_divide(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	struct onnx_shape left = x_shape(a), right = x_shape(b);
 
@@ -416,8 +416,8 @@ int onnx_op_integer_product(struct onnx_node *node)
 
 	if (!b)
 		return onnx_out(node, 0, NULL);
-	if (has_parts(node, a, b) && !becomes_float(node))
-		return onnx_out(node, 0, product_in_parts(node, a, b));
+	if (can_divide(node, a, b) && !becomes_float(node))
+		return onnx_out(node, 0, product_in_sums(node, a, b));
 	a = conv ? onnx_conv(node, a, b, NULL) : onnx_matmul(node, a, b);
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }

@@ -31,7 +31,7 @@ static WNNOperand spread(struct onnx_node *node, WNNOperand x, const struct onnx
 		wide.dim[i + 1] = block;
 		shape.dim[i] = blocks * block;
 		x = x_reshape(node, x_expand(node, x, &wide), &shape);
-		x = x_part(node, x, i, 0, like->dim[i], 1);
+		x = x_slice_axis(node, x, i, 0, like->dim[i], 1);
 	}
 	return x;
 }

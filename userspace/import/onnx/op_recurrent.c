@@ -148,8 +148,8 @@ static int read_bias(struct onnx_node *node, struct recurrent *n)
 		return onnx_refuse(node, "B", "B has shape %s instead of [%u,%lld]",
 				   onnx_shape_text(node->import->arena, onnx_in_shape(node, 3)),
 				   n->directions, 2 * (long long)size);
-	n->bias = x_part(node, bias, 1, 0, size, 1);
-	n->recurrent_bias = x_part(node, bias, 1, size, size, 1);
+	n->bias = x_slice_axis(node, bias, 1, 0, size, 1);
+	n->recurrent_bias = x_slice_axis(node, bias, 1, size, size, 1);
 	return 0;
 }
 

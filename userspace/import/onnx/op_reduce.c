@@ -151,7 +151,7 @@ static WNNOperand log_softmax(struct onnx_node *node, WNNOperand x, uint32_t axi
 static WNNOperand hardmax(struct onnx_node *node, WNNOperand x, uint32_t axis)
 {
 	WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
-	struct onnx_shape shape = x_shape(x), line = { shape.rank, { 0 } };
+	struct onnx_shape shape = x_shape(x), row = { shape.rank, { 0 } };
 	WNNOperand index;
 	int32_t *numbers;
 
@@ -164,8 +164,8 @@ static WNNOperand hardmax(struct onnx_node *node, WNNOperand x, uint32_t axis)
 	for (int64_t i = 0; i < shape.dim[axis]; i++)
 		numbers[i] = (int32_t)i;
 	for (uint32_t i = 0; i < shape.rank; i++)
-		line.dim[i] = i == axis ? shape.dim[i] : 1;
-	index = x_equal(node, index, x_constant(node, WNNOperandDataType_Int32, &line, numbers));
+		row.dim[i] = i == axis ? shape.dim[i] : 1;
+	index = x_equal(node, index, x_constant(node, WNNOperandDataType_Int32, &row, numbers));
 	return x_cast(node, index, wnnOperandGetDataType(x));
 }
 
@@ -243,7 +243,7 @@ int onnx_op_cum_sum(struct onnx_node *node)
 }
 
 /* Returns x moved by @by elements along an axis, with 1 in the first @by elements. */
-static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t by)
+static WNNOperand moved_by(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t by)
 {
 	struct onnx_shape ones = x_shape(x);
 	int64_t size = ones.dim[axis];
@@ -253,7 +253,7 @@ static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t a
 	parts[0] = x_expand(node, x_like(node, x, 1), &ones);
 	if (by >= size || !parts[0])
 		return parts[0];
-	parts[1] = x_part(node, x, axis, 0, size - by, 1);
+	parts[1] = x_slice_axis(node, x, axis, 0, size - by, 1);
 	return parts[1] ? x_concat(node, 2, parts, axis) : NULL;
 }
 
@@ -270,8 +270,8 @@ int onnx_op_cum_prod(struct onnx_node *node)
 	size = x_shape(x).dim[axis];
 	x = reverse ? x_reverse(node, x, axis) : x;
 	if (x && onnx_attr_int(node, "exclusive", 0))
-		x = places_before(node, x, axis, 1);
+		x = moved_by(node, x, axis, 1);
 	for (int64_t by = 1; x && by < size; by *= 2)
-		x = x_mul(node, x, places_before(node, x, axis, by));
+		x = x_mul(node, x, moved_by(node, x, axis, by));
 	return onnx_out(node, 0, x && reverse ? x_reverse(node, x, axis) : x);
 }

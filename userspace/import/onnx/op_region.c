@@ -66,9 +66,9 @@ static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNN
 			    uint32_t d)
 {
 	int64_t count = r->bins[d] * r->samples;
-	struct onnx_shape column = { 3, { r->count, 1, 1 } }, line = { 3, { 1, count, 1 } };
-	WNNOperand from = x_part(node, rois, 1, 1 - d, 1, 1),
-		   to = x_part(node, rois, 1, 3 - d, 1, 1);
+	struct onnx_shape column = { 3, { r->count, 1, 1 } }, row = { 3, { 1, count, 1 } };
+	WNNOperand from = x_slice_axis(node, rois, 1, 1 - d, 1, 1),
+		   to = x_slice_axis(node, rois, 1, 3 - d, 1, 1);
 	float *steps = onnx_node_alloc(node, (size_t)count * sizeof(*steps));
 
 	for (int64_t i = 0; steps && i < count; i++)
@@ -82,7 +82,7 @@ static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNN
 	if (r->offset == 0)
 		to = x_max(node, to, x_like(node, to, 1));
 	return x_add(node, from,
-		     x_mul(node, to, x_constant(node, WNNOperandDataType_Float32, &line, steps)));
+		     x_mul(node, to, x_constant(node, WNNOperandDataType_Float32, &row, steps)));
 }
 
 static struct weights make_weights(struct onnx_node *node, const struct regions *r, WNNOperand rois,

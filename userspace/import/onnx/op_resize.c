@@ -36,7 +36,7 @@ struct resize {
 };
 
 /* One dimension that is resized. */
-struct line {
+struct resized {
 	const struct resize *resize;
 	int64_t in, out, taps;
 	double scale, begin, end;
@@ -177,27 +177,28 @@ static int read_sizes(struct onnx_node *node, struct resize *r, const struct onn
 }
 
 /* Returns the position in the input of element @at of the output. */
-static double position(const struct line *line, int64_t at)
+static double position(const struct resized *resized, int64_t at)
 {
-	double x = (double)at, in = (double)line->in, width = line->scale * in;
+	double x = (double)at, in = (double)resized->in, width = resized->scale * in;
 
-	switch (line->resize->transform) {
+	switch (resized->resize->transform) {
 	case ALIGN_CORNERS:
 		return width == 1 ? 0 : x * (in - 1) / (width - 1);
 	case ASYMMETRIC:
-		return x / line->scale;
+		return x / resized->scale;
 	case TF_HALF_PIXEL:
-		return (x + 0.5) / line->scale;
+		return (x + 0.5) / resized->scale;
 	case TF_CROP:
-		return line->begin * (in - 1) +
-		       (width == 1 ? (line->end - line->begin) * (in - 1) / 2 :
-				     x * (line->end - line->begin) * (in - 1) / (width - 1));
+		return resized->begin * (in - 1) +
+		       (width == 1 ? (resized->end - resized->begin) * (in - 1) / 2 :
+				     x * (resized->end - resized->begin) * (in - 1) / (width - 1));
 	case PYTORCH_HALF_PIXEL:
-		return width == 1 ? 0 : (x + 0.5) / line->scale - 0.5;
+		return width == 1 ? 0 : (x + 0.5) / resized->scale - 0.5;
 	case HALF_PIXEL_SYMMETRIC:
-		return in / 2 * (1 - (double)line->out / width) + (x + 0.5) / line->scale - 0.5;
+		return in / 2 * (1 - (double)resized->out / width) + (x + 0.5) / resized->scale -
+		       0.5;
 	default:
-		return (x + 0.5) / line->scale - 0.5;
+		return (x + 0.5) / resized->scale - 0.5;
 	}
 }
 
@@ -210,21 +211,21 @@ static int64_t limit(double position, int64_t in)
  * Returns the index of the nearest element. Exporters write scales such as 4/3, for which positions
  * are ties only in float arithmetic.
  */
-static int64_t nearest(const struct line *line, int64_t at)
+static int64_t nearest(const struct resized *resized, int64_t at)
 {
-	double exact = position(line, at), x = (double)(float)exact;
+	double exact = position(resized, at), x = (double)(float)exact;
 
-	switch (line->resize->rounding) {
+	switch (resized->resize->rounding) {
 	case PREFER_FLOOR:
-		return limit(ceil(x - 0.5), line->in);
+		return limit(ceil(x - 0.5), resized->in);
 	case PREFER_CEIL:
-		return limit(floor(x + 0.5), line->in);
+		return limit(floor(x + 0.5), resized->in);
 	case CEIL:
-		return limit(ceil(x), line->in);
+		return limit(ceil(x), resized->in);
 	case SIMPLE:
-		return limit(line->scale < 1 ? ceil(x) : trunc(x), line->in);
+		return limit(resized->scale < 1 ? ceil(x) : trunc(x), resized->in);
 	default:
-		return limit(floor(x), line->in);
+		return limit(floor(x), resized->in);
 	}
 }
 
@@ -244,9 +245,9 @@ static double kernel(const struct resize *r, double x)
  * Returns the factor by which distances shrink inside of an antialiasing kernel, so that the kernel
  * is wider when the output is smaller; 1: no antialiasing.
  */
-static double shrink(const struct line *line)
+static double shrink(const struct resized *resized)
 {
-	return line->resize->antialias && line->scale < 1 ? line->scale : 1;
+	return resized->resize->antialias && resized->scale < 1 ? resized->scale : 1;
 }
 
 /* The elements of the input, with weights, whose sum is one element of the output. */
@@ -255,47 +256,47 @@ struct taps {
 	double *weight;
 };
 
-static bool taps_alloc(struct onnx_node *node, const struct line *line, struct taps *taps)
+static bool taps_alloc(struct onnx_node *node, const struct resized *resized, struct taps *taps)
 {
-	taps->index = onnx_node_alloc(node, (size_t)line->taps * sizeof(*taps->index));
-	taps->weight = onnx_node_alloc(node, (size_t)line->taps * sizeof(*taps->weight));
+	taps->index = onnx_node_alloc(node, (size_t)resized->taps * sizeof(*taps->index));
+	taps->weight = onnx_node_alloc(node, (size_t)resized->taps * sizeof(*taps->weight));
 	return taps->index && taps->weight;
 }
 
-static bool outside(const struct line *line, int64_t at)
+static bool outside(const struct resized *resized, int64_t at)
 {
-	double x = position(line, at);
+	double x = position(resized, at);
 
-	return line->resize->transform == TF_CROP && !(x >= 0 && x <= (double)(line->in - 1));
+	return resized->resize->transform == TF_CROP && !(x >= 0 && x <= (double)(resized->in - 1));
 }
 
-static void weigh(const struct line *line, int64_t at, struct taps *taps)
+static void weigh(const struct resized *resized, int64_t at, struct taps *taps)
 {
-	double x = position(line, at), narrow = shrink(line), sum = 0;
+	double x = position(resized, at), narrow = shrink(resized), sum = 0;
 	int64_t first;
 
 	/*
 	 * A position far outside would overflow: it is clamped, since only the last element counts
 	 * there.
 	 */
-	x = fmax(-(double)line->taps, fmin(x, (double)(line->in + line->taps)));
-	first = (int64_t)ceil(x) - line->taps / 2;
-	for (int64_t k = 0; k < line->taps; k++) {
+	x = fmax(-(double)resized->taps, fmin(x, (double)(resized->in + resized->taps)));
+	first = (int64_t)ceil(x) - resized->taps / 2;
+	for (int64_t k = 0; k < resized->taps; k++) {
 		int64_t i = first + k;
-		bool excluded = line->resize->exclude_outside && (i < 0 || i >= line->in);
+		bool excluded = resized->resize->exclude_outside && (i < 0 || i >= resized->in);
 
-		taps->index[k] = limit((double)i, line->in);
-		taps->weight[k] = excluded ? 0 : kernel(line->resize, ((double)i - x) * narrow);
+		taps->index[k] = limit((double)i, resized->in);
+		taps->weight[k] = excluded ? 0 : kernel(resized->resize, ((double)i - x) * narrow);
 		sum += taps->weight[k];
 	}
-	for (int64_t k = 0; k < line->taps; k++)
+	for (int64_t k = 0; k < resized->taps; k++)
 		taps->weight[k] /= sum != 0 ? sum : 1;
 }
 
 static int prepare(struct onnx_node *node, const struct resize *r, const struct onnx_shape *shape,
-		   uint32_t axis, struct line *line)
+		   uint32_t axis, struct resized *resized)
 {
-	*line = (struct line){
+	*resized = (struct resized){
 		.resize = r,
 		.in = shape->dim[axis],
 		.out = r->size[axis],
@@ -303,9 +304,9 @@ static int prepare(struct onnx_node *node, const struct resize *r, const struct 
 		.begin = r->begin[axis],
 		.end = r->end[axis],
 	};
-	line->taps = 2 * (int64_t)ceil((r->kernel == CUBIC ? 2 : 1) / shrink(line)) + 2;
-	return onnx_work(node,
-			 (uint64_t)line->out * (r->kernel == NEAREST ? 1 : (uint64_t)line->taps));
+	resized->taps = 2 * (int64_t)ceil((r->kernel == CUBIC ? 2 : 1) / shrink(resized)) + 2;
+	return onnx_work(node, (uint64_t)resized->out *
+				       (r->kernel == NEAREST ? 1 : (uint64_t)resized->taps));
 }
 
 static bool unchanged(const struct resize *r, const struct onnx_shape *shape, uint32_t axis)
@@ -318,70 +319,73 @@ static bool unchanged(const struct resize *r, const struct onnx_shape *shape, ui
 
 /* Replaces elements outside of the crop by the extrapolation value. */
 static WNNOperand extrapolate(struct onnx_node *node, WNNOperand x, uint32_t axis,
-			      const struct line *line)
+			      const struct resized *resized)
 {
 	struct onnx_shape shape = { .rank = x_shape(x).rank };
-	uint8_t *mask = onnx_node_alloc(node, (size_t)line->out);
+	uint8_t *mask = onnx_node_alloc(node, (size_t)resized->out);
 	bool any = false;
 
-	for (int64_t i = 0; mask && i < line->out; i++) {
-		mask[i] = outside(line, i);
+	for (int64_t i = 0; mask && i < resized->out; i++) {
+		mask[i] = outside(resized, i);
 		any |= mask[i];
 	}
 	if (!mask || !any)
 		return mask ? x : NULL;
 	for (uint32_t i = 0; i < shape.rank; i++)
-		shape.dim[i] = i == axis ? line->out : 1;
+		shape.dim[i] = i == axis ? resized->out : 1;
 	return x_where(node, x_constant(node, WNNOperandDataType_Uint8, &shape, mask),
-		       x_like(node, x, line->resize->extrapolation), x);
+		       x_like(node, x, resized->resize->extrapolation), x);
 }
 
-static WNNOperand pick(struct onnx_node *node, WNNOperand x, uint32_t axis, const struct line *line)
+static WNNOperand pick(struct onnx_node *node, WNNOperand x, uint32_t axis,
+		       const struct resized *resized)
 {
-	int64_t *indices = onnx_node_alloc(node, (size_t)line->out * sizeof(*indices));
+	int64_t *indices = onnx_node_alloc(node, (size_t)resized->out * sizeof(*indices));
 
 	if (!indices)
 		return NULL;
-	for (int64_t i = 0; i < line->out; i++)
-		indices[i] = nearest(line, i);
-	return x_gather(node, x, x_constant_ints(node, (size_t)line->out, indices), axis);
+	for (int64_t i = 0; i < resized->out; i++)
+		indices[i] = nearest(resized, i);
+	return x_gather(node, x, x_constant_ints(node, (size_t)resized->out, indices), axis);
 }
 
 /* Multiplies x along one dimension with the matrix of weights. */
 static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
-			const struct line *line)
+			const struct resized *resized)
 {
 	WNNOperandDataType type = wnnOperandGetDataType(x);
 	uint32_t rank = x_shape(x).rank, last = rank - 1;
 	/* For the last dimension but one, the matrix is on the left, which saves two transposes. */
 	bool left = rank > 1 && axis == rank - 2;
-	struct onnx_shape shape = { 2,
-				    { left ? line->out : line->in, left ? line->in : line->out } };
-	int64_t by_out = left ? line->in : 1, by_in = left ? 1 : line->out;
+	struct onnx_shape shape = {
+		2, { left ? resized->out : resized->in, left ? resized->in : resized->out }
+	};
+	int64_t by_out = left ? resized->in : 1, by_in = left ? 1 : resized->out;
 	struct taps taps;
 	WNNOperand weights;
 	double *matrix;
 	void *data;
 
-	if (line->in > MAX_WEIGHTS / line->out) {
+	if (resized->in > MAX_WEIGHTS / resized->out) {
 		onnx_refuse(
 			node, "mode",
 			"its weights from %lld to %lld of dimension %u are too big: the product is "
 			"at most %lld",
-			(long long)line->in, (long long)line->out, axis, (long long)MAX_WEIGHTS);
+			(long long)resized->in, (long long)resized->out, axis,
+			(long long)MAX_WEIGHTS);
 		return NULL;
 	}
-	matrix = onnx_node_alloc(node, (size_t)(line->in * line->out) * sizeof(*matrix));
-	data = onnx_node_alloc(node, (size_t)(line->in * line->out) * sizeof(float));
-	if (!taps_alloc(node, line, &taps) || !matrix || !data ||
-	    onnx_work(node, (uint64_t)(line->in * line->out)))
+	matrix = onnx_node_alloc(node, (size_t)(resized->in * resized->out) * sizeof(*matrix));
+	data = onnx_node_alloc(node, (size_t)(resized->in * resized->out) * sizeof(float));
+	if (!taps_alloc(node, resized, &taps) || !matrix || !data ||
+	    onnx_work(node, (uint64_t)(resized->in * resized->out)))
 		return NULL;
-	for (int64_t o = 0; o < line->out; o++) {
-		weigh(line, o, &taps);
-		for (int64_t k = 0; k < line->taps; k++)
+	for (int64_t o = 0; o < resized->out; o++) {
+		weigh(resized, o, &taps);
+		for (int64_t k = 0; k < resized->taps; k++)
 			matrix[o * by_out + taps.index[k] * by_in] += taps.weight[k];
 	}
-	for (int64_t i = 0; i < line->in * line->out; i++)
+	for (int64_t i = 0; i < resized->in * resized->out; i++)
 		onnx_put_float(onnx_type_of(type), data, (size_t)i, matrix[i]);
 	weights = x_constant(node, type, &shape, data);
 	if (left)
@@ -392,31 +396,32 @@ static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
 }
 
 /* Whether resample2d takes the same elements with the same weights along this dimension. */
-static bool fits_line(struct onnx_node *node, const struct line *line)
+static bool fits_resample(struct onnx_node *node, const struct resized *resized)
 {
 	struct taps taps;
 
-	if (!taps_alloc(node, line, &taps))
+	if (!taps_alloc(node, resized, &taps))
 		return false;
-	for (int64_t i = 0; i < line->out; i++) {
-		double x = ((double)i + 0.5) * (double)line->in / (double)line->out - 0.5, sum = 0;
+	for (int64_t i = 0; i < resized->out; i++) {
+		double x = ((double)i + 0.5) * (double)resized->in / (double)resized->out - 0.5,
+		       sum = 0;
 		double rest = x - floor(x);
-		int64_t low = limit(floor(x), line->in), high = limit(floor(x) + 1, line->in);
+		int64_t low = limit(floor(x), resized->in), high = limit(floor(x) + 1, resized->in);
 
-		if (line->resize->kernel == NEAREST) {
-			if (nearest(line, i) != limit(ceil(x - 0.5), line->in))
+		if (resized->resize->kernel == NEAREST) {
+			if (nearest(resized, i) != limit(ceil(x - 0.5), resized->in))
 				return false;
 			continue;
 		}
-		weigh(line, i, &taps);
+		weigh(resized, i, &taps);
 		/*
 		 * resample2d uses only the elements low and high: a weight of any other element
 		 * rules resample2d out.
 		 */
-		for (int64_t k = 0; k < line->taps; k++)
+		for (int64_t k = 0; k < resized->taps; k++)
 			sum += fabs(taps.weight[k]) *
 			       (taps.index[k] != low && taps.index[k] != high);
-		for (int64_t k = 0; k < line->taps && low != high; k++)
+		for (int64_t k = 0; k < resized->taps && low != high; k++)
 			rest -= taps.index[k] == high ? taps.weight[k] : 0;
 		if (sum > 1e-6 || (low != high && fabs(rest) > 1e-6))
 			return false;
@@ -438,10 +443,10 @@ static WNNOperand resample(struct onnx_node *node, const struct resize *r, WNNOp
 		return NULL;
 	for (uint32_t i = 0; i < 4; i++)
 		if (!unchanged(r, &shape, i)) {
-			struct line line;
+			struct resized resized;
 
-			if (count == 2 || prepare(node, r, &shape, i, &line) ||
-			    !fits_line(node, &line))
+			if (count == 2 || prepare(node, r, &shape, i, &resized) ||
+			    !fits_resample(node, &resized))
 				return NULL;
 			axes[count++] = i;
 		}
@@ -492,14 +497,14 @@ int onnx_op_resize(struct onnx_node *node)
 	done = x ? resample(node, &r, x) : NULL;
 	/* Resizing the smaller dimensions first would be less work, but ONNX sums in this order. */
 	for (uint32_t i = shape.rank; x && !done && i--;) {
-		struct line line;
+		struct resized resized;
 
 		if (unchanged(&r, &shape, i))
 			continue;
-		if (prepare(node, &r, &shape, i, &line))
+		if (prepare(node, &r, &shape, i, &resized))
 			return -1;
-		x = r.kernel == NEAREST ? pick(node, x, i, &line) : blend(node, x, i, &line);
-		x = x ? extrapolate(node, x, i, &line) : NULL;
+		x = r.kernel == NEAREST ? pick(node, x, i, &resized) : blend(node, x, i, &resized);
+		x = x ? extrapolate(node, x, i, &resized) : NULL;
 	}
 	x = back(node, done ? done : x, type);
 	return onnx_out_as(node, 0, x, onnx_in_type(node, 0));

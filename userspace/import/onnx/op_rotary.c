@@ -18,11 +18,11 @@ WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, 
 	size_t count = 2;
 
 	if (interleaved) {
-		a = x_part(node, x, last, 0, size - 1, 2);
-		b = x_part(node, x, last, 1, size - 1, 2);
+		a = x_slice_axis(node, x, last, 0, size - 1, 2);
+		b = x_slice_axis(node, x, last, 1, size - 1, 2);
 	} else {
-		a = x_part(node, x, last, 0, half, 1);
-		b = x_part(node, x, last, half, half, 1);
+		a = x_slice_axis(node, x, last, 0, half, 1);
+		b = x_slice_axis(node, x, last, half, half, 1);
 	}
 	parts[0] = x_sub(node, x_mul(node, a, cosine), x_mul(node, b, sine));
 	parts[1] = x_add(node, x_mul(node, b, cosine), x_mul(node, a, sine));
@@ -38,7 +38,7 @@ WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, 
 		count = 1;
 	}
 	if (size < shape.dim[last])
-		parts[count++] = x_part(node, x, last, size, shape.dim[last] - size, 1);
+		parts[count++] = x_slice_axis(node, x, last, size, shape.dim[last] - size, 1);
 	for (size_t i = 0; i < count; i++)
 		if (!parts[i])
 			return NULL;
@@ -66,7 +66,7 @@ static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions,
 				    "the tables are shorter than position_ids");
 			return NULL;
 		}
-		return x_unsqueeze(node, x_part(node, table, 0, first, length, 1), 0);
+		return x_unsqueeze(node, x_slice_axis(node, table, 0, first, length, 1), 0);
 	}
 	at = onnx_in(node, positions);
 	at = at ? x_cast(node, at, WNNOperandDataType_Int32) : NULL;

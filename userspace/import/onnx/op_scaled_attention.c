@@ -78,7 +78,7 @@ static WNNOperand weigh(struct onnx_node *node, const struct scaled *s, WNNOpera
 /*
  * Returns query, key or value, of three or four dimensions, appended to the positions of its cache.
  */
-static WNNOperand read_part(struct onnx_node *node, size_t input, const char *heads, size_t past)
+static WNNOperand read_operand(struct onnx_node *node, size_t input, const char *heads, size_t past)
 {
 	WNNOperand x = onnx_in(node, input), before;
 
@@ -286,9 +286,9 @@ int onnx_op_scaled_attention(struct onnx_node *node)
 	if (mode < 0 || mode > 3)
 		return onnx_refuse(node, "qk_matmul_output_mode", "there is no mode %lld",
 				   (long long)mode);
-	s.query = read_part(node, 0, "q_num_heads", SIZE_MAX);
-	s.key = s.query ? read_part(node, 1, "kv_num_heads", 4) : NULL;
-	s.value = s.key ? read_part(node, 2, "kv_num_heads", 5) : NULL;
+	s.query = read_operand(node, 0, "q_num_heads", SIZE_MAX);
+	s.key = s.query ? read_operand(node, 1, "kv_num_heads", 4) : NULL;
+	s.value = s.key ? read_operand(node, 2, "kv_num_heads", 5) : NULL;
 	if (check_shapes(node, &s) || read_masks(node, &s))
 		return -1;
 	y = attend(node, &s, &stages);

@@ -166,7 +166,7 @@ static WNNOperand reduce_nd(struct onnx_node *node, enum reduction how, WNNOpera
 	length = tuples.dim[last];
 	count = onnx_shape_elements(&tuples) / length;
 	for (int64_t i = length; i--; stride *= shape.dim[i]) {
-		WNNOperand one = x_part(node, indices, last, i, 1, 1);
+		WNNOperand one = x_slice_axis(node, indices, last, i, 1, 1);
 
 		one = from_start(node, one, shape.dim[i]);
 		one = x_mul(node, one, x_integer(node, WNNOperandDataType_Int32, stride));

@@ -125,7 +125,7 @@ int onnx_op_reverse_sequence(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), lengths = x ? onnx_in(node, 1) : NULL, steps, starts, at;
 	int64_t batch_axis = onnx_attr_int(node, "batch_axis", 1), batches, times;
-	struct onnx_shape shape, rows, line = { 2, { 1, 1 } };
+	struct onnx_shape shape, rows, row = { 2, { 1, 1 } };
 
 	if (!lengths)
 		return -1;
@@ -148,8 +148,8 @@ int onnx_op_reverse_sequence(struct onnx_node *node)
 			(long long)batches, (long long)times, (long long)ONNX_INDICES);
 	steps = onnx_iota(node, 2, (uint32_t)(1 - batch_axis), times);
 	starts = onnx_iota(node, 2, (uint32_t)batch_axis, batches);
-	line.dim[batch_axis] = batches;
-	lengths = x_cast(node, x_reshape(node, lengths, &line), WNNOperandDataType_Int32);
+	row.dim[batch_axis] = batches;
+	lengths = x_cast(node, x_reshape(node, lengths, &row), WNNOperandDataType_Int32);
 	at = x_sub(node, x_sub(node, lengths, x_integer(node, WNNOperandDataType_Int32, 1)), steps);
 	at = x_where(node, x_less(node, steps, lengths), at, steps);
 	if (batch_axis)
@@ -163,7 +163,7 @@ int onnx_op_reverse_sequence(struct onnx_node *node)
 	rows = (struct onnx_shape){
 		2, { batches * times, onnx_shape_elements(&shape) / (batches * times) }
 	};
-	line = (struct onnx_shape){ 1, { batches * times } };
-	x = x_gather(node, x_reshape(node, x, &rows), x_reshape(node, at, &line), 0);
+	row = (struct onnx_shape){ 1, { batches * times } };
+	x = x_gather(node, x_reshape(node, x, &rows), x_reshape(node, at, &row), 0);
 	return onnx_out_as(node, 0, x_reshape(node, x, &shape), onnx_in_type(node, 0));
 }

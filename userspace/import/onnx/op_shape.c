@@ -408,7 +408,7 @@ int onnx_op_gather_elements(struct onnx_node *node)
 	 */
 	for (uint32_t i = 0; i < x_shape(x).rank && i < x_shape(indices).rank; i++)
 		if (i != options.axis && x_shape(indices).dim[i] < x_shape(x).dim[i])
-			x = x_part(node, x, i, 0, x_shape(indices).dim[i], 1);
+			x = x_slice_axis(node, x, i, 0, x_shape(indices).dim[i], 1);
 	return onnx_out_as(node, 0, wnnGraphBuilderGatherElements(node->b, x, indices, &options),
 			   onnx_in_type(node, 0));
 }

@@ -63,7 +63,7 @@ struct steps {
 static WNNOperand gate(struct onnx_node *node, const struct steps *s, WNNOperand gates,
 		       uint32_t index)
 {
-	return x_part(node, gates, 1, (int64_t)index * s->n->hidden, s->n->hidden, 1);
+	return x_slice_axis(node, gates, 1, (int64_t)index * s->n->hidden, s->n->hidden, 1);
 }
 
 static WNNOperand peep(struct onnx_node *node, const struct steps *s, uint32_t index, WNNOperand x,
@@ -107,13 +107,13 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	int64_t hidden = s->n->hidden;
 	WNNOperand both, z, r, h, product;
 
-	both = x_matmul(node, s->h, x_part(node, s->r, 1, 0, 2 * hidden, 1));
-	both = x_add(node, x_part(node, x, 1, 0, 2 * hidden, 1), both);
+	both = x_matmul(node, s->h, x_slice_axis(node, s->r, 1, 0, 2 * hidden, 1));
+	both = x_add(node, x_slice_axis(node, x, 1, 0, 2 * hidden, 1), both);
 	both = activate_gate(node, s->n, &s->f[0], both);
 	z = gate(node, s, both, 0);
 	r = gate(node, s, both, 1);
 	product = s->n->reset_after ? s->h : x_mul(node, r, s->h);
-	product = x_matmul(node, product, x_part(node, s->r, 1, 2 * hidden, hidden, 1));
+	product = x_matmul(node, product, x_slice_axis(node, s->r, 1, 2 * hidden, hidden, 1));
 	if (s->bias)
 		product = x_add(node, product, s->bias);
 	if (s->n->reset_after)
@@ -125,7 +125,7 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 /* Returns the part at index @d of the first dimension, which stays with size 1. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, uint32_t d)
 {
-	return x ? x_part(node, x, 0, d, 1, 1) : NULL;
+	return x ? x_slice_axis(node, x, 0, d, 1, 1) : NULL;
 }
 
 /* Multiplies the inputs of all steps by the weights at once, and adds the biases. */
@@ -142,10 +142,11 @@ static WNNOperand input_products(struct onnx_node *node, struct steps *s, uint32
 		 * The recurrence bias of the hidden gate is added to the product that the reset
 		 * gate may scale.
 		 */
-		WNNOperand first = x_part(node, recurrent, 1, 0, 2 * (int64_t)n->hidden, 1), zeros;
+		WNNOperand first = x_slice_axis(node, recurrent, 1, 0, 2 * (int64_t)n->hidden, 1),
+			   zeros;
 		struct onnx_shape shape = { 2, { 1, n->hidden } };
 
-		s->bias = x_part(node, recurrent, 1, 2 * (int64_t)n->hidden, n->hidden, 1);
+		s->bias = x_slice_axis(node, recurrent, 1, 2 * (int64_t)n->hidden, n->hidden, 1);
 		zeros = x_expand(node, x_like(node, first, 0), &shape);
 		recurrent = x_concat(node, 2, (WNNOperand[]){ first, zeros }, 1);
 	}
@@ -221,8 +222,8 @@ int onnx_recurrent_steps(struct onnx_node *node, const struct recurrent *n, WNNO
 		if (n->gates == 4)
 			s.c = initial(node, n, n->c, d);
 		for (uint32_t k = 0; n->peephole && k < 3; k++)
-			s.peephole[k] = x_part(node, row(node, n->peephole, d), 1,
-					       (int64_t)k * n->hidden, n->hidden, 1);
+			s.peephole[k] = x_slice_axis(node, row(node, n->peephole, d), 1,
+						     (int64_t)k * n->hidden, n->hidden, 1);
 		ys[d] = run(node, &s, d);
 		hs[d] = ys[d] ? x_unsqueeze(node, s.h, 0) : NULL;
 		cs[d] = ys[d] && s.c ? x_unsqueeze(node, s.c, 0) : NULL;

@@ -62,7 +62,7 @@ static WNNOperand count_grams(struct onnx_node *node, const struct grams *g, WNN
 			      const int64_t *pool, int64_t length, int64_t count)
 {
 	int64_t size = x_shape(x).dim[1], skips = length > 1 ? g->skips : 0;
-	struct onnx_shape line = { 3, { 1, 1, count } };
+	struct onnx_shape row = { 3, { 1, 1, count } };
 	int64_t *numbers = onnx_node_alloc(node, (size_t)count * sizeof(*numbers));
 	WNNOperand sum = NULL;
 
@@ -72,14 +72,14 @@ static WNNOperand count_grams(struct onnx_node *node, const struct grams *g, WNN
 		WNNOperand all = NULL;
 
 		for (int64_t k = 0; k < length; k++) {
-			WNNOperand part = x_part(node, x, 1, k * (skip + 1),
-						 size - (length - 1) * (skip + 1), 1),
+			WNNOperand part = x_slice_axis(node, x, 1, k * (skip + 1),
+						       size - (length - 1) * (skip + 1), 1),
 				   equal;
 
 			for (int64_t i = 0; i < count; i++)
 				numbers[i] = pool[i * length + k];
 			equal = x_equal(node, part,
-					x_constant(node, WNNOperandDataType_Int64, &line, numbers));
+					x_constant(node, WNNOperandDataType_Int64, &row, numbers));
 			all = all ? x_and(node, all, equal) : equal;
 		}
 		all = all ? x_cast(node, all, WNNOperandDataType_Float32) : NULL;
@@ -101,7 +101,7 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	int64_t begin[2] = { 0 }, end[2] = { 0, 1 };
 	int64_t *from = onnx_node_alloc(node, (size_t)g->columns * sizeof(*from));
 	float *weights = onnx_node_alloc(node, (size_t)g->columns * sizeof(*weights));
-	struct onnx_shape line = { 1, { g->columns } };
+	struct onnx_shape row = { 1, { g->columns } };
 
 	if (!from || !weights)
 		return NULL;
@@ -121,7 +121,7 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 		counts = x_min(node, counts, x_like(node, counts, 1));
 	if (g->weights)
 		counts = x_mul(node, counts,
-			       x_constant(node, WNNOperandDataType_Float32, &line, weights));
+			       x_constant(node, WNNOperandDataType_Float32, &row, weights));
 	return counts;
 }
 

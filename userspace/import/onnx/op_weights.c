@@ -444,7 +444,7 @@ static WNNOperand gather_rows(struct onnx_node *node, const struct table *t, siz
 	if (bits == 8)
 		return x;
 	x = split_bytes(node, x, bits, type);
-	return x ? x_part(node, x, x_shape(x).rank - 1, 0, count, 1) : NULL;
+	return x ? x_slice_axis(node, x, x_shape(x).rank - 1, 0, count, 1) : NULL;
 }
 
 /* Dequantises integers whose last block along a dimension may be short. */
@@ -460,7 +460,7 @@ static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *
 	if (x_shape(scales).dim[axis] > 1)
 		x = x_pad(node, x, begin, end, 0);
 	x = x ? wnnGraphBuilderDequantizeLinear(node->b, x, scales, zeros, &node->options) : NULL;
-	return x_part(node, x, axis, 0, t->count, 1);
+	return x_slice_axis(node, x, axis, 0, t->count, 1);
 }
 
 /*

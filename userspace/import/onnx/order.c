@@ -77,9 +77,9 @@ static int add_given(struct sorter *s)
 }
 
 /* Adds the names of a node's outputs; fails when one of them is defined already. */
-static WNNStatus add_outputs(struct sorter *s, size_t place)
+static WNNStatus add_outputs(struct sorter *s, size_t position)
 {
-	const Onnx__NodeProto *node = s->nodes[place];
+	const Onnx__NodeProto *node = s->nodes[position];
 
 	for (size_t i = 0; i < node->n_output; i++) {
 		const char *name = node->output[i];
@@ -89,7 +89,7 @@ static WNNStatus add_outputs(struct sorter *s, size_t place)
 					  "the model is damaged: node \"%s\" (%s) defines \"%s\" "
 					  "a second time",
 					  name_of(node), node->op_type ? node->op_type : "", name);
-		if (set_maker(s, name, place + 1))
+		if (set_maker(s, name, position + 1))
 			return onnx_nomem();
 	}
 	return WNNStatus_Success;
@@ -154,17 +154,17 @@ static int add_captured(struct sorter *s, struct list *list, size_t self,
 	return ret;
 }
 
-static int find_needs(struct sorter *s, size_t place)
+static int find_needs(struct sorter *s, size_t position)
 {
-	const Onnx__NodeProto *node = s->nodes[place];
-	struct list *list = &s->needs[place];
+	const Onnx__NodeProto *node = s->nodes[position];
+	struct list *list = &s->needs[position];
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < node->n_input; i++)
-		ret = add_need(s, list, place, node->input[i]);
+		ret = add_need(s, list, position, node->input[i]);
 	for (size_t i = 0; !ret && i < node->n_attribute; i++)
 		if (node->attribute[i]->g)
-			ret = add_captured(s, list, place, node->attribute[i]->g, NULL);
+			ret = add_captured(s, list, position, node->attribute[i]->g, NULL);
 	return ret;
 }
 
@@ -172,12 +172,12 @@ static int find_needs(struct sorter *s, size_t place)
  * Appends a node after all that it needs. It does not recurse, because a hostile file could make
  * the recursion deep.
  */
-static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)
+static WNNStatus sort_from(struct sorter *s, size_t position, size_t *stack)
 {
 	size_t depth = 0;
 
-	stack[depth++] = place;
-	s->state[place] = 1;
+	stack[depth++] = position;
+	s->state[position] = 1;
 	while (depth) {
 		size_t top = stack[depth - 1];
 		struct list *list = &s->needs[top];
@@ -188,17 +188,18 @@ static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)
 			depth--;
 			continue;
 		}
-		place = list->items[list->next++];
-		if (s->state[place] == 1)
-			return onnx_error(WNNStatus_OperationError,
-					  "the model is damaged: node \"%s\" (%s) needs its own "
-					  "result",
-					  name_of(s->nodes[place]),
-					  s->nodes[place]->op_type ? s->nodes[place]->op_type : "");
-		if (s->state[place])
+		position = list->items[list->next++];
+		if (s->state[position] == 1)
+			return onnx_error(
+				WNNStatus_OperationError,
+				"the model is damaged: node \"%s\" (%s) needs its own "
+				"result",
+				name_of(s->nodes[position]),
+				s->nodes[position]->op_type ? s->nodes[position]->op_type : "");
+		if (s->state[position])
 			continue;
-		s->state[place] = 1;
-		stack[depth++] = place;
+		s->state[position] = 1;
+		stack[depth++] = position;
 	}
 	return WNNStatus_Success;
 }

@@ -17,7 +17,7 @@ static uint64_t hash(const char *name)
 }
 
 /* Returns the entry of a name in the table, or the free entry where the name belongs. */
-static const char **place(const struct onnx_uses *uses, const char *name)
+static const char **entry(const struct onnx_uses *uses, const char *name)
 {
 	size_t at = hash(name) & (uses->room - 1);
 
@@ -38,7 +38,7 @@ static int grow(struct onnx_uses *uses)
 	}
 	for (size_t i = 0; i < old.room; i++)
 		if (old.names[i])
-			*place(uses, old.names[i]) = old.names[i];
+			*entry(uses, old.names[i]) = old.names[i];
 	return 0;
 }
 
@@ -50,7 +50,7 @@ int onnx_uses_add(struct onnx_uses *uses, const char *name)
 		return 0;
 	if (2 * uses->count >= uses->room && grow(uses))
 		return -1;
-	at = place(uses, name);
+	at = entry(uses, name);
 	uses->count += !*at;
 	*at = name;
 	return 0;
@@ -58,7 +58,7 @@ int onnx_uses_add(struct onnx_uses *uses, const char *name)
 
 bool onnx_uses_has(const struct onnx_uses *uses, const char *name)
 {
-	return name && *name && uses->room && *place(uses, name);
+	return name && *name && uses->room && *entry(uses, name);
 }
 
 bool onnx_uses_node(const struct onnx_uses *uses, const Onnx__NodeProto *node)

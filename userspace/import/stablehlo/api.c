@@ -75,8 +75,8 @@ static void describe(struct WNNStablehloProgramImpl *program)
 		shlo_arena_alloc(&file->arena, file->refusal_count, sizeof(*program->refusals));
 	for (size_t i = 0; i < file->refusal_count; i++)
 		program->refusals[i] = (WNNStablehloRefusal){
-			.line = file->refusals[i].place.line,
-			.column = file->refusals[i].place.column,
+			.line = file->refusals[i].location.line,
+			.column = file->refusals[i].location.column,
 			.operatorName = view(file->refusals[i].op),
 			.reason = view(file->refusals[i].reason),
 		};
@@ -215,25 +215,25 @@ void wnnStablehloProgramAddRef(WNNStablehloProgram program)
 		program->refs++;
 }
 
-void shlo_turn_reset(struct shlo_turn *turn)
+void shlo_execution_reset(struct shlo_execution *execution)
 {
 	struct shlo_run fresh = { 0 };
 
-	shlo_run_reset(&turn->run);
-	memcpy(fresh.spares, turn->run.spares, sizeof(fresh.spares));
-	fresh.idle = turn->run.idle;
-	fresh.idle_count = turn->run.idle_count;
-	turn->run = fresh;
-	import_free(turn->results);
-	turn->results = NULL;
-	turn->result_count = 0;
+	shlo_run_reset(&execution->run);
+	memcpy(fresh.spares, execution->run.spares, sizeof(fresh.spares));
+	fresh.idle = execution->run.idle;
+	fresh.idle_count = execution->run.idle_count;
+	execution->run = fresh;
+	import_free(execution->results);
+	execution->results = NULL;
+	execution->result_count = 0;
 }
 
 static void forget_results(struct WNNStablehloProgramImpl *program)
 {
-	shlo_turn_reset(&program->own);
-	for (size_t i = 0; i < program->turn_count; i++)
-		shlo_turn_reset(&program->turns[i]);
+	shlo_execution_reset(&program->own);
+	for (size_t i = 0; i < program->execution_count; i++)
+		shlo_execution_reset(&program->executions[i]);
 }
 
 void shlo_program_forget(struct WNNStablehloProgramImpl *program)
@@ -247,8 +247,8 @@ void shlo_program_forget(struct WNNStablehloProgramImpl *program)
 static void exit_runs(struct WNNStablehloProgramImpl *program)
 {
 	shlo_run_exit(&program->own.run);
-	for (size_t i = 0; i < program->turn_count; i++)
-		shlo_run_exit(&program->turns[i].run);
+	for (size_t i = 0; i < program->execution_count; i++)
+		shlo_run_exit(&program->executions[i].run);
 }
 
 void wnnStablehloProgramRelease(WNNStablehloProgram program)
@@ -258,7 +258,7 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 	shlo_kept_drop(program);
 	shlo_program_forget(program);
 	exit_runs(program);
-	import_free(program->turns);
+	import_free(program->executions);
 	shlo_arena_exit(&program->told);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
@@ -374,7 +374,7 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_fu
 	slice = read_input(run, &type, input, index);
 	if (entry->cut->in_local[index])
 		return slice;
-	whole = shlo_cut_join(run, slice, slices);
+	whole = shlo_cut_concat(run, slice, slices);
 	shlo_tensor_put(slice);
 	return whole;
 }
@@ -398,10 +398,10 @@ static const struct shlo_tensor *give_output(struct shlo_run *run,
  * Takes the graphs of an earlier run on the context. The first run unrolls loops of the module, so
  * that they can become part of a graph.
  */
-static void take_kept(struct shlo_turn *turn, WNNContext context)
+static void take_kept(struct shlo_execution *execution, WNNContext context)
 {
-	struct WNNStablehloProgramImpl *program = turn->program;
-	struct shlo_run *run = &turn->run;
+	struct WNNStablehloProgramImpl *program = execution->program;
+	struct shlo_run *run = &execution->run;
 	struct shlo_kept_key key = { program, run->module, context, program->loop_limit,
 				     program->unroll_limit };
 	struct shlo_kept *kept = shlo_kept_take(&key);
@@ -412,7 +412,7 @@ static void take_kept(struct shlo_turn *turn, WNNContext context)
 
 	if (!kept)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
-	turn->kept = kept;
+	execution->kept = kept;
 	kept->arena.guard = &run->guard;
 	with.arena = &kept->arena;
 	if (!kept->module)
@@ -424,43 +424,43 @@ static void take_kept(struct shlo_turn *turn, WNNContext context)
 }
 
 /* Sets the program's list of where operations ran, anew if other graphs ran than before. */
-static void tell_placement(struct shlo_turn *turn)
+static void tell_placement(struct shlo_execution *execution)
 {
-	struct WNNStablehloProgramImpl *program = turn->program;
-	const struct shlo_kept *kept = turn->kept;
+	struct WNNStablehloProgramImpl *program = execution->program;
+	const struct shlo_kept *kept = execution->kept;
 
 	if (program->told_serial != kept->serial || shlo_device_differs(kept->device)) {
 		program->told_serial = 0;
 		shlo_arena_exit(&program->told);
-		program->told.guard = &turn->run.guard;
+		program->told.guard = &execution->run.guard;
 		program->told_placement = shlo_device_placement(kept->device, &program->told);
 		program->told_serial = kept->serial;
 	}
 	program->placement = program->told_placement;
 }
 
-void shlo_turn_end(struct shlo_turn *turn, WNNStatus status)
+void shlo_execution_end(struct shlo_execution *execution, WNNStatus status)
 {
-	struct WNNStablehloProgramImpl *program = turn->program;
-	struct shlo_kept *kept = turn->kept;
+	struct WNNStablehloProgramImpl *program = execution->program;
+	struct shlo_kept *kept = execution->kept;
 
-	program->info.referenceOperations += turn->run.reference_ops;
-	program->info.graphOperations += turn->run.device_ops;
+	program->info.referenceOperations += execution->run.reference_ops;
+	program->info.graphOperations += execution->run.device_ops;
 	if (!kept)
 		return;
 	program->info.cpuOperators += shlo_device_cpu_operators(kept->device);
 	program->built += shlo_device_built(kept->device);
-	turn->run.device = NULL;
-	turn->kept = NULL;
+	execution->run.device = NULL;
+	execution->kept = NULL;
 	if (status == WNNStatus_Success && !shlo_device_lacked_memory(kept->device))
 		shlo_kept_give(kept);
 	else
 		shlo_kept_free(kept);
 }
 
-static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
+static void run_entry(struct shlo_execution *execution, const WNNStablehloTensor *inputs)
 {
-	struct shlo_run *run = &turn->run;
+	struct shlo_run *run = &execution->run;
 	const struct shlo_function *entry = shlo_module_entry(run->module);
 	struct shlo_type arguments = { .kind = SHLO_TUPLE, .item_count = entry->type->item_count };
 	struct shlo_type results = { .kind = SHLO_TUPLE, .item_count = entry->type->result_count };
@@ -471,14 +471,14 @@ static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
 		in->items[i] = take_input(run, entry, &inputs[i], i);
 	shlo_call_function(run, entry, in->items, out->items);
 	shlo_tensor_put(in);
-	turn->results = import_alloc(entry->type->result_count * sizeof(*turn->results));
-	if (!turn->results)
+	execution->results = import_alloc(entry->type->result_count * sizeof(*execution->results));
+	if (!execution->results)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
-	turn->result_count = entry->type->result_count;
-	for (size_t i = 0; i < turn->result_count; i++) {
+	execution->result_count = entry->type->result_count;
+	for (size_t i = 0; i < execution->result_count; i++) {
 		const struct shlo_tensor *value = give_output(run, entry, out, i);
 
-		turn->results[i] = (WNNStablehloTensor){
+		execution->results[i] = (WNNStablehloTensor){
 			.data = value->data,
 			.size = value->data ? shlo_bytes_of(value) : 0,
 			.rank = value->data ? (size_t)value->type.rank : 0,
@@ -491,14 +491,14 @@ static void run_entry(struct shlo_turn *turn, const WNNStablehloTensor *inputs)
 static void need_whole(struct shlo_run *run)
 {
 	const char *what;
-	const struct shlo_location *place = shlo_parting(run->module, &what);
+	const struct shlo_location *location = shlo_first_sharding(run->module, &what);
 
-	if (place)
+	if (location)
 		shlo_throw(
 			&run->guard, WNNStatus_NotSupportedError,
 			"%s: %s: it cuts a value over several devices, and no partitioner does that "
 			"here: write for each device what it computes, or run the program on one",
-			shlo_location_text(*place).text, what);
+			shlo_location_text(*location).text, what);
 }
 
 size_t shlo_module_said(const struct shlo_module *module, const char *name)
@@ -590,13 +590,14 @@ WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloW
 	return WNNStatus_Success;
 }
 
-void shlo_turn_run(struct shlo_turn *turn, WNNContext context, const WNNStablehloTensor *inputs)
+void shlo_execution_run(struct shlo_execution *execution, WNNContext context,
+			const WNNStablehloTensor *inputs)
 {
 	if (context)
-		take_kept(turn, context);
-	run_entry(turn, inputs);
-	if (context && turn == turn->program->turns)
-		tell_placement(turn);
+		take_kept(execution, context);
+	run_entry(execution, inputs);
+	if (context && execution == execution->program->executions)
+		tell_placement(execution);
 }
 
 WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t module, size_t count,
@@ -609,7 +610,7 @@ WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t mod
 				      "the program has no module of this number");
 	if (program->file.refusal_count)
 		return shlo_set_error(WNNStatus_NotSupportedError, "%s: %s: %s%s",
-				      shlo_location_text(program->file.refusals[0].place).text,
+				      shlo_location_text(program->file.refusals[0].location).text,
 				      program->file.refusals[0].op,
 				      program->file.refusals[0].reason,
 				      program->file.refusal_count > 1 ? ", and more" : "");
@@ -619,18 +620,19 @@ WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t mod
 	if (!entry->region)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "%s: @%s is only declared: there is nothing to run",
-				      shlo_location_text(entry->place).text, entry->name);
+				      shlo_location_text(entry->location).text, entry->name);
 	if (count != entry->type->item_count || (count && !has_inputs))
 		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
 				      entry->type->item_count);
 	return WNNStatus_Success;
 }
 
-void shlo_turn_begin(struct shlo_turn *turn, struct WNNStablehloProgramImpl *program, size_t module)
+void shlo_execution_begin(struct shlo_execution *execution, struct WNNStablehloProgramImpl *program,
+			  size_t module)
 {
-	turn->program = program;
-	turn->run.module = program->file.modules[module];
-	turn->run.loop_limit = program->loop_limit;
+	execution->program = program;
+	execution->run.module = program->file.modules[module];
+	execution->run.loop_limit = program->loop_limit;
 }
 
 WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module, WNNContext context,
@@ -646,9 +648,9 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 				      "wnnStablehloProgramRunPartitionedSync()",
 				      program->file.partitions);
 	shlo_program_forget(program);
-	shlo_turn_begin(&program->own, program, module);
+	shlo_execution_begin(&program->own, program, module);
 	status = guarded_run(program, module, context, inputs);
-	shlo_turn_end(&program->own, status);
+	shlo_execution_end(&program->own, status);
 	return status;
 }
 

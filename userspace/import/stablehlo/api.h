@@ -9,7 +9,7 @@
 #include "run.h"
 
 /* The run of one process, which owns its results. */
-struct shlo_turn {
+struct shlo_execution {
 	struct WNNStablehloProgramImpl *program;
 	struct shlo_run run;
 	/* the kept graphs that a run on a context uses; NULL between runs */
@@ -27,8 +27,8 @@ struct WNNStablehloProgramImpl {
 	/* Lists of inputs and of outputs, one pair for each module. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* The last run: on one device, or a turn for each of several. */
-	struct shlo_turn own, *turns;
-	size_t turn_count;
+	struct shlo_execution own, *executions;
+	size_t execution_count;
 	WNNStablehloRunInfo info;
 	uint64_t built;
 	/* Where operations ran: it stays as it is while the same graphs run. */
@@ -55,15 +55,16 @@ size_t shlo_module_said(const struct shlo_module *module, const char *name);
 void shlo_program_forget(struct WNNStablehloProgramImpl *program);
 
 /* Prepares a turn, after shlo_program_forget(). */
-void shlo_turn_begin(struct shlo_turn *turn, struct WNNStablehloProgramImpl *program,
-		     size_t module);
+void shlo_execution_begin(struct shlo_execution *execution, struct WNNStablehloProgramImpl *program,
+			  size_t module);
 /* Runs the module on a context; an error leaves by the guard of the turn's run. */
-void shlo_turn_run(struct shlo_turn *turn, WNNContext context, const WNNStablehloTensor *inputs);
+void shlo_execution_run(struct shlo_execution *execution, WNNContext context,
+			const WNNStablehloTensor *inputs);
 /*
  * Adds to the counts of the program. Keeps the graphs for the next run, unless another try may do
  * better.
  */
-void shlo_turn_end(struct shlo_turn *turn, WNNStatus status);
-void shlo_turn_reset(struct shlo_turn *turn);
+void shlo_execution_end(struct shlo_execution *execution, WNNStatus status);
+void shlo_execution_reset(struct shlo_execution *execution);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* The run of one process, which is a thread. */
 struct task {
-	struct shlo_turn *turn;
+	struct shlo_execution *execution;
 	WNNContext context;
 	const WNNStablehloTensor *inputs;
 };
@@ -17,32 +17,32 @@ static void run_task(void *data)
 {
 	const struct task *task = data;
 
-	shlo_turn_run(task->turn, task->context, task->inputs);
+	shlo_execution_run(task->execution, task->context, task->inputs);
 }
 
-static bool take_turns(struct WNNStablehloProgramImpl *program, size_t count)
+static bool take_executions(struct WNNStablehloProgramImpl *program, size_t count)
 {
-	struct shlo_turn *turns;
+	struct shlo_execution *executions;
 
-	if (count == program->turn_count)
+	if (count == program->execution_count)
 		return true;
-	for (size_t i = 0; i < program->turn_count; i++)
-		shlo_run_exit(&program->turns[i].run);
-	import_free(program->turns);
-	program->turns = NULL;
-	program->turn_count = 0;
-	turns = import_alloc(count * sizeof(*turns));
-	if (!turns)
+	for (size_t i = 0; i < program->execution_count; i++)
+		shlo_run_exit(&program->executions[i].run);
+	import_free(program->executions);
+	program->executions = NULL;
+	program->execution_count = 0;
+	executions = import_alloc(count * sizeof(*executions));
+	if (!executions)
 		return false;
-	program->turns = turns;
-	program->turn_count = count;
+	program->executions = executions;
+	program->execution_count = count;
 	return true;
 }
 
 static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 			 WNNContext const *contexts, WNNStablehloTensor const *const *inputs)
 {
-	size_t count = program->turn_count;
+	size_t count = program->execution_count;
 	struct shlo_thread *processes = import_alloc(count * sizeof(*processes));
 	struct task *tasks = import_alloc(count * sizeof(*tasks));
 	struct shlo_threads threads = { count / program->file.partitions, program->file.partitions,
@@ -51,11 +51,12 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 	struct shlo_guard error;
 
 	for (size_t i = 0; i < count; i++)
-		shlo_turn_begin(&program->turns[i], program, module);
+		shlo_execution_begin(&program->executions[i], program, module);
 	for (size_t i = 0; processes && tasks && i < count; i++) {
-		tasks[i] = (struct task){ &program->turns[i], contexts ? contexts[i] : NULL,
+		tasks[i] = (struct task){ &program->executions[i], contexts ? contexts[i] : NULL,
 					  inputs ? inputs[i] : NULL };
-		processes[i] = (struct shlo_thread){ &program->turns[i].run, run_task, &tasks[i] };
+		processes[i] =
+			(struct shlo_thread){ &program->executions[i].run, run_task, &tasks[i] };
 	}
 	if (!processes || !tasks)
 		shlo_set_error(status, "memory is exhausted");
@@ -64,10 +65,10 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 	else
 		status = shlo_set_error(error.status, "%s", error.message);
 	for (size_t i = 0; i < count; i++) {
-		program->turns[i].run.world = NULL;
-		shlo_turn_end(&program->turns[i], status);
+		program->executions[i].run.world = NULL;
+		shlo_execution_end(&program->executions[i], status);
 		if (status != WNNStatus_Success)
-			shlo_turn_reset(&program->turns[i]);
+			shlo_execution_reset(&program->executions[i]);
 	}
 	import_free(processes);
 	import_free(tasks);
@@ -119,17 +120,17 @@ WNNStatus wnnStablehloProgramRunPartitionedSync(WNNStablehloProgram program, siz
 	if (status != WNNStatus_Success)
 		return status;
 	shlo_program_forget(program);
-	if (!take_turns(program, processes))
+	if (!take_executions(program, processes))
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	return run_all(program, module, contexts, inputs);
 }
 
 WNNStablehloTensorArray wnnStablehloProgramGetResultsOf(WNNStablehloProgram program, size_t process)
 {
-	if (process >= program->turn_count)
+	if (process >= program->execution_count)
 		return (WNNStablehloTensorArray){ 0, NULL };
-	return (WNNStablehloTensorArray){ program->turns[process].result_count,
-					  program->turns[process].results };
+	return (WNNStablehloTensorArray){ program->executions[process].result_count,
+					  program->executions[process].results };
 }
 
 static const struct shlo_function *entry_of(WNNStablehloProgram program, size_t module)

@@ -16,12 +16,12 @@
  */
 static long named_number(const char *text, const char **end)
 {
-	char *behind;
-	long number = strtol(text + 1, &behind, 10);
+	char *after;
+	long number = strtol(text + 1, &after, 10);
 
-	if (behind == text + 1 || text[1] == '-' || !strchr(",:}", *behind))
+	if (after == text + 1 || text[1] == '-' || !strchr(",:}", *after))
 		return -1;
-	*end = strchr(behind, '}');
+	*end = strchr(after, '}');
 	return *end ? number : -1;
 }
 

@@ -381,7 +381,7 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
  * Sets *place to the line and column of a location, which is nested in @depth others; false: the
  * location has neither.
  */
-static bool find_location(struct shlo_bytes *b, struct shlo_location *place, int depth)
+static bool find_location(struct shlo_bytes *b, struct shlo_location *location, int depth)
 {
 	struct shlo_bytecode *code = b->code;
 	uint64_t index = shlo_bytes_varint(b), kind, numbers = 2;
@@ -399,21 +399,21 @@ static bool find_location(struct shlo_bytes *b, struct shlo_location *place, int
 		if (kind == BUILTIN_FILE_LINE_COLUMN_RANGE)
 			numbers = shlo_bytes_varint(&bytes);
 		if (numbers)
-			place->line = (unsigned int)shlo_bytes_varint(&bytes);
+			location->line = (unsigned int)shlo_bytes_varint(&bytes);
 		if (numbers > 1)
-			place->column = (unsigned int)shlo_bytes_varint(&bytes);
+			location->column = (unsigned int)shlo_bytes_varint(&bytes);
 		/* MLIR writes 0 when the column is not known. */
-		if (!place->column)
-			place->column = 1;
-		return numbers > 0 && place->line;
+		if (!location->column)
+			location->column = 1;
+		return numbers > 0 && location->line;
 	case BUILTIN_NAME:
 		shlo_bytes_varint(&bytes);
-		return find_location(&bytes, place, depth + 1);
+		return find_location(&bytes, location, depth + 1);
 	case BUILTIN_CALL_SITE:
-		return find_location(&bytes, place, depth + 1);
+		return find_location(&bytes, location, depth + 1);
 	case BUILTIN_FUSED:
 	case BUILTIN_FUSED_METADATA:
-		return shlo_bytes_count(&bytes) && find_location(&bytes, place, depth + 1);
+		return shlo_bytes_count(&bytes) && find_location(&bytes, location, depth + 1);
 	default:
 		return false;
 	}
@@ -421,7 +421,7 @@ static bool find_location(struct shlo_bytes *b, struct shlo_location *place, int
 
 struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise)
 {
-	struct shlo_location place = { 0 };
+	struct shlo_location location = { 0 };
 
-	return find_location(b, &place, 0) ? place : otherwise;
+	return find_location(b, &location, 0) ? location : otherwise;
 }

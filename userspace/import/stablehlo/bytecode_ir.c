@@ -271,7 +271,7 @@ static void read_attrs(struct shlo_bytes *b, struct shlo_op *op)
 static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct span *span)
 {
 	struct shlo_bytecode *code = b->code;
-	struct shlo_location place = { 0, (unsigned int)(b->at - code->start) };
+	struct shlo_location location = { 0, (unsigned int)(b->at - code->start) };
 	uint64_t name = shlo_bytes_varint(b);
 	uint8_t parts = shlo_bytes_byte(b);
 	struct shlo_op *op;
@@ -279,7 +279,7 @@ static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct
 	if (name >= code->name_count)
 		shlo_bytes_error(b, "there is no operation %llu, there are %zu",
 				 (unsigned long long)name, code->name_count);
-	op = shlo_op_new(&code->reader, code->names[name], shlo_bytes_location(b, place));
+	op = shlo_op_new(&code->reader, code->names[name], shlo_bytes_location(b, location));
 	if (parts & HAS_ATTRS)
 		read_attrs(b, op);
 	if (parts & HAS_PROPERTIES)

@@ -77,7 +77,7 @@ static struct shlo_op *new_op(struct expander *e, const struct shlo_op *like, co
 {
 	struct shlo_op *op = shlo_arena_alloc(&e->file->arena, 1, sizeof(*op));
 
-	op->place = like->place;
+	op->location = like->location;
 	op->operand_count = operands;
 	op->operands = shlo_arena_alloc(&e->file->arena, operands + 1, sizeof(*op->operands));
 	op->result_count = results;

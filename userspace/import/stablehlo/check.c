@@ -158,7 +158,7 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 	const char *flaw;
 
 	if (!op->kind) {
-		shlo_refuse(file, op->place, op->name, "this operation is not known");
+		shlo_refuse(file, op->location, op->name, "this operation is not known");
 		return;
 	}
 	for (size_t i = 0; i < op->operand_count + op->result_count; i++) {
@@ -167,13 +167,13 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 							 op->results[i - op->operand_count];
 
 		if (value->type->kind == SHLO_OPAQUE) {
-			shlo_refuse(file, op->place, op->name, "no value can have type %s",
+			shlo_refuse(file, op->location, op->name, "no value can have type %s",
 				    value->type->text);
 			return;
 		}
 		flaw = shlo_type_flaw(&file->arena, value->type);
 		if (flaw) {
-			shlo_refuse(file, op->place, op->name, "%s is not a valid type: %s",
+			shlo_refuse(file, op->location, op->name, "%s is not a valid type: %s",
 				    shlo_type_text(&file->arena, value->type), flaw);
 			return;
 		}
@@ -184,7 +184,7 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		in[i] = op->operands[i]->type;
 	check.in = in;
 	if (setjmp(guard.jump)) {
-		shlo_refuse(file, op->place, op->name, "%s", guard.message);
+		shlo_refuse(file, op->location, op->name, "%s", guard.message);
 		return;
 	}
 	check_counts(&check);
@@ -207,7 +207,7 @@ static void check_block(struct shlo_file *file, const struct shlo_module *module
 
 		check_op(file, module, op);
 		if (op->kind && op->kind->family == SHLO_RETURN && i + 1 < block->op_count)
-			shlo_refuse(file, op->place, op->name,
+			shlo_refuse(file, op->location, op->name,
 				    "it is not the last operation of its region");
 		for (size_t k = 0; k < op->region_count; k++)
 			check_block(file, module, &op->regions[k]->block);
@@ -223,19 +223,19 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 
 	check_block(file, module, block);
 	if (!last || !last->kind || last->kind->family != SHLO_RETURN) {
-		shlo_refuse(file, function->place, "func.func", "@%s does not end with a return",
+		shlo_refuse(file, function->location, "func.func", "@%s does not end with a return",
 			    function->name);
 		return;
 	}
 	if (last->operand_count != type->result_count) {
-		shlo_refuse(file, last->place, last->name,
+		shlo_refuse(file, last->location, last->name,
 			    "@%s returns %zu values, its type has %zu", function->name,
 			    last->operand_count, type->result_count);
 		return;
 	}
 	for (size_t i = 0; i < type->result_count; i++)
 		if (!shlo_type_fits(last->operands[i]->type, type->results[i]))
-			shlo_refuse(file, last->place, last->name,
+			shlo_refuse(file, last->location, last->name,
 				    "value %zu is %s, the function gives %s", i,
 				    shlo_type_text(&file->arena, last->operands[i]->type),
 				    shlo_type_text(&file->arena, type->results[i]));
@@ -356,7 +356,7 @@ static void check_file(struct shlo_file *file)
 				continue;
 			depth = call_depth(module, function, 0);
 			if (!depth || depth > SHLO_MAX_DEPTH + 1)
-				shlo_refuse(file, function->place, "func.func",
+				shlo_refuse(file, function->location, "func.func",
 					    "@%s calls itself, or calls are more than %d deep",
 					    function->name, SHLO_MAX_DEPTH);
 			else

@@ -326,8 +326,8 @@ static void need_as_many(struct shlo_check *check)
 }
 
 /* Demands that @whole can be cut along a dimension into slices of the size of @part. */
-static void need_parts(struct shlo_check *check, size_t i, const struct shlo_type *whole,
-		       const struct shlo_type *part, int64_t dim)
+static void need_slices(struct shlo_check *check, size_t i, const struct shlo_type *whole,
+			const struct shlo_type *part, int64_t dim)
 {
 	int64_t all = whole->dims[dim], one = part->dims[dim];
 
@@ -348,7 +348,7 @@ void shlo_check_all_gather(struct shlo_check *check)
 	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
 	for (size_t i = 0; i < check->in_count; i++) {
 		scaled(check, i, dim);
-		need_parts(check, i, shlo_declared(check, i), check->in[i], dim);
+		need_slices(check, i, shlo_declared(check, i), check->in[i], dim);
 		shlo_out_like(check, i, check->in[i], check->in[i]->rank,
 			      shlo_declared(check, i)->dims);
 	}
@@ -426,7 +426,7 @@ void shlo_check_reduce_scatter(struct shlo_check *check)
 	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
 	scaled(check, 0, dim);
 	shlo_need_promoted(check, 0, 0, 0);
-	need_parts(check, 0, check->in[0], shlo_declared(check, 0), dim);
+	need_slices(check, 0, check->in[0], shlo_declared(check, 0), dim);
 	shlo_out_like(check, 0, check->op->regions[0]->block.arguments[0]->type, check->in[0]->rank,
 		      shlo_declared(check, 0)->dims);
 }

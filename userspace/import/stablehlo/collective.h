@@ -26,18 +26,18 @@ void shlo_need_group(struct shlo_call *call, const struct shlo_group *group);
 size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size_t i);
 
 /* Returns a tensor as memory for @count numbers of 64 bits, or pointers. */
-struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count);
+struct shlo_tensor *shlo_scratch(struct shlo_run *run, size_t count);
 
 /* Slices that go to and come from each member of a group; {0} has none. */
-struct shlo_parts {
+struct shlo_exchange {
 	struct shlo_tensor *room;
-	struct shlo_part *out, *in;
+	struct shlo_shard *out, *in;
 };
 
-struct shlo_parts shlo_parts_new(struct shlo_run *run, size_t count);
+struct shlo_exchange shlo_exchange_new(struct shlo_run *run, size_t count);
 /* Exchanges the slices with the group, and releases their list. */
-void shlo_parts_swap(struct shlo_call *call, const struct shlo_group *group,
-		     struct shlo_parts *parts);
+void shlo_exchange_swap(struct shlo_call *call, const struct shlo_group *group,
+			struct shlo_exchange *exchange);
 
 /* Returns a tuple of the values of all members. */
 struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,

@@ -44,7 +44,7 @@ static void cut_function(struct shlo_file *file, const struct shlo_module *modul
 	const struct shlo_type *type = function->type;
 	struct shlo_reading r = { .file = file,
 				  .module = module,
-				  .place = function->place,
+				  .location = function->location,
 				  .op = "func.func",
 				  .what = "argument" };
 	struct shlo_cut *cut = cut_new(file, type->item_count, type->result_count);
@@ -101,7 +101,7 @@ static void cut_block(struct shlo_file *file, const struct shlo_module *module,
 		struct shlo_op *op = block->ops[i];
 		struct shlo_reading r = { .file = file,
 					  .module = module,
-					  .place = op->place,
+					  .location = op->location,
 					  .op = op->name,
 					  .what = "operand" };
 
@@ -227,9 +227,11 @@ static const struct shlo_slices *
 read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
 {
 	const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
-	struct shlo_reading r = {
-		.file = file, .module = module, .place = op->place, .op = op->name, .is_quiet = true
-	};
+	struct shlo_reading r = { .file = file,
+				  .module = module,
+				  .location = op->location,
+				  .op = op->name,
+				  .is_quiet = true };
 
 	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
 	return r.at ? shlo_reading_sharding(&r, op->results[0]->type) : NULL;

@@ -56,7 +56,7 @@ WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partit
  */
 struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
 				   const struct shlo_slices *slices);
-struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor *slice,
-				  const struct shlo_slices *slices);
+struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tensor *slice,
+				    const struct shlo_slices *slices);
 
 #endif

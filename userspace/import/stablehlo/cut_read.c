@@ -9,7 +9,7 @@
 void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name)
 {
 	if (!r->is_wrong && !r->is_quiet)
-		shlo_refuse(r->file, r->place, r->op, "sharding of %s %zu: %s%s%s%s", r->what,
+		shlo_refuse(r->file, r->location, r->op, "sharding of %s %zu: %s%s%s%s", r->what,
 			    r->index, reason, *name ? " '" : "", name, *name ? "'" : "");
 	r->is_wrong = true;
 }
@@ -208,28 +208,28 @@ static void read_mesh(struct shlo_reading *r)
 	shlo_reading_expect(r, ",");
 }
 
-int64_t *shlo_reading_places(struct shlo_reading *r)
+int64_t *shlo_reading_positions(struct shlo_reading *r)
 {
 	int64_t devices = (int64_t)r->file->partitions;
 	int64_t *ids = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*ids));
-	int64_t *places = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*places));
+	int64_t *positions = shlo_arena_alloc(&r->file->arena, (size_t)devices, sizeof(*positions));
 	const struct shlo_attr *said = shlo_attr_find(r->mesh, "device_ids");
 
 	for (int64_t i = 0; i < devices; i++) {
 		ids[i] = i;
-		places[i] = -1;
+		positions[i] = -1;
 	}
 	if (said && shlo_ints_of(said, ids, (size_t)devices) != devices)
 		shlo_reading_refuse(r, "device_ids of the mesh must have a number for each device",
 				    "");
 	for (int64_t i = 0; i < devices && !r->is_wrong; i++) {
-		if (ids[i] < 0 || ids[i] >= devices || places[ids[i]] >= 0)
+		if (ids[i] < 0 || ids[i] >= devices || positions[ids[i]] >= 0)
 			shlo_reading_refuse(r, "device_ids of the mesh must name each device once",
 					    "");
 		else
-			places[ids[i]] = i;
+			positions[ids[i]] = i;
 	}
-	return places;
+	return positions;
 }
 
 /*
@@ -242,7 +242,7 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	size_t devices = r->file->partitions, *at, *own, *who;
 	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
 	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
-	int64_t *places = shlo_reading_places(r);
+	int64_t *positions = shlo_reading_positions(r);
 
 	slices->rank = type->rank;
 	slices->count = 1;
@@ -263,25 +263,25 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	own = shlo_arena_alloc(arena, devices, sizeof(*own));
 	who = shlo_arena_alloc(arena, devices, sizeof(*who));
 	for (size_t d = 0; d < devices; d++)
-		who[places[d]] = d;
+		who[positions[d]] = d;
 	for (size_t d = 0; d < devices; d++) {
-		int64_t start = places[d];
+		int64_t start = positions[d];
 
 		for (size_t i = 0; i < r->count; i++) {
-			int64_t digit = places[d] / r->axes[i].stride % r->axes[i].size;
+			int64_t digit = positions[d] / r->axes[i].stride % r->axes[i].size;
 
 			start -= digit * r->axes[i].stride;
 			own[d] = own[d] * (size_t)r->axes[i].size + (size_t)digit;
 		}
 		/* Axes come in the order of dimensions, so that the last one varies fastest. */
 		for (size_t k = 0; k < slices->count; k++) {
-			int64_t place = start;
+			int64_t position = start;
 			size_t rest = k;
 
 			for (size_t i = r->count; i-- > 0; rest /= (size_t)r->axes[i].size)
-				place += (int64_t)(rest % (size_t)r->axes[i].size) *
-					 r->axes[i].stride;
-			at[d * slices->count + k] = who[place];
+				position += (int64_t)(rest % (size_t)r->axes[i].size) *
+					    r->axes[i].stride;
+			at[d * slices->count + k] = who[position];
 		}
 	}
 	slices->parts = parts;

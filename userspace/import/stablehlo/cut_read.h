@@ -12,7 +12,7 @@
 struct shlo_reading {
 	struct shlo_file *file;
 	const struct shlo_module *module;
-	struct shlo_location place;
+	struct shlo_location location;
 	const char *op, *what; /* for messages: "argument", with its number */
 	size_t index;
 	const char *at;
@@ -35,7 +35,7 @@ const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 						const struct shlo_type *type);
 
 /* Returns the position of each device in the grid of the mesh, which may have its own order. */
-int64_t *shlo_reading_places(struct shlo_reading *r);
+int64_t *shlo_reading_positions(struct shlo_reading *r);
 /* Whether two axes, or parts of them, share no digit of a device's number. */
 bool shlo_axes_apart(const struct shlo_axis *a, const struct shlo_axis *b);
 

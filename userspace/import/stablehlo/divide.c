@@ -78,7 +78,7 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 	if (type->rank > SHLO_DIVIDED_RANK || (d->mesh && strcmp(d->mesh, r.mesh_name)))
 		return false;
 	if (!d->mesh)
-		d->places = shlo_reading_places(&r);
+		d->positions = shlo_reading_positions(&r);
 	d->mesh = r.mesh_name;
 	for (size_t i = 0; i < r.count; i++) {
 		uint32_t number = r.axes[i].size > 1 ? number_of(d, &r.axes[i], r.names[i]) : 0;
@@ -197,7 +197,7 @@ static void add_step(struct shlo_divider *d, const struct scope *scope, const st
 	shlo_divide_rule(d, &d->steps[d->step_count++]);
 }
 
-/* Adds the operations of a function, and those of functions that it calls in their places. */
+/* Adds the operations of a function, and those of functions that it calls in their positions. */
 static void add_steps(struct shlo_divider *d, const struct shlo_function *function,
 		      const size_t *arguments, size_t *results)
 {
@@ -239,19 +239,20 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 
 /* Calls a function for each dimension of the step's values that has this index. */
 static bool spread_to(struct shlo_divider *d, const struct shlo_step *step, size_t value,
-		      const int *places, uint32_t *longest, bool is_setting)
+		      const int *positions, uint32_t *longest, bool is_setting)
 {
 	struct shlo_divided *of = &d->values[value];
 	bool changed = false;
 
 	for (int i = 0; i < of->type->rank && i < SHLO_DIVIDED_RANK; i++) {
-		uint32_t *best = places[i] >= 0 ? &longest[places[i]] : NULL;
+		uint32_t *best = positions[i] >= 0 ? &longest[positions[i]] : NULL;
 
 		if (!best)
 			continue;
 		if (!is_setting) {
 			if (begins_with(of->spec.dims[i], *best) &&
-			    step->rule.size[places[i]] % shlo_axes_parts(d, of->spec.dims[i]) == 0)
+			    step->rule.size[positions[i]] % shlo_axes_parts(d, of->spec.dims[i]) ==
+				    0)
 				*best = of->spec.dims[i];
 		} else if (*best != of->spec.dims[i] && begins_with(*best, of->spec.dims[i]) &&
 			   can_have(d, of, i, *best)) {

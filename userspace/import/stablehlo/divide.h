@@ -66,7 +66,7 @@ struct shlo_divider {
 	struct shlo_module *module;
 	struct shlo_function *function;
 	const char *mesh;
-	const int64_t *places; /* of devices in the mesh */
+	const int64_t *positions; /* of devices in the mesh */
 	size_t axis_count;
 	int64_t axis_size[SHLO_DIVIDED_AXES], axis_stride[SHLO_DIVIDED_AXES];
 	const char *axis_name[SHLO_DIVIDED_AXES];

@@ -37,7 +37,7 @@ struct emitter {
 	struct shlo_value *device; /* number of this device */
 	/* by slot of a value in a region that is copied: the copy */
 	struct shlo_value **copies;
-	struct shlo_location place; /* of the step whose operations are made */
+	struct shlo_location location; /* of the step whose operations are made */
 };
 
 /* ---- making operations */
@@ -63,7 +63,7 @@ static struct shlo_op *op_new(struct emitter *e, const char *name, size_t operan
 
 	op->kind = shlo_kind_find(name);
 	op->name = op->kind->name;
-	op->place = e->place;
+	op->location = e->location;
 	op->operand_count = operands;
 	op->operands = shlo_arena_alloc(e->d->arena, operands, sizeof(*op->operands));
 	op->result_count = results;
@@ -201,26 +201,27 @@ static const struct shlo_attr *groups_along(struct emitter *e, uint32_t axes)
 	int64_t *who = shlo_arena_alloc(d->arena, devices, sizeof(*who));
 
 	for (size_t i = 0; i < devices; i++)
-		who[d->places[i]] = (int64_t)i;
+		who[d->positions[i]] = (int64_t)i;
 	for (size_t i = 0; i < devices; i++) {
 		bool is_first = true;
 
 		for (uint32_t rest = axes; rest; rest >>= 4) {
 			size_t axis = (rest & 15) - 1;
 
-			is_first &= d->places[i] / d->axis_stride[axis] % d->axis_size[axis] == 0;
+			is_first &= d->positions[i] / d->axis_stride[axis] % d->axis_size[axis] ==
+				    0;
 		}
 		for (int64_t k = 0; is_first && k < parts; k++) {
-			int64_t place = d->places[i], left = k, inner = parts;
+			int64_t position = d->positions[i], left = k, inner = parts;
 
 			for (uint32_t rest = axes; rest; rest >>= 4) {
 				size_t axis = (rest & 15) - 1;
 
 				inner /= d->axis_size[axis];
-				place += left / inner * d->axis_stride[axis];
+				position += left / inner * d->axis_stride[axis];
 				left %= inner;
 			}
-			ids[row++] = who[place];
+			ids[row++] = who[position];
 		}
 	}
 	return attr_dense(e, shlo_tensor_type(d->arena, SHLO_I64, 2, dims), ids);
@@ -270,7 +271,7 @@ static struct shlo_value *start_of(struct emitter *e, uint32_t axes, int64_t siz
 	int64_t devices = (int64_t)d->file->partitions, one = 1;
 	const struct shlo_type *number = shlo_tensor_type(d->arena, SHLO_I32, 0, NULL);
 	const struct shlo_type *table = shlo_tensor_type(d->arena, SHLO_I32, 1, &devices);
-	int32_t *places = shlo_arena_alloc(d->arena, (size_t)devices, sizeof(*places));
+	int32_t *positions = shlo_arena_alloc(d->arena, (size_t)devices, sizeof(*positions));
 	struct shlo_op *take, *shape;
 
 	for (size_t i = 0; i < e->start_count; i++)
@@ -280,19 +281,19 @@ static struct shlo_value *start_of(struct emitter *e, uint32_t axes, int64_t siz
 		for (uint32_t rest = axes; rest; rest >>= 4) {
 			size_t axis = (rest & 15) - 1;
 
-			places[i] =
-				(int32_t)(places[i] * d->axis_size[axis] +
-					  d->places[i] / d->axis_stride[axis] % d->axis_size[axis]);
+			positions[i] = (int32_t)(positions[i] * d->axis_size[axis] +
+						 d->positions[i] / d->axis_stride[axis] %
+							 d->axis_size[axis]);
 		}
-		places[i] *= (int32_t)size;
+		positions[i] *= (int32_t)size;
 	}
 	if (!axes)
-		return start_keep(e, axes, size, constant_new(e, number, places));
+		return start_keep(e, axes, size, constant_new(e, number, positions));
 	if (!e->device)
 		e->device = finish(e, op_new(e, "stablehlo.partition_id", 0, 1),
 				   shlo_tensor_type(d->arena, SHLO_UI32, 0, NULL), false);
 	take = op_new(e, "stablehlo.dynamic_slice", 2, 1);
-	take->operands[0] = constant_new(e, table, places);
+	take->operands[0] = constant_new(e, table, positions);
 	take->operands[1] = e->device;
 	set_attr(e, &take->attrs, "slice_sizes", attr_ints(e, &one, 1));
 	shape = op_new(e, "stablehlo.reshape", 1, 1);
@@ -459,7 +460,7 @@ static struct shlo_region *adding(struct emitter *e, enum shlo_element element)
 
 /* Notes axes for the indices of a value's dimensions, those that no index has yet. */
 static void offer(const struct emitter *e, const struct shlo_step *step, size_t value,
-		  const int *places, uint32_t *axes, bool *used)
+		  const int *positions, uint32_t *axes, bool *used)
 {
 	const struct shlo_divided *of = &e->d->values[value];
 
@@ -467,14 +468,14 @@ static void offer(const struct emitter *e, const struct shlo_step *step, size_t 
 		uint32_t list = 0;
 		int count = 0;
 
-		if (places[i] < 0 || axes[places[i]])
+		if (positions[i] < 0 || axes[positions[i]])
 			continue;
 		/* An axis that another index has ends the list. */
 		for (uint32_t rest = of->spec.dims[i]; rest && !used[rest & 15]; rest >>= 4)
 			list |= (rest & 15) << 4 * count++;
-		if (!list || step->rule.size[places[i]] % shlo_axes_parts(e->d, list))
+		if (!list || step->rule.size[positions[i]] % shlo_axes_parts(e->d, list))
 			continue;
-		axes[places[i]] = list;
+		axes[positions[i]] = list;
 		for (uint32_t rest = list; rest; rest >>= 4)
 			used[rest & 15] = true;
 	}
@@ -514,12 +515,12 @@ static uint32_t *choose(const struct emitter *e, const struct shlo_step *step)
 	return axes;
 }
 
-static struct shlo_spec spec_of(const int *places, const uint32_t *axes)
+static struct shlo_spec spec_of(const int *positions, const uint32_t *axes)
 {
 	struct shlo_spec spec = { { 0 } };
 
 	for (int i = 0; i < SHLO_DIVIDED_RANK; i++)
-		spec.dims[i] = places[i] >= 0 ? axes[places[i]] : 0;
+		spec.dims[i] = positions[i] >= 0 ? axes[positions[i]] : 0;
 	return spec;
 }
 
@@ -594,7 +595,7 @@ static void emit_step(struct emitter *e, const struct shlo_step *step)
 	struct shlo_op *op = shlo_arena_alloc(e->d->arena, 1, sizeof(*op));
 	int level;
 
-	e->place = step->op->place;
+	e->location = step->op->location;
 	*op = *step->op;
 	op->operands = copy_list(e, op->operands, op->operand_count);
 	for (size_t k = 0; k < op->operand_count; k++) {

@@ -275,7 +275,7 @@ static void by_windows(const struct shlo_divider *d, const struct shlo_op *op,
 
 /*
  * Divides the dimensions of windows that are taken whole, and those that say which windows. @array
- * and @windows: the array, and the places of its windows in @of, which are operands or results
+ * and @windows: the array, and the positions of its windows in @of, which are operands or results
  */
 static void by_indices(const struct shlo_op *op, struct shlo_rule *rule, bool scatter,
 		       const struct shlo_type *windows, int *array, int *of, bool is_sum)
@@ -417,11 +417,11 @@ void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
 	const struct shlo_op *op = step->op;
 	struct shlo_rule *rule = &step->rule;
 	size_t values = op->operand_count + op->result_count;
-	int(*places)[SHLO_DIVIDED_RANK] = shlo_arena_alloc(d->arena, values, sizeof(*places));
+	int(*positions)[SHLO_DIVIDED_RANK] = shlo_arena_alloc(d->arena, values, sizeof(*positions));
 
-	memset(places, -1, values * sizeof(*places));
-	rule->in = places;
-	rule->out = places + op->operand_count;
+	memset(positions, -1, values * sizeof(*positions));
+	rule->in = positions;
+	rule->out = positions + op->operand_count;
 	rule->size = shlo_arena_alloc(d->arena, values * SHLO_DIVIDED_RANK, sizeof(*rule->size));
 	rule->is_sum =
 		shlo_arena_alloc(d->arena, values * SHLO_DIVIDED_RANK, sizeof(*rule->is_sum));

@@ -127,7 +127,7 @@ static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct sh
 
 	type.element = r->element;
 	out = shlo_tensor_new(call->run, &type);
-	values = shlo_room(call->run, group->count);
+	values = shlo_scratch(call->run, group->count);
 	for (size_t i = 0; i < group->count; i++) {
 		if (all->items[i]->count != out->count)
 			shlo_run_error(call->run, "the processes have values of different types");
@@ -162,8 +162,8 @@ static struct range range_of(size_t count, size_t n, size_t member)
  * cache by then. When ranges differ in size, or types in bytes, the memory is a buffer, which is
  * returned; else returns NULL.
  */
-static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_group *group,
-				     const struct shlo_tensor *out, size_t bytes, void **to)
+static struct shlo_tensor *make_buffers(struct shlo_call *call, const struct shlo_group *group,
+					const struct shlo_tensor *out, size_t bytes, void **to)
 {
 	size_t n = group->count, count = (size_t)out->count;
 	struct range own = range_of(count, n, group->own);
@@ -187,35 +187,38 @@ static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct sh
 {
 	size_t n = group->count, bytes = shlo_elements[x->type.element].bytes;
 	struct range own = range_of((size_t)x->count, n, group->own);
-	struct shlo_parts parts = shlo_parts_new(call->run, n);
-	struct shlo_tensor *values = shlo_room(call->run, n), *room, *out;
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, n);
+	struct shlo_tensor *values = shlo_scratch(call->run, n), *room, *out;
 	struct shlo_type type = x->type;
 	void **from = values->data;
 
 	type.element = r->element;
 	out = shlo_tensor_unset(call->run, &type);
-	room = make_room(call, group, out, bytes, from);
+	room = make_buffers(call, group, out, bytes, from);
 	for (size_t i = 0; i < n; i++) {
 		struct range range = range_of((size_t)x->count, n, i);
 
-		parts.out[i] = (struct shlo_part){ at_bytes(x, range.first), range.count * bytes };
-		parts.in[i] = (struct shlo_part){ from[i], own.count * bytes };
+		exchange.out[i] =
+			(struct shlo_shard){ at_bytes(x, range.first), range.count * bytes };
+		exchange.in[i] = (struct shlo_shard){ from[i], own.count * bytes };
 	}
-	shlo_parts_swap(call, group, &parts);
+	shlo_exchange_swap(call, group, &exchange);
 	from[group->own] = at_bytes(x, own.first);
 	reducer_run(r, at_bytes(out, own.first), (const void *const *)from, n, own.count,
 		    x->type.element);
 	shlo_tensor_put(values);
 	shlo_tensor_put(room);
-	parts = shlo_parts_new(call->run, n);
+	exchange = shlo_exchange_new(call->run, n);
 	bytes = shlo_elements[r->element].bytes;
 	for (size_t i = 0; i < n; i++) {
 		struct range range = range_of((size_t)x->count, n, i);
 
-		parts.out[i] = (struct shlo_part){ at_bytes(out, own.first), own.count * bytes };
-		parts.in[i] = (struct shlo_part){ at_bytes(out, range.first), range.count * bytes };
+		exchange.out[i] =
+			(struct shlo_shard){ at_bytes(out, own.first), own.count * bytes };
+		exchange.in[i] =
+			(struct shlo_shard){ at_bytes(out, range.first), range.count * bytes };
 	}
-	shlo_parts_swap(call, group, &parts);
+	shlo_exchange_swap(call, group, &exchange);
 	return out;
 }
 
@@ -249,17 +252,17 @@ static void plan_levels(struct level *levels, const struct shlo_group *group, si
 }
 
 static void swap_pair(struct shlo_call *call, const struct shlo_group *group, size_t partner,
-		      struct shlo_part out, struct shlo_part in)
+		      struct shlo_shard out, struct shlo_shard in)
 {
 	bool first = group->own < partner;
 	size_t members[2] = { group->members[first ? group->own : partner],
 			      group->members[first ? partner : group->own] };
 	struct shlo_group pair = { 2, members, !first };
-	struct shlo_parts parts = shlo_parts_new(call->run, 2);
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, 2);
 
-	parts.out[first] = out;
-	parts.in[first] = in;
-	shlo_parts_swap(call, &pair, &parts);
+	exchange.out[first] = out;
+	exchange.in[first] = in;
+	shlo_exchange_swap(call, &pair, &exchange);
 }
 
 /*
@@ -306,9 +309,9 @@ static struct shlo_tensor *reduced_by_halves(struct shlo_call *call, const struc
 		const struct level *level = &levels[count];
 
 		swap_pair(call, group, level->partner,
-			  (struct shlo_part){ at_bytes(from, level->left.first),
-					      level->left.count * bytes },
-			  (struct shlo_part){ room->data, level->kept.count * bytes });
+			  (struct shlo_shard){ at_bytes(from, level->left.first),
+					       level->left.count * bytes },
+			  (struct shlo_shard){ room->data, level->kept.count * bytes });
 		reduce_pair(r, at_bytes(out, level->kept.first), at_bytes(from, level->kept.first),
 			    room->data, group->own < level->partner, level->kept.count);
 		from = out;
@@ -318,10 +321,10 @@ static struct shlo_tensor *reduced_by_halves(struct shlo_call *call, const struc
 		const struct level *level = &levels[count];
 
 		swap_pair(call, group, level->partner,
-			  (struct shlo_part){ at_bytes(out, level->kept.first),
-					      level->kept.count * bytes },
-			  (struct shlo_part){ at_bytes(out, level->left.first),
-					      level->left.count * bytes });
+			  (struct shlo_shard){ at_bytes(out, level->kept.first),
+					       level->kept.count * bytes },
+			  (struct shlo_shard){ at_bytes(out, level->left.first),
+					       level->left.count * bytes });
 	}
 	return out;
 }
@@ -398,7 +401,7 @@ void shlo_eval_reduce_scatter(struct shlo_call *call)
 {
 	struct shlo_group group;
 	struct shlo_tensor *room = shlo_group_of(call, shlo_grouping_by_flag(call->op), &group),
-			   *parts, *values;
+			   *exchange, *values;
 	int dim = (int)shlo_attr_int(call->op, "scatter_dimension", 0);
 	enum shlo_element from = call->in[0]->type.element;
 	struct shlo_type type;
@@ -406,17 +409,17 @@ void shlo_eval_reduce_scatter(struct shlo_call *call)
 
 	shlo_need_group(call, &group);
 	reducer_init(&r, call, from);
-	parts = shlo_dealt(call, &group, call->in[0], dim);
-	type = parts->items[0]->type;
+	exchange = shlo_dealt(call, &group, call->in[0], dim);
+	type = exchange->items[0]->type;
 	type.element = r.element;
 	call->out[0] = shlo_tensor_new(call->run, &type);
-	values = shlo_room(call->run, group.count);
+	values = shlo_scratch(call->run, group.count);
 	for (size_t i = 0; i < group.count; i++)
-		((const void **)values->data)[i] = parts->items[i]->data;
+		((const void **)values->data)[i] = exchange->items[i]->data;
 	reducer_run(&r, call->out[0]->data, values->data, group.count, (size_t)call->out[0]->count,
 		    from);
 	shlo_tensor_put(values);
 	reducer_exit(&r);
-	shlo_tensor_put(parts);
+	shlo_tensor_put(exchange);
 	shlo_tensor_put(room);
 }

@@ -84,7 +84,7 @@ static size_t members_of(struct shlo_call *call, const struct table *table, int6
 	return count;
 }
 
-struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count)
+struct shlo_tensor *shlo_scratch(struct shlo_run *run, size_t count)
 {
 	int64_t numbers = (int64_t)count;
 	struct shlo_type type = { .element = SHLO_UI64, .rank = 1, .dims = &numbers };
@@ -102,8 +102,9 @@ struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping gro
 
 	sizes(call->run, &replicas, &partitions);
 	other = grouping == CROSS_REPLICA ? self % partitions : self / partitions;
-	room = shlo_room(call->run, (table.columns > 0 ? (size_t)table.columns * partitions : 0) +
-					    replicas * partitions);
+	room = shlo_scratch(call->run,
+			    (table.columns > 0 ? (size_t)table.columns * partitions : 0) +
+				    replicas * partitions);
 	members = room->data;
 	for (int64_t row = 0; row < table.rows; row++) {
 		group->count = members_of(call, &table, row, grouping, other, members);
@@ -132,29 +133,29 @@ void shlo_need_group(struct shlo_call *call, const struct shlo_group *group)
 			       call->run->process);
 }
 
-struct shlo_parts shlo_parts_new(struct shlo_run *run, size_t count)
+struct shlo_exchange shlo_exchange_new(struct shlo_run *run, size_t count)
 {
-	struct shlo_tensor *room = shlo_room(run, 4 * count);
+	struct shlo_tensor *room = shlo_scratch(run, 4 * count);
 
-	return (struct shlo_parts){
+	return (struct shlo_exchange){
 		.room = room,
 		.out = room->data,
-		.in = (struct shlo_part *)room->data + count,
+		.in = (struct shlo_shard *)room->data + count,
 	};
 }
 
-void shlo_parts_swap(struct shlo_call *call, const struct shlo_group *group,
-		     struct shlo_parts *parts)
+void shlo_exchange_swap(struct shlo_call *call, const struct shlo_group *group,
+			struct shlo_exchange *exchange)
 {
 	if (group->count > 1)
-		call->run->world->swap(call->run, group, channel_of(call->op), parts->out,
-				       parts->in);
-	shlo_tensor_put(parts->room);
+		call->run->world->swap(call->run, group, channel_of(call->op), exchange->out,
+				       exchange->in);
+	shlo_tensor_put(exchange->room);
 }
 
-static struct shlo_part whole(const struct shlo_tensor *x)
+static struct shlo_shard whole(const struct shlo_tensor *x)
 {
-	return (struct shlo_part){ x->data, shlo_bytes_of(x) };
+	return (struct shlo_shard){ x->data, shlo_bytes_of(x) };
 }
 
 static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
@@ -168,12 +169,13 @@ static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
  * Returns a tuple with a tensor for the value of each member. Where the file leaves dimensions
  * open, members first exchange them.
  */
-static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group *group,
-				 const struct shlo_tensor *x, const struct shlo_value *operand)
+static struct shlo_tensor *receive_buffers(struct shlo_call *call, const struct shlo_group *group,
+					   const struct shlo_tensor *x,
+					   const struct shlo_value *operand)
 {
 	struct shlo_tensor *all = tuple_of(call->run, group->count), *dims;
 	size_t bytes = (size_t)x->type.rank * sizeof(*x->dims);
-	struct shlo_parts parts;
+	struct shlo_exchange exchange;
 
 	if (shlo_type_is_static(operand->type)) {
 		for (size_t i = 0; i < group->count; i++)
@@ -181,13 +183,13 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 				all->items[i] = shlo_tensor_new(call->run, &x->type);
 		return all;
 	}
-	dims = shlo_room(call->run, group->count * (size_t)x->type.rank);
-	parts = shlo_parts_new(call->run, group->count);
+	dims = shlo_scratch(call->run, group->count * (size_t)x->type.rank);
+	exchange = shlo_exchange_new(call->run, group->count);
 	for (size_t i = 0; i < group->count; i++) {
-		parts.out[i] = (struct shlo_part){ (void *)x->dims, bytes };
-		parts.in[i] = (struct shlo_part){ (char *)dims->data + i * bytes, bytes };
+		exchange.out[i] = (struct shlo_shard){ (void *)x->dims, bytes };
+		exchange.in[i] = (struct shlo_shard){ (char *)dims->data + i * bytes, bytes };
 	}
-	shlo_parts_swap(call, group, &parts);
+	shlo_exchange_swap(call, group, &exchange);
 	for (size_t i = 0; i < group->count; i++)
 		if (i != group->own)
 			all->items[i] = shlo_tensor_like(call->run, &x->type, x->type.rank,
@@ -201,15 +203,15 @@ struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_grou
 				  size_t operand)
 {
 	struct shlo_tensor *x = call->in[operand];
-	struct shlo_tensor *all = rooms(call, group, x, call->op->operands[operand]);
-	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
+	struct shlo_tensor *all = receive_buffers(call, group, x, call->op->operands[operand]);
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, group->count);
 
 	all->items[group->own] = shlo_tensor_get(x);
 	for (size_t i = 0; i < group->count; i++) {
-		parts.out[i] = whole(x);
-		parts.in[i] = whole(all->items[i]);
+		exchange.out[i] = whole(x);
+		exchange.in[i] = whole(all->items[i]);
 	}
-	shlo_parts_swap(call, group, &parts);
+	shlo_exchange_swap(call, group, &exchange);
 	return all;
 }
 
@@ -251,8 +253,8 @@ static size_t row_count(const struct shlo_tensor *x, int dim)
 }
 
 /* Concatenates values of one type along a dimension; the caller owns the result. */
-static struct shlo_tensor *joined(struct shlo_run *run, struct shlo_tensor *const *values,
-				  size_t count, int dim)
+static struct shlo_tensor *concatenated(struct shlo_run *run, struct shlo_tensor *const *values,
+					size_t count, int dim)
 {
 	const struct shlo_tensor *first = values[0];
 	size_t rows = row_count(first, dim), stride, at = 0;
@@ -280,8 +282,8 @@ static struct shlo_tensor *joined(struct shlo_run *run, struct shlo_tensor *cons
 }
 
 /* Returns slice @at of @count equal slices along a dimension. */
-static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tensor *x, int dim,
-				   size_t count, size_t at)
+static struct shlo_tensor *slice_of(struct shlo_run *run, const struct shlo_tensor *x, int dim,
+				    size_t count, size_t at)
 {
 	int64_t dims[SHLO_MAX_RANK];
 	size_t rows = row_count(x, dim), stride = row_bytes(x, dim), bytes;
@@ -306,17 +308,17 @@ struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *
 {
 	struct shlo_tensor *mine = tuple_of(call->run, group->count);
 	struct shlo_tensor *theirs = tuple_of(call->run, group->count);
-	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, group->count);
 
 	for (size_t i = 0; i < group->count; i++) {
-		mine->items[i] = part_of(call->run, x, dim, group->count, i);
+		mine->items[i] = slice_of(call->run, x, dim, group->count, i);
 		theirs->items[i] = i == group->own ?
 					   shlo_tensor_get(mine->items[i]) :
 					   shlo_tensor_new(call->run, &mine->items[i]->type);
-		parts.out[i] = whole(mine->items[i]);
-		parts.in[i] = whole(theirs->items[i]);
+		exchange.out[i] = whole(mine->items[i]);
+		exchange.in[i] = whole(theirs->items[i]);
 	}
-	shlo_parts_swap(call, group, &parts);
+	shlo_exchange_swap(call, group, &exchange);
 	shlo_tensor_put(mine);
 	return theirs;
 }
@@ -331,7 +333,7 @@ void shlo_eval_all_gather(struct shlo_call *call)
 	for (size_t i = 0; i < call->op->operand_count; i++) {
 		struct shlo_tensor *all = shlo_gathered(call, &group, i);
 
-		call->out[i] = joined(call->run, all->items, group.count, dim);
+		call->out[i] = concatenated(call->run, all->items, group.count, dim);
 		shlo_tensor_put(all);
 	}
 	shlo_tensor_put(room);
@@ -343,16 +345,16 @@ void shlo_eval_all_to_all(struct shlo_call *call)
 	struct shlo_tensor *room = shlo_group_of(call, by_channel(call->op), &group);
 	int split = (int)shlo_attr_int(call->op, "split_dimension", 0);
 	int concat = (int)shlo_attr_int(call->op, "concat_dimension", 0);
-	int64_t parts = shlo_attr_int(call->op, "split_count", 1);
+	int64_t exchange = shlo_attr_int(call->op, "split_count", 1);
 
 	shlo_need_group(call, &group);
-	if ((size_t)parts != group.count)
+	if ((size_t)exchange != group.count)
 		shlo_run_error(call->run, "split_count is %lld for a group of %zu",
-			       (long long)parts, group.count);
+			       (long long)exchange, group.count);
 	for (size_t i = 0; i < call->op->operand_count; i++) {
 		struct shlo_tensor *mine = shlo_dealt(call, &group, call->in[i], split);
 
-		call->out[i] = joined(call->run, mine->items, group.count, concat);
+		call->out[i] = concatenated(call->run, mine->items, group.count, concat);
 		shlo_tensor_put(mine);
 	}
 	shlo_tensor_put(room);
@@ -395,13 +397,13 @@ static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_g
 {
 	struct shlo_tensor *x = call->in[operand];
 	struct shlo_tensor *out = group->own ? zeros(call, operand) : shlo_tensor_get(x);
-	struct shlo_parts parts = shlo_parts_new(call->run, group->count);
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, group->count);
 
 	for (size_t i = 0; !group->own && i < group->count; i++)
-		parts.out[i] = whole(x);
+		exchange.out[i] = whole(x);
 	if (group->own)
-		parts.in[0] = whole(out);
-	shlo_parts_swap(call, group, &parts);
+		exchange.in[0] = whole(out);
+	shlo_exchange_swap(call, group, &exchange);
 	return out;
 }
 
@@ -437,15 +439,15 @@ void shlo_eval_collective_broadcast(struct shlo_call *call)
  * Fills in the group of all processes that have this process's partition, or with @by_partition of
  * those that have its replica: source_target_pairs number the processes of that group.
  */
-static struct shlo_tensor *line_of(struct shlo_call *call, bool by_partition,
-				   struct shlo_group *group)
+static struct shlo_tensor *group_along(struct shlo_call *call, bool by_partition,
+				       struct shlo_group *group)
 {
 	size_t replicas, partitions, self = call->run->process;
 	struct shlo_tensor *room;
 	size_t *members;
 
 	sizes(call->run, &replicas, &partitions);
-	room = shlo_room(call->run, replicas * partitions);
+	room = shlo_scratch(call->run, replicas * partitions);
 	members = room->data;
 	*group = (struct shlo_group){ .members = members };
 	for (size_t i = 0; i < replicas * partitions; i++) {
@@ -463,8 +465,9 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 {
 	struct table pairs = table_of(call, "source_target_pairs");
 	struct shlo_group group;
-	struct shlo_tensor *room = line_of(call, by_channel(call->op) == CROSS_PARTITION, &group);
-	struct shlo_parts parts = shlo_parts_new(call->run, group.count);
+	struct shlo_tensor *room =
+		group_along(call, by_channel(call->op) == CROSS_PARTITION, &group);
+	struct shlo_exchange exchange = shlo_exchange_new(call->run, group.count);
 
 	for (int64_t row = 0; row < pairs.rows; row++) {
 		int64_t source = id_at(&pairs, row, 0), target = id_at(&pairs, row, 1);
@@ -474,7 +477,7 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 			shlo_run_error(call->run, "there is no process %lld or %lld",
 				       (long long)source, (long long)target);
 		if ((size_t)source == group.own)
-			parts.out[target] = whole(call->in[0]);
+			exchange.out[target] = whole(call->in[0]);
 		if ((size_t)target != group.own)
 			continue;
 		if (source == target) {
@@ -482,9 +485,9 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 			continue;
 		}
 		call->out[0] = zeros(call, 0);
-		parts.in[source] = whole(call->out[0]);
+		exchange.in[source] = whole(call->out[0]);
 	}
-	shlo_parts_swap(call, &group, &parts);
+	shlo_exchange_swap(call, &group, &exchange);
 	if (!call->out[0])
 		call->out[0] = zeros(call, 0);
 	shlo_tensor_put(room);
@@ -599,7 +602,7 @@ void shlo_eval_recv(struct shlo_call *call)
 			       "it receives from another process, but the program runs in a "
 			       "single one");
 	add_token(call);
-	types = shlo_room(call->run, call->op->result_count);
+	types = shlo_scratch(call->run, call->op->result_count);
 	for (size_t i = 0; i < call->op->result_count; i++)
 		((const struct shlo_type **)types->data)[i] = call->op->results[i]->type;
 	call->run->world->receive(call->run, channel_of(call->op), partner_of(call, 1),

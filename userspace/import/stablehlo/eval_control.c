@@ -155,59 +155,62 @@ void shlo_eval_map(struct shlo_call *call)
 
 /* ---- sort */
 
-struct line {
+struct vector {
 	struct shlo_call *call;
 	struct shlo_applier *applier;
 	int64_t first, step; /* index of the first element, and the stride */
 	int64_t *order, *room;
 };
 
-static bool comes_before(const struct line *line, int64_t a, int64_t b)
+static bool comes_before(const struct vector *vector, int64_t a, int64_t b)
 {
 	struct shlo_num arguments[128], result;
 
-	for (size_t k = 0; k < line->call->op->operand_count; k++) {
-		arguments[2 * k] = shlo_get(line->call->in[k], line->first + a * line->step);
-		arguments[2 * k + 1] = shlo_get(line->call->in[k], line->first + b * line->step);
+	for (size_t k = 0; k < vector->call->op->operand_count; k++) {
+		arguments[2 * k] = shlo_get(vector->call->in[k], vector->first + a * vector->step);
+		arguments[2 * k + 1] =
+			shlo_get(vector->call->in[k], vector->first + b * vector->step);
 	}
-	shlo_apply(line->applier, arguments, &result);
+	shlo_apply(vector->applier, arguments, &result);
 	return result.i;
 }
 
 /* Sorts by merging: equal elements keep their order, and a wrong comparator does no harm. */
-static void merge_sort(const struct line *line, int64_t from, int64_t to)
+static void merge_sort(const struct vector *vector, int64_t from, int64_t to)
 {
 	int64_t middle = (from + to) / 2, a = from, b = middle;
 
 	if (to - from < 2)
 		return;
-	merge_sort(line, from, middle);
-	merge_sort(line, middle, to);
+	merge_sort(vector, from, middle);
+	merge_sort(vector, middle, to);
 	for (int64_t i = from; i < to; i++) {
 		bool right = a == middle ||
-			     (b < to && comes_before(line, line->order[b], line->order[a]));
+			     (b < to && comes_before(vector, vector->order[b], vector->order[a]));
 
-		line->room[i] = line->order[right ? b++ : a++];
+		vector->room[i] = vector->order[right ? b++ : a++];
 	}
-	memcpy(line->order + from, line->room + from, (size_t)(to - from) * sizeof(*line->room));
+	memcpy(vector->order + from, vector->room + from,
+	       (size_t)(to - from) * sizeof(*vector->room));
 }
 
-static void sort_line(const struct line *line, int64_t length)
+static void sort_vector(const struct vector *vector, int64_t length)
 {
 	for (int64_t i = 0; i < length; i++)
-		line->order[i] = i;
-	merge_sort(line, 0, length);
-	for (size_t k = 0; k < line->call->op->operand_count; k++)
+		vector->order[i] = i;
+	merge_sort(vector, 0, length);
+	for (size_t k = 0; k < vector->call->op->operand_count; k++)
 		for (int64_t i = 0; i < length; i++)
-			shlo_move(line->call->out[k], line->first + i * line->step,
-				  line->call->in[k], line->first + line->order[i] * line->step);
+			shlo_move(vector->call->out[k], vector->first + i * vector->step,
+				  vector->call->in[k],
+				  vector->first + vector->order[i] * vector->step);
 }
 
 void shlo_eval_sort(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];
 	int64_t dim = shlo_attr_int(call->op, "dimension", -1), inner = 1, length, room;
-	struct line line = { .call = call };
+	struct vector vector = { .call = call };
 	struct shlo_applier applier;
 	struct shlo_tensor *orders;
 	struct shlo_type type = { .element = SHLO_I64, .rank = 1, .dims = &room };
@@ -222,14 +225,14 @@ void shlo_eval_sort(struct shlo_call *call)
 	length = x->dims[dim];
 	room = 2 * length;
 	orders = shlo_tensor_new(call->run, &type);
-	line.order = orders->data;
-	line.room = line.order + length;
-	line.step = inner;
+	vector.order = orders->data;
+	vector.room = vector.order + length;
+	vector.step = inner;
 	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
-	line.applier = &applier;
+	vector.applier = &applier;
 	for (int64_t i = 0; length && i < x->count / length; i++) {
-		line.first = i / inner * inner * length + i % inner;
-		sort_line(&line, length);
+		vector.first = i / inner * inner * length + i % inner;
+		sort_vector(&vector, length);
 	}
 	shlo_applier_exit(&applier);
 	shlo_tensor_put(orders);
@@ -245,7 +248,7 @@ void shlo_eval_top_k(struct shlo_call *call)
 	enum shlo_direction order = shlo_attr_int(call->op, "largest", 1) ? SHLO_GT : SHLO_LT;
 
 	/* Selects the largest element in total order; among equal ones, the first. */
-	for (int64_t line = 0; length && line < x->count / length; line++) {
+	for (int64_t vector = 0; length && vector < x->count / length; vector++) {
 		memset(taken->data, 0, (size_t)length);
 		for (int64_t i = 0; i < k; i++) {
 			int64_t best = -1;
@@ -253,12 +256,12 @@ void shlo_eval_top_k(struct shlo_call *call)
 			for (int64_t at = 0; at < length; at++)
 				if (!shlo_get(taken, at).i &&
 				    (best < 0 || shlo_compare(order, x->type.element, true,
-							      shlo_get(x, line * length + at),
-							      shlo_get(x, line * length + best))))
+							      shlo_get(x, vector * length + at),
+							      shlo_get(x, vector * length + best))))
 					best = at;
 			shlo_set(taken, best, shlo_int(1));
-			shlo_move(values, line * k + i, x, line * length + best);
-			shlo_set(indices, line * k + i, shlo_int(best));
+			shlo_move(values, vector * k + i, x, vector * length + best);
+			shlo_set(indices, vector * k + i, shlo_int(best));
 		}
 	}
 	shlo_tensor_put(taken);
@@ -270,8 +273,8 @@ void shlo_eval_top_k(struct shlo_call *call)
  * Copies the slice of an input at position @at of a dimension, which is dropped; the function below
  * does the reverse for outputs.
  */
-static struct shlo_tensor *part_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
-				   int64_t at, const struct shlo_type *like)
+static struct shlo_tensor *slice_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
+				    int64_t at, const struct shlo_type *like)
 {
 	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, from[SHLO_MAX_RANK], to = 0;
 	struct shlo_tensor *out;
@@ -330,7 +333,7 @@ void shlo_eval_scan(struct shlo_call *call)
 			shlo_tensor_put(values->items[i]);
 			values->items[i] = NULL;
 			values->items[i] =
-				part_at(call->run, call->in[i], dim, at, &call->in[i]->type);
+				slice_at(call->run, call->in[i], dim, at, &call->in[i]->type);
 		}
 		shlo_call_region(call->run, call->frame, op->regions[0], values->items,
 				 results->items);

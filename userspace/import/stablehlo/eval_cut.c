@@ -41,7 +41,7 @@ static struct shlo_tensor *group_of(struct shlo_run *run, const struct shlo_slic
 				    struct shlo_group *group)
 {
 	size_t device = device_of(run), first = run->process - device;
-	struct shlo_tensor *room = shlo_room(run, slices->count);
+	struct shlo_tensor *room = shlo_scratch(run, slices->count);
 	size_t *members = room->data;
 
 	for (size_t i = 0; i < slices->count; i++)
@@ -50,12 +50,12 @@ static struct shlo_tensor *group_of(struct shlo_run *run, const struct shlo_slic
 	return room;
 }
 
-struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor *slice,
-				  const struct shlo_slices *slices)
+struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tensor *slice,
+				    const struct shlo_slices *slices)
 {
 	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = slices->count };
 	struct shlo_tensor *all = shlo_tensor_new(run, &tuple), *whole, *room;
-	struct shlo_parts parts = shlo_parts_new(run, slices->count);
+	struct shlo_exchange parts = shlo_exchange_new(run, slices->count);
 	int64_t dims[SHLO_MAX_RANK], start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
 	struct shlo_group group;
 
@@ -63,8 +63,8 @@ struct shlo_tensor *shlo_cut_join(struct shlo_run *run, const struct shlo_tensor
 	for (size_t i = 0; i < slices->count; i++) {
 		all->items[i] = i == group.own ? shlo_tensor_get((struct shlo_tensor *)slice) :
 						 shlo_tensor_unset(run, &slice->type);
-		parts.out[i] = (struct shlo_part){ slice->data, shlo_bytes_of(slice) };
-		parts.in[i] = (struct shlo_part){ all->items[i]->data, shlo_bytes_of(slice) };
+		parts.out[i] = (struct shlo_shard){ slice->data, shlo_bytes_of(slice) };
+		parts.in[i] = (struct shlo_shard){ all->items[i]->data, shlo_bytes_of(slice) };
 	}
 	run->world->swap(run, &group, CUT_CHANNEL, parts.out, parts.in);
 	shlo_tensor_put(parts.room);
@@ -108,7 +108,7 @@ static void compute_slices(struct shlo_call *call, const struct shlo_cut *cut)
 
 		if (!cut->out[i] || cut->out_local[i])
 			continue;
-		call->out[i] = shlo_cut_join(call->run, slice, cut->out[i]);
+		call->out[i] = shlo_cut_concat(call->run, slice, cut->out[i]);
 		shlo_tensor_put(slice);
 	}
 }

@@ -242,7 +242,7 @@ void shlo_eval_factor(struct shlo_call *call)
 	const struct factor *factor = find(shlo_attr_text(call->op, "call_target_name", ""));
 	const struct shlo_tensor *x = call->in[0];
 	int64_t m = x->dims[x->type.rank - 2], n = x->dims[x->type.rank - 1], batch;
-	struct shlo_tensor *parts[4] = { 0 }, *a = numbers(call->run, m * n);
+	struct shlo_tensor *outputs[4] = { 0 }, *a = numbers(call->run, m * n);
 	struct shlo_tensor *work = numbers(call->run, SHLO_FACTOR_ROOM(m, n));
 	struct shlo_factors f = {
 		.m = (int)m,
@@ -260,8 +260,8 @@ void shlo_eval_factor(struct shlo_call *call)
 	for (size_t i = 0; i < call->op->result_count; i++) {
 		const struct shlo_tensor *out = call->out[i];
 
-		parts[i] = numbers(call->run, batch ? out->count / batch : 0);
-		f.parts[i] = parts[i]->data;
+		outputs[i] = numbers(call->run, batch ? out->count / batch : 0);
+		f.outputs[i] = outputs[i]->data;
 	}
 	for (int64_t b = 0; b < batch; b++) {
 		bool done = take(x, b, factor->triangle, f.a) &&
@@ -272,11 +272,11 @@ void shlo_eval_factor(struct shlo_call *call)
 			struct shlo_tensor *out = call->out[i];
 			int64_t last = dims[1] ? out->dims[out->type.rank - 1] : 1;
 
-			give(out, b, last ? parts[i]->count / last : 0, last, f.parts[i], done);
+			give(out, b, last ? outputs[i]->count / last : 0, last, f.outputs[i], done);
 		}
 	}
 	for (size_t i = 0; i < call->op->result_count; i++)
-		shlo_tensor_put(parts[i]);
+		shlo_tensor_put(outputs[i]);
 	shlo_tensor_put(work);
 	shlo_tensor_put(a);
 }

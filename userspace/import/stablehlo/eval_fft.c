@@ -10,18 +10,18 @@ static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool
 {
 	int64_t length = x->dims[dim], inner = 1, room = 2 * length;
 	struct shlo_type type = { .element = SHLO_C128, .rank = 1, .dims = &room };
-	struct shlo_tensor *lines;
+	struct shlo_tensor *vectors;
 	double *from, *to, *data = x->data;
 
 	if (!x->count)
 		return;
 	for (int i = dim + 1; i < x->type.rank; i++)
 		inner *= x->dims[i];
-	lines = shlo_tensor_new(run, &type);
-	from = lines->data;
+	vectors = shlo_tensor_new(run, &type);
+	from = vectors->data;
 	to = from + 2 * length;
-	for (int64_t line = 0; line < x->count / length; line++) {
-		int64_t first = line / inner * inner * length + line % inner;
+	for (int64_t vector = 0; vector < x->count / length; vector++) {
+		int64_t first = vector / inner * inner * length + vector % inner;
 
 		for (int64_t i = 0; i < length; i++)
 			memcpy(from + 2 * i, data + 2 * (first + i * inner), 2 * sizeof(*data));
@@ -32,7 +32,7 @@ static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool
 				data[2 * (first + i * inner) + k] =
 					inverse ? to[2 * i + k] / (double)length : to[2 * i + k];
 	}
-	shlo_tensor_put(lines);
+	shlo_tensor_put(vectors);
 }
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reference kernels of gather and scatter. */
-#include "places.h"
+#include "offsets.h"
 
 #include <string.h>
 
@@ -31,8 +31,8 @@ void shlo_add_batching(const struct shlo_gather_numbers *n, const int64_t *batch
 	}
 }
 
-void shlo_part(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
-	       int operand_rank, int64_t *batch, int64_t *window)
+void shlo_split_index(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
+		      int operand_rank, int64_t *batch, int64_t *window)
 {
 	int b = 0, w = 0;
 
@@ -65,7 +65,7 @@ static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_
 	if (!out->count)
 		return;
 	do {
-		shlo_part(&n, out->type.rank, index, x->type.rank, batch, window);
+		shlo_split_index(&n, out->type.rank, index, x->type.rank, batch, window);
 		shlo_start_of(&n, indices, batch, x->type.rank, start);
 		for (int i = 0; i < x->type.rank; i++)
 			start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned) +
@@ -164,7 +164,7 @@ void shlo_eval_scatter(struct shlo_call *call)
 		bool within = true;
 
 		at++;
-		shlo_part(&n, updates->type.rank, index, x->type.rank, batch, window);
+		shlo_split_index(&n, updates->type.rank, index, x->type.rank, batch, window);
 		shlo_start_of(&n, indices, batch, x->type.rank, place);
 		shlo_add_batching(&n, batch, place);
 		for (int i = 0; i < x->type.rank; i++) {

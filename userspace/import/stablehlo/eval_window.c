@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reference kernels of reductions and windows. */
-#include "places.h"
+#include "offsets.h"
 
 #include <string.h>
 

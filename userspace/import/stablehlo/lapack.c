@@ -83,13 +83,13 @@ static bool has_room(void)
 {
 	size_t bytes = bytes_of_openblas();
 	struct rlimit limit;
-	void *room;
+	void *scratch;
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return true;
-	room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (room != MAP_FAILED) {
-		munmap(room, bytes);
+	scratch = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (scratch != MAP_FAILED) {
+		munmap(scratch, bytes);
 		return true;
 	}
 	snprintf(
@@ -148,18 +148,18 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 /* ---- factors */
 
 /* The parts of @work of struct shlo_factors. */
-struct room {
+struct scratch {
 	int count; /* numbers at its start, in which LAPACK works */
 	double *real;
 	double complex *matrix;
 };
 
-static struct room room_of(const struct shlo_factors *f)
+static struct scratch scratch_of(const struct shlo_factors *f)
 {
 	int each = f->m + f->n + 1;
 	double complex *real = f->work + (size_t)SHLO_FACTOR_WORK * (size_t)each;
 
-	return (struct room){
+	return (struct scratch){
 		.count = SHLO_FACTOR_WORK * each,
 		.real = (double *)real,
 		.matrix = real + (size_t)2 * (size_t)each,
@@ -194,37 +194,37 @@ static double *real_matrix(const struct shlo_factors *f)
 
 bool shlo_factor_eigh(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
+	struct scratch scratch = scratch_of(f);
 	int info = 0;
 
-	zheev("V", &f->triangle, &f->n, f->a, &f->n, room.real, f->work, &room.count,
-	      room.real + f->n, &info);
-	copy(f->parts[0], f->a, size_of(f));
-	widen(f->parts[1], room.real, (size_t)f->n);
+	zheev("V", &f->triangle, &f->n, f->a, &f->n, scratch.real, f->work, &scratch.count,
+	      scratch.real + f->n, &info);
+	copy(f->outputs[0], f->a, size_of(f));
+	widen(f->outputs[1], scratch.real, (size_t)f->n);
 	return info == 0;
 }
 
 bool shlo_factor_tridiagonal(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
+	struct scratch scratch = scratch_of(f);
 	int info = 0;
 
-	zhetrd(&f->triangle, &f->n, f->a, &f->n, room.real, room.real + f->n, f->parts[3], f->work,
-	       &room.count, &info);
-	copy(f->parts[0], f->a, size_of(f));
-	widen(f->parts[1], room.real, (size_t)f->n);
-	widen(f->parts[2], room.real + f->n, (size_t)f->n - 1);
+	zhetrd(&f->triangle, &f->n, f->a, &f->n, scratch.real, scratch.real + f->n, f->outputs[3],
+	       f->work, &scratch.count, &info);
+	copy(f->outputs[0], f->a, size_of(f));
+	widen(f->outputs[1], scratch.real, (size_t)f->n);
+	widen(f->outputs[2], scratch.real + f->n, (size_t)f->n - 1);
 	return info == 0;
 }
 
 bool shlo_factor_hessenberg(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
+	struct scratch scratch = scratch_of(f);
 	const int first = 1;
 	int info = 0;
 
-	zgehrd(&f->n, &first, &f->n, f->a, &f->n, f->parts[1], f->work, &room.count, &info);
-	copy(f->parts[0], f->a, size_of(f));
+	zgehrd(&f->n, &first, &f->n, f->a, &f->n, f->outputs[1], f->work, &scratch.count, &info);
+	copy(f->outputs[0], f->a, size_of(f));
 	return info == 0;
 }
 
@@ -237,20 +237,20 @@ static void set_unit(double complex *a, int n)
 bool shlo_factor_svd(const struct shlo_factors *f)
 {
 	const char *job = !f->vectors ? "N" : f->full ? "A" : "S";
-	struct room room = room_of(f);
+	struct scratch scratch = scratch_of(f);
 	int least = f->m < f->n ? f->m : f->n, rows = f->full ? f->n : least, info = 0;
 
 	if (!least) {
 		if (f->full) {
-			set_unit(f->parts[1], f->m);
-			set_unit(f->parts[2], f->n);
+			set_unit(f->outputs[1], f->m);
+			set_unit(f->outputs[2], f->n);
 		}
 		return true;
 	}
 	/* Without vectors, the memory for them is not used. */
-	zgesvd(job, job, &f->m, &f->n, f->a, &f->m, room.real, f->parts[1], &f->m, f->parts[2],
-	       &rows, f->work, &room.count, room.real + least, &info);
-	widen(f->parts[0], room.real, (size_t)least);
+	zgesvd(job, job, &f->m, &f->n, f->a, &f->m, scratch.real, f->outputs[1], &f->m,
+	       f->outputs[2], &rows, f->work, &scratch.count, scratch.real + least, &info);
+	widen(f->outputs[0], scratch.real, (size_t)least);
 	return info == 0;
 }
 
@@ -279,51 +279,51 @@ static void widen_vectors(double complex *to, const double *from, const double *
 
 static bool real_eig(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
-	double *re = room.real, *im = re + f->n, *left = (double *)room.matrix;
+	struct scratch scratch = scratch_of(f);
+	double *re = scratch.real, *im = re + f->n, *left = (double *)scratch.matrix;
 	double *right = left + size_of(f);
 	int info = 0;
 
 	dgeev("V", "V", &f->n, real_matrix(f), &f->n, re, im, left, &f->n, right, &f->n,
-	      (double *)f->work, &room.count, &info);
+	      (double *)f->work, &scratch.count, &info);
 	if (info)
 		return false;
 	for (int i = 0; i < f->n; i++)
-		f->parts[0][i] = CMPLX(re[i], im[i]);
-	widen_vectors(f->parts[1], left, im, f->n);
-	widen_vectors(f->parts[2], right, im, f->n);
+		f->outputs[0][i] = CMPLX(re[i], im[i]);
+	widen_vectors(f->outputs[1], left, im, f->n);
+	widen_vectors(f->outputs[2], right, im, f->n);
 	return true;
 }
 
 bool shlo_factor_eig(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
+	struct scratch scratch = scratch_of(f);
 	int info = 0;
 
 	if (f->is_real)
 		return real_eig(f);
-	zgeev("V", "V", &f->n, f->a, &f->n, f->parts[0], f->parts[1], &f->n, f->parts[2], &f->n,
-	      f->work, &room.count, room.real, &info);
+	zgeev("V", "V", &f->n, f->a, &f->n, f->outputs[0], f->outputs[1], &f->n, f->outputs[2],
+	      &f->n, f->work, &scratch.count, scratch.real, &info);
 	return info == 0;
 }
 
 bool shlo_factor_schur(const struct shlo_factors *f)
 {
-	struct room room = room_of(f);
-	double *vectors = (double *)room.matrix;
+	struct scratch scratch = scratch_of(f);
+	double *vectors = (double *)scratch.matrix;
 	int sorted, info = 0;
 
 	if (f->is_real) {
 		double *a = real_matrix(f);
 
-		dgees("V", "N", NULL, &f->n, a, &f->n, &sorted, room.real, room.real + f->n,
-		      vectors, &f->n, (double *)f->work, &room.count, NULL, &info);
-		widen(f->parts[0], a, size_of(f));
-		widen(f->parts[1], vectors, size_of(f));
+		dgees("V", "N", NULL, &f->n, a, &f->n, &sorted, scratch.real, scratch.real + f->n,
+		      vectors, &f->n, (double *)f->work, &scratch.count, NULL, &info);
+		widen(f->outputs[0], a, size_of(f));
+		widen(f->outputs[1], vectors, size_of(f));
 		return info == 0;
 	}
-	zgees("V", "N", NULL, &f->n, f->a, &f->n, &sorted, room.matrix, f->parts[1], &f->n, f->work,
-	      &room.count, room.real, NULL, &info);
-	copy(f->parts[0], f->a, size_of(f));
+	zgees("V", "N", NULL, &f->n, f->a, &f->n, &sorted, scratch.matrix, f->outputs[1], &f->n,
+	      f->work, &scratch.count, scratch.real, NULL, &info);
+	copy(f->outputs[0], f->a, size_of(f));
 	return info == 0;
 }

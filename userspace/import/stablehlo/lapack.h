@@ -31,7 +31,7 @@ struct shlo_factors {
 	bool full, vectors;
 	char triangle; /* L, U: the triangle that holds a Hermitian matrix */
 	double complex *a;
-	double complex *parts[4];
+	double complex *outputs[4];
 	double complex *work; /* SHLO_FACTOR_ROOM(m, n) numbers */
 };
 

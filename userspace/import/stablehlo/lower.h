@@ -67,8 +67,8 @@ WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const in
 WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,
 				int rank);
 
-/* Returns the elements of a flat operand at @places, by a gather. */
-WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
+/* Returns the elements of a flat operand at @offsets, by a gather. */
+WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *offsets,
 			    int64_t count);
 
 /*

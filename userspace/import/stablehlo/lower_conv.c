@@ -54,7 +54,7 @@ static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, in
 			  int64_t *dims)
 {
 	static const int64_t none[RANK + 1];
-	int64_t split[RANK + 1], behind[RANK + 1] = { 0 };
+	int64_t split[RANK + 1], padding_after[RANK + 1] = { 0 };
 	WNNPadOptions padding = WNN_PAD_OPTIONS_INIT;
 	WNNSliceOptions slicing = WNN_SLICE_OPTIONS_INIT;
 	struct shlo_sizes before, after, starts, sizes;
@@ -63,9 +63,9 @@ static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, in
 		return x;
 	for (int i = 0; i <= RANK; i++)
 		split[i] = i == axis + 1 ? 1 : dims[i - (i > axis)];
-	behind[axis + 1] = dilation - 1;
+	padding_after[axis + 1] = dilation - 1;
 	shlo_sizes_init(&before, none, RANK + 1);
-	shlo_sizes_init(&after, behind, RANK + 1);
+	shlo_sizes_init(&after, padding_after, RANK + 1);
 	padding.label = l->options.label;
 	x = shlo_lower_reshape(l, x, split, RANK + 1);
 	x = x ? wnnGraphBuilderPad(l->b, x, before.array, after.array, &padding) : NULL;

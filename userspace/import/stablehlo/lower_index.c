@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "places.h"
+#include "offsets.h"
 #include "run.h"
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
@@ -36,12 +36,12 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 	return shlo_lower_reshape(l, x, &count, 1);
 }
 
-WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
+WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *offsets,
 			    int64_t count)
 {
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	WNNOperand indices =
-		shlo_lower_list(l, WNNOperandDataType_Int32, places, count, sizeof(*places));
+		shlo_lower_list(l, WNNOperandDataType_Int32, offsets, count, sizeof(*offsets));
 
 	options.label = l->options.label;
 	return x && indices ? wnnGraphBuilderGather(l->b, x, indices, &options) : NULL;
@@ -49,23 +49,23 @@ WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int3
 
 /* Returns the result as a gather from a flat operand; @find fills in the offset of each element. */
 static WNNOperand take_result(const struct shlo_lower *l, WNNOperand x,
-			      void (*find)(const struct shlo_lower *l, int32_t *places))
+			      void (*find)(const struct shlo_lower *l, int32_t *offsets))
 {
 	const struct shlo_type *to = shlo_result_type(l);
 	int64_t count = shlo_type_count(to);
-	int32_t *places = import_alloc((size_t)count * sizeof(*places));
+	int32_t *offsets = import_alloc((size_t)count * sizeof(*offsets));
 
-	if (!places)
+	if (!offsets)
 		return NULL;
-	find(l, places);
-	x = shlo_lower_reshape(l, shlo_lower_taken(l, x, places, count), to->dims, to->rank);
-	import_free(places);
+	find(l, offsets);
+	x = shlo_lower_reshape(l, shlo_lower_taken(l, x, offsets, count), to->dims, to->rank);
+	import_free(offsets);
 	return x;
 }
 
 /* ---- gather */
 
-static void gather_places(const struct shlo_lower *l, int32_t *places)
+static void gather_offsets(const struct shlo_lower *l, int32_t *offsets)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0), *out = shlo_result_type(l);
 	const struct shlo_tensor *indices = constant_of(l, 1);
@@ -77,17 +77,17 @@ static void gather_places(const struct shlo_lower *l, int32_t *places)
 	shlo_gather_numbers(l->op, false, &n);
 	shlo_lower_ints(l, "slice_sizes", sizes);
 	do {
-		int64_t place = 0;
+		int64_t offset = 0;
 
-		shlo_part(&n, out->rank, index, x->rank, batch, window);
+		shlo_split_index(&n, out->rank, index, x->rank, batch, window);
 		shlo_start_of(&n, indices, batch, x->rank, start);
 		for (int i = 0; i < x->rank; i++)
 			start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned) +
 				   window[i];
 		shlo_add_batching(&n, batch, start);
 		for (int i = 0; i < x->rank; i++)
-			place = place * x->dims[i] + start[i];
-		places[at++] = (int32_t)place;
+			offset = offset * x->dims[i] + start[i];
+		offsets[at++] = (int32_t)offset;
 	} while (shlo_next(out->rank, out->dims, index));
 }
 
@@ -100,35 +100,35 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 	if (l->b)
 		*out = take_result(
 			l, flat(l, shlo_lowered(l, 0), shlo_type_count(shlo_operand_type(l, 0))),
-			gather_places);
+			gather_offsets);
 	return true;
 }
 
 /* ---- scatter */
 
 /* Fills in the offset that each element of the updates goes to; -1: outside of the operand. */
-static void scatter_places(const struct shlo_lower *l, int32_t *places)
+static void scatter_offsets(const struct shlo_lower *l, int32_t *offsets)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0), *updates = shlo_operand_type(l, 2);
 	const struct shlo_tensor *indices = constant_of(l, 1);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
-	int64_t place[SHLO_MAX_RANK], at = 0;
+	int64_t offset[SHLO_MAX_RANK], at = 0;
 	struct shlo_gather_numbers n;
 
 	shlo_gather_numbers(l->op, true, &n);
 	do {
 		int64_t to = 0;
 
-		shlo_part(&n, updates->rank, index, x->rank, batch, window);
-		shlo_start_of(&n, indices, batch, x->rank, place);
-		shlo_add_batching(&n, batch, place);
+		shlo_split_index(&n, updates->rank, index, x->rank, batch, window);
+		shlo_start_of(&n, indices, batch, x->rank, offset);
+		shlo_add_batching(&n, batch, offset);
 		for (int i = 0; i < x->rank; i++) {
-			if (__builtin_add_overflow(place[i], window[i], &place[i]) ||
-			    place[i] < 0 || place[i] >= x->dims[i])
+			if (__builtin_add_overflow(offset[i], window[i], &offset[i]) ||
+			    offset[i] < 0 || offset[i] >= x->dims[i])
 				to = -1;
-			to = to < 0 ? -1 : to * x->dims[i] + place[i];
+			to = to < 0 ? -1 : to * x->dims[i] + offset[i];
 		}
-		places[at++] = (int32_t)to;
+		offsets[at++] = (int32_t)to;
 	} while (shlo_next(updates->rank, updates->dims, index));
 }
 
@@ -148,10 +148,10 @@ struct scatter {
 	int64_t count;		 /* number of elements of the operand */
 	int64_t update_count;
 	/*
-	 * @places: by update, the offset in the operand that it goes to; -1: done. @sources: in a
+	 * @offsets: by update, the offset in the operand that it goes to; -1: done. @sources: in a
 	 * step, by element of the operand, the update that it is combined with
 	 */
-	int32_t *places, *sources;
+	int32_t *offsets, *sources;
 	uint8_t *mask;
 };
 
@@ -168,13 +168,13 @@ static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 	memset(s->mask, 0, (size_t)s->count);
 	memset(s->sources, 0, (size_t)s->count * sizeof(*s->sources));
 	for (int64_t i = 0; i < s->update_count; i++) {
-		int32_t to = s->places[i];
+		int32_t to = s->offsets[i];
 
 		if (to < 0 || s->mask[to])
 			continue;
 		s->mask[to] = 1;
 		s->sources[to] = (int32_t)i;
-		s->places[i] = -1;
+		s->offsets[i] = -1;
 		any = true;
 	}
 	if (!any || !*x)
@@ -211,7 +211,7 @@ static WNNOperand scatter(struct scatter *s)
 		x = shlo_lower_cast(l, x, WNNOperandDataType_Float32);
 		updates = shlo_lower_cast(l, updates, WNNOperandDataType_Float32);
 	}
-	scatter_places(l, s->places);
+	scatter_offsets(l, s->offsets);
 	while (scatter_step(s, updates, &x))
 		if (++steps > MOST_STEPS)
 			return NULL;
@@ -242,12 +242,12 @@ bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 		return true;
 	s.count = shlo_type_count(shlo_operand_type(l, 0));
 	s.update_count = shlo_type_count(shlo_operand_type(l, 2));
-	s.places = import_alloc((size_t)s.update_count * sizeof(*s.places));
+	s.offsets = import_alloc((size_t)s.update_count * sizeof(*s.offsets));
 	s.sources = import_alloc((size_t)s.count * sizeof(*s.sources));
 	s.mask = import_alloc((size_t)s.count);
-	if (s.places && s.sources && s.mask)
+	if (s.offsets && s.sources && s.mask)
 		*out = scatter(&s);
-	import_free(s.places);
+	import_free(s.offsets);
 	import_free(s.sources);
 	import_free(s.mask);
 	return true;

@@ -7,7 +7,7 @@
  */
 #include "lower.h"
 
-#include "places.h"
+#include "offsets.h"
 #include "run.h"
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
@@ -69,7 +69,7 @@ static void find_under(struct selection *s)
  * refused.
  */
 static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOperand *value,
-			WNNOperand *place)
+			WNNOperand *selected)
 {
 	const struct shlo_lower *l = s->l;
 	WNNOperand in[2] = { *value }, at, stays, beyond;
@@ -82,7 +82,7 @@ static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOper
 	at = list_of(s, s->windows);
 	if (!cell) {
 		*value = in[1];
-		*place = at;
+		*selected = at;
 	} else {
 		/*
 		 * A cell of padding keeps the selection, and the first element of a window is
@@ -99,11 +99,11 @@ static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOper
 					mask_of(s, s->windows));
 		stays = shlo_lower_both(l, wnnGraphBuilderLogicalOr, stays, beyond);
 		*value = shlo_lower_choice(l, stays, *value, in[1]);
-		*place = shlo_lower_choice(l, stays, *place, at);
+		*selected = shlo_lower_choice(l, stays, *selected, at);
 	}
 	for (int64_t i = 0; i < s->windows; i++)
 		s->begun[i] |= s->list[i] >= 0;
-	return *value && *place;
+	return *value && *selected;
 }
 
 /*
@@ -136,7 +136,7 @@ static WNNOperand numbers(struct selection *s)
 	return list_of(s, s->count);
 }
 
-static WNNOperand scatter(struct selection *s, WNNOperand place, shlo_combine_fn combine)
+static WNNOperand scatter(struct selection *s, WNNOperand selected, shlo_combine_fn combine)
 {
 	const struct shlo_lower *l = s->l;
 	WNNOperandDataType type = shlo_held_type(shlo_result_type(l)->element);
@@ -156,7 +156,7 @@ static WNNOperand scatter(struct selection *s, WNNOperand place, shlo_combine_fn
 		WNNOperand hit, value;
 
 		hit = shlo_lower_both(l, wnnGraphBuilderEqual, own,
-				      shlo_lower_taken(l, place, s->list, s->count));
+				      shlo_lower_taken(l, selected, s->list, s->count));
 		hit = shlo_lower_both(l, wnnGraphBuilderLogicalAnd, hit, mask_of(s, s->count));
 		value = shlo_lower_both(l, combine, sum,
 					shlo_lower_taken(l, source, s->list, s->count));
@@ -170,13 +170,13 @@ static WNNOperand scatter(struct selection *s, WNNOperand place, shlo_combine_fn
 
 static WNNOperand select_and_scatter(struct selection *s, shlo_combine_fn combine)
 {
-	WNNOperand x = flat(s->l, 0, s->count), value = NULL, place = NULL;
+	WNNOperand x = flat(s->l, 0, s->count), value = NULL, selected = NULL;
 
 	find_under(s);
 	for (int64_t cell = 0; cell < s->cells; cell++)
-		if (!select_cell(s, x, cell, &value, &place))
+		if (!select_cell(s, x, cell, &value, &selected))
 			return NULL;
-	return scatter(s, place, combine);
+	return scatter(s, selected, combine);
 }
 
 static bool takes(const struct shlo_region *region, enum shlo_element element)

@@ -13,25 +13,27 @@
  * How operands are sorted: values of @type become [rows, length], sorted along the second
  * dimension.
  */
-struct lines {
+struct vectors {
 	const struct shlo_lower *l;
 	const struct shlo_type *type;
 	int dim;
 	int64_t rows, length;
 };
 
-static bool lines_init(struct lines *s, const struct shlo_lower *l, int64_t dim)
+static bool vectors_init(struct vectors *s, const struct shlo_lower *l, int64_t dim)
 {
 	const struct shlo_type *type = shlo_operand_type(l, 0);
 
-	*s = (struct lines){ .l = l, .type = type, .dim = (int)(dim < 0 ? dim + type->rank : dim) };
+	*s = (struct vectors){ .l = l,
+			       .type = type,
+			       .dim = (int)(dim < 0 ? dim + type->rank : dim) };
 	s->length = type->dims[s->dim];
 	s->rows = shlo_type_count(type) / s->length;
 	return s->length <= MOST_PAIRS && s->rows * s->length * s->length <= MOST_PAIRS;
 }
 
 /* Returns x as [rows, length]: the sorted dimension is moved to the end. */
-static WNNOperand as_lines(const struct lines *s, WNNOperand x)
+static WNNOperand as_vectors(const struct vectors *s, WNNOperand x)
 {
 	const int64_t dims[2] = { s->rows, s->length };
 	int64_t order[SHLO_MAX_RANK];
@@ -45,7 +47,7 @@ static WNNOperand as_lines(const struct lines *s, WNNOperand x)
 				  2);
 }
 
-static WNNOperand from_lines(const struct lines *s, WNNOperand x)
+static WNNOperand from_vectors(const struct vectors *s, WNNOperand x)
 {
 	int64_t dims[SHLO_MAX_RANK], order[SHLO_MAX_RANK];
 	int count = 0;
@@ -64,14 +66,14 @@ static WNNOperand from_lines(const struct lines *s, WNNOperand x)
  * These return x for comparison of all pairs: dimension 1 counts the first element of a pair,
  * dimension 2 the second.
  */
-static WNNOperand first_of(const struct lines *s, WNNOperand x)
+static WNNOperand first_of(const struct vectors *s, WNNOperand x)
 {
 	const int64_t dims[3] = { s->rows, s->length, 1 };
 
 	return shlo_lower_reshape(s->l, x, dims, 3);
 }
 
-static WNNOperand second_of(const struct lines *s, WNNOperand x)
+static WNNOperand second_of(const struct vectors *s, WNNOperand x)
 {
 	const int64_t dims[3] = { s->rows, 1, s->length };
 
@@ -79,7 +81,7 @@ static WNNOperand second_of(const struct lines *s, WNNOperand x)
 }
 
 /* Returns 0, 1 and so on, as [1, length]. */
-static WNNOperand numbers(const struct lines *s)
+static WNNOperand numbers(const struct vectors *s)
 {
 	const int64_t dims[2] = { 1, s->length };
 	int32_t *data = import_alloc((size_t)s->length * sizeof(*data));
@@ -95,7 +97,7 @@ static WNNOperand numbers(const struct lines *s)
 }
 
 /* Returns [1, length, length]: whether the first element of a pair is after the second. */
-static WNNOperand stands_behind(const struct lines *s)
+static WNNOperand comes_after(const struct vectors *s)
 {
 	const int64_t row[3] = { 1, 1, s->length }, column[3] = { 1, s->length, 1 };
 	WNNOperand list = numbers(s);
@@ -106,7 +108,7 @@ static WNNOperand stands_behind(const struct lines *s)
 }
 
 /* Counts the pairs that are true along @dim, and returns [rows, length]. */
-static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
+static WNNOperand count(const struct vectors *s, WNNOperand pairs, int64_t dim)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
 	struct shlo_sizes axes;
@@ -125,13 +127,13 @@ static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
  * order, such as one of floats with NaN; two elements could then get one position. So elements are
  * ranked once more by position, and equal positions by index.
  */
-static WNNOperand places(const struct lines *s, WNNOperand before)
+static WNNOperand positions(const struct vectors *s, WNNOperand before)
 {
 	const struct shlo_lower *l = s->l;
 	const int32_t length = (int32_t)s->length;
 	WNNOperand passes, at, factor;
 
-	passes = shlo_lower_both(l, wnnGraphBuilderLogicalAnd, before, stands_behind(s));
+	passes = shlo_lower_both(l, wnnGraphBuilderLogicalAnd, before, comes_after(s));
 	at = shlo_lower_both(l, wnnGraphBuilderSub, count(s, passes, 1), count(s, passes, 2));
 	at = shlo_lower_both(l, wnnGraphBuilderAdd, at, numbers(s));
 	factor = shlo_lower_list(l, WNNOperandDataType_Int32, &length, 1, sizeof(length));
@@ -142,7 +144,7 @@ static WNNOperand places(const struct lines *s, WNNOperand before)
 }
 
 /* Returns x with each element moved to its position. */
-static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
+static WNNOperand put(const struct vectors *s, WNNOperand x, WNNOperand at)
 {
 	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
 
@@ -160,20 +162,20 @@ bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 	const struct shlo_region *comparator = l->op->regions[0];
 	WNNOperand x[SHLO_MOST_LOWERED / 2], pairs[SHLO_MOST_LOWERED], before, at;
 	size_t inputs = l->op->operand_count;
-	struct lines s;
+	struct vectors s;
 
 	/*
 	 * A comparator that only compares and selects can be computed on a column and a row, which
 	 * are broadcast to all pairs.
 	 */
 	if (inputs > SHLO_MOST_LOWERED / 2 ||
-	    !lines_init(&s, l, shlo_attr_int(l->op, "dimension", -1)) ||
+	    !vectors_init(&s, l, shlo_attr_int(l->op, "dimension", -1)) ||
 	    !shlo_only_chooses(comparator) || !shlo_can_lower_region(comparator))
 		return false;
 	if (!l->b)
 		return true;
 	for (size_t i = 0; i < inputs; i++) {
-		x[i] = as_lines(&s, shlo_lowered(l, i));
+		x[i] = as_vectors(&s, shlo_lowered(l, i));
 		pairs[2 * i] = first_of(&s, x[i]);
 		pairs[2 * i + 1] = second_of(&s, x[i]);
 		if (!pairs[2 * i] || !pairs[2 * i + 1])
@@ -181,9 +183,9 @@ bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 	}
 	if (!shlo_lower_region(l, comparator, pairs, &before))
 		return true;
-	at = places(&s, before);
+	at = positions(&s, before);
 	for (size_t i = 0; i < inputs; i++)
-		out[i] = from_lines(&s, put(&s, x[i], at));
+		out[i] = from_vectors(&s, put(&s, x[i], at));
 	return true;
 }
 
@@ -195,10 +197,10 @@ bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
 {
 	static const int64_t none[SHLO_MAX_RANK];
 	const struct shlo_type *type = shlo_operand_type(l, 0), *to = shlo_result_type(l);
-	WNNOperand x, at, all[2], behind;
+	WNNOperand x, at, all[2], after;
 	struct shlo_sizes starts, sizes;
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
-	struct lines s;
+	struct vectors s;
 
 	/* largest, an attribute of mhlo.topk, selects the smallest elements when it is false. */
 	if (!shlo_attr_int(l->op, "largest", 1))
@@ -206,18 +208,18 @@ bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
 	if (type->element != SHLO_I1 &&
 	    (!shlo_is_computed(type->element) || shlo_is_float(type->element)))
 		return false;
-	if (!lines_init(&s, l, -1))
+	if (!vectors_init(&s, l, -1))
 		return false;
 	if (!l->b)
 		return true;
-	x = as_lines(&s, shlo_lowered(l, 0));
-	at = places(&s,
-		    shlo_lower_both(l, wnnGraphBuilderGreater, first_of(&s, x), second_of(&s, x)));
-	behind = numbers(&s);
+	x = as_vectors(&s, shlo_lowered(l, 0));
+	at = positions(&s, shlo_lower_both(l, wnnGraphBuilderGreater, first_of(&s, x),
+					   second_of(&s, x)));
+	after = numbers(&s);
 	shlo_sizes_init(&sizes, (const int64_t[]){ s.rows, s.length }, 2);
-	behind = behind ? wnnGraphBuilderExpand(l->b, behind, sizes.array, &l->options) : NULL;
-	all[0] = from_lines(&s, put(&s, x, at));
-	all[1] = from_lines(&s, put(&s, behind, at));
+	after = after ? wnnGraphBuilderExpand(l->b, after, sizes.array, &l->options) : NULL;
+	all[0] = from_vectors(&s, put(&s, x, at));
+	all[1] = from_vectors(&s, put(&s, after, at));
 	shlo_sizes_init(&starts, none, type->rank);
 	shlo_sizes_init(&sizes, to->dims, type->rank);
 	options.label = l->options.label;

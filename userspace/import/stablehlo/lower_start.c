@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lower.h"
-#include "places.h"
+#include "offsets.h"
 #include "run.h"
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
@@ -35,8 +35,8 @@ static WNNOperand scalar(const struct shlo_lower *l, enum shlo_element element, 
  * Returns what starts along a dimension add to the offset: the start, clamped to 0 up to @most,
  * times @step.
  */
-static WNNOperand part_of_place(const struct shlo_lower *l, WNNOperand starts,
-				enum shlo_element element, int64_t most, int64_t step)
+static WNNOperand offset_of_start(const struct shlo_lower *l, WNNOperand starts,
+				  enum shlo_element element, int64_t most, int64_t step)
 {
 	WNNOperand limit, zero, factor = scalar(l, SHLO_I32, step);
 
@@ -78,35 +78,35 @@ static bool can_start(const struct shlo_lower *l, size_t first, const struct shl
 /* ---- slices */
 
 /* Returns the offsets of a slice with these dimensions; its starts are operands from @first on. */
-static WNNOperand slice_places(const struct shlo_lower *l, size_t first,
-			       const struct shlo_type *slice)
+static WNNOperand slice_offsets(const struct shlo_lower *l, size_t first,
+				const struct shlo_type *slice)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, count = shlo_type_count(slice), at = 0;
 	int32_t *fixed = import_alloc((size_t)count * sizeof(*fixed));
 	static const int64_t one = 1;
-	WNNOperand places;
+	WNNOperand offsets;
 
 	if (!fixed)
 		return NULL;
 	do {
-		int64_t place = 0;
+		int64_t offset = 0;
 
 		for (int i = 0; i < x->rank; i++)
-			place += index[i] * step_of(x, i);
-		fixed[at++] = (int32_t)place;
+			offset += index[i] * step_of(x, i);
+		fixed[at++] = (int32_t)offset;
 	} while (shlo_next(slice->rank, slice->dims, index));
-	places = shlo_lower_list(l, WNNOperandDataType_Int32, fixed, count, sizeof(*fixed));
+	offsets = shlo_lower_list(l, WNNOperandDataType_Int32, fixed, count, sizeof(*fixed));
 	import_free(fixed);
 	for (int i = 0; i < x->rank; i++) {
 		size_t operand = first + (size_t)i;
 		WNNOperand start = shlo_lower_reshape(l, shlo_lowered(l, operand), &one, 1);
 
-		places = sum(l, places,
-			     part_of_place(l, start, shlo_operand_type(l, operand)->element,
-					   x->dims[i] - slice->dims[i], step_of(x, i)));
+		offsets = sum(l, offsets,
+			      offset_of_start(l, start, shlo_operand_type(l, operand)->element,
+					      x->dims[i] - slice->dims[i], step_of(x, i)));
 	}
-	return places;
+	return offsets;
 }
 
 static bool fits(const struct shlo_type *slice, const struct shlo_type *x)
@@ -128,7 +128,7 @@ bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_type *to = shlo_result_type(l);
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
-	WNNOperand x, places;
+	WNNOperand x, offsets;
 
 	if (!can_start(l, 1, to) || !fits(to, shlo_operand_type(l, 0)))
 		return false;
@@ -136,8 +136,8 @@ bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out)
 		return true;
 	options.label = l->options.label;
 	x = flat(l, 0);
-	places = slice_places(l, 1, to);
-	x = x && places ? wnnGraphBuilderGather(l->b, x, places, &options) : NULL;
+	offsets = slice_offsets(l, 1, to);
+	x = x && offsets ? wnnGraphBuilderGather(l->b, x, offsets, &options) : NULL;
 	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
 	return true;
 }
@@ -146,7 +146,7 @@ bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_type *to = shlo_result_type(l), *update = shlo_operand_type(l, 1);
 	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
-	WNNOperand x, places, values;
+	WNNOperand x, offsets, values;
 
 	if (!can_start(l, 2, update) || !fits(update, shlo_operand_type(l, 0)))
 		return false;
@@ -155,9 +155,9 @@ bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
 	options.label = l->options.label;
 	x = flat(l, 0);
 	values = flat(l, 1);
-	places = slice_places(l, 2, update);
-	x = x && values && places ?
-		    wnnGraphBuilderScatterElements(l->b, x, places, values, &options) :
+	offsets = slice_offsets(l, 2, update);
+	x = x && values && offsets ?
+		    wnnGraphBuilderScatterElements(l->b, x, offsets, values, &options) :
 		    NULL;
 	*out = shlo_lower_reshape(l, x, to->dims, to->rank);
 	return true;
@@ -174,17 +174,17 @@ static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_nu
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0), *indices = shlo_operand_type(l, 1);
 	const struct shlo_type *to = shlo_result_type(l);
-	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], place[SHLO_MAX_RANK];
+	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], offset[SHLO_MAX_RANK];
 	int64_t count = shlo_type_count(to), at = 0;
 
 	do {
 		int64_t known = 0, vector = 0;
 		int b = 0;
 
-		shlo_part(n, to->rank, index, x->rank, batch, place);
-		shlo_add_batching(n, batch, place);
+		shlo_split_index(n, to->rank, index, x->rank, batch, offset);
+		shlo_add_batching(n, batch, offset);
 		for (int i = 0; i < x->rank; i++)
-			known += place[i] * step_of(x, i);
+			known += offset[i] * step_of(x, i);
 		fixed[at] = (int32_t)known;
 		for (int i = 0; i < indices->rank; i++)
 			if (i != n->index_vector)
@@ -199,17 +199,17 @@ static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_nu
 	} while (shlo_next(to->rank, to->dims, index));
 }
 
-static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
-				const int64_t *sizes, int32_t *lists)
+static WNNOperand gather_offsets(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
+				 const int64_t *sizes, int32_t *lists)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0);
 	int64_t count = shlo_type_count(shlo_result_type(l));
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
-	WNNOperand indices = flat(l, 1), places;
+	WNNOperand indices = flat(l, 1), offsets;
 
 	gather_lists(l, n, lists + count, lists);
 	options.label = l->options.label;
-	places = shlo_lower_list(l, WNNOperandDataType_Int32, lists, count, sizeof(*lists));
+	offsets = shlo_lower_list(l, WNNOperandDataType_Int32, lists, count, sizeof(*lists));
 	for (int i = 0; i < n->start_map.count; i++) {
 		int dim = (int)n->start_map.at[i];
 		WNNOperand from = shlo_lower_list(l, WNNOperandDataType_Int32,
@@ -218,11 +218,11 @@ static WNNOperand gather_places(const struct shlo_lower *l, const struct shlo_ga
 					    wnnGraphBuilderGather(l->b, indices, from, &options) :
 					    NULL;
 
-		places = sum(l, places,
-			     part_of_place(l, starts, shlo_operand_type(l, 1)->element,
-					   x->dims[dim] - sizes[dim], step_of(x, dim)));
+		offsets = sum(l, offsets,
+			      offset_of_start(l, starts, shlo_operand_type(l, 1)->element,
+					      x->dims[dim] - sizes[dim], step_of(x, dim)));
 	}
-	return places;
+	return offsets;
 }
 
 bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
@@ -231,7 +231,7 @@ bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
 	int64_t sizes[SHLO_MAX_RANK], count = shlo_type_count(to);
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 	struct shlo_gather_numbers n;
-	WNNOperand flat_x, places;
+	WNNOperand flat_x, offsets;
 	int32_t *lists;
 
 	if (!can_start(l, 1, to))
@@ -248,9 +248,9 @@ bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out)
 		return true;
 	options.label = l->options.label;
 	flat_x = flat(l, 0);
-	places = gather_places(l, &n, sizes, lists);
+	offsets = gather_offsets(l, &n, sizes, lists);
 	import_free(lists);
-	flat_x = flat_x && places ? wnnGraphBuilderGather(l->b, flat_x, places, &options) : NULL;
+	flat_x = flat_x && offsets ? wnnGraphBuilderGather(l->b, flat_x, offsets, &options) : NULL;
 	*out = shlo_lower_reshape(l, flat_x, to->dims, to->rank);
 	return true;
 }

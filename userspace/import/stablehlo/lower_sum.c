@@ -74,8 +74,8 @@ static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_c
 }
 
 /* Returns @size elements from @at on along dimension @dim, which is kept. */
-static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_t *dims, int rank,
-			  int dim, int64_t at, int64_t size)
+static WNNOperand slice_at(const struct shlo_lower *l, WNNOperand x, const int64_t *dims, int rank,
+			   int dim, int64_t at, int64_t size)
 {
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	int64_t starts[SHLO_MAX_RANK] = { 0 }, counts[SHLO_MAX_RANK];
@@ -109,7 +109,7 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 	all = shlo_lower_reshape(l, shlo_lower_transpose(l, shlo_lowered(l, 0), order, x->rank),
 				 dims, 2);
 	for (int64_t i = 0; i < cells && sum; i++) {
-		WNNOperand part = part_at(l, all, dims, 2, 1, i, 1);
+		WNNOperand part = slice_at(l, all, dims, 2, 1, i, 1);
 
 		sum = part ? combine(l->b, sum, part, &l->options) : NULL;
 	}
@@ -211,8 +211,8 @@ static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOper
 
 	for (int64_t i = 0; i < dims[3]; i++) {
 		WNNOperand term = shlo_lower_both(l, wnnGraphBuilderMul,
-						  part_at(l, a, a_dims, 3, 2, i, 1),
-						  part_at(l, b, b_dims, 3, 1, i, 1));
+						  slice_at(l, a, a_dims, 3, 2, i, 1),
+						  slice_at(l, b, b_dims, 3, 1, i, 1));
 
 		sum = i ? shlo_lower_both(l, wnnGraphBuilderAdd, sum, term) : term;
 		if (!sum)
@@ -239,8 +239,8 @@ static WNNOperand dot_of_bytes(const struct shlo_lower *l, WNNOperand a, WNNOper
 	for (int64_t at = 0; at < dims[3]; at += EXACT_TERMS) {
 		int64_t size = dims[3] - at < EXACT_TERMS ? dims[3] - at : EXACT_TERMS;
 		WNNOperand part = shlo_lower_both(l, wnnGraphBuilderMatmul,
-						  part_at(l, a, a_dims, 3, 2, at, size),
-						  part_at(l, b, b_dims, 3, 1, at, size));
+						  slice_at(l, a, a_dims, 3, 2, at, size),
+						  slice_at(l, b, b_dims, 3, 1, at, size));
 
 		part = shlo_lower_cast(l, part, WNNOperandDataType_Int32);
 		sum = at ? shlo_lower_both(l, wnnGraphBuilderAdd, sum, part) : part;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "places.h"
+#include "offsets.h"
 #include "run.h"
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
@@ -14,24 +14,24 @@
 
 struct axis {
 	const struct shlo_lower *l;
-	int64_t before, size, behind;
+	int64_t before, size, after;
 	WNNOperand value; /* the padding value */
 };
 
 static struct axis axis_of(const struct shlo_lower *l, const int64_t *dims, int rank, int i)
 {
-	struct axis axis = { .l = l, .before = 1, .size = dims[i], .behind = 1 };
+	struct axis axis = { .l = l, .before = 1, .size = dims[i], .after = 1 };
 
 	for (int k = 0; k < rank; k++)
 		if (k != i)
-			*(k < i ? &axis.before : &axis.behind) *= dims[k];
+			*(k < i ? &axis.before : &axis.after) *= dims[k];
 	return axis;
 }
 
 static WNNOperand filled(const struct axis *axis, int64_t before, int64_t size)
 {
 	static const int64_t ones[3] = { 1, 1, 1 };
-	const int64_t dims[3] = { before, size, axis->behind };
+	const int64_t dims[3] = { before, size, axis->after };
 	WNNOperand value = shlo_lower_reshape(axis->l, axis->value, ones, 3);
 	struct shlo_sizes sizes;
 
@@ -40,7 +40,7 @@ static WNNOperand filled(const struct axis *axis, int64_t before, int64_t size)
 		       NULL;
 }
 
-static WNNOperand joined(const struct axis *axis, WNNOperand first, WNNOperand second)
+static WNNOperand concatenated(const struct axis *axis, WNNOperand first, WNNOperand second)
 {
 	WNNOperand parts[2] = { first, second };
 
@@ -54,7 +54,7 @@ static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, 
 {
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	const int64_t from[3] = { 0, start, 0 }, steps[3] = { 1, stride, 1 };
-	const int64_t counts[3] = { axis->before, (count - 1) * stride + 1, axis->behind };
+	const int64_t counts[3] = { axis->before, (count - 1) * stride + 1, axis->after };
 	struct shlo_sizes starts, sizes, strides;
 
 	shlo_sizes_init(&starts, from, 3);
@@ -68,11 +68,11 @@ static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, 
 /* Inserts interior padding after each element but the last. */
 static WNNOperand spread(struct axis *axis, WNNOperand x, int64_t interior)
 {
-	const int64_t each[3] = { axis->before * axis->size, 1, axis->behind };
-	const int64_t all[3] = { axis->before, axis->size * (interior + 1), axis->behind };
+	const int64_t each[3] = { axis->before * axis->size, 1, axis->after };
+	const int64_t all[3] = { axis->before, axis->size * (interior + 1), axis->after };
 
 	x = shlo_lower_reshape(axis->l, x, each, 3);
-	x = joined(axis, x, filled(axis, each[0], interior));
+	x = concatenated(axis, x, filled(axis, each[0], interior));
 	x = shlo_lower_reshape(axis->l, x, all, 3);
 	axis->size = all[1] - interior;
 	return some_of(axis, x, 0, axis->size, 1);
@@ -85,7 +85,7 @@ WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *
 		struct axis axis = axis_of(l, dims, rank, i);
 		int64_t low = padding->low[i], high = padding->high[i];
 		int64_t interior = axis.size > 1 ? padding->interior[i] : 0;
-		const int64_t three[3] = { axis.before, axis.size, axis.behind };
+		const int64_t three[3] = { axis.before, axis.size, axis.after };
 
 		if (!low && !high && !interior)
 			continue;
@@ -99,9 +99,9 @@ WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *
 		 * of the other end.
 		 */
 		if (low > 0)
-			x = joined(&axis, filled(&axis, axis.before, low), x);
+			x = concatenated(&axis, filled(&axis, axis.before, low), x);
 		if (high > 0)
-			x = joined(&axis, x, filled(&axis, axis.before, high));
+			x = concatenated(&axis, x, filled(&axis, axis.before, high));
 		if (low < 0 || high < 0)
 			x = some_of(&axis, x, low < 0 ? -low : 0, dims[i], 1);
 	}
@@ -168,9 +168,9 @@ static WNNOperand cell_by_cell(const struct windows *v)
 	WNNOperand all =
 		parts[0] && parts[1] ? wnnGraphBuilderConcat(l->b, 2, parts, 0, &l->options) : NULL;
 	WNNOperand sum = parts[1];
-	int32_t *places = import_alloc((size_t)out_count * sizeof(*places));
+	int32_t *offsets = import_alloc((size_t)out_count * sizeof(*offsets));
 
-	if (!places)
+	if (!offsets)
 		return NULL;
 	do {
 		int64_t position[SHLO_MAX_RANK] = { 0 }, at = 0;
@@ -178,12 +178,12 @@ static WNNOperand cell_by_cell(const struct windows *v)
 		do {
 			int64_t from = shlo_under(&v->window, x->dims, position, cell);
 
-			places[at++] = (int32_t)(from < 0 ? count : from);
+			offsets[at++] = (int32_t)(from < 0 ? count : from);
 		} while (shlo_next(v->window.rank, to->dims, position));
 		sum = shlo_lower_both(l, v->combine, sum,
-				      shlo_lower_taken(l, all, places, out_count));
+				      shlo_lower_taken(l, all, offsets, out_count));
 	} while (sum && shlo_next(v->window.rank, v->window.size, cell));
-	import_free(places);
+	import_free(offsets);
 	return sum;
 }
 
@@ -233,7 +233,7 @@ static WNNOperand by_dimensions(const struct windows *v)
 	x = shlo_lower_padded(v->l, v->x, dims, w->rank, &padding, v->initial);
 	for (int i = 0; i < w->rank; i++) {
 		struct axis axis = axis_of(v->l, dims, w->rank, i);
-		const int64_t three[3] = { axis.before, axis.size, axis.behind };
+		const int64_t three[3] = { axis.before, axis.size, axis.after };
 
 		if (w->size[i] == 1 && w->stride[i] == 1)
 			continue;

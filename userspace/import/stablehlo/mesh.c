@@ -36,8 +36,8 @@ static const char *text_of(const struct shlo_attr *dict, const char *name)
 
 static bool refuse(const struct grid *grid, const char *what, const char *name)
 {
-	shlo_refuse(grid->file, grid->op->place, grid->op->name, "replica_groups: %s%s%s%s", what,
-		    *name ? " '" : "", name, *name ? "'" : "");
+	shlo_refuse(grid->file, grid->op->location, grid->op->name, "replica_groups: %s%s%s%s",
+		    what, *name ? " '" : "", name, *name ? "'" : "");
 	return false;
 }
 
@@ -158,7 +158,7 @@ static const struct shlo_attr *mesh_of(struct shlo_file *file, const struct shlo
 	mesh = shlo_attr_find(&module->meshes, name);
 	/* When nothing runs the operation, any symbol is accepted as a mesh. */
 	if (!mesh && !shlo_function_find(module, name))
-		shlo_refuse(file, op->place, op->name, "replica_groups: there is no mesh @%s",
+		shlo_refuse(file, op->location, op->name, "replica_groups: there is no mesh @%s",
 			    name);
 	return mesh;
 }

@@ -5,19 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-struct shlo_location_text shlo_location_text(struct shlo_location place)
+struct shlo_location_text shlo_location_text(struct shlo_location location)
 {
 	struct shlo_location_text text;
 
-	if (place.line)
-		snprintf(text.text, sizeof(text.text), "line %u, column %u", place.line,
-			 place.column);
+	if (location.line)
+		snprintf(text.text, sizeof(text.text), "line %u, column %u", location.line,
+			 location.column);
 	else
-		snprintf(text.text, sizeof(text.text), "byte %u", place.column);
+		snprintf(text.text, sizeof(text.text), "byte %u", location.column);
 	return text;
 }
 
-void shlo_refuse(struct shlo_file *file, struct shlo_location place, const char *op,
+void shlo_refuse(struct shlo_file *file, struct shlo_location location, const char *op,
 		 const char *format, ...)
 {
 	struct shlo_refusal *refusal;
@@ -30,7 +30,7 @@ void shlo_refuse(struct shlo_file *file, struct shlo_location place, const char 
 	file->refusals = shlo_arena_grow(&file->arena, file->refusals, file->refusal_count,
 					 sizeof(*file->refusals));
 	refusal = &file->refusals[file->refusal_count++];
-	refusal->place = place;
+	refusal->location = location;
 	refusal->op = op;
 	refusal->reason = shlo_arena_text(&file->arena, text, strlen(text));
 }

@@ -95,7 +95,7 @@ struct shlo_location_text {
 	char text[48];
 };
 
-struct shlo_location_text shlo_location_text(struct shlo_location place);
+struct shlo_location_text shlo_location_text(struct shlo_location location);
 
 struct shlo_op;
 
@@ -128,7 +128,7 @@ struct shlo_kind;
 struct shlo_op {
 	const struct shlo_kind *kind;
 	const char *name; /* with its dialect */
-	struct shlo_location place;
+	struct shlo_location location;
 	size_t operand_count, result_count, region_count;
 	struct shlo_value **operands;
 	struct shlo_value **results;
@@ -143,7 +143,7 @@ struct shlo_op {
 
 struct shlo_function {
 	const char *name;
-	struct shlo_location place;
+	struct shlo_location location;
 	struct shlo_region *region; /* NULL: the function is only declared */
 	const struct shlo_type *type;
 	size_t slot_count;
@@ -153,21 +153,21 @@ struct shlo_function {
 	 */
 	int call_depth;
 	/* marks say that arguments or results are cut over devices, see sharding.h */
-	bool in_parts;
+	bool is_sharded;
 	/* a DICT of attributes for each result, or NULL where it has none; NULL: there are none */
 	const struct shlo_attr **result_marks;
 	const struct shlo_cut *cut; /* of the function that runs on partitions, or NULL */
 };
 
 struct shlo_refusal {
-	struct shlo_location place;
+	struct shlo_location location;
 	const char *op; /* name of the operation, "" for the module */
 	const char *reason;
 };
 
 struct shlo_module {
 	const char *name;
-	struct shlo_location place;
+	struct shlo_location location;
 	struct shlo_attr attrs;
 	/* DICT of the meshes that sdy.mesh defines: axes, and optionally device_ids */
 	struct shlo_attr meshes;
@@ -188,7 +188,7 @@ struct shlo_file {
 };
 
 /* Adds an item to the list of refusals. */
-void shlo_refuse(struct shlo_file *file, struct shlo_location place, const char *op,
+void shlo_refuse(struct shlo_file *file, struct shlo_location location, const char *op,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 struct shlo_function *shlo_function_find(const struct shlo_module *module, const char *name);

@@ -62,8 +62,8 @@ static void make_body(struct shlo_reader *r, struct shlo_op *op, const char *nam
 	struct shlo_region *region = shlo_arena_alloc(r->arena, 1, sizeof(*region));
 	struct shlo_block *block = &region->block;
 	const struct shlo_type *type;
-	struct shlo_op *inner = shlo_op_new(r, name, op->place);
-	struct shlo_op *end = shlo_op_new(r, "stablehlo.return", op->place);
+	struct shlo_op *inner = shlo_op_new(r, name, op->location);
+	struct shlo_op *end = shlo_op_new(r, "stablehlo.return", op->location);
 
 	if (!op->operand_count || op->operands[0]->type->kind != SHLO_TENSOR)
 		shlo_read_error(r, "%s has no operand", op->name);

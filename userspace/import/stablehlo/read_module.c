@@ -62,9 +62,9 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 	    type->type->kind != SHLO_FUNCTION || op->region_count != 1)
 		shlo_read_error(r, "a function has sym_name, function_type and one region");
 	function->name = name->text;
-	function->place = op->place;
+	function->location = op->location;
 	function->type = type->type;
-	function->in_parts = shlo_attr_says_parts(&op->attrs);
+	function->is_sharded = shlo_attr_is_sharded(&op->attrs);
 	if (shlo_function_find(r->module, function->name))
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	block = &op->regions[0]->block;
@@ -117,21 +117,21 @@ static void read_function(struct shlo_reader *r)
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
 	struct shlo_block block = { 0 };
 
-	function->place = shlo_read_location(r);
+	function->location = shlo_read_location(r);
 	if (!shlo_take_word(r, "public") && !shlo_take_word(r, "private"))
 		shlo_take_word(r, "nested");
 	function->name = shlo_read_symbol(r);
 	if (shlo_function_find(module, function->name))
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	forget_values(r);
-	r->in_parts = false;
+	r->is_sharded = false;
 	r->marks = NULL;
 	read_taken(r, &block, type);
 	if (shlo_take(r, "->"))
 		type->results = shlo_read_types(r, &type->result_count);
 	function->result_marks = type->result_count ? r->marks : NULL;
 	function->type = type;
-	function->in_parts = r->in_parts;
+	function->is_sharded = r->is_sharded;
 	if (shlo_take_word(r, "attributes")) {
 		struct shlo_attr attrs = { 0 };
 
@@ -179,7 +179,7 @@ void shlo_module_new(struct shlo_reader *r)
 	struct shlo_file *file = r->file;
 
 	module->name = "";
-	module->place = shlo_read_location(r);
+	module->location = shlo_read_location(r);
 	module->attrs.kind = SHLO_ATTR_DICT;
 	module->meshes.kind = SHLO_ATTR_DICT;
 	file->modules = shlo_arena_grow(r->arena, file->modules, file->module_count,

@@ -210,7 +210,7 @@ static void read_generic(struct shlo_reader *r, struct shlo_op *op)
 	shlo_read_signature(r, op);
 }
 
-struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place)
+struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location location)
 {
 	struct shlo_op *op = shlo_arena_alloc(r->arena, 1, sizeof(*op));
 
@@ -218,7 +218,7 @@ struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo
 	if (!strcmp(name, "return") || !strcmp(name, "call"))
 		name = shlo_arena_printf(r->arena, "func.%s", name);
 	op->name = name;
-	op->place = place;
+	op->location = location;
 	op->attrs.kind = SHLO_ATTR_DICT;
 	op->kind = shlo_kind_find(name);
 	return op;
@@ -247,7 +247,7 @@ static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *n
 
 struct shlo_op *shlo_read_op(struct shlo_reader *r)
 {
-	struct shlo_location place = shlo_read_location(r);
+	struct shlo_location location = shlo_read_location(r);
 	struct left *names = NULL;
 	size_t count = 0, total = 0;
 	struct shlo_op *op;
@@ -273,14 +273,14 @@ struct shlo_op *shlo_read_op(struct shlo_reader *r)
 	if (count)
 		shlo_expect(r, "=");
 	if (shlo_peek(r) == '"') {
-		op = shlo_op_new(r, shlo_read_string(r, NULL), place);
+		op = shlo_op_new(r, shlo_read_string(r, NULL), location);
 		read_generic(r, op);
 		shlo_vhlo_upgrade(r, op);
 	} else {
 		name = shlo_read_word(r);
 		if (!name)
 			shlo_read_error(r, "here should be an operation");
-		op = shlo_op_new(r, name, place);
+		op = shlo_op_new(r, name, location);
 		shlo_read_pretty(r, op, total);
 	}
 	shlo_skip_location(r);

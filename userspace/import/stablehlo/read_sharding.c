@@ -72,8 +72,8 @@ const struct shlo_attr *shlo_read_marks(struct shlo_reader *r)
 
 	shlo_expect(r, "{");
 	shlo_read_dict(r, marks, '}');
-	if (shlo_attr_says_parts(marks))
-		r->in_parts = true;
+	if (shlo_attr_is_sharded(marks))
+		r->is_sharded = true;
 	return marks;
 }
 

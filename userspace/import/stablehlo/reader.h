@@ -51,7 +51,7 @@ struct shlo_reader {
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
 	/* whether arguments or results of the function are marked as slices of values */
-	bool in_parts;
+	bool is_sharded;
 	/* attributes of the types that shlo_read_types() has read last; NULL: there are none */
 	const struct shlo_attr **marks;
 };
@@ -130,7 +130,7 @@ void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
 const struct shlo_attr *shlo_read_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
-struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place);
+struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location location);
 /* Adds a module to the file; it becomes the current module. */
 void shlo_module_new(struct shlo_reader *r);
 /* Makes a function of the module from func.func in generic form. */

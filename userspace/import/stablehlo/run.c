@@ -18,7 +18,7 @@ void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	va_end(args);
 	if (run->at)
 		shlo_throw(&run->guard, WNNStatus_OperationError, "%s: %s: %s",
-			   shlo_location_text(run->at->place).text, run->at->name, text);
+			   shlo_location_text(run->at->location).text, run->at->name, text);
 	shlo_throw(&run->guard, WNNStatus_OperationError, "%s", text);
 }
 

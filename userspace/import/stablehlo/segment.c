@@ -264,7 +264,7 @@ static bool uses(const struct shlo_op *op, const struct shlo_value *value)
 	return false;
 }
 
-static bool used_behind(const struct shlo_block *block, size_t end, const struct shlo_value *value)
+static bool used_after(const struct shlo_block *block, size_t end, const struct shlo_value *value)
 {
 	for (size_t i = end; i < block->op_count; i++)
 		if (uses(block->ops[i], value))
@@ -324,10 +324,11 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 
 static void label_of(const struct shlo_op *op, char *label, size_t room)
 {
-	if (op->place.line)
-		snprintf(label, room, "%s at %u:%u", op->name, op->place.line, op->place.column);
+	if (op->location.line)
+		snprintf(label, room, "%s at %u:%u", op->name, op->location.line,
+			 op->location.column);
 	else
-		snprintf(label, room, "%s at byte %u", op->name, op->place.column);
+		snprintf(label, room, "%s at byte %u", op->name, op->location.column);
 }
 
 /* Adds all operations to a builder; false: one of them was refused. */
@@ -356,7 +357,7 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			return false;
 		segment->operations++;
 		for (size_t k = 0; k < op->result_count; k++)
-			if (used_behind(&region->block, segment->end, op->results[k]) &&
+			if (used_after(&region->block, segment->end, op->results[k]) &&
 			    !has_port(segment->outputs, segment->output_count, op->results[k]) &&
 			    !port_add(&segment->outputs, &segment->output_count, 'o',
 				      op->results[k]))

@@ -63,7 +63,7 @@ static bool has_tiles(const char *text)
 }
 
 /* Whether the text of an attribute says that a value is sharded. */
-static bool says_parts(const char *text)
+static bool is_sharded_text(const char *text)
 {
 	/*
 	 * Shardy names axes for each dimension that it cuts: [{"x"}, {}]; the quotes may be
@@ -73,14 +73,14 @@ static bool says_parts(const char *text)
 	       (strstr(text, "sdy.sharding") && (strstr(text, "{\"") || strstr(text, "{\\")));
 }
 
-bool shlo_attr_says_parts(const struct shlo_attr *attr)
+bool shlo_attr_is_sharded(const struct shlo_attr *attr)
 {
 	if ((attr->kind == SHLO_ATTR_STRING || attr->kind == SHLO_ATTR_UNIT) && attr->text &&
-	    says_parts(attr->text))
+	    is_sharded_text(attr->text))
 		return true;
 	if (attr->kind == SHLO_ATTR_DICT || attr->kind == SHLO_ATTR_ARRAY)
 		for (size_t i = 0; i < attr->count; i++)
-			if (shlo_attr_says_parts(attr->items[i]))
+			if (shlo_attr_is_sharded(attr->items[i]))
 				return true;
 	return false;
 }
@@ -89,33 +89,33 @@ static const struct shlo_location *parting_of(const struct shlo_block *block, co
 {
 	for (size_t i = 0; i < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
-		const struct shlo_location *place = NULL;
+		const struct shlo_location *location = NULL;
 
-		if (shlo_attr_says_parts(&op->attrs)) {
+		if (shlo_attr_is_sharded(&op->attrs)) {
 			*what = op->name;
-			return &op->place;
+			return &op->location;
 		}
-		for (size_t k = 0; !place && k < op->region_count; k++)
-			place = parting_of(&op->regions[k]->block, what);
-		if (place)
-			return place;
+		for (size_t k = 0; !location && k < op->region_count; k++)
+			location = parting_of(&op->regions[k]->block, what);
+		if (location)
+			return location;
 	}
 	return NULL;
 }
 
-const struct shlo_location *shlo_parting(const struct shlo_module *module, const char **what)
+const struct shlo_location *shlo_first_sharding(const struct shlo_module *module, const char **what)
 {
 	for (size_t i = 0; i < module->function_count; i++) {
 		const struct shlo_function *function = module->functions[i];
-		const struct shlo_location *place;
+		const struct shlo_location *location;
 
-		if (function->in_parts) {
+		if (function->is_sharded) {
 			*what = "func.func";
-			return &function->place;
+			return &function->location;
 		}
-		place = function->region ? parting_of(&function->region->block, what) : NULL;
-		if (place)
-			return place;
+		location = function->region ? parting_of(&function->region->block, what) : NULL;
+		if (location)
+			return location;
 	}
 	return NULL;
 }

@@ -8,11 +8,12 @@
 /* Whether a custom call is a mark of sharding; *gives: whether it returns its operands. */
 bool shlo_is_mark(const char *call, bool *gives);
 /* Whether an attribute, or one within it, says that a value is sharded. */
-bool shlo_attr_says_parts(const struct shlo_attr *attr);
+bool shlo_attr_is_sharded(const struct shlo_attr *attr);
 /*
  * Returns the location of the first mark in a module that shards a value, and in @what its name;
  * NULL: there is none.
  */
-const struct shlo_location *shlo_parting(const struct shlo_module *module, const char **what);
+const struct shlo_location *shlo_first_sharding(const struct shlo_module *module,
+						const char **what);
 
 #endif

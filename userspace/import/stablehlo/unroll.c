@@ -23,7 +23,7 @@
  * Most operations, operands and results that are copied for a module, with those of failed
  * attempts.
  */
-#define MOST_PARTS ((size_t)1 << 20)
+#define MOST_COPIES ((size_t)1 << 20)
 
 struct list {
 	struct shlo_op **ops;
@@ -48,18 +48,18 @@ struct unroller {
 	const struct shlo_kind *constant;
 	struct scope *scopes; /* by function: scopes of those that are called */
 	/* copies have the operations of called functions in place of the calls */
-	bool in_line;
-	size_t parts; /* operations, operands and results that may still be copied */
+	bool inlines;
+	size_t copies_left; /* operations, operands and results that may still be copied */
 	/* number of the current attempt; operations that its iterations have made */
 	uint64_t attempt, made;
 	size_t first, slots; /* first slot of new values in the function, and the end so far */
 };
 
-static bool take_parts(struct unroller *u, size_t count)
+static bool take_shards(struct unroller *u, size_t count)
 {
-	if (count > u->parts)
+	if (count > u->copies_left)
 		return false;
-	u->parts -= count;
+	u->copies_left -= count;
 	return true;
 }
 
@@ -115,8 +115,8 @@ static struct shlo_value **copy_values(struct unroller *u, struct scope *s,
 }
 
 static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op);
-static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_op *op,
-			 struct list *out);
+static bool inline_call(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			struct list *out);
 
 /* Appends copies of the first @count operations of a block; false: the limit is reached. */
 static bool copy_ops(struct unroller *u, struct scope *s, const struct shlo_block *block,
@@ -125,7 +125,7 @@ static bool copy_ops(struct unroller *u, struct scope *s, const struct shlo_bloc
 	for (size_t i = 0; i < count; i++) {
 		struct shlo_op *op;
 
-		if (u->in_line && call_in_line(u, s, block->ops[i], out))
+		if (u->inlines && inline_call(u, s, block->ops[i], out))
 			continue;
 		op = copy_op(u, s, block->ops[i]);
 		if (!op)
@@ -143,7 +143,7 @@ static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
 	const struct shlo_block *block = &region->block;
 	struct list ops = { 0 };
 
-	if (!take_parts(u, block->argument_count))
+	if (!take_shards(u, block->argument_count))
 		return NULL;
 	copy->block.argument_count = block->argument_count;
 	copy->block.arguments = copy_values(u, s, block->arguments, block->argument_count, NULL);
@@ -159,7 +159,7 @@ static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct
 {
 	struct shlo_op *copy;
 
-	if (!take_parts(u, 1 + op->operand_count + op->result_count))
+	if (!take_shards(u, 1 + op->operand_count + op->result_count))
 		return NULL;
 	copy = shlo_arena_alloc(u->arena, 1, sizeof(*copy));
 	*copy = *op;
@@ -183,7 +183,7 @@ static bool copy_constant(struct unroller *u, struct scope *s, const struct shlo
 	struct shlo_op *copy;
 
 	if (s->values[op->results[0]->slot])
-		return take_parts(u, 1);
+		return take_shards(u, 1);
 	copy = copy_op(u, s, op);
 	if (copy)
 		append(u, out, copy);
@@ -251,7 +251,7 @@ static struct shlo_op *constant_of(struct unroller *u, const struct shlo_op *op,
 	items[0] = value;
 	constant->kind = u->constant;
 	constant->name = constant->kind->name;
-	constant->place = op->place;
+	constant->location = op->location;
 	constant->attrs = (struct shlo_attr){
 		.kind = SHLO_ATTR_DICT, .count = 1, .items = items, .names = names
 	};
@@ -329,7 +329,7 @@ static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_
 	for (uint64_t iteration = 0;; iteration++) {
 		struct shlo_num go;
 
-		if (!take_parts(u, 1 + count))
+		if (!take_shards(u, 1 + count))
 			return false;
 		set_values(u, s, cond->arguments, carried, count);
 		if (!flatten(u, s, cond, out) ||
@@ -359,7 +359,7 @@ static struct scope *scope_of(struct unroller *u, size_t function)
 
 	if (scope->attempt == u->attempt)
 		return scope;
-	if (!take_parts(u, count))
+	if (!take_shards(u, count))
 		return NULL;
 	if (!scope->values || scope->room < count) {
 		scope->values = shlo_arena_alloc(u->arena, count, sizeof(*scope->values));
@@ -393,7 +393,7 @@ static bool flatten_call(struct unroller *u, struct scope *s, const struct shlo_
 
 	if (!same_types(op->operands, block->arguments, op->operand_count) ||
 	    !same_types(op->results, last_of(block)->operands, op->result_count) ||
-	    !take_parts(u, 1 + op->operand_count + op->result_count))
+	    !take_shards(u, 1 + op->operand_count + op->result_count))
 		return false;
 	inner = scope_of(u, i);
 	if (!inner)
@@ -419,7 +419,7 @@ static bool is_call(const struct shlo_op *op)
 }
 
 /* Whether the operation's region runs exactly once, with the operands as arguments. */
-static bool is_part(const struct shlo_op *op)
+static bool runs_once(const struct shlo_op *op)
 {
 	for (size_t i = 0; op->cut && i < op->operand_count; i++)
 		if (op->cut->in[i])
@@ -438,7 +438,7 @@ static bool flatten_part(struct unroller *u, struct scope *s, const struct shlo_
 
 	if (!same_types(op->operands, block->arguments, op->operand_count) ||
 	    !same_types(op->results, last_of(block)->operands, op->result_count) ||
-	    !take_parts(u, 1 + op->operand_count + op->result_count))
+	    !take_shards(u, 1 + op->operand_count + op->result_count))
 		return false;
 	set_values(u, s, block->arguments, values_now(u, s, op->operands, op->operand_count),
 		   op->operand_count);
@@ -465,9 +465,9 @@ static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block
 				return false;
 			continue;
 		}
-		if (++u->made > u->with->limit || !take_parts(u, 1))
+		if (++u->made > u->with->limit || !take_shards(u, 1))
 			return false;
-		if (is_loop(op) || is_call(op) || is_part(op)) {
+		if (is_loop(op) || is_call(op) || runs_once(op)) {
 			if (!(is_loop(op) ? flatten_loop :
 			      is_call(op) ? flatten_call :
 					    flatten_part)(u, s, op, out))
@@ -507,7 +507,7 @@ static bool is_changed(const struct shlo_block *block)
 	for (size_t i = 0; i < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
 
-		if (is_loop(op) || is_part(op) || is_call(op))
+		if (is_loop(op) || runs_once(op) || is_call(op))
 			return true;
 		for (size_t k = 0; k < op->region_count; k++)
 			if (is_changed(&op->regions[k]->block))
@@ -527,7 +527,7 @@ static void rebuild_op(struct unroller *u, struct scope *s, const struct shlo_op
 
 	if (is_loop(op) && replace(u, s, op, out))
 		return;
-	if (is_part(op)) {
+	if (runs_once(op)) {
 		const struct shlo_block *block = &op->regions[0]->block;
 
 		set_values(u, s, block->arguments,
@@ -613,15 +613,15 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
  * are open, or the limit is reached. Operations keep their locations in the file, which errors
  * name.
  */
-static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_op *op,
-			 struct list *out)
+static bool inline_call(struct unroller *u, struct scope *s, const struct shlo_op *op,
+			struct list *out)
 {
 	size_t before = out->count, function = is_call(op) ? callee_of(u, op) : 0;
 	const struct shlo_block *block;
 	struct scope *inner;
 	bool done;
 
-	if (!is_call(op) || !take_parts(u, 1 + op->operand_count + op->result_count))
+	if (!is_call(op) || !take_shards(u, 1 + op->operand_count + op->result_count))
 		return false;
 	block = &u->module->functions[function]->region->block;
 	if (!same_types(op->operands, block->arguments, op->operand_count) ||
@@ -644,18 +644,18 @@ static bool call_in_line(struct unroller *u, struct scope *s, const struct shlo_
 }
 
 /* Puts operations in the place of all calls in a region of a new function. */
-static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region *region)
+static void inline_calls(struct unroller *u, struct scope *s, struct shlo_region *region)
 {
 	struct list ops = { 0 };
 
 	for (size_t i = 0; i < region->block.op_count; i++) {
 		struct shlo_op *op = region->block.ops[i];
 
-		if (call_in_line(u, s, op, &ops))
+		if (inline_call(u, s, op, &ops))
 			continue;
 		op->operands = values_now(u, s, op->operands, op->operand_count);
 		for (size_t k = 0; k < op->region_count; k++)
-			put_in_line(u, s, op->regions[k]);
+			inline_calls(u, s, op->regions[k]);
 		append(u, &ops, op);
 	}
 	region->block.ops = ops.ops;
@@ -666,12 +666,12 @@ static void put_in_line(struct unroller *u, struct scope *s, struct shlo_region 
  * Puts operations in the place of calls in all new functions: graphs do not end at calls, and the
  * iterations of a loop are in one region, where values change in place.
  */
-static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
+static void inline_all_calls(struct unroller *u, struct shlo_module *copy)
 {
 	const struct shlo_module *old = u->module;
 
 	u->module = copy;
-	u->in_line = true;
+	u->inlines = true;
 	u->scopes = shlo_arena_alloc(u->arena, copy->function_count, sizeof(*u->scopes));
 	for (size_t i = 0; i < copy->function_count; i++) {
 		struct shlo_function *function = copy->functions[i];
@@ -681,7 +681,7 @@ static void put_all_in_line(struct unroller *u, struct shlo_module *copy)
 			continue;
 		u->slots = function->slot_count;
 		s.values = shlo_arena_alloc(u->arena, u->slots, sizeof(*s.values));
-		put_in_line(u, &s, function->region);
+		inline_calls(u, &s, function->region);
 		function->slot_count = u->slots;
 	}
 }
@@ -694,7 +694,7 @@ const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 		.module = module,
 		.arena = unroll->arena,
 		.constant = shlo_kind_find("stablehlo.constant"),
-		.parts = MOST_PARTS,
+		.copies_left = MOST_COPIES,
 	};
 	struct shlo_module *copy = shlo_arena_alloc(u.arena, 1, sizeof(*copy));
 
@@ -704,7 +704,7 @@ const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 	u.scopes = shlo_arena_alloc(u.arena, module->function_count, sizeof(*u.scopes));
 	for (size_t i = 0; i < module->function_count; i++)
 		copy->functions[i] = replaced_in(&u, module->functions[i]);
-	put_all_in_line(&u, copy);
+	inline_all_calls(&u, copy);
 	shlo_compile_regions(u.arena, copy);
 	for (size_t i = 0; i < module->function_count; i++)
 		if (copy->functions[i] != module->functions[i])

@@ -14,7 +14,7 @@ struct shlo_group {
 };
 
 /* Bytes that go to another process, or memory for those that come from it. */
-struct shlo_part {
+struct shlo_shard {
 	void *data;
 	size_t size; /* 0: nothing to transfer */
 };
@@ -31,7 +31,7 @@ struct shlo_world {
 	 * copied.
 	 */
 	void (*swap)(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
-		     const struct shlo_part *out, const struct shlo_part *in);
+		     const struct shlo_shard *out, const struct shlo_shard *in);
 	/* @process: the receiver or sender; -1: any process that uses the channel. */
 	void (*send)(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 		     struct shlo_tensor *const *values);

@@ -35,8 +35,8 @@ static size_t neighbour(const struct shlo_group *group, size_t away)
 	return (group->own + away) % group->count;
 }
 
-static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
-		       const struct shlo_part *out, const struct shlo_part *in)
+static void swap_shards(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
+			const struct shlo_shard *out, const struct shlo_shard *in)
 {
 	struct WNNStablehloWorldImpl *ranks = world_of(run)->ranks;
 	uint64_t key = shlo_ranks_key(ranks, key_of(group, channel), &run->guard);
@@ -44,19 +44,19 @@ static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int
 	ranks->key = key;
 	/* The key depends on the size: a message of another size than expected is not received. */
 	for (size_t k = group->count - 1; k; k--) {
-		const struct shlo_part *part = &in[neighbour(group, k)];
+		const struct shlo_shard *shard = &in[neighbour(group, k)];
 
-		if (part->size)
+		if (shard->size)
 			shlo_ranks_receive(ranks, group->members[neighbour(group, k)],
-					   mixed(key, part->size), part->data, part->size,
+					   mixed(key, shard->size), shard->data, shard->size,
 					   &run->guard);
 	}
 	for (size_t k = 1; k < group->count; k++) {
-		const struct shlo_part *part = &out[neighbour(group, k)];
+		const struct shlo_shard *shard = &out[neighbour(group, k)];
 
-		if (part->size)
+		if (shard->size)
 			shlo_ranks_send(ranks, group->members[neighbour(group, k)],
-					mixed(key, part->size), part->data, part->size,
+					mixed(key, shard->size), shard->data, shard->size,
 					&run->guard);
 	}
 	shlo_ranks_wait(ranks, &run->guard);
@@ -245,31 +245,31 @@ static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tens
 				    uint64_t own_size, struct shlo_tensor *sizes)
 {
 	struct WNNStablehloWorldImpl *ranks = world_of(run)->ranks;
-	int64_t count = (int64_t)ranks->seat.count, rooms = 5 * count;
-	struct shlo_type numbers = { .element = SHLO_UI64, .rank = 1, .dims = &rooms };
+	int64_t count = (int64_t)ranks->seat.count, receive_buffers = 5 * count;
+	struct shlo_type numbers = { .element = SHLO_UI64, .rank = 1, .dims = &receive_buffers };
 	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = ranks->seat.count };
 	struct shlo_tensor *room = shlo_tensor_new(run, &numbers);
 	struct shlo_tensor *all = shlo_tensor_new(run, &tuple);
 	size_t *members = room->data;
-	struct shlo_part *out = (struct shlo_part *)(members + count), *in = out + count;
+	struct shlo_shard *out = (struct shlo_shard *)(members + count), *in = out + count;
 	struct shlo_group group = { ranks->seat.count, members, ranks->seat.rank };
 	uint64_t *size = sizes->data;
 
 	for (size_t i = 0; i < ranks->seat.count; i++) {
 		members[i] = i;
-		out[i] = (struct shlo_part){ &own_size, sizeof(own_size) };
-		in[i] = (struct shlo_part){ &size[i], sizeof(*size) };
+		out[i] = (struct shlo_shard){ &own_size, sizeof(own_size) };
+		in[i] = (struct shlo_shard){ &size[i], sizeof(*size) };
 	}
-	swap_parts(run, &group, 0, out, in);
+	swap_shards(run, &group, 0, out, in);
 	size[ranks->seat.rank] = own_size;
 	for (size_t i = 0; i < ranks->seat.count; i++) {
 		all->items[i] = bytes_new(run, size[i]);
-		out[i] = (struct shlo_part){ own->data, own_size };
-		in[i] = (struct shlo_part){ all->items[i]->data, size[i] };
+		out[i] = (struct shlo_shard){ own->data, own_size };
+		in[i] = (struct shlo_shard){ all->items[i]->data, size[i] };
 	}
 	if (own_size)
 		memcpy(all->items[ranks->seat.rank]->data, own->data, own_size);
-	swap_parts(run, &group, 0, out, in);
+	swap_shards(run, &group, 0, out, in);
 	shlo_tensor_put(room);
 	return all;
 }
@@ -312,7 +312,8 @@ static void run_parallel(struct shlo_call *call, const struct shlo_attr *program
 	if (count > ranks->seat.count)
 		shlo_throw(&call->run->guard, WNNStatus_NotSupportedError,
 			   "line %u, column %u: %zu processes need as many ranks, there are %u",
-			   call->op->place.line, call->op->place.column, count, ranks->seat.count);
+			   call->op->location.line, call->op->location.column, count,
+			   ranks->seat.count);
 	ranks->infeeds++;
 	results = run_own(call, own, argument, programs);
 	size = packed_size(call->run, results->items, results->type.item_count);
@@ -340,7 +341,7 @@ void shlo_ranks_world_init(struct shlo_ranks_world *world, struct WNNStablehloWo
 		.world = {
 			.replicas = replicas,
 			.partitions = partitions,
-			.swap = swap_parts,
+			.swap = swap_shards,
 			.send = send_values,
 			.receive = receive_values,
 			.infeed = next_infeed,

@@ -17,7 +17,7 @@ struct meeting {
 	int64_t channel;
 	size_t count, posted, left, gone;
 	const size_t *members; /* list of the member that arrived first */
-	const struct shlo_part **parts;
+	const struct shlo_shard **shards;
 	bool *here;
 };
 
@@ -131,7 +131,7 @@ static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group
 {
 	size_t list = group->count * sizeof(size_t);
 	struct meeting *m =
-		import_alloc(sizeof(*m) + list + group->count * (sizeof(*m->parts) + 1));
+		import_alloc(sizeof(*m) + list + group->count * (sizeof(*m->shards) + 1));
 	struct threads *t = threads_of(run);
 	size_t *members;
 
@@ -144,8 +144,8 @@ static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group
 	members = (size_t *)(m + 1);
 	memcpy(members, group->members, list);
 	m->members = members;
-	m->parts = (const struct shlo_part **)(members + group->count);
-	m->here = (bool *)(m->parts + group->count);
+	m->shards = (const struct shlo_shard **)(members + group->count);
+	m->here = (bool *)(m->shards + group->count);
 	m->next = t->meetings;
 	t->meetings = m;
 	return m;
@@ -162,23 +162,23 @@ static void drop_meeting(struct threads *t, struct meeting *meeting)
 }
 
 /* Copies the other members' slices to @in; false: a slice has another size than expected. */
-static bool take_parts(const struct meeting *m, size_t own, const struct shlo_part *in)
+static bool take_shards(const struct meeting *m, size_t own, const struct shlo_shard *in)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		const struct shlo_part *part = &m->parts[i][own];
+		const struct shlo_shard *shard = &m->shards[i][own];
 
 		if (i == own)
 			continue;
-		if (part->size != in[i].size)
+		if (shard->size != in[i].size)
 			return false;
-		if (part->size)
-			memcpy(in[i].data, part->data, part->size);
+		if (shard->size)
+			memcpy(in[i].data, shard->data, shard->size);
 	}
 	return true;
 }
 
-static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
-		       const struct shlo_part *out, const struct shlo_part *in)
+static void swap_shards(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
+			const struct shlo_shard *out, const struct shlo_shard *in)
 {
 	struct threads *t = threads_of(run);
 	struct meeting *m;
@@ -189,13 +189,13 @@ static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int
 	if (!m)
 		m = new_meeting(run, group, channel);
 	m->here[group->own] = true;
-	m->parts[group->own] = out;
+	m->shards[group->own] = out;
 	m->posted++;
 	pthread_cond_broadcast(&t->changed);
 	t->processes[run->process].meeting = m;
 	wait_for(run);
 	pthread_mutex_unlock(&t->lock);
-	fits = take_parts(m, group->own, in);
+	fits = take_shards(m, group->own, in);
 	pthread_mutex_lock(&t->lock);
 	t->failed = t->failed || !fits;
 	m->left++;
@@ -368,7 +368,7 @@ bool shlo_threads_run(const struct shlo_threads *threads, struct shlo_guard *err
 		.world = {
 			.replicas = threads->replicas,
 			.partitions = threads->partitions,
-			.swap = swap_parts,
+			.swap = swap_shards,
 			.send = send_values,
 			.receive = receive_values,
 			.infeed = next_infeed,

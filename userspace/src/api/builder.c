@@ -69,7 +69,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 {
 	struct wnn_error err = { 0 };
-	struct debug_location place;
+	struct debug_location location;
 	WNNGraphBuilder builder;
 
 	if (!api_check(context, "wnnContextCreateGraphBuilder", "context"))
@@ -78,8 +78,8 @@ WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 	if (!builder)
 		context_error(context, &err);
 	if (builder && debug_on) {
-		debug_here(&place, "wnnContextCreateGraphBuilder");
-		debug_made(DEBUG_GRAPH_BUILDER, builder, NULL, &place);
+		debug_here(&location, "wnnContextCreateGraphBuilder");
+		debug_made(DEBUG_GRAPH_BUILDER, builder, NULL, &location);
 	}
 	return builder;
 }
@@ -155,11 +155,11 @@ WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error)
 /* Makes an operand known to the debug layer; returns the operand. */
 static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const char *function)
 {
-	struct debug_location place;
+	struct debug_location location;
 
 	if (debug_on && operand) {
-		debug_here(&place, function);
-		debug_made(DEBUG_OPERAND, operand, builder, &place);
+		debug_here(&location, function);
+		debug_made(DEBUG_OPERAND, operand, builder, &location);
 	}
 	return operand;
 }

@@ -56,12 +56,12 @@ static const char *const kind_names[] = {
 
 /* --- Positions in the application --- */
 
-void debug_here(struct debug_location *place, const char *function)
+void debug_here(struct debug_location *location, const char *function)
 {
-	place->function = function;
-	place->count = 0;
+	location->function = function;
+	location->count = 0;
 #if HAS_BACKTRACE
-	place->count = backtrace(place->frames, DEBUG_FRAMES);
+	location->count = backtrace(location->frames, DEBUG_FRAMES);
 #endif
 }
 
@@ -74,17 +74,17 @@ static bool is_own(const Dl_info *info)
 	       own.dli_fbase == info->dli_fbase;
 }
 
-static void print_location(const char *what, const struct debug_location *place)
+static void print_location(const char *what, const struct debug_location *location)
 {
 	int shown = 0;
 
-	fprintf(stderr, "webnn:   %s%s%s\n", what, place->function ? " by " : "",
-		place->function ? place->function : "");
-	for (int i = 0; i < place->count && shown < SHOWN_FRAMES; i++) {
-		uintptr_t at = (uintptr_t)place->frames[i];
+	fprintf(stderr, "webnn:   %s%s%s\n", what, location->function ? " by " : "",
+		location->function ? location->function : "");
+	for (int i = 0; i < location->count && shown < SHOWN_FRAMES; i++) {
+		uintptr_t at = (uintptr_t)location->frames[i];
 		Dl_info info;
 
-		if (!dladdr(place->frames[i], &info) || is_own(&info))
+		if (!dladdr(location->frames[i], &info) || is_own(&info))
 			continue;
 		fprintf(stderr, "webnn:     in %s", info.dli_fname);
 		if (info.dli_sname)
@@ -145,7 +145,7 @@ static struct record *record_of(const void *object)
 }
 
 void debug_made(enum debug_kind kind, const void *object, const void *owner,
-		const struct debug_location *place)
+		const struct debug_location *location)
 {
 	struct record *record, *next;
 
@@ -158,7 +158,7 @@ void debug_made(enum debug_kind kind, const void *object, const void *owner,
 					   .owner = owner,
 					   .kind = kind,
 					   .refs = 1,
-					   .made = *place };
+					   .made = *location };
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -324,7 +324,7 @@ void debug_free(void *object)
 	wnn_free(oldest);
 }
 
-void debug_failed(const char *message, const struct debug_location *place)
+void debug_failed(const char *message, const struct debug_location *location)
 {
 	if (!strcmp(message, reported)) {
 		reported[0] = '\0';
@@ -332,8 +332,8 @@ void debug_failed(const char *message, const struct debug_location *place)
 	}
 	pthread_mutex_lock(&lock);
 	fprintf(stderr, "webnn: failed: %s\n", message);
-	if (place)
-		print_location("begun", place);
+	if (location)
+		print_location("begun", location);
 	else
 		print_here();
 	pthread_mutex_unlock(&lock);

@@ -36,14 +36,14 @@ struct debug_location {
 void debug_init(void);
 
 /* Fills in the position of the call in which the thread is; @function is a string literal. */
-void debug_here(struct debug_location *place, const char *function);
+void debug_here(struct debug_location *location, const char *function);
 
 /*
  * Adds a record of an object that the application gets with one reference; @owner is the builder of
  * an operand.
  */
 void debug_made(enum debug_kind kind, const void *object, const void *owner,
-		const struct debug_location *place);
+		const struct debug_location *location);
 /* Stores the label of an object for reports; @label: result of object_label_text(). */
 void debug_labelled(const void *object, const char *label);
 
@@ -69,7 +69,7 @@ void debug_free(void *object);
 /* Marks the operands of a builder as released. */
 void debug_owner_gone(const void *owner);
 
-/* Reports that a call failed and its position; @place is NULL for the thread's current call. */
-void debug_failed(const char *message, const struct debug_location *place);
+/* Reports that a call failed and its position; @location is NULL for the thread's current call. */
+void debug_failed(const char *message, const struct debug_location *location);
 
 #endif

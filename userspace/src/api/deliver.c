@@ -106,17 +106,17 @@ void deliver_failed(struct request *request)
 
 void deliver_note(const struct request *request, const union request_result *result)
 {
-	if (!request->place)
+	if (!request->location)
 		return;
 	switch (request->kind) {
 	case REQUEST_CREATE_CONTEXT:
-		debug_made(DEBUG_CONTEXT, result->context, NULL, request->place);
+		debug_made(DEBUG_CONTEXT, result->context, NULL, request->location);
 		break;
 	case REQUEST_CREATE_TENSOR:
-		debug_made(DEBUG_TENSOR, result->tensor, NULL, request->place);
+		debug_made(DEBUG_TENSOR, result->tensor, NULL, request->location);
 		break;
 	case REQUEST_BUILD:
-		debug_made(DEBUG_GRAPH, result->graph, NULL, request->place);
+		debug_made(DEBUG_GRAPH, result->graph, NULL, request->location);
 		/* A graph has the label of its builder. */
 		debug_labelled(result->graph, object_label_text(&result->graph->label));
 		break;

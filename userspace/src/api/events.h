@@ -85,8 +85,8 @@ struct request {
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
 
-	WNNTensor tensor;	      /* a reference to the tensor, for REQUEST_MAP_TENSOR */
-	struct debug_location *place; /* position of the call, for the debug layer; or NULL */
+	WNNTensor tensor;		 /* a reference to the tensor, for REQUEST_MAP_TENSOR */
+	struct debug_location *location; /* position of the call, for the debug layer; or NULL */
 
 	/* The lock of the context in which the request is pending protects these. */
 	struct request *next_pending, **link_pending;

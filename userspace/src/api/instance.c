@@ -163,7 +163,7 @@ static void use_allocator(const WNNInstanceDescriptor *descriptor)
 WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 {
 	struct wnn_error err = { 0 };
-	struct debug_location place;
+	struct debug_location location;
 	WNNInstance instance;
 
 	/* There is no object to check yet: &err is any pointer but NULL. */
@@ -186,8 +186,8 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 		return NULL;
 	}
 	if (debug_on) {
-		debug_here(&place, "wnnCreateInstance");
-		debug_made(DEBUG_INSTANCE, instance, NULL, &place);
+		debug_here(&location, "wnnCreateInstance");
+		debug_made(DEBUG_INSTANCE, instance, NULL, &location);
 	}
 	return instance;
 }

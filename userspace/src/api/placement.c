@@ -69,7 +69,7 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 #define MOST_REASONS 1536
 
 static void describe_cpu(WNNNodePlacement *node, WNNGraph graph, const struct ir_node *ir,
-			 const struct wnn_node_place *place, bool *failed)
+			 const struct wnn_node_placement *choice, bool *failed)
 {
 	const char *kernel = run_compiled_cpu_kernel(graph->compiled, ir);
 	char why[MOST_REASONS], text[MOST_REASONS + 512];
@@ -82,29 +82,29 @@ static void describe_cpu(WNNNodePlacement *node, WNNGraph graph, const struct ir
 	run_compiled_explain_cpu(graph->compiled, ir, why, sizeof(why));
 	if (!why[0])
 		return;
-	snprintf(text, sizeof(text), "%s; %s", place->text ? place->text : "", why);
+	snprintf(text, sizeof(text), "%s; %s", choice->text ? choice->text : "", why);
 	node->reasonText = view(graph->arena, text, failed);
 }
 
 static void describe_node(WNNGraph graph, WNNNodePlacement *node,
-			  const struct wnn_pass_entry *entry, const struct wnn_node_place *place,
-			  bool *failed)
+			  const struct wnn_pass_entry *entry,
+			  const struct wnn_node_placement *choice, bool *failed)
 {
 	const struct ir_node *ir = node_by_id(run_compiled_graph(graph->compiled), entry->node);
 	const struct npu_node_info *info = ir ? run_compiled_npu_info(graph->compiled, ir) : NULL;
 	bool kept = entry->fate == WNN_FATE_KEPT;
 
-	node->device = place->device;
-	node->reason = place->reason;
-	node->reasonText = view(graph->arena, place->text, failed);
-	if (place->device == WNNNodeDevice_NPU && !kept) {
+	node->device = choice->device;
+	node->reason = choice->reason;
+	node->reasonText = view(graph->arena, choice->text, failed);
+	if (choice->device == WNNNodeDevice_NPU && !kept) {
 		node->reason = WNNPlacementReason_Fused;
 		node->reasonText = api_view("the NPU computes it together with another operator");
 	}
 	if (info)
 		describe_npu(node, info, kept);
-	else if (ir && place->device == WNNNodeDevice_CPU)
-		describe_cpu(node, graph, ir, place, failed);
+	else if (ir && choice->device == WNNNodeDevice_CPU)
+		describe_cpu(node, graph, ir, choice, failed);
 }
 
 static void count_node(WNNGraphPlacement *placement, const WNNNodePlacement *node)

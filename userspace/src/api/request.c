@@ -39,7 +39,7 @@ void request_put(struct request *request)
 	instance = request->instance;
 	deliver_discard(request);
 	tensor_put(request->tensor);
-	wnn_free(request->place);
+	wnn_free(request->location);
 	wnn_free(request);
 	instance_drop(instance);
 }
@@ -48,13 +48,13 @@ void request_put(struct request *request)
  * Stores the position of the application's call for the debug layer; without memory for it the
  * position stays unknown.
  */
-static void note_place(struct request *request, const char *function)
+static void note_location(struct request *request, const char *function)
 {
 	if (!debug_on)
 		return;
-	request->place = wnn_malloc(sizeof(*request->place));
-	if (request->place)
-		debug_here(request->place, function);
+	request->location = wnn_malloc(sizeof(*request->location));
+	if (request->location)
+		debug_here(request->location, function);
 }
 
 static int check_callback(const struct request_callback *callback, const char *function,
@@ -89,7 +89,7 @@ struct request *request_begin_async(WNNInstance instance, enum request_kind kind
 		api_error_status(WNNStatus_UnknownError, "%s: out of memory", function);
 		return NULL;
 	}
-	note_place(request, function);
+	note_location(request, function);
 	pthread_mutex_lock(&events->lock);
 	closing = events->closing;
 	if (!closing) {
@@ -122,7 +122,7 @@ struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 		return NULL;
 	}
 	request->sync = true;
-	note_place(request, function);
+	note_location(request, function);
 	request_get(request);
 	return request;
 }
@@ -155,7 +155,7 @@ bool request_complete(struct request *request, const struct wnn_error *err,
 
 	/* A Sync function reports the error itself. */
 	if (debug_on && err && !request->sync)
-		debug_failed(err->message, request->place);
+		debug_failed(err->message, request->location);
 	pthread_mutex_lock(&events->lock);
 	if (request->state == REQUEST_PENDING) {
 		request->busy = false;

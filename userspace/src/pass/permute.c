@@ -41,14 +41,14 @@ static uint32_t permuted_axes(uint32_t axes, const uint32_t *perm, uint32_t rank
 /* Whether the axes of a mask are adjacent, if axes of size 1 are ignored. */
 static bool are_neighbours(const struct ir_type *type, uint32_t axes)
 {
-	enum { BEFORE, INSIDE, BEHIND } part = BEFORE;
+	enum { BEFORE, INSIDE, AFTER } part = BEFORE;
 
 	for (uint32_t i = 0; i < type->rank; i++) {
 		if (ir_type_dim(type, i) == 1)
 			continue;
 		if (!(axes >> i & 1))
-			part = part == BEFORE ? BEFORE : BEHIND;
-		else if (part == BEHIND)
+			part = part == BEFORE ? BEFORE : AFTER;
+		else if (part == AFTER)
 			return false;
 		else
 			part = INSIDE;

@@ -43,45 +43,45 @@ static const char *sentence(const struct ir_node *node, const char *text,
 }
 
 static void place_on_cpu(const struct ir_node *node, const struct wnn_place_options *options,
-			 struct wnn_node_place *place)
+			 struct wnn_node_placement *choice)
 {
-	place->device = WNNNodeDevice_CPU;
+	choice->device = WNNNodeDevice_CPU;
 	if (options->cpu && options->cpu(node, options->userdata))
 		return;
-	place->failed = true;
-	place->text = options->cpu_device || options->policy == WNNPlacementPolicy_CPUOnly ?
-			      "the CPU has no kernel for it" :
-			      "neither the NPU nor the CPU can run it";
+	choice->failed = true;
+	choice->text = options->cpu_device || options->policy == WNNPlacementPolicy_CPUOnly ?
+			       "the CPU has no kernel for it" :
+			       "neither the NPU nor the CPU can run it";
 }
 
 /* Fills in *place; place->text is a static sentence without the operands' types. */
 static void place_node(const struct ir_node *node, const struct wnn_place_options *options,
-		       struct wnn_node_place *place)
+		       struct wnn_node_placement *choice)
 {
 	const char *text = NULL;
 
 	if (options->cpu_device) {
-		place->reason = WNNPlacementReason_CPUDevice;
-		place->text = "the device of the context is the CPU";
-		place_on_cpu(node, options, place);
+		choice->reason = WNNPlacementReason_CPUDevice;
+		choice->text = "the device of the context is the CPU";
+		place_on_cpu(node, options, choice);
 		return;
 	}
 	if (options->policy == WNNPlacementPolicy_CPUOnly) {
-		place->reason = WNNPlacementReason_CPUPolicy;
-		place->text = "the placement policy is CPUOnly";
-		place_on_cpu(node, options, place);
+		choice->reason = WNNPlacementReason_CPUPolicy;
+		choice->text = "the placement policy is CPUOnly";
+		place_on_cpu(node, options, choice);
 		return;
 	}
-	place->reason = options->npu(node, options->userdata, &text);
-	place->text = text ? text : "the NPU cannot run it";
-	if (place->reason == WNNPlacementReason_Supported) {
-		place->device = WNNNodeDevice_NPU;
-		place->text = "the NPU runs it";
+	choice->reason = options->npu(node, options->userdata, &text);
+	choice->text = text ? text : "the NPU cannot run it";
+	if (choice->reason == WNNPlacementReason_Supported) {
+		choice->device = WNNNodeDevice_NPU;
+		choice->text = "the NPU runs it";
 	} else if (options->policy == WNNPlacementPolicy_NPUOnly) {
-		place->device = WNNNodeDevice_CPU;
-		place->failed = true;
+		choice->device = WNNNodeDevice_CPU;
+		choice->failed = true;
 	} else {
-		place_on_cpu(node, options, place);
+		place_on_cpu(node, options, choice);
 	}
 }
 
@@ -141,16 +141,16 @@ static int place_all(const struct ir_graph *graph, const struct wnn_place_option
 	char text[SENTENCE_SIZE];
 
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
-		struct wnn_node_place *place = &out->nodes[n];
+		struct wnn_node_placement *choice = &out->nodes[n];
 
-		place_node(graph->nodes[n], options, place);
-		place->text =
-			wnn_arena_strdup(out->arena, sentence(graph->nodes[n], place->text, text));
-		if (!place->text)
+		place_node(graph->nodes[n], options, choice);
+		choice->text =
+			wnn_arena_strdup(out->arena, sentence(graph->nodes[n], choice->text, text));
+		if (!choice->text)
 			return wnn_error_nomem(err, "the placement of a graph");
-		failures += place->failed;
-		out->num_npu += place->device == WNNNodeDevice_NPU;
-		out->num_cpu += place->device == WNNNodeDevice_CPU;
+		failures += choice->failed;
+		out->num_npu += choice->device == WNNNodeDevice_NPU;
+		out->num_cpu += choice->device == WNNNodeDevice_CPU;
 	}
 	return failures ? report_failures(graph, out, options, failures, err) : 0;
 }
@@ -173,14 +173,14 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,
 		   struct wnn_error *err)
 {
-	struct wnn_node_place place = { 0 };
+	struct wnn_node_placement choice = { 0 };
 	char text[SENTENCE_SIZE], name[IR_NODE_NAME_SIZE], entry[SENTENCE_SIZE + IR_NODE_NAME_SIZE];
 
-	place_node(node, options, &place);
-	if (!place.failed)
+	place_node(node, options, &choice);
+	if (!choice.failed)
 		return 0;
 	snprintf(entry, sizeof(entry), "%s: %s", ir_node_name(node, name, sizeof(name)),
-		 sentence(node, place.text, text));
+		 sentence(node, choice.text, text));
 	return refuse(err, WNN_TYPE_ERROR, options, 1, entry, "");
 }
 

@@ -23,7 +23,7 @@ struct wnn_place_options {
 	void *userdata;
 };
 
-struct wnn_node_place {
+struct wnn_node_placement {
 	WNNNodeDevice device; /* the NPU or the CPU */
 	WNNPlacementReason reason;
 	const char *text; /* one sentence that explains the reason */
@@ -32,7 +32,7 @@ struct wnn_node_place {
 
 struct wnn_placement {
 	uint32_t num_nodes;
-	struct wnn_node_place *nodes; /* by node id */
+	struct wnn_node_placement *nodes; /* by node id */
 	uint32_t num_npu, num_cpu;
 	struct wnn_arena *arena; /* memory of the sentences */
 };

@@ -168,8 +168,8 @@ static bool is_concat_of_rows(const struct ir_node *node, uint32_t most)
  * at most `most` operands; for pairs, two values whose numbers are interleaved by nodes with no
  * other use.
  */
-static bool take_join(struct search *s, const struct ir_node *node, uint32_t most,
-		      const struct ir_value **half)
+static bool take_concat(struct search *s, const struct ir_node *node, uint32_t most,
+			const struct ir_value **half)
 {
 	const struct ir_node *concat, *column;
 	struct ir_type rows;
@@ -251,13 +251,13 @@ static bool is_negation(const struct ir_node *node)
 /* Returns x if `value` is concat(-second half, first half) of x; else NULL. */
 static const struct ir_value *swapped(struct search *s, const struct ir_value *value)
 {
-	const struct ir_node *join = rewrite_sole_producer(s->rw, value), *negation;
+	const struct ir_node *concat_node = rewrite_sole_producer(s->rw, value), *negation;
 	const struct ir_value *half[2], *x;
 
-	if (!join)
+	if (!concat_node)
 		return NULL;
-	add_inner(s, join);
-	if (!take_join(s, join, 2, half))
+	add_inner(s, concat_node);
+	if (!take_concat(s, concat_node, 2, half))
 		return NULL;
 	negation = rewrite_sole_producer(s->rw, half[0]);
 	if (!negation || !is_negation(negation))
@@ -317,7 +317,7 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 	const struct ir_node *difference, *sum, *product[4];
 	const struct ir_value *half[2];
 
-	if (!take_join(s, root, MAX_PARTS, half))
+	if (!take_concat(s, root, MAX_PARTS, half))
 		return false;
 	difference = take_binary(s, half[0], IR_SUB);
 	sum = take_binary(s, half[1], IR_ADD);

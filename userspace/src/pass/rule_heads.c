@@ -107,7 +107,7 @@ static bool find_repeated(const struct ir_value *operand, struct repeated *r)
 }
 
 /* Returns the axis to which a transpose moves an axis of its operand. */
-static uint32_t axis_behind(const struct ir_node *transpose, uint32_t axis)
+static uint32_t axis_after(const struct ir_node *transpose, uint32_t axis)
 {
 	uint32_t i = 0;
 
@@ -179,7 +179,7 @@ static bool find_side(const struct ir_node *node, struct repeated *r, uint32_t *
 		    other->rank != result->rank || result->rank == IR_MAX_RANK ||
 		    !find_repeated(node->operands[*side], r))
 			continue;
-		axis = axis_behind(r->transpose, r->axis);
+		axis = axis_after(r->transpose, r->axis);
 		if (axis + 2 < result->rank &&
 		    ir_type_dim(other, axis) == ir_type_dim(result, axis))
 			return true;
@@ -196,7 +196,7 @@ struct ir_value *rule_repeated_heads(struct rules *rules, struct ir_node *node)
 
 	if (!find_side(node, &r, &side))
 		return NULL;
-	axis = axis_behind(r.transpose, r.axis);
+	axis = axis_after(r.transpose, r.axis);
 	operands[side] = r.transpose ? emit_transpose(rules, r.value, r.axis, r.transpose) :
 				       r.value;
 	operands[!side] = emit_divided(rules, node->operands[!side], axis, &r);

@@ -194,51 +194,52 @@ static const struct ir_value *under_guard(const struct ir_value *value)
 }
 
 /* The rows of data that a softmax normalises, and whether their largest elements are guarded. */
-struct lines {
+struct vectors {
 	struct ir_value *x;
 	uint32_t axes;
 	bool guarded;
 };
 
 /* Whether a value is the largest element of each row of some data; fills in *lines. */
-static bool find_largest(const struct ir_value *value, struct lines *lines)
+static bool find_largest(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_value *core, *m;
 	const struct ir_node *max;
 
 	value = unexpanded(value);
 	m = under_guard(unshaped(value));
-	lines->guarded = m != NULL;
+	vectors->guarded = m != NULL;
 	core = unshaped(m ? m : value);
 	max = rules_maker(core, IR_OP_REDUCE);
 	if (!max || max->attrs.reduce.kind != IR_REDUCE_MAX || !max->attrs.reduce.axes)
 		return false;
-	lines->x = max->operands[0];
-	lines->axes = max->attrs.reduce.axes;
+	vectors->x = max->operands[0];
+	vectors->axes = max->attrs.reduce.axes;
 	return true;
 }
 
 /* Whether a value is x - max(x), with the maximum of each row; fills in *lines. */
-static bool find_shifted(const struct ir_value *value, struct lines *lines)
+static bool find_shifted(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_node *sub = binary_of(value, IR_SUB);
 
 	return sub && ir_dtype_is_float(value->type.dtype) &&
-	       find_largest(sub->operands[1], lines) && lines->x == sub->operands[0] &&
-	       has_kept_shape(&unexpanded(sub->operands[1])->type, &lines->x->type, lines->axes);
+	       find_largest(sub->operands[1], vectors) && vectors->x == sub->operands[0] &&
+	       has_kept_shape(&unexpanded(sub->operands[1])->type, &vectors->x->type,
+			      vectors->axes);
 }
 
-static bool are_same(const struct lines *a, const struct lines *b)
+static bool are_same(const struct vectors *a, const struct vectors *b)
 {
 	return a->x == b->x && a->axes == b->axes && a->guarded == b->guarded;
 }
 
 /* Whether a value is exp(x - max(x)); fills in *lines. */
-static bool find_powers(const struct ir_value *value, struct lines *lines)
+static bool find_powers(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_node *exp = unary_of(value, IR_EXP);
 
-	return exp && find_shifted(exp->operands[0], lines);
+	return exp && find_shifted(exp->operands[0], vectors);
 }
 
 /*
@@ -246,7 +247,7 @@ static bool find_powers(const struct ir_value *value, struct lines *lines)
  * *lines.
  */
 static bool find_log_of_sum(const struct rules *rules, const struct ir_value *value,
-			    struct lines *lines)
+			    struct vectors *vectors)
 {
 	const struct ir_value *core = unshaped(value);
 	const struct ir_node *log = unary_of(core, IR_LOG), *sum;
@@ -256,7 +257,7 @@ static bool find_log_of_sum(const struct rules *rules, const struct ir_value *va
 	if (!sum || sum->attrs.reduce.kind != (log ? IR_REDUCE_SUM : IR_REDUCE_LOG_SUM))
 		return false;
 	powers = uncast(sum->operands[0]);
-	return find_powers(powers, lines) && sum->attrs.reduce.axes == lines->axes &&
+	return find_powers(powers, vectors) && sum->attrs.reduce.axes == vectors->axes &&
 	       rules_uses(rules, powers) == 1 && !rules_is_output(rules, powers) &&
 	       rules_uses(rules, value) == 1 && !rules_is_output(rules, value);
 }
@@ -276,7 +277,7 @@ struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 	const struct ir_value *powers = node->operands[0], *core;
 	const struct ir_node *sum;
 	union ir_attrs attrs = { .axis = 0 };
-	struct lines lines;
+	struct vectors vectors;
 
 	if (node->attrs.binary.kind != IR_DIV || node->attrs.binary.act.kind != IR_UNARY_NONE)
 		return NULL;
@@ -284,17 +285,17 @@ struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 	if (!sum || sum->attrs.reduce.kind != IR_REDUCE_SUM || uncast(sum->operands[0]) != powers ||
 	    rules_uses(rules, core) != 1 || rules_is_output(rules, core) ||
 	    rules_uses(rules, powers) != 2 || rules_is_output(rules, powers) ||
-	    !find_powers(powers, &lines) || lines.axes != sum->attrs.reduce.axes ||
-	    !one_axis(lines.axes, &attrs.softmax.axis))
+	    !find_powers(powers, &vectors) || vectors.axes != sum->attrs.reduce.axes ||
+	    !one_axis(vectors.axes, &attrs.softmax.axis))
 		return NULL;
-	attrs.softmax.guarded = lines.guarded;
-	return rules_emit(rules, IR_OP_SOFTMAX, &lines.x, 1, &node->results[0]->type, &attrs,
+	attrs.softmax.guarded = vectors.guarded;
+	return rules_emit(rules, IR_OP_SOFTMAX, &vectors.x, 1, &node->results[0]->type, &attrs,
 			  powers->def, node);
 }
 
 /* Whether a difference is x - logSumExp(x); fills in *lines. */
 static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *node,
-			     struct lines *lines)
+			     struct vectors *vectors)
 {
 	const struct ir_value *core;
 	const struct ir_node *sum = reduction_beside(node->operands[1], &core);
@@ -304,8 +305,8 @@ static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *no
 	    sum->operands[0] != node->operands[0] || rules_uses(rules, core) != 1 ||
 	    rules_is_output(rules, core))
 		return false;
-	*lines = (struct lines){ sum->operands[0], sum->attrs.reduce.axes,
-				 kind == IR_REDUCE_LOG_SUM_EXP };
+	*vectors = (struct vectors){ sum->operands[0], sum->attrs.reduce.axes,
+				     kind == IR_REDUCE_LOG_SUM_EXP };
 	return true;
 }
 
@@ -317,20 +318,21 @@ struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *nod
 {
 	union ir_attrs attrs = { .softmax = { .log = true } };
 	const struct ir_value *less = unexpanded(node->operands[1]);
-	struct lines lines, of_sum;
+	struct vectors vectors, of_sum;
 
 	if (node->attrs.binary.kind != IR_SUB || node->attrs.binary.act.kind != IR_UNARY_NONE ||
 	    !ir_dtype_is_float(node->results[0]->type.dtype))
 		return NULL;
-	if (!find_log_sum_exp(rules, node, &lines) &&
-	    !(find_shifted(node->operands[0], &lines) && find_log_of_sum(rules, less, &of_sum) &&
-	      are_same(&lines, &of_sum) && has_kept_shape(&less->type, &lines.x->type, lines.axes)))
+	if (!find_log_sum_exp(rules, node, &vectors) &&
+	    !(find_shifted(node->operands[0], &vectors) && find_log_of_sum(rules, less, &of_sum) &&
+	      are_same(&vectors, &of_sum) &&
+	      has_kept_shape(&less->type, &vectors.x->type, vectors.axes)))
 		return NULL;
-	if (!one_axis(lines.axes, &attrs.softmax.axis))
+	if (!one_axis(vectors.axes, &attrs.softmax.axis))
 		return NULL;
-	attrs.softmax.guarded = lines.guarded;
-	return rules_emit(rules, IR_OP_SOFTMAX, &lines.x, 1, &node->results[0]->type, &attrs, node,
-			  NULL);
+	attrs.softmax.guarded = vectors.guarded;
+	return rules_emit(rules, IR_OP_SOFTMAX, &vectors.x, 1, &node->results[0]->type, &attrs,
+			  node, NULL);
 }
 
 struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
@@ -353,29 +355,30 @@ struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
  * Emits a reduction of the wanted type; it keeps the reduced axes, and is reshaped, when that is
  * needed.
  */
-static struct ir_value *emit_reduction(struct rules *rules, const struct lines *lines,
+static struct ir_value *emit_reduction(struct rules *rules, const struct vectors *vectors,
 				       const struct ir_node *node)
 {
-	union ir_attrs attrs = { .reduce = { .kind = lines->guarded ? IR_REDUCE_LOG_SUM_EXP :
-								      IR_REDUCE_SHIFTED_LOG_SUM_EXP,
-					     .axes = lines->axes } };
+	union ir_attrs attrs = { .reduce = { .kind = vectors->guarded ?
+							     IR_REDUCE_LOG_SUM_EXP :
+							     IR_REDUCE_SHIFTED_LOG_SUM_EXP,
+					     .axes = vectors->axes } };
 	const struct ir_type *wanted = &node->results[0]->type;
-	struct ir_type type = lines->x->type;
+	struct ir_type type = vectors->x->type;
 	struct ir_value *value;
 	uint32_t rank = 0;
 
-	for (uint32_t i = 0; i < lines->x->type.rank; i++)
-		if (!(lines->axes >> i & 1))
-			type.dim[rank++] = lines->x->type.dim[i];
+	for (uint32_t i = 0; i < vectors->x->type.rank; i++)
+		if (!(vectors->axes >> i & 1))
+			type.dim[rank++] = vectors->x->type.dim[i];
 	type.rank = rank;
 	if (!ir_type_same_shape(&type, wanted)) {
 		attrs.reduce.keep_dims = true;
-		type = lines->x->type;
+		type = vectors->x->type;
 		for (uint32_t i = 0; i < type.rank; i++)
-			if (lines->axes >> i & 1)
+			if (vectors->axes >> i & 1)
 				type.dim[i].value = 1;
 	}
-	value = rules_emit(rules, IR_OP_REDUCE, &lines->x, 1, &type, &attrs, node, NULL);
+	value = rules_emit(rules, IR_OP_REDUCE, &vectors->x, 1, &type, &attrs, node, NULL);
 	if (!value || ir_type_same_shape(&type, wanted))
 		return value;
 	return rules_emit(rules, IR_OP_RESHAPE, &value, 1, wanted, NULL, node, NULL);
@@ -392,11 +395,11 @@ struct ir_value *rule_log_sum_exp_parts(struct rules *rules, struct ir_node *nod
 		if (ir_type_elements(&node->operands[i]->type) != count)
 			return NULL;
 	for (int i = 0; i < 2; i++) {
-		struct lines lines, of_sum;
+		struct vectors vectors, of_sum;
 
 		if (find_log_of_sum(rules, node->operands[i], &of_sum) &&
-		    find_largest(node->operands[!i], &lines) && are_same(&lines, &of_sum))
-			return emit_reduction(rules, &lines, node);
+		    find_largest(node->operands[!i], &vectors) && are_same(&vectors, &of_sum))
+			return emit_reduction(rules, &vectors, node);
 	}
 	return NULL;
 }

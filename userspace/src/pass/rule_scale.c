@@ -171,7 +171,7 @@ static bool can_shift(const struct ir_node *product)
 static bool scale_result(struct rules *rules, const struct ir_node *product,
 			 struct rules_scaling *s, const struct affine *affine)
 {
-	s->behind |= changes(affine->scale, affine->count, 1);
+	s->has_out |= changes(affine->scale, affine->count, 1);
 	for (int64_t i = 0; i < s->outs; i++) {
 		s->out_scale[i] *= affine->scale[i];
 		s->out_shift[i] = s->out_shift[i] * affine->scale[i] + affine->shift[i];
@@ -208,7 +208,7 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 {
 	bool shifts = changes(affine->shift, affine->count, 0);
 
-	s->in_front |= changes(affine->scale, affine->count, 1);
+	s->has_in |= changes(affine->scale, affine->count, 1);
 	s->shifts_input |= shifts;
 	if (shifts && !(sees_all(product) && is_one_matrix(product)))
 		return false;
@@ -236,9 +236,9 @@ static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 
 /* ---- factors and summands after a product */
 
-static struct ir_value *behind(struct rules *rules, struct ir_node *node,
-			       const struct ir_value *from,
-			       bool (*read)(const struct ir_node *, struct affine *))
+static struct ir_value *has_out(struct rules *rules, struct ir_node *node,
+				const struct ir_value *from,
+				bool (*read)(const struct ir_node *, struct affine *))
 {
 	struct ir_node *product = rules_sole(rules, from);
 	struct affine affine;
@@ -264,7 +264,7 @@ struct ir_value *rule_scale_behind_normalised(struct rules *rules, struct ir_nod
 
 	if (!is_product(product) || node->attrs.norm.axis != channels_axis(product))
 		return NULL;
-	return behind(rules, node, node->operands[0], read_normalisation);
+	return has_out(rules, node, node->operands[0], read_normalisation);
 }
 
 static bool read_linear(const struct ir_node *node, struct affine *affine)
@@ -280,7 +280,7 @@ struct ir_value *rule_scale_behind_linear(struct rules *rules, struct ir_node *n
 {
 	if (node->attrs.unary.kind != IR_LINEAR)
 		return NULL;
-	return behind(rules, node, node->operands[0], read_linear);
+	return has_out(rules, node, node->operands[0], read_linear);
 }
 
 struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
@@ -294,7 +294,7 @@ struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
 	product = rules_sole(rules, node->operands[!side]);
 	if (!is_product(product) || !channels_each_or_one(product, &node->operands[side]->type))
 		return NULL;
-	return behind(rules, node, node->operands[!side], read_binary);
+	return has_out(rules, node, node->operands[!side], read_binary);
 }
 
 /* ---- factors and summands before a product */

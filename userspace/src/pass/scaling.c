@@ -58,24 +58,24 @@ static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
  * one: a row has one index of the outer axis and consists of runs, each with one index of the inner
  * axis. The channel of a weight is the sum of a number of its row and one of its run.
  */
-struct lines {
+struct rows {
 	/* Number of rows; number of consecutive rows with the same channels. */
 	int64_t count, repeat;
 	int64_t outer, runs, run;
 	bool one_out;  /* whether all runs of a row have the same result channel */
 	bool in_order; /* whether run i has result channel i */
-	int64_t line_out, line_in;
+	int64_t row_out, row_in;
 	int64_t *run_out, *run_in;
 };
 
-static int64_t out_of(const struct lines *l, int64_t run)
+static int64_t out_of(const struct rows *l, int64_t run)
 {
-	return l->line_out + l->run_out[run];
+	return l->row_out + l->run_out[run];
 }
 
-static int64_t in_of(const struct lines *l, int64_t run)
+static int64_t in_of(const struct rows *l, int64_t run)
 {
-	return l->line_in + l->run_in[run];
+	return l->row_in + l->run_in[run];
 }
 
 struct axis {
@@ -92,7 +92,7 @@ static struct axis axis_of(const struct ir_type *type, uint32_t axis)
 }
 
 struct walk {
-	struct lines lines;
+	struct rows rows;
 	bool outer_is_out, transposed;
 	/* channels of a group of the result and of the input */
 	int64_t outs_per_group, ins_per_group;
@@ -105,14 +105,14 @@ struct walk {
  */
 static void set_runs(struct walk *w)
 {
-	for (int64_t i = 0; i < w->lines.runs; i++) {
+	for (int64_t i = 0; i < w->rows.runs; i++) {
 		if (w->outer_is_out) {
-			w->lines.run_in[i] = i;
-			w->lines.run_out[i] =
+			w->rows.run_in[i] = i;
+			w->rows.run_out[i] =
 				w->transposed ? i / w->ins_per_group * w->outs_per_group : 0;
 		} else {
-			w->lines.run_out[i] = i;
-			w->lines.run_in[i] =
+			w->rows.run_out[i] = i;
+			w->rows.run_in[i] =
 				w->transposed ? 0 : i / w->outs_per_group * w->ins_per_group;
 		}
 	}
@@ -134,7 +134,7 @@ static bool walk_begin(struct walk *w, const struct ir_node *product, const stru
 	w->ins_per_group = s->ins / groups;
 	outer = w->outer_is_out ? out : in;
 	inner = w->outer_is_out ? in : out;
-	w->lines = (struct lines){
+	w->rows = (struct rows){
 		.count = ir_type_elements(type) / (inner.dim * inner.stride),
 		.repeat = outer.stride / (inner.dim * inner.stride),
 		.outer = outer.dim,
@@ -142,30 +142,30 @@ static bool walk_begin(struct walk *w, const struct ir_node *product, const stru
 		.run = inner.stride,
 		.one_out = w->outer_is_out && (!w->transposed || groups == 1),
 		.in_order = !w->outer_is_out && groups == 1,
-		.run_out = wnn_calloc(2 * (size_t)inner.dim, sizeof(*w->lines.run_out)),
+		.run_out = wnn_calloc(2 * (size_t)inner.dim, sizeof(*w->rows.run_out)),
 	};
-	if (!w->lines.run_out)
+	if (!w->rows.run_out)
 		return false;
-	w->lines.run_in = w->lines.run_out + inner.dim;
+	w->rows.run_in = w->rows.run_out + inner.dim;
 	set_runs(w);
 	return true;
 }
 
 static void walk_end(struct walk *w)
 {
-	wnn_free(w->lines.run_out);
+	wnn_free(w->rows.run_out);
 }
 
-static void walk_line(struct walk *w, int64_t line)
+static void walk_row(struct walk *w, int64_t row)
 {
-	int64_t at = line / w->lines.repeat % w->lines.outer;
+	int64_t at = row / w->rows.repeat % w->rows.outer;
 
-	w->lines.line_out = w->outer_is_out ? at :
-			    w->transposed   ? at / w->ins_per_group * w->outs_per_group :
-					      0;
-	w->lines.line_in = !w->outer_is_out ? at :
-			   w->transposed    ? 0 :
-					      at / w->outs_per_group * w->ins_per_group;
+	w->rows.row_out = w->outer_is_out ? at :
+			  w->transposed	  ? at / w->ins_per_group * w->outs_per_group :
+					    0;
+	w->rows.row_in = !w->outer_is_out ? at :
+			 w->transposed	  ? 0 :
+					    at / w->outs_per_group * w->ins_per_group;
 }
 
 /* ---- the largest weight of each channel */
@@ -198,7 +198,7 @@ static uint32_t largest_of(const uint32_t *bits, int64_t n)
 	return last;
 }
 
-static void scan_line(const struct lines *l, const uint32_t *bits, uint32_t *largest)
+static void scan_row(const struct rows *l, const uint32_t *bits, uint32_t *largest)
 {
 	if (l->one_out) {
 		uint32_t *most = &largest[out_of(l, 0)];
@@ -234,16 +234,16 @@ static bool find_largest(const struct ir_node *product, struct rules_scaling *s)
 	struct walk w = { 0 };
 	float *room = NULL;
 	bool made = largest && walk_begin(&w, product, s);
-	int64_t size = w.lines.runs * w.lines.run;
+	int64_t size = w.rows.runs * w.rows.run;
 
 	if (made)
 		room = wnn_malloc((size_t)size * sizeof(*room));
-	for (int64_t line = 0; room && line < w.lines.count; line++) {
+	for (int64_t row = 0; room && row < w.rows.count; row++) {
 		const float *from = as_floats(weights->type.dtype, weights->constant->data,
-					      line * size, size, room);
+					      row * size, size, room);
 
-		walk_line(&w, line);
-		scan_line(&w.lines, (const uint32_t *)(const void *)from, largest);
+		walk_row(&w, row);
+		scan_row(&w.rows, (const uint32_t *)(const void *)from, largest);
 	}
 	for (int64_t i = 0; room && i < s->outs; i++) {
 		float number;
@@ -271,8 +271,8 @@ struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *p
 	if (s && old) {
 		memcpy(s->out_scale, old->out_scale,
 		       (size_t)(3 * s->outs + 2 * s->ins) * sizeof(*s->out_scale));
-		s->in_front = old->in_front;
-		s->behind = old->behind;
+		s->has_in = old->has_in;
+		s->has_out = old->has_out;
 		s->shifts_input = old->shifts_input;
 	}
 	if (!s || (!old && !find_largest(product, s))) {
@@ -327,7 +327,7 @@ static bool weights_surely_fit(const struct ir_node *product, const struct rules
 	return true;
 }
 
-static void find_scaled(const struct lines *l, const struct rules_scaling *s, const float *from,
+static void find_scaled(const struct rows *l, const struct rules_scaling *s, const float *from,
 			double *largest)
 {
 	for (int64_t i = 0; i < l->runs; i++) {
@@ -343,7 +343,7 @@ static void find_scaled(const struct lines *l, const struct rules_scaling *s, co
 	}
 }
 
-static void add_shifted(const struct lines *l, const struct rules_scaling *s, const float *from,
+static void add_shifted(const struct rows *l, const struct rules_scaling *s, const float *from,
 			double *sums)
 {
 	for (int64_t i = 0; i < l->runs; i++)
@@ -357,7 +357,7 @@ static void add_shifted(const struct lines *l, const struct rules_scaling *s, co
  * 0, or -1 when out of memory.
  */
 static int fold_weights(const struct ir_node *product, const struct rules_scaling *s,
-			void (*fold)(const struct lines *l, const struct rules_scaling *s,
+			void (*fold)(const struct rows *l, const struct rules_scaling *s,
 				     const float *from, double *numbers),
 			double *numbers)
 {
@@ -368,12 +368,12 @@ static int fold_weights(const struct ir_node *product, const struct rules_scalin
 
 	memset(numbers, 0, (size_t)s->outs * sizeof(*numbers));
 	if (walk_begin(&w, product, s))
-		room = wnn_malloc((size_t)(w.lines.runs * w.lines.run) * sizeof(*room));
-	size = w.lines.runs * w.lines.run;
-	for (int64_t line = 0; room && line < w.lines.count; line++) {
-		walk_line(&w, line);
-		fold(&w.lines, s,
-		     as_floats(weights->type.dtype, weights->constant->data, line * size, size,
+		room = wnn_malloc((size_t)(w.rows.runs * w.rows.run) * sizeof(*room));
+	size = w.rows.runs * w.rows.run;
+	for (int64_t row = 0; room && row < w.rows.count; row++) {
+		walk_row(&w, row);
+		fold(&w.rows, s,
+		     as_floats(weights->type.dtype, weights->constant->data, row * size, size,
 			       room),
 		     numbers);
 	}
@@ -464,7 +464,7 @@ bool scaling_fits(struct rules *rules, const struct ir_node *product, const stru
 	for (int64_t i = 0; i < 3 * s->outs + 2 * s->ins; i++)
 		if (!isfinite(s->out_scale[i]))
 			return false;
-	if (((s->in_front || s->behind) && !weights_surely_fit(product, s)) ||
+	if (((s->has_in || s->has_out) && !weights_surely_fit(product, s)) ||
 	    !bias_surely_fits(product, s)) {
 		if (look_again(product, s, &right)) {
 			rules_nomem(rules);
@@ -501,16 +501,16 @@ static void scale_run(float *to, const float *from, int64_t n, double factor)
 		to[i] = (float)((double)from[i] * factor);
 }
 
-static void write_line(const struct lines *l, const struct rules_scaling *s, const float *from,
-		       enum ir_dtype dtype, void *to, int64_t at)
+static void write_row(const struct rows *l, const struct rules_scaling *s, const float *from,
+		      enum ir_dtype dtype, void *to, int64_t at)
 {
 	float *floats = dtype == IR_F32 ? (float *)to + at : NULL;
 
-	if (floats && l->one_out && !s->in_front) {
+	if (floats && l->one_out && !s->has_in) {
 		scale_run(floats, from, l->runs * l->run, s->out_scale[out_of(l, 0)]);
 		return;
 	}
-	if (floats && l->in_order && l->run == 1 && !s->in_front) {
+	if (floats && l->in_order && l->run == 1 && !s->has_in) {
 		for (int64_t i = 0; i < l->runs; i++)
 			floats[i] = (float)((double)from[i] * s->out_scale[i]);
 		return;
@@ -549,15 +549,15 @@ static void drop_recipe(void *userdata)
 static int write_weights(void *userdata, void *data)
 {
 	struct recipe *r = userdata;
-	struct lines *lines = &r->walk.lines;
-	int64_t size = lines->runs * lines->run;
+	struct rows *rows = &r->walk.rows;
+	int64_t size = rows->runs * rows->run;
 	float *room = wnn_malloc((size_t)size * sizeof(*room));
 
-	for (int64_t line = 0; room && line < lines->count; line++) {
-		walk_line(&r->walk, line);
-		write_line(lines, r->scaling,
-			   as_floats(r->dtype, r->from->data, line * size, size, room), r->dtype,
-			   data, line * size);
+	for (int64_t row = 0; room && row < rows->count; row++) {
+		walk_row(&r->walk, row);
+		write_row(rows, r->scaling,
+			  as_floats(r->dtype, r->from->data, row * size, size, room), r->dtype,
+			  data, row * size);
 	}
 	wnn_free(room);
 	return room ? 0 : -1;
@@ -574,7 +574,7 @@ static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node
 	struct ir_value *weights = product->operands[1];
 	struct recipe *r;
 
-	if (!s->in_front && !s->behind) {
+	if (!s->has_in && !s->has_out) {
 		rules_scaling_destroy(s);
 		return weights;
 	}

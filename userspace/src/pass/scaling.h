@@ -13,9 +13,9 @@ struct rules_scaling {
 	int64_t outs, ins;
 	double *out_scale, *out_shift, *in_scale, *in_shift;
 	double *largest; /* the largest unscaled weight of each result channel */
-	bool in_front, behind,
+	bool has_in, has_out,
 		/*
-		 * in_front, behind: whether there are factors of the input and of the result;
+		 * has_in, behind: whether there are factors of the input and of the result;
 		 * shifts_input: whether there are summands of the input
 		 */
 		shifts_input;

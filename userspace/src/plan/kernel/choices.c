@@ -102,38 +102,38 @@ static struct contract_choice **find(struct contract_choices *choices, const str
 				     size_t size)
 {
 	uint64_t at = wnn_hash_words(WNN_HASH_SEED, key, size);
-	struct contract_choice **place;
+	struct contract_choice **entry;
 
-	while (*(place = &choices->table[at++ % TABLE_SIZE]))
-		if ((*place)->size == size && !memcmp(&(*place)->key, key, size))
+	while (*(entry = &choices->table[at++ % TABLE_SIZE]))
+		if ((*entry)->size == size && !memcmp(&(*entry)->key, key, size))
 			break;
-	return place;
+	return entry;
 }
 
 bool contract_choose(const struct plan *plan, const struct contract *c, struct contract_tile *best)
 {
 	struct contract_choices *choices = plan->choices;
-	struct contract_choice **place = NULL;
+	struct contract_choice **entry = NULL;
 	struct key key;
 	size_t size;
 
 	if (choices) {
 		size = make_key(plan, c, &key);
-		place = find(choices, &key, size);
-		if (*place) {
-			*best = (*place)->tile;
+		entry = find(choices, &key, size);
+		if (*entry) {
+			*best = (*entry)->tile;
 			return true;
 		}
 	}
 	if (!contract_search(plan, c, best))
 		return false;
-	if (!place || choices->count == MOST_CHOICES)
+	if (!entry || choices->count == MOST_CHOICES)
 		return true;
-	*place = wnn_calloc(1, sizeof(**place));
-	if (*place) {
-		(*place)->size = size;
-		(*place)->tile = *best;
-		memcpy(&(*place)->key, &key, size);
+	*entry = wnn_calloc(1, sizeof(**entry));
+	if (*entry) {
+		(*entry)->size = size;
+		(*entry)->tile = *best;
+		memcpy(&(*entry)->key, &key, size);
 		choices->count++;
 	}
 	return true;

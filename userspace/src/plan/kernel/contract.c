@@ -76,11 +76,11 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 		step /= chunks;
 	}
 	if (t->cut >= CUT_TAPS) {
-		uint64_t parts = wnn_div_up(c->taps[1], t->kw);
+		uint64_t steps_of_row = wnn_div_up(c->taps[1], t->kw);
 
-		s.kw = step % parts * t->kw;
+		s.kw = step % steps_of_row * t->kw;
 		s.kws = c->taps[1] - s.kw < t->kw ? c->taps[1] - s.kw : t->kw;
-		step /= parts;
+		step /= steps_of_row;
 	}
 	if (t->cut >= CUT_ROWS) {
 		s.kh = step;
@@ -349,13 +349,13 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
  */
 static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
 {
-	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
+	uint64_t positions = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
 		 n = t->grid[CD_N];
-	uint64_t a_turn = t->n_inner ? t->steps : places * t->steps;
-	uint64_t b_turn = t->n_inner ? n * t->steps : t->steps;
+	uint64_t a_period = t->n_inner ? t->steps : positions * t->steps;
+	uint64_t b_period = t->n_inner ? n * t->steps : t->steps;
 
-	*a_loads = g * places * t->steps * (t->a_slots >= a_turn ? 1 : n);
-	*b_loads = g * n * t->steps * (t->b_slots >= b_turn ? 1 : places);
+	*a_loads = g * positions * t->steps * (t->a_slots >= a_period ? 1 : n);
+	*b_loads = g * n * t->steps * (t->b_slots >= b_period ? 1 : positions);
 }
 
 /*
@@ -443,12 +443,12 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 
 /*
  * Returns the number of slots for tiles of an operand in SRAM: 2 or 3, for one tile in use and one
- * or two in flight (choices 0 and 1), or one more than `turn`, the tiles after which the loops come
+ * or two in flight (choices 0 and 1), or one more than `period`, the tiles after which the loops come
  * back to the first one (choice 2); at most `all`.
  */
-static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
+static uint32_t slots_of(int choice, uint64_t period, uint64_t all)
 {
-	uint64_t want = choice == 0 ? 2 : choice == 1 ? 3 : turn + 1;
+	uint64_t want = choice == 0 ? 2 : choice == 1 ? 3 : period + 1;
 
 	if (want < 2)
 		want = 2;
@@ -459,13 +459,13 @@ static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 #define MOST_SLOTS   4096
 
 /*
- * Lists the numbers of slots to try; 0 in place of a number that is in the list already. A `turn`
+ * Lists the numbers of slots to try; 0 in place of a number that is in the list already. A `period`
  * of MOST_SLOTS or more adds no number of its own.
  */
-static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
+static void list_slots(uint64_t period, uint64_t all, uint32_t *slots)
 {
 	for (int choice = 0; choice < SLOT_CHOICES; choice++) {
-		uint32_t number = slots_of(choice, turn < MOST_SLOTS ? turn : 1, all);
+		uint32_t number = slots_of(choice, period < MOST_SLOTS ? period : 1, all);
 
 		slots[choice] = number;
 		for (int i = 0; i < choice; i++)
@@ -481,8 +481,8 @@ static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
 static void try_slots(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		      const struct contract_cost *cost, struct contract_tile *best)
 {
-	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
-	uint64_t a_all = t->grid[CD_G] * places * t->steps,
+	uint64_t positions = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
+	uint64_t a_all = t->grid[CD_G] * positions * t->steps,
 		 b_all = t->grid[CD_G] * t->grid[CD_N] * t->steps;
 	struct contract_times times = fixed_times(plan, c, t, cost);
 	uint32_t a[2][SLOT_CHOICES], b[2][SLOT_CHOICES];
@@ -491,7 +491,7 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 	if (max_of(times.mxu, times.vpu) + times.beside >= best->cycles)
 		return;
 	for (int n = 0; n < 2; n++) {
-		list_slots(n ? t->steps : places * t->steps, a_all, a[n]);
+		list_slots(n ? t->steps : positions * t->steps, a_all, a[n]);
 		list_slots(n ? t->grid[CD_N] * t->steps : t->steps, b_all, b[n]);
 	}
 	for (int choice = 0; choice < 2 * SLOT_CHOICES * SLOT_CHOICES; choice++) {
@@ -522,10 +522,10 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
  */
 static uint64_t least_bytes(const struct contract_tile *t)
 {
-	uint64_t places = t->grid[CD_G] * t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
+	uint64_t positions = t->grid[CD_G] * t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
 	uint64_t filters = t->grid[CD_G] * t->grid[CD_N];
 
-	return t->bytes + t->a_bytes * (places * t->steps > 1 ? 2 : 1) +
+	return t->bytes + t->a_bytes * (positions * t->steps > 1 ? 2 : 1) +
 	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1);
 }
 
@@ -643,8 +643,8 @@ static int64_t full_rows(const struct plan *plan, const struct contract *c, int6
 }
 
 /* Tries tiles of several images, of some rows of an image, and of some columns of a row. */
-static void try_places(const struct plan *plan, const struct contract *c, struct contract_tile *t,
-		       struct contract_tile *best)
+static void try_positions(const struct plan *plan, const struct contract *c,
+			  struct contract_tile *t, struct contract_tile *best)
 {
 	int64_t h[MAX_SIZES], w[MAX_SIZES], b[MAX_SIZES];
 	int hs = sizes_of(c->dim[CD_H], 1, h), bs = sizes_of(c->dim[CD_B], 1, b);
@@ -699,7 +699,7 @@ bool contract_search(const struct plan *plan, const struct contract *c, struct c
 			memset(&t, 0, sizeof(t));
 			t.tile[CD_G] = g[i];
 			t.tile[CD_N] = n[j];
-			try_places(plan, c, &t, best);
+			try_positions(plan, c, &t, best);
 		}
 	}
 	if (best->cycles == UINT64_MAX)

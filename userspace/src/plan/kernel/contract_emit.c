@@ -149,7 +149,7 @@ static void load_data(struct contract_state *st, struct contract_event *e, bool 
 	}
 	part[CA_H] = map[0].row;
 	part[CA_W] = map[1].row;
-	src = view_part(&c->a, part, dim);
+	src = view_slice(&c->a, part, dim);
 	inside = e->a_view;
 	for (int i = 0; i < 2; i++) {
 		src.dim[CA_H + i] = inside.dim[CA_H + i] = map[i].inside;
@@ -327,8 +327,8 @@ static void load_slices(struct contract_state *st, const struct contract_event *
 		part[axis] = hi - lo;
 		at = next;
 		if (lo < hi)
-			plan_transfer(st->plan, view_part(&e->b_view, to, part),
-				      view_part(slice, from, part), false);
+			plan_transfer(st->plan, view_slice(&e->b_view, to, part),
+				      view_slice(slice, from, part), false);
 	}
 }
 
@@ -340,7 +340,7 @@ static void load_filter(struct contract_state *st, struct contract_event *e, boo
 
 	b_tile_dims(e, dim);
 	if (c->b_here) {
-		e->b_view = view_part(&c->b, begin, dim);
+		e->b_view = view_slice(&c->b, begin, dim);
 		return;
 	}
 	if (c->weights) {
@@ -361,7 +361,7 @@ static void load_filter(struct contract_state *st, struct contract_event *e, boo
 		src.window_bytes = st->p->packed_bytes;
 		src.offset = st->p->packed[b_tile_index(st->t, e)];
 	} else {
-		src = view_part(&c->b, begin, dim);
+		src = view_slice(&c->b, begin, dim);
 	}
 	plan_transfer(st->plan, e->b_view, src, false);
 }
@@ -566,7 +566,7 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 	const struct contract_tile *t = st->t;
 	uint32_t slot = e->tile % t->acc_slots;
 	bool same = contract_in_place(c);
-	struct npu_view acc, out, mem = view_part(&c->out, e->begin, e->dim);
+	struct npu_view acc, out, mem = view_slice(&c->out, e->begin, e->dim);
 
 	out = view_sram((same ? st->acc + slot * t->acc_bytes : st->out + slot * t->out_bytes),
 			c->out.dtype, CD_RANK, e->dim, c->out.stride);

@@ -29,8 +29,8 @@ void contract_add_function(struct contract *c, const struct ir_unary_attrs *unar
 }
 
 /* Returns the slice of a further operand that a tile needs; sets dim[] to its extents. */
-static struct npu_view extra_part(const struct contract_extra *extra,
-				  const struct contract_event *e, int64_t *dim)
+static struct npu_view extra_slice(const struct contract_extra *extra,
+				   const struct contract_event *e, int64_t *dim)
 {
 	int64_t begin[CD_RANK];
 
@@ -40,7 +40,7 @@ static struct npu_view extra_part(const struct contract_extra *extra,
 		begin[i] = varies ? e->begin[i] : 0;
 		dim[i] = varies ? e->dim[i] : 1;
 	}
-	return view_part(&extra->mem, begin, dim);
+	return view_slice(&extra->mem, begin, dim);
 }
 
 /* Returns a number that tells the slices of a further operand apart, for its pool. */
@@ -66,7 +66,7 @@ void contract_load_extra(struct contract_state *st, struct contract_event *e, ui
 	e->extra[i] = pool_get(&st->extra[i], extra_key(extra, e), &hit);
 	if (hit)
 		return;
-	src = extra_part(extra, e, dim);
+	src = extra_slice(extra, e, dim);
 	dst = view_sram(e->extra[i], src.dtype, CD_RANK, dim, extra->mem.stride);
 	plan_transfer(st->plan, dst, src, false);
 }
@@ -89,7 +89,7 @@ static struct npu_view plain_operand(const struct contract_state *st,
 				     const struct contract_event *e, int i, int64_t *dim)
 {
 	const struct contract_extra *extra = &st->c->extra[i];
-	struct npu_view view = extra_part(extra, e, dim);
+	struct npu_view view = extra_slice(extra, e, dim);
 
 	if (extra->here)
 		return view;

@@ -62,23 +62,23 @@ static inline void store(uint8_t *to, four row)
  * Transposes four rows of four elements, `pitch` bytes apart. It is unrolled, because gcc leaves
  * such loops as loops at -O2.
  */
-static inline void transpose(uint8_t *const *to, int64_t place, const uint8_t *from, int64_t pitch)
+static inline void transpose(uint8_t *const *to, int64_t offset, const uint8_t *from, int64_t pitch)
 {
 	four a = load(from), b = load(from + pitch);
 	four c = load(from + 2 * pitch), d = load(from + 3 * pitch);
 	four ac = __builtin_shufflevector(a, c, 0, 4, 1, 5);
 	four bd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
 
-	store(to[0] + place, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
-	store(to[1] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
+	store(to[0] + offset, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
+	store(to[1] + offset, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
 	ac = __builtin_shufflevector(a, c, 2, 6, 3, 7);
 	bd = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-	store(to[2] + place, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
-	store(to[3] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
+	store(to[2] + offset, __builtin_shufflevector(ac, bd, 0, 4, 1, 5));
+	store(to[3] + offset, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
 }
 
 /* Transposes a full block of 4-byte elements. */
-static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t step)
+static void transpose_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t step)
 {
 	uint8_t block[BLOCK * BLOCK * 4];
 
@@ -99,14 +99,14 @@ static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t st
  * Transposes up to BLOCK rows of up to BLOCK columns: reads the contiguous run of each column, then
  * transposes the block. to[i] receives row i.
  */
-static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct copy *c, int64_t rows,
-		 int64_t columns)
+static void transpose_block(uint8_t *const to[BLOCK], const uint8_t *from, const struct copy *c,
+			    int64_t rows, int64_t columns)
 {
 	uint8_t block[BLOCK * BLOCK * WIDEST];
 	int64_t pitch = BLOCK * c->size;
 
 	if (rows == BLOCK && columns == BLOCK && c->size == 4) {
-		turn_words(to, from, c->column.from);
+		transpose_words(to, from, c->column.from);
 		return;
 	}
 	for (int64_t k = 0; k < columns; k++)
@@ -147,17 +147,17 @@ static int64_t elements(const struct copy *c, uint32_t first)
 static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t first,
 		     int64_t columns)
 {
-	int64_t left = elements(c, first), index[PACK_RANK] = { 0 }, place = 0;
+	int64_t left = elements(c, first), index[PACK_RANK] = { 0 }, offset = 0;
 
 	while (left) {
 		int64_t rows = left < BLOCK ? left : BLOCK;
 		uint8_t *at[BLOCK];
 
 		for (int64_t i = 0; i < rows; i++) {
-			at[i] = to + place;
-			place += next_of_run(c, first, index);
+			at[i] = to + offset;
+			offset += next_of_run(c, first, index);
 		}
-		turn(at, from, c, rows, columns);
+		transpose_block(at, from, c, rows, columns);
 		from += rows * c->size;
 		left -= rows;
 	}

@@ -13,7 +13,7 @@
 #include "util/malloc.h"
 
 /* The least positions of a phase in a block; with fewer, its tiles are too small. */
-#define MIN_PLACES 16
+#define MIN_POSITIONS 16
 
 bool phases_apply(const struct contract *c)
 {
@@ -134,7 +134,7 @@ static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
  */
 static bool choose_block(const struct plan *plan, const struct contract *c, struct blocks *blocks)
 {
-	int64_t size = plan_dtype_bytes(c->out.dtype), *dim = blocks->dim, places = 1;
+	int64_t size = plan_dtype_bytes(c->out.dtype), *dim = blocks->dim, positions = 1;
 	bool whole = true;
 
 	if (c->out.base == NPU_BASE_NONE ||
@@ -147,11 +147,11 @@ static bool choose_block(const struct plan *plan, const struct contract *c, stru
 		       block_bytes(c, dim[0] * (2 - i), dim[1] * (1 + i)) <= plan_sram(plan) / 4)
 			dim[i] = dim[i] * 2 < c->dim[CD_H + i] ? dim[i] * 2 : c->dim[CD_H + i];
 	for (int i = 0; i < 2; i++) {
-		places *= (int64_t)wnn_div_up(dim[i], c->up[i]);
+		positions *= (int64_t)wnn_div_up(dim[i], c->up[i]);
 		whole &= dim[i] == c->dim[CD_H + i];
 	}
 	blocks->bytes = block_bytes(c, dim[0], dim[1]);
-	return blocks->bytes <= plan_sram(plan) / 4 && (whole || places >= MIN_PLACES);
+	return blocks->bytes <= plan_sram(plan) / 4 && (whole || positions >= MIN_POSITIONS);
 }
 
 static void emit_block(struct plan *plan, const struct contract *c, struct blocks *blocks,
@@ -170,7 +170,7 @@ static void emit_block(struct plan *plan, const struct contract *c, struct block
 		part.dim[CD_H + i] = left < blocks->dim[i] ? left : blocks->dim[i];
 		part.pad[i] -= begin[CD_H + i];
 	}
-	mem = view_part(&c->out, begin, part.dim);
+	mem = view_slice(&c->out, begin, part.dim);
 	part.out = view_sram((uint32_t)(blocks->address + number % 2 * blocks->bytes), c->out.dtype,
 			     CD_RANK, part.dim, c->out.stride);
 	if (part.dim[CD_H] != blocks->rows)

@@ -81,7 +81,7 @@ int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask)
 	return add_reg(prog, &reg);
 }
 
-int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index)
+int vp_slice(struct vprog *prog, int reg, uint32_t axis, uint32_t index)
 {
 	struct vp_reg part = prog->reg[reg];
 
@@ -89,7 +89,7 @@ int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index)
 		return reg;
 	prog->fixed |= 1u << axis;
 	prog->whole |= 1u << axis;
-	part.kind = VP_PART;
+	part.kind = VP_SLICE;
 	part.mask &= ~(1u << axis);
 	part.of = (uint8_t)reg;
 	part.axis = (uint8_t)axis;
@@ -193,7 +193,7 @@ static void remove_dim(struct vprog *prog, uint32_t dim)
 		}
 		reg->mem.rank = prog->rank - 1;
 		reg->mask = mask_without(reg->mask, dim);
-		reg->axis -= reg->kind == VP_PART && reg->axis > dim;
+		reg->axis -= reg->kind == VP_SLICE && reg->axis > dim;
 	}
 	for (uint32_t i = 0; i < prog->num_ops; i++)
 		prog->op[i].axes = mask_without(prog->op[i].axes, dim);
@@ -288,7 +288,7 @@ struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_
 	return view_sram(address, reg->dtype, rank, own, reg->mem.stride);
 }
 
-struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *tiles)
+struct npu_view vp_slice_view(const struct vp_reg *part, const struct npu_view *tiles)
 {
 	const struct npu_view *tile = &tiles[part->of];
 	int64_t begin[IR_MAX_RANK] = { 0 }, dim[IR_MAX_RANK];
@@ -296,7 +296,7 @@ struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *t
 	memcpy(dim, tile->dim, sizeof(dim));
 	begin[part->axis] = part->index;
 	dim[part->axis] = 1;
-	return view_part(tile, begin, dim);
+	return view_slice(tile, begin, dim);
 }
 
 struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim)

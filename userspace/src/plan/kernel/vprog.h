@@ -12,15 +12,15 @@
 #define VP_MAX_REGS 32
 #define VP_MAX_OPS  24
 
-/* VP_PART: the elements of another register at one index of a dim. */
-enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_PART };
+/* VP_SLICE: the elements of another register at one index of a dim. */
+enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_SLICE };
 
 struct vp_reg {
 	enum vp_kind kind;
 	uint8_t dtype;
 	uint8_t mask;		 /* mask of the space's dims that the register varies over */
 	struct npu_view mem;	 /* inputs, outputs: their memory; has stride 0 outside of mask */
-	uint8_t of, axis, index; /* VP_PART: the other register, the dim, the index */
+	uint8_t of, axis, index; /* VP_SLICE: the other register, the dim, the index */
 };
 
 struct vp_op {
@@ -56,13 +56,13 @@ int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
 int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
 /*
- * vp_part - add a register for the elements of another one at one index of a dim
+ * vp_slice - add a register for the elements of another one at one index of a dim
  *
  * These elements are loaded or stored together with the whole register, and tiles do not divide the
  * dim. Only for programs without reductions. Returns the register, or @reg itself when it does not
  * vary over the dim.
  */
-int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index);
+int vp_slice(struct vprog *prog, int reg, uint32_t axis, uint32_t index);
 /*
  * Begins a program over the shape of an operand; the space of a scalar is one dim of 1. Returns the
  * operand's register.
@@ -107,8 +107,8 @@ void vp_simplify(struct vprog *prog);
  */
 struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
 			     const int64_t *dim);
-/* Returns the view of a VP_PART register, from the tiles of all registers. */
-struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *tiles);
+/* Returns the view of a VP_SLICE register, from the tiles of all registers. */
+struct npu_view vp_slice_view(const struct vp_reg *part, const struct npu_view *tiles);
 /* Returns the bytes of SRAM of a register's tile. */
 uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *dim);
 /* Returns the view broadcast to `dim`: dims of extent 1 get stride 0. */

@@ -190,11 +190,11 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		struct npu_view mem;
 		uint64_t cost;
 
-		tiles[r] = reg->kind == VP_PART ? vp_part_view(reg, tiles) :
-						  vp_tile_view(reg, 0, prog->rank, vt->tile);
+		tiles[r] = reg->kind == VP_SLICE ? vp_slice_view(reg, tiles) :
+						   vp_tile_view(reg, 0, prog->rank, vt->tile);
 		if (!needs_tile(prog, vt, r))
 			continue;
-		mem = view_part(&reg->mem, zero, tiles[r].dim);
+		mem = view_slice(&reg->mem, zero, tiles[r].dim);
 		cost = plan_cost_copy(plan->caps, tiles[r], mem);
 		if (cost > worst)
 			worst = cost;
@@ -309,14 +309,14 @@ static int64_t key_of(const struct vprog *prog, const struct vp_reg *reg, const 
 	return key;
 }
 
-static struct npu_view memory_part(const struct vprog *prog, const struct vp_reg *reg,
-				   const int64_t *begin, const struct npu_view *tile)
+static struct npu_view memory_slice(const struct vprog *prog, const struct vp_reg *reg,
+				    const int64_t *begin, const struct npu_view *tile)
 {
 	int64_t at[IR_MAX_RANK];
 
 	for (uint32_t i = 0; i < prog->rank; i++)
 		at[i] = reg->mask >> i & 1 ? begin[i] : 0;
-	return view_part(&reg->mem, at, tile->dim);
+	return view_slice(&reg->mem, at, tile->dim);
 }
 
 static void load_tile(struct plan *plan, const struct vprog *prog, const struct vtile *vt,
@@ -335,7 +335,7 @@ static void load_tile(struct plan *plan, const struct vprog *prog, const struct 
 		state->key[r] = key_of(prog, reg, begin);
 		state->slot[r] = (state->slot[r] + 1) % vt->slots[r];
 		tile = vp_tile_view(reg, vt->address[r][state->slot[r]], prog->rank, dim);
-		plan_transfer(plan, tile, memory_part(prog, reg, begin, &tile), false);
+		plan_transfer(plan, tile, memory_slice(prog, reg, begin, &tile), false);
 	}
 }
 
@@ -349,19 +349,19 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 	for (uint32_t r = 0; r < prog->num_regs; r++) {
 		uint32_t slot = prog->reg[r].kind == VP_INPUT ? state->slot[r] : index % 2;
 
-		if (prog->reg[r].kind == VP_PART) {
-			tiles[r] = vp_part_view(&prog->reg[r], tiles);
+		if (prog->reg[r].kind == VP_SLICE) {
+			tiles[r] = vp_slice_view(&prog->reg[r], tiles);
 			continue;
 		}
 		tiles[r] = vp_tile_view(&prog->reg[r], vt->address[r][slot], prog->rank, dim);
 		if (vt->here[r])
-			tiles[r] = memory_part(prog, &prog->reg[r], begin, &tiles[r]);
+			tiles[r] = memory_slice(prog, &prog->reg[r], begin, &tiles[r]);
 	}
 	for (uint32_t i = 0; i < prog->num_ops; i++)
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
 		if (prog->reg[r].kind == VP_OUTPUT && needs_tile(prog, vt, r))
-			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]),
+			plan_transfer(plan, memory_slice(prog, &prog->reg[r], begin, &tiles[r]),
 				      tiles[r], true);
 }
 

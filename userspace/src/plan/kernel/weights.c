@@ -33,7 +33,6 @@ static struct layout lay_out(const struct contract *c, const struct contract_til
 {
 	const struct contract_weights *w = c->weights;
 	struct layout l = { .granule = w->block ? wnn_gcd(w->block, t->k) : ks };
-
 	uint64_t scales;
 
 	l.rows = ks / l.granule;
@@ -268,8 +267,8 @@ void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
  * elements along k that share such a row, columns. With `repeats`, the second dim has stride 0.
  * Strides count nibbles for 4-bit types, otherwise bytes.
  */
-static struct npu_view part(uint8_t dtype, uint64_t address, uint64_t bytes, const struct layout *l,
-			    int64_t n, bool repeats)
+static struct npu_view tile_section(uint8_t dtype, uint64_t address, uint64_t bytes,
+				    const struct layout *l, int64_t n, bool repeats)
 {
 	int64_t size = plan_dtype_is_nibble(dtype) ? 1 : plan_dtype_bytes(dtype);
 
@@ -331,10 +330,13 @@ void weights_unpack(struct plan *plan, const struct contract *c, const struct co
 	const struct contract_weights *w = c->weights;
 	int64_t ks = wide->dim[CB_K], n = wide->dim[CB_N];
 	struct layout l = lay_out(c, t, ks, n);
-	struct npu_view dst = part(wide->dtype, wide->window, wide->window_bytes, &l, n, false);
-	struct npu_view src = part(w->dtype, packed, l.scale, &l, n, false);
-	struct npu_view scale = part(c->b.dtype, packed + l.scale, l.zero - l.scale, &l, n, true);
-	struct npu_view zero = part(w->dtype, packed + l.zero, l.bytes - l.zero, &l, n, true);
+	struct npu_view dst =
+		tile_section(wide->dtype, wide->window, wide->window_bytes, &l, n, false);
+	struct npu_view src = tile_section(w->dtype, packed, l.scale, &l, n, false);
+	struct npu_view scale =
+		tile_section(c->b.dtype, packed + l.scale, l.zero - l.scale, &l, n, true);
+	struct npu_view zero =
+		tile_section(w->dtype, packed + l.zero, l.bytes - l.zero, &l, n, true);
 	struct npu_view *all[4] = { &dst, &src, &scale, &zero };
 
 	views_simplify(all, w->zero ? 4 : 3);

@@ -294,7 +294,8 @@ static bool comes_before(const struct load *a, const struct load *b)
 }
 
 /* Sorts the prefetches by position; returns their number. Loads that stay in SRAM need none. */
-static uint32_t sort_by_place(const struct load *load, uint32_t count, const struct load *sorted[])
+static uint32_t sort_by_position(const struct load *load, uint32_t count,
+				 const struct load *sorted[])
 {
 	uint32_t placed = 0;
 
@@ -318,7 +319,7 @@ static uint32_t sort_by_place(const struct load *load, uint32_t count, const str
 static uint32_t list_anew(const struct ahead *a, uint32_t loads, struct plan_op *ops)
 {
 	const struct load *sorted[MOST_LOADS];
-	uint32_t placed = sort_by_place(a->load, loads, sorted);
+	uint32_t placed = sort_by_position(a->load, loads, sorted);
 	uint32_t at = 0, first = 0, next = 0;
 
 	for (uint32_t n = 0; n < loads; n++)

@@ -151,10 +151,10 @@ static inline size_t find(const struct plan_depend *g, int64_t at)
 /* Splits range i at `at`, which lies in it. The arrays have room for one more range. */
 static void split(struct plan_depend *g, size_t i, int64_t at)
 {
-	size_t behind = g->num_ranges++ - i;
+	size_t following = g->num_ranges++ - i;
 
-	memmove(g->begin + i + 2, g->begin + i + 1, behind * sizeof(*g->begin));
-	memmove(g->ranges + i + 1, g->ranges + i, behind * sizeof(*g->ranges));
+	memmove(g->begin + i + 2, g->begin + i + 1, following * sizeof(*g->begin));
+	memmove(g->ranges + i + 1, g->ranges + i, following * sizeof(*g->ranges));
 	g->begin[i + 1] = at;
 }
 
@@ -419,10 +419,10 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 	}
 	g->ranges[first] = (struct range){ op, NONE, NONE, 0 };
 	if (i - first > 1) {
-		size_t behind = g->num_ranges - i;
+		size_t following = g->num_ranges - i;
 
-		memmove(g->begin + first + 1, g->begin + i, (behind + 1) * sizeof(*g->begin));
-		memmove(g->ranges + first + 1, g->ranges + i, behind * sizeof(*g->ranges));
+		memmove(g->begin + first + 1, g->begin + i, (following + 1) * sizeof(*g->begin));
+		memmove(g->ranges + first + 1, g->ranges + i, following * sizeof(*g->ranges));
 		g->num_ranges -= i - first - 1;
 	}
 	return 0;

@@ -456,8 +456,8 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
  * Returns the number of instructions of a transfer: both DMA engines share a long one, so that
  * instructions that wait for it begin earlier.
  */
-static int64_t parts_of(const struct plan *plan, const struct npu_view *dst,
-			const struct npu_view *src)
+static int64_t insns_of_copy(const struct plan *plan, const struct npu_view *dst,
+			     const struct npu_view *src)
 {
 	uint64_t cost;
 
@@ -478,7 +478,7 @@ void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, 
 	int64_t parts, part, unit, whole;
 
 	views_simplify(both, 2);
-	parts = parts_of(plan, &dst, &src);
+	parts = insns_of_copy(plan, &dst, &src);
 	if (parts == 1) {
 		plan_emit(plan, &insn);
 		return;

@@ -52,7 +52,7 @@ struct simulation {
 	size_t begin;	   /* index of the window's first instruction in the list */
 	struct work *work; /* the instructions of the window, without preemption points */
 	uint32_t count;
-	uint32_t *place; /* by instruction of the window: its number in `work` */
+	uint32_t *number; /* by instruction of the window: its number in `work` */
 	uint32_t *first,
 		*follower; /* the followers of instruction i: follower[first[i] .. first[i + 1]) */
 	uint32_t *missing; /* by instruction: how many instructions it still waits for */
@@ -77,7 +77,7 @@ static inline const struct depend_edge *edges_of(const struct simulation *sim, u
 /* Returns the number, in `work`, of the instruction that an edge comes from. */
 static inline uint32_t number_of(const struct simulation *sim, const struct depend_edge *edge)
 {
-	return sim->place[edge->from - sim->begin];
+	return sim->number[edge->from - sim->begin];
 }
 
 static void push(struct simulation *sim, struct heap *heap, uint32_t op)
@@ -350,15 +350,15 @@ static void keep_result(const struct plan *plan, const struct plan_op *op, uint3
 static int find_live(const struct plan *plan, const struct simulation *sim, struct points *points,
 		     uint64_t least)
 {
-	uint32_t *place = wnn_malloc(((size_t)sim->count + 1) * sizeof(*place));
+	uint32_t *number = wnn_malloc(((size_t)sim->count + 1) * sizeof(*number));
 
-	if (!place || wnn_array_reserve(&points->live, &points->cap_live, points->num + 1,
-					sizeof(*points->live))) {
-		wnn_free(place);
+	if (!number || wnn_array_reserve(&points->live, &points->cap_live, points->num + 1,
+					 sizeof(*points->live))) {
+		wnn_free(number);
 		return -1;
 	}
 	for (uint32_t i = 0; i < sim->count; i++)
-		place[sim->order[i]] = i;
+		number[sim->order[i]] = i;
 	for (size_t p = 0; p < points->num; p++)
 		points->live[p] = least;
 	for (uint32_t i = 0; i < sim->count && points->num; i++) {
@@ -370,10 +370,10 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 			const struct plan_op *op = &sim->ops[sim->work[from].at];
 
 			if (edges[e].data && plan_view(plan, op->view[0])->base == NPU_BASE_NONE)
-				keep_result(plan, op, place[from], place[i], points);
+				keep_result(plan, op, number[from], number[i], points);
 		}
 	}
-	wnn_free(place);
+	wnn_free(number);
 	return 0;
 }
 
@@ -522,15 +522,15 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 	int ret = -1;
 
 	sim.work = wnn_malloc((end - begin + 1) * sizeof(*sim.work));
-	sim.place = wnn_malloc((end - begin + 1) * sizeof(*sim.place));
-	if (!sim.work || !sim.place)
+	sim.number = wnn_malloc((end - begin + 1) * sizeof(*sim.number));
+	if (!sim.work || !sim.number)
 		goto out;
 	for (size_t i = 0; i < end - begin; i++) {
 		if (ops[i].op == ONPU_OP_PREEMPT) {
 			segment++;
 			continue;
 		}
-		sim.place[i] = sim.count;
+		sim.number[i] = sim.count;
 		sim.work[sim.count++] = (struct work){ .cost = (uint32_t)ops[i].cost,
 						       .segment = segment,
 						       .at = (uint32_t)i,
@@ -550,7 +550,7 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 				       append(list, ops, end - begin);
 	*cycles += after < before ? after : before;
 out:
-	wnn_free(sim.place);
+	wnn_free(sim.number);
 	wnn_free(sim.memory);
 	wnn_free(sim.key);
 	wnn_free(sim.order);
@@ -617,16 +617,16 @@ uint64_t plan_schedule(struct plan *plan)
 	plan->list.window = 0;
 	for (size_t i = 0; i <= num && !ret; i++) {
 		const struct plan_op *op = &plan->list.ops[i];
-		uint64_t live_behind = i < num ? op->live : 0;
+		uint64_t live_after = i < num ? op->live : 0;
 
 		if (i < num && (op->op != ONPU_OP_PREEMPT || !schedule_fills_window(plan, i)))
 			continue;
 		ret = order_window(plan, plan->list.window, i,
-				   live > live_behind ? live : live_behind, dry ? NULL : &list,
+				   live > live_after ? live : live_after, dry ? NULL : &list,
 				   &cycles);
 		if (!ret && !dry && i < num)
 			ret = append(&list, op, 1);
-		live = live_behind;
+		live = live_after;
 		plan->list.window = i + 1;
 	}
 	if (ret) {

@@ -73,7 +73,7 @@ static uint32_t slots_of(const struct plan_op *op)
  * Refuses the node of an instruction, because instructions that must be in one job take more than
  * `max_slots` slots. Returns true if nodes after it are to be checked as well.
  */
-static bool refuse_part(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
+static bool refuse_uncut(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
 {
 	plan->report.node = op->node;
 	plan_fail(plan,
@@ -107,7 +107,7 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 			used = since_last;
 		}
 		if (used + slots > max_slots) {
-			if (!refuse_part(plan, &plan->list.ops[i], max_slots))
+			if (!refuse_uncut(plan, &plan->list.ops[i], max_slots))
 				return -1;
 			while (i + 1 < plan->list.num_ops && !plan->list.ops[i + 1].cut)
 				i++;

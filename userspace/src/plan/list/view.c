@@ -84,7 +84,7 @@ void view_append(struct npu_view *view, int64_t dim, int64_t stride)
 	view->stride[view->rank++] = stride;
 }
 
-struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim)
+struct npu_view view_slice(const struct npu_view *view, const int64_t *begin, const int64_t *dim)
 {
 	struct npu_view part = *view;
 
@@ -160,7 +160,7 @@ bool view_is_dense(const struct npu_view *view)
  * Reverses each dim that runs backwards in all views: views_simplify() is for instructions whose
  * result does not depend on the order of the elements.
  */
-static void turn_round(struct npu_view *const *views, uint32_t count)
+static void reverse_backward(struct npu_view *const *views, uint32_t count)
 {
 	for (uint32_t i = 0; i < views[0]->rank; i++) {
 		bool all = true;
@@ -272,7 +272,7 @@ void views_simplify(struct npu_view *const *views, uint32_t count)
 {
 	uint32_t kept[IR_MAX_RANK], num = find_dims(views[0], kept);
 
-	turn_round(views, count);
+	reverse_backward(views, count);
 	for (uint32_t i = 1; i < num; i++) {
 		uint32_t dim = kept[i], at = i;
 		int64_t here = distance(views[0]->stride[dim]);

@@ -62,7 +62,7 @@ void view_append(struct npu_view *view, int64_t dim, int64_t stride);
 /* Exchanges two dims, with their strides. */
 void view_swap_dims(struct npu_view *view, uint32_t a, uint32_t b);
 /* Returns a slice of a view: elements begin[i] to begin[i] + dim[i] - 1 along dim i. */
-struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
+struct npu_view view_slice(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
 int64_t view_elements(const struct npu_view *view);
 /* Returns the bytes of all elements; not for 4-bit types. */
 uint64_t view_bytes(const struct npu_view *view);

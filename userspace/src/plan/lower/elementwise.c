@@ -307,12 +307,12 @@ void lower_rotary(struct plan *plan, const struct ir_node *node)
 	for (uint32_t half = 0; half < 2; half++) {
 		int *of = &product[2 * half];
 
-		vp_add(&prog, ONPU_OP_VMUL, of[0], vp_part(&prog, in[0], last - 1, half),
-		       vp_part(&prog, in[1], last - 1, half), -1);
-		vp_add(&prog, ONPU_OP_VMUL, of[1], vp_part(&prog, in[0], last - 1, !half),
-		       vp_part(&prog, in[2], last - 1, half), -1);
+		vp_add(&prog, ONPU_OP_VMUL, of[0], vp_slice(&prog, in[0], last - 1, half),
+		       vp_slice(&prog, in[1], last - 1, half), -1);
+		vp_add(&prog, ONPU_OP_VMUL, of[1], vp_slice(&prog, in[0], last - 1, !half),
+		       vp_slice(&prog, in[2], last - 1, half), -1);
 		vp_add(&prog, half ? ONPU_OP_VADD : ONPU_OP_VSUB,
-		       vp_part(&prog, out, last - 1, half), of[0], of[1], -1);
+		       vp_slice(&prog, out, last - 1, half), of[0], of[1], -1);
 	}
 	vp_emit(plan, &prog);
 }

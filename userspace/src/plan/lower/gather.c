@@ -31,11 +31,11 @@ struct indexed {
 };
 
 /* The views of an instruction, or of the whole transfer. */
-struct pieces {
+struct slices {
 	struct npu_view part, full, index;
 };
 
-static void map_dims(struct indexed *x, const struct ir_node *node, const struct pieces *all)
+static void map_dims(struct indexed *x, const struct ir_node *node, const struct slices *all)
 {
 	int8_t axis = (int8_t)x->axis, index_rank = (int8_t)all->index.rank;
 	int8_t lead = index_rank - 1;
@@ -68,7 +68,7 @@ static void map_dims(struct indexed *x, const struct ir_node *node, const struct
 
 /* ---- one instruction */
 
-static struct plan_insn make_insn(const struct indexed *x, const struct pieces *p,
+static struct plan_insn make_insn(const struct indexed *x, const struct slices *p,
 				  const struct plan_param *param)
 {
 	return (struct plan_insn){
@@ -97,7 +97,7 @@ static uint64_t tile_bytes(const struct npu_view *view)
 }
 
 /* Returns the bytes of SRAM that a transfer through SRAM needs. */
-static uint64_t staged_bytes(const struct indexed *x, const struct pieces *p)
+static uint64_t staged_bytes(const struct indexed *x, const struct slices *p)
 {
 	return tile_bytes(&p->part) + (x->scatter ? tile_bytes(&p->index) : 0);
 }
@@ -107,11 +107,11 @@ static struct npu_view tile_of(const struct npu_view *view, uint64_t address)
 	return view_sram((uint32_t)address, view->dtype, view->rank, view->dim, view->stride);
 }
 
-static void emit_staged(struct indexed *x, const struct pieces *p)
+static void emit_staged(struct indexed *x, const struct slices *p)
 {
 	uint64_t address = plan_take_sram(x->plan, staged_bytes(x, p));
 	struct plan_param param = make_param(x);
-	struct pieces tile = *p;
+	struct slices tile = *p;
 	struct plan_insn insn;
 
 	tile.part = tile_of(&p->part, address);
@@ -126,7 +126,7 @@ static void emit_staged(struct indexed *x, const struct pieces *p)
 		plan_transfer(x->plan, p->part, tile.part, true);
 }
 
-static void emit(struct indexed *x, const struct pieces *p)
+static void emit(struct indexed *x, const struct slices *p)
 {
 	struct plan_param param = make_param(x);
 	struct plan_insn insn = make_insn(x, p, &param);
@@ -155,11 +155,11 @@ static struct npu_view half_of(const struct npu_view *view, int dim, bool second
 		begin[dim] = size[dim];
 		size[dim] = view->dim[dim] - size[dim];
 	}
-	return view_part(view, begin, size);
+	return view_slice(view, begin, size);
 }
 
 /* Returns true if one instruction can do the transfer. */
-static bool fits(const struct indexed *x, const struct pieces *p)
+static bool fits(const struct indexed *x, const struct slices *p)
 {
 	struct plan_param param = make_param(x);
 	struct plan_insn insn = make_insn(x, p, &param);
@@ -170,7 +170,7 @@ static bool fits(const struct indexed *x, const struct pieces *p)
 			       plan_cost_dma(x->plan->caps, &p->part, NULL) <= CHUNK_COST));
 }
 
-static void emit_all(struct indexed *x, const struct pieces *p)
+static void emit_all(struct indexed *x, const struct slices *p)
 {
 	uint32_t d = 0;
 
@@ -181,7 +181,7 @@ static void emit_all(struct indexed *x, const struct pieces *p)
 		return;
 	}
 	for (int i = 0; i < 2 && !x->plan->report.failed; i++) {
-		struct pieces half = { half_of(&p->part, (int)d, i),
+		struct slices half = { half_of(&p->part, (int)d, i),
 				       half_of(&p->full, x->full_dim[d], i),
 				       half_of(&p->index, x->index_dim[d], i) };
 
@@ -190,7 +190,7 @@ static void emit_all(struct indexed *x, const struct pieces *p)
 }
 
 static void lower_indexed(struct plan *plan, const struct ir_node *node, bool scatter,
-			  const struct pieces *all)
+			  const struct slices *all)
 {
 	static const enum onpu_op gathers[] = {
 		[IR_GATHER_AXIS] = ONPU_OP_DMA_GATHER_AXIS,
@@ -222,7 +222,7 @@ static void lower_indexed(struct plan *plan, const struct ir_node *node, bool sc
 
 void lower_gather(struct plan *plan, const struct ir_node *node)
 {
-	struct pieces all = {
+	struct slices all = {
 		.part = values_view(plan, node->results[0]),
 		.full = values_view(plan, node->operands[0]),
 		.index = values_view(plan, node->operands[1]),
@@ -234,7 +234,7 @@ void lower_gather(struct plan *plan, const struct ir_node *node)
 void lower_scatter(struct plan *plan, const struct ir_node *node)
 {
 	struct npu_view input = values_view(plan, node->operands[0]);
-	struct pieces all = {
+	struct slices all = {
 		.part = values_view(plan, node->operands[2]),
 		.full = values_view(plan, node->results[0]),
 		.index = values_view(plan, node->operands[1]),

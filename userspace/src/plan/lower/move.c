@@ -36,7 +36,7 @@ static struct npu_view half_of(const struct npu_view *view, uint32_t axis, bool 
 		begin[axis] = dim[axis];
 		dim[axis] = view->dim[axis] - dim[axis];
 	}
-	return view_part(view, begin, dim);
+	return view_slice(view, begin, dim);
 }
 
 /*
@@ -117,7 +117,7 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 		struct npu_view src = values_view(plan, node->operands[i]);
 
 		if (!values_shared(plan, node->operands[i], node->results[0]))
-			plan_move(plan, view_part(&result, begin, src.dim), src);
+			plan_move(plan, view_slice(&result, begin, src.dim), src);
 		begin[node->attrs.axis] += src.dim[node->attrs.axis];
 	}
 }
@@ -299,7 +299,7 @@ static struct npu_view rows(const struct npu_view *view, uint32_t axis, int64_t 
 	memcpy(dim, view->dim, sizeof(dim));
 	at[axis] = begin;
 	dim[axis] = count;
-	return view_part(view, at, dim);
+	return view_slice(view, at, dim);
 }
 
 static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src,

@@ -111,14 +111,14 @@ static void shortest_first(struct space *space, uint32_t loops)
 
 /* ---- programs */
 
-/* Returns the view of operand k for position number `place` along the first `loops` dims. */
+/* Returns the view of operand k for position number `position` along the first `loops` dims. */
 static struct npu_view operand_at(const struct space *space, const struct npu_view *view, int k,
-				  uint32_t loops, int64_t place)
+				  uint32_t loops, int64_t position)
 {
 	struct npu_view out = *view;
 
-	for (uint32_t i = loops; i-- > 0; place /= space->dim[i])
-		out.offset += place % space->dim[i] * space->stride[k][i];
+	for (uint32_t i = loops; i-- > 0; position /= space->dim[i])
+		out.offset += position % space->dim[i] * space->stride[k][i];
 	out.rank = space->rank - loops;
 	for (uint32_t i = 0; i < out.rank; i++) {
 		out.stride[i] = space->stride[k][loops + i];
@@ -135,7 +135,7 @@ static struct npu_view operand_at(const struct space *space, const struct npu_vi
 static void emit_programs(struct plan *plan, bool quantize, const struct npu_view view[OPERANDS])
 {
 	const char *name = quantize ? "vector quantize" : "vector dequantize";
-	int64_t places = 1;
+	int64_t positions = 1;
 	struct space space;
 	uint32_t loops;
 
@@ -143,14 +143,14 @@ static void emit_programs(struct plan *plan, bool quantize, const struct npu_vie
 	loops = space.rank > IR_MAX_RANK ? space.rank - IR_MAX_RANK : 0;
 	shortest_first(&space, loops);
 	for (uint32_t i = 0; i < loops; i++)
-		places *= space.dim[i];
-	for (int64_t place = 0; place < places && !plan->report.failed; place++) {
+		positions *= space.dim[i];
+	for (int64_t position = 0; position < positions && !plan->report.failed; position++) {
 		struct npu_view at[OPERANDS];
 		struct vprog prog;
 		int reg[OPERANDS];
 
 		for (int k = 0; k < OPERANDS; k++)
-			at[k] = operand_at(&space, &view[k], k, loops, place);
+			at[k] = operand_at(&space, &view[k], k, loops, position);
 		vp_begin(&prog, name, at[RESULT].rank, at[RESULT].dim);
 		for (int k = 0; k < RESULT; k++)
 			reg[k] = vp_input(&prog, &at[k]);

@@ -83,17 +83,17 @@ static struct npu_view step_view(const struct rnn *r, const struct npu_view *all
 }
 
 /* Returns a view [dirs, batch, n] with the five dims of a contraction's result or operand. */
-static struct npu_view as_places(const struct npu_view *view)
+static struct npu_view as_positions(const struct npu_view *view)
 {
-	struct npu_view places = *view;
+	struct npu_view positions = *view;
 
-	places.rank = 5;
-	memcpy(places.dim, (int64_t[]){ view->dim[0], 1, 1, view->dim[1], view->dim[2] },
-	       5 * sizeof(*places.dim));
-	memcpy(places.stride,
+	positions.rank = 5;
+	memcpy(positions.dim, (int64_t[]){ view->dim[0], 1, 1, view->dim[1], view->dim[2] },
+	       5 * sizeof(*positions.dim));
+	memcpy(positions.stride,
 	       (int64_t[]){ view->stride[0], 0, 0, view->stride[1], view->stride[2] },
-	       5 * sizeof(*places.stride));
-	return places;
+	       5 * sizeof(*positions.stride));
+	return positions;
 }
 
 /* ---- products */
@@ -161,7 +161,7 @@ static void add_bias(const struct rnn *r, struct contract *c, const struct ir_va
 	if (!value)
 		return;
 	view = operand(r, value, 2);
-	view = as_places(&(struct npu_view){
+	view = as_positions(&(struct npu_view){
 		.base = view.base,
 		.binding = view.binding,
 		.dtype = view.dtype,
@@ -231,7 +231,7 @@ struct step_products {
 };
 
 /* Returns the direction's part of a view whose first dim is directions. */
-static struct npu_view part_of(const struct step_product *p, struct npu_view view)
+static struct npu_view slice_of(const struct step_product *p, struct npu_view view)
 {
 	if (p->direction < 0 || view.dim[0] == 1)
 		return view;
@@ -242,7 +242,7 @@ static struct npu_view part_of(const struct step_product *p, struct npu_view vie
 
 static struct npu_view row_of(const struct rnn *r, const struct step_product *p)
 {
-	return part_of(p, as_places(&r->region[p->from]));
+	return slice_of(p, as_positions(&r->region[p->from]));
 }
 
 static struct npu_view input_of(const struct rnn *r, const struct step_product *p, int64_t s)
@@ -250,7 +250,7 @@ static struct npu_view input_of(const struct rnn *r, const struct step_product *
 	struct npu_view view = step_view(r, &r->region[REGION_INPUT], 1, s);
 
 	view = columns(view, p->first, p->count);
-	return part_of(p, as_places(&view));
+	return slice_of(p, as_positions(&view));
 }
 
 static void set_address(struct npu_view *to, const struct npu_view *from)
@@ -272,7 +272,7 @@ static void set_up_product(const struct rnn *r, struct step_product *p)
 	if (r->batch == 1)
 		c->piece = 0;
 	c->a = row_of(r, p);
-	c->out = part_of(p, as_places(&out));
+	c->out = slice_of(p, as_positions(&out));
 	set_weight(r, c, r->node->operands[2], p->first);
 	if (p->adds_input) {
 		struct npu_view input = input_of(r, p, 0);
@@ -281,11 +281,11 @@ static void set_up_product(const struct rnn *r, struct step_product *p)
 	} else {
 		add_bias(r, c, r->bias[1]);
 		if (c->num_extras)
-			c->extra[0].mem = part_of(p, columns(c->extra[0].mem, p->first, p->count));
+			c->extra[0].mem = slice_of(p, columns(c->extra[0].mem, p->first, p->count));
 	}
 	if (p->direction >= 0) {
 		c->dim[CD_G] = 1;
-		c->b = part_of(p, c->b);
+		c->b = slice_of(p, c->b);
 		c->b_offset = c->b.offset;
 	}
 	if (p->window)
@@ -338,7 +338,7 @@ static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64
 	return best;
 }
 
-static bool add_part(const struct rnn *r, struct step_products *all, struct step_product part)
+static bool add_product(const struct rnn *r, struct step_products *all, struct step_product part)
 {
 	struct step_product *p = &all->part[all->count];
 
@@ -366,14 +366,14 @@ static bool prepare_products(const struct rnn *r, struct step_products *all, enu
 	};
 
 	if (matrix == n)
-		return add_part(r, all, part);
+		return add_product(r, all, part);
 	for (int64_t i = 0; i < 2 * r->dirs; i++) {
 		part.direction = i % r->dirs;
 		/* The vector unit begins with its own columns, and then adds to the others. */
 		part.window = i < r->dirs;
 		part.first = first * r->hidden + (part.window ? matrix : 0);
 		part.count = part.window ? n - matrix : matrix;
-		if (part.count && !add_part(r, all, part))
+		if (part.count && !add_product(r, all, part))
 			return false;
 	}
 	return true;

@@ -118,9 +118,9 @@ static bool evaluate(struct resample *r)
 		return false;
 	tile = view_sram(0, r->dst.dtype, r->dst.rank, r->tile, r->dst.stride);
 	in = view_sram(0, r->src.dtype, r->src.rank, need, r->src.stride);
-	mem = view_part(&r->src, zero, need);
+	mem = view_slice(&r->src, zero, need);
 	ld = plan_cost_copy(r->plan->caps, in, mem);
-	mem = view_part(&r->dst, zero, r->tile);
+	mem = view_slice(&r->dst, zero, r->tile);
 	st = plan_cost_copy(r->plan->caps, mem, tile);
 	vpu = plan_cost_insn(r->plan->caps,
 			     &(struct plan_insn){ .op = r->op, .dst = &tile, .s0 = &in });
@@ -195,10 +195,10 @@ static void emit_tile(struct resample *r, uint64_t index, uint64_t base)
 	in = view_sram((uint32_t)address, r->src.dtype, r->src.rank, need, r->src.stride);
 	out = view_sram((uint32_t)(address + r->src_bytes), r->dst.dtype, r->dst.rank, dim,
 			r->dst.stride);
-	plan_transfer(r->plan, in, view_part(&r->src, from, need), false);
+	plan_transfer(r->plan, in, view_slice(&r->src, from, need), false);
 	plan_emit(r->plan,
 		  &(struct plan_insn){ .op = r->op, .dst = &out, .s0 = &in, .param = &param });
-	plan_transfer(r->plan, view_part(&r->dst, begin, dim), out, true);
+	plan_transfer(r->plan, view_slice(&r->dst, begin, dim), out, true);
 }
 
 void lower_resample(struct plan *plan, const struct ir_node *node)

@@ -30,7 +30,7 @@ struct topk {
 	 * The types of a key, of an entry (with wide keys, the key), and of a position, which
 	 * counts from the end of the row.
 	 */
-	uint8_t key, entry, place;
+	uint8_t key, entry, position;
 	int64_t size;	     /* bytes of an entry */
 	int64_t n, k, chunk; /* elements and results of a row; entries of a chunk, a power of 2 */
 	struct npu_view src, dst;
@@ -40,7 +40,7 @@ struct topk {
 	/*
 	 * Addresses of the current tile: entries and positions; steps read those with index `from`.
 	 */
-	uint64_t entries[2], places[2], in, out, mark[MARKS], numbers;
+	uint64_t entries[2], positions[2], in, out, mark[MARKS], numbers;
 	int from;
 };
 
@@ -50,11 +50,11 @@ static void choose_types(struct topk *t)
 
 	t->wide = bytes == 8;
 	t->key = t->entry = ONPU_DT_I64;
-	t->place = ONPU_DT_I32;
+	t->position = ONPU_DT_I32;
 	if (bytes <= 2 && t->n <= SHORT_ROW) {
 		t->key = ONPU_DT_I16;
 		t->entry = ONPU_DT_I32;
-		t->place = ONPU_DT_U16;
+		t->position = ONPU_DT_U16;
 	} else if (!t->wide) {
 		t->key = ONPU_DT_I32;
 	}
@@ -66,7 +66,7 @@ static void choose_types(struct topk *t)
 /* Assigns addresses from `at` on to what a tile needs; returns their end. */
 static uint64_t lay_out(struct topk *t, uint64_t at)
 {
-	bool parts = t->tile[t->axis] < t->n;
+	bool is_sliced = t->tile[t->axis] < t->n;
 	int64_t elements = t->tile[t->axis], entries;
 
 	t->rows = 1;
@@ -74,12 +74,12 @@ static uint64_t lay_out(struct topk *t, uint64_t at)
 		if (i != t->axis)
 			t->rows *= t->tile[i];
 	/* The first chunk of a slice of a row has the best entries of the slices before. */
-	t->length = ((int64_t)wnn_div_up(elements, t->chunk) + parts) * t->chunk;
+	t->length = ((int64_t)wnn_div_up(elements, t->chunk) + is_sliced) * t->chunk;
 	entries = t->rows * t->length;
 	for (int i = 0; i < 2; i++) {
 		t->entries[i] = at;
 		at += plan_align(entries * t->size);
-		t->places[i] = at;
+		t->positions[i] = at;
 		at += t->wide ? plan_align(entries * 4) : 0;
 	}
 	t->in = at;
@@ -156,9 +156,9 @@ static struct npu_view entries_at(const struct topk *t, int buffer, const struct
 	return array_view(t, t->entries[buffer], t->entry, r);
 }
 
-static struct npu_view places_at(const struct topk *t, int buffer, const struct range *r)
+static struct npu_view positions_at(const struct topk *t, int buffer, const struct range *r)
 {
-	return array_view(t, t->places[buffer], t->place, r);
+	return array_view(t, t->positions[buffer], t->position, r);
 }
 
 /*
@@ -166,11 +166,11 @@ static struct npu_view places_at(const struct topk *t, int buffer, const struct 
  * two arrays.
  */
 static struct npu_view half_of(const struct topk *t, struct npu_view entries,
-			       struct npu_view places, bool key)
+			       struct npu_view positions, bool key)
 {
 	if (t->wide)
-		return key ? entries : places;
-	entries.dtype = key ? t->key : t->place;
+		return key ? entries : positions;
+	entries.dtype = key ? t->key : t->position;
 	entries.offset += key ? t->size / 2 : 0;
 	return entries;
 }
@@ -270,7 +270,8 @@ static void make_keys(const struct topk *t, struct npu_view keys, struct npu_vie
 /* Fills entries with the one that comes last. */
 static void clear_entries(const struct topk *t, const struct range *r)
 {
-	struct npu_view entries = entries_at(t, t->from, r), places = places_at(t, t->from, r);
+	struct npu_view entries = entries_at(t, t->from, r),
+			positions = positions_at(t, t->from, r);
 	struct npu_view number;
 
 	if (!r->count)
@@ -278,8 +279,8 @@ static void clear_entries(const struct topk *t, const struct range *r)
 	number = number_like(t, NUMBER_LAST, t->entry, &entries);
 	emit(t, ONPU_OP_VMOV, &entries, &number, NULL, NULL);
 	if (t->wide) {
-		number = number_like(t, NUMBER_ZERO, t->place, &places);
-		emit(t, ONPU_OP_VMOV, &places, &number, NULL, NULL);
+		number = number_like(t, NUMBER_ZERO, t->position, &positions);
+		emit(t, ONPU_OP_VMOV, &positions, &number, NULL, NULL);
 	}
 }
 
@@ -291,23 +292,24 @@ static int64_t load(const struct topk *t, const int64_t *begin, const int64_t *d
 {
 	int64_t count = dim[t->axis], used;
 	struct range r = { 1, 0, lead, count, false };
-	struct npu_view entries = entries_at(t, t->from, &r), places = places_at(t, t->from, &r);
+	struct npu_view entries = entries_at(t, t->from, &r),
+			positions = positions_at(t, t->from, &r);
 	struct npu_view in, one;
 
 	in = view_sram((uint32_t)t->in, t->src.dtype, t->src.rank, dim, t->src.stride);
-	plan_transfer(t->plan, in, view_part(&t->src, begin, dim), false);
-	make_keys(t, as_tile(t, half_of(t, entries, places, true), dim), in);
+	plan_transfer(t->plan, in, view_slice(&t->src, begin, dim), false);
+	make_keys(t, as_tile(t, half_of(t, entries, positions, true), dim), in);
 
 	/* Sums of ones from the end of a row on are the distances to the end. */
-	places = half_of(t, entries, places, false);
-	one = number_like(t, NUMBER_ONE, t->place, &places);
+	positions = half_of(t, entries, positions, false);
+	one = number_like(t, NUMBER_ONE, t->position, &positions);
 	plan_emit(t->plan, &(struct plan_insn){ .op = ONPU_OP_SCAN_SUM,
-						.dst = &places,
+						.dst = &positions,
 						.s0 = &one,
 						.axis = 2,
 						.rev = true });
 	if (begin[t->axis] + count < t->n)
-		emit_linear(t, &places, &places, 1, t->n - begin[t->axis] - count);
+		emit_linear(t, &positions, &positions, 1, t->n - begin[t->axis] - count);
 
 	used = (int64_t)wnn_align_up(lead + count, t->chunk);
 	r = (struct range){ 1, 0, lead + count, used - lead - count, false };
@@ -319,7 +321,7 @@ static int64_t load(const struct topk *t, const int64_t *begin, const int64_t *d
 
 /* Sets mark 0 where entry b comes before entry a; only for entries with wide keys. */
 static void compare(const struct topk *t, const struct npu_view *a, const struct npu_view *b,
-		    const struct npu_view *place_a, const struct npu_view *place_b,
+		    const struct npu_view *position_a, const struct npu_view *position_b,
 		    struct npu_view *mark)
 {
 	struct npu_view marks[MARKS];
@@ -329,7 +331,7 @@ static void compare(const struct topk *t, const struct npu_view *a, const struct
 		marks[i] = view_sram((uint32_t)t->mark[i], ONPU_DT_U8, 3, a->dim, like);
 	emit(t, ONPU_OP_VLT, &marks[0], a, b, NULL);
 	emit(t, ONPU_OP_VEQ, &marks[1], a, b, NULL);
-	emit(t, ONPU_OP_VLT, &marks[2], place_a, place_b, NULL);
+	emit(t, ONPU_OP_VLT, &marks[2], position_a, position_b, NULL);
 	emit(t, ONPU_OP_VAND, &marks[1], &marks[1], &marks[2], NULL);
 	emit(t, ONPU_OP_VOR, &marks[0], &marks[0], &marks[1], NULL);
 	*mark = marks[0];
@@ -345,22 +347,22 @@ static void exchange(const struct topk *t, const struct range *first, const stru
 	int from = t->from, to = !t->from;
 	struct npu_view a = entries_at(t, from, first), b = entries_at(t, from, second),
 			better = entries_at(t, to, first), worse = entries_at(t, to, second),
-			place_a, place_b, mark;
+			position_a, position_b, mark;
 
 	if (t->wide) {
-		place_a = places_at(t, from, first);
-		place_b = places_at(t, from, second);
-		compare(t, &a, &b, &place_a, &place_b, &mark);
+		position_a = positions_at(t, from, first);
+		position_b = positions_at(t, from, second);
+		compare(t, &a, &b, &position_a, &position_b, &mark);
 	}
 	emit(t, ONPU_OP_VMAX, &better, &a, &b, NULL);
 	if (both)
 		emit(t, ONPU_OP_VMIN, &worse, &a, &b, NULL);
 	if (t->wide) {
-		better = places_at(t, to, first);
-		worse = places_at(t, to, second);
-		emit(t, ONPU_OP_VWHERE, &better, &mark, &place_b, &place_a);
+		better = positions_at(t, to, first);
+		worse = positions_at(t, to, second);
+		emit(t, ONPU_OP_VWHERE, &better, &mark, &position_b, &position_a);
 		if (both)
-			emit(t, ONPU_OP_VWHERE, &worse, &mark, &place_a, &place_b);
+			emit(t, ONPU_OP_VWHERE, &worse, &mark, &position_a, &position_b);
 	}
 }
 
@@ -400,8 +402,8 @@ static int64_t merge_chunks(struct topk *t, int64_t chunks)
 				src = entries_at(t, t->from, &middle);
 
 		emit(t, ONPU_OP_VMOV, &dst, &src, NULL, NULL);
-		dst = places_at(t, !t->from, &middle);
-		src = places_at(t, t->from, &middle);
+		dst = positions_at(t, !t->from, &middle);
+		src = positions_at(t, t->from, &middle);
 		if (t->wide)
 			emit(t, ONPU_OP_VMOV, &dst, &src, NULL, NULL);
 	}
@@ -417,7 +419,8 @@ static int64_t merge_chunks(struct topk *t, int64_t chunks)
 static void store(const struct topk *t, const int64_t *begin, const int64_t *dim)
 {
 	struct range r = { 1, 0, 0, t->k, false };
-	struct npu_view entries = entries_at(t, t->from, &r), places = places_at(t, t->from, &r);
+	struct npu_view entries = entries_at(t, t->from, &r),
+			positions = positions_at(t, t->from, &r);
 	int64_t at[IR_MAX_RANK], extent[IR_MAX_RANK];
 	struct npu_view out;
 
@@ -426,10 +429,10 @@ static void store(const struct topk *t, const int64_t *begin, const int64_t *dim
 	at[t->axis] = 0;
 	extent[t->axis] = t->k;
 	out = view_sram((uint32_t)t->out, t->dst.dtype, t->dst.rank, extent, t->dst.stride);
-	places = as_tile(t, half_of(t, entries, places, false), extent);
-	emit(t, ONPU_OP_CVT, &out, &places, NULL, NULL);
+	positions = as_tile(t, half_of(t, entries, positions, false), extent);
+	emit(t, ONPU_OP_CVT, &out, &positions, NULL, NULL);
 	emit_linear(t, &out, &out, -1, t->n);
-	plan_transfer(t->plan, view_part(&t->dst, at, extent), out, true);
+	plan_transfer(t->plan, view_slice(&t->dst, at, extent), out, true);
 }
 
 /* Emits the rows of a tile, slice by slice; `begin` and `dim` are those of the whole rows. */

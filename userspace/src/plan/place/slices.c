@@ -36,7 +36,7 @@ struct note {
  * Returns the axis of the result that corresponds to axis `from` of the operand, for a reshape that
  * only adds or drops dims of 1. UINT32_MAX: the reshape does more than that.
  */
-static uint32_t axis_behind_reshape(const struct ir_type *x, const struct ir_type *y, uint32_t from)
+static uint32_t axis_after_reshape(const struct ir_type *x, const struct ir_type *y, uint32_t from)
 {
 	uint32_t at = UINT32_MAX, i = 0, j = 0;
 
@@ -61,7 +61,7 @@ static uint32_t axis_behind_reshape(const struct ir_type *x, const struct ir_typ
  * Returns the axis of the slices in a node's result, which is a view of its operand; UINT32_MAX
  * when the result is no such view.
  */
-static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
+static uint32_t axis_after(const struct ir_node *node, uint32_t axis)
 {
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
 
@@ -77,7 +77,7 @@ static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
 		return y->rank - x->rank + axis;
 	case IR_OP_RESHAPE:
 	case IR_OP_COPY:
-		return axis_behind_reshape(x, y, axis);
+		return axis_after_reshape(x, y, axis);
 	default:
 		return UINT32_MAX;
 	}
@@ -121,7 +121,7 @@ static void look_through(const struct ir_node *node, struct npu_view *view)
 	if (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY)
 		return;
 	for (uint32_t i = 0; i < x->rank; i++) {
-		uint32_t at = axis_behind_reshape(x, y, i);
+		uint32_t at = axis_after_reshape(x, y, i);
 
 		if (at == UINT32_MAX)
 			continue;
@@ -210,7 +210,7 @@ static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t
 		whole->read += note->elements;
 		return;
 	}
-	axis = operand ? UINT32_MAX : axis_behind(node, note->axis);
+	axis = operand ? UINT32_MAX : axis_after(node, note->axis);
 	/* A reshape of a view that is not dense would be a copy. */
 	if (axis == UINT32_MAX || plan->values->location[to->id].live_out ||
 	    (note->strided && (node->op == IR_OP_RESHAPE || node->op == IR_OP_COPY))) {

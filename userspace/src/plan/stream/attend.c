@@ -9,9 +9,9 @@
  *	o' = o * exp(m - m') + p * v
  *
  * and o / l at the end, which divides rows of the result instead of the longer rows of s. group.c
- * and parts.c call this file; stream.c makes the nodes.
+ * and slices.c call this file; stream.c makes the nodes.
  */
-#include "plan/stream/parts.h"
+#include "plan/stream/slices.h"
 
 #include <string.h>
 
@@ -78,30 +78,30 @@ static void cut_keys(int64_t keys, uint32_t blocks, uint32_t block, int64_t *beg
 	*count = (end < keys ? end : keys) - *begin;
 }
 
-bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
-			 const struct box *last, uint32_t blocks, uint32_t block,
-			 struct stream_part *parts)
+bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
+			  const struct box *last, uint32_t blocks, uint32_t block,
+			  struct stream_slice *slices)
 {
 	const struct ir_node *product = stream_node(plan, set->node[set->num - 1]);
 	uint32_t axis = product->operands[0]->type.rank - 1;
 	struct stream_set scores = *set;
-	struct box *weights = &parts[set->num - 2].need, values;
+	struct box *weights = &slices[set->num - 2].need, values;
 
-	parts[set->num - 1].need = *last;
+	slices[set->num - 1].need = *last;
 	if (!box_operand(product, 0, last, weights) ||
 	    !stream_attend_values(product, last, weights, &values))
 		return false;
 	cut_keys(weights->dim[axis], blocks, block, &weights->begin[axis], &weights->dim[axis]);
 	scores.num -= 2;
-	return weights->dim[axis] > 0 && stream_find_parts(plan, &scores, weights, NULL, parts);
+	return weights->dim[axis] > 0 && stream_find_slices(plan, &scores, weights, NULL, slices);
 }
 
 uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
-			     const struct stream_part *parts)
+			     const struct stream_slice *slices)
 {
 	const struct ir_type *result =
 		&stream_node(plan, set->node[set->num - 1])->results[0]->type;
-	uint64_t rows = (uint64_t)box_elements(&parts[set->num - 1].need, result->rank), bytes = 0;
+	uint64_t rows = (uint64_t)box_elements(&slices[set->num - 1].need, result->rank), bytes = 0;
 
 	/*
 	 * SRAM holds at a time: the scores of a block of keys, the scores and the weights of the
@@ -111,7 +111,7 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 		const struct ir_type *type = &stream_node(plan, set->node[i])->results[0]->type;
 		uint64_t times = i + 3 < set->num ? 1 : 2;
 
-		bytes += times * plan_align((uint64_t)box_elements(&parts[i].need, type->rank) *
+		bytes += times * plan_align((uint64_t)box_elements(&slices[i].need, type->rank) *
 					    ir_dtype_bits(type->dtype) / 8);
 	}
 	/* Rows of the result in float32: the running rows, and rows to compute the next ones. */

@@ -57,16 +57,16 @@ int64_t box_elements(const struct box *box, uint32_t rank)
 
 /* ---- operands that are broadcast: aligned with the last dims of the result */
 
-static bool broadcast_part(const struct ir_type *from, const struct ir_type *to,
-			   const struct box *result, struct box *part)
+static bool broadcast_slice(const struct ir_type *from, const struct ir_type *to,
+			    const struct box *result, struct box *slice)
 {
-	*part = box_whole(from);
+	*slice = box_whole(from);
 	for (uint32_t i = 0; i < from->rank; i++) {
 		uint32_t at = to->rank - from->rank + i;
 
 		if (ir_type_dim(from, i) == ir_type_dim(to, at)) {
-			part->begin[i] = result->begin[at];
-			part->dim[i] = result->dim[at];
+			slice->begin[i] = result->begin[at];
+			slice->dim[i] = result->dim[at];
 		} else if (ir_type_dim(from, i) != 1 && !axis_is_whole(result, to, at)) {
 			return false;
 		}
@@ -137,7 +137,7 @@ static void window_rows(const struct ir_node *node, const struct window *w,
 	*rows = end - padding[1] - *begin;
 }
 
-static bool window_part(const struct ir_node *node, const struct box *result, struct box *part)
+static bool window_slice(const struct ir_node *node, const struct box *result, struct box *slice)
 {
 	const struct ir_type *to = &node->results[0]->type;
 	struct window w = window_of(node);
@@ -145,32 +145,32 @@ static bool window_part(const struct ir_node *node, const struct box *result, st
 
 	if (!axis_is_whole(result, to, w.columns) || !axis_is_whole(result, to, w.channels))
 		return false;
-	*part = box_whole(&node->operands[0]->type);
-	part->begin[0] = result->begin[0];
-	part->dim[0] = result->dim[0];
+	*slice = box_whole(&node->operands[0]->type);
+	slice->begin[0] = result->begin[0];
+	slice->dim[0] = result->dim[0];
 	if (axis_is_whole(result, to, w.rows))
 		return true;
-	window_rows(node, &w, result, &part->begin[w.rows], &part->dim[w.rows], padding);
-	return part->dim[w.rows] > 0;
+	window_rows(node, &w, result, &slice->begin[w.rows], &slice->dim[w.rows], padding);
+	return slice->dim[w.rows] > 0;
 }
 
-static bool conv_part(const struct ir_node *node, uint32_t i, const struct box *result,
-		      struct box *part)
+static bool conv_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+		       struct box *slice)
 {
 	if (node->attrs.conv.transposed)
 		return false;
 	if (!i)
-		return window_part(node, result, part);
-	*part = box_whole(&node->operands[i]->type);
+		return window_slice(node, result, slice);
+	*slice = box_whole(&node->operands[i]->type);
 	return true;
 }
 
-static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *result,
-		      struct box *part)
+static bool pool_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+		       struct box *slice)
 {
 	if (!i)
-		return window_part(node, result, part);
-	*part = box_whole(&node->operands[i]->type);
+		return window_slice(node, result, slice);
+	*slice = box_whole(&node->operands[i]->type);
 	return true;
 }
 
@@ -180,20 +180,20 @@ static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *
  * Sets the slice of an operand of a matrix product. Batch dims are broadcast, aligned on the right;
  * axis `axis` of the operand is axis `of` of the result, which the other operand does not have.
  */
-static void factor_part(const struct ir_type *from, const struct ir_type *to,
-			const struct box *result, uint32_t axis, uint32_t of, struct box *part)
+static void factor_slice(const struct ir_type *from, const struct ir_type *to,
+			 const struct box *result, uint32_t axis, uint32_t of, struct box *slice)
 {
-	*part = box_whole(from);
+	*slice = box_whole(from);
 	for (uint32_t i = 0; i + 2 < from->rank; i++) {
 		uint32_t at = to->rank - from->rank + i;
 
 		if (ir_type_dim(from, i) == 1)
 			continue;
-		part->begin[i] = result->begin[at];
-		part->dim[i] = result->dim[at];
+		slice->begin[i] = result->begin[at];
+		slice->dim[i] = result->dim[at];
 	}
-	part->begin[axis] = result->begin[of];
-	part->dim[axis] = result->dim[of];
+	slice->begin[axis] = result->begin[of];
+	slice->dim[axis] = result->dim[of];
 }
 
 /*
@@ -209,8 +209,8 @@ static bool is_other_order(const struct ir_node *node, const struct box *result)
 	       ir_type_elements(to) != ir_type_dim(to, to->rank - 1);
 }
 
-static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box *result,
-			struct box *part)
+static bool matmul_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+			 struct box *slice)
 {
 	const struct ir_type *from = &node->operands[i]->type, *to = &node->results[0]->type;
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -219,15 +219,15 @@ static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box
 	    (node->op != IR_OP_MATMUL && !axis_is_whole(result, to, to->rank - 1)))
 		return false;
 	if (!i) {
-		factor_part(from, to, result, from->rank - (attrs->a_transpose ? 1 : 2),
-			    to->rank - 2, part);
+		factor_slice(from, to, result, from->rank - (attrs->a_transpose ? 1 : 2),
+			     to->rank - 2, slice);
 	} else if (i == 1 && node->op != IR_OP_WMATMUL) {
-		factor_part(from, to, result, from->rank - (attrs->b_transpose ? 2 : 1),
-			    to->rank - 1, part);
+		factor_slice(from, to, result, from->rank - (attrs->b_transpose ? 2 : 1),
+			     to->rank - 1, slice);
 	} else if (i < 4 && node->op == IR_OP_WMATMUL) {
-		*part = box_whole(from);
+		*slice = box_whole(from);
 	} else {
-		return broadcast_part(from, to, result, part);
+		return broadcast_slice(from, to, result, slice);
 	}
 	return true;
 }
@@ -238,26 +238,26 @@ static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box
  * Sets the slice for operators that need all elements along the axes in mask `whole`; operands
  * other than the first are read completely. False: the result's slice divides such an axis.
  */
-static bool row_part(const struct ir_node *node, uint32_t i, const struct box *result,
-		     uint32_t whole, struct box *part)
+static bool row_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+		      uint32_t whole, struct box *slice)
 {
 	const struct ir_type *to = &node->results[0]->type;
 
 	for (uint32_t axis = 0; axis < to->rank; axis++)
 		if ((whole >> axis & 1) && !axis_is_whole(result, to, axis))
 			return false;
-	*part = i ? box_whole(&node->operands[i]->type) : *result;
+	*slice = i ? box_whole(&node->operands[i]->type) : *result;
 	return true;
 }
 
 /* Sets the slice of a rotary embedding, which needs whole rows. */
-static bool rotary_part(const struct ir_node *node, uint32_t i, const struct box *result,
-			struct box *part)
+static bool rotary_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+			 struct box *slice)
 {
 	const struct ir_type *to = &node->results[0]->type;
 
 	return axis_is_whole(result, to, to->rank - 1) &&
-	       broadcast_part(&node->operands[i]->type, to, result, part);
+	       broadcast_slice(&node->operands[i]->type, to, result, slice);
 }
 
 static uint32_t norm_axes(const struct ir_node *node)
@@ -272,31 +272,32 @@ static uint32_t norm_axes(const struct ir_node *node)
 	return axes;
 }
 
-static bool concat_part(const struct ir_node *node, uint32_t i, const struct box *result,
-			struct box *part)
+static bool concat_slice(const struct ir_node *node, uint32_t i, const struct box *result,
+			 struct box *slice)
 {
 	uint32_t axis = node->attrs.axis;
 
 	if (!axis_is_whole(result, &node->results[0]->type, axis))
 		return false;
-	*part = *result;
-	part->dim[axis] = ir_type_dim(&node->operands[i]->type, axis);
+	*slice = *result;
+	slice->dim[axis] = ir_type_dim(&node->operands[i]->type, axis);
 	return true;
 }
 
-bool box_operand(const struct ir_node *node, uint32_t i, const struct box *result, struct box *part)
+bool box_operand(const struct ir_node *node, uint32_t i, const struct box *result,
+		 struct box *slice)
 {
 	switch (node->op) {
 	case IR_OP_CONV:
 	case IR_OP_QCONV:
-		return conv_part(node, i, result, part);
+		return conv_slice(node, i, result, slice);
 	case IR_OP_POOL:
 	case IR_OP_QPOOL:
-		return pool_part(node, i, result, part);
+		return pool_slice(node, i, result, slice);
 	case IR_OP_MATMUL:
 	case IR_OP_QMATMUL:
 	case IR_OP_WMATMUL:
-		return matmul_part(node, i, result, part);
+		return matmul_slice(node, i, result, slice);
 	case IR_OP_UNARY:
 	case IR_OP_BINARY:
 	case IR_OP_COMPARE:
@@ -306,17 +307,17 @@ bool box_operand(const struct ir_node *node, uint32_t i, const struct box *resul
 	case IR_OP_DEQUANTIZE:
 	case IR_OP_QUNARY:
 	case IR_OP_QBINARY:
-		return broadcast_part(&node->operands[i]->type, &node->results[0]->type, result,
-				      part);
+		return broadcast_slice(&node->operands[i]->type, &node->results[0]->type, result,
+				       slice);
 	case IR_OP_SOFTMAX:
-		return row_part(node, i, result, 1u << node->attrs.axis, part);
+		return row_slice(node, i, result, 1u << node->attrs.axis, slice);
 	case IR_OP_BATCHNORM:
 	case IR_OP_LAYERNORM:
-		return row_part(node, i, result, norm_axes(node), part);
+		return row_slice(node, i, result, norm_axes(node), slice);
 	case IR_OP_ROTARY:
-		return rotary_part(node, i, result, part);
+		return rotary_slice(node, i, result, slice);
 	case IR_OP_CONCAT:
-		return concat_part(node, i, result, part);
+		return concat_slice(node, i, result, slice);
 	default:
 		return false;
 	}

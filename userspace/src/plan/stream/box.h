@@ -28,7 +28,7 @@ int64_t box_elements(const struct box *box, uint32_t rank);
  * in the whole result.
  */
 bool box_operand(const struct ir_node *node, uint32_t i, const struct box *result,
-		 struct box *part);
+		 struct box *slice);
 /*
  * Returns the node's attributes for a slice of its result: inner rows of an image have no padding.
  */

@@ -5,7 +5,7 @@
  */
 #include "plan/kernel/vprog.h"
 #include "plan/list/cost.h"
-#include "plan/stream/parts.h"
+#include "plan/stream/slices.h"
 
 /* Returns the cycles of a vector instruction for this number of elements, a whole lane each. */
 static uint64_t lanes_of(const struct plan *plan, int64_t elements)
@@ -108,7 +108,7 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 	}
 }
 
-uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box)
+uint64_t stream_slice_bytes(const struct ir_value *value, const struct box *box)
 {
 	return (uint64_t)box_elements(box, value->type.rank) * ir_dtype_bits(value->type.dtype) / 8;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/stream/parts.h"
+#include "plan/stream/slices.h"
 #include "util/malloc.h"
 
 #define MAX_BLOCKS 128
@@ -42,16 +42,16 @@ static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 /* ---- blocks of a group */
 
 /* Returns true if a block takes some rows of this slice from the block before. */
-static bool is_carried(const struct ir_value *value, const struct stream_part *part)
+static bool is_carried(const struct ir_value *value, const struct stream_slice *slice)
 {
-	return !box_equal(&part->need, &part->fresh, value->type.rank);
+	return !box_equal(&slice->need, &slice->fresh, value->type.rank);
 }
 
 static bool any_carried(const struct plan *plan, const struct stream_set *set,
-			const struct stream_part *parts)
+			const struct stream_slice *slices)
 {
 	for (uint32_t i = 0; i < set->num; i++)
-		if (is_carried(stream_node(plan, set->node[i])->results[0], &parts[i]))
+		if (is_carried(stream_node(plan, set->node[i])->results[0], &slices[i]))
 			return true;
 	return false;
 }
@@ -63,7 +63,7 @@ static bool in_memory(const struct finder *f, const struct ir_value *value)
 
 /* Adds the cycles of all engines for a block to *load. */
 static void block_load(const struct finder *f, const struct stream_set *set,
-		       const struct stream_part *parts, struct stream_load *load)
+		       const struct stream_slice *slices, struct stream_load *load)
 {
 	uint64_t bytes = 0;
 	const struct ir_value *result = node_at(f, set->node[set->num - 1])->results[0];
@@ -71,18 +71,18 @@ static void block_load(const struct finder *f, const struct stream_set *set,
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
 
-		stream_node_load(f->plan, node, &parts[i].need, load);
+		stream_node_load(f->plan, node, &slices[i].need, load);
 		for (uint32_t k = 0; k < node->num_operands; k++) {
 			const struct ir_value *value = node->operands[k];
-			struct box part;
+			struct box slice;
 
 			if (value && !stream_is_internal(f->plan, set, value) &&
-			    in_memory(f, value) && box_operand(node, k, &parts[i].need, &part))
-				bytes += stream_part_bytes(value, &part);
+			    in_memory(f, value) && box_operand(node, k, &slices[i].need, &slice))
+				bytes += stream_slice_bytes(value, &slice);
 		}
 	}
 	if (in_memory(f, result))
-		bytes += stream_part_bytes(result, &parts[set->num - 1].need);
+		bytes += stream_slice_bytes(result, &slices[set->num - 1].need);
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
@@ -106,18 +106,19 @@ static void find_ends(const struct finder *f, const struct stream_set *set, uint
  * block has them.
  */
 static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set,
-			    const struct stream_part *parts, const uint32_t *end, uint32_t lag)
+			    const struct stream_slice *slices, const uint32_t *end, uint32_t lag)
 {
 	uint64_t at[STREAM_MAX_NODES] = { 0 }, most = 0;
 
 	for (uint32_t i = 0; i + 1 < set->num; i++) {
 		const struct ir_value *value = node_at(f, set->node[i])->results[0];
 
-		uint32_t last = is_carried(value, &parts[i]) && end[i] < i + lag ? i + lag : end[i];
+		uint32_t last = is_carried(value, &slices[i]) && end[i] < i + lag ? i + lag :
+										    end[i];
 
 		/* Blocks repeat with a period of `lag` nodes: counts all of them in one period. */
 		for (uint32_t t = i; t <= last; t++)
-			at[t % lag] += plan_align(stream_part_bytes(value, &parts[i].need));
+			at[t % lag] += plan_align(stream_slice_bytes(value, &slices[i].need));
 	}
 	for (uint32_t t = 0; t < lag; t++)
 		if (at[t] > most)
@@ -165,9 +166,9 @@ static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
 }
 
 /* Computes the slices of an inner block, which has neighbours on both sides. */
-static bool middle_parts(const struct finder *f, const struct stream_set *set,
-			 const struct ir_type *type, const int64_t *block,
-			 struct stream_part *parts)
+static bool middle_slices(const struct finder *f, const struct stream_set *set,
+			  const struct ir_type *type, const int64_t *block,
+			  struct stream_slice *slices)
 {
 	struct box box = { { 0 }, { 0 } };
 
@@ -177,7 +178,7 @@ static bool middle_parts(const struct finder *f, const struct stream_set *set,
 		box.begin[i] = count > 2 ? block[i] : 0;
 		box.dim[i] = block[i];
 	}
-	return stream_find_parts(f->plan, set, &box, NULL, parts);
+	return stream_find_slices(f->plan, set, &box, NULL, slices);
 }
 
 /* Estimates a size of blocks; *best is the fastest so far. False: a smaller one fails as well. */
@@ -189,16 +190,16 @@ static bool try_blocks(const struct finder *f, const struct stream_set *set, con
 	uint64_t room = sram_room(f->plan);
 	uint32_t end[STREAM_MAX_NODES];
 	struct stream_load load = { 0 };
-	struct stream_part parts[STREAM_MAX_NODES];
+	struct stream_slice slices[STREAM_MAX_NODES];
 
-	if (b.num > MAX_BLOCKS || !middle_parts(f, set, type, block, parts))
+	if (b.num > MAX_BLOCKS || !middle_slices(f, set, type, block, slices))
 		return false;
 	find_ends(f, set, end);
-	while (++b.lag <= set->num && alive_bytes(f, set, parts, end, b.lag) > room)
+	while (++b.lag <= set->num && alive_bytes(f, set, slices, end, b.lag) > room)
 		;
 	if (b.lag > set->num)
 		return true;
-	block_load(f, set, parts, &load);
+	block_load(f, set, slices, &load);
 	load.mxu *= b.num;
 	load.vpu *= b.num;
 	load.dma *= b.num;
@@ -240,11 +241,11 @@ static bool choose_blocks(const struct finder *f, const struct stream_set *set, 
 	for (uint32_t axis = 0; axis < type->rank; axis++)
 		while ((axes >> axis & 1) && block[axis] > 1) {
 			uint64_t whole = (uint64_t)ir_type_dim(type, axis);
-			uint64_t parts = wnn_div_up(whole, (uint64_t)block[axis]) + 1;
+			uint64_t slices = wnn_div_up(whole, (uint64_t)block[axis]) + 1;
 
-			while (wnn_div_up(whole, parts) == (uint64_t)block[axis])
-				parts++;
-			block[axis] = (int64_t)wnn_div_up(whole, parts);
+			while (wnn_div_up(whole, slices) == (uint64_t)block[axis])
+				slices++;
+			block[axis] = (int64_t)wnn_div_up(whole, slices);
 			if (!try_blocks(f, set, block, best))
 				break;
 		}
@@ -306,11 +307,11 @@ static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
 		struct stream_set one = { .node = { set->node[i] }, .num = 1 };
-		struct stream_part part;
+		struct stream_slice slice;
 		struct stream_load load = { 0 };
 
-		part.need = box_whole(&node->results[0]->type);
-		block_load(f, &one, &part, &load);
+		slice.need = box_whole(&node->results[0]->type);
+		block_load(f, &one, &slice, &load);
 		cycles += time_of(&load, 8);
 	}
 	return cycles;
@@ -335,14 +336,14 @@ static bool fit_keys(const struct finder *f, const struct stream_set *set, int64
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
 	struct box box = block_of_rows(f, set, rows);
-	struct stream_part parts[STREAM_MAX_NODES];
+	struct stream_slice slices[STREAM_MAX_NODES];
 
 	memcpy(best->block, box.dim, sizeof(best->block));
 	best->num = count_blocks(type, best->block);
 	for (best->keys = 2; best->num * best->keys <= MAX_STEPS; best->keys *= 2) {
-		if (!stream_attend_parts(f->plan, set, &box, best->keys, 0, parts))
+		if (!stream_attend_slices(f->plan, set, &box, best->keys, 0, slices))
 			return false;
-		if (stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan))
+		if (stream_attend_bytes(f->plan, set, slices) <= sram_room(f->plan))
 			return true;
 	}
 	return false;
@@ -365,14 +366,14 @@ static bool choose_keys(const struct finder *f, const struct stream_set *set, st
 /* Returns true if the set is no attention, or SRAM holds a matrix unit's rows of its scores. */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
-	struct stream_part parts[STREAM_MAX_NODES];
+	struct stream_slice slices[STREAM_MAX_NODES];
 	struct box box;
 
 	if (!stream_is_attention(f->plan, set))
 		return true;
 	box = block_of_rows(f, set, f->plan->caps->mxu_rows);
-	return stream_attend_parts(f->plan, set, &box, 1, 0, parts) &&
-	       stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan);
+	return stream_attend_slices(f->plan, set, &box, 1, 0, slices) &&
+	       stream_attend_bytes(f->plan, set, slices) <= sram_room(f->plan);
 }
 
 static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
@@ -501,17 +502,17 @@ static int merge_all(struct finder *f)
  * false: they do not fit at any distance.
  */
 static bool settle_lag(const struct plan *plan, const struct stream_set *set,
-		       const struct stream_part *parts, struct stream_group *group)
+		       const struct stream_slice *slices, struct stream_group *group)
 {
 	const struct finder f = { .plan = plan };
 	uint64_t room = sram_room(plan);
 	uint32_t end[STREAM_MAX_NODES];
 
 	if (group->keys)
-		return stream_attend_bytes(plan, set, parts) <= room;
+		return stream_attend_bytes(plan, set, slices) <= room;
 	find_ends(&f, set, end);
 	for (group->lag = 1; group->lag <= set->num; group->lag++)
-		if (alive_bytes(&f, set, parts, end, group->lag) <= room)
+		if (alive_bytes(&f, set, slices, end, group->lag) <= room)
 			return true;
 	return false;
 }
@@ -523,16 +524,16 @@ static bool settle_lag(const struct plan *plan, const struct stream_set *set,
  */
 static bool settle_group(const struct plan *plan, struct stream_group *group)
 {
-	struct stream_part parts[2][STREAM_MAX_NODES];
+	struct stream_slice slices[2][STREAM_MAX_NODES];
 	struct stream_set set = { .num = group->num_nodes };
 	bool carried = false;
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
 	for (uint64_t b = 0; b < stream_steps(group); b++) {
-		if (!stream_parts(plan, group, b, b ? parts[(b + 1) % 2] : NULL, parts[b % 2]) ||
-		    (b == stream_steps(group) / 2 && !settle_lag(plan, &set, parts[b % 2], group)))
+		if (!stream_slices(plan, group, b, b ? slices[(b + 1) % 2] : NULL, slices[b % 2]) ||
+		    (b == stream_steps(group) / 2 && !settle_lag(plan, &set, slices[b % 2], group)))
 			return false;
-		carried |= !group->keys && any_carried(plan, &set, parts[b % 2]);
+		carried |= !group->keys && any_carried(plan, &set, slices[b % 2]);
 	}
 	return carried == group->carry;
 }
@@ -550,12 +551,12 @@ static bool resize(const struct plan *plan, struct stream_group *group, bool fin
 	axes = cut_axes(&f, &set);
 	while (axis-- > 0) {
 		uint64_t whole = (uint64_t)ir_type_dim(type, axis),
-			 parts = wnn_div_up(whole, (uint64_t)group->block[axis]);
+			 slices = wnn_div_up(whole, (uint64_t)group->block[axis]);
 
-		if (!(axes >> axis & 1) || (finer ? group->block[axis] == 1 : parts == 1))
+		if (!(axes >> axis & 1) || (finer ? group->block[axis] == 1 : slices == 1))
 			continue;
-		parts = finer ? parts * 2 : parts / 2;
-		group->block[axis] = (int64_t)wnn_div_up(whole, parts < whole ? parts : whole);
+		slices = finer ? slices * 2 : slices / 2;
+		group->block[axis] = (int64_t)wnn_div_up(whole, slices < whole ? slices : whole);
 		group->num_blocks = count_blocks(type, group->block);
 		return stream_steps(group) <= (group->keys ? MAX_STEPS : MAX_BLOCKS);
 	}

@@ -137,7 +137,7 @@ static uint64_t hash_group(uint64_t hash, const struct stream_group *group)
  * The hash of a group that is planned with a few nodes around it; its first node distinguishes it
  * from other groups.
  */
-static uint64_t hash_part(const struct stream_group *group)
+static uint64_t hash_in_excerpt(const struct stream_group *group)
 {
 	return hash_group(~WNN_HASH_SEED, group);
 }
@@ -170,81 +170,83 @@ static bool is_new(struct search *s, uint64_t hash, uint8_t manner)
 /* ---- one group, with few nodes around it */
 
 /* The range of a group and the nodes around it. */
-struct part {
+struct excerpt {
 	struct range range;
 	uint32_t *live_out, *nodes, *of_node;
 	uint32_t begin; /* index of the first node in the whole range */
 };
 
-static void part_release(struct part *part)
+static void excerpt_release(struct excerpt *excerpt)
 {
-	wnn_free(part->live_out);
-	wnn_free(part->nodes);
-	wnn_free(part->of_node);
+	wnn_free(excerpt->live_out);
+	wnn_free(excerpt->nodes);
+	wnn_free(excerpt->of_node);
 }
 
-static bool part_init(const struct search *s, const struct stream_group *group, struct part *part)
+static bool excerpt_init(const struct search *s, const struct stream_group *group,
+			 struct excerpt *excerpt)
 {
 	const struct plan *all = &s->all.fresh;
 	uint32_t first = group->nodes[0], last = group->nodes[group->num_nodes - 1], results = 0;
 
-	part->begin = first < MARGIN ? 0 : first - MARGIN;
-	part->range.fresh = *all;
-	part->range.fresh.first += part->begin;
-	part->range.fresh.count =
-		(last + MARGIN < all->count ? last + MARGIN + 1 : all->count) - part->begin;
-	for (uint32_t n = 0; n < part->range.fresh.count; n++)
-		results += all->graph->nodes[part->range.fresh.first + n]->num_results;
-	part->live_out = wnn_calloc(results + 1, sizeof(*part->live_out));
-	part->nodes = wnn_calloc(group->num_nodes, sizeof(*part->nodes));
-	part->of_node = wnn_calloc(part->range.fresh.count, sizeof(*part->of_node));
-	part->range.live_out = part->live_out;
-	if (!part->live_out || !part->nodes || !part->of_node)
+	excerpt->begin = first < MARGIN ? 0 : first - MARGIN;
+	excerpt->range.fresh = *all;
+	excerpt->range.fresh.first += excerpt->begin;
+	excerpt->range.fresh.count =
+		(last + MARGIN < all->count ? last + MARGIN + 1 : all->count) - excerpt->begin;
+	for (uint32_t n = 0; n < excerpt->range.fresh.count; n++)
+		results += all->graph->nodes[excerpt->range.fresh.first + n]->num_results;
+	excerpt->live_out = wnn_calloc(results + 1, sizeof(*excerpt->live_out));
+	excerpt->nodes = wnn_calloc(group->num_nodes, sizeof(*excerpt->nodes));
+	excerpt->of_node = wnn_calloc(excerpt->range.fresh.count, sizeof(*excerpt->of_node));
+	excerpt->range.live_out = excerpt->live_out;
+	if (!excerpt->live_out || !excerpt->nodes || !excerpt->of_node)
 		return false;
-	for (uint32_t n = 0; n < part->range.fresh.count; n++) {
-		const struct ir_node *node = all->graph->nodes[part->range.fresh.first + n];
+	for (uint32_t n = 0; n < excerpt->range.fresh.count; n++) {
+		const struct ir_node *node = all->graph->nodes[excerpt->range.fresh.first + n];
 
-		part->of_node[n] = STREAM_NO_GROUP;
+		excerpt->of_node[n] = STREAM_NO_GROUP;
 		for (uint32_t r = 0; r < node->num_results; r++)
 			if (s->last_use[node->results[r]->id] >=
-			    part->begin + part->range.fresh.count)
-				part->live_out[part->range.num_live_out++] = node->results[r]->id;
+			    excerpt->begin + excerpt->range.fresh.count)
+				excerpt->live_out[excerpt->range.num_live_out++] =
+					node->results[r]->id;
 	}
 	for (uint32_t i = 0; i < group->num_nodes; i++) {
-		part->nodes[i] = group->nodes[i] - part->begin;
-		part->of_node[part->nodes[i]] = 0;
+		excerpt->nodes[i] = group->nodes[i] - excerpt->begin;
+		excerpt->of_node[excerpt->nodes[i]] = 0;
 	}
 	return true;
 }
 
 /* Returns the cycles of a group in its present blocks, with the nodes around it. */
-static uint64_t part_cycles(struct search *s, const struct part *part,
-			    const struct stream_group *group)
+static uint64_t excerpt_cycles(struct search *s, const struct excerpt *excerpt,
+			       const struct stream_group *group)
 {
 	struct stream_group moved = *group;
-	struct stream_groups groups = { .groups = &moved, .num = 1, .of_node = part->of_node };
+	struct stream_groups groups = { .groups = &moved, .num = 1, .of_node = excerpt->of_node };
 	struct stream_graph graph = { .graph = NULL };
 	uint64_t cycles = UINT64_MAX;
 
-	moved.nodes = part->nodes;
-	if (!stream_build(&part->range.fresh, &groups, part->range.live_out,
-			  part->range.num_live_out, &graph))
-		cycles = simulate(s, &part->range, &graph, s->manner);
+	moved.nodes = excerpt->nodes;
+	if (!stream_build(&excerpt->range.fresh, &groups, excerpt->range.live_out,
+			  excerpt->range.num_live_out, &graph))
+		cycles = simulate(s, &excerpt->range, &graph, s->manner);
 	stream_graph_release(&graph);
 	return cycles;
 }
 
 /* Applies a change to a group again and again, as long as the group becomes faster by it. */
-static void try_part(struct search *s, const struct part *part, struct stream_group *group,
-		     enum stream_change change, uint64_t *cycles)
+static void try_in_excerpt(struct search *s, const struct excerpt *excerpt,
+			   struct stream_group *group, enum stream_change change, uint64_t *cycles)
 {
 	while (s->room) {
 		struct stream_group other = *group;
 		uint64_t changed = UINT64_MAX;
 
 		if (stream_change(&s->all.fresh, &other, change) &&
-		    is_new(s, hash_part(&other), s->manner))
-			changed = part_cycles(s, part, &other);
+		    is_new(s, hash_in_excerpt(&other), s->manner))
+			changed = excerpt_cycles(s, excerpt, &other);
 		if (changed >= *cycles)
 			return;
 		*group = other;
@@ -256,31 +258,31 @@ static void try_part(struct search *s, const struct part *part, struct stream_gr
 static void settle_group(struct search *s, struct stream_group *group)
 {
 	static const struct stream_graph none;
-	struct part part = { .begin = 0 };
+	struct excerpt excerpt = { .begin = 0 };
 	uint64_t least, cycles;
 
 	group->dropped = true;
-	if (!part_init(s, group, &part)) {
-		part_release(&part);
+	if (!excerpt_init(s, group, &excerpt)) {
+		excerpt_release(&excerpt);
 		return;
 	}
-	least = simulate(s, &part.range, &none, s->manner);
+	least = simulate(s, &excerpt.range, &none, s->manner);
 	group->dropped = false;
-	cycles = part_cycles(s, &part, group);
-	is_new(s, hash_part(group), s->manner);
+	cycles = excerpt_cycles(s, &excerpt, group);
+	is_new(s, hash_in_excerpt(group), s->manner);
 	for (int change = 0; change < STREAM_CHANGES; change++)
-		try_part(s, &part, group, change, &cycles);
+		try_in_excerpt(s, &excerpt, group, change, &cycles);
 	/*
 	 * Finer blocks may be faster when no row is computed twice; coarser blocks may be faster
 	 * when there are blocks of keys.
 	 */
 	if (group->carry)
-		try_part(s, &part, group, STREAM_FINER, &cycles);
+		try_in_excerpt(s, &excerpt, group, STREAM_FINER, &cycles);
 	if (group->keys)
-		try_part(s, &part, group, STREAM_COARSER, &cycles);
+		try_in_excerpt(s, &excerpt, group, STREAM_COARSER, &cycles);
 	group->dropped = cycles >= least;
 	group->clear = (group->dropped ? cycles - least : least - cycles) > least / CLEAR;
-	part_release(&part);
+	excerpt_release(&excerpt);
 }
 
 /* ---- all groups together */

@@ -3,7 +3,7 @@
  * Builds the graph of a range in which the nodes of streamed groups are repeated for each block.
  * search.c calls it for each candidate.
  */
-#include "plan/stream/parts.h"
+#include "plan/stream/slices.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "util/malloc.h"
 
 /* A node of a group in one block; parts are made in the order of `when`. */
-struct part {
+struct instance {
 	uint64_t when, block;
 	uint32_t node; /* index in the group */
 };
@@ -30,9 +30,9 @@ struct maker {
 	bool failed;
 	/* The group that is being built: */
 	const struct stream_group *group;
-	struct stream_part *parts; /* by block and node: the slices of its result */
-	struct ir_value **made;	   /* by block and node: the slice of its result that is read */
-	uint64_t *grid;		   /* by axis of the result: the number of blocks */
+	struct stream_slice *slices; /* by block and node: the slices of its result */
+	struct ir_value **made;	     /* by block and node: the slice of its result that is read */
+	uint64_t *grid;		     /* by axis of the result: the number of blocks */
 };
 
 static const struct ir_node *node_at(const struct maker *m, uint32_t n)
@@ -114,7 +114,7 @@ static struct ir_value *outer_value(struct maker *m, const struct ir_value *old)
 	return *value;
 }
 
-static struct ir_type part_type(const struct ir_type *type, const struct box *box)
+static struct ir_type slice_type(const struct ir_type *type, const struct box *box)
 {
 	return ir_type_make(type->dtype, type->rank, box->dim);
 }
@@ -127,7 +127,7 @@ static struct ir_value *slice(struct maker *m, const struct ir_node *like, struc
 			      const struct box *box, const int64_t *origin)
 {
 	union ir_attrs attrs;
-	struct ir_type type = part_type(&value->type, box);
+	struct ir_type type = slice_type(&value->type, box);
 
 	memset(&attrs, 0, sizeof(attrs));
 	for (uint32_t i = 0; i < type.rank; i++) {
@@ -175,22 +175,23 @@ static uint32_t maker_of(const struct maker *m, const struct ir_value *value)
 }
 
 /* Returns the slice of operand k that a node needs in a block; NULL: the operand is absent. */
-static struct ir_value *part_operand(struct maker *m, const struct part *part, uint32_t k)
+static struct ir_value *instance_operand(struct maker *m, const struct instance *instance,
+					 uint32_t k)
 {
 	uint32_t num = m->group->num_nodes;
-	const struct ir_node *node = node_at(m, m->group->nodes[part->node]);
+	const struct ir_node *node = node_at(m, m->group->nodes[instance->node]);
 	const struct ir_value *old = node->operands[k];
-	struct stream_part *of = &m->parts[part->block * num];
+	struct stream_slice *of = &m->slices[instance->block * num];
 	static const int64_t origin[IR_MAX_RANK];
 	struct ir_value *value;
 	struct box want;
 	uint32_t at;
 
-	if (!old || !box_operand(node, k, &of[part->node].fresh, &want))
+	if (!old || !box_operand(node, k, &of[instance->node].fresh, &want))
 		return NULL;
 	at = maker_of(m, old);
 	if (at < num) {
-		value = m->made[part->block * num + at];
+		value = m->made[instance->block * num + at];
 		if (box_equal(&want, &of[at].need, old->type.rank) || m->failed)
 			return value;
 		return slice(m, node, value, &want, of[at].need.begin);
@@ -205,13 +206,13 @@ static struct ir_value *part_operand(struct maker *m, const struct part *part, u
  * Returns the rows of a result that a block needs: those that the block before has computed,
  * concatenated with the fresh rows of this block.
  */
-static struct ir_value *behind_kept(struct maker *m, const struct part *part,
-				    struct ir_value *fresh)
+static struct ir_value *after_kept(struct maker *m, const struct instance *instance,
+				   struct ir_value *fresh)
 {
 	uint32_t num = m->group->num_nodes, axis = 0;
-	const struct ir_node *node = node_at(m, m->group->nodes[part->node]);
-	const struct stream_part *of = &m->parts[part->block * num + part->node];
-	struct ir_type type = part_type(&node->results[0]->type, &of->need);
+	const struct ir_node *node = node_at(m, m->group->nodes[instance->node]);
+	const struct stream_slice *of = &m->slices[instance->block * num + instance->node];
+	struct ir_type type = slice_type(&node->results[0]->type, &of->need);
 	struct box kept = of->need;
 	struct ir_value *both[2];
 	union ir_attrs attrs;
@@ -221,7 +222,7 @@ static struct ir_value *behind_kept(struct maker *m, const struct part *part,
 	while (of->need.begin[axis] == of->fresh.begin[axis])
 		axis++;
 	kept.dim[axis] -= of->fresh.dim[axis];
-	both[0] = slice(m, node, m->made[(part->block - 1) * num + part->node], &kept,
+	both[0] = slice(m, node, m->made[(instance->block - 1) * num + instance->node], &kept,
 			of[-(ptrdiff_t)num].need.begin);
 	both[1] = fresh;
 	memset(&attrs, 0, sizeof(attrs));
@@ -230,23 +231,23 @@ static struct ir_value *behind_kept(struct maker *m, const struct part *part,
 }
 
 /* Makes a node of the group for a block. */
-static void make_part(struct maker *m, const struct part *part)
+static void make_instance(struct maker *m, const struct instance *instance)
 {
-	uint32_t n = m->group->nodes[part->node], num = m->group->num_nodes;
+	uint32_t n = m->group->nodes[instance->node], num = m->group->num_nodes;
 	const struct ir_node *node = node_at(m, n);
-	const struct box *box = &m->parts[part->block * num + part->node].fresh;
+	const struct box *box = &m->slices[instance->block * num + instance->node].fresh;
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
-	struct ir_type type = part_type(&node->results[0]->type, box);
+	struct ir_type type = slice_type(&node->results[0]->type, box);
 	union ir_attrs attrs = box_attrs(node, box);
 	struct ir_value *fresh = NULL;
 
 	m->origin = n;
 	m->failed |= !operands;
 	for (uint32_t k = 0; k < node->num_operands && !m->failed; k++)
-		operands[k] = part_operand(m, part, k);
+		operands[k] = instance_operand(m, instance, k);
 	if (!m->failed)
 		fresh = add_node(m, node, node->op, operands, node->num_operands, &type, &attrs);
-	m->made[part->block * num + part->node] = behind_kept(m, part, fresh);
+	m->made[instance->block * num + instance->node] = after_kept(m, instance, fresh);
 	wnn_free(operands);
 }
 
@@ -310,15 +311,15 @@ static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, 
 
 /* Adds the product of the weights of a block of keys and the values of these keys, in float32. */
 static struct ir_value *add_product(struct maker *m, const struct ir_node *product,
-				    struct ir_value *weights, const struct stream_part *parts,
+				    struct ir_value *weights, const struct stream_slice *slices,
 				    const struct box *result)
 {
 	static const int64_t origin[IR_MAX_RANK];
 	struct ir_value *both[2] = { weights, outer_value(m, product->operands[1]) };
-	struct ir_type type = part_type(&product->results[0]->type, result);
+	struct ir_type type = slice_type(&product->results[0]->type, result);
 	struct box values;
 
-	if (m->failed || !stream_attend_values(product, result, &parts->need, &values)) {
+	if (m->failed || !stream_attend_values(product, result, &slices->need, &values)) {
 		m->failed = true;
 		return NULL;
 	}
@@ -367,11 +368,11 @@ static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 {
 	const struct ir_node *product = group_node(m, 1);
 	uint32_t num = m->group->num_nodes;
-	const struct stream_part *parts = &m->parts[step * num];
+	const struct stream_slice *slices = &m->slices[step * num];
 	struct ir_value *sum = next->sum, *rows;
 
 	m->origin = product->id - m->plan->first;
-	rows = add_product(m, product, next->weights, &parts[num - 2], &parts[num - 1].need);
+	rows = add_product(m, product, next->weights, &slices[num - 2], &slices[num - 1].need);
 	if (next->change) {
 		sum = add_binary(m, product, IR_MUL, a->sum, next->change, IR_UNARY_NONE, IR_F32);
 		sum = add_binary(m, product, IR_ADD, sum, next->sum, IR_UNARY_NONE, IR_F32);
@@ -394,14 +395,14 @@ static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 {
 	uint32_t num = m->group->num_nodes;
-	const struct stream_part *part = &m->parts[step * num + node];
+	const struct stream_slice *instance = &m->slices[step * num + node];
 	const struct ir_type *type = &group_node(m, num - node)->results[0]->type;
 
 	if (step % m->group->keys &&
-	    box_equal(&part->need, &part[-(ptrdiff_t)num].need, type->rank))
+	    box_equal(&instance->need, &instance[-(ptrdiff_t)num].need, type->rank))
 		m->made[step * num + node] = m->made[(step - 1) * num + node];
 	else
-		make_part(m, &(struct part){ .block = step, .node = node });
+		make_instance(m, &(struct instance){ .block = step, .node = node });
 }
 
 /*
@@ -429,18 +430,18 @@ static void make_attention(struct maker *m)
 }
 
 /* Concatenates the results of all blocks, along the innermost axis first. */
-static void join_blocks(struct maker *m)
+static void concat_blocks(struct maker *m)
 {
 	uint32_t num = m->group->num_nodes, last = m->group->nodes[num - 1];
 	const struct ir_node *node = node_at(m, last);
-	struct ir_type type = part_type(&node->results[0]->type, &m->parts[num - 1].need);
+	struct ir_type type = slice_type(&node->results[0]->type, &m->slices[num - 1].need);
 	uint64_t count = m->group->num_blocks;
-	struct ir_value **parts = wnn_calloc(count, sizeof(*parts));
+	struct ir_value **slices = wnn_calloc(count, sizeof(*slices));
 
 	m->origin = last;
-	m->failed |= !parts;
+	m->failed |= !slices;
 	for (uint64_t b = 0; b < count && !m->failed; b++)
-		parts[b] = m->made[b * num + num - 1];
+		slices[b] = m->made[b * num + num - 1];
 	for (uint32_t axis = type.rank; axis-- > 0;) {
 		union ir_attrs attrs;
 
@@ -450,24 +451,24 @@ static void join_blocks(struct maker *m)
 		attrs.axis = axis;
 		count /= m->grid[axis];
 		for (uint64_t i = 0; i < count && !m->failed; i++) {
-			struct ir_value **from = &parts[i * m->grid[axis]];
+			struct ir_value **from = &slices[i * m->grid[axis]];
 			struct ir_type whole = from[0]->type;
 
 			whole.dim[axis].value = ir_type_dim(&node->results[0]->type, axis);
-			parts[i] = add_node(m, node, IR_OP_CONCAT, from, (uint32_t)m->grid[axis],
-					    &whole, &attrs);
+			slices[i] = add_node(m, node, IR_OP_CONCAT, from, (uint32_t)m->grid[axis],
+					     &whole, &attrs);
 		}
 	}
 	if (!m->failed) {
-		m->value[node->results[0]->id] = parts[0];
-		note_value(m, parts[0], node->results[0]);
+		m->value[node->results[0]->id] = slices[0];
+		note_value(m, slices[0], node->results[0]);
 	}
-	wnn_free(parts);
+	wnn_free(slices);
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
+	const struct instance *x = a, *y = b;
 
 	if (x->when != y->when)
 		return x->when < y->when ? -1 : 1;
@@ -480,36 +481,36 @@ static void make_group(struct maker *m, const struct stream_group *group)
 	const struct ir_type *type =
 		&node_at(m, group->nodes[group->num_nodes - 1])->results[0]->type;
 	uint64_t steps = stream_steps(group), count = steps * group->num_nodes, grid[IR_MAX_RANK];
-	struct part *parts = wnn_calloc(count, sizeof(*parts));
+	struct instance *slices = wnn_calloc(count, sizeof(*slices));
 
 	m->group = group;
 	m->grid = grid;
-	m->parts = wnn_calloc(count, sizeof(*m->parts));
+	m->slices = wnn_calloc(count, sizeof(*m->slices));
 	m->made = wnn_calloc(count, sizeof(*m->made));
-	m->failed |= !parts || !m->parts || !m->made;
+	m->failed |= !slices || !m->slices || !m->made;
 	for (uint32_t i = 0; i < type->rank; i++)
 		grid[i] = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)group->block[i]);
 	for (uint64_t b = 0; b < steps && !m->failed; b++)
-		stream_parts(m->plan, group, b, b ? &m->parts[(b - 1) * group->num_nodes] : NULL,
-			     &m->parts[b * group->num_nodes]);
+		stream_slices(m->plan, group, b, b ? &m->slices[(b - 1) * group->num_nodes] : NULL,
+			      &m->slices[b * group->num_nodes]);
 	for (uint64_t i = 0; i < count && !m->failed; i++) {
 		uint32_t node = (uint32_t)(i % group->num_nodes);
 		uint64_t block = i / group->num_nodes;
 
-		parts[i] = (struct part){ block * group->lag + node, block, node };
+		slices[i] = (struct instance){ block * group->lag + node, block, node };
 	}
 	if (!m->failed && group->keys) {
 		make_attention(m);
 		count = 0;
 	}
 	if (!m->failed)
-		qsort(parts, count, sizeof(*parts), by_time);
+		qsort(slices, count, sizeof(*slices), by_time);
 	for (uint64_t i = 0; i < count && !m->failed; i++)
-		make_part(m, &parts[i]);
+		make_instance(m, &slices[i]);
 	if (!m->failed)
-		join_blocks(m);
-	wnn_free(parts);
-	wnn_free(m->parts);
+		concat_blocks(m);
+	wnn_free(slices);
+	wnn_free(m->slices);
 	wnn_free(m->made);
 }
 

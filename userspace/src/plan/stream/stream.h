@@ -7,7 +7,7 @@
  * next block while the second node computes this one. The new graph is planned like any other.
  *
  * group.c chooses groups and blocks with the estimates of estimate.c; search.c plans them and
- * chooses the fastest. parts.c computes the slices of a block, attend.c those of attention, box.c
+ * chooses the fastest. slices.c computes the slices of a block, attend.c those of attention, box.c
  * those of a single operator. stream.c makes the graph.
  */
 #ifndef WNN_PLAN_STREAM_STREAM_H
@@ -37,7 +37,7 @@ struct stream_group {
  * The slices of a node's result in one block: `need` is the slice that is read, `fresh` the slice
  * of it that this block computes.
  */
-struct stream_part {
+struct stream_slice {
 	struct box need, fresh;
 };
 
@@ -75,12 +75,12 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 /* Returns the number of blocks of a group; with blocks of keys, these times the blocks of rows. */
 uint64_t stream_steps(const struct stream_group *group);
 /*
- * Computes @parts: the slices of all nodes' results that block number @block of a group needs.
+ * Computes @slices: the slices of all nodes' results that block number @block of a group needs.
  * @before: the slices of the block before; NULL for the first block. Returns false when an operator
  * cannot compute its slice alone.
  */
-bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
-		  const struct stream_part *before, struct stream_part *parts);
+bool stream_slices(const struct plan *plan, const struct stream_group *group, uint64_t block,
+		   const struct stream_slice *before, struct stream_slice *slices);
 
 /* The graph of a range in which groups run by blocks. */
 struct stream_graph {

@@ -3,8 +3,8 @@
  * Finds the slices of values that a block of a streamed group needs, and those that it computes;
  * shared by the files of stream/.
  */
-#ifndef WNN_PLAN_STREAM_PARTS_H
-#define WNN_PLAN_STREAM_PARTS_H
+#ifndef WNN_PLAN_STREAM_SLICES_H
+#define WNN_PLAN_STREAM_SLICES_H
 
 #include "plan/stream/stream.h"
 
@@ -25,17 +25,17 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 		      const struct ir_value *value);
 
 /*
- * stream_find_parts - find the slices of all results that a slice of the last result needs
+ * stream_find_slices - find the slices of all results that a slice of the last result needs
  *
  * @last: the slice of the last result
  * @before: the slices of the block before, whose rows are not computed again; NULL: all rows are
  *	computed
  *
- * Sets @parts. Returns false when an operator cannot compute its slice alone.
+ * Sets @slices. Returns false when an operator cannot compute its slice alone.
  */
-bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
-		       const struct box *last, const struct stream_part *before,
-		       struct stream_part *parts);
+bool stream_find_slices(const struct plan *plan, const struct stream_set *set,
+			const struct box *last, const struct stream_slice *before,
+			struct stream_slice *slices);
 
 /* ---- estimate.c */
 /* The cycles of the engines; dma: the sum of both DMA engines. */
@@ -47,7 +47,7 @@ struct stream_load {
 void stream_node_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
 		      struct stream_load *load);
 /* Returns the bytes of a slice of a value. */
-uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
+uint64_t stream_slice_bytes(const struct ir_value *value, const struct box *box);
 
 /* ---- attend.c */
 #define STREAM_KEYS 64 /* the number of keys in a block is a multiple of this */
@@ -60,18 +60,18 @@ bool stream_is_plain_softmax(const struct ir_node *node);
  */
 bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 /*
- * Computes @parts for the slice @last of the result and block @block of @blocks of the keys: the
+ * Computes @slices for the slice @last of the result and block @block of @blocks of the keys: the
  * slices of the scores, and of the weights that softmax computes from them. Returns false when an
  * operator cannot compute its slice alone.
  */
-bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
-			 const struct box *last, uint32_t blocks, uint32_t block,
-			 struct stream_part *parts);
+bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
+			  const struct box *last, uint32_t blocks, uint32_t block,
+			  struct stream_slice *slices);
 /* Finds the slice of the values that a slice of weights is multiplied by; false: there is none. */
 bool stream_attend_values(const struct ir_node *product, const struct box *result,
 			  const struct box *weights, struct box *values);
 /* Returns the bytes of SRAM that the slices of a block take at a time. */
 uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
-			     const struct stream_part *parts);
+			     const struct stream_slice *slices);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Computes offsets and indices of elements for gather, scatter and windows, for kernels and graphs.
  */
-#ifndef SHLO_PLACES_H
-#define SHLO_PLACES_H
+#ifndef SHLO_OFFSETS_H
+#define SHLO_OFFSETS_H
 
 #include "numbers.h"
 
@@ -15,8 +15,8 @@ void shlo_start_of(const struct shlo_gather_numbers *n, const struct shlo_tensor
 /* Adds the indices of batching dimensions to @place. */
 void shlo_add_batching(const struct shlo_gather_numbers *n, const int64_t *batch, int64_t *place);
 /* Splits an index of the result, or of the updates, into one of the batch and one of the window. */
-void shlo_part(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
-	       int operand_rank, int64_t *batch, int64_t *window);
+void shlo_split_index(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
+		      int operand_rank, int64_t *batch, int64_t *window);
 /*
  * Returns a start clamped to 0 up to @most; a negative value of an unsigned type is a large number.
  */

@@ -3,7 +3,7 @@
  * Computes the slices of all results of a group that a block needs, from the slice of the last
  * result backwards.
  */
-#include "plan/stream/parts.h"
+#include "plan/stream/slices.h"
 
 #include <string.h>
 
@@ -46,47 +46,47 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
  * Returns the new rows of a slice that begins inside the slice `before` and ends after its end; or
  * the whole slice, when the two do not overlap in this way along exactly one axis.
  */
-static struct box without(const struct box *part, const struct box *before, uint32_t rank)
+static struct box without(const struct box *slice, const struct box *before, uint32_t rank)
 {
-	struct box fresh = *part;
+	struct box fresh = *slice;
 	uint32_t axis = rank;
 	int64_t end;
 
 	for (uint32_t i = 0; i < rank; i++) {
-		if (part->begin[i] == before->begin[i] && part->dim[i] == before->dim[i])
+		if (slice->begin[i] == before->begin[i] && slice->dim[i] == before->dim[i])
 			continue;
 		if (axis != rank)
 			return fresh;
 		axis = i;
 	}
-	if (axis == rank || part->begin[axis] < before->begin[axis])
+	if (axis == rank || slice->begin[axis] < before->begin[axis])
 		return fresh;
 	end = before->begin[axis] + before->dim[axis];
-	if (part->begin[axis] >= end || part->begin[axis] + part->dim[axis] <= end)
+	if (slice->begin[axis] >= end || slice->begin[axis] + slice->dim[axis] <= end)
 		return fresh;
 	fresh.begin[axis] = end;
-	fresh.dim[axis] = part->begin[axis] + part->dim[axis] - end;
+	fresh.dim[axis] = slice->begin[axis] + slice->dim[axis] - end;
 	return fresh;
 }
 
-bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
-		       const struct box *last, const struct stream_part *before,
-		       struct stream_part *parts)
+bool stream_find_slices(const struct plan *plan, const struct stream_set *set,
+			const struct box *last, const struct stream_slice *before,
+			struct stream_slice *slices)
 {
 	bool used[STREAM_MAX_NODES] = { false };
 
-	parts[set->num - 1].need = *last;
+	slices[set->num - 1].need = *last;
 	used[set->num - 1] = true;
 	for (uint32_t i = set->num; i-- > 0;) {
 		const struct ir_node *node = stream_node(plan, set->node[i]);
-		struct stream_part *part = &parts[i];
+		struct stream_slice *slice = &slices[i];
 
 		if (!used[i])
 			return false;
-		part->fresh = part->need;
+		slice->fresh = slice->need;
 		if (before && i + 1 < set->num)
-			part->fresh =
-				without(&part->need, &before[i].need, node->results[0]->type.rank);
+			slice->fresh =
+				without(&slice->need, &before[i].need, node->results[0]->type.rank);
 		for (uint32_t k = 0; k < node->num_operands; k++) {
 			const struct ir_value *value = node->operands[k];
 			struct box want;
@@ -94,13 +94,13 @@ bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 
 			if (!value)
 				continue;
-			if (!box_operand(node, k, &part->fresh, &want))
+			if (!box_operand(node, k, &slice->fresh, &want))
 				return false;
 			if (!stream_is_internal(plan, set, value))
 				continue;
 			at = stream_index(plan, set, value);
-			parts[at].need =
-				used[at] ? box_union(&parts[at].need, &want, value->type.rank) :
+			slices[at].need =
+				used[at] ? box_union(&slices[at].need, &want, value->type.rank) :
 					   want;
 			used[at] = true;
 		}
@@ -129,8 +129,8 @@ uint64_t stream_steps(const struct stream_group *group)
 	return group->keys ? group->num_blocks * group->keys : group->num_blocks;
 }
 
-bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
-		  const struct stream_part *before, struct stream_part *parts)
+bool stream_slices(const struct plan *plan, const struct stream_group *group, uint64_t block,
+		   const struct stream_slice *before, struct stream_slice *slices)
 {
 	struct stream_set set = { .num = group->num_nodes };
 	uint32_t keys = group->keys ? group->keys : 1;
@@ -141,7 +141,7 @@ bool stream_parts(const struct plan *plan, const struct stream_group *group, uin
 		 block / keys, &last);
 	if (group->keys)
 		return stream_is_attention(plan, &set) &&
-		       stream_attend_parts(plan, &set, &last, keys, (uint32_t)(block % keys),
-					   parts);
-	return stream_find_parts(plan, &set, &last, group->carry ? before : NULL, parts);
+		       stream_attend_slices(plan, &set, &last, keys, (uint32_t)(block % keys),
+					    slices);
+	return stream_find_slices(plan, &set, &last, group->carry ? before : NULL, slices);
 }
