@@ -36,8 +36,7 @@ static void job_resume(struct job *job)
 	MHD_resume_connection(job->connection);
 }
 
-/* Appends an object to the reply, which is taken over, as an event if the reply is a stream. */
-static int add_json(struct job *job, json_t *root)
+int job_add(struct job *job, json_t *root)
 {
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	bool stream = job->request.stream;
@@ -57,7 +56,7 @@ static int add_json(struct job *job, json_t *root)
 void job_refuse(struct job *job, const struct refusal *refusal)
 {
 	job->status = refusal->status;
-	add_json(job, reply_refusal(refusal));
+	job_add(job, reply_refusal(refusal));
 }
 
 /* Returns the size of a text without a character at its end of which bytes are missing. */
@@ -85,14 +84,14 @@ static int stream_more(struct job *job, const struct reply_text *text)
 	if (!a->end)
 		sure = whole_characters(a->text.data, sure);
 	if (sure > job->streamed) {
-		ret = add_json(job, reply_part(&job->reply, a->text.data + job->streamed,
-					       sure - job->streamed));
+		ret = job_add(job, reply_part(&job->reply, a->text.data + job->streamed,
+					      sure - job->streamed));
 		job->streamed = sure;
 	}
 	if (!a->end || ret)
 		return ret;
-	if (add_json(job, reply_last(&job->reply, a->end)) ||
-	    (job->request.usage && add_json(job, reply_usage(&job->reply, text))))
+	if (job_add(job, reply_last(&job->reply, a->end)) ||
+	    (job->request.usage && job_add(job, reply_usage(&job->reply, text))))
 		return -1;
 	return bytes_add(&job->out, "data: [DONE]\n\n", 14);
 }
@@ -109,7 +108,7 @@ static int publish(struct job *job)
 	if (!a->end)
 		return 0;
 	job->status = 200;
-	return add_json(job, reply_whole(&job->reply, &text));
+	return job_add(job, reply_whole(&job->reply, &text));
 }
 
 /* ---- the queue */
@@ -193,7 +192,7 @@ static void admit(struct jobs *jobs)
 		job->state = JOB_RUNNING;
 		jobs->busy++;
 		if (job->request.stream && job->request.chat)
-			add_json(job, reply_first(&job->reply));
+			job_add(job, reply_first(&job->reply));
 	}
 }
 

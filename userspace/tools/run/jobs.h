@@ -74,6 +74,11 @@ void jobs_exit(struct jobs *jobs);
 int job_submit(struct job *job, struct refusal *refusal);
 /* Frees a job; a running one is freed when the thread has left it. */
 void job_release(struct job *job);
+/*
+ * Appends an object to the reply: as an event if the reply is a stream. The object is taken over in
+ * any case. Returns 0; -1: memory is exhausted, also when the object is NULL.
+ */
+int job_add(struct job *job, json_t *root);
 /* Writes a refusal as the whole reply of a job. */
 void job_refuse(struct job *job, const struct refusal *refusal);
 /* Suspends the connection until the thread has something to send. The lock is held. */

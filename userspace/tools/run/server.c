@@ -67,15 +67,8 @@ static enum MHD_Result send_refusal(struct job *job, const struct refusal *refus
 
 static enum MHD_Result send_json(struct job *job, json_t *root)
 {
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	enum MHD_Result ret = MHD_NO;
-
 	job->status = 200;
-	if (text && !bytes_add(&job->out, text, strlen(text)) && !bytes_add(&job->out, "\n", 1))
-		ret = send_bytes(job, NULL);
-	free(text);
-	json_decref(root);
-	return ret;
+	return job_add(job, root) ? MHD_NO : send_bytes(job, NULL);
 }
 
 static enum MHD_Result send_health(struct server *s, struct job *job)
