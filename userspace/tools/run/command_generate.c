@@ -53,7 +53,7 @@ struct generation {
 	/* An option that was given and that only a server has, or that a server does not have. */
 	const char *for_server, *not_for_server;
 	const char *prompt;
-	char *read_prompt; /* from standard input */
+	struct bytes read_prompt; /* from standard input */
 	struct pairs stops;
 	struct language_names names;
 	struct language language;
@@ -264,25 +264,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int read_prompt(struct generation *g, struct gguf_text *text)
 {
-	size_t room = 0, size = 0;
+	struct bytes *bytes = &g->read_prompt;
+	char part[4096];
 
 	if (g->prompt) {
 		*text = (struct gguf_text){ g->prompt, strlen(g->prompt) };
 		return DONE;
 	}
 	while (!feof(stdin)) {
-		if (size == room) {
-			char *larger = realloc(g->read_prompt, room = room ? 2 * room : 4096);
+		size_t size = fread(part, 1, sizeof(part), stdin);
 
-			if (!larger)
-				return complain(BAD_DEVICE, "prompt: memory is exhausted");
-			g->read_prompt = larger;
-		}
-		size += fread(g->read_prompt + size, 1, room - size, stdin);
 		if (ferror(stdin))
 			return complain_unread("standard input", errno);
+		if (bytes_add(bytes, part, size))
+			return complain(BAD_DEVICE, "prompt: memory is exhausted");
 	}
-	*text = (struct gguf_text){ g->read_prompt, size };
+	*text = (struct gguf_text){ bytes->data ? bytes->data : "", bytes->size };
 	return DONE;
 }
 
@@ -437,8 +434,7 @@ static json_t *to_json(const struct generation *g, const WNNGraphPlacement *plac
 		"{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
 		g->options.model, "device", g->language.target.device_name, "prompt_tokens", tokens,
 		"text",
-		json_text(WNN_VALUE(WNNStringView,
-				    { a->text.data ? a->text.data : "", a->text.size })),
+		json_text(WNN_VALUE(WNNStringView, { a->text.bytes.data, a->text.bytes.size })),
 		"end", a->end, "tokens", (json_int_t)a->count, "seed", (json_int_t)g->wishes.seed,
 		"length", (json_int_t)language_length(&g->language), "load_ms",
 		(double)g->load_ns / 1e6, "prompt_per_second", rate(a->tokens.count, a->prompt_ns),
@@ -523,6 +519,6 @@ int command_generate(int argc, char **argv)
 	language_close(&g.language);
 	pairs_free(&g.stops);
 	options_free(&g.options);
-	free(g.read_prompt);
+	free(g.read_prompt.data);
 	return ret;
 }

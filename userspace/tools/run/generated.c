@@ -3,7 +3,6 @@
 #include "generated.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Drops all from the first of the texts on. */
@@ -11,11 +10,11 @@ static void cut(struct generated *text, const struct pairs *stops)
 {
 	for (size_t i = 0; i < stops->count; i++) {
 		const char *stop = stops->items[i].text;
-		const char *found = memmem(text->data, text->size, stop, strlen(stop));
+		const char *found = memmem(text->bytes.data, text->bytes.size, stop, strlen(stop));
 
 		if (!found)
 			continue;
-		text->size = (size_t)(found - text->data);
+		text->bytes.size = (size_t)(found - text->bytes.data);
 		text->stopped = true;
 	}
 }
@@ -24,17 +23,8 @@ int generated_add(struct generated *text, const char *bytes, size_t size, const 
 {
 	if (!size)
 		return 0;
-	if (size > text->room - text->size) {
-		size_t room = 2 * (text->size + size);
-		char *data = realloc(text->data, room);
-
-		if (!data)
-			return -1;
-		text->data = data;
-		text->room = room;
-	}
-	memcpy(text->data + text->size, bytes, size);
-	text->size += size;
+	if (bytes_add(&text->bytes, bytes, size))
+		return -1;
 	cut(text, stops);
 	return 0;
 }
@@ -48,9 +38,10 @@ static size_t open_end(const struct generated *text, const struct pairs *stops)
 		const char *stop = stops->items[i].text;
 		size_t size = strlen(stop);
 
-		if (size > text->size)
-			size = text->size;
-		while (size > most && memcmp(text->data + text->size - size, stop, size))
+		if (size > text->bytes.size)
+			size = text->bytes.size;
+		while (size > most &&
+		       memcmp(text->bytes.data + text->bytes.size - size, stop, size))
 			size--;
 		if (size > most)
 			most = size;
@@ -60,7 +51,7 @@ static size_t open_end(const struct generated *text, const struct pairs *stops)
 
 size_t generated_sure(const struct generated *text, bool last, const struct pairs *stops)
 {
-	return text->size - (last ? 0 : open_end(text, stops));
+	return text->bytes.size - (last ? 0 : open_end(text, stops));
 }
 
 void generated_print(struct generated *text, bool last, const struct pairs *stops)
@@ -69,7 +60,7 @@ void generated_print(struct generated *text, bool last, const struct pairs *stop
 
 	if (end <= text->printed)
 		return;
-	fwrite(text->data + text->printed, 1, end - text->printed, stdout);
+	fwrite(text->bytes.data + text->printed, 1, end - text->printed, stdout);
 	fflush(stdout);
 	text->printed = end;
 }

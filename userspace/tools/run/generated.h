@@ -3,11 +3,12 @@
 #ifndef ONPU_TOOLS_RUN_GENERATED_H
 #define ONPU_TOOLS_RUN_GENERATED_H
 
+#include "bytes.h"
 #include "run.h"
 
 struct generated {
-	char *data;
-	size_t size, room, printed;
+	struct bytes bytes;
+	size_t printed;
 	bool stopped; /* a text of stops was found; it and all after it were dropped */
 };
 

@@ -82,9 +82,9 @@ static int stream_more(struct job *job, const struct reply_text *text)
 	int ret = 0;
 
 	if (!a->end)
-		sure = whole_characters(a->text.data, sure);
+		sure = whole_characters(a->text.bytes.data, sure);
 	if (sure > job->streamed) {
-		ret = job_add(job, reply_part(&job->reply, a->text.data + job->streamed,
+		ret = job_add(job, reply_part(&job->reply, a->text.bytes.data + job->streamed,
 					      sure - job->streamed));
 		job->streamed = sure;
 	}
@@ -100,8 +100,8 @@ static int stream_more(struct job *job, const struct reply_text *text)
 static int publish(struct job *job)
 {
 	const struct answer *a = &job->answer;
-	const struct reply_text text = { a->text.data, a->text.size, a->tokens.count, a->count,
-					 a->end };
+	const struct reply_text text = { a->text.bytes.data, a->text.bytes.size, a->tokens.count,
+					 a->count, a->end };
 
 	if (job->request.stream)
 		return stream_more(job, &text);

@@ -220,5 +220,5 @@ void answer_exit(struct answer *a)
 {
 	gguf_tokens_free(&a->tokens);
 	gguf_sampler_exit(&a->sampler);
-	free(a->text.data);
+	free(a->text.bytes.data);
 }

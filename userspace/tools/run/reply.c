@@ -8,7 +8,7 @@
 
 static json_t *text_json(const char *data, size_t size)
 {
-	return json_text(WNN_VALUE(WNNStringView, { data ? data : "", size }));
+	return json_text(WNN_VALUE(WNNStringView, { data, size }));
 }
 
 static const char *finish(const char *end)
