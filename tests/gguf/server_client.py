@@ -11,6 +11,10 @@ import subprocess
 PATIENCE = 120
 
 
+class Busy(Exception):
+    """The server refused a request with status 503."""
+
+
 class Server:
     def __init__(self, program, model, *options, device="cpu"):
         self.process = subprocess.Popen([program, "generate", model, "--server", "--port", "0", *map(str, options)],
@@ -46,10 +50,12 @@ class Server:
         return response.status, json.loads(data) if data else None
 
     def open_stream(self, path, body):
-        """Begins a stream. Returns the connection and the response."""
+        """Begins a stream. Returns the connection and the response; raises Busy for status 503."""
         connection = self.connect()
         connection.request("POST", path, json.dumps({**body, "stream": True}), {"Content-Type": "application/json"})
         response = connection.getresponse()
+        if response.status == 503:
+            raise Busy
         if response.status != 200:
             raise RuntimeError(response.read())
         return connection, response

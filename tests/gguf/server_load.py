@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from server_client import PATIENCE, Server, read_events, text_of
+from server_client import PATIENCE, Busy, Server, read_events, text_of
 from test_server import CHAT, EVEN, TEXT, make_model
 
 PROGRAM, SECONDS = sys.argv[1], 60 * float(sys.argv[2])
@@ -46,7 +46,7 @@ class Load:
     def stream(self, _, path, body, want):
         try:
             events = self.server.stream(path, body)
-        except RuntimeError:
+        except Busy:
             return "refused"
         assert text_of(events) == want, (events, want)
         return "stream"
@@ -54,7 +54,7 @@ class Load:
     def leave(self, rng, path, body, _):
         try:
             connection, response = self.server.open_stream(path, {**body, "max_tokens": 1000})
-        except RuntimeError:
+        except Busy:
             return "refused"
         for _ in zip(range(rng.randrange(5)), read_events(response)):
             pass
