@@ -6,6 +6,7 @@ said when it was alone; memory and open files must not grow.
 server_load.py WEBNN_RUN MINUTES [CLIENTS [MODEL]]
 """
 import collections
+import json
 import pathlib
 import random
 import socket
@@ -64,7 +65,7 @@ class Load:
     def leave_early(self, _, path, body, __):
         """Goes away while the request waits or is computed."""
         connection = self.server.connect()
-        connection.request("POST", path, repr(body).replace("'", '"'), {"Content-Type": "application/json"})
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         connection.close()
         return "left early"
 
