@@ -42,7 +42,10 @@ int decoder_open(struct decoder *decoder, WNNContext context, uint32_t length,
 		 struct gguf_error *error);
 void decoder_close(struct decoder *decoder);
 
-/* These do what the functions for caches and gguf_session_feed() do, one token after the other. */
+/*
+ * Each does what the function of gguf/session.h does that has gguf_ in place of decoder_;
+ * decoder_feed() does what gguf_session_feed() does, one token after the other.
+ */
 int decoder_caches_open(struct gguf_caches *caches, const struct decoder *decoder,
 			struct gguf_error *error);
 int decoder_caches_clear(struct gguf_caches *caches, const struct decoder *decoder,

@@ -59,7 +59,7 @@ void job_refuse(struct job *job, const struct refusal *refusal)
 	job_add(job, reply_refusal(refusal));
 }
 
-/* Returns the size of a text without a character at its end of which bytes are missing. */
+/* Returns the size of a text without a last character that lacks bytes. */
 static size_t whole_characters(const char *text, size_t size)
 {
 	for (size_t back = 1; back <= 3 && back <= size; back++) {
@@ -74,7 +74,7 @@ static size_t whole_characters(const char *text, size_t size)
 	return size;
 }
 
-/* Appends what an answer has more than the stream. */
+/* Appends the text that an answer has and the stream has not, and the end. Returns 0 or -1. */
 static int stream_more(struct job *job, const struct reply_text *text)
 {
 	const struct answer *a = &job->answer;

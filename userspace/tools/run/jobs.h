@@ -33,7 +33,7 @@ struct job {
 	 */
 	bool suspended, gone;
 	struct bytes body;
-	size_t received; /* of the body; more than it has when it is too large */
+	size_t received; /* bytes of the body that came, whether they were kept or not */
 	struct request request;
 	struct answer answer;
 	struct reply reply;

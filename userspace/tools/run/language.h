@@ -47,7 +47,7 @@ void language_close(struct language *language);
 WNNGraph language_graph(const struct language *language);
 uint32_t language_length(const struct language *language);
 
-/* These do what the functions of the same names in gguf/session.h do. */
+/* Each does what the function of gguf/session.h does that has gguf_ in place of language_. */
 int language_caches_open(struct gguf_caches *caches, const struct language *language,
 			 struct gguf_error *error);
 int language_caches_clear(struct gguf_caches *caches, const struct language *language,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most texts of "stop", each of which every token is compared with. */
+/* Most texts of "stop". Each is searched in the whole answer after every token. */
 #define MAX_STOPS 16
 
 int refuse(struct refusal *refusal, unsigned int status, const char *field, const char *format, ...)
@@ -271,7 +271,7 @@ static int read_model(struct request *r, const struct field *field, const json_t
 			    "a text; it may be any, since there is one model");
 }
 
-/* The only value of a field says what is computed in any case. */
+/* Takes the one value with which a field asks for no more than what is computed in any case. */
 static int read_only(struct request *r, const struct field *field, const json_t *value,
 		     struct refusal *refusal)
 {
@@ -303,7 +303,7 @@ static const struct field fields[] = {
 	{ "stop", BOTH, read_stop, NULL },
 	{ "stream", BOTH, read_stream, NULL },
 	{ "stream_options", BOTH, read_stream_options, NULL },
-	/* A value that asks for nothing. */
+	/* Fields for what cannot be done, with the value that asks for nothing. */
 	{ "n", BOTH, read_only, "1" },
 	{ "best_of", TEXT, read_only, "1" },
 	{ "echo", TEXT, read_only, "false" },
@@ -317,7 +317,7 @@ static const struct field fields[] = {
 	{ "modalities", CHAT, read_only, "[\"text\"]" },
 	{ "tools", CHAT, read_only, "[]" },
 	{ "tool_choice", CHAT, read_only, "\"none\"" },
-	/* Fields for who keeps an account of requests. */
+	/* Fields without effect: most are for services that keep an account of requests. */
 	{ "user", BOTH, NULL, NULL },
 	{ "store", BOTH, NULL, NULL },
 	{ "metadata", BOTH, NULL, NULL },

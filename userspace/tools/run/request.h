@@ -11,7 +11,7 @@
 /* The status of HTTP and the message with which a request is refused. */
 struct refusal {
 	unsigned int status;
-	const char *field; /* the name of the field that is wrong, maybe that in the JSON; or NULL */
+	const char *field; /* the field that is wrong, or NULL; it may point into the JSON */
 	char text[500];
 };
 

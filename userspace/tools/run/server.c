@@ -22,7 +22,10 @@
 #define MAX_BODY (1 << 20)
 /* A larger body is not even received in order to refuse it: the connection is closed. */
 #define MAX_RECEIVED (16 * MAX_BODY)
-/* Seconds in which a client has to send something of its request. */
+/*
+ * Seconds after which a connection is closed if nothing came or went. A connection whose request is
+ * computed or waits is suspended, and stays.
+ */
 #define PATIENCE 30
 /* Connections beside those of requests that are computed or wait. */
 #define MORE_CONNECTIONS 64
@@ -38,7 +41,7 @@ struct server {
 
 /* ---- replies */
 
-/* Sends the reply of a job. @allow: the methods that a path has, when it was asked by another. */
+/* Sends the reply of a job. @allow: the methods of the path if the request has another; or NULL. */
 static enum MHD_Result send_bytes(const struct job *job, const char *allow)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(
@@ -139,7 +142,7 @@ static enum MHD_Result send_stream(struct job *job)
 
 /* ---- requests to generate */
 
-/* Makes the tokens of a prompt that is text, or of a conversation. */
+/* Writes the tokens of a prompt that is a text, or of a conversation, into the answer. */
 static int encode(struct server *s, struct job *job, struct refusal *refusal)
 {
 	struct request *r = &job->request;
@@ -163,7 +166,7 @@ static int encode(struct server *s, struct job *job, struct refusal *refusal)
 	return ret;
 }
 
-/* Takes the tokens of a prompt that is an array of them. */
+/* Copies the tokens of a prompt that is an array of their numbers into the answer. */
 static int take_tokens(struct server *s, struct job *job, struct refusal *refusal)
 {
 	const struct request *r = &job->request;
@@ -206,7 +209,7 @@ static void choose(const struct server *s, struct job *job)
 		job->answer.most = room;
 }
 
-/* Reads the request, and makes of it what is computed. */
+/* Reads the body of a request and sets up its answer. Returns 0, or -1 with a refusal. */
 static int prepare(struct server *s, struct job *job, bool chat, struct refusal *refusal)
 {
 	const char *field = chat ? "messages" : "prompt";
@@ -304,7 +307,7 @@ static enum MHD_Result reply(struct server *s, struct job *job, const char *path
 	return send_bytes(job, allow);
 }
 
-/* Takes a part of a body. What is too much is counted, but not kept. */
+/* Keeps a part of a body. Bytes of a body that is too large are counted, but not kept. */
 static enum MHD_Result receive(struct job *job, const char *data, size_t size)
 {
 	job->received += size;
