@@ -196,8 +196,8 @@ static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *err
 				    outputs[k].name.length) &&
 			    (shape.count != 4 || shape.data[2] != masked))
 				ret = gguf_fail(error,
-						"its output \"%.*s\" has not the positions of "
-						"its input and one more",
+						"its output \"%.*s\" has to have as many positions "
+						"as its input, or one more",
 						(int)outputs[k].name.length, outputs[k].name.data);
 		}
 	if (!ret && wnnGraphBuilderBuildSync(builder, count, outputs, WNN_WAIT_FOREVER, &d->step) !=
