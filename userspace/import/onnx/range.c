@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dimensions with a range: the model is added to several builders, each time with other sizes, and
- * the library finds what follows the sizes.
+ * Dimensions with a range: adds the model to several builders, each time with other sizes, from
+ * which wnnGraphBuilderSetSizes() finds the numbers of the graph that follow the sizes.
  */
 #include "range.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR 4 /* so many sizes from the least on are tried, where strides show */
+/* Sizes that are tried from the least on: among these, strides and remainders show. */
+#define NEAR 4
 
 struct points {
 	size_t count, ranges;
