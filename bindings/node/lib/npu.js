@@ -29,6 +29,7 @@ function profile(graph) {
 	return native.graphProfile(objects.graphHandle(objects.graphType(graph, "Failed to execute 'profile'")));
 }
 
+// Declares that an output of a graph updates one of its inputs in place.
 function updateInput(builder, input, output) {
 	const where = "Failed to execute 'updateInput'";
 	const handle = builders.builderHandle(builder);
