@@ -154,6 +154,9 @@ class Ranges(ToolTest):
                      "--dim", "rows=1..4", "--dim", "rows=5")
         self.refuses(2, "no input has a dimension that is called", "run", model, "--random", 1, "--dim", "cols=1..4")
         self.refuses(64, "the range ends below its begin", "run", model, "--random", 1, "--dim", "rows=4..1")
+        self.refuses(64, "a range is NAME=MIN..MAX", "run", model, "--random", 1, "--dim", "a..b=4")
+        self.refuses(2, 'dimension "rows" ranges from 1 to 4 already', "run", model, "--random", 1,
+                     "--dim", "rows=1..4", "--dim", "rows=2..4")
 
     def test_a_model_that_differs(self):
         """Tests that a model whose nodes are not valid for all sizes is refused with the size."""
