@@ -28,12 +28,12 @@ static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *na
 	return NULL;
 }
 
-static int fail_onnx(struct gguf_error *error, const char *what)
+static int fail_onnx(struct gguf_error *error)
 {
 	WNNError last = WNN_ERROR_INIT;
 
 	wnnOnnxGetLastError(&last);
-	return gguf_fail(error, "%s%.*s", what, (int)last.message.length, last.message.data);
+	return gguf_fail(error, "%.*s", (int)last.message.length, last.message.data);
 }
 
 static bool begins(WNNStringView name, const char *text)
@@ -118,7 +118,7 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 
 	*d = (struct decoder){ 0 };
 	if (wnnOnnxLoadFile(WNN_STR(path), NULL, &d->model) != WNNStatus_Success)
-		return fail_onnx(error, "");
+		return fail_onnx(error);
 	inputs = wnnOnnxModelGetInputs(d->model);
 	d->caches = calloc(inputs.count + 1, sizeof(*d->caches));
 	if (!d->caches)
@@ -154,7 +154,7 @@ static int set_shape(struct decoder *d, WNNStringView name, WNNUint32Array shape
 {
 	if (wnnOnnxModelSetInputShape(d->model, name, shape) == WNNStatus_Success)
 		return 0;
-	return fail_onnx(error, "");
+	return fail_onnx(error);
 }
 
 static int set_shapes(struct decoder *d, uint32_t masked, struct gguf_error *error)
@@ -186,7 +186,7 @@ static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *err
 	if (set_shapes(d, masked, error))
 		ret = -1;
 	else if (wnnOnnxModelAddToBuilder(d->model, builder, &count, &outputs) != WNNStatus_Success)
-		ret = fail_onnx(error, "");
+		ret = fail_onnx(error);
 	for (size_t i = 0; !ret && i < d->count; i++)
 		for (size_t k = 0; k < count; k++) {
 			WNNUint32Array shape = wnnOperandGetShape(outputs[k].operand);
