@@ -80,13 +80,11 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 {
 	static const struct {
 		const char *name;
-		size_t flag, type;
+		size_t type;
 	} known[] = {
-		{ "input_ids", SIZE_MAX, offsetof(struct decoder, id_type) },
-		{ "attention_mask", offsetof(struct decoder, has_mask),
-		  offsetof(struct decoder, mask_type) },
-		{ "position_ids", offsetof(struct decoder, has_positions),
-		  offsetof(struct decoder, position_type) },
+		{ "input_ids", offsetof(struct decoder, id_type) },
+		{ "attention_mask", offsetof(struct decoder, mask_type) },
+		{ "position_ids", offsetof(struct decoder, position_type) },
 	};
 
 	if (begins(input->name, past))
@@ -100,8 +98,6 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 			return gguf_fail(error, "its input \"%s\" has to be of int64 or int32",
 					 known[i].name);
 		memcpy((char *)d + known[i].type, &input->dataType, sizeof(input->dataType));
-		if (known[i].flag != SIZE_MAX)
-			*(bool *)((char *)d + known[i].flag) = true;
 		return 0;
 	}
 	return gguf_fail(error,
@@ -126,7 +122,8 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 	for (size_t i = 0; i < inputs.count; i++)
 		if (read_input(d, &inputs.data[i], past, present, error))
 			return -1;
-	if (!find(inputs, "input_ids") || !d->count || !d->has_mask)
+	d->has_positions = find(inputs, "position_ids") != NULL;
+	if (!find(inputs, "input_ids") || !find(inputs, "attention_mask") || !d->count)
 		return gguf_fail(error,
 				 "it is no decoder of texts: it needs inputs input_ids, "
 				 "attention_mask and some that begin with \"%s\" (--past)",

@@ -27,7 +27,7 @@ struct decoder {
 	WNNNamedTensor *inputs, *outputs; /* room for those of a dispatch */
 	void *scratch;
 	WNNOperandDataType id_type, mask_type, position_type, logit_type;
-	bool has_mask, has_positions;
+	bool has_positions;
 };
 
 /*
