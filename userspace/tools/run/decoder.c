@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../half.h"
+#include "run.h"
 
 /* Inputs of a step beside the caches. */
 #define INPUTS 3
@@ -22,8 +23,7 @@
 static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *name)
 {
 	for (size_t i = 0; i < values.count; i++)
-		if (values.data[i].name.length == strlen(name) &&
-		    !memcmp(values.data[i].name.data, name, strlen(name)))
+		if (same_text(values.data[i].name, name))
 			return &values.data[i];
 	return NULL;
 }
@@ -90,8 +90,7 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 	if (begins(input->name, past))
 		return add_cache(d, input, past, present, error);
 	for (size_t i = 0; i < INPUTS; i++) {
-		if (input->name.length != strlen(known[i].name) ||
-		    memcmp(input->name.data, known[i].name, input->name.length) != 0)
+		if (!same_text(input->name, known[i].name))
 			continue;
 		if (input->dataType != WNNOperandDataType_Int64 &&
 		    input->dataType != WNNOperandDataType_Int32)
