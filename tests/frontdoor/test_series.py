@@ -78,8 +78,6 @@ class SeriesTest(unittest.TestCase):
         compat = (self.applied() / "drivers/accel/onpu/onpu_compat.h").read_text(encoding="utf-8")
         self.assertNotIn("drm_gem_is_imported", compat)
         self.assertIn("copy_struct_to_user", compat)
-        self.assertIn("#define WQ_PERCPU\t0", compat)
-        self.assertNotIn("WQ_PERCPU\tWQ_PERCPU", compat)
 
     def test_places_in_lists(self):
         tree = self.applied()
