@@ -23,7 +23,7 @@ static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-lines", REFUSES(tile_rows), LOSES(tile_rows), PLAN(tile_rows), .keeps = true },
 	{ "cpu/winograd-onednn", REFUSES(winograd), PLAN(onednn_winograd), .keeps = true,
 	  .onednn = true },
-	{ "cpu/winograd", REFUSES(winograd), LOSES(winograd), PLAN(winograd), .keeps = true },
+	{ "cpu/winograd", REFUSES(winograd_tiles), LOSES(winograd), PLAN(winograd), .keeps = true },
 	{ "cpu/conv-packed", REFUSES(conv_packed), LOSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
@@ -303,8 +303,12 @@ static struct cpu_plan *plan_with(const struct cpu_kernel *kernel, const struct 
 		return NULL;
 	plan = kernel->plan ? kernel->plan(ask) :
 			      cpu_plan_simple(0, NULL, kernel->run ? run_node : run_reference);
-	if (!plan)
+	if (!plan) {
+		/* Only oneDNN leaves nodes to the next kernel: others fail when memory runs out. */
+		if (!kernel->onednn && (!ask->err || !ask->err->status))
+			wnn_error_nomem(ask->err, "the plan of an operator");
 		return NULL;
+	}
 	plan->kernel = kernel;
 	plan->cpu = ask->cpu;
 	plan->node = ask->node;
@@ -330,7 +334,6 @@ struct cpu_plan *cpu_choose(const struct cpu_ask *ask)
 			return NULL;
 		}
 	}
-	wnn_error_nomem(ask->err, "the plan of an operator");
 	return NULL;
 }
 
@@ -349,11 +352,8 @@ struct cpu_plan *cpu_choose_reference(const struct cpu_ask *ask)
 {
 	const struct cpu_kernel *last =
 		&lists[ask->node->op].kernels[lists[ask->node->op].count - 1];
-	struct cpu_plan *plan = plan_with(last, ask);
 
-	if (!plan)
-		wnn_error_nomem(ask->err, "the plan of an operator");
-	return plan;
+	return plan_with(last, ask);
 }
 
 /* Adds a kernel's name and the sentence to a text of `length` bytes; returns its new length. */

@@ -27,8 +27,9 @@ typedef int (*cpu_node_fn)(struct cpu_context *cpu, const struct ir_node *node,
  * which begins with a subject and is about the node. Both depend on shapes, types, constants, layer
  * and level alone, and load no library. A function that is NULL always returns NULL.
  *
- * One of the other members computes the node. plan() makes the plan, and returns NULL when the next
- * kernel of the list has to be asked; run() and reference() need no state.
+ * One of the other members computes the node. plan() makes the plan, and returns NULL when memory ran
+ * out, or, with the member onednn, when the next kernel of the list has to be asked; run() and
+ * reference() need no state.
  */
 struct cpu_kernel {
 	const char *name;

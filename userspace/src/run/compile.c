@@ -42,10 +42,11 @@ static bool convolves(const struct ir_node *node, const struct ir_value *value)
 
 /*
  * Fuses a CPU node with the step before it, when only that node reads the result of the step and
- * the step's kernel can compute both. Returns true when the node is fused.
+ * the step's kernel can compute both. Returns true when the node is fused; false with *problem when
+ * the step cannot be planned.
  */
 static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
-		 const uint32_t *uses)
+		 const uint32_t *uses, struct wnn_error *problem)
 {
 	const struct ir_node *producer = c->graph->nodes[step->first];
 	const struct ir_value *value = producer->results[0];
@@ -57,7 +58,7 @@ static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_
 	    (!adds_to(node, value) && !convolves(node, value)))
 		return false;
 	if (!step->plan)
-		step->plan = cpu_plan_create(c->device->cpu, producer, RUN_CPU_USE, NULL);
+		step->plan = cpu_plan_create(c->device->cpu, producer, RUN_CPU_USE, problem);
 	if (!step->plan || !cpu_plan_fuse(step->plan, cpu, node))
 		return false;
 	step->count++;
@@ -77,6 +78,7 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 {
 	static atomic_uint_fast64_t next_keep = 1;
 	const struct ir_graph *graph = c->graph;
+	struct wnn_error problem = { 0 };
 	uint32_t *uses;
 
 	if (run_find_views(c, on_npu, err)) {
@@ -101,15 +103,19 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 			continue;
 		}
 		if (!on_npu[i] && last && !on_npu[last->first] &&
-		    fuse(c, last, graph->nodes[i], uses))
+		    fuse(c, last, graph->nodes[i], uses, &problem))
 			continue;
+		if (problem.status)
+			break;
 		c->steps[c->num_steps++] =
 			(struct run_step){ .first = i, .count = 1, .plan = c->early[i] };
 		c->early[i] = NULL;
 	}
 	wnn_free(uses);
 	drop_early(c);
-	return 0;
+	if (problem.status)
+		*err = problem;
+	return problem.status ? -1 : 0;
 }
 
 static void note_use(struct run_location *location, uint32_t step, bool from_memory)

@@ -545,6 +545,17 @@ const char *cpu_winograd_refuses(const struct cpu_ask *ask)
 		       "it has too few channels or pixels";
 }
 
+const char *cpu_winograd_tiles_refuses(const struct cpu_ask *ask)
+{
+	const char *why = cpu_winograd_refuses(ask);
+
+	if (why)
+		return why;
+	return cpu_conv_of(ask->node).out_c % ask->cpu->simd->lanes ?
+		       "its channels do not fill vectors" :
+		       NULL;
+}
+
 const char *cpu_winograd_loses(const struct cpu_ask *ask)
 {
 	/* oneDNN is loaded already: its kernel was asked before. */
@@ -552,9 +563,7 @@ const char *cpu_winograd_loses(const struct cpu_ask *ask)
 
 	if (!onednn && !cpu_tuning(ask->cpu)->tiles)
 		return "tiles were not measured to be faster with this level of instructions";
-	return cpu_conv_of(ask->node).out_c % ask->cpu->simd->lanes ?
-		       "its channels do not fill vectors" :
-		       NULL;
+	return NULL;
 }
 
 struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_fn make,
