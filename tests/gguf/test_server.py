@@ -37,6 +37,17 @@ def make_model(path, context=64):
     return words
 
 
+def make_numbers(path, **options):
+    """Saves a model in which the token b is no number."""
+    file, words, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", **options)
+    at = next(i for i, t in enumerate(file.tensors) if t[0] == "token_embd.weight")
+    rows = weights["token_embd.weight"].copy()
+    rows[words.index("b")] = np.nan
+    file.tensors[at] = (*file.tensors[at][:3], rows.tobytes())
+    file.save(path)
+    return words
+
+
 def given(options):
     return [str(text) for name, value in options.items() for text in ("--" + name.replace("_", "-"), value)]
 
@@ -365,12 +376,7 @@ class Refusals(ServerTest):
     def test_numbers(self):
         """Tests that an answer that cannot be computed does not reach later ones."""
         path = pathlib.Path(self.folder.name) / "nan.gguf"
-        file, words, weights = small_model.small(small_model.pair_tokenizer, "gpt-2")
-        at = next(i for i, t in enumerate(file.tensors) if t[0] == "token_embd.weight")
-        rows = weights["token_embd.weight"].copy()
-        rows[words.index("b")] = np.nan
-        file.tensors[at] = (*file.tensors[at][:3], rows.tobytes())
-        file.save(path)
+        make_numbers(path)
         server = Server(PROGRAM, path, "--slots", 1)
         body = {"prompt": "a", "max_tokens": 3, "temperature": 0}
         want = server.ask(TEXT, body)
@@ -380,6 +386,24 @@ class Refusals(ServerTest):
         *_, last = server.stream(TEXT, {**body, "prompt": "aab"})
         self.assertIn("is infinite or no number", last["error"]["message"])
         self.assertEqual(text_of(server.ask(TEXT, body)[1]), text_of(want[1]))
+        self.assertEqual(server.close(), (0, ""))
+
+    def test_numbers_of_the_gone(self):
+        """Tests that a prompt whose client goes away while it is read does not reach later answers."""
+        path = pathlib.Path(self.folder.name) / "nan.gguf"
+        words = make_numbers(path, context=1 << 15)
+        server = Server(PROGRAM, path, "--context", 1 << 15, "--slots", 1)
+        body = {"prompt": "a", "max_tokens": 3, "temperature": 0}
+        want = text_of(server.ask(TEXT, body)[1])
+        a, b = words.index("a"), words.index("b")
+        gone = server.connect()
+        gone.request("POST", TEXT, json.dumps({**body, "prompt": [a] + [b] * 64 + [a] * 30000}),
+                     {"Content-Type": "application/json"})
+        self.await_health(server, busy=1)
+        gone.close()
+        self.await_health(server, busy=0)
+        status, answer = server.ask(TEXT, body)
+        self.assertEqual((status, text_of(answer) if status == 200 else answer), (200, want))
         self.assertEqual(server.close(), (0, ""))
 
     def refuses(self, status, message, *options):

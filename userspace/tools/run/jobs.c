@@ -209,14 +209,17 @@ static void fail(struct job *job, unsigned int status, const char *text)
 static void step(struct jobs *jobs, struct slot *slot)
 {
 	struct job *job = slot->job;
-	struct gguf_error error, ignored;
-	int ret;
+	struct gguf_error error;
+	int ret = 0;
 
 	pthread_mutex_unlock(&jobs->lock);
-	ret = answer_step(&job->answer, jobs->language, &error);
-	/* Caches may have numbers now that are not finite, which reach later texts. */
-	if (ret)
-		language_caches_clear(&slot->caches, jobs->language, &ignored);
+	/* Numbers that are not finite reach later texts, also from positions that are masked. */
+	if (slot->unchecked && !job->answer.fed)
+		ret = language_caches_clear(&slot->caches, jobs->language, &error);
+	if (!ret)
+		ret = answer_step(&job->answer, jobs->language, &error);
+	/* Logits show such numbers, and are read behind the prompt and each later token. */
+	slot->unchecked = ret || job->answer.fed < job->answer.tokens.count;
 	pthread_mutex_lock(&jobs->lock);
 	/* The next sweep gives it up. */
 	if (job->gone)

@@ -45,6 +45,7 @@ struct job {
 
 struct slot {
 	struct gguf_caches caches;
+	bool unchecked; /* the caches may have numbers that are not finite; for the thread alone */
 	struct job *job;
 };
 
