@@ -391,13 +391,32 @@ int request_read(struct request *r, const char *body, size_t size, bool chat,
 	return 0;
 }
 
-void request_exit(struct request *r)
+static void free_prompt(struct request *r)
 {
 	for (size_t i = 0; r->joined && i < r->message_count; i++)
 		free(r->joined[i]);
 	free(r->joined);
 	free(r->messages);
 	free(r->tokens);
+}
+
+void request_trim(struct request *r)
+{
+	json_t *stop = json_incref(json_object_get(r->root, "stop"));
+
+	free_prompt(r);
+	r->prompt = (struct gguf_text){ 0 };
+	r->tokens = NULL;
+	r->messages = NULL;
+	r->joined = NULL;
+	r->token_count = r->message_count = 0;
+	json_decref(r->root);
+	r->root = stop;
+}
+
+void request_exit(struct request *r)
+{
+	free_prompt(r);
 	free(r->stops.items);
 	json_decref(r->root);
 	*r = (struct request){ 0 };

@@ -43,6 +43,8 @@ struct request {
  */
 int request_read(struct request *request, const char *body, size_t size, bool chat,
 		 struct refusal *refusal);
+/* Frees prompt and messages, and all of the JSON but the texts of "stop". */
+void request_trim(struct request *request);
 void request_exit(struct request *request);
 
 #endif

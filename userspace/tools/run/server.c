@@ -237,6 +237,10 @@ static int prepare(struct server *s, struct job *job, bool chat, struct refusal 
 			      "server with a larger --context",
 			      job->answer.tokens.count, s->options->context);
 	choose(s, job);
+	/* A body of 1 MiB is up to some 100 MiB of JSON, which would be kept while the job waits. */
+	request_trim(&job->request);
+	free(job->body.data);
+	job->body = (struct bytes){ 0 };
 	job->reply = (struct reply){ chat, s->model, ++s->requests, (int64_t)time(NULL) };
 	return 0;
 }
