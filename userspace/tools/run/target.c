@@ -386,13 +386,15 @@ int target_prepare(struct target *target, const struct subject *subject)
 		    WNNStatus_Success)
 		ret = complain_wnn(BAD_DEVICE, false, "shapes");
 	for (size_t i = 0; !ret && i < outputs.count; i++) {
-		const WNNNamedOperandDescriptor *of = &shapes.data[i];
+		/* The names of the graph outlive those of the shapes. */
+		WNNNamedOperandDescriptor of = outputs.data[i];
 
+		of.shape = shapes.data[i].shape;
 		target->output_count = i + 1;
-		ret = make_tensor(target, of, false, &target->outputs[i]);
+		ret = make_tensor(target, &of, false, &target->outputs[i]);
 		if (!ret)
-			ret = make_result(&target->results[i], of->name, of->dataType,
-					  (uint32_t)of->shape.count, of->shape.data);
+			ret = make_result(&target->results[i], of.name, of.dataType,
+					  (uint32_t)of.shape.count, of.shape.data);
 	}
 	wnnNamedOperandDescriptorsFreeMembers(shapes);
 	for (size_t i = 0; !ret && i < empty.count; i++)
