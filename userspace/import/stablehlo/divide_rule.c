@@ -382,8 +382,10 @@ static void by_other(const struct shlo_divider *d, const struct shlo_step *step,
 		by_element(op, rule);
 		keep_whole(op, rule, shlo_attr_int(op, "dimension", 0));
 	} else if (is_named(op, "sort")) {
+		int64_t dim = shlo_attr_int(op, "dimension", -1);
+
 		by_element(op, rule);
-		keep_whole(op, rule, shlo_attr_int(op, "dimension", in_type(op, 0)->rank - 1));
+		keep_whole(op, rule, dim < 0 ? dim + in_type(op, 0)->rank : dim);
 	} else if (is_named(op, "top_k")) {
 		by_equal(op, rule, 1);
 		memcpy(rule->out[1], rule->out[0], sizeof(rule->out[1]));
