@@ -10,7 +10,8 @@
 #include "api.h"
 #include "cut_read.h"
 
-#define MOST_STEPS  ((size_t)1 << 16)
+/* operations, their operands and results, in a program without calls */
+#define MOST_PARTS  ((size_t)1 << 19)
 #define MOST_ROUNDS 16 /* walks over all steps, there and back */
 
 /* ---- axes */
@@ -95,7 +96,6 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 
 /* The numbers of a function's values, by slot, + 1. */
 struct scope {
-	const struct shlo_function *function;
 	size_t *numbers;
 };
 
@@ -157,6 +157,21 @@ static bool is_odd(const struct shlo_op *op)
 	return false;
 }
 
+/* Counts an operation, its operands and results, and those in its regions. */
+static size_t parts_of(const struct shlo_op *op)
+{
+	size_t parts = 1 + op->operand_count + op->result_count;
+
+	for (size_t k = 0; k < op->region_count; k++) {
+		const struct shlo_block *block = &op->regions[k]->block;
+
+		parts += block->argument_count;
+		for (size_t i = 0; i < block->op_count; i++)
+			parts += parts_of(block->ops[i]);
+	}
+	return parts;
+}
+
 static void add_steps(struct shlo_divider *d, const struct shlo_function *function,
 		      const size_t *arguments, size_t *results);
 
@@ -203,15 +218,17 @@ static void add_steps(struct shlo_divider *d, const struct shlo_function *functi
 {
 	const struct shlo_block *block = &function->region->block;
 	const struct shlo_op *last = block->ops[block->op_count - 1];
-	struct scope scope = { function, shlo_arena_alloc(d->arena, function->slot_count,
-							  sizeof(*scope.numbers)) };
+	struct scope scope = { shlo_arena_alloc(d->arena, function->slot_count,
+						sizeof(*scope.numbers)) };
 
 	for (size_t i = 0; i < block->argument_count; i++)
 		scope.numbers[block->arguments[i]->slot] = arguments[i] + 1;
 	for (size_t i = 0; i + 1 < block->op_count && !d->is_odd; i++) {
 		const struct shlo_op *op = block->ops[i];
 
-		if (is_odd(op) || d->step_count >= MOST_STEPS)
+		/* Calls count, too: few of them may become very many. */
+		d->part_count += parts_of(op);
+		if (d->part_count > MOST_PARTS || is_odd(op))
 			d->is_odd = true;
 		else if (!strcmp(op->name, "func.call"))
 			add_call(d, &scope, op);

@@ -75,7 +75,8 @@ struct shlo_divider {
 	struct shlo_step *steps;
 	size_t *arguments, *results; /* numbers of values */
 	struct shlo_spec *result_specs;
-	bool is_odd; /* the program has something that is not divided here */
+	size_t part_count; /* operations so far, their operands and results, those in regions too */
+	bool is_odd;	   /* the program has something that is not divided here */
 };
 
 /* Returns the number of parts that axes make. */
