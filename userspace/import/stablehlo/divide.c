@@ -94,11 +94,6 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 
 /* ---- steps */
 
-/* The numbers of a function's values, by slot, + 1. */
-struct scope {
-	size_t *numbers;
-};
-
 static size_t add_value(struct shlo_divider *d, const struct shlo_type *type, size_t maker)
 {
 	d->values = shlo_arena_grow(d->arena, d->values, d->value_count, sizeof(*d->values));
@@ -106,15 +101,18 @@ static size_t add_value(struct shlo_divider *d, const struct shlo_type *type, si
 	return d->value_count++;
 }
 
-/* Notes the values from around an operation that a region of it reads. */
-static void capture(struct shlo_divider *d, const struct scope *scope, struct shlo_step *step,
+/*
+ * Notes the values from around an operation that a region of it reads. @numbers, here and below:
+ * the numbers of a function's values, by slot, + 1
+ */
+static void capture(struct shlo_divider *d, const size_t *numbers, struct shlo_step *step,
 		    const struct shlo_block *block)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
 
 		for (size_t k = 0; k < op->operand_count; k++) {
-			size_t number = scope->numbers[op->operands[k]->slot];
+			size_t number = numbers[op->operands[k]->slot];
 			size_t count = step->captured_count;
 
 			if (!number)
@@ -129,7 +127,7 @@ static void capture(struct shlo_divider *d, const struct scope *scope, struct sh
 			step->captured_count++;
 		}
 		for (size_t k = 0; k < op->region_count; k++)
-			capture(d, scope, step, &op->regions[k]->block);
+			capture(d, numbers, step, &op->regions[k]->block);
 	}
 }
 
@@ -175,7 +173,7 @@ static size_t parts_of(const struct shlo_op *op)
 static void add_steps(struct shlo_divider *d, const struct shlo_function *function,
 		      const size_t *arguments, size_t *results);
 
-static void add_call(struct shlo_divider *d, const struct scope *scope, const struct shlo_op *op)
+static void add_call(struct shlo_divider *d, size_t *numbers, const struct shlo_op *op)
 {
 	const struct shlo_function *callee =
 		shlo_function_find(d->module, shlo_attr_text(op, "callee", ""));
@@ -183,29 +181,29 @@ static void add_call(struct shlo_divider *d, const struct scope *scope, const st
 	size_t *out = shlo_arena_alloc(d->arena, op->result_count, sizeof(*out));
 
 	for (size_t i = 0; i < op->operand_count; i++)
-		in[i] = scope->numbers[op->operands[i]->slot] - 1;
+		in[i] = numbers[op->operands[i]->slot] - 1;
 	if (!callee || !callee->region) {
 		d->is_odd = true;
 		return;
 	}
 	add_steps(d, callee, in, out);
 	for (size_t i = 0; !d->is_odd && i < op->result_count; i++)
-		scope->numbers[op->results[i]->slot] = out[i] + 1;
+		numbers[op->results[i]->slot] = out[i] + 1;
 }
 
-static void add_step(struct shlo_divider *d, const struct scope *scope, const struct shlo_op *op)
+static void add_step(struct shlo_divider *d, size_t *numbers, const struct shlo_op *op)
 {
 	struct shlo_step step = { .op = op };
 
 	step.in = shlo_arena_alloc(d->arena, op->operand_count, sizeof(*step.in));
 	step.out = shlo_arena_alloc(d->arena, op->result_count, sizeof(*step.out));
 	for (size_t i = 0; i < op->operand_count; i++)
-		step.in[i] = scope->numbers[op->operands[i]->slot] - 1;
+		step.in[i] = numbers[op->operands[i]->slot] - 1;
 	for (size_t k = 0; k < op->region_count; k++)
-		capture(d, scope, &step, &op->regions[k]->block);
+		capture(d, numbers, &step, &op->regions[k]->block);
 	for (size_t i = 0; i < op->result_count; i++) {
 		step.out[i] = add_value(d, op->results[i]->type, d->step_count + 1);
-		scope->numbers[op->results[i]->slot] = step.out[i] + 1;
+		numbers[op->results[i]->slot] = step.out[i] + 1;
 	}
 	d->steps = shlo_arena_grow(d->arena, d->steps, d->step_count, sizeof(*d->steps));
 	d->steps[d->step_count] = step;
@@ -218,11 +216,10 @@ static void add_steps(struct shlo_divider *d, const struct shlo_function *functi
 {
 	const struct shlo_block *block = &function->region->block;
 	const struct shlo_op *last = block->ops[block->op_count - 1];
-	struct scope scope = { shlo_arena_alloc(d->arena, function->slot_count,
-						sizeof(*scope.numbers)) };
+	size_t *numbers = shlo_arena_alloc(d->arena, function->slot_count, sizeof(*numbers));
 
 	for (size_t i = 0; i < block->argument_count; i++)
-		scope.numbers[block->arguments[i]->slot] = arguments[i] + 1;
+		numbers[block->arguments[i]->slot] = arguments[i] + 1;
 	for (size_t i = 0; i + 1 < block->op_count && !d->is_odd; i++) {
 		const struct shlo_op *op = block->ops[i];
 
@@ -231,12 +228,12 @@ static void add_steps(struct shlo_divider *d, const struct shlo_function *functi
 		if (d->part_count > MOST_PARTS || is_odd(op))
 			d->is_odd = true;
 		else if (!strcmp(op->name, "func.call"))
-			add_call(d, &scope, op);
+			add_call(d, numbers, op);
 		else
-			add_step(d, &scope, op);
+			add_step(d, numbers, op);
 	}
 	for (size_t i = 0; !d->is_odd && i < last->operand_count; i++)
-		results[i] = scope.numbers[last->operands[i]->slot] - 1;
+		results[i] = numbers[last->operands[i]->slot] - 1;
 }
 
 /* ---- spreading */
@@ -254,7 +251,10 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 	return true;
 }
 
-/* Calls a function for each dimension of the step's values that has this index. */
+/*
+ * Notes the longest lists of axes that the dimensions of a value have, by index of the step; or,
+ * when @is_setting, gives these lists to the dimensions, and returns whether one is longer now.
+ */
 static bool spread_to(struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		      const int *positions, uint32_t *longest, bool is_setting)
 {
