@@ -38,16 +38,24 @@ static bool is_named(const struct shlo_op *op, const char *name)
 	return !strcmp(op->name + strcspn(op->name, ".") + 1, name);
 }
 
-/* Whether an operation is a constant whose elements are all equal to this number. */
+#define MOST_HOPS 16 /* operations between a constant and its use */
+
+/* Whether a value is a constant whose elements are all equal to this number. */
 static bool is_number(const struct shlo_divider *d, size_t value, int64_t number)
 {
-	const struct shlo_divided *of = &d->values[value];
-	const struct shlo_op *op = of->maker ? d->steps[of->maker - 1].op : NULL;
-	const struct shlo_attr *attr = op ? shlo_attr_find(&op->attrs, "value") : NULL;
+	const struct shlo_op *op = NULL;
+	const struct shlo_attr *attr;
 	struct shlo_num is;
 
-	if (op && (is_named(op, "broadcast_in_dim") || is_named(op, "convert")))
-		return is_number(d, d->steps[of->maker - 1].in[0], number);
+	for (int hop = 0; hop < MOST_HOPS && d->values[value].maker; hop++) {
+		const struct shlo_step *step = &d->steps[d->values[value].maker - 1];
+
+		op = step->op;
+		if (!is_named(op, "broadcast_in_dim") && !is_named(op, "convert"))
+			break;
+		value = step->in[0];
+	}
+	attr = op ? shlo_attr_find(&op->attrs, "value") : NULL;
 	if (!attr || op->kind->family != SHLO_CONSTANT || attr->kind != SHLO_ATTR_DENSE ||
 	    !(attr->splat || shlo_type_count(attr->type) == 1))
 		return false;
@@ -215,7 +223,7 @@ static void by_reduction(const struct shlo_divider *d, const struct shlo_step *s
 	}
 }
 
-/* Dimensions of operand @from and result 0 that have one size, and are taken as they are. */
+/* Gives an index to each dimension that has one size in the first @operands and in result 0. */
 static void by_equal(const struct shlo_op *op, struct shlo_rule *rule, size_t operands)
 {
 	for (int i = 0; i < out_type(op)->rank; i++) {
@@ -233,7 +241,7 @@ static void by_equal(const struct shlo_op *op, struct shlo_rule *rule, size_t op
 	}
 }
 
-/* Takes the index from dimension @dim of all operands and results. */
+/* Leaves dimension @dim of all operands and results without an index. */
 static void keep_whole(const struct shlo_op *op, struct shlo_rule *rule, int64_t dim)
 {
 	if (dim < 0 || dim >= SHLO_DIVIDED_RANK)
