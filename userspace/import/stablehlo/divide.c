@@ -76,7 +76,8 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 		return false;
 	if (!r.count)
 		return true;
-	if (type->rank > SHLO_DIVIDED_RANK || (d->mesh && strcmp(d->mesh, r.mesh_name)))
+	if (type->quant || type->rank > SHLO_DIVIDED_RANK ||
+	    (d->mesh && strcmp(d->mesh, r.mesh_name)))
 		return false;
 	if (!d->mesh)
 		d->positions = shlo_reading_positions(&r);

@@ -176,13 +176,14 @@ static struct shlo_value *constant_new(struct emitter *e, const struct shlo_type
 static const struct shlo_type *part_type(const struct shlo_divider *d, const struct shlo_type *type,
 					 const struct shlo_spec *spec)
 {
-	int64_t dims[SHLO_MAX_RANK];
+	static const struct shlo_spec whole;
+	int64_t dims[SHLO_DIVIDED_RANK];
 
-	if (type->kind != SHLO_TENSOR || type->rank > SHLO_DIVIDED_RANK || type->quant)
+	/* A whole value keeps bounds, scales, and dimensions that are not known. */
+	if (!memcmp(spec, &whole, sizeof(whole)))
 		return type;
 	for (int i = 0; i < type->rank; i++)
-		dims[i] = spec->dims[i] ? type->dims[i] / shlo_axes_parts(d, spec->dims[i]) :
-					  type->dims[i];
+		dims[i] = type->dims[i] / shlo_axes_parts(d, spec->dims[i]);
 	return shlo_tensor_type(d->arena, type->element, type->rank, dims);
 }
 
@@ -709,7 +710,8 @@ static void wrap(struct emitter *e, struct shlo_block *inner, const struct shlo_
 	for (size_t i = 0; i < block->argument_count; i++)
 		op->operands[i] = block->arguments[i];
 	for (size_t i = 0; i < last->operand_count; i++)
-		end->operands[i] = op->results[i] = value_new(e, last->operands[i]->type, op, 0);
+		end->operands[i] = op->results[i] =
+			value_new(e, e->d->values[e->d->results[i]].type, op, 0);
 	set_list(e, op, "in_shardings", op->operand_count, op->operands, in_specs);
 	set_list(e, op, "out_shardings", op->result_count, op->results, e->d->result_specs);
 	set_axes(e, op);

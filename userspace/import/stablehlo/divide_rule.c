@@ -436,7 +436,9 @@ void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
 	rule->is_sum =
 		shlo_arena_alloc(d->arena, values * SHLO_DIVIDED_RANK, sizeof(*rule->is_sum));
 	for (size_t k = 0; k < op->operand_count; k++)
-		if (!is_divisible(in_type(op, k)))
+		/* Around a call, a value has types with more and with fewer known dimensions. */
+		if (!is_divisible(in_type(op, k)) ||
+		    !shlo_type_same(in_type(op, k), d->values[step->in[k]].type))
 			return;
 	for (size_t k = 0; k < op->result_count; k++)
 		if (!is_divisible(op->results[k]->type))
