@@ -11,6 +11,7 @@
 #include "divide.h"
 #include "lower.h"
 #include "numbers.h"
+#include "text.h"
 
 struct made {
 	struct shlo_op *op;
@@ -647,22 +648,20 @@ static int by_level(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static const char *spec_text(const struct shlo_divider *d, const struct shlo_type *type,
-			     const struct shlo_spec *spec)
+static void add_spec(struct shlo_text *text, const struct shlo_divider *d, int rank,
+		     const struct shlo_spec *spec)
 {
-	const char *text = shlo_arena_printf(d->arena, "<@\"%s\", [", d->mesh);
-
-	for (int i = 0; i < type->rank; i++) {
+	shlo_text_add(text, "<@\"%s\", [", d->mesh);
+	for (int i = 0; i < rank; i++) {
 		uint32_t rest = i < SHLO_DIVIDED_RANK ? spec->dims[i] : 0;
 
-		text = shlo_arena_printf(d->arena, "%s%s{", text, i ? ", " : "");
+		shlo_text_add(text, "%s{", i ? ", " : "");
 		for (; rest; rest >>= 4)
-			text = shlo_arena_printf(d->arena, "%s%s%s", text,
-						 d->axis_name[(rest & 15) - 1],
-						 rest >> 4 ? ", " : "");
-		text = shlo_arena_printf(d->arena, "%s}", text);
+			shlo_text_add(text, "%s%s", d->axis_name[(rest & 15) - 1],
+				      rest >> 4 ? ", " : "");
+		shlo_text_add(text, "}");
 	}
-	return shlo_arena_printf(d->arena, "%s]>", text);
+	shlo_text_add(text, "]>");
 }
 
 /* Sets a list of shardings, in the form in which files have them. */
@@ -670,12 +669,15 @@ static void set_list(struct emitter *e, struct shlo_op *op, const char *name, si
 		     struct shlo_value *const *values, const struct shlo_spec *specs)
 {
 	struct shlo_attr *attr = attr_new(e, SHLO_ATTR_UNIT, 0);
-	const char *text = "#sdy.sharding_per_value<[";
+	struct shlo_text text = { .arena = e->d->arena };
 
-	for (size_t i = 0; i < count; i++)
-		text = shlo_arena_printf(e->d->arena, "%s%s%s", text, i ? ", " : "",
-					 spec_text(e->d, values[i]->type, &specs[i]));
-	attr->text = shlo_arena_printf(e->d->arena, "%s]>", text);
+	shlo_text_add(&text, "#sdy.sharding_per_value<[");
+	for (size_t i = 0; i < count; i++) {
+		shlo_text_add(&text, "%s", i ? ", " : "");
+		add_spec(&text, e->d, values[i]->type->rank, &specs[i]);
+	}
+	shlo_text_add(&text, "]>");
+	attr->text = text.data;
 	set_attr(e, &op->attrs, name, attr);
 }
 
