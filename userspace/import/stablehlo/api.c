@@ -501,13 +501,6 @@ static void need_whole(struct shlo_run *run)
 			shlo_location_text(*location).text, what);
 }
 
-size_t shlo_module_said(const struct shlo_module *module, const char *name)
-{
-	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);
-
-	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
-}
-
 /* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {

@@ -47,10 +47,6 @@ struct WNNStablehloProgramImpl {
 /* Checks the arguments of a run, and sets the error. */
 WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t module, size_t count,
 			     bool has_inputs);
-/*
- * Returns the number of devices that the attribute @name of the module demands; 0 when it has none.
- */
-size_t shlo_module_said(const struct shlo_module *module, const char *name);
 /* Forgets all about the last run. */
 void shlo_program_forget(struct WNNStablehloProgramImpl *program);
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "api.h"
 #include "cut_read.h"
 
 /* operations, their operands and results, in a program without calls */

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "combine.h"
 #include "divide.h"
-#include "lower.h"
-#include "numbers.h"
 #include "text.h"
 
 struct made {

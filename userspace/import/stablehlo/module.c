@@ -50,6 +50,13 @@ struct shlo_function *shlo_module_entry(const struct shlo_module *module)
 	return main ? main : module->function_count == 1 ? module->functions[0] : NULL;
 }
 
+size_t shlo_module_said(const struct shlo_module *module, const char *name)
+{
+	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);
+
+	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
+}
+
 const struct shlo_attr *shlo_attr_find(const struct shlo_attr *dict, const char *name)
 {
 	for (size_t i = 0; dict && dict->kind == SHLO_ATTR_DICT && i < dict->count; i++)

@@ -194,6 +194,10 @@ void shlo_refuse(struct shlo_file *file, struct shlo_location location, const ch
 struct shlo_function *shlo_function_find(const struct shlo_module *module, const char *name);
 /* Returns the function that runs: main, or the only public one; NULL if there is none. */
 struct shlo_function *shlo_module_entry(const struct shlo_module *module);
+/*
+ * Returns the number of devices that the attribute @name of the module demands; 0 when it has none.
+ */
+size_t shlo_module_said(const struct shlo_module *module, const char *name);
 
 /* Returns an attribute of an operation or a dictionary; NULL: there is none. */
 const struct shlo_attr *shlo_attr_find(const struct shlo_attr *dict, const char *name);
