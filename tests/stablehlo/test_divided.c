@@ -449,8 +449,9 @@ static void test_work(void **state)
 	divided = cycles_of(programs[1]) + bytes / 64;
 	print_message("%llu cycles on one device, %llu on %d\n", (unsigned long long)whole,
 		      (unsigned long long)divided, DEVICES);
-	assert_true(divided > 0);
 	assert_true(whole * 10 >= divided * 36);
+	/* More than that would be work which is not counted, as what runs outside of graphs. */
+	assert_true(whole <= divided * DEVICES);
 	wnnStablehloProgramRelease(programs[0]);
 	wnnStablehloProgramRelease(programs[1]);
 }
