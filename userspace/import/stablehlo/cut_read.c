@@ -254,11 +254,6 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	}
 	if (r->is_wrong)
 		return NULL;
-	for (int i = 0; i < type->rank; i++)
-		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts[i]) {
-			shlo_reading_refuse(r, "a dimension cannot be cut into equal slices", "");
-			return NULL;
-		}
 	at = shlo_arena_alloc(arena, devices * slices->count, sizeof(*at));
 	own = shlo_arena_alloc(arena, devices, sizeof(*own));
 	who = shlo_arena_alloc(arena, devices, sizeof(*who));
@@ -290,9 +285,20 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	return slices;
 }
 
-/* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
-const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
-						const struct shlo_type *type)
+/* Demands that the axes cut each dimension into equal slices. */
+static void check_dimensions(struct shlo_reading *r, const struct shlo_type *type)
+{
+	for (int i = 0; i < type->rank; i++) {
+		int64_t parts = 1;
+
+		for (size_t k = 0; k < r->count; k++)
+			parts *= r->dims[k] == i ? r->axes[k].size : 1;
+		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts)
+			shlo_reading_refuse(r, "a dimension cannot be cut into equal slices", "");
+	}
+}
+
+void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type)
 {
 	int dim = 0;
 
@@ -306,10 +312,16 @@ const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 	if (!r->is_wrong)
 		skip_rest(r);
 	if (r->is_wrong || !r->count)
-		return NULL;
-	if (type->kind != SHLO_TENSOR || type->rank != dim) {
+		return;
+	if (type->kind != SHLO_TENSOR || type->rank != dim)
 		shlo_reading_refuse(r, "it has another number of dimensions than the value", "");
-		return NULL;
-	}
-	return slices_of(r, type);
+	else
+		check_dimensions(r, type);
+}
+
+const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
+						const struct shlo_type *type)
+{
+	shlo_reading_axes(r, type);
+	return r->is_wrong || !r->count ? NULL : slices_of(r, type);
 }

@@ -30,6 +30,8 @@ struct shlo_reading {
 void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name);
 /* Takes a word of the text, or refuses it. */
 void shlo_reading_expect(struct shlo_reading *r, const char *word);
+/* Reads the axes of a sharding from its "<"; there are none when the value is not cut. */
+void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type);
 /* Reads a sharding from its "<"; NULL: the value is not cut, or the sharding is refused. */
 const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 						const struct shlo_type *type);

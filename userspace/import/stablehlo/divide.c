@@ -70,7 +70,7 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
 	if (!r.at)
 		return false;
-	shlo_reading_sharding(&r, type);
+	shlo_reading_axes(&r, type);
 	if (r.is_wrong)
 		return false;
 	if (!r.count)
@@ -80,6 +80,8 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 		return false;
 	if (!d->mesh)
 		d->positions = shlo_reading_positions(&r);
+	if (r.is_wrong)
+		return false;
 	d->mesh = r.mesh_name;
 	for (size_t i = 0; i < r.count; i++) {
 		uint32_t number = r.axes[i].size > 1 ? number_of(d, &r.axes[i], r.names[i]) : 0;
