@@ -13,6 +13,7 @@ SHOWS = re.compile(r"^ *\.\. code-block:: console$|::\n\n +(?:\$ )?(?:\./npu |on
 NOT_TYPED = {
     "adding": "the operator has to be written first, and its tests compile and take longer than 5 s",
     "coredump": "the commands start a guest; guest_smi.sh and smi-program test onpu-smi dump",
+    "dimensions": "the models are the reader's own; tools-run has each command, and the example is a test of the suite library",
     "driver": "the commands build the driver and load it as root; ./npu check driver and the guest tests do so",
     "emulator": "the commands start a server and a guest; guest_*.sh do so",
     "generate": "the model is the reader's own; gguf-generate has each command on models that it makes",
