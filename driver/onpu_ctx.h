@@ -229,9 +229,7 @@ int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* Called by the interrupt thread when a queue may have completed jobs; cheap if it has not. */
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
-/*
- * Called when the firmware reports that a queue has faulted; the members of @event are not trusted.
- */
+/* Called when the firmware reports that a queue has faulted; @event's members are not trusted. */
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
 /*
  * onpu_ctx_pre_reset() and onpu_ctx_post_reset() enclose a device reset, with

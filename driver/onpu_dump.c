@@ -319,8 +319,7 @@ static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 
 /*
  * Returns whether the list that began at @start has room for another line; if not, counts the line
- * in @left. Anybody may open files and create contexts, and the sections after the list need room,
- * too.
+ * in @left. Anybody may open files and create contexts, and later sections need room, too.
  */
 static bool has_room(struct seq_buf *s, size_t start, unsigned int *left)
 {

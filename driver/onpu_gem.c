@@ -373,10 +373,7 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
 		list_del(&use->link);
 	}
 	if (use->map) {
-		/*
-		 * Let a pending core dump read the program that faulted, even if its owner exits at
-		 * once.
-		 */
+		/* Let a pending dump read the program that faulted, even if its owner exits. */
 		onpu_dump_flush(to_onpu(obj->dev));
 		onpu_map_remove(use->map);
 	}

@@ -28,9 +28,7 @@ void onpu_job_feed(struct onpu_ctx *ctx);
 /* End the jobs that the completion page says have ended. */
 void onpu_job_reap(struct onpu_ctx *ctx);
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
-/*
- * Called when the queue has stopped with the fault @code, which the completion page need not show.
- */
+/* Called when the queue has stopped with the fault @code; the completion page need not show it. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
 /* The device makes no access for the context: end its oldest job with @first, others with @rest. */
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);

@@ -232,10 +232,7 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	return 0;
 }
 
-/*
- * Checks again for a response after a timeout; returns true, and asks for a reset, if there is
- * none.
- */
+/* Checks again for a response after a timeout; if there is none, asks for a reset, returns true. */
 static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;

@@ -112,10 +112,7 @@ static void event_del(struct perf_event *event, int flags)
 	event_stop(event, PERF_EF_UPDATE);
 }
 
-/*
- * Lets the device sleep again, which it does not while it has events: they would lose what happens
- * meanwhile.
- */
+/* Lets the device sleep again, which it does not while it has events: they would miss counts. */
 static void event_destroy(struct perf_event *event)
 {
 	struct onpu_device *onpu = event->pmu_private;
