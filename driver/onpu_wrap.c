@@ -35,11 +35,13 @@ struct lock_request {
 static int take_locked(struct onpu_user *user, void *data)
 {
 	const struct lock_request *request = data;
+	long now = atomic_long_read(&request->user->locked_vm);
 
-	if (atomic_long_add_return(request->count, &request->user->locked_vm) <= request->limit)
-		return 0;
-	atomic_long_sub(request->count, &request->user->locked_vm);
-	return -ENOSPC;
+	do {
+		if (now + request->count > request->limit)
+			return -ENOSPC;
+	} while (!atomic_long_try_cmpxchg(&request->user->locked_vm, &now, now + request->count));
+	return 0;
 }
 
 static int lock_pages(struct onpu_bo *bo, unsigned long count)
@@ -153,6 +155,9 @@ int onpu_bo_wrap_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 		return -EINVAL;
 	if (args->size > onpu_va_end(to_onpu(drm)))
 		return -ENOSPC;
+	/* Pinning finds pages of the kernel that programs can read, such as the vsyscall page. */
+	if (!access_ok(u64_to_user_ptr(start), args->size))
+		return -EFAULT;
 	bo = onpu_bo_alloc(to_onpu_file(drm_file)->vm, PAGE_ALIGN(args->size));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
