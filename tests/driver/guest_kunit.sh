@@ -14,7 +14,7 @@ if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_ku
 	echo "Bail out! the module of the unit tests is not loaded"
 	exit 1
 fi
-for suite in mmu mbox fw submit job gem dump device; do
+for suite in mmu mbox fw submit job gem wrap dump device; do
 	while IFS= read -r line; do
 		if [[ $line =~ ^\ +((not )?ok)\ [0-9]+\ (.*)$ ]]; then
 			[ -z "${BASH_REMATCH[2]}" ] || failures=$((failures + 1))

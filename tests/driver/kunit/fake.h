@@ -35,6 +35,6 @@ void fake_vm_close(struct onpu_vm *vm);
 void fake_vm_put(struct onpu_vm *vm);
 
 extern struct kunit_suite onpu_mmu_suite, onpu_mbox_suite, onpu_fw_suite, onpu_submit_suite,
-	onpu_job_suite, onpu_gem_suite, onpu_dump_suite, onpu_device_suite;
+	onpu_job_suite, onpu_gem_suite, onpu_wrap_suite, onpu_dump_suite, onpu_device_suite;
 
 #endif
