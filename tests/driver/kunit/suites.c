@@ -12,7 +12,8 @@
 #if IS_ENABLED(CONFIG_KUNIT)
 
 kunit_test_suites(&onpu_mmu_suite, &onpu_mbox_suite, &onpu_fw_suite, &onpu_submit_suite,
-		  &onpu_job_suite, &onpu_gem_suite, &onpu_wrap_suite, &onpu_dump_suite, &onpu_device_suite);
+		  &onpu_job_suite, &onpu_gem_suite, &onpu_wrap_suite, &onpu_dump_suite,
+		  &onpu_device_suite);
 
 #endif
 
