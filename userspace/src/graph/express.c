@@ -75,7 +75,7 @@ static int express(struct late *l, const char *what, uint32_t index, uint32_t *s
 {
 	char one[NAME_SIZE / 2], other[NAME_SIZE / 2];
 	struct ir_symbol found;
-	uint32_t p = 1, differs = 0;
+	uint32_t p, differs = 0;
 
 	*symbol = 0;
 	for (uint32_t i = 1; i < l->num_points && !differs; i++)
@@ -85,6 +85,7 @@ static int express(struct late *l, const char *what, uint32_t index, uint32_t *s
 	for (uint32_t name = 0; name < l->symbols->num_names; name++) {
 		if (!l->used[name] || l->symbols->names[name].min == l->symbols->names[name].max)
 			continue;
+		p = 1;
 		while (l->points[p].numbers[name] != l->symbols->names[name].min)
 			p++;
 		if (!find_expression(l, name, p, &found))
