@@ -29,8 +29,7 @@ struct late {
 	/* The first point has the maximum of all names. */
 	uint32_t num_points, cap_points;
 	struct point *points;
-	uint32_t num_leaves; /* values of a scratch graph before the rule runs */
-	int64_t *numbers;    /* by point: the number that becomes an expression */
+	int64_t *numbers; /* by point: the number that becomes an expression */
 };
 
 /* Writes the sizes of a point, such as: "rows" = 2, of 1 to 8. Returns buffer. */

@@ -278,7 +278,6 @@ static int make_operands(struct late *l, const struct point *point, struct wnn_b
 		list[i] = &operands[i];
 	}
 	call->operands = list;
-	l->num_leaves = point->graph->num_values;
 	return 0;
 }
 
