@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Convolutions in channels-last layout and matrix products of 8-bit integers with a constant second
- * operand, on tiles of dot products of bytes (cpu/simd.h). Rows of the product are pixels, which
- * are read where they lie: a table of pointers has the pixel that each tap of each row reads.
+ * operand, on tiles of dot products of bytes (cpu/simd/simd.h). Rows of the product are pixels,
+ * which are read where they lie: a table of pointers has the pixel that each tap of each row reads.
  *
  * The second operand is packed in blocks of 64 columns, after it the sums of the columns. With them
  * the zero point of the first operand becomes part of the bias.
@@ -125,7 +125,8 @@ static int pack(const struct cpu_plan *plan, const void *from, void *to, struct 
 	int32_t *sums = (int32_t *)((char *)to + weights_bytes(d));
 
 	(void)err;
-	memset(sums, 0, (size_t)(d->blocks * BLOCK) * sizeof(*sums));
+	/* The last block may have fewer vectors than its memory: files hold no random bytes. */
+	memset(to, 0, plan->packed_bytes);
 	for (int64_t i = 0; i < d->blocks; i++)
 		pack_block(d, from, i, (int8_t *)to + i * block_bytes(d), sums);
 	return 0;
