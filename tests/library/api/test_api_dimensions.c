@@ -309,7 +309,7 @@ static void shapes_are_computed(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* What cannot be for every size is refused by the call, which names the size and its range. */
+/* A call that is not valid for every size is refused; the message names the size and its range. */
 static void operators_are_checked_for_every_size(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -470,7 +470,7 @@ static void threads_dispatch_different_sizes(void **state)
 		}
 		for (int i = 0; i < 3; i++)
 			pthread_join(threads[i], NULL);
-		/* What is in flight when the graph is released is computed. */
+		/* A dispatch that is in flight when the graph is released is computed. */
 		wnnGraphRelease(graph);
 		wnnGraphBuilderRelease(b);
 		wnnContextRelease(context);

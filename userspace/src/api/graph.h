@@ -33,8 +33,8 @@ struct WNNGraphImpl {
 
 	pthread_mutex_t lock;
 	/*
-	 * protected by the lock; NULL after the graph is destroyed. For a family that of the last
-	 * dispatch that is complete, and first that for the largest sizes
+	 * protected by the lock; NULL after the graph is destroyed. In a family it has the sizes of
+	 * the last complete dispatch; before the first dispatch, the largest sizes
 	 */
 	struct run_compiled *compiled;
 	/* NULL: all dimensions are numbers; api/family.h; its members are protected by the lock */

@@ -27,7 +27,7 @@ static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-packed", REFUSES(conv_packed), LOSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
-	/* As the first ones of these names, where oneDNN has no kernel. */
+	/* The kernels of these names again, for nodes that no kernel of oneDNN takes. */
 	{ "cpu/conv-depthwise", REFUSES(depthwise), PLAN(depthwise) },
 	{ "cpu/conv-packed", REFUSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-transposed", REFUSES(conv_transposed), PLAN(conv_transposed) },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a graph for ranges of sizes of graphs that were recorded for some sizes each: what reads
- * models of other formats knows numbers only, and records the model several times. The graphs must
- * consist of the same operators; numbers that differ become expressions of one name.
+ * Makes one graph for ranges of sizes from graphs that were recorded for some sizes each: an
+ * importer of another format knows numbers only, and records the model several times. The graphs
+ * must consist of the same operators; numbers that differ become expressions of one name.
  */
 #include <stdio.h>
 #include <string.h>

@@ -157,7 +157,7 @@ static void set_columns(const struct dots *d, const void *const *in, const int32
 	bool has_bias = node->num_operands > 3 && node->operands[3];
 	int64_t scales = ir_type_elements(&node->operands[2]->type);
 	int64_t biases = has_bias ? ir_type_elements(&node->operands[3]->type) : 0;
-	/* What is added to each byte so that it is unsigned is part of its zero point. */
+	/* The 128 that makes a signed byte unsigned is part of its zero point. */
 	int32_t zero = (int32_t)d->attrs->a_zero + (d->flip ? 128 : 0);
 
 	for (int64_t i = 0; i < d->blocks * BLOCK; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What choose.c has of our own kernels: see struct cpu_kernel for refuses, loses, plan and run. */
+/* Our own kernels, for choose.c: see struct cpu_kernel for refuses, loses, plan and run. */
 #ifndef WNN_CPU_KERNELS_H
 #define WNN_CPU_KERNELS_H
 

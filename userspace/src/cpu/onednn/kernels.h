@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What choose.c has of oneDNN's kernels. A build without oneDNN has onednn/absent.c in their place.
+ * oneDNN's kernels, for choose.c. A build without oneDNN has onednn/absent.c in their place.
  * The sentences load no library, so that they cannot tell all: plans are NULL where oneDNN has no
  * fast kernel.
  */
