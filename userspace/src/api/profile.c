@@ -250,7 +250,6 @@ static int find_memory(const WNNGraphProfile *profile, WNNGraphProfileMemory **m
 
 WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 {
-	struct run_compiled *compiled;
 	WNNGraphProfileMemory *memory;
 	struct wnn_error err = { 0 };
 	bool complete;
@@ -266,16 +265,15 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 					object_label_text(&graph->context->label));
 	if (find_memory(profile, &memory, &err))
 		return api_error(&err);
-	compiled = graph_compiled(graph, "wnnGraphGetProfile", &err);
-	if (!compiled)
-		return api_error(&err);
 	pthread_mutex_lock(&graph->lock);
 	complete = graph->profile;
-	if (complete && fill_profile(graph, compiled, profile, memory))
+	/* A dispatch of a family sets the profile and the graph whose nodes it counts together. */
+	if (atomic_load(&graph->destroyed) || !graph->compiled)
+		ret = graph_is_destroyed(graph, "wnnGraphGetProfile", &err);
+	else if (complete && fill_profile(graph, graph->compiled, profile, memory))
 		ret = wnn_error_nomem(&err, "the profile of a graph");
 	pthread_mutex_unlock(&graph->lock);
-	run_compiled_unref(compiled);
-	if (!complete)
+	if (!ret && !complete)
 		return api_error_status(WNNStatus_InvalidStateError,
 					"wnnGraphGetProfile: no dispatch of the graph%s is "
 					"complete yet",
