@@ -481,8 +481,9 @@ static void threads_dispatch_different_sizes(void **state)
 /* A graph that was recorded with numbers, for some sizes, is built for the ranges. */
 static void graphs_of_numbers_become_one(void **state)
 {
-	static const uint32_t at[][2] = { { 1, LENGTH }, { 5, LENGTH }, { ROWS, 1 },
-					  { ROWS, 2 },	 { ROWS, 7 },	{ 1, 1 } };
+	/* The minimum of the second name comes before that of the first. */
+	static const uint32_t at[][2] = { { ROWS, 1 }, { ROWS, 2 },   { ROWS, 7 },
+					  { ROWS, 9 }, { 1, LENGTH }, { 5, LENGTH } };
 	const WNNDimensionRange ranges[] = { range("rows", 1, ROWS), range("length", 1, LENGTH) };
 	const struct sizes largest = { false, ROWS, LENGTH };
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -502,8 +503,8 @@ static void graphs_of_numbers_become_one(void **state)
 			sizes[i].sizes = (WNNUint32Array){ 2, at[i] };
 		}
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 2, sizes), WNNStatus_TypeError,
-			      "a builder is needed where \"length\" is 1 and all others have their "
-			      "maximum, and one where it is between 1 and 40");
+			      "a builder is needed where \"rows\" is 1 and all others have their "
+			      "maximum, and one where it is between 1 and 12");
 		sizes[0].sizes.count = 1;
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
 			      "sizes[0] has 1 sizes, expected 2");
