@@ -300,7 +300,10 @@ static inline u64 onpu_va_end(const struct onpu_device *onpu)
 				 onpu_cap(onpu, ONPU_REG_CAP_ADDRESS)) - 1);
 }
 
-/* While the object is in scope, the device is not unplugged; its value is -ENODEV if it is. */
+/*
+ * The device is not unplugged while the object is in scope. The value of the object is -ENODEV if
+ * the device is unplugged already.
+ */
 DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 	     ({ int idx; drm_dev_enter(drm, &idx) ? idx : -ENODEV; }), struct drm_device *drm)
 

@@ -16,7 +16,7 @@
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
-/* Time that the jobs of a context may go on when others wait for its queue. */
+/* Time that the jobs of a context may go on when others of the same priority wait for its queue. */
 #define YIELD_TIME	(HZ / 10)
 
 /* Time after which a context that waits counts as one of the next higher priority. */

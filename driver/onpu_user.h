@@ -67,7 +67,10 @@ bool onpu_user_is_banned(const struct onpu_user *user);
 /* Forget the resets and bans of all users. */
 void onpu_user_forgive_all(struct onpu_device *onpu);
 
-/* Charge memory; waits until there is room, as described at onpu_user_wait(). */
+/*
+ * Charge memory to the user. Waits beyond the limit only while memory that the user has given up is
+ * being freed: see onpu_user_wait(). Returns 0, -ENOSPC or -ERESTARTSYS.
+ */
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
 
