@@ -5,7 +5,7 @@
 #include "math/divide.h"
 #include "onpu/isa.h"
 
-/* Returns the cycles for which the lanes, of 4 bytes each, hold the elements. */
+/* Returns how many times the elements fill the lanes, of 4 bytes each. */
 static uint64_t cost_passes(uint64_t elements, unsigned int bytes, uint32_t lanes)
 {
 	return onpu_div_up(cost_mul(elements, bytes), (uint64_t)lanes * 4);

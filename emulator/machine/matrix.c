@@ -43,7 +43,7 @@ struct side {
 	uint64_t count;
 	int64_t k_stride;
 	const int64_t *tap;		   /* offsets of all taps */
-	const struct sim_weights *weights; /* what its elements are, or NULL: numbers of their type */
+	const struct sim_weights *weights; /* values of its elements; NULL: numbers of their type */
 	uint32_t zero;			   /* value subtracted from each element (integers) */
 	const struct sim_tensor *zeros;	   /* zero points by index, subtracted too, or NULL */
 };

@@ -237,8 +237,9 @@ struct sim_weights {
 };
 void sim_weights_init(struct sim_weights *s, const struct sim_work *w);
 /*
- * Computes @n values of S1, from row @k and column @j on, along k or along the columns, to @out,
- * @step floats apart. @at is the position of the first one, in the units of S1's strides.
+ * Computes @n values of S1, the first at row @k and column @j. The others are below it in column
+ * @j if @along_k is true, and right of it in row @k if not. Writes them to @out, @step floats
+ * apart. @at is the position of the first value, in the units of S1's strides.
  */
 void sim_weights_line(const struct sim_context *c, const struct sim_weights *s, int64_t at,
 		      uint32_t k, uint32_t j, bool along_k, uint32_t n, float *out, size_t step);

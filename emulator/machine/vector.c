@@ -176,9 +176,7 @@ static void logical_not(void *arg, const struct walk_block *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-/*
- * Returns the value of an enum of functions.h or kernels.h for an instruction; -1: there is none.
- */
+/* Returns the ONPU_FN_ (functions.h) of an instruction; -1: it has none. */
 static int function_of(enum onpu_op op)
 {
 	switch (op) {
@@ -217,6 +215,7 @@ static int function_of(enum onpu_op op)
 	}
 }
 
+/* Returns the UN_ (kernels.h) of an instruction; UN_LINEAR: it has none of its own. */
 static int unary_of(enum onpu_op op)
 {
 	switch (op) {
@@ -344,6 +343,7 @@ static void logical(void *arg, const struct walk_block *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
+/* Returns the CMP_ (kernels.h) of an instruction; -1: it compares nothing. */
 static int compare_of(enum onpu_op op)
 {
 	switch (op) {
@@ -364,6 +364,7 @@ static int compare_of(enum onpu_op op)
 	}
 }
 
+/* Returns the BIN_ (kernels.h) of an instruction; -1: it has none. */
 static int binary_of(enum onpu_op op)
 {
 	switch (op) {

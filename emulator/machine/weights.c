@@ -74,8 +74,8 @@ static void load_scales(const struct sim_context *c, const struct sim_weights *s
 }
 
 /*
- * Applies zero points and scales to values that are one after the other along k in one block, or
- * along the columns.
+ * Applies zero points and scales to values, the first at row @k and column @j. The others are below
+ * it in the same block of rows if @along_k is true, and right of it in row @k if not.
  */
 static void apply_scales(const struct sim_context *c, const struct sim_weights *s, uint32_t k,
 			 uint32_t j, bool along_k, uint32_t n, float *value)
