@@ -209,7 +209,11 @@ static void test_timestamp(void **state)
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_TIMESTAMP, .dst = t });
 	program_end(p);
 	assert_true(program_run(p, f->m));
-	/* The load began at 9; the CP takes the timestamp at 9 and starts it at 14. */
+	/*
+	 * The CP issued the load at 9: 1 cycle for the instruction, 4 for each of its slots. It
+	 * took the timestamp from 9 on, for 1 + 4 cycles, and started it at 14, when the load had
+	 * run for 5.
+	 */
 	assert_int_equal(v[0], 14);
 	assert_int_equal(v[1 + ONPU_ENG_CP], 14);
 	assert_int_equal(v[1 + ONPU_ENG_LD], 5);

@@ -181,8 +181,8 @@ static float output(const struct rig_context *c)
 }
 
 /*
- * A job finds what the job before left in SRAM only if no other context ran between them, not even
- * one that uses the same name.
+ * A job keeps the contents of SRAM when the job before had its number in slot->keep, and no other
+ * context ran between them. Jobs of other contexts with that number do not count.
  */
 static void test_kept_sram(void **state)
 {

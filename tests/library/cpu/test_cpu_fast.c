@@ -712,9 +712,10 @@ static void test_shared_columns(void **state)
 }
 
 /*
- * Rows are multiplied by a constant matrix with many columns, in one block or several, with sums in
- * one step or several. The rows are packed for the largest matrix only. With strides, the input has
- * unused rows between these.
+ * Convolutions of 1x1 are products of rows, which are the pixels, and a constant matrix. The sizes
+ * give one block of rows or several, and sums in one step or several. Only for the largest matrix
+ * does the kernel pack the rows before it multiplies. With strides above 1, some pixels of the
+ * input are in no row.
  */
 static void test_many_columns(void **state)
 {
