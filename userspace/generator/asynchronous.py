@@ -51,12 +51,12 @@ def render_header(api):
 # --- webnn_async.inc ---------------------------------------------------------------------------
 
 def note(function, indent):
-    """A builder has a last error of its own."""
+    """Returns the call that keeps the error for the builder, too; "" for other objects."""
     return f"{indent}builder_note_status(builder);\n" if function["object"] == "GraphBuilder" else ""
 
 
 def begin(function, how, extra):
-    """The request, or a jump out of the function."""
+    """Returns the statement that begins the request, which is NULL after an error."""
     args = [INSTANCES[function["object"]], kind_of(function), *extra]
     return fill_arguments(f"\trequest = request_begin_{how}(", args) + ";\n"
 
@@ -67,7 +67,7 @@ def start(function):
 
 
 def unless(function, body):
-    """if (!request) with one statement, or with two."""
+    """Returns an `if (!request)` with body, for a builder after the call of note()."""
     more = note(function, "\t\t")
     if not more:
         return f"\tif (!request)\n\t\t{body}\n"
@@ -96,7 +96,7 @@ def render_future(function):
 
 
 def render_sync(operation, function):
-    """The Sync function of an operation: the same, but for the end."""
+    """Renders the Sync function of an operation: like render_future(), but waits for the result."""
     name = function_name(function)
     result = operation["sync"].get("result")
     failure = "return wnnGetLastError(NULL);"

@@ -26,7 +26,7 @@ def render_struct(struct):
 
 
 def render_descriptor(struct):
-    """With its type and shape at once; keeps the shape."""
+    """Renders a descriptor that is made of data type and shape, and keeps a copy of the shape."""
     name = struct["name"]
     flags = name == "TensorDescriptor"
     more = ",\n\t\tbool canRead = true, bool canWrite = true" if flags else ""
@@ -43,7 +43,7 @@ def render_descriptor(struct):
 
 
 def member_default(api, member):
-    """How a member of options begins, or nothing where its type knows."""
+    """Returns the initialiser of a member of options: "{}" where its type has the default."""
     kind = member["type"]
     if kind == "number":
         return "{}" if member.get("default") is None else f"{{ {float(member['default'])!r} }}"
@@ -55,7 +55,7 @@ def member_default(api, member):
 
 
 def render_options(api, struct):
-    """An aggregate that keeps its texts and lists, and makes the struct of C for a call."""
+    """Renders an aggregate that keeps texts and lists; get() makes the struct of C for a call."""
     name = struct["name"]
     out = f"struct {name} {{\n"
     copies = ""
@@ -89,7 +89,7 @@ def argument_type(kind):
 
 
 def arguments_of(operator, arguments):
-    """(declarations, values of the call) without builder, options and outputs."""
+    """Returns (declarations, values of the call), both with the options but without the outputs."""
     declared, values = [], ["get()"]
     for operand in positional(operator):
         if operand.get("variadic"):
@@ -106,7 +106,7 @@ def arguments_of(operator, arguments):
 
 
 def count_of(operator, arguments):
-    """How many operands a call makes."""
+    """Returns an expression of C++ for the number of operands that a call makes."""
     outputs = operator["outputs"]
     if outputs[0].get("variadic"):
         argument = count_argument(operator, arguments)

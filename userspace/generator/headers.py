@@ -36,7 +36,7 @@ def member_comment(text):
 
 
 def reference(api, entry):
-    """The line that names the section of the specification, if there is one."""
+    """Returns the line that names the section of the specification; "" when an entry has none."""
     parts = []
     if entry.get("idl"):
         parts.append(entry["idl"])
@@ -48,7 +48,7 @@ def reference(api, entry):
 
 
 def params(rows):
-    """@param lines; continuation lines are indented below the text."""
+    """Returns the @param lines; their continuation lines begin with four spaces."""
     lines = []
     for name, text in rows:
         lines += textwrap.wrap(f"@param {name} {text}", WIDTH - 3, subsequent_indent="    ",

@@ -54,7 +54,7 @@ def declare_for_user(entry):
 
 
 def may_be_null(entry):
-    """Chains, data of applications and what webnn.json says so."""
+    """True for chains, userdata, and where webnn.json says "nullable", or what NULL means."""
     return entry.get("nullable") or "; NULL:" in entry["doc"] or \
         entry["name"] in ("nextInChain", "userdata1", "userdata2")
 
@@ -102,7 +102,7 @@ class Api:
                 yield method, operator
 
     def members(self, struct):
-        """All members of a struct: chain head, those of the base, its own."""
+        """Returns all members of a struct: the head of its chain, those of its base, its own."""
         head = []
         if struct["chain"] in ("in", "out"):
             head = [{"name": "nextInChain", "type": "ChainedStruct*",

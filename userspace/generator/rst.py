@@ -34,7 +34,7 @@ def declared(kind, declarations, body):
 
 
 def prototype(rendered):
-    """The code behind the comment of a rendered declaration."""
+    """Returns the code after the comment of a rendered declaration, without our macros."""
     code = rendered[rendered.index("*/\n") + 3:]
     code = re.sub(r"WNN_DEPRECATED\(.*\)\n|WNN_EXPORT |WNN_NULLABLE ", "", code)
     return code
