@@ -23,8 +23,8 @@ struct onnx_file {
 };
 
 /*
- * Both set *file and return success: onnx_file_open() maps a file, onnx_file_lend() stands for lent
- * memory. After a failure the last error has the reason.
+ * Each sets *file and returns success: onnx_file_open() maps a file, onnx_file_lend() stands for
+ * lent memory, onnx_file_copy() copies memory. After a failure the last error has the reason.
  */
 WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
 WNNStatus onnx_file_lend(WNNReleaseConstantCallback release, void *userdata1, void *userdata2,

@@ -263,7 +263,10 @@ static int64_t columns_of(const struct onnx_shape *shape)
 	return shape->rank == 5 ? shape->dim[2] * shape->dim[4] : shape->dim[2];
 }
 
-/* Newer versions of the operators have more inputs; without them, results would be wrong. */
+/*
+ * Refuses inputs from index @known on, which only newer versions of the operators have: results
+ * without them would be wrong. Returns 0 or -1.
+ */
 int onnx_attention_inputs(struct onnx_node *node, size_t known)
 {
 	for (size_t i = known; i < node->input_count; i++)

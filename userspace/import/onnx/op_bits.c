@@ -15,7 +15,7 @@ static WNNOperand flip_negative(struct onnx_node *node, WNNOperand sign, WNNOper
 	return x_where(node, sign, x_sub(node, x_like(node, x, -1), x), x);
 }
 
-/* Returns 2^shift from a table; @most is the largest shift that the type's divisions allow. */
+/* Returns 2^shift from a table for shifts from 0 to @most. */
 static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned int most)
 {
 	struct onnx_shape shape = { 1, { most + 1 } };

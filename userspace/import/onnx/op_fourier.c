@@ -46,8 +46,8 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 }
 
 /*
- * Returns the transform [..., bins, 2], or [..., bins, 1] of a real signal. Both parts are [...,
- * length]; @imaginary may be NULL.
+ * Returns the transform [..., bins, 2]; with t->real only its real part, [..., bins, 1]. The parts
+ * of the input, @real and @imaginary, are [..., length]; without @imaginary (NULL) it is 0.
  */
 static WNNOperand transform(struct onnx_node *node, const struct transform *t, WNNOperand real,
 			    WNNOperand imaginary)
@@ -73,7 +73,7 @@ static WNNOperand transform(struct onnx_node *node, const struct transform *t, W
 
 /*
  * Returns the real or imaginary part [..., length] of x [..., size, 1 or 2], cut or filled with
- * zeros to @length.
+ * zeros to @length. NULL: x has no imaginary part.
  */
 static WNNOperand part_of(struct onnx_node *node, WNNOperand x, int64_t part, int64_t length)
 {
@@ -156,6 +156,7 @@ int onnx_op_dft(struct onnx_node *node)
 
 /*
  * Returns frames [batch, frames, length] of the signal's real or imaginary part, times the window.
+ * NULL: the signal has no imaginary part.
  */
 static WNNOperand frames_of(struct onnx_node *node, WNNOperand x, int64_t part, WNNOperand indices,
 			    WNNOperand window)

@@ -327,7 +327,7 @@ int onnx_op_scan(struct onnx_node *node)
 	return loop_end(node, l, l->in, s.out_axes, s.out_back);
 }
 
-/* Returns batch @at of a value; the batch dimension is kept with size 1, or dropped. */
+/* Returns batch @at of a value, without the batch dimension. */
 static struct onnx_value *batch_of(struct onnx_node *node, struct onnx_value *value, int64_t at)
 {
 	int64_t starts[ONNX_MAX_RANK] = { at }, strides[ONNX_MAX_RANK];

@@ -398,7 +398,7 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 
 /*
  * Returns the product of two terms as one matrix product: batch letters, then rows or columns, then
- * the summed letters. Sets @term.
+ * the summed letters; by multiply() where one matrix product cannot compute it. Sets @term.
  */
 static WNNOperand contract(struct onnx_node *node, WNNOperand a, const char *left, WNNOperand b,
 			   const char *right, const char *needed, char *term)

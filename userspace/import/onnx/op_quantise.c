@@ -60,7 +60,10 @@ WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onn
 	return value ? onnx_operand(node, value) : NULL;
 }
 
-/* Returns a zero point with the shape of the scale; 0 when the input is absent. */
+/*
+ * Returns a zero point with the rank of the tensor @like; without the input, 0 in the shape of the
+ * scale.
+ */
 static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand scale, int type,
 			     const struct onnx_shape *like, int64_t axis)
 {

@@ -47,7 +47,7 @@ static WNNOperand wide(struct onnx_node *node, WNNOperand x)
 
 /*
  * Returns a FLOAT4E2M1 constant as int8, with half the scale: all its numbers are halves of
- * integers. The constant stays packed.
+ * integers. The graph has the constant as integers.
  */
 static WNNOperand halves(struct onnx_node *node, WNNOperand scale)
 {

@@ -94,7 +94,7 @@ static bool all_true(int type, enum x_reduction kind)
 	return type == ONNX_BOOL && (kind == X_MAX || kind == X_MIN);
 }
 
-/* Returns the type in which WebNN reduces elements of @type: the same type, or a wider one. */
+/* Returns the type in which WebNN reduces elements of @type: the same type, float32 or int32. */
 static WNNOperandDataType wider(int type, enum x_reduction kind)
 {
 	WNNOperandDataType own = onnx_type_webnn(type);

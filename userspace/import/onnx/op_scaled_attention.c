@@ -200,7 +200,10 @@ static int read_masks(struct onnx_node *node, struct scaled *s)
 	return 0;
 }
 
-/* Gives each query without any allowed key a row of zeros as its result. */
+/*
+ * Returns for each query whether no key is allowed, so that its result becomes zeros; NULL: each
+ * query has an allowed key.
+ */
 static WNNOperand without_keys(struct onnx_node *node, const struct scaled *s)
 {
 	WNNOperand zero, low, bias = s->bias, rows;

@@ -207,8 +207,8 @@ static void put(const struct weights *w, uint8_t *data, int64_t at, int64_t numb
 }
 
 /*
- * Returns the weights, [N, blocks, block] in the file, as [K, N]. Works on a few rows at a time, so
- * that they stay in the cache.
+ * Returns the weights, [N, blocks, block] in the file, as [blocks * block, N]. Works on a few rows
+ * at a time, so that they stay in the cache.
  */
 static WNNOperand make_weights(struct onnx_node *node, const struct weights *w)
 {
@@ -271,8 +271,9 @@ static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WN
 }
 
 /*
- * Subtracts from y what float zero points contribute to the product: the sum of the input over each
- * block, times scale and zero point of that block. The weights stay packed.
+ * Corrects y, the product with the usual zero points, for float zero points: subtracts the sum of
+ * the input over each block, times the scale of that block and the difference of its zero points.
+ * The weights stay packed.
  */
 static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w, WNNOperand x,
 				 WNNOperand scales, WNNOperand y)

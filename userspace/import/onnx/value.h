@@ -122,7 +122,8 @@ struct onnx_format {
 	int least;	 /* exponent of the least normal number */
 	double largest;	 /* largest finite number */
 	bool infinities; /* numbers beyond the range become infinite unless they saturate */
-	bool nan; /* whether numbers beyond the range become NaN, in a format without infinities */
+	/* Whether the format has NaN. Without infinities, numbers beyond the range become NaN. */
+	bool nan;
 	bool signed_nan; /* the code of -0 is NaN */
 };
 
