@@ -202,7 +202,10 @@ bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype)
 	return finite;
 }
 
-/* Returns whether a float16 number has 3 bits of fraction, or fewer where E4M3 is subnormal. */
+/*
+ * Returns whether E4M3 has a float16 number: at most 448, with 3 bits of fraction, or with fewer
+ * bits where E4M3 is subnormal.
+ */
 static bool is_e4m3(uint16_t h)
 {
 	uint16_t magnitude = h & 0x7fff, exponent = magnitude >> 10;

@@ -551,7 +551,7 @@ int ir_copy_symbols(struct ir_graph *to, const struct ir_graph *from);
 /* Copies the list of a node's late attributes to a node that has none. 0 or -1. */
 int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
 		 const struct ir_late *late);
-/* Writes the type that a type becomes when the names have these numbers. */
+/* Returns the type that a type becomes when the names have these numbers. */
 struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *type,
 			  const uint32_t *numbers);
 /*

@@ -70,7 +70,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a < 0 ? -a : a;
 }
 
-/* Divides by what all of `multiply` and `divide` can be divided by; the numbers are equal. */
+/* Returns an expression of equal value whose `multiply` and `divide` have no common divisor. */
 static struct ir_symbol reduced(struct ir_symbol symbol)
 {
 	int64_t by = common_divisor(symbol.multiply, symbol.divide);
@@ -205,8 +205,9 @@ static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const s
 }
 
 /*
- * Calls a function for each run of elements that the block at the begin of each axis of a tensor
- * has: with the bytes before the run in the tensor and in the block. Stops when it returns false.
+ * The block has the first elements of the tensor along each axis. Calls @take for each contiguous
+ * run of its elements: @at is the number of bytes before the run in the tensor, @in_block in the
+ * block. Stops and returns false when @take returns false.
  */
 static bool each_run(const struct ir_type *whole, const struct ir_type *block,
 		     bool (*take)(size_t at, size_t in_block, size_t bytes, void *userdata),
@@ -270,7 +271,10 @@ int ir_constant_is_block(const struct ir_value *of, const struct ir_value *value
 	return each_run(&of->type, &value->type, same_run, &runs);
 }
 
-/* Returns a constant of the block at the begin of each axis of a constant; NULL: no memory. */
+/*
+ * Returns a new constant of the shape of @type, with the first elements of a constant along each
+ * axis. NULL: no memory.
+ */
 static struct ir_constant *cut_block(const struct ir_value *of, const struct ir_type *type)
 {
 	struct runs runs = { ir_constant_data(of->constant),
@@ -284,7 +288,7 @@ static struct ir_constant *cut_block(const struct ir_value *of, const struct ir_
 	return ir_constant_own(runs.block, (size_t)ir_type_bytes(type));
 }
 
-/* Adds the input or constant that one becomes. NULL: no memory. */
+/* Adds the copy of an input or constant, with numbers for symbols. NULL: no memory. */
 static struct ir_value *add_leaf_at(struct ir_graph *to, const struct ir_graph *from,
 				    const struct ir_value *value, const uint32_t *numbers)
 {
