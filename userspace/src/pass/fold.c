@@ -23,7 +23,10 @@
 /* A result may always be larger than the operands by this many bytes. */
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
-/* Returns the most elements that a node reads for one element of its result. */
+/*
+ * Estimates how many elements a node reads for one element of its result; for a convolution more
+ * than that: all elements of the filter.
+ */
 static uint64_t depth(const struct ir_node *node)
 {
 	const struct ir_type *b =

@@ -54,7 +54,7 @@ static void place_on_cpu(const struct ir_node *node, const struct wnn_place_opti
 			       "neither the NPU nor the CPU can run it";
 }
 
-/* Fills in *place; place->text is a static sentence without the operands' types. */
+/* Fills in *choice; choice->text is a static sentence without the operands' types. */
 static void place_node(const struct ir_node *node, const struct wnn_place_options *options,
 		       struct wnn_node_placement *choice)
 {

@@ -34,7 +34,7 @@ struct pattern {
 	union ir_attrs attrs;
 	/* Operands of the fused operator; absent ones, which are the last, are NULL. */
 	const struct ir_value *operands[3];
-	const struct ir_node *main; /* the node that gives the first part of the name */
+	const struct ir_node *main; /* gives the fused node's label, and the begin of its source */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
 };
@@ -297,7 +297,7 @@ static const struct ir_node *gate_of(struct search *s, const struct ir_value *va
 
 /*
  * Sets the curve x * sigmoid(2 * inner), where inner is an odd polynomial of x; without a cube it
- * is swish. False when it cannot be one.
+ * is swish. Returns false when the polynomial gives no such curve.
  */
 static bool set_curve(struct ir_unary_attrs *curve, const struct polynomial *inner)
 {
@@ -434,7 +434,7 @@ static bool find_linear(struct search *s, const struct ir_node *root)
 
 /*
  * Returns the operand of a mean that keeps the reduced axes as dimensions of size 1; NULL if
- * `value` is none. *axes becomes the reduced axes.
+ * `value` is no such mean. *axes becomes the reduced axes.
  */
 static const struct ir_value *averaged(struct search *s, const struct ir_value *value,
 				       uint32_t *axes)
@@ -450,7 +450,7 @@ static const struct ir_value *averaged(struct search *s, const struct ir_value *
 	return mean->operands[0];
 }
 
-/* Returns the value whose square `value` is; NULL when it is none. */
+/* Returns the value whose square `value` is; NULL when `value` is no square. */
 static const struct ir_value *squared(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = take(s, value);
@@ -622,8 +622,9 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 }
 
 /*
- * Finds the pattern whose result is that of `root`, and fills *found. Returns `root`, or the scale
- * or bias after a normalisation, which belong to the pattern; NULL when there is no pattern.
+ * Finds the pattern whose result is that of `root`, and fills *found. Returns the last node of the
+ * pattern: `root`, or after a normalisation the product with a scale or the sum with a bias. NULL
+ * when there is no pattern.
  */
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
 				  const struct ir_node *root, bool curves, struct pattern *found)

@@ -44,7 +44,7 @@ struct pattern {
 	const struct ir_value *x, *cosine, *sine;
 	int64_t rotated;	    /* how many numbers of each row are rotated; 0: all */
 	bool pairs;		    /* whether pairs of adjacent numbers are rotated, not halves */
-	const struct ir_node *main; /* the node that gives the first part of the name */
+	const struct ir_node *main; /* gives the new nodes' label, and the begin of their source */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
 };

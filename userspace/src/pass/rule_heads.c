@@ -30,7 +30,7 @@ static struct ir_type split_axis(const struct ir_type *type, uint32_t axis, stru
 
 /*
  * Finds the axis of a reshape's result into which two axes of its operand were merged while all
- * others stayed; false when the reshape is another.
+ * others stayed; false for all other reshapes.
  */
 static bool find_merged(const struct ir_node *reshape, uint32_t *axis)
 {

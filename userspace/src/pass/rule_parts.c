@@ -200,7 +200,7 @@ struct vectors {
 	bool guarded;
 };
 
-/* Whether a value is the largest element of each row of some data; fills in *lines. */
+/* Whether a value is the largest element of each row of some data; fills in *vectors. */
 static bool find_largest(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_value *core, *m;
@@ -218,7 +218,7 @@ static bool find_largest(const struct ir_value *value, struct vectors *vectors)
 	return true;
 }
 
-/* Whether a value is x - max(x), with the maximum of each row; fills in *lines. */
+/* Whether a value is x - max(x), with the maximum of each row; fills in *vectors. */
 static bool find_shifted(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_node *sub = binary_of(value, IR_SUB);
@@ -234,7 +234,7 @@ static bool are_same(const struct vectors *a, const struct vectors *b)
 	return a->x == b->x && a->axes == b->axes && a->guarded == b->guarded;
 }
 
-/* Whether a value is exp(x - max(x)); fills in *lines. */
+/* Whether a value is exp(x - max(x)); fills in *vectors. */
 static bool find_powers(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_node *exp = unary_of(value, IR_EXP);
@@ -244,7 +244,7 @@ static bool find_powers(const struct ir_value *value, struct vectors *vectors)
 
 /*
  * Whether a value has the elements of log(sum(exp(x - max(x)))) and has no other use; fills in
- * *lines.
+ * *vectors.
  */
 static bool find_log_of_sum(const struct rules *rules, const struct ir_value *value,
 			    struct vectors *vectors)
@@ -293,7 +293,7 @@ struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 			  powers->def, node);
 }
 
-/* Whether a difference is x - logSumExp(x); fills in *lines. */
+/* Whether a difference is x - logSumExp(x); fills in *vectors. */
 static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *node,
 			     struct vectors *vectors)
 {

@@ -112,8 +112,8 @@ static bool read_normalisation(const struct ir_node *node, struct affine *affine
 }
 
 /*
- * Returns the index of the constant operand; -1 when neither or both are, or when the constant is
- * divided by the other.
+ * Returns the index of the constant operand; -1 when neither or both operands are constant, or when
+ * the constant is divided by the other operand.
  */
 static int constant_side(const struct ir_node *node)
 {

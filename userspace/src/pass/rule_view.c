@@ -187,8 +187,8 @@ static bool divides_axes(const struct ir_type *from, const struct ir_type *to, u
 
 /*
  * Moves a reshape that divides axes of a transpose's result, or adds and removes axes of size 1,
- * before the transpose: there it costs nothing, and the transpose is next to the node that reads
- * it.
+ * before the transpose: there the reshape costs nothing, and no node is left between the transpose
+ * and the reader of its result.
  */
 struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 {

@@ -564,8 +564,8 @@ static int write_weights(void *userdata, void *data)
 }
 
 /*
- * Returns a constant that scales the weights when it is first read; NULL when out of memory. Takes
- * the scaling over in any case.
+ * Returns the weights if the scaling has no factors, else a constant that scales them when it is
+ * first read; NULL when out of memory. Takes the scaling over in any case.
  */
 static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
 				       struct rules_scaling *s)
