@@ -264,12 +264,12 @@ void weights_pack(struct plan *plan, const struct contract *c, const struct cont
 /* Emits the load of a packed tile from the constants to `address` of SRAM. */
 void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
 		  const struct contract_prepared *p, uint64_t offset);
-/* Emits the dequantisation of the packed tile at SRAM address `packed` to the tile `wide`. */
 /* Returns the views of the packed tile at `address` that mma.w takes: its numbers and scales. */
 struct npu_view weights_view(const struct contract *c, const struct contract_tile *t,
 			     const int64_t *dim, uint64_t address);
 struct npu_view weights_scales(const struct contract *c, const struct contract_tile *t, int64_t ks,
 			       int64_t n, uint64_t address);
+/* Emits the dequantisation of the packed tile at SRAM address `packed` to the tile `wide`. */
 void weights_unpack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
 		    const struct npu_view *wide, uint64_t packed);
 

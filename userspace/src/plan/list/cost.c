@@ -47,7 +47,9 @@ static uint64_t form_cost(uint64_t blocks, uint64_t depth, uint64_t rows, uint64
 	return ONPU_CYCLES_MMA + rows + cols + blocks * depth;
 }
 
-/* Returns the cycles of a matrix product for each product of two elements of a type. */
+/*
+ * Returns the cycles that the matrix array takes for each term of its sums, for elements of a type.
+ */
 static unsigned int mma_factor(const struct npu_caps *caps, uint8_t dtype)
 {
 	return npu_factor(caps, dtype == ONPU_DT_F32  ? ONPU_OP_MMA_F32 :

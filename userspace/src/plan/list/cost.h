@@ -24,8 +24,9 @@ uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *ins
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
 		       uint64_t k_taps, uint8_t dtype);
 /*
- * Returns the cycles of plan_cost_mma() by which tiles are compared: a form of the array other than
- * the first counts a little more, or not at all when plan->first_form is set.
+ * Returns the cycles of plan_cost_mma() by which tiles are compared: those of the first form of the
+ * array, or of the best one if plan->first_form is not set and it saves more than a small margin,
+ * which is then added.
  */
 uint64_t plan_weigh_mma(const struct plan *plan, uint64_t batch, uint64_t m, uint64_t n,
 			uint64_t k_taps, uint8_t dtype);

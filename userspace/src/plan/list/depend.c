@@ -211,8 +211,8 @@ static bool clip(const struct plan_depend *g, size_t i, struct columns *columns)
 }
 
 /*
- * Makes `op` follow the accesses to columns of a range of which at least one writes the bytes that
- * they have in common with `columns`. -1: no memory.
+ * Makes `op`, which reads or writes (@write) `columns` of the range, follow the earlier accesses to
+ * bytes of these columns: as a write all of them, as a read only the writes. -1: no memory.
  */
 static int follow_parts(struct plan_depend *g, const struct range *range,
 			const struct columns *columns, uint32_t op, bool write)

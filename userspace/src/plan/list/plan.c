@@ -115,7 +115,10 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 	return at;
 }
 
-/* Returns the index of a view in plan.list.views; -1: it has none, or the plan has failed. */
+/*
+ * Returns the index of a view in plan.list.views; -1: it is NULL or only counted (list.unlisted),
+ * or the plan has failed.
+ */
 static int32_t add_view(struct plan *plan, const struct npu_view *view)
 {
 	struct npu_view clean;

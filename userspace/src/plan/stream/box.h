@@ -24,7 +24,7 @@ int64_t box_elements(const struct box *box, uint32_t rank);
 /*
  * box_operand - find the slice of operand `i` that a node reads for a slice of its only result
  *
- * Sets *part. Returns false when the node cannot compute the slice alone with the bits that it has
+ * Sets *slice. Returns false when the node cannot compute the slice alone with the bits that it has
  * in the whole result.
  */
 bool box_operand(const struct ir_node *node, uint32_t i, const struct box *result,
