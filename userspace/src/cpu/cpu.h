@@ -12,7 +12,7 @@
 enum cpu_layer {
 	CPU_REFERENCE, /* the reference kernels: slow and obvious, the oracle of tests */
 	CPU_FAST,      /* the fast kernels; nodes without one run on the reference */
-	CPU_ONEDNN,    /* these, and those of oneDNN */
+	CPU_ONEDNN,    /* the fast kernels, and those of oneDNN */
 };
 
 struct cpu_context; /* thread pool and scratch memory; only one thread at a time may use it */

@@ -45,7 +45,7 @@ struct cpu_kernel {
 	uint32_t version;
 };
 
-/* It is the first member of the structure of a plan that keeps more. */
+/* A plan. A kernel that keeps more has this as the first member of its own structure. */
 struct cpu_plan {
 	/* choose.c sets the first three members. */
 	const struct cpu_kernel *kernel;

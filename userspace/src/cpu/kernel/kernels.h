@@ -21,7 +21,7 @@ PLAN(cpu_conv_packed_plan)
 SENTENCE(cpu_conv_transposed_refuses)
 PLAN(cpu_conv_transposed_plan)
 SENTENCE(cpu_winograd_refuses)
-SENTENCE(cpu_winograd_tiles_refuses) /* what the former takes, but not on our own tiles, too */
+SENTENCE(cpu_winograd_tiles_refuses) /* refuses channels that do not fill vectors, too */
 SENTENCE(cpu_winograd_loses)
 PLAN(cpu_winograd_plan)
 
