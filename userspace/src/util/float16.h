@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts IEEE binary16 to and from float; rounds to nearest even. NaN becomes the quiet NaN
- * 0x7e00 with the same sign.
+ * Converts IEEE binary16 to and from float; rounds to nearest even. A NaN that becomes binary16 is
+ * 0x7e00 with its sign; one that becomes float keeps its bits.
  */
 #ifndef WNN_UTIL_FLOAT16_H
 #define WNN_UTIL_FLOAT16_H
