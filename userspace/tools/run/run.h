@@ -59,7 +59,10 @@ struct options {
 	uint64_t seed;
 	/* The seed of the numbers that the model itself draws. */
 	uint64_t draw_seed;
-	/* The tensors at which the model is cut; the names are the texts of the pairs. */
+	/*
+	 * The arguments of --outputs, each as the text of a pair without a name: a tensor at which
+	 * the model is cut, or several with commas between.
+	 */
 	struct pairs cuts;
 	struct picture_options picture;
 	/* NULL: no JSON; "-": JSON on standard output instead of text. */
@@ -89,7 +92,7 @@ const struct pair *pairs_find(const struct pairs *pairs, WNNStringView name);
 
 /*
  * Parse numbers of the command line; they end the program with a message when the text is no
- * number, or beyond @most.
+ * number, or when it is not from @least to @most.
  */
 uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const char *option,
 		      struct argp_state *state);

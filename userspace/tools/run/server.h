@@ -15,8 +15,8 @@ struct server_options {
 };
 
 /*
- * Makes the signals that end the server wait for it. Comes before the threads of a device are made,
- * which inherit this.
+ * Blocks the signals that end the server, until server_run() takes them. Must be called before the
+ * threads of a device are made, which inherit the blocked signals.
  */
 void server_block_signals(void);
 /* Serves until SIGINT or SIGTERM. The graphs were built. Returns DONE or an exit code. */

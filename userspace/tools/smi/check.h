@@ -33,7 +33,7 @@ struct check {
 	size_t count;
 };
 
-/* Adds a finding; @what and @fix, which may be NULL, are taken over. */
+/* Adds a finding; @what and @fix are taken over. @fix may be NULL. */
 void check_add(struct check *check, const char *name, enum verdict verdict, char *what, char *fix);
 /* Adds a finding about a device, like check_add(). */
 void check_add_device(struct check *check, const struct device *device, const char *name,

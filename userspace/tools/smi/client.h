@@ -37,7 +37,7 @@ struct clients {
 struct clients clients_find(void);
 void clients_free(struct clients *clients);
 
-/* The use of a device by a process between two readings. */
+/* The use of a device by a process, from two readings. */
 struct process {
 	int pid;
 	uint64_t user;
