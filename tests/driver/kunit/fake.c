@@ -115,6 +115,32 @@ void fake_exit(struct kunit *test)
 	platform_device_unregister(to_platform_device(onpu->drm.dev));
 }
 
+int fake_init_with(struct kunit *test, size_t size)
+{
+	struct onpu_device **shared;
+	int ret = fake_init(test);
+
+	if (ret)
+		return ret;
+	shared = kvzalloc(size, GFP_KERNEL);
+	if (!shared) {
+		fake_exit(test);
+		return -ENOMEM;
+	}
+	*shared = test->priv;
+	test->priv = shared;
+	return 0;
+}
+
+void fake_exit_with(struct kunit *test)
+{
+	struct onpu_device **shared = test->priv;
+
+	test->priv = *shared;
+	fake_exit(test);
+	kvfree(shared);
+}
+
 int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm)
 {
 	struct onpu_user *user = onpu_user_find(onpu, GLOBAL_ROOT_UID);

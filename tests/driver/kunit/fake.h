@@ -15,6 +15,14 @@
 int fake_init(struct kunit *test);
 void fake_exit(struct kunit *test);
 
+/*
+ * Do the work of fake_init() and fake_exit() for a suite whose tests share a structure of @size
+ * bytes, which is in &kunit.priv. Its first member is a pointer to the device, and the others are
+ * zero at first.
+ */
+int fake_init_with(struct kunit *test, size_t size);
+void fake_exit_with(struct kunit *test);
+
 /* Set and read the value of a register of the device. */
 void fake_set(struct onpu_device *onpu, u32 reg, u32 value);
 u32 fake_get(struct onpu_device *onpu, u32 reg);

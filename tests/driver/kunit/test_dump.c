@@ -23,9 +23,7 @@ static void dump_exit(struct kunit *test)
 	xa_destroy(&t->file.ctxs);
 	if (t->vm)
 		fake_vm_put(t->vm);
-	test->priv = t->onpu;
-	fake_exit(test);
-	kvfree(t);
+	fake_exit_with(test);
 }
 
 static int make_contexts(struct dump_test *t)
@@ -47,18 +45,12 @@ static int make_contexts(struct dump_test *t)
 static int dump_init(struct kunit *test)
 {
 	struct dump_test *t;
-	int ret = fake_init(test);
+	int ret = fake_init_with(test, sizeof(*t));
 
 	if (ret)
 		return ret;
-	t = kvzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t) {
-		fake_exit(test);
-		return -ENOMEM;
-	}
-	t->onpu = test->priv;
+	t = test->priv;
 	xa_init(&t->file.ctxs);
-	test->priv = t;
 	ret = fake_vm_create(t->onpu, &t->vm);
 	t->file.vm = t->vm;
 	if (!ret)

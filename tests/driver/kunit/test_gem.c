@@ -310,29 +310,21 @@ static void gem_exit(struct kunit *test)
 	}
 	if (t->vm)
 		fake_vm_put(t->vm);
-	test->priv = t->onpu;
-	fake_exit(test);
-	kfree(t);
+	fake_exit_with(test);
 }
 
 static int gem_init(struct kunit *test)
 {
 	struct gem_test *t;
-	int ret = fake_init(test);
+	int ret = fake_init_with(test, sizeof(*t));
 
 	if (ret)
 		return ret;
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t) {
-		fake_exit(test);
-		return -ENOMEM;
-	}
-	t->onpu = test->priv;
+	t = test->priv;
 	t->onpu->snoops = false;
 	spin_lock_init(&t->client.table_lock);
 	idr_init(&t->client.object_idr);
 	prandom_seed_state(&t->random, FAKE_SEED);
-	test->priv = t;
 	ret = make_client(t);
 	if (ret)
 		gem_exit(test);

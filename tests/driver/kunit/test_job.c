@@ -16,16 +16,11 @@ struct job_test {
 static int job_init(struct kunit *test)
 {
 	struct job_test *t;
-	int ret = fake_init(test);
+	int ret = fake_init_with(test, sizeof(*t));
 
 	if (ret)
 		return ret;
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t) {
-		fake_exit(test);
-		return -ENOMEM;
-	}
-	t->onpu = test->priv;
+	t = test->priv;
 	t->ctx.onpu = t->onpu;
 	t->ctx.vm = &t->vm;
 	t->vm.onpu = t->onpu;
@@ -36,17 +31,7 @@ static int job_init(struct kunit *test)
 	INIT_LIST_HEAD(&t->ctx.jobs);
 	INIT_LIST_HEAD(&t->ctx.queued);
 	INIT_LIST_HEAD(&t->ctx.runnable);
-	test->priv = t;
 	return 0;
-}
-
-static void job_exit(struct kunit *test)
-{
-	struct job_test *t = test->priv;
-
-	test->priv = t->onpu;
-	fake_exit(test);
-	kfree(t);
 }
 
 /*
@@ -394,6 +379,6 @@ static struct kunit_case job_cases[] = {
 struct kunit_suite onpu_job_suite = {
 	.name = "onpu_job",
 	.init = job_init,
-	.exit = job_exit,
+	.exit = fake_exit_with,
 	.test_cases = job_cases,
 };

@@ -178,26 +178,17 @@ static bool is_nowhere(struct mmu_test *t, u64 va, u64 size)
 
 static int mmu_init(struct kunit *test)
 {
-	struct mmu_test *t = kzalloc(sizeof(*t), GFP_KERNEL);
-	int ret;
+	struct mmu_test *t;
+	int ret = fake_init_with(test, sizeof(*t));
 
-	if (!t)
-		return -ENOMEM;
-	ret = fake_init(test);
-	if (ret) {
-		kfree(t);
+	if (ret)
 		return ret;
-	}
-	t->onpu = test->priv;
-	ret = fake_vm_create(t->onpu, &t->vm);
-	if (ret) {
-		fake_exit(test);
-		kfree(t);
-		return ret;
-	}
+	t = test->priv;
 	prandom_seed_state(&t->random, FAKE_SEED);
-	test->priv = t;
-	return 0;
+	ret = fake_vm_create(t->onpu, &t->vm);
+	if (ret)
+		fake_exit_with(test);
+	return ret;
 }
 
 static void mmu_exit(struct kunit *test)
@@ -208,9 +199,7 @@ static void mmu_exit(struct kunit *test)
 		if (t->wanted[i].map)
 			onpu_map_remove(t->wanted[i].map);
 	fake_vm_put(t->vm);
-	test->priv = t->onpu;
-	fake_exit(test);
-	kfree(t);
+	fake_exit_with(test);
 }
 
 /* Many insertions and removals leave all mappings correct. */

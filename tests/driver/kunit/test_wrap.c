@@ -19,7 +19,7 @@ struct wrap_test {
 	/* A shared mapping of PAGES pages, or 0; and its first page, with a reference. */
 	unsigned long start;
 	struct page *page;
-	/* What the user had before the test. */
+	/* The numbers of the user before the test: locked pages and charged bytes. */
 	long locked;
 	s64 charged;
 };
@@ -121,7 +121,7 @@ static void pins_are_given_back_after_an_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.calls, 0);
 }
 
-/* What is counted ends at the limit, and a request beyond it leaves the count as it was. */
+/* Pages are counted up to the limit; a request beyond it leaves the count as it was. */
 static void the_limit_of_locked_pages(struct kunit *test)
 {
 	struct user_struct *user = current_user();
@@ -147,9 +147,7 @@ static void wrap_exit(struct kunit *test)
 		vm_munmap(t->start, PAGES * PAGE_SIZE);
 	if (t->vm)
 		fake_vm_put(t->vm);
-	test->priv = t->onpu;
-	fake_exit(test);
-	kfree(t);
+	fake_exit_with(test);
 }
 
 /* Maps memory, unless KUnit runs its tests in a thread of its own, which has none. */
@@ -169,17 +167,11 @@ static int make_mapping(struct wrap_test *t)
 static int wrap_init(struct kunit *test)
 {
 	struct wrap_test *t;
-	int ret = fake_init(test);
+	int ret = fake_init_with(test, sizeof(*t));
 
 	if (ret)
 		return ret;
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t) {
-		fake_exit(test);
-		return -ENOMEM;
-	}
-	t->onpu = test->priv;
-	test->priv = t;
+	t = test->priv;
 	ret = fake_vm_create(t->onpu, &t->vm) ?: make_mapping(t);
 	if (ret) {
 		wrap_exit(test);
