@@ -1793,7 +1793,10 @@ WNN_EXPORT uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringV
  * dimensions and options that differ become expressions of one name, as those of
  * wnnGraphBuilderDimension. A constant may be larger for larger sizes, with the elements of the
  * smaller one at the begin of each axis. wnnGraphBuilderBuild then builds the graph for the ranges.
- * What is not valid for a size that no builder had fails when it is dispatched.
+ * A size that no builder had takes the numbers of these expressions, so that a model is right for
+ * all sizes only if the builders show how it depends on them: give the least sizes, one in the
+ * middle and the two largest. A graph that is not valid for a size fails when it is dispatched with
+ * that size.
  *
  * @param builder The builder.
  * @param rangeCount Number of items of ranges.
