@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 	run(context, graph, query, 100);
 	for (int i = 1; i < argc; i++)
 		run(context, graph, query, (uint32_t)strtoul(argv[i], NULL, 10));
-	/* What is compiled, and what it took. */
+	/* Prints the sizes that are compiled, and the time and memory that each took. */
 	check(wnnGraphGetText(graph, WNNGraphText_Dimensions, &text));
 	printf("%s", text.data);
 	wnnStringFreeMembers(text);

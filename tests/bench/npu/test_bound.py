@@ -131,7 +131,7 @@ class Bound(unittest.TestCase):
             for key, figures in types.items():
                 with self.subTest(machine=machine, network=name, type=key):
                     self.assertEqual(sorted(figures), ["bound", "cycles", "estimate", "share", "share_of_peak"])
-                    # What the compiler expects is a first dispatch, lenet_warm a second one.
+                    # The compiler estimates a first dispatch; lenet_warm measures a second one.
                     if name != "lenet_warm":
                         self.check_estimate(figures)
                     self.assertLessEqual(figures["bound"], figures["cycles"])

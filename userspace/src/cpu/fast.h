@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernels share: the context with its threads and scratch memory, OpenBLAS, and functions
- * that several kernels apply to rows.
+ * Declares what several kernels use: the context with its threads and scratch memory, OpenBLAS, and
+ * functions on rows.
  */
 #ifndef WNN_CPU_FAST_H
 #define WNN_CPU_FAST_H

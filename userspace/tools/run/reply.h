@@ -5,7 +5,7 @@
 
 #include "request.h"
 
-/* What all objects of one reply have. */
+/* The members that all JSON objects of one reply have. */
 struct reply {
 	bool chat;
 	const char *model;
