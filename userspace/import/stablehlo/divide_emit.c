@@ -614,7 +614,7 @@ static void emit_step(struct emitter *e, const struct shlo_step *step)
 	for (size_t k = 0; k < op->region_count; k++)
 		op->regions[k] = copy_region(e, op->regions[k]);
 	for (int i = 0; i < rule->count; i++)
-		if (rule->is_sum[i])
+		if (rule->is_sum[i] && axes[i])
 			sums |= axes[i] << 4 * length_of(sums);
 	op->results = copy_list(e, op->results, op->result_count);
 	for (size_t k = 0; k < op->result_count; k++) {
