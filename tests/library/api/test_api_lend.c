@@ -192,6 +192,35 @@ static void tensors_move(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* A tensor that takes all memory of its context moves: old and new memory count once. */
+static void a_full_context_moves_tensors(void **state)
+{
+	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNInstance instance = wnnCreateInstance(NULL);
+	static float data[2][COUNT];
+
+	(void)state;
+	options.memoryLimit = BYTES;
+	for (int d = 0; d < 2; d++) {
+		WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+		WNNTensor tensor, other = NULL;
+		WNNContext context;
+
+		options.device = WNN_STR(devices[d]);
+		context = open_context_with(instance, &options);
+		tensor = lend(context, data[0]);
+		assert_ok(move(tensor, data[1], BYTES));
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
+		assert_ok(wnnContextGetDeviceInfo(context, &info));
+		assert_int_equal(info.memoryUsed, BYTES);
+		assert_failed(lend_part(context, data[0], BYTES, &other), WNNStatus_UnknownError,
+			      "memoryLimit");
+		wnnTensorRelease(tensor);
+		wnnContextRelease(context);
+	}
+	wnnInstanceRelease(instance);
+}
+
 static void wrong_memory_is_refused(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -327,9 +356,13 @@ static void copies_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(graphs_work_in_place), cmocka_unit_test(calls_use_the_memory),
-		cmocka_unit_test(tensors_move),		cmocka_unit_test(wrong_memory_is_refused),
-		cmocka_unit_test(overlaps_are_refused), cmocka_unit_test(copies_are_told),
+		cmocka_unit_test(graphs_work_in_place),
+		cmocka_unit_test(calls_use_the_memory),
+		cmocka_unit_test(tensors_move),
+		cmocka_unit_test(a_full_context_moves_tensors),
+		cmocka_unit_test(wrong_memory_is_refused),
+		cmocka_unit_test(overlaps_are_refused),
+		cmocka_unit_test(copies_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

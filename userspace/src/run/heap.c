@@ -190,6 +190,7 @@ int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data
 		    struct wnn_error *err)
 {
 	struct run_buffer moved;
+	int ret;
 
 	if (buffer->host) {
 		buffer->host = data;
@@ -199,8 +200,14 @@ int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data
 		buffer->map = data;
 		return 0;
 	}
-	/* The new memory may be of another kind, which the device cannot use or can. */
-	if (run_buffer_lend(heap, &moved, data, buffer->size, "a tensor", err))
+	/*
+	 * The new memory may be of another kind, which the device cannot use or can. Its buffer
+	 * takes the place of the old one in the limit, too.
+	 */
+	atomic_fetch_sub(&heap->used, buffer->size);
+	ret = run_buffer_lend(heap, &moved, data, buffer->size, "a tensor", err);
+	atomic_fetch_add(&heap->used, buffer->size);
+	if (ret)
 		return -1;
 	run_buffer_destroy(heap, buffer);
 	*buffer = moved;
