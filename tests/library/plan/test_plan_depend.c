@@ -154,11 +154,75 @@ static void test_apart(void **state)
 	depend_destroy(depend);
 }
 
+/*
+ * An instruction that reads all bytes, between writes of columns that cover the image and so many
+ * reads of columns that the accesses before them are forgotten.
+ */
+static void test_late_reader(void **state)
+{
+	struct hazard_access all = { .base = NPU_BASE_NONE, .hi = 100 * 256 };
+	struct followed *followed = calloc(1, sizeof(*followed));
+	struct plan_depend *depend = depend_create();
+
+	(void)state;
+	assert_non_null(followed);
+	assert_non_null(depend);
+	for (uint32_t op = 0; op < 66; op++) {
+		bool write = op < 16 || op == 65;
+		struct hazard_access access =
+			op == 16 ? all : tile(op < 16 ? 16 * op : (op + 15) % 16 * 16, 16, write);
+
+		/* The last one leaves out the first and last rows, which have ranges of their own. */
+		if (op == 65) {
+			access.lo += 256;
+			access.hi -= 256;
+		}
+		assert_int_equal(depend_add(depend, &access, 1, op), 0);
+		follow(followed, depend, op);
+	}
+	assert_true(followed->by[65][16]);
+	depend_destroy(depend);
+	free(followed);
+}
+
+/*
+ * So many writes of different columns that the next one counts as a write of all bytes: who reads
+ * them has data of all the writes, over a chain of such edges.
+ */
+static void test_data_of_many(void **state)
+{
+	/* The first and last rows have ranges of their own. */
+	struct hazard_access all = { .base = NPU_BASE_NONE, .lo = 256, .hi = 99 * 256 };
+	struct plan_depend *depend = depend_create();
+	bool has[101] = { false };
+	const struct depend_edge *edges;
+	size_t count;
+
+	(void)state;
+	assert_non_null(depend);
+	for (uint32_t op = 0; op < 100; op++) {
+		struct hazard_access access = tile(2 * op, 2, true);
+
+		assert_int_equal(depend_add(depend, &access, 1, op), 0);
+	}
+	assert_int_equal(depend_add(depend, &all, 1, 100), 0);
+	has[100] = true;
+	for (uint32_t op = 101; op-- > 0;) {
+		assert_true(has[op]);
+		edges = depend_edges(depend, op, &count);
+		for (size_t e = 0; e < count; e++)
+			has[edges[e].from] |= edges[e].data;
+	}
+	depend_destroy(depend);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_late_reader),
+		cmocka_unit_test(test_data_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

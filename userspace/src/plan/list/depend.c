@@ -300,8 +300,14 @@ static int forget_covered(struct plan_depend *g, size_t i)
 		g->parts[g->num_parts - 1].next = NONE;
 	range->parts = count ? (uint32_t)first : NONE;
 	range->num = count;
-	if (all)
-		range->writer = range->readers = NONE;
+	if (all) {
+		uint32_t oldest = g->parts[g->num_parts - 1].op, reader = range->readers;
+
+		range->writer = NONE;
+		/* The writes follow only readers before them: a later one keeps the list. */
+		if (reader != NONE && g->readers[reader].op <= oldest)
+			range->readers = NONE;
+	}
 	return 0;
 }
 
@@ -390,8 +396,16 @@ static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 		if (make_room(g, i))
 			return -1;
 		if (range->num > MOST_COLUMNS) {
-			/* It counts as a write of all bytes: later accesses follow only `op`. */
-			if (follow_range(g, range, &(struct columns){ .pitch = 0 }, op))
+			static const struct columns all = { .pitch = 0 };
+
+			/*
+			 * It counts as a write of all bytes: later accesses follow only `op`. It
+			 * counts as a read, too: who reads the bytes of earlier writes has data
+			 * from them by way of `op`, and preemption points save them.
+			 */
+			if (add_edge(g, range->writer, op, true) ||
+			    follow_parts(g, range, &all, op, false) ||
+			    follow_range(g, range, &all, op))
 				return -1;
 			*range = (struct range){ op, NONE, NONE, 0 };
 		} else if (follow_range(g, range, &here, op) ||
