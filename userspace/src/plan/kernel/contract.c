@@ -443,8 +443,8 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 
 /*
  * Returns the number of slots for tiles of an operand in SRAM: 2 or 3, for one tile in use and one
- * or two in flight (choices 0 and 1), or one more than `period`, the tiles after which the loops come
- * back to the first one (choice 2); at most `all`.
+ * or two in flight (choices 0 and 1), or one more than `period`, the tiles after which the loops
+ * come back to the first one (choice 2); at most `all`.
  */
 static uint32_t slots_of(int choice, uint64_t period, uint64_t all)
 {

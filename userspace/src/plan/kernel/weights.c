@@ -104,7 +104,7 @@ static int64_t scale_at(const struct recipe *r, int64_t row, int64_t column)
 	return block * w->k_scale_stride + (r->n + column) / w->n_block * w->n_scale_stride;
 }
 
-/* Returns the E2M1 number whose double is an integer. */
+/* Returns the bits of the E2M1 number that is half of @twice. */
 static uint8_t e2m1_of(int8_t twice)
 {
 	static const uint8_t code[13] = { 0, 1, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7 };

@@ -17,8 +17,8 @@
 
 /*
  * The most accesses to columns that a range remembers, which bounds the time that an access takes.
- * Then those are forgotten that later ones stand for; when more than half are left, the next write
- * counts as one of all bytes.
+ * A range with so many forgets those whose columns later writes cover; when more than half are
+ * left, the next write of columns counts as a write of all bytes.
  */
 #define MOST_COLUMNS 64
 
@@ -267,8 +267,8 @@ static bool are_covered(const struct plan_depend *g, uint32_t list, uint32_t cou
 }
 
 /*
- * Forgets the accesses to range i in whose place later writes of columns stand: whoever follows
- * these follows the accesses, too. Returns 0, or -1: no memory.
+ * Forgets the accesses to range i whose columns later writes cover: an instruction that follows
+ * these writes follows the accesses, too. Returns 0, or -1: no memory.
  */
 static int forget_covered(struct plan_depend *g, size_t i)
 {
