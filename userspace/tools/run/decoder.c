@@ -62,9 +62,11 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 	    (input->dataType != WNNOperandDataType_Float32 &&
 	     input->dataType != WNNOperandDataType_Float16))
 		return gguf_fail(error,
-				 "its input \"%.*s\" has to be [batch, heads, positions, size] "
-				 "of float or float16, with known heads and size",
-				 (int)input->name.length, input->name.data);
+				 "its input \"%.*s\", with elements '%.*s', has to be [batch, "
+				 "heads, positions, size] of float or float16, with known heads "
+				 "and size",
+				 (int)input->name.length, input->name.data,
+				 (int)input->elementType.length, input->elementType.data);
 	*cache = (struct decoder_cache){ .past = input->name,
 					 .present = output->name,
 					 .type = input->dataType,
@@ -94,8 +96,11 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 			continue;
 		if (input->dataType != WNNOperandDataType_Int64 &&
 		    input->dataType != WNNOperandDataType_Int32)
-			return gguf_fail(error, "its input \"%s\" has to be of int64 or int32",
-					 known[i].name);
+			return gguf_fail(error,
+					 "its input \"%s\" has elements '%.*s'; they have to be "
+					 "int64 or int32",
+					 known[i].name, (int)input->elementType.length,
+					 input->elementType.data);
 		memcpy((char *)d + known[i].type, &input->dataType, sizeof(input->dataType));
 		return 0;
 	}
@@ -135,7 +140,10 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 				 "a known vocabulary");
 	if (logits->dataType != WNNOperandDataType_Float32 &&
 	    logits->dataType != WNNOperandDataType_Float16)
-		return gguf_fail(error, "its output logits has to be of float or float16");
+		return gguf_fail(error,
+				 "its output logits has elements '%.*s'; they have to be float or "
+				 "float16",
+				 (int)logits->elementType.length, logits->elementType.data);
 	d->rows = (uint32_t)logits->dimensions[2].size;
 	d->logit_type = logits->dataType;
 	return 0;
@@ -251,7 +259,10 @@ static int build_move(struct decoder *d, struct gguf_error *error)
 		ret = gguf_fail_memory(error);
 	for (size_t i = 0; !ret && i < d->count; i++) {
 		if (d->caches[i].heads != heads)
-			ret = gguf_fail(error, "its caches have different numbers of heads");
+			ret = gguf_fail(error,
+					"its caches have %u and %u heads; all caches that a model "
+					"appends to must have one number",
+					heads, d->caches[i].heads);
 		else
 			outputs[i] =
 				(WNNNamedOperand){ WNN_STR(d->caches[i].moved),
