@@ -23,8 +23,8 @@ static json_t *object(const struct reply *reply, const char *kind, json_t *choic
 
 	snprintf(id, sizeof(id), "%s-%" PRIu64, reply->chat ? "chatcmpl" : "cmpl", reply->number);
 	return json_pack("{s:s, s:s, s:I, s:o, s:[o*]}", "id", id, "object", kind, "created",
-			 (json_int_t)reply->created, "model",
-			 text_json(reply->model, strlen(reply->model)), "choices", choice);
+			 (json_int_t)reply->created, "model", json_text(WNN_STR(reply->model)),
+			 "choices", choice);
 }
 
 static json_t *usage(const struct reply_text *text)
@@ -93,7 +93,7 @@ json_t *reply_usage(const struct reply *reply, const struct reply_text *text)
 json_t *reply_refusal(const struct refusal *refusal)
 {
 	return json_pack("{s:{s:o, s:s, s:s?, s:i}}", "error", "message",
-			 text_json(refusal->text, strlen(refusal->text)), "type",
+			 json_text(WNN_STR(refusal->text)), "type",
 			 refusal->status < 500 ? "invalid_request_error" : "server_error", "param",
 			 refusal->field, "code", (int)refusal->status);
 }

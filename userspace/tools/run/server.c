@@ -90,7 +90,7 @@ static enum MHD_Result send_health(struct server *s, struct job *job)
 
 static enum MHD_Result send_models(struct server *s, struct job *job)
 {
-	json_t *name = json_text(WNN_VALUE(WNNStringView, { s->model, strlen(s->model) }));
+	json_t *name = json_text(WNN_STR(s->model));
 
 	return send_json(job, json_pack("{s:s, s:[{s:o, s:s, s:I, s:s, s:I}]}", "object", "list",
 					"data", "id", name, "object", "model", "created",
