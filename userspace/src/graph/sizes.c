@@ -15,11 +15,6 @@
 
 #define NAME_SIZE 128
 
-static int error_of(struct late *l, const char *text)
-{
-	return wnn_error_set(l->err, WNN_TYPE_ERROR, "setSizes: %s", text);
-}
-
 /* Adds the names with their ranges to the builder's graph. 0 or -1. */
 static int add_names(struct late *l, size_t count, const WNNDimensionRange *ranges)
 {
@@ -33,9 +28,16 @@ static int add_names(struct late *l, size_t count, const WNNDimensionRange *rang
 		if (!name)
 			return wnn_error_nomem(l->err, "setSizes");
 		wnn_text_printable(text, sizeof(text), name, strlen(name));
-		if (!*name || ir_find_name(graph, name) < graph->num_names)
-			return error_of(l,
-					*name ? "two ranges have one name" : "a range has no name");
+		if (!*name)
+			return wnn_error_set(l->err, WNN_TYPE_ERROR,
+					     "setSizes: ranges[%zu] has no name; each range needs "
+					     "one",
+					     i);
+		if (ir_find_name(graph, name) < graph->num_names)
+			return wnn_error_set(l->err, WNN_TYPE_ERROR,
+					     "setSizes: ranges[%zu] has the name \"%s\" of an "
+					     "earlier one; each name has one range",
+					     i, text);
 		if (!range->min || range->min > range->max || range->max > WNN_MAX_DIMENSION)
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
@@ -230,9 +232,14 @@ int wnn_builder_set_sizes(struct wnn_builder *builder, size_t count,
 	l.symbols = builder->graph;
 	for (size_t i = 0; i < builder_count; i++)
 		if (builders[i]->graph->num_names)
-			return error_of(&l, "another builder has names of dimensions already");
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "setSizes: the builder of sizes[%zu] has names of "
+					     "dimensions; record its graph with numbers",
+					     i);
 	if (builder->graph->num_names)
-		return error_of(&l, "the builder has names of dimensions already");
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "setSizes: the builder has names of dimensions already; "
+				     "record its graph with numbers");
 	l.arena = wnn_arena_create();
 	ret = l.arena ? set_sizes(&l, count, ranges, builder_count, builders, sizes) :
 			wnn_error_nomem(err, "setSizes");
