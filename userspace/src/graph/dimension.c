@@ -83,7 +83,8 @@ static int check_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensi
 				     "dimension",
 				     what, ranges->rangeCount, descriptor->shape.count);
 	if (ranges->rangeCount && !ranges->ranges)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: its ranges are NULL", what);
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: ranges is NULL, but has %zu items",
+				     what, ranges->rangeCount);
 	return 0;
 }
 
@@ -132,9 +133,11 @@ static int check_least(const struct wnn_builder *builder, const struct ir_type *
 		if (ir_symbol_at(symbol, name->min) < 1 || ir_symbol_at(symbol, name->max) < 1)
 			return wnn_error_set(
 				err, WNN_TYPE_ERROR,
-				"%s: dimension %" PRIu32 ", %s, is 0 for some size of the range",
+				"%s: dimension %" PRIu32 ", %s, is 0 for a size from %" PRIu32
+				" to %" PRIu32 "; it must be at least 1 for all of them",
 				what, d,
-				ir_symbol_text(graph, type->dim[d].symbol, text, sizeof(text)));
+				ir_symbol_text(graph, type->dim[d].symbol, text, sizeof(text)),
+				name->min, name->max);
 	}
 	return 0;
 }
@@ -201,8 +204,9 @@ uint32_t wnn_builder_dimension(struct wnn_builder *builder, WNNStringView name, 
 			      "\"%s\"",
 			      text);
 	else if (!multiply || !divide)
-		wnn_error_set(err, WNN_TYPE_ERROR, "dimension \"%s\": %s is 0", text,
-			      multiply ? "divide" : "multiply");
+		wnn_error_set(err, WNN_TYPE_ERROR, "dimension \"%s\": %s is 0; it must be %s", text,
+			      multiply ? "divide" : "multiply",
+			      multiply ? "at least 1" : "another number");
 	else if (!ir_symbol_is_valid(graph, &symbol))
 		wnn_error_set(err, WNN_TYPE_ERROR,
 			      "dimension \"%s\": (%" PRId32 " * n + %" PRId32 ") / %" PRIu32

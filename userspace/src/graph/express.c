@@ -156,7 +156,8 @@ static int express_field(struct late *l, struct ir_node *node, uint32_t f,
 				return express_error(
 					l,
 					"attribute %s depends on the size of a dimension "
-					"that is known only at dispatch",
+					"that is known only at dispatch; it must be equal "
+					"for all sizes",
 					field->name ? field->name : "");
 		return 0;
 	}
