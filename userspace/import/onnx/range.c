@@ -136,6 +136,7 @@ static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct
 
 	for (size_t i = 0; i < points->count; i++) {
 		WNNBuilderSizes *item = &points->items[i];
+		size_t named = 0;
 
 		item->builder = wnnContextCreateGraphBuilder(context);
 		if (!item->builder)
@@ -145,10 +146,14 @@ static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct
 					     &outputs) == WNNStatus_Success)
 			continue;
 		wnnOnnxGetLastError(&error);
+		/* Name the first size that is below its maximum. */
+		while (named + 1 < model->range_count &&
+		       item->sizes.data[named] == model->ranges[named].max)
+			named++;
 		return onnx_error(error.status, "with \"%s\" = %u, of %u to %u: %.*s",
-				  model->ranges[0].name, item->sizes.data[0], model->ranges[0].min,
-				  model->ranges[0].max, (int)error.message.length,
-				  error.message.data);
+				  model->ranges[named].name, item->sizes.data[named],
+				  model->ranges[named].min, model->ranges[named].max,
+				  (int)error.message.length, error.message.data);
 	}
 	return WNNStatus_Success;
 }
