@@ -29,6 +29,8 @@ static void look(struct gguf_text text)
 
 static void check(const struct request *r)
 {
+	const struct gguf_sampling *s = &r->sampling;
+
 	demand(r->chat ? r->message_count > 0 : r->prompt.data || r->token_count);
 	look(r->prompt);
 	for (size_t i = 0; i < r->token_count; i++)
@@ -39,10 +41,10 @@ static void check(const struct request *r)
 	}
 	for (size_t i = 0; i < r->stops.count; i++)
 		demand(r->stops.items[i].text[0]);
-	demand(isnan(r->temperature) || (r->temperature >= 0 && isfinite(r->temperature)));
-	demand(isnan(r->top_p) || (r->top_p >= 0 && r->top_p <= 1));
-	demand(isnan(r->min_p) || (r->min_p >= 0 && r->min_p <= 1));
-	demand(r->top_k >= -1 && r->top_k <= INT32_MAX && r->seed >= -1);
+	demand(isnan(s->temperature) || (s->temperature >= 0 && isfinite(s->temperature)));
+	demand(isnan(s->top_p) || (s->top_p >= 0 && s->top_p <= 1));
+	demand(isnan(s->min_p) || (s->min_p >= 0 && s->min_p <= 1));
+	demand(s->top_k >= -1 && s->top_k <= INT32_MAX && r->seed >= -1);
 	demand(r->max_tokens <= INT32_MAX);
 }
 

@@ -33,6 +33,18 @@ void gguf_sampler_exit(struct gguf_sampler *s)
 	import_free(s->choices);
 }
 
+void gguf_sampler_set(struct gguf_sampler *sampler, const struct gguf_sampling *sampling)
+{
+	if (!isnan(sampling->temperature))
+		sampler->temperature = sampling->temperature;
+	if (!isnan(sampling->top_p))
+		sampler->top_p = sampling->top_p;
+	if (!isnan(sampling->min_p))
+		sampler->min_p = sampling->min_p;
+	if (sampling->top_k >= 0)
+		sampler->top_k = (uint32_t)sampling->top_k;
+}
+
 /* Returns a random number from 0 to less than 1; the generator is SplitMix64. */
 static double draw(struct gguf_sampler *s)
 {

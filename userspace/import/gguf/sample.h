@@ -3,6 +3,8 @@
 #ifndef GGUF_SAMPLE_H
 #define GGUF_SAMPLE_H
 
+#include <math.h>
+
 #include "gguf.h"
 
 struct gguf_choice {
@@ -21,6 +23,14 @@ struct gguf_sampler {
 	size_t room;
 };
 
+/* Numbers that replace those of a sampler; NAN and for top_k -1 stand for one that is not given. */
+struct gguf_sampling {
+	double temperature, top_p, min_p;
+	int64_t top_k;
+};
+
+#define GGUF_SAMPLING_INIT ((struct gguf_sampling){ NAN, NAN, NAN, -1 })
+
 /*
  * Sets llama.cpp's defaults, and what the file has for general.sampling.*, for seed 0. Returns 0,
  * or -1 with a message.
@@ -28,6 +38,8 @@ struct gguf_sampler {
 int gguf_sampler_init(struct gguf_sampler *sampler, const struct gguf *gguf,
 		      struct gguf_error *error);
 void gguf_sampler_exit(struct gguf_sampler *sampler);
+/* Replaces the numbers that are given. */
+void gguf_sampler_set(struct gguf_sampler *sampler, const struct gguf_sampling *sampling);
 
 /*
  * Writes the token that is chosen. Returns 0, or -1 with a message: memory is exhausted, or a logit

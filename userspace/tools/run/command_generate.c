@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +36,9 @@ enum {
 /* Most tokens of a request to a server; more takes longer for each token. */
 #define SERVER_CONTEXT 2048
 
-/* The values of options. NAN, -1 and for the context 0 stand for an option that is not given. */
+/* The values of options. For the context, 0 stands for an option that is not given. */
 struct wishes {
-	double temperature, top_p, min_p;
-	int64_t top_k;
+	struct gguf_sampling sampling;
 	uint64_t seed, max_tokens, context;
 	bool seeded, chat;
 };
@@ -115,18 +113,18 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_TEMPERATURE:
-		wishes->temperature = parse_real(arg, "--temperature", state);
-		if (wishes->temperature < 0)
+		wishes->sampling.temperature = parse_real(arg, "--temperature", state);
+		if (wishes->sampling.temperature < 0)
 			argp_error(state, "--temperature takes a number from 0 on, not '%s'", arg);
 		return 0;
 	case KEY_TOP_K:
-		wishes->top_k = (int64_t)parse_number(arg, 0, INT32_MAX, "--top-k", state);
+		wishes->sampling.top_k = (int64_t)parse_number(arg, 0, INT32_MAX, "--top-k", state);
 		return 0;
 	case KEY_TOP_P:
-		wishes->top_p = parse_share(arg, "--top-p", state);
+		wishes->sampling.top_p = parse_share(arg, "--top-p", state);
 		return 0;
 	case KEY_MIN_P:
-		wishes->min_p = parse_share(arg, "--min-p", state);
+		wishes->sampling.min_p = parse_share(arg, "--min-p", state);
 		return 0;
 	case KEY_SEED:
 		wishes->seed = parse_number(arg, 0, INT64_MAX, "--seed", state);
@@ -317,17 +315,9 @@ static int encode_prompt(struct generation *g)
 static void choose_sampling(struct generation *g)
 {
 	struct gguf_sampler *sampler = &g->language.sampler;
-	const struct wishes *wishes = &g->wishes;
 
-	if (!isnan(wishes->temperature))
-		sampler->temperature = wishes->temperature;
-	if (!isnan(wishes->top_p))
-		sampler->top_p = wishes->top_p;
-	if (!isnan(wishes->min_p))
-		sampler->min_p = wishes->min_p;
-	if (wishes->top_k >= 0)
-		sampler->top_k = (uint32_t)wishes->top_k;
-	if (!wishes->seeded)
+	gguf_sampler_set(sampler, &g->wishes.sampling);
+	if (!g->wishes.seeded)
 		g->wishes.seed = language_seed();
 	sampler->state = g->wishes.seed;
 }
@@ -496,11 +486,7 @@ int command_generate(int argc, char **argv)
 		NULL,	 NULL,	NULL
 	};
 	struct generation g = {
-		.wishes = { .temperature = NAN,
-			    .top_p = NAN,
-			    .min_p = NAN,
-			    .top_k = -1,
-			    .max_tokens = 256 },
+		.wishes = { .sampling = GGUF_SAMPLING_INIT, .max_tokens = 256 },
 		.names = { .past = "past_key_values.", .present = "present." },
 		.server = { .host = "127.0.0.1", .port = 8080, .slots = 4, .queue = 32 },
 	};

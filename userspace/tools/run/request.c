@@ -182,9 +182,11 @@ static int read_max_tokens(struct request *r, const struct field *field, const j
 static int read_temperature(struct request *r, const struct field *field, const json_t *value,
 			    struct refusal *refusal)
 {
-	r->temperature = json_number_value(value);
-	if (!json_is_number(value) || r->temperature < 0 || !isfinite(r->temperature))
+	double number = json_number_value(value);
+
+	if (!json_is_number(value) || number < 0 || !isfinite(number))
 		return refuse_value(refusal, field->name, value, "a number from 0 on");
+	r->sampling.temperature = number;
 	return 0;
 }
 
@@ -195,15 +197,15 @@ static int read_share(struct request *r, const struct field *field, const json_t
 
 	if (!json_is_number(value) || !(number >= 0 && number <= 1))
 		return refuse_value(refusal, field->name, value, "a number from 0 to 1");
-	*(field->name[0] == 't' ? &r->top_p : &r->min_p) = number;
+	*(field->name[0] == 't' ? &r->sampling.top_p : &r->sampling.min_p) = number;
 	return 0;
 }
 
 static int read_top_k(struct request *r, const struct field *field, const json_t *value,
 		      struct refusal *refusal)
 {
-	r->top_k = json_integer_value(value);
-	if (!json_is_integer(value) || r->top_k < 0 || r->top_k > INT32_MAX)
+	r->sampling.top_k = json_integer_value(value);
+	if (!json_is_integer(value) || r->sampling.top_k < 0 || r->sampling.top_k > INT32_MAX)
 		return refuse_value(refusal, field->name, value,
 				    "an integer from 0, which means all tokens, to 2147483647");
 	return 0;
@@ -362,9 +364,7 @@ int request_read(struct request *r, const char *body, size_t size, bool chat,
 	json_error_t error;
 	json_t *value;
 
-	*r = (struct request){
-		.chat = chat, .temperature = NAN, .top_p = NAN, .min_p = NAN, .top_k = -1, .seed = -1
-	};
+	*r = (struct request){ .chat = chat, .sampling = GGUF_SAMPLING_INIT, .seed = -1 };
 	r->root = json_loadb(size ? body : "", size, JSON_REJECT_DUPLICATES, &error);
 	if (!r->root)
 		return refuse(refusal, 400, NULL, "the body is no JSON: line %d, column %d: %.200s",

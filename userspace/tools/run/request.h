@@ -4,6 +4,7 @@
 #define ONPU_TOOLS_RUN_REQUEST_H
 
 #include <gguf/chat.h>
+#include <gguf/sample.h>
 #include <jansson.h>
 
 #include "run.h"
@@ -30,9 +31,9 @@ struct request {
 	size_t message_count;
 	char **joined; /* texts of messages that came in parts; one place for each message */
 	struct pairs stops;
-	/* Options that are not given are NAN, -1, and for max_tokens 0. */
-	double temperature, top_p, min_p;
-	int64_t top_k, seed;
+	struct gguf_sampling sampling;
+	/* Options that are not given are -1, and for max_tokens 0. */
+	int64_t seed;
 	uint64_t max_tokens;
 	bool stream, usage; /* usage: a stream tells the counts of tokens at its end */
 };

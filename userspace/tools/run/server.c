@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -191,14 +190,7 @@ static void choose(const struct server *s, struct job *job)
 	uint64_t room = s->options->context - job->answer.tokens.count;
 
 	*sampler = s->language->sampler;
-	if (!isnan(r->temperature))
-		sampler->temperature = r->temperature;
-	if (!isnan(r->top_p))
-		sampler->top_p = r->top_p;
-	if (!isnan(r->min_p))
-		sampler->min_p = r->min_p;
-	if (r->top_k >= 0)
-		sampler->top_k = (uint32_t)r->top_k;
+	gguf_sampler_set(sampler, &r->sampling);
 	if (r->seed >= 0)
 		sampler->state = (uint64_t)r->seed;
 	else
