@@ -195,9 +195,7 @@ static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *err
 		for (size_t k = 0; k < count; k++) {
 			WNNUint32Array shape = wnnOperandGetShape(outputs[k].operand);
 
-			if (outputs[k].name.length == d->caches[i].present.length &&
-			    !memcmp(outputs[k].name.data, d->caches[i].present.data,
-				    outputs[k].name.length) &&
+			if (same_view(outputs[k].name, d->caches[i].present) &&
 			    (shape.count != 4 || shape.data[2] != masked))
 				ret = gguf_fail(error,
 						"its output \"%.*s\" has to have as many positions "

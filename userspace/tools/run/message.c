@@ -72,10 +72,14 @@ uint64_t nanoseconds(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+bool same_view(WNNStringView a, WNNStringView b)
+{
+	return a.length == b.length && (!a.length || !memcmp(a.data, b.data, a.length));
+}
+
 bool same_text(WNNStringView view, const char *text)
 {
-	return strlen(text) == view.length &&
-	       (!view.length || !memcmp(view.data, text, view.length));
+	return same_view(view, WNN_VALUE(WNNStringView, { text, strlen(text) }));
 }
 
 bool text_wanted(const struct options *options)

@@ -106,8 +106,7 @@ static WNNStringView operator_of(const struct report *report, size_t node)
 static struct report_sum *find_sum(struct report_sums *sums, WNNStringView name)
 {
 	for (size_t i = 0; i < sums->count; i++)
-		if (sums->list[i].name.length == name.length &&
-		    (!name.length || !memcmp(sums->list[i].name.data, name.data, name.length)))
+		if (same_view(sums->list[i].name, name))
 			return &sums->list[i];
 	sums->list[sums->count].name = name;
 	return &sums->list[sums->count++];

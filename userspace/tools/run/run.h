@@ -118,6 +118,8 @@ int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 /* Returns the time of a monotonic clock. */
 uint64_t nanoseconds(void);
 
+/* Compare bytes. The views have lengths, and are not of WNN_STR. */
+bool same_view(WNNStringView a, WNNStringView b);
 bool same_text(WNNStringView view, const char *text);
 /* Whether text is wanted, as it is unless JSON goes to standard output. */
 bool text_wanted(const struct options *options);

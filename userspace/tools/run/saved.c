@@ -183,9 +183,7 @@ static size_t count_operators(const WNNGraphPlacement *placement, struct operato
 		const WNNNodePlacement *node = &placement->nodes[i];
 		size_t at = 0;
 
-		while (at < count && (kinds[at].name.length != node->operatorName.length ||
-				      memcmp(kinds[at].name.data, node->operatorName.data,
-					     node->operatorName.length) != 0))
+		while (at < count && !same_view(kinds[at].name, node->operatorName))
 			at++;
 		if (at == count)
 			kinds[count++] = (struct operators){ .name = node->operatorName };

@@ -272,8 +272,7 @@ static bool is_random(const struct target *target, const WNNNamedTensor *tensor)
 	WNNOnnxValueInfoArray random = wnnOnnxModelGetRandomInputs(target->model);
 
 	for (size_t i = 0; i < random.count; i++)
-		if (random.data[i].name.length == tensor->name.length &&
-		    !memcmp(random.data[i].name.data, tensor->name.data, tensor->name.length))
+		if (same_view(random.data[i].name, tensor->name))
 			return true;
 	return false;
 }
