@@ -214,11 +214,9 @@ static int check_type(const struct ir_type *type, WNNTensor tensor, const char *
 			     ir_dtype_name(type->dtype), wnn_shape_text(type, want, sizeof(want)));
 }
 
-/* Stores one named tensor in the task, at the index of its input or output. 0 or -1. */
-static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool output,
-		struct wnn_error *err)
+int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const char *call,
+	       WNNTensor *tensors, struct wnn_error *err)
 {
-	WNNGraph graph = d->graph;
 	const struct graph_port *port =
 		output ? graph_find_port(graph->num_outputs, graph->output_list, named->name) :
 			 graph_find_port(graph->num_inputs, graph->input_list, named->name);
@@ -228,13 +226,13 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	WNNTensor *slot;
 
 	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
-	snprintf(what, sizeof(what), "dispatch%s%s: %s \"%s\"", *label ? " of graph" : "", label,
+	snprintf(what, sizeof(what), "%s%s%s: %s \"%s\"", call, *label ? " of graph" : "", label,
 		 kind, name);
 	if (tensor_check(graph->context, named->tensor, what, err))
 		return -1;
 	if (!port)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "dispatch: the graph%s has no %s \"%s\"%s", label, kind, name,
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the graph%s has no %s \"%s\"%s",
+				     call, label, kind, name,
 				     output ? "" :
 					      "; it leaves out inputs that no output depends on");
 	if (named->tensor->is_constant)
@@ -245,8 +243,8 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 				     "%s: the tensor%s lies in a dma-buf whose file descriptor is "
 				     "for reading only",
 				     what, tensor_label(named->tensor));
-	slot = output ? &d->tensors[graph->num_inputs + (port - graph->outputs)] :
-			&d->tensors[port - graph->inputs];
+	slot = output ? &tensors[graph->num_inputs + (port - graph->outputs)] :
+			&tensors[port - graph->inputs];
 	if (*slot)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s is given twice", what);
 	if (!graph->family && check_type(&port->type, named->tensor, what, err))
@@ -353,10 +351,10 @@ static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedT
 		return wnn_error_set(err, WNN_TYPE_ERROR, "dispatch: %s is NULL",
 				     input_count && !inputs ? "inputs" : "outputs");
 	for (size_t i = 0; i < input_count; i++)
-		if (bind(d, &inputs[i], false, err))
+		if (graph_bind(d->graph, &inputs[i], false, "dispatch", d->tensors, err))
 			return -1;
 	for (size_t i = 0; i < output_count; i++)
-		if (bind(d, &outputs[i], true, err))
+		if (graph_bind(d->graph, &outputs[i], true, "dispatch", d->tensors, err))
 			return -1;
 	return check_all(d, err) || check_twice(d, err) || (d->numbers && check_sizes(d, err)) ?
 		       -1 :

@@ -155,7 +155,8 @@ static int complete_sizes(WNNGraph graph, const char *what, uint32_t *numbers,
 			if (symbol && !numbers[symbol->name])
 				return wnn_error_set(err, WNN_TYPE_ERROR,
 						     "%s: no tensor is given that tells the size "
-						     "of \"%s\"",
+						     "of \"%s\"; give that of an input with this "
+						     "dimension",
 						     what, ir->names[symbol->name].name);
 		}
 	}
@@ -522,32 +523,6 @@ char *family_text(WNNGraph graph, struct wnn_error *err)
 
 /* ---- wnnGraphComputeShapes */
 
-/* Stores the tensors of inputs by the order of the graph. 0 or -1. */
-static int sort_inputs(WNNGraph graph, size_t count, const WNNNamedTensor *inputs,
-		       WNNTensor *tensors, struct wnn_error *err)
-{
-	char name[NAME_SIZE], what[2 * NAME_SIZE];
-
-	for (size_t i = 0; i < count; i++) {
-		const struct graph_port *port =
-			graph_find_port(graph->num_inputs, graph->input_list, inputs[i].name);
-
-		wnn_text_printable(name, sizeof(name), inputs[i].name.data,
-				   wnn_view_length(&inputs[i].name));
-		snprintf(what, sizeof(what), "computeShapes: input \"%s\"", name);
-		if (!port)
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "computeShapes: the graph%s has no input \"%s\"",
-					     object_label_text(&graph->label), name);
-		if (tensor_check(graph->context, inputs[i].tensor, what, err))
-			return -1;
-		if (tensors[port - graph->inputs])
-			return wnn_error_set(err, WNN_TYPE_ERROR, "%s is given twice", what);
-		tensors[port - graph->inputs] = inputs[i].tensor;
-	}
-	return 0;
-}
-
 /*
  * Makes the list of outputs: one block of the descriptors, the shapes and the names. 0, or -1 when
  * out of memory.
@@ -592,8 +567,8 @@ static int compute_shapes(WNNGraph graph, size_t count, const WNNNamedTensor *in
 		wnn_calloc((graph->family ? family_names(graph) : 0) + 1, sizeof(*numbers));
 	int ret = tensors && numbers ? 0 : wnn_error_nomem(err, "computeShapes");
 
-	if (!ret)
-		ret = sort_inputs(graph, count, inputs, tensors, err);
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = graph_bind(graph, &inputs[i], false, "computeShapes", tensors, err);
 	if (!ret && graph->family)
 		ret = family_find_sizes(graph, tensors, "computeShapes", numbers, err);
 	if (!ret && list_outputs(graph, numbers, outputs))

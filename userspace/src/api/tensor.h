@@ -85,6 +85,14 @@ void tensor_lose(struct WNNTensorImpl *tensor);
  */
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
 
+/*
+ * Checks a tensor for an input or output of a graph, and stores it at its index among @tensors:
+ * those of the inputs in the order of the graph, then those of the outputs. @call begins messages.
+ * Shapes are checked unless the graph has names of sizes: see family_find_sizes(). 0 or -1.
+ */
+int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const char *call,
+	       WNNTensor *tensors, struct wnn_error *err);
+
 /* A copy of the application's bytes, which counts as memory of the context. */
 struct context_copy {
 	WNNContext context; /* a reference */
