@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "divide.h"
+#include "mesh.h"
 #include "text.h"
 
 struct made {
@@ -187,43 +188,20 @@ static const struct shlo_type *part_type(const struct shlo_divider *d, const str
 
 /* ---- collectives */
 
-/*
- * Returns the groups of devices that differ along these axes only, as a table with a row for each
- * group, in the order of their parts.
- */
+/* Returns the groups of devices that differ along these axes only, in the order of their parts. */
 static const struct shlo_attr *groups_along(struct emitter *e, uint32_t axes)
 {
 	const struct shlo_divider *d = e->d;
-	size_t devices = d->file->partitions, row = 0;
-	int64_t parts = shlo_axes_parts(d, axes), dims[2] = { (int64_t)devices / parts, parts };
+	size_t devices = d->file->partitions, count = 0;
+	struct shlo_axis list[SHLO_DIVIDED_AXES];
 	int64_t *ids = shlo_arena_alloc(d->arena, devices, sizeof(*ids));
-	int64_t *who = shlo_arena_alloc(d->arena, devices, sizeof(*who));
 
 	for (size_t i = 0; i < devices; i++)
-		who[d->positions[i]] = (int64_t)i;
-	for (size_t i = 0; i < devices; i++) {
-		bool is_first = true;
-
-		for (uint32_t rest = axes; rest; rest >>= 4) {
-			size_t axis = (rest & 15) - 1;
-
-			is_first &= d->positions[i] / d->axis_stride[axis] % d->axis_size[axis] ==
-				    0;
-		}
-		for (int64_t k = 0; is_first && k < parts; k++) {
-			int64_t position = d->positions[i], left = k, inner = parts;
-
-			for (uint32_t rest = axes; rest; rest >>= 4) {
-				size_t axis = (rest & 15) - 1;
-
-				inner /= d->axis_size[axis];
-				position += left / inner * d->axis_stride[axis];
-				left %= inner;
-			}
-			ids[row++] = who[position];
-		}
-	}
-	return attr_dense(e, shlo_tensor_type(d->arena, SHLO_I64, 2, dims), ids);
+		ids[d->positions[i]] = (int64_t)i;
+	for (; axes; axes >>= 4)
+		list[count++] = (struct shlo_axis){ d->axis_size[(axes & 15) - 1],
+						    d->axis_stride[(axes & 15) - 1] };
+	return shlo_axes_groups(d->arena, list, count, ids, (int64_t)devices);
 }
 
 static struct shlo_op *collective_new(struct emitter *e, const char *name, struct shlo_value *x,

@@ -97,10 +97,10 @@ static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 	return true;
 }
 
-static bool starts_group(const struct grid *grid, int64_t device)
+static bool starts_group(const struct shlo_axis *axes, size_t count, int64_t position)
 {
-	for (size_t i = 0; i < grid->count; i++)
-		if (device / grid->at[i].stride % grid->at[i].size)
+	for (size_t i = 0; i < count; i++)
+		if (position / axes[i].stride % axes[i].size)
 			return false;
 	return true;
 }
@@ -109,41 +109,53 @@ static bool starts_group(const struct grid *grid, int64_t device)
  * Returns the position in the grid of member @index of the group that starts at @start; the last
  * axis varies fastest.
  */
-static int64_t member(const struct grid *grid, int64_t start, int64_t index)
+static int64_t member(const struct shlo_axis *axes, size_t count, int64_t start, int64_t index)
 {
-	for (size_t i = grid->count; i-- > 0; index /= grid->at[i].size)
-		start += index % grid->at[i].size * grid->at[i].stride;
+	for (size_t i = count; i-- > 0; index /= axes[i].size)
+		start += index % axes[i].size * axes[i].stride;
 	return start;
+}
+
+const struct shlo_attr *shlo_axes_groups(struct shlo_arena *arena, const struct shlo_axis *axes,
+					 size_t count, const int64_t *ids, int64_t devices)
+{
+	struct shlo_attr *attr = shlo_arena_alloc(arena, 1, sizeof(*attr));
+	int64_t *data = shlo_arena_alloc(arena, (size_t)devices, sizeof(*data));
+	int64_t dims[2] = { devices, 1 }, row = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		dims[0] /= axes[i].size;
+		dims[1] *= axes[i].size;
+	}
+	for (int64_t i = 0; i < devices; i++)
+		for (int64_t k = 0; starts_group(axes, count, i) && k < dims[1]; k++)
+			data[row++] = ids[member(axes, count, i, k)];
+	attr->kind = SHLO_ATTR_DENSE;
+	attr->type = shlo_tensor_type(arena, SHLO_I64, 2, dims);
+	attr->data = data;
+	return attr;
 }
 
 static const struct shlo_attr *table(struct grid *grid)
 {
 	struct shlo_arena *arena = &grid->file->arena;
-	struct shlo_attr *attr = shlo_arena_alloc(arena, 1, sizeof(*attr));
-	int64_t dims[2] = { 0, 1 }, *ids, *data, row = 0;
+	int64_t dims[2] = { 0, 1 }, *ids;
 
 	for (size_t i = 0; i < grid->count; i++)
 		if (__builtin_mul_overflow(dims[1], grid->at[i].size, &dims[1]) ||
 		    dims[1] > grid->devices)
 			dims[1] = grid->devices + 1;
 	for (int64_t i = 0; i < grid->devices; i++)
-		dims[0] += starts_group(grid, i);
+		dims[0] += starts_group(grid->at, grid->count, i);
 	if (dims[0] * dims[1] != grid->devices) {
 		refuse(grid, "its axes have devices in common", "");
 		return NULL;
 	}
 	ids = shlo_arena_alloc(arena, (size_t)grid->devices, sizeof(*ids));
-	data = shlo_arena_alloc(arena, (size_t)grid->devices, sizeof(*data));
 	for (int64_t i = 0; i < grid->devices; i++)
 		ids[i] = i;
 	shlo_ints_of(grid->ids, ids, (size_t)grid->devices);
-	for (int64_t i = 0; i < grid->devices; i++)
-		for (int64_t k = 0; starts_group(grid, i) && k < dims[1]; k++)
-			data[row++] = ids[member(grid, i, k)];
-	attr->kind = SHLO_ATTR_DENSE;
-	attr->type = shlo_tensor_type(arena, SHLO_I64, 2, dims);
-	attr->data = data;
-	return attr;
+	return shlo_axes_groups(arena, grid->at, grid->count, ids, grid->devices);
 }
 
 /* Returns the mesh of an attribute; NULL: the module does not define it. */

@@ -26,6 +26,13 @@ bool shlo_axis_find(const struct shlo_attr *axes, int64_t devices, const char *n
  */
 bool shlo_axis_part(struct shlo_axis *axis, int64_t before, int64_t size);
 
+/*
+ * Returns the groups of devices that differ along these axes alone, as a table with a row for each
+ * group; the last axis varies fastest. @ids: the device at each position of the mesh
+ */
+const struct shlo_attr *shlo_axes_groups(struct shlo_arena *arena, const struct shlo_axis *axes,
+					 size_t count, const int64_t *ids, int64_t devices);
+
 /* Replaces replica_groups that name axes of a known mesh by tables of ids, in the whole file. */
 void shlo_resolve_meshes(struct shlo_file *file);
 
