@@ -269,10 +269,11 @@ class Decoder(unittest.TestCase):
                 (pair_json(model={"type": "Unigram", "vocab": {"a": 0}}),
                  'tokenizer.json: its model is "Unigram", which cannot be used; BPE can'),
                 (pair_json(normalizer={"type": "Lowercase"}),
-                 "tokenizer.json: its normalizer or pre_tokenizer changes texts in a way that is unknown"),
+                 "tokenizer.json: its normalizer or pre_tokenizer \"Lowercase\" changes texts in a way that is unknown; known "
+                 "are NFC and none"),
                 (pair_json(pre_tokenizer={"type": "Whitespace"}),
-                 "tokenizer.json: its pre_tokenizer splits words in a way that is unknown; known are those of GPT-2, "
-                 "SmolLM, Llama 3 and Qwen 2"),
+                 "tokenizer.json: its pre_tokenizer \"Whitespace\" splits words in a way that is unknown; known are those of "
+                 "GPT-2, SmolLM, Llama 3 and Qwen 2"),
                 (pair_json(model={**pair_json()["model"], "merges": [1]}),
                  "tokenizer.json: model.merges has an item that is no pair of texts"),
                 (pair_json(added_tokens=[{"id": -1, "content": "x"}]),
@@ -282,7 +283,7 @@ class Decoder(unittest.TestCase):
         (self.folder / "tokenizer.json").write_text("{")
         self.refuses("tokenizer.json: line 1: string or '}' expected near end of file")
         (self.folder / "tokenizer.json").unlink()
-        self.refuses("there is no tokenizer.json beside it")
+        self.refuses("there is no tokenizer.json beside it or in the folder above: copy that of the model there")
         self.save(pair_json(), extra=["token_type_ids"])
         self.refuses('its input "token_type_ids" is unknown; known are input_ids, attention_mask, position_ids and '
                      'those that begin with "past_key_values." (--past)')

@@ -296,7 +296,8 @@ int gguf_session_feed(struct gguf_session *s, struct gguf_caches *text, const ui
 				 s->length, text->used, count);
 	for (size_t i = 0; i < count; i++)
 		if (tokens[i] >= s->model->vocabulary)
-			return gguf_fail(error, "the model has no token %u", tokens[i]);
+			return gguf_fail(error, "the model has no token %u; it has 0 to %u",
+					 tokens[i], s->model->vocabulary - 1);
 	while (count) {
 		/*
 		 * A block is stored at a position that is a multiple of its size. Positions after

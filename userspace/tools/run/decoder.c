@@ -518,7 +518,8 @@ int decoder_feed(struct decoder *d, struct gguf_caches *text, const uint32_t *to
 				 d->length, text->used, count);
 	for (size_t i = 0; i < count; i++) {
 		if (tokens[i] >= d->rows)
-			return gguf_fail(error, "the model has no token %u", tokens[i]);
+			return gguf_fail(error, "the model has no token %u; it has 0 to %u",
+					 tokens[i], d->rows - 1);
 		if (write_inputs(d, text->used, tokens[i], error) || run_step(d, text, error) ||
 		    (d->move && run_move(d, text, error)))
 			return -1;

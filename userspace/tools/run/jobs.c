@@ -328,6 +328,7 @@ void job_release(struct job *job)
 int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t most_waiting)
 {
 	struct gguf_error error;
+	int ret;
 
 	*jobs = (struct jobs){ .lock = PTHREAD_MUTEX_INITIALIZER,
 			       .wake = PTHREAD_COND_INITIALIZER,
@@ -340,8 +341,9 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
 		if (language_caches_open(&jobs->slots[jobs->slot_count++].caches, l, &error))
 			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
-	if (pthread_create(&jobs->thread, NULL, work, jobs))
-		return complain(BAD_DEVICE, "the server: no thread can be made");
+	ret = pthread_create(&jobs->thread, NULL, work, jobs);
+	if (ret)
+		return complain(BAD_DEVICE, "the server: no thread can be made: %s", strerror(ret));
 	jobs->started = true;
 	return DONE;
 }

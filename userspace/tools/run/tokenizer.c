@@ -323,13 +323,17 @@ static const char *split_name(struct maker *m)
 	if (known == 2 && split && !strcmp(regex, ENDINGS WORDS))
 		return "qwen2";
 	gguf_fail(m->error,
-		  "tokenizer.json: its pre_tokenizer splits words in a way that is unknown; "
-		  "known are those of GPT-2, SmolLM, Llama 3 and Qwen 2");
+		  "tokenizer.json: its pre_tokenizer \"%.60s\" splits words in a way that is "
+		  "unknown; known are those of GPT-2, SmolLM, Llama 3 and Qwen 2",
+		  *regex ? regex : text_at(steps, "type"));
 	return NULL;
 }
 
-/* Whether a normalizer changes no more than the tokenizers of import/gguf do. */
-static bool is_normal(const struct maker *m, bool *prefix)
+/*
+ * Returns the type of a step that changes texts in another way than the tokenizers of import/gguf
+ * do; NULL: there is none.
+ */
+static const char *find_unknown(const struct maker *m, bool *prefix)
 {
 	const json_t *steps = json_object_get(m->root, "normalizer");
 	const json_t *words = json_object_get(m->root, "pre_tokenizer"), *step;
@@ -343,9 +347,11 @@ static bool is_normal(const struct maker *m, bool *prefix)
 
 		*prefix |= prepend;
 		if (!prepend && !replace && !(m->pairs && is(step, "NFC")))
-			return false;
+			return text_at(step, "type");
 	}
-	return m->pairs || json_is_null(words) || !words || is(words, "Metaspace");
+	if (m->pairs || json_is_null(words) || !words || is(words, "Metaspace"))
+		return NULL;
+	return text_at(words, "type");
 }
 
 /* Writes whether texts begin with a token and end with one, and which begins them. */
@@ -386,6 +392,7 @@ static void put_ends(struct maker *m, const json_t *config)
 static int put_ways(struct maker *m)
 {
 	const json_t *model = json_object_get(m->root, "model");
+	const char *unknown;
 	bool prefix;
 
 	if (model && !json_object_get(model, "merges"))
@@ -395,10 +402,14 @@ static int put_ways(struct maker *m)
 			"can",
 			text_at(model, "type"));
 	m->pairs = !json_is_true(json_object_get(model, "byte_fallback"));
-	if (!is_normal(m, &prefix))
+	unknown = find_unknown(m, &prefix);
+	if (unknown)
 		return gguf_fail(m->error,
-				 "tokenizer.json: its normalizer or pre_tokenizer changes "
-				 "texts in a way that is unknown");
+				 "tokenizer.json: its normalizer or pre_tokenizer \"%.40s\" "
+				 "changes texts in a way that is unknown; known are %s",
+				 unknown,
+				 m->pairs ? "NFC and none" :
+					    "Metaspace, and Prepend and Replace with \xe2\x96\x81");
 	put_string_key(m, "tokenizer.ggml.model", m->pairs ? "gpt2" : "llama");
 	if (m->pairs) {
 		const char *name = split_name(m);
@@ -447,7 +458,8 @@ static int make(struct maker *m, const char *model)
 	if (!m->root)
 		return m->error->text[0] ?
 			       -1 :
-			       gguf_fail(m->error, "there is no tokenizer.json beside it");
+			       gguf_fail(m->error, "there is no tokenizer.json beside it or in the "
+						   "folder above: copy that of the model there");
 	put(m, "GGUF", 4);
 	put(m, &version, sizeof(version));
 	put(m, &none, sizeof(none));
