@@ -164,6 +164,9 @@ class Ranges(ToolTest):
         model = save(self.folder, "halves", [node("Reshape", ["x", "shape"], ["y"], "halves")], [("x", ["N"])],
                      [("y", [2, "M"])], numbers)
         self.refuses(2, 'with "N" = 1, of 1 to 8: ', "run", model, "--random", 1, "--dim", "N=1..8")
+        model = save(self.folder, "two", [node("Reshape", ["x", "shape"], ["y"], "halves"), node("Abs", ["z"], ["w"])],
+                     [("x", ["N"]), ("z", ["K"])], [("y", [2, "M"]), ("w", ["K"])], numbers)
+        self.refuses(2, 'with "N" = 1, of 1 to 8: ', "run", model, "--random", 1, "--dim", "K=1..4", "--dim", "N=1..8")
 
 
 class Messages(ToolTest):
