@@ -73,11 +73,11 @@ class Machines:
         for machine in self.all:
             self.check_caps(machine, by_name)
             self.check_factors(machine, by_name['CAP_FEATURES'], isa)
-        features = {field.name for field in by_name['CAP_FEATURES'].fields}
+        self.features = {field.name: field for field in by_name['CAP_FEATURES'].fields}
         for leaf in isa.leaves:
-            if leaf.feature and leaf.feature not in features:
+            if leaf.feature and leaf.feature not in self.features:
                 raise SpecError(f'{leaf.where}: feature {leaf.feature} is none of CAP_FEATURES: '
-                                f'{", ".join(sorted(features))}')
+                                f'{", ".join(sorted(self.features))}')
         by_name['CAP_MACHINE'].reset = self.ids[self.default.id]
         for name in self.caps:
             by_name[f'CAP_{name}'].reset = self.default.caps[name]
@@ -85,6 +85,11 @@ class Machines:
         header = next(value.value for enum in registers.enums for value in enum.values
                       if value.name == 'ONPU_SAVE_HEADER_SIZE')
         by_name['CAP_SAVE_BYTES'].reset = self.default.caps['SRAM_BYTES'] + header
+
+    def feature(self, machine, name):
+        """Returns the value that a field of CAP_FEATURES has on a machine."""
+        field = self.features[name]
+        return (machine.caps['FEATURES'] & field.mask) >> field.low
 
     def check_ids(self, registers):
         self.ids = {value.name: value.value for value in registers.enum('onpu_machine_id').values

@@ -38,6 +38,7 @@ class Silicon:
         except ElementTree.ParseError as error:
             raise SpecError(f'{path}: {error}') from None
         self.machines = machines.all
+        self.feature = machines.feature
         self.sources = {e.get('name'): e.get('text') for e in root.findall('source')}
         self.operations = {e.get('name'): Operation(e, self.sources) for e in root.findall('operation')}
         sram = root.find('sram')
@@ -72,7 +73,7 @@ class Silicon:
         """Returns rows and columns of each form of the array, see #forms."""
         rows, cols = machine.caps['MXU_ROWS'], machine.caps['MXU_COLS']
         forms = [(rows, cols)]
-        for i in range(1, (machine.caps['FEATURES'] & 15) + 1):
+        for i in range(1, self.feature(machine, 'MXU_FORMS') + 1):
             if not cols % 2 ** i:
                 forms.append((rows << i, cols >> i))
             if not rows % 2 ** i:
@@ -112,7 +113,7 @@ class Silicon:
         return self.operations[name].energy
 
     def cell_area(self):
-        """A multiplier, an integer adder, half a float adder, and registers: two operands of 16 bits, two accumulators."""
+        """A multiplier, an integer adder, a share of a float adder, and registers: two operands of 16 bits, two accumulators."""
         multiplier = self.area('mul8') * (self.width['mxu'] / 8) ** 2
         unit = self.units['mxu']
         return (multiplier + self.area('add32') + self.area('add32f') * unit.float / unit.multiply +
