@@ -31,6 +31,7 @@ static inline uint32_t plan_dtype_bytes(uint8_t dtype)
 	case ONPU_DT_U8:
 	case ONPU_DT_F8E4M3:
 	case ONPU_DT_F8E5M2:
+	case ONPU_DT_F8E8M0:
 		return 1;
 	case ONPU_DT_I16:
 	case ONPU_DT_U16:
