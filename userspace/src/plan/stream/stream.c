@@ -395,11 +395,10 @@ static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 {
 	uint32_t num = m->group->num_nodes;
-	const struct stream_slice *instance = &m->slices[step * num + node];
+	const struct stream_slice *own = &m->slices[step * num + node];
 	const struct ir_type *type = &group_node(m, num - node)->results[0]->type;
 
-	if (step % m->group->keys &&
-	    box_equal(&instance->need, &instance[-(ptrdiff_t)num].need, type->rank))
+	if (step % m->group->keys && box_equal(&own->need, &own[-(ptrdiff_t)num].need, type->rank))
 		m->made[step * num + node] = m->made[(step - 1) * num + node];
 	else
 		make_instance(m, &(struct instance){ .block = step, .node = node });
@@ -481,13 +480,13 @@ static void make_group(struct maker *m, const struct stream_group *group)
 	const struct ir_type *type =
 		&node_at(m, group->nodes[group->num_nodes - 1])->results[0]->type;
 	uint64_t steps = stream_steps(group), count = steps * group->num_nodes, grid[IR_MAX_RANK];
-	struct instance *slices = wnn_calloc(count, sizeof(*slices));
+	struct instance *instances = wnn_calloc(count, sizeof(*instances));
 
 	m->group = group;
 	m->grid = grid;
 	m->slices = wnn_calloc(count, sizeof(*m->slices));
 	m->made = wnn_calloc(count, sizeof(*m->made));
-	m->failed |= !slices || !m->slices || !m->made;
+	m->failed |= !instances || !m->slices || !m->made;
 	for (uint32_t i = 0; i < type->rank; i++)
 		grid[i] = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)group->block[i]);
 	for (uint64_t b = 0; b < steps && !m->failed; b++)
@@ -497,19 +496,19 @@ static void make_group(struct maker *m, const struct stream_group *group)
 		uint32_t node = (uint32_t)(i % group->num_nodes);
 		uint64_t block = i / group->num_nodes;
 
-		slices[i] = (struct instance){ block * group->lag + node, block, node };
+		instances[i] = (struct instance){ block * group->lag + node, block, node };
 	}
 	if (!m->failed && group->keys) {
 		make_attention(m);
 		count = 0;
 	}
 	if (!m->failed)
-		qsort(slices, count, sizeof(*slices), by_time);
+		qsort(instances, count, sizeof(*instances), by_time);
 	for (uint64_t i = 0; i < count && !m->failed; i++)
-		make_instance(m, &slices[i]);
+		make_instance(m, &instances[i]);
 	if (!m->failed)
 		concat_blocks(m);
-	wnn_free(slices);
+	wnn_free(instances);
 	wnn_free(m->slices);
 	wnn_free(m->made);
 }
