@@ -277,6 +277,7 @@ static void shapes_are_computed(void **state)
 	WNNGraph graph = build(context, &late);
 	WNNNamedOperandDescriptors shapes = WNN_NAMED_OPERAND_DESCRIPTORS_INIT;
 	struct tensors t;
+	WNNGraph plain;
 
 	(void)state;
 	open_tensors(&t, context, 3, 7);
@@ -296,6 +297,12 @@ static void shapes_are_computed(void **state)
 	assert_failed(wnnGraphComputeShapes(
 			      graph, 1, (const WNNNamedTensor[]){ { WNN_STR("z"), t.k } }, &shapes),
 		      WNNStatus_TypeError, "the graph has no input \"z\"");
+	/* Tensors are checked where no size depends on them, too. */
+	plain = build_add_relu(context, 2, 3);
+	assert_failed(wnnGraphComputeShapes(
+			      plain, 1, (const WNNNamedTensor[]){ { WNN_STR("x"), t.k } }, &shapes),
+		      WNNStatus_TypeError, "input \"x\"");
+	wnnGraphRelease(plain);
 	t.attended = (wnnTensorRelease(t.attended), make_tensor(context, 2, WIDTH));
 	assert_dispatch_failed(context, graph, t,
 			       "output \"attended\": the tensor is float32[2,16]; the graph has "
