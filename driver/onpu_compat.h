@@ -48,8 +48,8 @@ static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
 #endif
 
 /*
- * Whether the architecture has devices that do not snoop the CPU's caches. Only such architectures
- * mark the devices that do: elsewhere dev_dma_coherent() does not tell.
+ * 1 if the architecture has devices that do not snoop the CPU's caches. Only there does
+ * dev_dma_coherent() tell which devices snoop.
  */
 #if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
 	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
@@ -59,7 +59,7 @@ static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
 #define ONPU_MARKS_COHERENT	0
 #endif
 
-/* In old kernels this is a bit that only such architectures have. */
+/* Old kernels keep this as a bit of the device, on architectures with ONPU_MARKS_COHERENT only. */
 #ifndef ONPU_HAVE_DEV_DMA_COHERENT
 static inline bool dev_dma_coherent(const struct device *dev)
 {
@@ -71,7 +71,7 @@ static inline bool dev_dma_coherent(const struct device *dev)
 }
 #endif
 
-/* The functions that older kernels call *_unlocked take the reservation lock themselves. */
+/* These functions take the reservation lock themselves; older kernels call them *_unlocked. */
 #ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
 #define drm_gem_vmap	drm_gem_vmap_unlocked
 #define drm_gem_vunmap	drm_gem_vunmap_unlocked

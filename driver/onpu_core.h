@@ -11,7 +11,7 @@ int onpu_device_init(struct onpu_device *onpu);
 int onpu_irq_init(struct onpu_device *onpu);
 /* Frees the interrupts; afterwards no handler is running. */
 void onpu_irq_fini(void *onpu);
-/* With @allow false: waits for running handlers, and no other handler runs until @allow is true. */
+/* Disables (@allow false; waits for running handlers) or enables all interrupts of the device. */
 void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 
 /* ---- onpu_dump.c: core dumps of the first failure of each kind */
@@ -19,12 +19,12 @@ void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
 /*
- * Waits until a dump that was begun is written. That reads the device and the buffer of the program
- * that failed: to be called before they are given back.
+ * Waits until a dump that was begun is written. Writing it reads the device and the buffer of the
+ * program that failed, so this is called before either is given back.
  */
 void onpu_dump_flush(struct onpu_device *onpu);
 /*
- * Keep the failure of a device for a dump, before its reset, with reset_lock held for writing.
+ * Copies the state of a failed device for a dump, before its reset; reset_lock is held for writing.
  * @readable: the registers may be read.
  */
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,

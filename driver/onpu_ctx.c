@@ -13,8 +13,8 @@
 /* ---- references */
 
 /*
- * Frees a context. This is a work item, as the last reference may be dropped under locks that it
- * takes.
+ * Frees a context. This is a work item because it takes locks that the caller of the last
+ * onpu_ctx_put() may hold.
  */
 static void ctx_release_work(struct work_struct *work)
 {
@@ -82,7 +82,7 @@ static void queue_end_work(struct onpu_ctx *ctx)
  * onpu_ctx_fail() - End a context because of a failure.
  * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
  * @state: The context's new state.
- * @first: The error of its oldest job, the one that has failed.
+ * @first: The error of its oldest job, the one that has failed; not used if it was destroyed.
  * @rest: The error of all other jobs.
  */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
@@ -101,7 +101,7 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
-/* Kill the jobs of a context that has a queue, with bind_lock held. */
+/* Kills the jobs that a hung context has on its queue, and fails it; bind_lock is held. */
 static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool done = false;
@@ -159,8 +159,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	if (ctx->queue < 0)
 		return 0;
 	/*
-	 * A firmware that a reset has started does not know the context; onpu_ctx_post_reset() ends
-	 * its jobs.
+	 * The firmware that a reset starts does not know the context, and onpu_ctx_post_reset()
+	 * ends its jobs: nothing is to be requested.
 	 */
 	if (cd->stopped)
 		return -EAGAIN;
@@ -178,8 +178,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 }
 
 /*
- * Ends a context that takes no more jobs. If the firmware cannot take it off its queue,
- * detach_ctx() has asked for a reset, which ends its jobs.
+ * Ends a context that takes no more jobs: takes its queue back. If the firmware cannot do that,
+ * detach_ctx() has asked for a reset, which ends the context's jobs.
  */
 static void ctx_end_work(struct work_struct *work)
 {
@@ -225,7 +225,7 @@ void onpu_ctx_reap(struct onpu_ctx *ctx)
 	guard(onpu_signalling)();
 	guard(spinlock)(&ctx->lock);
 	onpu_job_reap(ctx);
-	/* Another context may take its queue. */
+	/* Another context may take the queue of an idle one. */
 	if (!onpu_ctx_busy(ctx) && (ctx->yield || !list_empty(&cd->waiters)))
 		onpu_queue_serve(cd);
 }
@@ -271,7 +271,7 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 	}
 }
 
-/* Called with the context's lock held, after a reset (@alive) or the loss of the device. */
+/* Ends a context's jobs after a reset (@alive) or the loss of the device; its lock is held. */
 static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 {
 	if (!alive) {
@@ -297,7 +297,7 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 	}
 }
 
-/* Settles all contexts after a reset or the loss of the device, which then knows none of them. */
+/* Frees all queues and ends all jobs after a reset (@alive) or the loss of the device. */
 static void settle_all(struct onpu_ctx_device *cd, bool alive)
 {
 	struct onpu_ctx *ctx;
@@ -523,7 +523,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
 		return -ENOENT;
-	/* The reset that gave the device up may not have set the context's state yet. */
+	/* A reset that gives the device up may be setting the context's state: wait for its end. */
 	if (onpu_device_lost(ctx->onpu)) {
 		ret = down_read_killable(&ctx->onpu->reset_lock);
 		if (ret)

@@ -74,7 +74,7 @@ struct onpu_progress {
 	unsigned long when;
 	/** @moved: The time when a counter last changed, or the first job became ready. */
 	unsigned long moved;
-	/** @checks: Number of checks since @when; a stopped host makes none meanwhile. */
+	/** @checks: Number of checks since @when; unlike the time, it stands on a stopped host. */
 	unsigned int checks;
 };
 
@@ -86,7 +86,7 @@ struct onpu_ctx {
 	struct kref ref;
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @vm: The client's address space, with a reference; it has one to the device. */
+	/** @vm: The client's address space, with a reference; @vm has a reference to the device. */
 	struct onpu_vm *vm;
 	/** @id: The context's number in its file; 0 while it has none. */
 	u32 id;
@@ -169,7 +169,7 @@ struct onpu_ctx {
 	u64 before;
 	/** @resume: The save area holds the oldest job, which was interrupted. */
 	bool resume;
-	/** @in_ring: Number of the entries that @tail counts whose jobs have not ended. */
+	/** @in_ring: Number of entries whose jobs have not ended, among those that @tail counts. */
 	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
 	u64 page_cycles;
@@ -181,7 +181,7 @@ struct onpu_ctx {
 	unsigned long waits_since;
 	/** @yields_since: The time when @yield was set, in jiffies. */
 	unsigned long yields_since;
-	/** @yield: Its ring gets no more jobs; it loses the queue when those in it have ended. */
+	/** @yield: The ring gets no more jobs; when its jobs have ended, the queue is taken. */
 	bool yield;
 	/** @dead: The context takes no more jobs. */
 	bool dead;
@@ -205,7 +205,7 @@ static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 }
 
 /*
- * Keep a failure of a context for a dump (onpu_dump.c), with the lock held, before jobs end.
+ * Copies the state of a failed context for a dump (onpu_dump.c), its lock held, before jobs end.
  * Allocates nothing.
  */
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
@@ -227,20 +227,20 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 /* Called once, before the firmware runs; undone as described at onpu_mmu_init(). */
 int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
-/* Called by the interrupt thread when a queue may have completed jobs; cheap if it has not. */
+/* Ends completed jobs of the context on @queue; called by the interrupt thread. */
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
-/* Called when the firmware reports that a queue has faulted; @event's members are not trusted. */
+/* Fails the context whose queue has faulted, as @event reports; its members are not trusted. */
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
 /*
  * onpu_ctx_pre_reset() and onpu_ctx_post_reset() enclose a device reset, with
- * &onpu_device.reset_lock held for writing. After the first, no job is given to the hardware any
- * more, and jobs that the completion pages say have ended count as done. The second is called when
+ * &onpu_device.reset_lock held for writing. onpu_ctx_pre_reset() ends the jobs that the completion
+ * pages show as done; from then on the hardware gets no job. onpu_ctx_post_reset() is called when
  * the firmware knows no context (@alive), or when the device is wedged or unplugged: then all
  * contexts become LOST and all fences signal -ENODEV. Another reset can revive a wedged device, for
  * new contexts.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
-/* Between the two: cancel all jobs at once, whatever becomes of the device. */
+/* Called between pre_reset and post_reset: cancels all jobs, whatever becomes of the device. */
 void onpu_ctx_cancel_all(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
 

@@ -153,8 +153,8 @@ static bool is_encrypted_guest(void)
 }
 
 /*
- * Finds out what the device sees of the CPU's writes; refuses a device that does not reach memory
- * of its driver. 0 or an errno.
+ * Sets &onpu_device.snoops and @bounces; refuses a device that does not reach memory of its driver.
+ * 0 or an errno.
  */
 static int check_dma(struct onpu_device *onpu)
 {

@@ -47,7 +47,7 @@
  *					no lock is taken under these
  *
  * Completion, hang detection and reset must never wait for memory: they run so that fences signal.
- * So none of the locks that they take may be held around an allocation that can reclaim: that is
+ * So none of the locks that they take may be held around an allocation that can reclaim. These are
  * &onpu_device.reset_lock, all from &onpu_mbox.lock on, and those that onpu_ctx.h names. Requests
  * to the firmware fail during a reset; onpu_ctx_post_reset() cleans up after them.
  *
@@ -313,24 +313,30 @@ u32 onpu_read(struct onpu_device *onpu, u32 reg);
 /* Write a register; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
-/* Returns whether the device answers. If not, a reset is asked for, unless it is unplugged. */
+/*
+ * Returns whether the device answers. If not, asks for a reset, unless one is under way or the
+ * device sleeps or is unplugged.
+ */
 bool onpu_device_present(struct onpu_device *onpu);
 
-/* Returns the vector that signals completions of a queue; 0: vector 0 does, through INT_QUEUE. */
+/*
+ * Returns the number of the vector that signals completions of a queue. It is 0 if there is but one
+ * vector; its handler finds the queue in INT_QUEUE_PENDING.
+ */
 static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int queue)
 {
 	return onpu->num_vectors > 1 ? 1 + queue % (onpu->num_vectors - 1) : 0;
 }
 
 /*
- * Called when the hardware gets the first job of a context of @vm, and when it has no job of that
- * context any more. They measure the busy time, and the first one starts the heartbeat; callable
- * from atomic context. Both return &onpu_usage.share_ns. The callers themselves count
- * &onpu_usage.jobs and failed_jobs, which include jobs that never ran.
+ * onpu_usage_begin() is called when the hardware gets the first job of a context of @vm,
+ * onpu_usage_end() when it has no job of that context any more, both from any context. They measure
+ * the busy time and return &onpu_usage.share_ns; onpu_usage_begin() also starts the heartbeat. They
+ * do not count &onpu_usage.jobs and failed_jobs: end_job() does, for jobs that never ran as well.
  */
 u64 onpu_usage_begin(struct onpu_vm *vm);
 u64 onpu_usage_end(struct onpu_vm *vm);
-/* These return &onpu_usage.busy_ns and &onpu_usage.share_ns as of now. */
+/* Return &onpu_usage.busy_ns and &onpu_usage.share_ns as of now. */
 u64 onpu_usage_busy_ns(struct onpu_device *onpu);
 u64 onpu_usage_share_ns(struct onpu_device *onpu);
 /* Returns the part of the busy time that all contexts of an address space had. */

@@ -77,7 +77,7 @@ static int query_answer(struct drm_onpu_dev_query *query, const void *data, size
 
 	if (pointer)
 		ret = copy_struct_to_user(u64_to_user_ptr(pointer), query->size, data, size, NULL);
-	/* The DRM core copies the arguments back after an error, too. */
+	/* After an error the size stays: the DRM core copies the arguments back then, too. */
 	if (!ret)
 		query->size = size;
 	return ret;
@@ -256,8 +256,8 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 
 /*
  * The DRM core refuses ioctls on an unplugged device only. These wrappers also refuse them on a
- * wedged device. Two ioctls have none: one tells what happened to a context, the other brings up to
- * date what jobs wrote that had ended before.
+ * wedged device. CTX_GET_STATE has no wrapper, as it tells what happened to a context, nor has
+ * BO_SYNC, with which the CPU sees the results of jobs that ended before.
  */
 #define REFUSED_IF_LOST(name)								\
 static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *file)	\
@@ -400,7 +400,7 @@ static int allow_large_pages(struct onpu_device *onpu)
 
 	if (ret)
 		drm_notice(&onpu->drm, "buffers are made of small pages: %pe\n", ERR_PTR(ret));
-	/* When it could not mount, Linux 7.3 returns 0 all the same, and then makes no buffer. */
+	/* Linux 7.3 returns 0 even if it could not mount, and then no buffer can be made. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }
 

@@ -84,7 +84,7 @@ struct onpu_failure {
 
 struct onpu_dump {
 	struct onpu_device *onpu;
-	/* Waits for memory, so nothing that frees memory may wait for it. */
+	/* Writes the dump. It allocates memory, so nothing that frees memory may wait for it. */
 	struct work_struct work;
 	/* Protects the members below; @failure belongs to the caller that has set @busy. */
 	spinlock_t lock;

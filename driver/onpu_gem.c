@@ -56,7 +56,7 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 		sgt = onpu_wrap_map(bo);
 	else
 		sgt = drm_gem_shmem_get_pages_sgt(&bo->base);
-	/* The DMA API says so when no bounce buffer is left. */
+	/* The DMA API returns -EIO when no bounce buffer is left. */
 	if (sgt == ERR_PTR(-EIO))
 		return ERR_PTR(-ENOMEM);
 	if (!IS_ERR(sgt))
@@ -150,7 +150,7 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		end += sg_dma_len(sg);
-		/* An IOMMU merges scattered pages into one entry; a call syncs one of them. */
+		/* Sync one page a call: an IOMMU merges scattered pages into one entry. */
 		for (; size && offset < end; offset += step, size -= step) {
 			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
 			if (fatal_signal_pending(current))
@@ -314,7 +314,7 @@ static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
 		.priv = obj,
 	};
 
-	/* The pages stay those of the mapping, of which others can have udmabuf make a dma-buf. */
+	/* The pages belong to a mapping of the process, which can make a dma-buf by udmabuf. */
 	if (to_onpu_bo(obj)->flags & DRM_ONPU_BO_WRAPPED)
 		return ERR_PTR(-EOPNOTSUPP);
 	return drm_gem_dmabuf_export(obj->dev, &info);
@@ -469,7 +469,7 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 
 /*
  * Charges an imported buffer to the client's user, unless it is charged already; 0 or an errno.
- * Without the handle, which another thread may have closed, there is nothing to charge.
+ * Returns 0 as well when another thread has closed the handle: there is nothing to charge.
  */
 static int charge_import(struct drm_file *drm_file, u32 handle)
 {
@@ -548,7 +548,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 	return 0;
 }
 
-/* Prints what drm_show_memory_stats() does, with the memory of contexts, without handles. */
+/* Prints what drm_show_memory_stats() does, plus the memory of contexts, which has no handles. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 {
 	u64 contexts = atomic64_read(&file->vm->ctx_memory);
@@ -613,8 +613,8 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 /* ---- ioctls */
 
 /*
- * Returns a buffer that is charged, but has no pages yet. Each error of shmem is a lack of memory,
- * although it may be ENOSPC.
+ * Returns a buffer that is charged, but has no pages yet, or an error pointer. Each error of shmem
+ * becomes -ENOMEM: even its ENOSPC is a lack of memory.
  */
 struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 {
@@ -644,7 +644,7 @@ static int bo_prepare(struct onpu_bo *bo)
 	return PTR_ERR_OR_ZERO(bo_memory(bo));
 }
 
-/* Sets nothing after an error: the DRM core copies an ioctl's arguments back all the same. */
+/* Sets *@handle and *@va only on success: DRM copies an ioctl's arguments back in any case. */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
 {
 	int ret = bo_prepare(bo);
@@ -682,7 +682,7 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	/*
 	 * A device that snoops the caches gains nothing from write-combining. Its pages are not
 	 * cleaned either, so a write-combining mapping could show their old contents: shmem clears
-	 * pages through a cached mapping. The kernel copies to bounce buffers through one, too.
+	 * pages through a cached mapping. The kernel copies to bounce buffers in the same way.
 	 */
 	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !onpu->snoops && !onpu->bounces;
 	ret = onpu_bo_publish(bo, drm_file, &args->handle, &args->va);
@@ -759,7 +759,7 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	memset(kbo, 0, sizeof(*kbo));
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	/* A copy would take up bounce buffers, which all devices need, and nobody syncs it. */
+	/* A mapping could be a copy in bounce buffers, which all devices need; nobody syncs it. */
 	bo->shared = shared || vm->onpu->bounces;
 	kbo->vm = vm;
 	kbo->bo = bo;

@@ -21,11 +21,11 @@ struct onpu_bo {
 	 *	a buffer is imported, &onpu_file.import_lock protects this.
 	 */
 	struct onpu_user *user;
-	/** @shared: The memory is as described in onpu_shared.c: a ring or completion page. */
+	/** @shared: The memory comes from onpu_shared.c, as that of a ring or completion page. */
 	bool shared;
 	/**
-	 * @pages: With @shared, or of memory of a process, the pages of the memory; NULL before it
-	 *	is allocated.
+	 * @pages: The pages of memory with @shared, or of memory of a process; else, and before
+	 *	there are any, NULL.
 	 */
 	struct page **pages;
 	/** @pinned: Number of @pages that are pinned: memory of a process. */
@@ -78,7 +78,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 struct sg_table *onpu_shared_alloc(struct onpu_bo *bo);
 /* Gives the DMA API its references to an object's pages back, and frees their table. */
 void onpu_shared_unmap(struct device *dev, struct sg_table *sgt);
-/* Puts the object's own references; does nothing for an object without such memory. */
+/* Puts the object's own references to its pages; does nothing if @bo->pages is NULL. */
 void onpu_shared_free(struct onpu_bo *bo);
 /* Returns how the CPU maps shared memory; @prot is a protection for cached memory. */
 pgprot_t onpu_shared_prot(const struct onpu_device *onpu, pgprot_t prot);
@@ -89,7 +89,7 @@ int onpu_shared_mmap(struct onpu_bo *bo, struct vm_area_struct *vma);
 
 /* Maps pinned pages for the device; returns their table or an error pointer. */
 struct sg_table *onpu_wrap_map(struct onpu_bo *bo);
-/* Unpins the pages of a process, as many as there are. */
+/* Unpins the &onpu_bo.pinned pages, and no longer counts the buffer for RLIMIT_MEMLOCK. */
 void onpu_wrap_free(struct onpu_bo *bo);
 drm_ioctl_t onpu_bo_wrap_ioctl;
 

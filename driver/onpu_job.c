@@ -155,8 +155,8 @@ u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
 }
 
 /*
- * Counts the entries of a job as gone from the hardware; with the last job there, charges the time
- * up to now to the context.
+ * Counts the entries of a job as gone from the hardware; if the hardware has no other job of the
+ * context, charges the busy time up to now to the context.
  */
 static void leave_ring(struct onpu_job *job)
 {
@@ -183,8 +183,8 @@ static void allow_sleep(struct onpu_ctx *ctx)
 
 	pm_runtime_mark_last_busy(dev);
 	/*
-	 * If this queues no new work, the queued work takes over the job's reference, which keeps
-	 * the device awake.
+	 * If the work was not queued yet, it takes over the job's reference, which keeps the device
+	 * awake.
 	 */
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE &&
 	    !mod_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger))
@@ -328,8 +328,8 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 }
 
 /*
- * Traces the busy cycles of job @seqno. The page tells of the last job alone, not of jobs that
- * ended just before.
+ * Traces the busy cycles of job @seqno. The completion page has those of the last job alone, not of
+ * jobs that ended just before.
  */
 static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 {
@@ -388,7 +388,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		onpu_job_feed(ctx);
 }
 
-/* Put a job back on the runnable list, after @after; @taken: the last entry that was taken. */
+/* Puts a job on the runnable list, after @after. The hardware took entries up to number @taken. */
 static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 {
 	u64 first = job->seqno - job->count + 1;
@@ -443,8 +443,8 @@ static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 }
 
 /*
- * Returns whether no job has made progress for longer than the limit for waits: those for a queue,
- * and those on a queue while jobs of others run. With the context's lock held.
+ * Returns whether no job has made progress for longer than the limit for waiting for a queue, or on
+ * a queue while jobs of others run. With the context's lock held.
  */
 static bool waits_too_long(const struct onpu_ctx *ctx)
 {

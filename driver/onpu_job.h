@@ -28,7 +28,7 @@ void onpu_job_feed(struct onpu_ctx *ctx);
 /* End the jobs that the completion page says have ended. */
 void onpu_job_reap(struct onpu_ctx *ctx);
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
-/* Called when the queue has stopped with the fault @code; the completion page need not show it. */
+/* Fails the context, whose queue has stopped with fault @code; the page may not show it yet. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
 /* The device makes no access for the context: end its oldest job with @first, others with @rest. */
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
@@ -38,8 +38,8 @@ u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 /* Work of &onpu_ctx.watch: check whether the context's jobs make progress. */
 void onpu_job_watch_work(struct work_struct *work);
 /*
- * Returns whether jobs made no progress for longer than the limits allow. Takes the lock itself;
- * the time of a hang is measured by repeated calls.
+ * Returns whether jobs made no progress for longer than the limits allow, or the oldest is overdue.
+ * Takes the lock itself; repeated calls measure the time without progress.
  */
 bool onpu_job_hangs(struct onpu_ctx *ctx);
 /*

@@ -70,8 +70,8 @@ struct onpu_vm {
 	struct onpu_table *root;
 
 	/**
-	 * @slot: Entry of the device's VM table, or -1. onpu_queue.c uses this; contexts use it and
-	 *	the next members.
+	 * @slot: Entry of the device's VM table, or -1; owned by onpu_queue.c. It and @bound are
+	 *	protected by &onpu_ctx_device.bind_lock.
 	 */
 	int slot;
 	/** @bound: Number of contexts with a hardware queue. */

@@ -5,7 +5,7 @@
  *
  * Older kernels free what open events use when a PMU is unregistered. So a PMU stays until the
  * module is unloaded, which no event outlives, and serves the next device of its number. The
- * events of a device that is gone stand still, and keep its number.
+ * events of a device that is gone stand still, and keep its number in use.
  */
 #include <linux/device.h>
 #include <linux/perf_event.h>
@@ -26,8 +26,8 @@ struct onpu_pmu {
 #define UNKNOWN	U64_MAX
 
 /*
- * Protects @pmus. Locks of perf are taken under it, and perf holds some of them when it calls
- * event_init(), which must not take it.
+ * Protects @pmus. Locks of perf are taken under it. event_init() must not take it, because perf
+ * holds some of its locks when it calls that function.
  */
 static DEFINE_MUTEX(pmus_lock);
 /* Protects which device each PMU has. */
@@ -112,7 +112,7 @@ static void event_del(struct perf_event *event, int flags)
 	event_stop(event, PERF_EF_UPDATE);
 }
 
-/* Lets the device sleep again, which it does not while it has events: they would miss counts. */
+/* Lets the device sleep again: it is awake while it has events, which would miss counts. */
 static void event_destroy(struct perf_event *event)
 {
 	struct onpu_device *onpu = event->pmu_private;

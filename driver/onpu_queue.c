@@ -34,7 +34,7 @@ static int request_ctx(struct onpu_ctx *ctx, u32 type)
 /*
  * Counts a job that could not be stopped against its user, because the reset that stops it costs
  * other users their jobs. @ret is the result of a request to kill or interrupt the job, and is
- * returned. Other errors are not the job's fault. When a reset is due already, the job is not
+ * returned. Only -EIO and -EBUSY are the job's fault. When a reset is due already, the job is not
  * counted: the reason of that reset may keep the device from stopping any job.
  */
 static int blame(struct onpu_ctx *ctx, int ret)
@@ -418,7 +418,7 @@ static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
 }
 
-/* Returns a free queue, or -1: there is none, or no room in the VM table for the space. */
+/* Returns a free queue; -1 if there is none, or if the VM table has no room for @vm. */
 static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 {
 	struct onpu_device *onpu = cd->onpu;

@@ -31,7 +31,7 @@
 /* Time between checks whether a device that could not be reached is off the bus. */
 #define QUARANTINE_CHECK	HZ
 
-/* The most resets in a row that a firmware may cause, and the time that ends such a row. */
+/* The most resets in a row that a firmware may cause; a row ends after a time without a reset. */
 #define MAX_FW_RESETS		8u
 #define FW_RESETS_APART		(60 * HZ)
 
@@ -126,8 +126,8 @@ static bool wait_for_config(struct onpu_device *onpu)
 }
 
 /*
- * Stops all use of the device. Returns the reason for which the driver has asked for a reset, if it
- * has.
+ * Stops all use of the device. Returns the reason for which the driver has asked for a reset, or
+ * ONPU_RESET_NONE.
  */
 static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {

@@ -179,8 +179,8 @@ static int read_syncs(struct onpu_submit *submit)
 }
 
 /*
- * Returns how many jobs, from @first on, have no wait or signal between them; @syncs: those of
- * @first and later jobs.
+ * Returns how many jobs, from @first on, have no wait or signal between them; @syncs: the syncs of
+ * job @first and then of the later ones.
  */
 static u32 group_size(const struct onpu_submit *submit, u32 first,
 		      const struct drm_onpu_sync *syncs)

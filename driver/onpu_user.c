@@ -120,7 +120,7 @@ int onpu_user_charge(struct onpu_user *user, u64 bytes)
 	return -ENOSPC;
 }
 
-/* Returns whether to stop waiting: *@ret is 0 when it was taken, or nothing is being freed. */
+/* Tries to take it (*@ret: 0 or an errno); true: it was taken, or nothing is being freed. */
 static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *data, int *ret)
 {
 	/* Read this first, so that a release in between is not missed. */
@@ -136,8 +136,8 @@ static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *d
  * @take: Takes the resource, or returns -ENOSPC; must not sleep.
  * @data: For @take.
  *
- * Everything that the user has given up counts as free: this waits until it is really freed. So the
- * caller must hold no lock that freeing takes.
+ * Waits, for FREED_TIMEOUT at most, only while something that the user has given up is being freed.
+ * The caller must hold no lock that freeing takes.
  *
  * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
  */

@@ -4,8 +4,8 @@
  * the buffer is freed, which is after the device has forgotten them, whatever becomes of the
  * mapping and the process.
  *
- * A pin of a private mapping would be of a copy, which the process and its children lose sight of,
- * so only shared mappings are taken.
+ * Only shared mappings are taken: a pinned page of a private mapping can be a copy that the process
+ * or its children no longer see.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -80,7 +80,7 @@ static bool is_shared(unsigned long start, unsigned long end)
 	return true;
 }
 
-/* Pins some of the pages that follow. Returns their number or an errno. */
+/* Pins up to @count pages at @start, after those in @bo->pages; returns how many, or an errno. */
 static long pin_some(struct onpu_bo *bo, unsigned long start, unsigned long count)
 {
 	unsigned int flags = FOLL_LONGTERM | (bo->flags & DRM_ONPU_BO_DEVICE_RO ? 0 : FOLL_WRITE);
