@@ -24,7 +24,7 @@ END = ".. tables-end"
 
 
 def arctan_inverse(n):
-    """arctan(1/n) by its Taylor series."""
+    """Returns arctan(1/n), by its Taylor series."""
     total, term, k = Decimal(0), Decimal(1) / n, 0
     while abs(term) > TINY:
         total += -term / (2 * k + 1) if k % 2 else term / (2 * k + 1)
@@ -55,10 +55,9 @@ def erfc(x, pi):
 
 
 def interpolate(function, low, high, degree, pi):
-    """Chebyshev interpolation on [low, high] as power coefficients, lowest first.
+    """Returns the polynomial that interpolates function at the Chebyshev points of [low, high].
 
-    The variable of the result is the function's own argument when low + high = 0 or
-    the interval is [0, 1]; callers choose variables so that powers stay below one.
+    The result is a list of count = degree + 1 coefficients, that of the lowest power first.
     """
     count = degree + 1
     middle, half = (low + high) / 2, (high - low) / 2
@@ -85,12 +84,12 @@ def interpolate(function, low, high, degree, pi):
 
 
 def nearest(value):
-    """The double nearest to an exact value (Python rounds a Fraction correctly)."""
+    """Returns the double nearest to an exact value (Python rounds a Fraction correctly)."""
     return float(Fraction(value))
 
 
 def split(value, parts):
-    """value as a sum of doubles, each the nearest to what the earlier ones leave."""
+    """Returns doubles with the sum value; each is the nearest to what the earlier ones leave."""
     result, rest = [], Fraction(value)
     for _ in range(parts):
         result.append(float(rest))
@@ -118,7 +117,7 @@ def scalar_constants(pi):
 
 
 def polynomials(pi):
-    """(name, argument, coefficients lowest first, description)"""
+    """Returns a list of (name, argument, coefficients lowest first, description)."""
     def erf_ratio(w):
         x = w.sqrt()
         return (1 - erfc(x, pi)) / x
@@ -150,7 +149,7 @@ def polynomials(pi):
 
 
 def two_over_pi_words(pi):
-    """The first 256 bits of 2/pi after the binary point, most significant word first."""
+    """Returns the first 256 bits of 2/pi after the binary point, as 4 words, the highest first."""
     bits = int(Fraction(2 / pi) * 2 ** 256)
     return [(bits >> (64 * (3 - i))) & (2 ** 64 - 1) for i in range(4)]
 
@@ -194,7 +193,7 @@ def header(scalars, polys, words):
 
 
 def tables(scalars, polys, words):
-    """The reStructuredText between the markers."""
+    """Returns the reStructuredText of the tables, with the markers around them."""
     out = [BEGIN, "", ".. list-table:: Constants", "   :header-rows: 1", "",
            "   * - Name", "     - Value", "     - Meaning"]
     for name, value, text in scalars:

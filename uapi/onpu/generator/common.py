@@ -6,7 +6,7 @@ import textwrap
 
 
 class SpecError(Exception):
-    """The specification contradicts itself; the message names what and where."""
+    """The specification is malformed or contradicts itself; the message says where."""
 
 
 LICENCE = '/* SPDX-License-Identifier: MIT */\n'
@@ -17,7 +17,7 @@ def banner(source, what):
 
 
 def c_name(text):
-    """A name of the specification as part of a C identifier."""
+    """Returns a name of the specification as part of a C identifier."""
     return re.sub(r'[^A-Za-z0-9]', '_', text)
 
 
@@ -27,7 +27,7 @@ def c_string(text):
 
 
 def doc_of(element):
-    """The text of the element's <doc>, on one line."""
+    """Returns the text of the element's <doc>, on one line; empty without one."""
     for child in element:
         if local(child.tag) == 'doc':
             return ' '.join((child.text or '').split())
@@ -35,7 +35,7 @@ def doc_of(element):
 
 
 def local(tag):
-    """Tag without its XML namespace."""
+    """Returns a tag without its XML namespace."""
     return tag.rsplit('}', 1)[-1]
 
 
@@ -47,7 +47,7 @@ def number(text, where):
 
 
 def bit_range(element, where):
-    """(low, high) of a field or pattern, from pos or from low and high."""
+    """Returns the bits (low, high) of a field or pattern, from its pos or its low and high."""
     if element.get('pos') is not None:
         low = high = number(element.get('pos'), where)
     else:
@@ -59,7 +59,7 @@ def bit_range(element, where):
 
 
 def comment(text, indent=''):
-    """A C comment of one or more lines, or nothing."""
+    """Returns text as a C comment of one or more lines; no text gives no comment."""
     if not text:
         return ''
     text = text.replace('*/', '* /')
@@ -71,7 +71,7 @@ def comment(text, indent=''):
 
 
 def define(name, value):
-    """A line that defines a number in C."""
+    """Returns the line that defines a number in C."""
     tabs = '\t' * max(1, (56 - len('#define ') - len(name) + 7) // 8)
     return f'#define {name}{tabs}{value}\n'
 

@@ -279,7 +279,7 @@ def isa_header(isa):
 
 
 def continued(start, value):
-    """A #define that is broken into lines of at most 100 columns."""
+    """Returns the #define start, with the value broken into lines of at most 100 columns."""
     lines, line = [], start
     for word in value.split(' | '):
         piece = (' | ' if line is not start and not line.endswith('\t') else ' ') + word
@@ -323,7 +323,7 @@ def accessors(isa):
 
 
 def range_check(isa):
-    """Tests that a member does not reach into the bits of another member of the same field."""
+    """Returns the C function that tests that no member reaches into another one of its field."""
     tests = [f'\t    insn->{member} >> {bits}'
              for name, members in isa.root.members.items() if len(members) > 1
              for member, bits in ((m, widths(isa)[m]) for m, _ in members)]
@@ -373,7 +373,10 @@ def token_row(leaf, is_field, text):
 
 
 def leaf_tables(isa):
-    """Makes the tables of fields and tokens, equal ones once. Returns (text, names)."""
+    """Returns (tables of fields and tokens in C, names of these by (instruction, kind)).
+
+    Instructions whose tables are equal share one.
+    """
     text, known, names = '', {}, {}
     for leaf in isa.leaves:
         rows = ''.join(field_row(f) for f in leaf.fields)

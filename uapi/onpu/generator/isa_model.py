@@ -95,7 +95,7 @@ class Enum:
 
 
 class Operand:
-    """One of DST, S0, S1, S2, PARAM, as the meta element has it."""
+    """One of DST, S0, S1, S2, PARAM: its type class or schema, and whether it is optional."""
 
     def __init__(self, text, role, where):
         self.role = role
@@ -167,7 +167,7 @@ class Leaf:
                 raise SpecError(f'{self.where}: {role} must be both a field and in <meta>')
 
     def split_display(self):
-        """List of (is_field, text)."""
+        """Returns the display as a list of (is_field, name of the field or fixed text)."""
         tokens = []
         for part in re.split(r'(\{[A-Z0-9]+\})', self.display):
             if part.startswith('{'):
@@ -193,7 +193,7 @@ class Leaf:
 
     @property
     def opcode(self):
-        """OPC and SUB as one number."""
+        """OPC and SUB as one 16-bit number."""
         return self.match >> 112
 
 
@@ -209,7 +209,7 @@ class Root:
 
     @staticmethod
     def read_map(text, name):
-        """[(member, lowest bit)] of 'src->a | src->b << n'."""
+        """Returns [(member, lowest bit)] for a text such as 'src->a | src->b << n'."""
         members = []
         for part in text.split('|'):
             found = re.fullmatch(r'\s*src->(\w+)(?:\s*<<\s*(\d+))?\s*', part)

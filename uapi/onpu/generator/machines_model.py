@@ -31,7 +31,7 @@ class Machine:
             self.factors[name] = number(factor.get('value'), f'{self.where}: factor of {name}')
 
     def resolve(self, name, register):
-        """Makes one number of the value of a register, or of the values of its bit fields."""
+        """Replaces the attributes of a <cap>, a value or one for each bit field, by one number."""
         where, values = f'{self.where} {name}', self.caps[name]
         wanted = [f.name for f in register.fields] or ['value']
         if sorted(values) != sorted(wanted):

@@ -39,7 +39,11 @@ def whole_bytes(reg):
 
 
 def register_members(registers):
-    """Members for a run of words, pairs joined and byte fields taken apart."""
+    """Returns the members of C for consecutive registers.
+
+    A pair of registers _LO, _HI becomes one member of 64 bits; a register whose fields are whole
+    bytes becomes a member for each field.
+    """
     members = []
     skip = False
     for index, reg in enumerate(registers):
@@ -68,7 +72,7 @@ def register_members(registers):
 
 
 def array_member(array, owner):
-    """(member, structure of its elements or None)."""
+    """Returns (member, text of the structure of its elements, or None for integers)."""
     elements = register_members(array.registers)
     size = array.stride * array.length
     if len(elements) == 1 and elements[0].size == array.stride:
@@ -85,7 +89,7 @@ def array_member(array, owner):
 
 
 def fill_gaps(members, size):
-    """Adds reserved members in gaps, so that the compiler adds no padding."""
+    """Returns members by offset, with reserved ones in gaps, where C would have padding."""
     result = []
     at = 0
 
@@ -162,7 +166,7 @@ def enum_text(enum):
 
 
 def short_prefix(domain):
-    """The prefix of the domain's names in C: the domain's own name."""
+    """Returns the prefix of the domain's names in C: the domain's own name."""
     return domain.name
 
 
@@ -175,7 +179,7 @@ def field_defines(prefix, reg):
 
 
 def defined_bits(domain):
-    """A C initialiser, a word for each register: its defined bits. All others must be zero."""
+    """Returns a C initialiser with a word for each register: a bit is set if it is defined."""
     words = [0] * (domain.size // 4)
     for item in domain.items:
         registers = [item] if isinstance(item, Register) else item.registers
@@ -191,7 +195,7 @@ def defined_bits(domain):
 
 
 def register_defines(domain):
-    """Offsets of registers and masks of fields, for one domain."""
+    """Returns the #defines of a domain: offsets of registers, masks of fields, reset values."""
     stem = domain.name.removeprefix('ONPU').lstrip('_')
     reg_stem = 'ONPU_REG_' + (stem + '_' if stem else '')
     field_stem = domain.name

@@ -46,7 +46,7 @@ class Field:
 
 
 class Register:
-    """One 32-bit word; stride and length describe repetition (1 when it stands alone)."""
+    """One 32-bit word of a domain, or of an element of an array."""
 
     def __init__(self, element, where):
         self.name = element.get('name')
@@ -117,7 +117,7 @@ class Domain:
         self.check()
 
     def words(self):
-        """(offset, name) of every 32-bit word."""
+        """Yields (offset, name) of every 32-bit word."""
         for item in self.items:
             if isinstance(item, Register):
                 yield item.offset, item.name

@@ -114,7 +114,7 @@ def cost(leaf):
 
 
 def faults(leaf):
-    """Faults that this instruction can have beyond those of #issue."""
+    """Returns the faults that this instruction can have beyond those of #issue."""
     names = []
     if leaf.operands:
         names += ['SLOT_INDEX', 'SLOT_FORMAT']

@@ -11,7 +11,7 @@ CLASSES = ('mma', 'vector', 'reduce', 'scan', 'window')
 
 
 class Counts:
-    """Operations of each kind, of a unit in a cycle or of an instruction for an element."""
+    """Operations of each kind: those a unit does in a cycle, or an instruction needs in a step."""
 
     def __init__(self, element, where):
         for kind in KINDS:
@@ -84,11 +84,11 @@ class Silicon:
         return -(-size // self.line)
 
     def read_lines(self, form):
-        """Returns lines that both sides of a form read: each has a port of its own."""
+        """Returns how many lines of SRAM a form reads for its rows and its columns in a cycle."""
         return self.up(form[0]) + self.up(form[1])
 
     def result_lines(self, machine):
-        """Returns lines of results: all accumulators go out while the array's rows are filled once."""
+        """Returns how many lines of SRAM the accumulators move in a cycle: a row of them."""
         cells = machine.caps['MXU_ROWS'] * machine.caps['MXU_COLS']
         return self.up(4 * cells // machine.caps['MXU_ROWS'])
 
@@ -113,25 +113,39 @@ class Silicon:
         return self.operations[name].energy
 
     def cell_area(self):
-        """A multiplier, an integer adder, a share of a float adder, and registers: two operands of 16 bits, two accumulators."""
+        """Returns the area of a cell of the matrix array.
+
+        It has a multiplier, an integer adder, a share of a float adder, and registers for two
+        operands of 16 bits and two accumulators.
+        """
         multiplier = self.area('mul8') * (self.width['mxu'] / 8) ** 2
         unit = self.units['mxu']
         return (multiplier + self.area('add32') + self.area('add32f') * unit.float / unit.multiply +
                 (2 * 16 + 2 * 32) * self.area('flop'))
 
     def lane_area(self):
-        """Multipliers and adders of functions; those of binary32 grow with the square of the width and with the width."""
+        """Returns the area of a lane of the vector unit: its multipliers and float adders.
+
+        A multiplier of binary32 grows with the square of the width, an adder with the width.
+        """
         wide = self.width['vpu'] / 24
         unit = self.units['vpu']
         return unit.multiply * self.area('mul32f') * wide ** 2 + unit.float * self.area('add32f') * wide
 
     def edge_area(self, machine):
-        """Two lines for each row and column of the longest sides, in which values wait for their cycle."""
+        """Returns the area of the buffers in which values wait for their cycle at the array's edge.
+
+        There are two lines for each row and column of the longest sides of all forms.
+        """
         sides = sum(max(form[side] for form in self.forms(machine)) for side in (0, 1))
         return sides * 2 * 8 * self.line * self.area('flop')
 
     def link_area(self, machine):
-        """A choice for each byte that enters a tile: from one neighbour of several, or from the edge."""
+        """Returns the area of the links between tiles of cells; 0 for an array of one form.
+
+        Each byte that enters a tile comes from the neighbour that the form gives it, or from the
+        edge: a multiplexer chooses.
+        """
         forms = self.forms(machine)
         if len(forms) == 1:
             return 0
@@ -141,7 +155,10 @@ class Silicon:
         return cells // side ** 2 * side * 8 * choices * self.area('mux')
 
     def product_energy(self, form, name):
-        """Energy of a product in a block that fills the form: arithmetic, values that come from SRAM, cells they pass."""
+        """Returns the energy of one product in a block that fills the form.
+
+        It consists of the arithmetic, the values read from SRAM and the registers that they pass.
+        """
         size, arithmetic = {'int8': (1, self.energy('mul8') + self.energy('add32')),
                             'binary16': (2, self.energy('mul16f') + self.energy('add32f')),
                             'binary32': (4, self.energy('mul32f') + self.energy('add32f'))}[name]
