@@ -132,8 +132,9 @@ void fw_step(struct firmware *fw);
 /* Stops the CP and sets the device's status to failed, for the reason @detail. */
 void fw_fail(struct firmware *fw, uint32_t detail);
 
-/* log.c: writes a line of text with a number in hexadecimal after it */
+/* log.c */
 void log_start(struct firmware *fw);
+/* Writes a line of text with the value behind it in hexadecimal, if the log shows @level. */
 void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value);
 
 /* mailbox.c */
@@ -165,7 +166,7 @@ void sched_poll(struct firmware *fw);
 /* Add a bound queue to the scheduler, or remove it. */
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready);
 void sched_remove(struct firmware *fw, uint32_t queue);
-/* Makes a queue without work leave the CP; false: it has got work meanwhile, and stays ready. */
+/* Makes a queue without work leave the CP; false: it has work, or the CP did not leave in time. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
 /*
  * Makes a queue that has work leave the CP: its state goes to the save area, its jobs stay in the

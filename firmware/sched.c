@@ -96,7 +96,7 @@ static struct fw_share *share_of(struct firmware *fw, uint32_t queue)
 	return &fw->sched.shares[s->priority[queue]].vms[s->vm[queue]];
 }
 
-/* Charges the resident queue for the cycles that it has used since the last call. */
+/* Charges the running queue's client for the cycles that the queue used since the last call. */
 static void charge_running(struct firmware *fw)
 {
 	struct fw_sched *s = &fw->sched;
@@ -296,7 +296,10 @@ static void advance_clock(struct fw_shares *shares, const uint32_t *vms)
 		shares->clock = least;
 }
 
-/* Returns the share with which a client that was not ready starts: its own, but near the clock. */
+/*
+ * Returns the share with which a client that was not ready starts: @used, limited to a slice before
+ * the clock and two slices after it.
+ */
 static uint64_t clamp_share(const struct firmware *fw, const struct fw_shares *shares,
 			    uint64_t used)
 {
@@ -307,7 +310,10 @@ static uint64_t clamp_share(const struct firmware *fw, const struct fw_shares *s
 	return used < first ? first : used > last ? last : used;
 }
 
-/* Returns the queue that gets the next slice; *alone: no other queue is ready. */
+/*
+ * Returns the queue of this priority that gets the next slice, or ONPU_NO_QUEUE; *alone: no other
+ * one is ready.
+ */
 static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 {
 	struct fw_shares *shares = &fw->sched.shares[priority];
