@@ -30,8 +30,8 @@ extern "C" {
  * @fifo_depth: instructions that wait in front of each engine
  * @dma_bytes_per_cycle: bandwidth of each DMA engine
  * @num_queues: hardware queues; only the register interface uses it
- * @features: what CAP_FEATURES reads; it shares a word with @num_queues, in which programs that
- *	were compiled with an earlier header have zeros
+ * @features: what CAP_FEATURES reads; zero in programs that were compiled with an earlier header,
+ *	where @num_queues had 32 bits
  * @threads: host threads that work inside one instruction, 1 to ONPU_SIM_MAX_THREADS
  * @simd: enum onpu_simd of functions.h, -1: the best that the host has
  */

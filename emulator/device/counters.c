@@ -26,7 +26,7 @@ static void job_values(const struct onpu_device *d, uint64_t values[ONPU_COUNTER
 	values[ONPU_COUNTER_ELEMENTS] = c->elements;
 }
 
-/* Returns what a counter has gained; a job whose state was damaged may have lost something. */
+/* Returns what a counter has gained; 0 if it is lower, after a restore from a damaged state. */
 static uint64_t gain(uint64_t now, uint64_t seen)
 {
 	return now > seen ? now - seen : 0;

@@ -57,7 +57,7 @@ struct boot_regs {
 };
 
 struct irq_regs {
-	uint32_t status; /* without COMPLETION, which follows from queue */
+	uint32_t status; /* without COMPLETION, which is set while a bit of @queue is */
 	uint32_t enable;
 	uint32_t queue[2];
 	uint32_t raised; /* status & enable when vector 0 was last checked */
@@ -108,7 +108,8 @@ struct queue {
 	uint64_t suspended_pc;
 	bool suspended;
 	/*
-	 * The job was suspended before its queue was bound: the save area alone tells which it is.
+	 * The job was suspended before its queue was bound: only the save area tells which job it
+	 * is.
 	 */
 	bool resumed;
 	struct onpu_ring_job job; /* the running or suspended job */
@@ -132,7 +133,7 @@ struct cp {
 	uint64_t shown; /* job cycles when the machine's last step began */
 	/* Device clock until which the CP is busy fetching, completing or switching. */
 	uint64_t busy_until;
-	bool switch_wanted; /* the deadline of a running job asks for a switch */
+	bool switch_wanted; /* another queue shall run: the job has to leave by the deadline */
 	uint64_t switch_deadline;
 	uint64_t slice_used; /* cycles used by jobs that ended while the queue was resident */
 	uint64_t slice_from; /* job cycle at which the running job became resident */
@@ -207,7 +208,7 @@ static inline uint32_t device_save_bytes(const struct onpu_device *d)
 	return ONPU_SAVE_HEADER_SIZE + d->config.sim.sram_bytes;
 }
 
-/* device.c: resets everything but the clock and the host's members */
+/* device.c: resets all registers and memory of the device, but not its clock and counters */
 void device_reset_state(struct onpu_device *d);
 /* executes the machine's next step; accesses of the host are served meanwhile */
 enum onpu_step device_step_machine(struct onpu_device *d);
@@ -261,8 +262,8 @@ void queue_start_job(struct onpu_device *d);
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault);
 
 /*
- * counters.c: the registers COUNTER. A job's counters are added to them whenever the machine is
- * about to lose the job; when it gets a job, what that had before counts as added.
+ * counters.c: the registers COUNTER. counters_add_job() adds a job's counters before the machine
+ * loses the job. counters_take_job() notes what a job that the machine gets has been counted for.
  */
 void counters_add_job(struct onpu_device *d);
 void counters_take_job(struct onpu_device *d);

@@ -93,8 +93,8 @@ static uint32_t multiply(uint32_t funct3, uint32_t a, uint32_t b)
 	uint64_t product = (uint64_t)a * b;
 
 	/*
-	 * Read as unsigned, a negative factor is 2^32 too large, and the product 2^32 times the
-	 * other factor.
+	 * Read as unsigned, a negative factor is too large by 2^32, and the product too large by
+	 * 2^32 times the other factor.
 	 */
 	switch (funct3) {
 	case RV_F3_MUL:
@@ -176,7 +176,7 @@ static void exec_op_imm(struct onpu_rv32 *core, uint32_t insn)
 	retire_value(core, insn, alu(funct3, alt, a, rv_imm_i(insn)), ONPU_RV32_COST_BASE);
 }
 
-/* Returns the bytes at @addr if they are in the TCM, or NULL; alignment keeps an access whole. */
+/* Returns the bytes at @addr in the TCM, which hold any aligned access there; else NULL. */
 static uint8_t *tcm_at(const struct onpu_rv32 *core, uint32_t addr)
 {
 	uint32_t offset = addr - core->bus.tcm_base;

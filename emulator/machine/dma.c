@@ -49,8 +49,8 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	copy->dst_va = dst->space == ONPU_SPACE_VA;
 	copy->esize = dst->esize;
 	/*
-	 * The walk sorts by its first view: the view in memory, or DST when both or neither is
-	 * there.
+	 * The walk sorts by its first view: the view in memory, or DST when both or neither is in
+	 * memory.
 	 */
 	copy->lead = copy->src_va && !copy->dst_va ? S0 : DST;
 	copy->follow = copy->lead == DST ? S0 : DST;
@@ -147,7 +147,7 @@ static void block_walk_init(struct block_walk *b, const struct dma_copy *copy)
 	memcpy(b->buffer, block.stride[1], sizeof(b->buffer));
 }
 
-/* Moves @n elements of the view `follow` to or from a buffer. */
+/* Moves @n elements of the view `follow` to (@gather) or from a buffer. */
 static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t step, char *buf,
 		       int64_t buf_step, uint32_t n, bool gather)
 {
@@ -171,9 +171,9 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 }
 
 /*
- * Moves the two inner dimensions, in squares. One view may be dense along the rows and the other
- * along the columns (a transposition): moving whole rows would then load a cache line for each
- * element.
+ * Moves the two inner dimensions of a block, in squares. One view may be dense along the rows and
+ * the other along the columns (a transposition): moving whole rows would then load a cache line for
+ * each element.
  */
 static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
 			 char *buf, bool gather)

@@ -288,8 +288,8 @@ static bool comes_before(const struct semaphore *a, const struct semaphore *b)
 
 /*
  * Adds the tokens that have arrived until @now to the counts. A count that becomes too large is a
- * fault of the engine that signalled. The fault is ordered as an event: before the event of @engine
- * at @now, unless it is at @now, too, and of a higher-numbered engine. False: the job has faulted.
+ * fault of the engine that signalled. The fault comes before the event of @engine at @now, unless
+ * it is at @now, too, and of an engine with a higher number. False: the job has faulted.
  */
 static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
 {

@@ -25,7 +25,7 @@ struct engine {
 	struct sim_work *queue; /* ring of fifo_depth instructions not started */
 	uint32_t head, count;
 	uint64_t end; /* time when the last started instruction ends */
-	uint32_t pc;  /* address of that instruction */
+	uint32_t pc;  /* index of that instruction */
 	uint32_t words[ONPU_INSN_WORDS];
 };
 
@@ -51,12 +51,12 @@ struct onpu_machine {
 	enum cp_state cp;
 	uint64_t cp_time;      /* time when the CP goes on */
 	uint64_t cp_end;       /* end of the last instruction that the CP executed */
-	uint32_t pc;	       /* address of the next instruction */
-	uint32_t start;	       /* address of the first instruction */
+	uint32_t pc;	       /* index of the next instruction */
+	uint32_t start;	       /* index of the first instruction of the job */
 	uint32_t live;	       /* LIVE of the last preempt instruction */
 	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
-	uint64_t keep;	       /* name of the contents that the job will leave in SRAM; 0: none */
-	uint64_t held;	       /* name of the contents that the last job left in SRAM */
+	uint64_t keep;	       /* KEEP of the program: names what the job leaves in SRAM; 0: none */
+	uint64_t held;	       /* KEEP of the last job, whose contents are still in SRAM; 0: none */
 	struct sim_work *work; /* the instruction that the CP holds */
 	/* Time when the tokens of the CP's instruction were there; NO_TIME: not known yet. */
 	uint64_t cp_tokens;
@@ -70,7 +70,7 @@ struct onpu_machine {
 bool machine_begin_program(struct onpu_machine *m);
 bool machine_take(struct onpu_machine *m);
 
-/* machine.c: stops the job. */
+/* machine.c: machine_fault() stops the job and returns false. */
 bool machine_fault(struct onpu_machine *m, int code, unsigned int engine, uint32_t pc,
 		   const uint32_t *words, uint32_t operand, uint64_t address, uint64_t cycle);
 void machine_reset(struct onpu_machine *m);

@@ -24,7 +24,7 @@
  * SIMD level.
  */
 #define ROW_BLOCK 240
-/* Values of k that are packed at a time: a multiple of the length of all partial sums. */
+/* Values of k that are packed at a time: a multiple of every length of a partial sum. */
 #define DEPTH_BLOCK 1024
 /* With fewer rows than this, packing does not pay. */
 #define PACK_MIN_ROWS 16
@@ -532,8 +532,8 @@ struct matrix_run {
 };
 
 /*
- * Computes a share of the tasks, ordered by batch, panel, row block; a packed panel serves all its
- * row blocks.
+ * Computes a share of the tasks, ordered by batch, panel, row block. If the contraction is a single
+ * block, a panel is packed once for all its row blocks.
  */
 static void matrix_part(void *arg, unsigned int part, unsigned int thread)
 {

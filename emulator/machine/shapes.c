@@ -38,7 +38,7 @@ static bool shape_scales(const struct sim_tensor *z, uint32_t k, uint32_t n)
 	return z->dim[last] == n && !(k % z->dim[last - 1]);
 }
 
-/* The dimensions are DST [L, n], S0 [L, k], S1 [L, k, n]. */
+/* Checks DST [L, n], S0 [L, k] and S1 [L, k, n]; returns the operand at fault, or -1. */
 static int shape_mma(const struct sim_work *w)
 {
 	const struct sim_tensor *d = &w->t[DST], *a = &w->t[S0], *b = &w->t[S1], *z = &w->t[S2];
@@ -62,8 +62,8 @@ static int shape_mma(const struct sim_work *w)
 }
 
 /*
- * DST has the dimensions of S0 with 1 in place of the reduced ones; with @part = 1 followed by the
- * lanes.
+ * Checks that DST has the dimensions of S0 with 1 in place of the reduced ones, followed by the
+ * lanes if @part is 1. Returns the operand at fault, or -1.
  */
 static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 {
@@ -81,7 +81,7 @@ static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 	return -1;
 }
 
-/* S0 has the dimensions of DST followed by the lanes. */
+/* Checks that S0 has the dimensions of DST followed by the lanes; the operand at fault, or -1. */
 static int shape_reduce_lanes(const struct sim_work *w)
 {
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0];
@@ -96,7 +96,7 @@ static int shape_reduce_lanes(const struct sim_work *w)
 	return d->rank != q || memcmp(d->dim, s->dim, q * sizeof(d->dim[0])) ? DST : -1;
 }
 
-/* The operand @reduced has the dimensions of S0 with 1 in place of the axis. */
+/* Checks that operand @reduced has the dimensions of S0, with 1 in place of the axis. */
 static int shape_axis(const struct sim_work *w, unsigned int reduced)
 {
 	const struct sim_tensor *r = &w->t[reduced], *s = &w->t[S0];
@@ -220,7 +220,10 @@ static int shape_scatter_elem(const struct sim_work *w)
 	return dims_equal(&w->t[S1], &w->t[S0]) ? -1 : S1;
 }
 
-/* @part = S1.dims[:-1] ++ @full.dims[batch + coordinates:]. */
+/*
+ * Checks that operand @part has the dimensions of S1 without the last one, and then those of
+ * operand @full that are neither batch nor indexed. Returns the operand at fault, or -1.
+ */
 static int shape_nd(const struct sim_work *w, unsigned int full, unsigned int part)
 {
 	const struct sim_tensor *f = &w->t[full], *p = &w->t[part], *x = &w->t[S1];
@@ -314,8 +317,8 @@ static uint64_t elements(const struct sim_tensor *t)
 }
 
 /*
- * Returns the bytes of the lanes that an element occupies: those of the widest operand, and of a
- * whole lane where lanes cannot be divided, in functions, and in sums of floats.
+ * Returns how many bytes of lanes an element occupies: as many as its widest operand has, and at
+ * least a whole lane where the machine cannot divide lanes, in functions, and in sums of floats.
  */
 static unsigned int lane_bytes(const struct sim_work *w, const struct onpu_sim_config *config,
 			       unsigned int factor)
@@ -385,7 +388,7 @@ static uint64_t run_cost(unsigned int rank, unsigned int esize, const uint32_t *
 	return cost_dma(runs, bytes, bytes_per_cycle, 0);
 }
 
-/* Slices are the trailing @rank dimensions of DST and S0; @indexed is the tensor they index. */
+/* Returns the cost of reading the indices and of a copy for each slice that they select. */
 static uint64_t gather_cost(const struct sim_work *w, const struct onpu_sim_config *config)
 {
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0], *x = &w->t[S1];

@@ -148,7 +148,7 @@ static int64_t next_offset(const struct reduce *r, uint32_t *at, int64_t offset)
 	return offset;
 }
 
-/* Reduces for a vector of outputs: each step takes one reduced element of all. */
+/* Reduces for a vector of outputs: each step takes one element for each of them. */
 static void reduce_across(const struct reduce *r, const struct walk_block *p, union lanes *lanes)
 {
 	const struct onpu_kernels *k = r->c->kernels;

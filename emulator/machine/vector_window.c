@@ -207,8 +207,8 @@ static void lerp_floats(const struct resample *r, const struct walk_block *p,
 }
 
 /*
- * Interpolates integers exactly: the sums have the product of both denominators as unit, and are
- * rounded once.
+ * Interpolates integers exactly: the sums are in units of 1 / (units[0] * units[1]), and rounded
+ * once.
  */
 static void lerp_integers(const struct resample *r, const struct walk_block *p,
 			  const struct neighbours *a, const struct neighbours *b)

@@ -11,7 +11,7 @@
 /* Values that are computed at a time. */
 #define LINE 256
 
-/* Returns the number of a float with few bits: sign, @exponent bits, @fraction bits. */
+/* Returns the value of a float with few bits: a sign, @exponent bits and @fraction bits. */
 static float small_float(unsigned int x, unsigned int exponent, unsigned int fraction, int bias)
 {
 	unsigned int e = x >> fraction & ((1u << exponent) - 1), f = x & ((1u << fraction) - 1);

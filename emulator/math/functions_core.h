@@ -61,8 +61,8 @@ FN_INLINE double fn_flip_sign(double x, double sign)
 }
 
 /*
- * A selection for conditions that the compiler would turn into branches if they were written with
- * ?:, which keeps a loop from being vectorised.
+ * Returns all ones if the condition holds, else 0, for fn_select(). Both are used where the
+ * compiler would turn ?: into a branch, which keeps a loop from being vectorised.
  */
 FN_INLINE uint64_t fn_mask(bool condition)
 {

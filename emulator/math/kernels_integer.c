@@ -301,7 +301,7 @@ static void s64_to_f32(float *dst, const int64_t *a, size_t n, int is_unsigned)
 
 /*
  * Returns roundEven(x) + z, saturated. The sum of 2^40 and any zero point is beyond the range of
- * every type, so limiting x to that first changes nothing.
+ * every type, so limiting x to 2^40 first changes nothing.
  */
 static inline int64_t round_shift(float x, int64_t z, const struct kernel_int *type)
 {

@@ -218,8 +218,8 @@ static uint8_t msix_byte(struct vfu_function *f, uint64_t offset)
 }
 
 /*
- * Writes the MSI-X table, of which only reads take notice: the client itself keeps the table in
- * use.
+ * Writes the MSI-X table, for later reads only: the client itself keeps the table by which
+ * interrupts are sent.
  */
 static void msix_write(struct vfu_function *f, uint64_t offset, const uint8_t *data, uint32_t count)
 {
