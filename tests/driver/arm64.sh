@@ -3,7 +3,7 @@
 #
 # Runs the kselftests in the arm64 guest, as TAP: arm64.sh PAGES [--not-coherent]. Fails when the
 # guest's pages are not of PAGES KiB, or when its PCI bus is coherent with --not-coherent or not
-# coherent without it: ./npu check would test one form under the name of another.
+# coherent without it: otherwise ./npu check would report results under a wrong name.
 
 set -uo pipefail
 

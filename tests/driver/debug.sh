@@ -29,8 +29,8 @@ fi
 status=$?
 [ -e "$leaks" ] || exit "$status"
 
-# Work items have freed their memory by then. kmemleak reports an object only when it is some
-# seconds old and two scans find nothing that refers to it.
+# After this pause, work items have freed their memory. kmemleak reports an object only when it is
+# some seconds old and two scans find nothing that refers to it.
 sleep 6
 echo scan >"$leaks"
 sleep 6

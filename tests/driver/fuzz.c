@@ -224,7 +224,7 @@ static bool call(struct fuzz *f, const struct client *client, unsigned long requ
 	f->good += !error;
 	f->called[index]++;
 	f->accepted[index] += !error;
-	/* The shared file is never closed, and nothing takes the device away. */
+	/* ENODEV is an error: the shared file is never closed, and the device never removed. */
 	if (error == ENODEV || !errno_is_known(error ? error : EINVAL)) {
 		fprintf(stderr, "# the call %#lx gave the errno %d\n", request, error);
 		abort();
@@ -354,10 +354,7 @@ static void ctx_state(struct fuzz *f)
 	call(f, client, DRM_IOCTL_ONPU_CTX_GET_STATE, &args);
 }
 
-/*
- * Returns an array of jobs with random contents at addresses that often exist: nearly all fault
- * once they run.
- */
+/* Returns an array of @count elements at @at; its stride, count and address are mostly these. */
 static struct drm_onpu_obj_array some_array(struct fuzz *f, size_t stride, uint64_t count,
 					    uint64_t at)
 {

@@ -71,7 +71,7 @@ test_tools()
 	contains "webnn-run lists those that there are" "NPUs that open: npu:0, npu:1, npu:2"
 }
 
-# Gives the tests of driver-devices, which numbers its own, the numbers that follow here.
+# Runs driver-devices, and prints its tests with the numbers that come next here.
 test_sharing()
 {
 	local line

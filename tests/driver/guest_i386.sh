@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # guest: --modprobe=vgem --timeout=1800
 #
-# Runs 32-bit programs on the 64-bit kernel: the kselftests of the interface, without those of what
-# the device does.
+# Runs 32-bit programs on the 64-bit kernel: the kselftests of the calls, without those that test
+# how the device runs jobs.
 
 set -uo pipefail
 

@@ -89,8 +89,8 @@ class Device:
         until(lambda: int(self.read('npu_busy_time_us')) > before + 100000, self.options.patience,
               'the device is busy')
 
-    # Each of these functions disturbs the device or takes it away, and returns whether programs can
-    # go on after that.
+    # The following functions disturb the device or take it away, and return whether programs can
+    # go on after that. bind(), rescan() and reload() give the device back, and return nothing.
 
     def reset(self):
         resets = int(self.read('reset_count'))

@@ -24,8 +24,8 @@ bind_with()
 	echo "$address" >"$driver/bind"
 }
 
-# told WHAT: returns whether the driver has said since the log was cleared that the firmware lies
-# so.
+# told WHAT: returns whether the driver has logged, since the log was cleared, that the firmware
+# broke the protocol in this way
 told()
 {
 	dmesg | grep -q "onpu .*the firmware broke the protocol: $1\$"

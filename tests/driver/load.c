@@ -75,8 +75,8 @@ static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 }
 
 /*
- * Returns whether the context reports a reset that others caused, and goes on; false: the device is
- * gone.
+ * Returns whether the state of the context explains why a job was cancelled: others caused a reset,
+ * or the device is gone. If not, prints the state.
  */
 static bool is_innocent(int fd, uint32_t ctx)
 {

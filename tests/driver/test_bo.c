@@ -404,8 +404,8 @@ static int try_bo(int fd, uint64_t size, uint32_t *handle)
 }
 
 /*
- * Fills up the free memory with buffers of this size. Returns the last error, which should be
- * ENOSPC.
+ * Creates buffers of this size until that fails. Returns the error, which should be ENOSPC, and the
+ * handle of the last buffer.
  */
 static int fill_up(int fd, uint64_t size, uint32_t *last)
 {

@@ -141,7 +141,7 @@ REFUSED(arguments, past_the_end_of_a_file, EFAULT,
 	remap(a, 1, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file(0)));
 REFUSED(arguments, memory_of_a_device, EFAULT, struct npu_bo bo = npu_bo(a->fd, 4 * a->page, 0);
 	a->args.address = (uintptr_t)bo.map; npu_gem_close(a->fd, bo.handle));
-/* Root may lock any memory: then this asks for nothing. */
+/* Root may lock any memory; as root, ask for more than there are addresses. */
 REFUSED(arguments, beyond_what_may_be_locked, ENOSPC, allow_locked(3 * a->page);
 	a->args.size = geteuid() ? a->args.size : 1ull << 40);
 

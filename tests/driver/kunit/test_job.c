@@ -175,7 +175,7 @@ static void no_progress(struct kunit *test)
 	begin_running(t);
 	ago(t, 0, 0);
 	for (unsigned int i = 0; i < 3 * HANG_CHECKS; i++) {
-		/* The first checks find no hang, however long they take. */
+		/* As if no time had passed: then even many checks find no hang. */
 		t->ctx.progress.when = jiffies;
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
 	}
