@@ -13,10 +13,7 @@
 #define SRAM	 (64u << 10)
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
 
-/*
- * A 3x3 convolution, compared with the definition: the outer loop is over taps, the inner over k,
- * with one rounding each; with .piece, the partial sums of each tap are added in order.
- */
+/* A 3x3 convolution with results of @h by @w pixels, from @c channels to @n. */
 struct convolution {
 	uint32_t h, w, c, n;
 	uint32_t gap;	/* unused channels between two pixels */
@@ -24,6 +21,10 @@ struct convolution {
 	uint8_t piece;
 };
 
+/*
+ * Returns a result by the definition: the outer loop is over taps, the inner over k, with one
+ * rounding each; with @piece, the partial sums of each tap are added in order.
+ */
 static float convolve(const struct convolution *s, const float *in, const float *filter, uint32_t y,
 		      uint32_t x, uint32_t n)
 {

@@ -193,7 +193,7 @@ static void check_worst(const char *name, const struct format *format, const str
 			 worst->argument, worst->ulp, format->name, MAX_ULP);
 }
 
-/* Puts the results of the best level in dst; fails when another level gives other bits. */
+/* Puts the results of the scalar level in @dst; fails when another level gives other bits. */
 static void evaluate(enum onpu_fn fn, float alpha, float *dst, const float *src, size_t n)
 {
 	float other[BLOCK];
@@ -496,7 +496,7 @@ static const struct special specials[] = {
 	{ ONPU_FN_RSQRT, -1.0f, NAN },
 };
 
-/* Results are compared as bits, so that the signs of zeros count. */
+/* Compares results as bits, so that the signs of zeros count. */
 static void test_special_values(void **state)
 {
 	float result, nan = bits_float(0xffa12345);
@@ -517,7 +517,7 @@ static void test_special_values(void **state)
 	}
 }
 
-/* Puts the best level's pow in dst, after comparing every level with the scalar function. */
+/* Puts the results of the scalar pow in @dst; fails when a level gives other bits. */
 static void evaluate_pow(float *dst, const float *x, const float *y, size_t n)
 {
 	float other[BLOCK];

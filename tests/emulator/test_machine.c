@@ -307,7 +307,7 @@ static struct onpu_slot_program *keeping(struct program *p)
 	return slot;
 }
 
-/* Runs the program with `input` as its input; returns the first number of its output. */
+/* Runs the program with @input as its input; returns the first number of its output. */
 static float keep_run(struct fixture *f, float input)
 {
 	*(float *)f->p->data = input;
@@ -365,8 +365,8 @@ static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
 	onpu_machine_abort(f->m);
 	assert_true(keep_run(f, 2) == 2);
 	/*
-	 * Another job ran while this one was interrupted: only live SRAM is restored, and nothing
-	 * is kept.
+	 * The job is aborted and then resumed, as if another one had run meanwhile: only live SRAM
+	 * is restored, and nothing is kept.
 	 */
 	onpu_machine_forget(f->m);
 	*(float *)f->p->data = 3;

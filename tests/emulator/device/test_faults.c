@@ -473,7 +473,7 @@ static void test_kernel_pages(void **state)
 	}
 }
 
-/* A program writes to its own ring, completion page and save area. */
+/* A program that writes to its own ring, completion page or save area faults. */
 static void test_forgery(void **state)
 {
 	const uint64_t targets[] = { 0, 1 << 20, 4 << 20 };

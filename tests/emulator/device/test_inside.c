@@ -211,14 +211,14 @@ static void test_message(void **state)
 	assert_int_equal(done.cycles, load->result.cycles);
 }
 
-/*
- * A switch to another queue waits for a preemption point, and there is none inside an instruction.
- */
 static void act_doorbell(void)
 {
 	rig_write(&rig, ONPU_REG_DOORBELL_TAIL(1), 1);
 }
 
+/*
+ * A switch to another queue waits for a preemption point, and there is none inside an instruction.
+ */
 static void test_switch_waits(void **state)
 {
 	struct program *p = job_stages(2, 1.0f);

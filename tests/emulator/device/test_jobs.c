@@ -296,7 +296,10 @@ static void expect_progress(const struct progress *want)
 	assert_int_equal(progress().cycles, want->cycles);
 }
 
-/* The device checks the save area when it resumes a job, and reports @code. */
+/*
+ * Changes the byte at @offset of a suspended job's save area; the job must end with the fault @code
+ * when the device resumes it.
+ */
 static void damage_save_area(size_t offset, enum onpu_fault code)
 {
 	struct program *p = job_stages(40, 1.0f);

@@ -17,7 +17,7 @@ static struct rig_vm vm[2];
 static struct rig_context contexts[2];
 static struct rng rng;
 
-/* Returns values that more often than not mean something to the device. */
+/* Returns a value that often means something to the device. */
 static uint32_t random_value(void)
 {
 	switch (rng_u32(&rng) % 8) {

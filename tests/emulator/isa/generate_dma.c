@@ -115,7 +115,10 @@ static void gen_index_param(struct gen *g, unsigned int axis, unsigned int batch
 	g->insn.clamp = rng_chance(&g->random, 50);
 }
 
-/* Indices that share an address would have to be in range for several coordinates. */
+/*
+ * Places the indices without overlaps: indices that share an address would have to be in range for
+ * several coordinates.
+ */
 static void gen_indices(struct gen *g, unsigned int rank, const uint32_t *dims)
 {
 	int64_t low = g->taps_low[2];

@@ -330,7 +330,10 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 	return ok;
 }
 
-/* After a fault half-way the destination may hold anything, so that it is not compared. */
+/*
+ * Copies the expected bytes to the destination of an instruction that faulted half-way: it may hold
+ * anything, so that it is not compared.
+ */
 static void forget_partly(const struct ref_result *want, unsigned int space, uint8_t *got,
 			  const uint8_t *expected, uint64_t size)
 {

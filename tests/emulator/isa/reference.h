@@ -147,7 +147,7 @@ struct ref_fault ref_dma(struct ref_machine *m, const struct ref_op *op);
 /* Executes any instruction but those of the CP and the semaphores. */
 struct ref_fault ref_execute(struct ref_machine *m, const struct ref_op *op);
 
-/* reference_window.c: calls a function for each tap, in order, with S0, S1 and DST moved */
+/* reference_window.c: ref_tap_first() and ref_tap_next() go through the taps in order */
 struct ref_tap {
 	const struct onpu_slot_param_taps *taps;
 	uint32_t t[ONPU_TAPS_LOOPS];
@@ -155,6 +155,7 @@ struct ref_tap {
 void ref_tap_first(struct ref_tap *tap, const struct ref_op *op);
 bool ref_tap_next(struct ref_tap *tap);
 bool ref_moving(const struct ref_op *op); /* some step moves DST */
+/* Returns operand @x as the tap moves it. */
 struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, unsigned int x);
 
 #endif

@@ -34,12 +34,15 @@ struct run {
 	uint64_t end[ONPU_ENG_COUNT]; /* end of the engine's last resolved instruction */
 	uint64_t now;		      /* the CP's time */
 	/*
-	 * The engine, plus one, whose queue got a free entry for the CP only by a start in this
-	 * cycle.
+	 * The engine, plus one, whose queue got a free entry for the CP only by a start in cycle
+	 * @made_room_at; 0: none.
 	 */
 	unsigned int made_room;
 	uint64_t made_room_at;
-	/* Starts and overflows in the fault's cycle come after the fault from these engines on. */
+	/*
+	 * In the fault's cycle, starts and overflows of engines with these numbers and higher ones
+	 * come after the fault.
+	 */
 	unsigned int first_late, overflow_late;
 	uint64_t cp_busy[REF_MAX_INSNS]; /* busy cycles before the start of a CP instruction */
 	uint64_t busy;
@@ -501,7 +504,7 @@ static void count(struct run *run, const struct ref_step *step)
 		run->r->elements += (uint64_t)ref_count(&step->op.x[0]);
 }
 
-/* Notes the bytes of the operand, which may hold anything after a fault half-way. */
+/* Notes the bytes of DST, which may hold anything after a fault half-way. */
 static void remember_partly(struct run *run, const struct ref_step *step)
 {
 	ref_int low, high;

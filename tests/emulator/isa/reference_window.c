@@ -268,7 +268,7 @@ static struct linear linear(const struct onpu_slot_param_resample *p, unsigned i
 	return at;
 }
 
-/* The "bounds" of both resamplings: fault BOUNDS of S0, at address 0. */
+/* Checks the "bounds" of both resamplings; returns fault BOUNDS of S0 at address 0, or none. */
 struct ref_fault ref_check_resample(const struct ref_op *op)
 {
 	const struct onpu_slot_param_resample *p = &op->slot[ONPU_OPERAND_PARAM].resample;

@@ -749,7 +749,7 @@ static void test_random_pages(void)
 		}
 }
 
-/* Resuming from a save area without a saved state: the one fault that no instruction raises. */
+/* Reads bytes that are no saved state. */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;
@@ -758,6 +758,7 @@ static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 	return 0;
 }
 
+/* Resuming from a save area without a saved state: the one fault that no instruction raises. */
 static void test_parity(void)
 {
 	struct onpu_machine *machine = onpu_machine_create(NULL, NULL);

@@ -64,7 +64,7 @@ static union onpu_slot *put_tensor(unsigned int index, unsigned int dtype, unsig
 	return rig_slot(&job, index);
 }
 
-/* Lengths of the byte vectors: slot i has length i % 4. */
+/* Lengths of the byte vectors: slot i has lengths[i % 4]. */
 static const uint32_t lengths[] = { 16, 100, 333, 900 };
 
 static void put_slots(struct builder *b)
@@ -98,7 +98,7 @@ static void put_slots(struct builder *b)
 	job.program.num_slots = LAST_SLOT + 1;
 }
 
-/* Picks a byte vector of the length, in any space or, with @sram, in SRAM. */
+/* Picks a byte vector of lengths[@length], in any space or, with @sram, in SRAM. */
 static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 {
 	unsigned int i;

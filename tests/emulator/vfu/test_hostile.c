@@ -256,7 +256,7 @@ static void test_maps(void **state)
 	assert_int_equal(client_dma_map(&b.client, 0, 4096, b.memory_fd, UINT64_MAX - 4095, 3),
 			 EINVAL);
 	assert_int_equal(client_call(&b.client, VFU_DMA_MAP, &map, sizeof(map), fds, 2), EINVAL);
-	/* A read-only descriptor cannot be lent for writing. */
+	/* Memory that is sealed against writing can be lent for reading only. */
 	fds[0] = bench_memfd(4096);
 	assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE), 0);
 	assert_int_equal(client_dma_map(&b.client, 0, 4096, fds[0], 0, 3), EPERM);

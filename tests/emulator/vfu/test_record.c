@@ -187,8 +187,8 @@ static struct vfu_record_event event_at(const uint8_t *from, size_t at)
 }
 
 /*
- * Returns the number of events of a kind or, for the one with number @nth, its offset in the bytes
- * and its index among all events.
+ * Returns the offset in the bytes of the event of a kind with number @nth, whose index among all
+ * events is in *@number; without such an event, returns how many of the kind there are.
  */
 static size_t find(enum vfu_record_kind kind, size_t nth, uint64_t *number)
 {
