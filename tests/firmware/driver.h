@@ -28,10 +28,10 @@ uint32_t driver_simple(struct fake *f, uint32_t type, uint32_t first, uint32_t s
 /* Return valid requests. */
 union onpu_msg driver_vm_message(uint32_t vm);
 union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority);
-/* Makes VM 0, and a context of number 100 + @queue bound to @queue, whose jobs are like @jobs. */
+/* Makes context 100 + @queue in VM 0 and binds it to @queue, whose jobs are like @jobs. */
 void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,
 		  struct fake_jobs jobs);
-/* Binds a context to @queue in address space @vm, which is made if need be. */
+/* Does the same in @vm. Both functions make the VM unless it exists. */
 void driver_queue_of(struct fake *f, uint32_t vm, uint32_t queue, enum onpu_priority priority,
 		     struct fake_jobs jobs);
 /* Queues @count more jobs and rings the doorbell. */

@@ -83,7 +83,7 @@ struct fake {
 	uint64_t dma_host;
 	uint32_t dma_length, dma_error;
 	void *dma_local;
-	uint64_t dmas, dma_fails; /* the dma_fails-th DMA fails, counted from 1; 0: none */
+	uint64_t dmas, dma_fails; /* DMAs fail from this one on, counted from 1; 0: none fails */
 	uint64_t vm_root[FAKE_VMS];
 	uint32_t vm_control[FAKE_VMS];
 	bool refuses_binding;

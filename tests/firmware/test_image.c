@@ -158,7 +158,7 @@ static void test_preemption_latency(void **state)
 	expect_like_alone(longer, &contexts[0]);
 	assert_int_equal(rig_completion(&rig, &contexts[1]).error, 0);
 	/*
-	 * Each urgent job makes two switches, there and back; the first bind of the long job is one
+	 * Each urgent job makes two switches, there and back; the first one to the long job is one
 	 * more.
 	 */
 	assert_int_equal(telemetry().switches, 11);
@@ -309,7 +309,10 @@ static void test_heartbeat_under_load(void **state)
 
 static struct rng rng = { 3 };
 
-/* Returns random words, or a known type with members that are small, aligned or one bit wrong. */
+/*
+ * Returns random words, or one of the first types with members that are random, small or aligned; a
+ * bit of either may be flipped.
+ */
 static union onpu_msg random_message(void)
 {
 	unsigned int kind = rng_u32(&rng) % 4;

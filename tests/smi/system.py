@@ -87,8 +87,7 @@ class System:
 
 
 def image(abi_minor=255, abi_major=1):
-    """Returns a firmware image; no driver is too new for the messages of the default minor version.
-    """
+    """Returns a firmware image; the default minor version is enough for every driver."""
     code = bytes(range(256)) * 4
     header = struct.pack("<4sI2H7I", MAGIC, HEADER_SIZE, abi_minor, abi_major, 1, len(code), 0, len(code), 0,
                          zlib.crc32(code), 1)
