@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the tiles of a contraction: it estimates all sensible sizes with the cost model and takes
- * the fastest one. It divides the sum of a tile into several steps only when the operands of the
+ * the fastest one. The sum of a tile is divided into several steps only when the operands of the
  * whole sum do not fit into SRAM, or an instruction would take too long. contract_prepare() calls
- * it through the cache of choices.c.
+ * contract_choose(), which calls contract_search() unless the cache of choices.c has the tile.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/contract.h"
@@ -12,8 +12,8 @@
 
 #define MAX_SIZES 24
 /*
- * Filter tiles that are loaded early: the most that SRAM holds of one contraction, as each load
- * looks through them, and the share of the SRAM that they, the data and the result may take.
+ * Limits of add_slots(): a contraction gets at most MOST_EARLY slots for filter tiles, as each load
+ * searches all of them, and takes at most 1/EARLY_SHARE of the SRAM.
  */
 #define MOST_EARLY  64
 #define EARLY_SHARE 4
@@ -383,7 +383,10 @@ static bool is_early(const struct plan *plan, const struct contract *c)
 
 /* The cycles of a contraction that do not depend on which tiles stay in SRAM. */
 struct contract_times {
-	/* cycles of each engine; dma: only of the first and last transfers, which nothing hides */
+	/*
+	 * cycles if this engine is the busiest: all its work, and the work of other engines on one
+	 * tile, for which it waits; dma: only the latter
+	 */
 	uint64_t mxu, vpu, dma;
 	uint64_t beside; /* cycles to add to those of the busiest engine */
 };
@@ -542,7 +545,9 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	cost->post = post_cost(plan, c, t);
 	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
-	/* Padding may shorten runs, which adds cycles: the limit is half of an instruction's. */
+	/*
+	 * Padding may shorten runs, which adds cycles: only half of ONPU_MAX_COST is allowed here.
+	 */
 	return max_of(max_of(cost->a, cost->b),
 		      max_of(max_of(cost->begin + cost->compute, cost->post), cost->out)) <=
 	       ONPU_MAX_COST / 2;

@@ -61,12 +61,14 @@ struct contract_post {
  */
 struct contract_weights {
 	uint8_t dtype;	/* of the constant: int8, uint8, int4, uint4, or float16 without scales */
-	uint8_t packed; /* of packed tiles: the same, or a short float that holds all numbers */
+	uint8_t packed; /* type in packed tiles: `dtype`, or a short float that can represent all
+			 * its values */
 	bool direct; /* the matrix unit reads packed tiles (mma.w), and no pass dequantises them */
 	struct ir_constant *data, *scale, *zero; /* zero NULL: all zero points are 0 */
 	int64_t k_stride, n_stride;
 	int64_t block, n_block; /* elements along k and n that share a scale; block 0: all k do */
-	int64_t k_scale_stride, n_scale_stride; /* scales and zero points: from block to block */
+	int64_t k_scale_stride, n_scale_stride; /* strides of scales and zero points from block to
+						 * block */
 };
 
 /*
@@ -87,7 +89,8 @@ struct contract {
 	int64_t k, taps[2];
 	int64_t in[2]; /* height and width of the data */
 	int64_t pad[2], step[2], dilation[2];
-	int64_t up[2];		/* transposed: distance of data rows, columns; zeros are between */
+	int64_t up[2];		/* transposed convolution: distance of data rows, columns, with
+				 * zeros between; else 1 */
 	uint64_t pad_value;	/* bits of a padding element */
 	int32_t zero_a, zero_b; /* zero points of integer operands of mma */
 	bool exact;		/* the sums are of integers, whose bits are equal in every order */
@@ -110,7 +113,8 @@ struct contract {
 	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
 	int64_t halo[2][2];		/* padding rows and columns around data that is in SRAM */
 	uint64_t halo_value;		/* the bits of an element of that padding */
-	struct ir_constant *b_constant; /* a constant filter, of which b has only the strides */
+	struct ir_constant *b_constant; /* a constant filter; b has its dims and strides, no
+					 * address */
 	int64_t b_offset;		/* offset of element 0 in the bytes of b_constant */
 	const struct contract_weights *weights; /* the filter as integers, in place of b; or NULL */
 	/* The slices that the filter consists of; b describes the largest. NULL: b is all of it. */

@@ -14,7 +14,7 @@
 
 /* ---- events in loop order */
 
-/* Fills in *e for a number in loop order: its tile of the result and its step of the sum. */
+/* Fills in *e for event `number` of the loops: the tile of the result and the step of its sum. */
 static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number,
 		     struct contract_event *e)
 {
@@ -122,7 +122,10 @@ static void find_data(const struct contract *c, struct contract_event *e)
 	}
 }
 
-/* Sets e->a_view to the tile of data, and emits its load and padding unless it is a hit. */
+/*
+ * Sets e->a_view to the tile of data, and emits its load and padding unless SRAM has the tile
+ * (`hit`).
+ */
 static void load_data(struct contract_state *st, struct contract_event *e, bool hit)
 {
 	const struct contract *c = st->c;
@@ -177,8 +180,9 @@ static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 
 /*
  * A packed filter has its dims in the order in which the instruction reads them: matrix
- * instructions have channels of the result innermost and groups outermost; window instructions have
- * groups innermost but for those channels.
+ * instructions have the channels of the result (CB_N) innermost and groups outermost; window
+ * instructions have these channels innermost, then groups. Other filters keep the order of their
+ * strides.
  */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {
@@ -241,8 +245,8 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct contrac
 }
 
 /*
- * Chooses the offset of each filter tile, in the order in which a loop over n reads them. -1: no
- * memory.
+ * Sets p->packed to the offset of each filter tile, in the order in which the loops read the tiles,
+ * and p->packed_bytes to the bytes of all tiles. Returns 0, or -1: no memory.
  */
 static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
 			struct contract_prepared *p)
@@ -287,8 +291,8 @@ static void pack_tiles(struct plan *plan, const struct contract *c, struct contr
 }
 
 /*
- * Loads a packed tile, unless it is a hit, and dequantises it unless SRAM has the result or the
- * matrix unit takes it as it is.
+ * Loads a packed filter tile, unless SRAM has it (`hit`), and dequantises it, unless SRAM has the
+ * dequantised tile or the matrix unit reads packed tiles.
  */
 static void load_weights(struct contract_state *st, struct contract_event *e, const int64_t *dim,
 			 bool hit)
@@ -395,7 +399,10 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 
 /* ---- computing */
 
-/* Returns the data with the dims of the result: the first tap of each position of the tile. */
+/*
+ * Returns a view of the data with the dims of the result: for each result, the element under its
+ * first tap.
+ */
 static struct npu_view walk_data(const struct contract *c, const struct contract_event *e)
 {
 	struct npu_view view = e->a_view;
@@ -485,7 +492,10 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 	return one;
 }
 
-/* Dequantises the integers of a tile to float32, the only type that window instructions add up. */
+/*
+ * Emits the dequantisation of a data tile to float32, the only type that window instructions add
+ * up.
+ */
 static void convert_data(struct contract_state *st, struct contract_event *e)
 {
 	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
@@ -591,7 +601,7 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 		plan_transfer(st->plan, mem, out, true);
 }
 
-/* Divides the SRAM of the contraction between its tiles; not 0: no memory. */
+/* Assigns SRAM addresses to all tiles of the contraction. Returns 0, or not 0: no memory. */
 static int place(struct contract_state *st)
 {
 	const struct contract_tile *t = st->t;

@@ -2,7 +2,8 @@
 /*
  * Copies between two orders of memory, in blocks. Filters arrive with the channels of the result as
  * the slowest dim, and tiles need them as the fastest: a plain copy that follows one order touches
- * a cache line of the other for each element. The planner copies so when it writes constants.
+ * a cache line of the other for each element. pack_copy() therefore copies block by block; the
+ * planner calls it when it writes constants.
  */
 #include "plan/kernel/pack.h"
 

@@ -11,7 +11,7 @@
 
 /* A reduction that is split at multiples of this number of elements keeps its bits. */
 #define LANES	 ONPU_REDUCE_LANES
-#define MAX_KEPT 6 /* the most dims of a tile above 1; chunk and lanes are two more */
+#define MAX_KEPT 6 /* only so many innermost kept dims of a tile may exceed 1 */
 
 static void set_grid(struct rowspace *rs)
 {
@@ -55,7 +55,10 @@ static bool try_sizes(struct rowspace *rs, const struct plan *plan, struct rowsp
 	return true;
 }
 
-/* Doubles the tile along kept dim `i` if it fits and is below `limit`; false: it stays. */
+/*
+ * Doubles the tile along kept dim `i`, if it is below `limit` and the double fits. Returns false if
+ * the tile stays.
+ */
 static bool grow_tile(struct rowspace *rs, const struct plan *plan, uint32_t i, int64_t limit,
 		      uint64_t (*bytes)(const struct rowspace *, const void *), const void *arg)
 {

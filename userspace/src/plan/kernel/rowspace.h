@@ -12,12 +12,10 @@
 struct rowspace {
 	const struct vprog *prog;
 	uint8_t axes;		/* mask of the program's dims that are reduced */
-	uint32_t kept, reduced; /* numbers of such dims */
+	uint32_t kept, reduced; /* numbers of dims that are kept and reduced */
 	uint32_t kept_dim[IR_MAX_RANK], reduced_dim[IR_MAX_RANK]; /* their indices in the program */
 	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK]; /* by kept dim: extent and number of tiles */
-	/*
-	 * number of elements of a row, and of a chunk, a multiple of 16; number of chunks of a row
-	 */
+	/* elements of a row; elements of a chunk, a multiple of 16; chunks of a row */
 	int64_t total, chunk, chunks;
 	uint64_t tiles;
 };
@@ -28,7 +26,7 @@ struct row_tile {
 	int64_t from; /* the first element of the chunk in the flattened row */
 };
 
-/* Begins with the smallest tiles and chunks. */
+/* Initialises *rs with the smallest tile and chunk. */
 void rowspace_init(struct rowspace *rs, const struct vprog *prog, uint8_t axes);
 /*
  * Chooses large tiles and chunks that fit into SRAM; bytes() returns the bytes that sizes need.

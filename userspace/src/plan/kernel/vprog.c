@@ -42,7 +42,7 @@ int vp_input(struct vprog *prog, const struct npu_view *mem)
 	struct npu_view once = *mem;
 	struct vp_reg reg;
 
-	/* A dim that memory repeats is loaded once. */
+	/* A dim with stride 0 in memory is loaded once. */
 	for (uint32_t i = 0; i < prog->rank; i++)
 		if (!mem->stride[i])
 			once.dim[i] = 1;
@@ -62,7 +62,7 @@ int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		view.stride[0] = plan_dtype_bytes(view.dtype);
 	}
 	vp_begin(prog, kernel, view.rank, view.dim);
-	/* A reduction needs all elements, also those that memory repeats. */
+	/* A reduction needs each element, also along dims with stride 0 in memory. */
 	reg = memory_reg(prog, VP_INPUT, &view);
 	return add_reg(prog, &reg);
 }
@@ -181,7 +181,7 @@ static uint8_t mask_without(uint8_t mask, uint32_t dim)
 	return (mask & ((1u << dim) - 1)) | (mask >> (dim + 1) << dim);
 }
 
-/* Removes a dim: its extent is 1, or was merged into the next dim. */
+/* Removes a dim whose extent is 1, or which was merged into the next dim. */
 static void remove_dim(struct vprog *prog, uint32_t dim)
 {
 	for (uint32_t r = 0; r < prog->num_regs; r++) {

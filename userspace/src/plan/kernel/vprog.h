@@ -49,8 +49,8 @@ void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64
 /* Begins a program over the shape of a value. */
 void vp_begin_like(struct vprog *prog, const char *kernel, const struct ir_value *result);
 /*
- * Adds an input, an output, a temporary; returns the register. `mem` has the rank of the space; an
- * input is broadcast along dims of extent 1 or stride 0.
+ * Each function adds a register (an input, an output or a temporary) and returns its index. `mem`
+ * has the rank of the space; an input is broadcast along dims of extent 1 or stride 0.
  */
 int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
@@ -72,8 +72,8 @@ int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 /* Returns the view with leading dims of 1 up to the rank of the space. */
 struct npu_view vp_widen(const struct vprog *prog, struct npu_view view);
 /*
- * Adds an operand, or a result, of the node. Returns its register; the last dims of the value are
- * those of the space, as in numpy's broadcasting.
+ * Adds an operand, or a result, of the node and returns its register. The value's last dim is that
+ * of the space, as in numpy's broadcasting.
  */
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);

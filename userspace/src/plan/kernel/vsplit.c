@@ -3,8 +3,9 @@
  * Emits vector programs whose rows do not fit into SRAM, in several passes over the chunks of a
  * row: a reduction that depends on an earlier one needs another pass (softmax: maximum, sum,
  * quotient). Partial results keep the lanes of the machine's reductions, and rows are split at
- * multiples of the number of lanes, so that the bits equal those of the whole row. Values in chunks
- * are not kept: each pass computes the values that it needs again.
+ * multiples of the number of lanes, so that the bits equal those of the whole row. Values that have
+ * an element for each element of a row are not kept from pass to pass: each pass computes again
+ * those that it needs.
  */
 #include "plan/kernel/rowspace.h"
 
@@ -87,7 +88,8 @@ static void find_levels(struct split *sp)
 
 /*
  * Finds the operations on chunks that a pass needs: its reductions, in the last pass the operations
- * with outputs in chunks, and those that compute operands of these. False: it needs none.
+ * with outputs in chunks, and those that compute operands of these. Returns false if there are
+ * none.
  */
 static bool find_needed(struct split *sp, int pass)
 {

@@ -58,7 +58,7 @@ static uint8_t element(uint8_t dtype, const uint8_t *data, int64_t i)
 	return plan_dtype_is_nibble(dtype) ? data[i / 2] >> (i % 2 * 4) & 15 : data[i];
 }
 
-/* Writes elements one after the other, without reading the memory, which may be slow. */
+/* Writes elements one after the other. It never reads the memory, as that may be slow. */
 struct sink {
 	uint8_t dtype, low; /* low: the first of the two 4-bit elements of a byte */
 	uint8_t *to;
@@ -164,7 +164,7 @@ static void write_scales(const struct recipe *r, uint8_t *to)
 			uint16_t half;
 
 			memcpy(&half, from, sizeof(half));
-			/* E2M1 has halves of the integers. */
+			/* The E2M1 numbers are halves of the integers: scales double. */
 			if (r->w.packed == ONPU_DT_F4E2M1) {
 				half = wnn_float_to_half(2 * wnn_half_to_float(half));
 				from = (const uint8_t *)&half;
