@@ -20,10 +20,10 @@
 /* The most first loads that can get a prefetch. */
 #define MOST_LOADS 64
 
-/* The least cycles that prefetches must save later jobs, from the cycles of a job. */
+/* The cycles that prefetches must save each later job at least, when a job takes `cycles`. */
 #define LEAST_GAIN(cycles) ((cycles) / 2048)
 /*
- * The most cycles that prefetches may cost the first job, from what they save each later one: where
+ * The most cycles that prefetches may cost the first job, when each later job saves `gain`. When
  * graphs alternate on a device, each job may be a first one.
  */
 #define MOST_LOSS(gain) ((gain) / 4)
@@ -49,7 +49,10 @@ struct load {
 	uint64_t begin;
 };
 
-/* A time in which a DMA engine is idle: from the end of an instruction to the begin of the next. */
+/*
+ * A time in which a DMA engine is idle: from the end of one of its instructions to the begin of its
+ * next one.
+ */
 struct gap {
 	uint8_t engine;
 	uint32_t first, before; /* positions in the list between the two instructions */
@@ -73,7 +76,10 @@ static bool is_point(const struct plan_op *op)
 
 /* ---- times */
 
-/* Returns the cycle at which the last instruction ends when the first `skipped` do not run. */
+/*
+ * Simulates the list without its first `skipped` instructions: sets the cycles at which each begins
+ * and ends, and returns the cycle at which the last one ends.
+ */
 static uint64_t run(struct timed *list, uint32_t skipped)
 {
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
@@ -254,7 +260,7 @@ static void place_load(struct ahead *a, struct load *load)
 			begin = list->end[load->touched];
 		if (before <= load->touched)
 			before = load->touched + 1;
-		/* The command processor issues it together with instructions that begin then. */
+		/* The prefetch follows the instructions that begin before it. */
 		while (before < gap->before && list->begin[before] < begin)
 			before++;
 		if (begin + cost > gap->end || !segment_has_room(a, before, cost))

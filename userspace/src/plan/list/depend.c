@@ -399,9 +399,9 @@ static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 			static const struct columns all = { .pitch = 0 };
 
 			/*
-			 * It counts as a write of all bytes: later accesses follow only `op`. It
-			 * counts as a read, too: who reads the bytes of earlier writes has data
-			 * from them by way of `op`, and preemption points save them.
+			 * The range is full: `op` counts as a write of all its bytes, so that later
+			 * accesses follow only `op`. It also counts as a read of earlier writes, so
+			 * that preemption points before `op` save their bytes.
 			 */
 			if (add_edge(g, range->writer, op, true) ||
 			    follow_parts(g, range, &all, op, false) ||

@@ -169,9 +169,9 @@ static struct plan_op *add_op(struct plan *plan)
 }
 
 /*
- * Finds the bytes between which a strided access leaves others out: in access->pitch the greatest
- * common divisor of the distances of the view's runs of adjacent bytes, and of the steps of a
- * window.
+ * Sets access->run to the length of the view's runs of adjacent bytes, and access->pitch to the
+ * greatest common divisor of the distances between runs and the steps of a window, when that is
+ * larger than a run.
  */
 static void find_columns(const struct npu_view *view, const int64_t *steps,
 			 struct hazard_access *access)
@@ -181,7 +181,7 @@ static void find_columns(const struct npu_view *view, const int64_t *steps,
 
 	if (plan_dtype_is_nibble(view->dtype))
 		return;
-	/* The innermost dims are one run, in whatever order they are. */
+	/* Dims that continue the run, in any order, make it longer. */
 	for (uint32_t taken = 0; inner < view->rank; inner++) {
 		uint32_t i = 0;
 
@@ -261,7 +261,10 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	return false;
 }
 
-/* Adds the bytes of an instruction's loads and stores to its node's, as the device counts them. */
+/*
+ * Adds the bytes that an instruction loads and stores to bytes_ld and bytes_st of the node, as the
+ * device counts them.
+ */
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
 	struct npu_node_info *info = &plan->report.nodes[plan->report.node];

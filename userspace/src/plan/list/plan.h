@@ -148,7 +148,8 @@ struct plan_values;
 struct plan_list {
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
-	struct plan_op *emitted; /* the instructions before plan_schedule() */
+	struct plan_op *emitted; /* the instructions as kernels emitted them, before
+				  * plan_schedule() */
 	size_t num_emitted;
 	/* number of first loads, which a job skips when the job before ran the same program */
 	uint32_t ahead;
@@ -175,7 +176,10 @@ struct plan_pin {
 	const struct ir_value *value;
 	uint32_t node; /* the first node that uses it */
 	const struct ir_node *
-		/* the product that unpacks it, so that SRAM has floats; NULL: SRAM has its bytes */
+		/*
+		 * the product for which the constant is dequantised: SRAM has floats; NULL: SRAM
+		 * has the constant's own bytes
+		 */
 		wide;
 	uint64_t address, bytes;
 };
@@ -212,7 +216,7 @@ struct plan_nodes {
 /* When kernels expect constant filters in SRAM. */
 enum plan_early {
 	PLAN_EARLY, /* before they begin: filters are loaded while earlier nodes compute */
-	/* so, too, and two kernels lie beside each other: each takes at most half of the SRAM */
+	/* like PLAN_EARLY, with two kernels in SRAM at once: each takes at most half of the SRAM */
 	PLAN_EARLY_BESIDE,
 	PLAN_EARLY_NOT, /* the first tile waits for its filter */
 	PLAN_EARLY_COUNT
@@ -223,8 +227,8 @@ struct plan {
 	const struct ir_graph *graph;
 	uint32_t first, count; /* range of nodes */
 	/*
-	 * How much a kernel gives up for a short first tile, with which the next node can begin;
-	 * below PLAN_EAGERNESS.
+	 * How strongly kernels prefer a short first tile, after which the next node can begin, to
+	 * fewer cycles of their own; below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
 	uint8_t early;	 /* enum plan_early */
@@ -239,8 +243,8 @@ struct plan {
 };
 
 /*
- * The manners in which a plan may choose tiles, which the search compares: each eagerness with each
- * way to load filters.
+ * A manner is a combination of plan->eager and plan->early; the search compares the plans of all
+ * combinations.
  */
 #define PLAN_MANNERS (PLAN_EAGERNESS * PLAN_EARLY_COUNT)
 
@@ -256,7 +260,10 @@ static inline uint32_t plan_max_slots(const struct plan *plan)
 	return plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
 }
 
-/* Return a view by its index, and the parameters of an instruction or NULL. */
+/*
+ * plan_view() returns a view by its index; plan_param_of() returns the parameters of an
+ * instruction, or NULL.
+ */
 static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)
 {
 	return (const struct npu_view *)plan->list.views.items + index;

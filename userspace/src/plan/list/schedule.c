@@ -129,8 +129,8 @@ static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *bus
 
 /*
  * Sets the urgency of each instruction: the number, in the order of emission, of the first
- * instruction of the busiest kind that depends on it. Instructions on which no instruction of that
- * kind depends come last.
+ * instruction of the busiest kind that depends on it, or its own number if it is of that kind.
+ * Instructions on which no instruction of that kind depends come last.
  */
 static void set_keys(struct simulation *sim)
 {

@@ -73,9 +73,10 @@ uint64_t view_bytes(const struct npu_view *view);
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);
 /*
- * Simplifies the views of an instruction whose result does not depend on the order of dims: sorts
- * the dims so that the first view runs through memory in order, drops dims of size 1 and merges
- * dims that are contiguous in every view. All views have the same dims.
+ * Simplifies the views of an instruction whose result does not depend on the order of elements:
+ * reverses dims that run backwards in every view, drops dims of size 1, sorts the others so that
+ * the first view runs through memory in order, and merges dims that are contiguous in every view.
+ * All views have the same dims.
  */
 void views_simplify(struct npu_view *const *views, uint32_t count);
 /* Sorts the dims only; `order`, NULL or an array by dim, is permuted like the dims. */
