@@ -17,7 +17,7 @@
 /*
  * Returns true if padding can make NaN on the NPU: the NPU multiplies weights by padding of zeros,
  * and 0 times an infinite weight is NaN; the CPU leaves padding out. Filters that are computed at
- * run time are not checked; constants that have no bytes yet are finite.
+ * run time are not checked; constants whose bytes are not computed yet count as finite.
  */
 static bool pads_infinity(const struct ir_node *node)
 {
@@ -322,7 +322,7 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 
 /*
  * Returns the filter as float32, with the zero point subtracted, and makes it the filter of the
- * contraction. The caller drops it after the contraction is emitted. NULL: no memory.
+ * contraction. The caller releases it after the contraction is emitted. NULL: no memory.
  */
 static struct ir_constant *real_filter(struct contract *c, const struct ir_node *node)
 {
@@ -364,7 +364,7 @@ static struct npu_view real_bias(struct plan *plan, const struct contract *c,
 }
 
 /*
- * Chooses the instructions of an integer convolution. Returns a constant that the caller drops
+ * Chooses the instructions of an integer convolution. Returns a constant that the caller releases
  * after the contraction is emitted, or NULL.
  */
 static struct ir_constant *set_integer(struct plan *plan, struct contract *c,

@@ -17,7 +17,7 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 	return supports_contraction(node, &node->attrs.matmul.act, reason);
 }
 
-/* Checks a product of integer weights, which only a pass makes, and only for constants. */
+/* Checks a product with integer weights (IR_OP_WMATMUL), which passes make from constants. */
 bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (uint32_t i = 1; i < 4; i++)
@@ -306,7 +306,8 @@ static bool can_double(const struct ir_constant *scale)
 
 /*
  * Lets the matrix unit read packed tiles, if the machine can: integers with their scales, and short
- * floats where these hold the integers, or a float16 constant. All bits of the result stay.
+ * floats where these hold the integers, or a float16 constant. The bits of the result stay the
+ * same.
  */
 static void set_direct(struct plan *plan, struct contract_weights *w, struct contract *c,
 		       enum ir_dtype dtype)
@@ -379,7 +380,7 @@ static bool varies(const struct matmul *mm, uint32_t axis)
 
 /*
  * Emits a product whose batch is a single dim, from byte offsets on: as groups when the second
- * operand varies along that, otherwise as images.
+ * operand varies along that dim, otherwise as images.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
 		     const int64_t offset[MAX_VIEWS])

@@ -221,7 +221,7 @@ struct step_product {
 	int64_t first, count; /* the columns that it computes */
 	int64_t direction;    /* the direction that it computes; -1: all */
 	bool window;	      /* the vector unit computes it */
-	bool adds_input;      /* it adds the step's slice of the first product */
+	bool adds_input;      /* it adds the step's slice of multiply_input()'s result */
 };
 
 /* The contractions that together compute some columns of a step, for all directions. */

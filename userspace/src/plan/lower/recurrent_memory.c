@@ -195,7 +195,10 @@ static void take_operand(struct rnn *r, const struct ir_value *value)
 	/* A single step gains nothing: its kernels load one tile while they compute another. */
 	if (!value || r->steps == 1)
 		return;
-	/* values_view() adds a constant to the program, which is packed when it has no copy. */
+	/*
+	 * Checks this before values_view() adds a constant to the program: without a copy in SRAM,
+	 * the constant is packed instead.
+	 */
 	if (!has_room(r, plan_align((uint64_t)ir_type_bytes(&value->type))))
 		return;
 	c->value = value;

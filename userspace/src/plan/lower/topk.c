@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lowers topk: the indices of the first k elements of each row in order. Each element becomes an
- * entry, an integer that is larger the earlier its element comes: the key of the element above the
- * distance of the element to the end of the row, so that no two entries are equal, and of equal
+ * entry, an integer whose high half is the key of the element and whose low half is the element's
+ * distance from the end of the row. Larger entries come first; no two are equal, and of equal
  * elements the first comes first. Rows of entries are cut into chunks, and each chunk is sorted by
  * a bitonic network; then the better half of each pair of chunks stays, until one is left. A step
  * of the network is a maximum and a minimum of all pairs, so that the time does not depend on data.
@@ -189,7 +189,7 @@ static struct npu_view as_tile(const struct topk *t, struct npu_view view, const
 	return view;
 }
 
-/* Returns one of the numbers with the dims of another view. */
+/* Returns a view of a NUMBER_ constant, broadcast to the dims of another view. */
 static struct npu_view number_like(const struct topk *t, int number, uint8_t dtype,
 				   const struct npu_view *like)
 {
@@ -388,7 +388,10 @@ static void sort_chunks(struct topk *t, int64_t chunks)
 	}
 }
 
-/* Keeps the better halves of the first and the last chunk, of the second and the last but one… */
+/*
+ * Keeps the better half of the entries of the first and the last chunk, of the second and the last
+ * but one, and so on. Returns the number of chunks that are left.
+ */
 static int64_t merge_chunks(struct topk *t, int64_t chunks)
 {
 	int64_t pairs = chunks / 2, rest = chunks - pairs, count = pairs * t->chunk;
