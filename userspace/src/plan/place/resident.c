@@ -24,7 +24,10 @@
 #define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
 #define TOPK_ENTRY 72	 /* at least the bytes of SRAM for each entry of a chunk of topk */
 
-/* The layout and padding that the nodes which read or write a root value need. */
+/*
+ * The layout and padding that a root value (values_root()) should have, for the nodes that read or
+ * write it.
+ */
 struct wish {
 	bool touched, plain, image;
 	enum ir_layout layout;
@@ -87,7 +90,10 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 			wish->halo[i / 2][i % 2] = padding[i];
 }
 
-/* Returns true if a node's operands are views of its result or the reverse: it needs no layout. */
+/*
+ * Returns true if a concat or slice shares the memory of all operands and its result: such a node
+ * moves nothing, and needs no layout.
+ */
 static bool lies_inside(const struct plan *plan, const struct ir_node *node)
 {
 	if (node->op != IR_OP_CONCAT && node->op != IR_OP_SLICE)
