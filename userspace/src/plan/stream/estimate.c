@@ -13,7 +13,10 @@ static uint64_t lanes_of(const struct plan *plan, int64_t elements)
 	return plan_cost_lanes(plan->caps, (uint64_t)elements, 4);
 }
 
-/* Returns the cycles of one that only moves, compares or adds elements of a value's type. */
+/*
+ * Returns the cycles of a vector instruction that only moves, compares or adds elements of a
+ * value's type, several of which may share a lane.
+ */
 static uint64_t short_lanes_of(const struct plan *plan, int64_t elements,
 			       const struct ir_value *value)
 {
@@ -21,7 +24,7 @@ static uint64_t short_lanes_of(const struct plan *plan, int64_t elements,
 			       plan_dtype_bytes(plan_dtype(value->type.dtype)));
 }
 
-/* Returns the cycles of the instructions of a function for each pass over its elements. */
+/* Returns how many passes over the elements the instructions of a function take together. */
 static uint32_t unary_factor(const struct plan *plan, const struct ir_unary_attrs *unary)
 {
 	struct unary_step steps[UNARY_MAX_STEPS];

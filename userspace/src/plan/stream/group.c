@@ -181,7 +181,10 @@ static bool middle_slices(const struct finder *f, const struct stream_set *set,
 	return stream_find_slices(f->plan, set, &box, NULL, slices);
 }
 
-/* Estimates a size of blocks; *best is the fastest so far. False: a smaller one fails as well. */
+/*
+ * Estimates a size of blocks; *best is the fastest so far. False: these and all smaller blocks
+ * fail.
+ */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
 {

@@ -15,14 +15,15 @@
 
 /*
  * The budget of the search: the number of instructions of all candidates together, except for the
- * first and for other manners of a candidate; an instruction takes about a microsecond to plan. It
- * is SEARCH_PLANS times the number of instructions of the range, at least SEARCH_LEAST, which a
- * small network needs, and at most SEARCH_MOST, so that a long network compiles in time.
+ * first one and for repeated plans of a candidate in other manners (plan_set_manner()); an
+ * instruction takes about a microsecond to plan. The budget is SEARCH_PLANS times the number of
+ * instructions of the range, at least SEARCH_LEAST, which a small network needs, and at most
+ * SEARCH_MOST, so that a long network compiles in time.
  */
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
-#define FEW_NODES    2000 /* the most nodes of a range whose manner is searched */
+#define FEW_NODES    2000 /* the most nodes of a range that is planned in several manners */
 #define MARGIN	     2	  /* nodes on each side of a group that are planned together with it */
 /*
  * A manner with which a plan takes longer than the best by more than 1/HOPELESS is not tried
@@ -343,7 +344,7 @@ static void search_eagerness(struct search *s)
 
 /*
  * Tries other manners for the best candidate, as long as it becomes faster; the next candidates
- * have the fastest manner. This takes nothing of the budget, which is for candidates of groups.
+ * have the fastest manner. The instructions planned here are not charged to the budget.
  */
 static void search_manners(struct search *s)
 {
@@ -406,8 +407,8 @@ static void try_change(struct search *s, struct stream_group *group, enum stream
 }
 
 /*
- * Tries a group the other way (dropped or not), and in other blocks, among all groups: this may be
- * faster although it was not when the group was planned by itself.
+ * Tries a group the other way (dropped or not), and in other blocks, among all groups: the change
+ * may save time with the other groups although it saved none when the group was planned by itself.
  */
 static void improve_group(struct search *s, struct stream_group *group)
 {

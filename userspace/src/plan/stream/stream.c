@@ -12,7 +12,7 @@
 
 #include "util/malloc.h"
 
-/* A node of a group in one block; parts are made in the order of `when`. */
+/* A node of a group in one block; instances are made in the order of `when`. */
 struct instance {
 	uint64_t when, block;
 	uint32_t node; /* index in the group */

@@ -65,7 +65,7 @@ enum stream_change {
 	STREAM_FINER,	/* twice as many blocks, along the last axis where that is possible */
 	/* Switch `carry`: rows that two blocks need are computed once, or in both blocks. */
 	STREAM_CARRY,
-	/* Attention: blocks of keys, or twice as many of them when there are some. */
+	/* Attention: divide rows of scores into blocks of keys, or into twice as many as now. */
 	STREAM_ATTEND,
 	STREAM_CHANGES
 };
