@@ -27,7 +27,7 @@ static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-packed", REFUSES(conv_packed), LOSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
-	/* The kernels of these names again, for nodes that no kernel of oneDNN takes. */
+	/* These kernels once more, now without .loses, for nodes that no kernel of oneDNN takes. */
 	{ "cpu/conv-depthwise", REFUSES(depthwise), PLAN(depthwise) },
 	{ "cpu/conv-packed", REFUSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-transposed", REFUSES(conv_transposed), PLAN(conv_transposed) },
@@ -365,7 +365,7 @@ static size_t add(char *text, size_t size, size_t length, const char *name, cons
 	return length + (size_t)n < size ? length + (size_t)n : size - 1;
 }
 
-/* Whether a row before this one has its name: its sentence has been told. */
+/* Whether a kernel before this one in the list has the same name: its reason was told there. */
 static bool is_repeated(const struct cpu_kernel *kernels, const struct cpu_kernel *kernel)
 {
 	for (const struct cpu_kernel *before = kernels; before != kernel; before++)

@@ -34,7 +34,8 @@ bool cpu_supports(const struct ir_node *node);
 
 /*
  * Sets the highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, the default of a new context
- * when the library is built with oneDNN. Fails when oneDNN cannot be loaded.
+ * when the library is built with oneDNN. Returns 0, or not 0 with *err when oneDNN cannot be
+ * loaded.
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 

@@ -41,7 +41,10 @@ struct cpu_kernel {
 	bool keeps;  /* only for plans that are kept: making one takes long */
 	bool onednn; /* it needs oneDNN, so that it is for the layer CPU_ONEDNN */
 	bool blas;   /* it needs OpenBLAS */
-	/* The number of changes of the layout of its packed operand. */
+	/*
+	 * Counts the changes of the layout of the packed operand; files with another number are
+	 * refused.
+	 */
 	uint32_t version;
 };
 
@@ -75,7 +78,7 @@ struct cpu_plan *cpu_choose(const struct cpu_ask *ask);
 struct cpu_plan *cpu_choose_named(const struct cpu_ask *ask, const char *name);
 /* Returns the plan of the reference kernel. */
 struct cpu_plan *cpu_choose_reference(const struct cpu_ask *ask);
-/* Returns what a caller asks for: @use is for cpu_plan_create(). */
+/* Returns the struct cpu_ask of a node; @use: as for cpu_plan_create(). */
 struct cpu_ask cpu_ask_for(const struct cpu_context *cpu, const struct ir_node *node,
 			   unsigned int use);
 

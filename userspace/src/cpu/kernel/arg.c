@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast argMin and argMax for elements of 8, 32 and 64 bits: contiguous rows, or as many interleaved
- * rows as there are elements after the axis. The first NaN counts as the extreme.
+ * rows as there are elements after the axis. A NaN counts as the extreme. The result is the first
+ * of equal elements or NaNs, or with attrs->last the last one.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
 #include "cpu/kernel/kernels.h"
 
 #define GRAIN 16384
-/* Results that are found at a time. */
+/* The most columns that are searched together, one result for each. */
 #define COLUMNS 1024
 /*
  * Elements that are compared together without a branch; one test then tells whether the wanted
@@ -77,8 +78,8 @@ static void float_vectors(void *argument, int64_t begin, int64_t end)
 /* --- Columns --- */
 
 /*
- * Whether x beats the best element so far, y. FIRST keeps the first of equal elements, LAST the
- * last. They have no branches.
+ * Whether element x replaces y, the best element before it. FIRST keeps the first of equal
+ * elements, LAST the last. Neither has a branch.
  */
 #define FIRST(order) ((x order y) | ((x != x) & (y == y)))
 #define LAST(order)  ((x order y) | (x != x))

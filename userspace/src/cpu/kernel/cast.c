@@ -99,7 +99,8 @@ struct cast {
 };
 
 /*
- * Casts between floats. Elements of float32 are read and written in place, others through a buffer.
+ * Casts through float32, when one type or both are floats. Elements of other types are converted to
+ * or from a buffer of float32; float32 needs none.
  */
 static void cast_floats(const struct cast *c, char *y, const char *x, int64_t n)
 {

@@ -14,8 +14,8 @@
 #include "util/finite.h"
 
 /*
- * Least pixels of an item of a depthwise convolution: with fewer, the threads' counter would cost
- * too much.
+ * An item of a depthwise convolution has channels with at least about this many pixels, as the
+ * counter from which threads take items costs time for each.
  */
 #define ITEM_PIXELS 4096
 
@@ -110,7 +110,7 @@ static int dense(struct cpu_plan *plan, struct cpu_context *cpu, const void *pac
 
 struct depthwise {
 	struct cpu_context *cpu;
-	struct cpu_depthwise lines; /* nhwc: the operands; nchw: all of them but `zeros` */
+	struct cpu_depthwise lines; /* the operands; `zeros` is for nhwc only */
 	struct cpu_planes planes;
 	const float *x;
 	float *y;
@@ -433,7 +433,7 @@ const char *cpu_conv_packed_refuses(const struct cpu_ask *ask)
 	return is_depthwise(&g) ? "it is depthwise" : NULL;
 }
 
-/* See the members of struct cpu_tuning. */
+/* Returns why another kernel is faster; NULL: none is. struct cpu_tuning explains the limits. */
 const char *cpu_conv_packed_loses(const struct cpu_ask *ask)
 {
 	const struct cpu_tuning *t = cpu_tuning(ask->cpu);

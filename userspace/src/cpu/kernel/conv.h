@@ -22,7 +22,10 @@ struct cpu_conv {
  */
 bool cpu_conv_can_pack(const struct ir_node *node);
 
-/* Whether the kernel for depthwise 3x3 is the fastest one for a convolution of this level. */
+/*
+ * Whether the kernel that computes several pixels of a depthwise 3x3 filter at a time takes the
+ * convolution, and is the fastest at the context's level.
+ */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node);
 
 struct cpu_conv cpu_conv_of(const struct ir_node *node);

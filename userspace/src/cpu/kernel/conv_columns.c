@@ -116,7 +116,8 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 struct step {
 	int64_t k0, depth;
 	struct cpu_pack pack;
-	int64_t room; /* direct: floats of the image after the first column of the last row */
+	int64_t room; /* direct: floats from the block's first pixel, in the last of these rows, to
+		       * the input's end */
 };
 
 /*
@@ -305,7 +306,10 @@ static void plan_steps(struct columns *c)
 	c->step = (g->in_per_group + steps - 1) / steps * taps;
 }
 
-/* Returns the cost of the tiles of n columns: half of a tile takes two thirds of the time. */
+/*
+ * Returns the cost of the tiles of n columns: a tile of one vector takes two thirds of the time of
+ * one of two vectors.
+ */
 static int64_t tiles_cost(int64_t n, int64_t lanes)
 {
 	int64_t rest = n % (2 * lanes);

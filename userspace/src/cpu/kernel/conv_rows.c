@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dense convolution with pixels as rows of the product and output channels as columns: nhwc images,
- * and nchw images that are too small to fill vectors with their rows. Filters are read once; a
- * block of pixels is gathered, DEPTH elements of their windows at a time. conv.c calls it.
+ * and nchw images that are too small to fill vectors with their rows. Each block of pixels reads
+ * the filter once; its windows are gathered DEPTH elements at a time. conv.c calls it.
  */
 #include "cpu/kernel/conv_dense.h"
 #include "cpu/kernel/tile_product.h"

@@ -35,8 +35,8 @@ struct transposed {
 };
 
 /*
- * Returns the number of channels that fills panels best. It must not depend on threads, because
- * packed filters have this order.
+ * Returns the number of channels whose taps fill panels best. It depends on the level and the shape
+ * alone, because packed filters have this order.
  */
 static int64_t channels_together(const struct cpu_simd *simd, const struct cpu_conv *g)
 {
@@ -290,7 +290,7 @@ static void plan_blocks(struct transposed *t)
 
 	/*
 	 * Two neighbouring blocks both compute products of the input rows that they share, so a
-	 * block has more rows than that.
+	 * block has at least reach + stride output rows.
 	 */
 	most = lines * stride - reach;
 	t->lines = most > reach + stride ? most : reach + stride;

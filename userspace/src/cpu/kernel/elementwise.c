@@ -144,7 +144,7 @@ static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int opera
 	return false;
 }
 
-/* Whether the node is a function of float32 that the vectors know. */
+/* Returns why the kernel for float32 cannot compute a node; NULL: it can. */
 const char *cpu_elementwise_refuses(const struct cpu_ask *ask)
 {
 	const struct ir_node *node = ask->node;

@@ -67,7 +67,7 @@ static void load_indices(enum ir_dtype dtype, const void *p, int64_t at, int64_t
 	else
 		LOAD(int64_t);
 	for (int64_t i = 0; i < n; i++) {
-		/* Without branches, which mixed signs would make slow. */
+		/* There are no branches, which mixed signs would make slow. */
 		int64_t v = to[i] + (dim & to[i] >> 63), beyond;
 
 		v &= ~(v >> 63);
@@ -83,7 +83,7 @@ struct indexed {
 	const void *index;
 	uint32_t axis;
 	int64_t element; /* bytes of an element */
-	int64_t line; /* runs of a line; the functions below compute offsets of runs of one line */
+	int64_t line; /* runs of a line; one call of offsets() is for runs of one line */
 	void (*offsets)(const struct indexed *x, int64_t at, int64_t n, int64_t *offset);
 };
 

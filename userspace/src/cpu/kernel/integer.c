@@ -186,7 +186,7 @@ struct integer_product {
 	struct cpu_plan base;
 	struct product p;
 	struct part *parts;
-	struct cpu_plan **plans; /* of the node of each slice */
+	struct cpu_plan **plans; /* by slice: the plan of its node */
 };
 
 static size_t part_pack_bytes(const struct integer_product *t, int64_t i)

@@ -35,7 +35,9 @@ struct dots {
 	int64_t pixels, columns, blocks;
 	int64_t taps, depth; /* taps of a tile, and bytes of a tap */
 	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
-	/* Pixels that lie in one vector: several where they have few channels and follow closely. */
+	/*
+	 * depthwise: output pixels in one vector; several when they have few channels and stride 1
+	 */
 	int64_t fold;
 	uint8_t flip, filter_flip, zero;
 	uint8_t *padding; /* zero points, for the pixels of a vector */
@@ -125,7 +127,10 @@ static int pack(const struct cpu_plan *plan, const void *from, void *to, struct 
 	int32_t *sums = (int32_t *)((char *)to + weights_bytes(d));
 
 	(void)err;
-	/* The last block may have fewer vectors than its memory: files hold no random bytes. */
+	/*
+	 * The last block may be shorter than its memory, whose rest is 0, so that files hold no
+	 * random bytes.
+	 */
 	memset(to, 0, plan->packed_bytes);
 	for (int64_t i = 0; i < d->blocks; i++)
 		pack_block(d, from, i, (int8_t *)to + i * block_bytes(d), sums);
@@ -239,9 +244,9 @@ static void copy_row(const struct run *run, const struct pixel *p, int64_t kh, u
 }
 
 /*
- * Does the work of find_rows() where rows of windows are taps. Those that are not whole inside the
- * image are copied; so are those at its end, since bytes after a row are read, which weights of 0
- * then ignore.
+ * Sets the table of pointers when each row of a window is one tap. A row that is not completely
+ * inside the image is copied with padding. A row at the end of the input is copied, too, because
+ * tiles read bytes after it, which they multiply by weights of 0.
  */
 static void find_window_rows(const struct run *run, int64_t first, int count, const uint8_t **rows,
 			     uint8_t *copies)
@@ -296,7 +301,10 @@ static void finish_real(const struct run *run, const int32_t *sums, const struct
 	}
 }
 
-/* Multiplies `count` pixels from the first on, whose pointers are in the table, with a block. */
+/*
+ * Multiplies `count` pixels from `first` on, whose pointers are in the table, with a block of
+ * columns.
+ */
 static void block_tiles(const struct run *run, const uint8_t *const *table, int64_t first,
 			int64_t count, int64_t block)
 {
@@ -354,7 +362,10 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* Computes `count` pixels of a row for a block of channels; all their taps are at one distance. */
+/*
+ * Computes `count` pixels of a row for a block of channels. Each tap moves by the same distance
+ * from pixel to pixel, so that it must read the image for all of them, or padding for all.
+ */
 static void channel_pixels(const struct run *run, const struct pixel *first, int64_t count,
 			   int64_t block, const uint8_t **x, int64_t *step)
 {
@@ -399,7 +410,10 @@ static void channel_pixels(const struct run *run, const struct pixel *first, int
 	}
 }
 
-/* Computes one row of a depthwise convolution: its borders pixel by pixel, and what is between. */
+/*
+ * Computes one row of a depthwise convolution: pixels whose windows reach padding one by one, those
+ * between them together.
+ */
 static void channel_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;

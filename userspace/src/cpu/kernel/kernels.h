@@ -34,7 +34,10 @@ PLAN(cpu_tile_rows_plan)
 SENTENCE(cpu_tile_matmul_refuses)
 SENTENCE(cpu_tile_matmul_loses)
 PLAN(cpu_tile_matmul_plan)
-/* Whether a product on tiles is faster than another one with copies that strides save. */
+/*
+ * Whether the product on tiles, which reads operands with strides, is faster than another kernel
+ * that needs dense copies of them.
+ */
 bool cpu_tile_matmul_gains(const struct cpu_ask *ask);
 SENTENCE(cpu_matmul_packed_refuses)
 PLAN(cpu_matmul_packed_plan)

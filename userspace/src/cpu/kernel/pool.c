@@ -45,7 +45,7 @@ static int64_t inside(const struct pool *p, int axis, int64_t out)
 
 /*
  * Converts the sums of output row oh to averages or roots; each output has `step` floats. Maxima
- * stay.
+ * stay as they are.
  */
 static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Maxima and averages of windows of 8-bit integers, for pool.c and integer.c. */
+/* Pools of 8-bit integers: maxima, and averages with scales (IR_OP_QPOOL). */
 #include <string.h>
 
 #include "cpu/kernel/conv.h"
@@ -13,7 +13,10 @@ struct pool {
 	int64_t c, h, w, out_h, out_w;
 	const uint8_t *x;
 	uint8_t *y;
-	/* For averages: the type of results, and memory for each thread's sums of a row. */
+	/*
+	 * For averages: attributes, type and scale of the result; for nhwc, memory for the sums of
+	 * the channels of one result, for each thread.
+	 */
 	const struct ir_qpool_attrs *average;
 	enum ir_dtype to;
 	float scale;
@@ -210,8 +213,8 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 }
 
 /*
- * Whether the kernel takes a node: each window has an element of the image, so that there is a
- * maximum, and no dilation.
+ * Returns why the kernel cannot compute a node; NULL: it can. Each window must have an element of
+ * the image, so that there is a maximum, and no dilation.
  */
 const char *cpu_pool_integer_refuses(const struct cpu_ask *ask)
 {

@@ -16,7 +16,10 @@ struct cpu_walk {
 	int64_t stride[CPU_MAX_OPERANDS][IR_MAX_RANK];
 };
 
-/* Whether dim d and the dim `before` it can be merged: for each operand they have one stride. */
+/*
+ * Whether dim d can be merged with the dim `before` it: in each operand, the stride of `before` is
+ * that of d times the size of d.
+ */
 static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, uint32_t d)
 {
 	for (int k = 0; k < w->operands; k++)
@@ -25,7 +28,7 @@ static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, ui
 	return true;
 }
 
-/* Merges dims that have one stride, so that rows are long, and drops dims of size 1. */
+/* Merges dims by cpu_walk_merges(), so that rows are long, and drops dims of size 1. */
 static inline void cpu_walk_merge(struct cpu_walk *w)
 {
 	struct cpu_shape *s = &w->shape;

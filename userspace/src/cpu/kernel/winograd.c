@@ -7,8 +7,8 @@
  *
  * The transforms before and after them turn infinities into NaN, also in results that do not depend
  * on them, and may overflow where the convolution does not. So, when a result is not finite, a
- * kernel that packs nothing computes the node again, with the filter that the packed one was made
- * from.
+ * kernel that packs nothing computes the node again, with the original filter, which unpack()
+ * restores from the packed one.
  */
 #include "cpu/kernel/winograd.h"
 

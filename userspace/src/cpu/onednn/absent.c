@@ -28,7 +28,7 @@ const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
 	return cpu_onednn_absent;
 }
 
-/* No plan is asked for, since there is no layout of oneDNN. */
+/* choose.c does not call these functions, because cpu_onednn_form() returns NULL. */
 struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask)
 {
 	(void)ask;

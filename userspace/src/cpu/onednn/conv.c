@@ -548,8 +548,9 @@ static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_
 }
 
 /*
- * The ways to divide the work, in the order in which they are tried: slices with other numbers of
- * rows may need another form of the filter; then channels are divided, or nothing.
+ * The ways to divide the work, in the order in which they are tried: BY_WORK fails where slices
+ * with other numbers of rows need another layout of the filter; then the channels are divided, and
+ * at last nothing.
  */
 enum division { BY_WORK, BY_CHANNELS, WHOLE };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * oneDNN's kernels, for choose.c. A build without oneDNN has onednn/absent.c in their place.
- * The sentences load no library, so that they cannot tell all: plans are NULL where oneDNN has no
- * fast kernel.
+ * oneDNN's kernels, for choose.c. A build without oneDNN has onednn/absent.c in their place. The
+ * functions *_refuses() load no library: a node that they do not refuse has no plan (NULL) when
+ * oneDNN has no fast kernel for it.
  */
 #ifndef WNN_CPU_ONEDNN_KERNELS_H
 #define WNN_CPU_ONEDNN_KERNELS_H

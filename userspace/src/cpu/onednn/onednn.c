@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Loads oneDNN, checks it, and chooses its kernel for a node. */
+/* Loads oneDNN, runs the self-test, and has the functions that the kernels on oneDNN share. */
 #include "cpu/onednn/onednn.h"
 
 #include <dlfcn.h>

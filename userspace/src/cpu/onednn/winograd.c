@@ -117,7 +117,8 @@ static int describe_products(struct state *s, struct products *p)
 }
 
 /*
- * Makes a primitive; the first one chooses the layout of the filter. Returns whether oneDNN failed.
+ * Makes a primitive; the first one chooses the layout of the filter. Returns 0, or -1 when oneDNN
+ * fails or chooses an unknown layout.
  */
 static int make_products(struct state *s, struct products *p)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only file that calls OpenBLAS. Threads of the pool call it, and each call uses one thread.
- * OpenBLAS's number of threads is global to the process and may be the application's own setting
- * (in version 0.3.29 even openblas_set_num_threads_local() sets it for all threads): the first
- * caller saves it, and the last one restores it.
+ * The only file that computes with OpenBLAS. Threads of the pool call OpenBLAS, and each call uses
+ * one thread. OpenBLAS's number of threads is global to the process and may be the application's
+ * own setting (in version 0.3.29 even openblas_set_num_threads_local() sets it for all threads):
+ * the first caller saves it, and the last one restores it.
  */
 #include <pthread.h>
 

@@ -5,7 +5,10 @@
 #include "cpu/element.h"
 #include "cpu/ref/reference.h"
 
-/* NaN if either is NaN; +0 is greater than -0. fmax() ignores a NaN, and may return either zero. */
+/*
+ * Returns the larger number, or NaN if either is NaN; +0 is larger than -0. (fmax() ignores a NaN,
+ * and may return either zero.)
+ */
 static double maximum(double a, double b)
 {
 	if (isnan(a) || isnan(b))

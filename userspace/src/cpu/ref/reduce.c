@@ -181,8 +181,8 @@ void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *co
 }
 
 /*
- * Whether element `a` is better than the best so far, `b`. The first NaN is better than all
- * numbers.
+ * Whether element `a` replaces `b`, the best element before it. A NaN is better than all numbers;
+ * of equal elements or NaNs the first one stays, or with attrs.arg.last the last.
  */
 static bool beats(const struct ir_node *node, const void *in, int64_t a, int64_t b)
 {
