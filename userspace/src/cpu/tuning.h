@@ -11,8 +11,8 @@
 struct cpu_tuning {
 	/*
 	 * Whether convolutions and products with constants on our own tiles, in channels-last
-	 * layout, were measured to take less time than oneDNN's. The members up to max_direct
-	 * count only if they do.
+	 * layout, were measured to take less time than oneDNN's. The members up to max_direct are
+	 * used only if this is true.
 	 */
 	bool tiles;
 	/*
@@ -34,10 +34,10 @@ struct cpu_tuning {
 	/* Whether products of two computed matrices on our own tiles are ever faster. */
 	bool matmul_tiles;
 	/*
-	 * Such products: the least rows of the first matrix, since for fewer packing the second one
-	 * takes longer than the product; the most elements of a row, since with more neither a panel
-	 * nor the rows of a tile stay in the near caches; and the most multiplications of dense
-	 * matrices.
+	 * Products of two computed matrices: the least rows of the first one, since for fewer
+	 * packing the second one takes longer than the product; the most elements of a row, since
+	 * with more neither a panel nor the rows of a tile stay in the near caches; and the most
+	 * multiplications of dense matrices.
 	 */
 	int64_t min_lines, max_depth, max_work;
 };

@@ -482,8 +482,8 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 }
 
 /*
- * Sets the fates of dequantisations: if only fused nodes used the result of one, it counts as fused
- * into node `node`.
+ * Sets the fates of dequantisations: when only fused nodes use its result, a dequantisation counts
+ * as fused into node `node`.
  */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {

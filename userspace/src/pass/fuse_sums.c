@@ -525,8 +525,8 @@ static union ir_attrs attrs_of(const struct sum *s)
 }
 
 /*
- * Sets the fates of dequantisations: if only fused products used the result of one, it counts as
- * fused into node `node`.
+ * Sets the fates of dequantisations: when only fused products use its result, a dequantisation
+ * counts as fused into node `node`.
  */
 static void adopt_operands(struct fusion *f, const struct sum *s, uint32_t node)
 {

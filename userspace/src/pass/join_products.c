@@ -359,7 +359,7 @@ static bool reads_parts(const struct joining *j, const struct ir_node *product)
 	return !j->cpu || ir_type_elements(type) == columns_of(product);
 }
 
-/* Adds slices of the fused product as the results of the single products. 0 or -1. */
+/* Adds slices of the fused product as the results of the single products. Returns 0 or -1. */
 static int cut(struct joining *j, const struct ir_node *joined,
 	       const struct ir_node *const *products, uint32_t count)
 {
@@ -382,7 +382,8 @@ static int cut(struct joining *j, const struct ir_node *joined,
 }
 
 /*
- * Fuses all products of a kind that are not fused for a concat, and adds a slice for each. 0 or -1.
+ * Fuses all products of a kind that are not fused for a concat, and adds a slice for each. Returns
+ * 0 or -1.
  */
 static int join_kind(struct joining *j, const struct ir_node *leader, const bool *taken)
 {

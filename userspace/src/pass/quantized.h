@@ -19,7 +19,7 @@ struct quantized {
 bool quantized_any(const struct ir_value *value, struct quantized *q);
 /*
  * Like quantized_any(), but also requires that scale and zero point are constants and that scales
- * are positive and not extreme, as do all functions below.
+ * are positive and not extreme.
  */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
 /* Like quantized_value(), for the result of a quantisation. */
@@ -28,7 +28,10 @@ bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 bool quantized_whole(const struct quantized *q);
 /* Returns the largest distance of an integer of the type from a zero point. */
 double quantized_largest(const struct quantized *q, int64_t zero);
-/* Returns an element of a float32 or float16 constant. */
+/*
+ * quantized_float() returns an element of a float32 or float16 constant, the others an element of a
+ * constant scale or zero point.
+ */
 float quantized_float(const struct ir_value *constant, int64_t i);
 float quantized_scale(const struct quantized *q, int64_t i);
 int64_t quantized_zero(const struct quantized *q, int64_t i);

@@ -33,11 +33,11 @@ struct pass_context {
 	struct wnn_error *err;
 };
 
-/* A pass: it fills in rewrite->to. 0 or -1. */
+/* A pass: it fills in rewrite->to. Returns 0, or -1 with rw->err. */
 typedef int (*pass_fn)(struct rewrite *rw, const struct pass_context *ctx);
 
 int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err);
-/* Adds the outputs to the new graph. 0 or -1. */
+/* Adds the outputs to the new graph. Returns 0 or -1. */
 int rewrite_end(struct rewrite *rw);
 void rewrite_destroy(struct rewrite *rw); /* also destroys the new graph, unless it is NULL */
 
@@ -78,8 +78,8 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
 /*
- * Sets *number to what all elements of a float32 or float16 constant are (StableHLO repeats
- * numbers); false: they differ, or the value is no such constant.
+ * Sets *number to the number that all elements of a float32 or float16 constant have (StableHLO
+ * repeats numbers). Returns false when elements differ, or the value is no such constant.
  */
 bool rewrite_number(const struct ir_value *value, double *number);
 

@@ -79,10 +79,7 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 	case IR_SOFTSIGN:
 		return x / (1 + fabs(x));
 	case IR_ELU:
-		/*
-		 * The second operand is not computed for x = 0: an infinite alpha times 0 would be
-		 * NaN.
-		 */
+		/* For x = 0 the product is not computed: an infinite alpha times 0 would be NaN. */
 		return x < 0 ? alpha * expm1(x) : x;
 	case IR_LEAKY_RELU:
 		return x < 0 ? alpha * x : x;

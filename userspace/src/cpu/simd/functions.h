@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* e^x with x = n * ln(2) + r, |r| <= ln(2) / 2; the series of e^r up to the 12th power. */
+/*
+ * Returns e^x = 2^n * e^r with x = n * ln(2) + r, |r| <= ln(2) / 2, and the series of e^r up to the
+ * 12th power.
+ */
 static inline double cpu_exp(double x)
 {
 	static const double whole = 0x1.8p52;
@@ -44,8 +47,9 @@ static inline double cpu_exp(double x)
 }
 
 /*
- * log(x) with x = m * 2^n and m near 1; the series of log(m) in (m - 1) / (m + 1). x must not be a
- * subnormal double; no float32 becomes one. 0 gives -infinity, a negative x gives NaN.
+ * Returns log(x), from x = m * 2^n with m near 1 and the series of log(m) in (m - 1) / (m + 1). x
+ * must not be a subnormal double; no float32 becomes one. 0 gives -infinity, a negative x gives
+ * NaN.
  */
 static inline double cpu_log(double x)
 {
@@ -90,7 +94,9 @@ static inline double cpu_rounded(double x)
 	return (x + whole) - whole;
 }
 
-/* a^b of floats: |a|^b, then the sign of the result, or NaN, for a negative a. */
+/*
+ * Returns a^b of floats: computes |a|^b, and for a negative a sets the sign of the result, or NaN.
+ */
 static inline double cpu_pow(double a, double b)
 {
 	double size = a < 0 ? -a : a, y = cpu_exp(b * cpu_log(size));
@@ -113,8 +119,8 @@ static inline double cpu_pow(double a, double b)
 }
 
 /*
- * log(1 + e^x), as x + log(1 + e^-x) for x > 0. For a small e, log(1 + e) is two terms of its
- * series, since 1 + e would lose digits of e.
+ * Returns log(1 + e^x), as x + log(1 + e^-x) for x > 0. For a small e, log(1 + e) is two terms of
+ * its series, since 1 + e would lose digits of e.
  */
 static inline double cpu_softplus(double x)
 {
@@ -124,8 +130,8 @@ static inline double cpu_softplus(double x)
 }
 
 /*
- * alpha * (e^x - 1) for x < 0; near 0 by its series, because the difference loses digits by
- * cancellation.
+ * Returns alpha * (e^x - 1) for x < 0, otherwise x. Near 0 it takes the series, because the
+ * difference e^x - 1 loses digits by cancellation.
  */
 static inline double cpu_elu(double x, double alpha)
 {
@@ -143,8 +149,8 @@ static inline double cpu_elu(double x, double alpha)
 enum cpu_angle { CPU_SIN, CPU_COS, CPU_TAN };
 
 /*
- * sin, cos or tan of x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) are their series, and n
- * selects one of them and its sign.
+ * Returns sin, cos or tan of x = n * pi / 2 + r, |r| <= pi / 4. It computes the series of sin(r)
+ * and cos(r); n selects one of these and its sign.
  */
 static inline double cpu_of_angle(enum cpu_angle what, double x)
 {

@@ -115,7 +115,7 @@ struct cpu_dots {
 	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
 	uint8_t flip;
 	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
-	bool is_signed; /* whether bytes of results are */
+	bool is_signed; /* whether result bytes are signed */
 	int count, columns;
 	void *out;
 	int64_t out_step; /* bytes */
@@ -133,7 +133,7 @@ struct cpu_channel_dots {
 	const int8_t *weights; /* [taps / 4, rounded up][64][4] */
 	struct cpu_finish finish;
 	uint8_t flip;
-	bool is_signed; /* whether results are */
+	bool is_signed; /* whether results are signed */
 	int64_t channels, count;
 	uint8_t *out;
 	int64_t out_step;
@@ -191,7 +191,7 @@ struct cpu_pixels {
  * Packed weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) *
  * scale. Integers are signed, and scales may be negative. Weights of 4 bits always have two vectors
  * of columns; eight integers of a column are in 32 bits, the first in the low ones. Bits after the
- * last integer of a block mean nothing.
+ * last integer of a block are ignored.
  */
 struct cpu_weights {
 	const int8_t *q; /* [depth][columns]; with nibbles [depth / block][block / 8][columns][4] */
@@ -205,8 +205,8 @@ struct cpu_weights {
 };
 
 /*
- * Rows, at most CPU_WEIGHED_LINES, that are multiplied with such weights. The bias, which may be
- * NULL, has a number for each column.
+ * Rows, at most CPU_WEIGHED_LINES, that are multiplied with weights of struct cpu_weights. The
+ * bias, which may be NULL, has a number for each column.
  */
 struct cpu_weighted {
 	int64_t lines, lda, ldy;

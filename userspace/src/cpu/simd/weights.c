@@ -33,7 +33,10 @@ INLINE ivec integers(const int8_t *from)
 /* Eight weights of 4 bits of each column, the first in the low bits. */
 typedef ivec eights_at __attribute__((aligned(4)));
 
-/* Floats that 4 bits stand for, less the zero point that all weights share. */
+/*
+ * Returns the floats that the 16 values of 4 bits stand for, less the zero point that all weights
+ * share; AVX-512 only.
+ */
 INLINE vec table_of(const struct cpu_weights *w)
 {
 #if defined(__AVX512F__)
