@@ -110,7 +110,7 @@ bool rules_failed(const struct rules *rules)
 	return rules->failed;
 }
 
-/* Allocates the states of new nodes and values. 0 or -1. */
+/* Allocates the states of new nodes and values. Returns 0 or -1. */
 static int keep_up(struct rules *rules)
 {
 	const struct ir_graph *to = rules->rw->to;
@@ -447,7 +447,7 @@ struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *cons
 	return add_constant(rules, type, ir_constant_ref(constant->constant));
 }
 
-/* Copies an old node to the new graph and applies rules to the copy. 0 or -1. */
+/* Copies an old node to the new graph and applies rules to the copy. Returns 0 or -1. */
 static int take_over(struct rules *rules, const struct ir_node *node)
 {
 	struct rewrite *rw = rules->rw;
@@ -510,7 +510,7 @@ static int sort(struct rules *rules, struct ir_node ***before)
 	return 0;
 }
 
-/* Writes scaled weights, and sets the fates of the old nodes in the rewrite. 0 or -1. */
+/* Writes scaled weights, and sets the fates of the old nodes in the rewrite. Returns 0 or -1. */
 static int conclude(struct rules *rules)
 {
 	uint32_t count = rules->rw->to->num_nodes;

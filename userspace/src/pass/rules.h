@@ -47,7 +47,10 @@ bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pa
  * output; else NULL.
  */
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
-/* Returns the node with operator `op` that makes a value, however many uses that has; else NULL. */
+/*
+ * Returns the node with operator `op` that makes a value, however many uses the value has; else
+ * NULL.
+ */
 const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
 /*
  * Sets *bits to the bits of all elements of a constant, which may be expanded; false when they
@@ -114,7 +117,7 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,
 				    struct rules_scaling *scaling, const struct ir_node *other);
-/* Gives a product its scaled constants; takes over the scaling in any case. 0 or -1. */
+/* Gives a product its scaled constants; takes over the scaling in any case. Returns 0 or -1. */
 int rules_scale_weights(struct rules *rules, struct ir_node *product,
 			struct rules_scaling *scaling);
 void rules_scaling_destroy(struct rules_scaling *scaling);

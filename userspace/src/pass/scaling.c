@@ -354,7 +354,7 @@ static void add_shifted(const struct rows *l, const struct rules_scaling *s, con
 
 /*
  * Computes a number for each result channel with `fold`, which is called for each row of weights.
- * 0, or -1 when out of memory.
+ * Returns 0, or -1 when out of memory.
  */
 static int fold_weights(const struct ir_node *product, const struct rules_scaling *s,
 			void (*fold)(const struct rows *l, const struct rules_scaling *s,
@@ -412,7 +412,7 @@ static double new_bias(const struct ir_node *product, const struct rules_scaling
 	return s->out_scale[i] * (sum + own) + s->out_shift[i];
 }
 
-/* Computes the scaled bias into `bias`; 0, or -1 when out of memory. */
+/* Computes the scaled bias into `bias`. Returns 0, or -1 when out of memory. */
 static int find_bias(const struct ir_node *product, const struct rules_scaling *s, double *bias)
 {
 	memset(bias, 0, (size_t)s->outs * sizeof(*bias));

@@ -15,7 +15,7 @@ struct rules_scaling {
 	double *largest; /* the largest unscaled weight of each result channel */
 	bool has_in, has_out,
 		/*
-		 * has_in, behind: whether there are factors of the input and of the result;
+		 * has_in, has_out: whether there are factors of the input and of the result;
 		 * shifts_input: whether there are summands of the input
 		 */
 		shifts_input;

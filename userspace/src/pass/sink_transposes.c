@@ -472,7 +472,7 @@ static int emit_inside(struct sinking *s, const struct ir_node *node)
 
 /*
  * Replaces the result of a transpose that undoes that of the region; an output still needs a node.
- * 0 or -1.
+ * Returns 0 or -1.
  */
 static int emit_undone(struct sinking *s, const struct ir_node *node)
 {
