@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds the allocator that a public call uses: that of the instance to which its object belongs. */
+/* Makes a public call use the allocator of the instance to which its object belongs. */
 #include "api/builder.h"
 #include "api/error.h"
 #include "api/graph.h"

@@ -13,7 +13,7 @@ void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
 	struct wnn_error short_one = *err;
 
-	/* Only the first error is kept, because later ones may be consequences of it. */
+	/* `cause` keeps the first error, because later ones may be consequences of it. */
 	if (!err->missing && !builder->cause.status)
 		builder->cause = *err;
 	else if (err->missing && builder->cause.status)
@@ -164,7 +164,10 @@ static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const ch
 	return operand;
 }
 
-/* Finds WNNDimensionRanges in the chain; *ranges is NULL without it. -1 for another chain. */
+/*
+ * Sets *ranges to the WNNDimensionRanges in the chain, or to NULL when the chain is empty. Returns
+ * 0, or -1 with *err when the chain has another struct.
+ */
 static int find_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensionRanges **ranges,
 		       struct wnn_error *err)
 {
@@ -213,7 +216,9 @@ uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name, i
 	return number;
 }
 
-/* Checks the builders of wnnGraphBuilderSetSizes, and lists them with their sizes. 0 or -1. */
+/*
+ * Checks the builders of wnnGraphBuilderSetSizes, and lists them with their sizes. Returns 0 or -1.
+ */
 static int list_sizes(WNNGraphBuilder builder, size_t range_count, size_t count,
 		      const WNNBuilderSizes *sizes, struct wnn_builder **builders,
 		      uint32_t *numbers, struct wnn_error *err)
@@ -358,7 +363,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 {
 	struct context_copy *copy;
 
-	/* Checks that the size given by the application is that of the shape, before it is used. */
+	/* The application's size is checked against the shape before that many bytes are copied. */
 	if (wnn_builder_check_constant(builder->builder, descriptor, data, size, err))
 		return -1;
 	copy = context_copy(builder->context, data, size, "a constant", err);
@@ -368,7 +373,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 				    context_copy_release, copy, operand, err);
 }
 
-/* Makes a constant; takes over the loan, which may be NULL, also on error. 0 or -1. */
+/* Makes a constant; takes over the loan, which may be NULL, also on error. Returns 0 or -1. */
 static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
 			 const void *data, size_t size, struct loan *loan, WNNOperand *operand,
 			 struct wnn_error *err)
@@ -437,7 +442,7 @@ static void release_tensor(void *tensor)
 	tensor_put(tensor);
 }
 
-/* Returns the constant of a tensor with a new reference; NULL with *err. */
+/* Returns a new reference to the constant of a tensor; NULL with *err. */
 static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
 					   struct wnn_error *err)
 {

@@ -9,8 +9,8 @@
 #include "graph/op_table.h"
 
 /*
- * Checks builder and input at the begin of every function; messages have the name from the drafts.
- * False after an error.
+ * Checks builder and input at the start of every function; messages have the name from the drafts.
+ * Returns false after an error.
  */
 static bool check(WNNGraphBuilder builder, WNNOperand input, const char *name)
 {

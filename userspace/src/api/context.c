@@ -164,7 +164,9 @@ void start_get_lost(WNNContext context, struct request *request)
 
 bool context_push(WNNContext context, struct timeline_task *task, bool quick)
 {
-	/* With an NPU, the timeline's own thread runs the task, because it waits for jobs. */
+	/*
+	 * With an NPU, the timeline's own thread runs the task, because the task may wait for jobs.
+	 */
 	if (quick && !context->device.ws)
 		return timeline_enter(context->timeline, task);
 	timeline_push(context->timeline, task);
@@ -266,7 +268,7 @@ static bool has_four_bit(WNNContext context)
 	return all;
 }
 
-/* Computes the limits that opSupportLimits will return. 0 or -1. */
+/* Computes the limits that opSupportLimits will return. Returns 0 or -1. */
 static int find_limits(WNNContext context, struct wnn_error *err)
 {
 	const WNNOpSupportLimits none = WNN_OP_SUPPORT_LIMITS_INIT;

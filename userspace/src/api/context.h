@@ -26,7 +26,7 @@ struct context_config {
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
-	const char *sim_machine; /* name of the machine that sim is; NULL: the default one */
+	const char *sim_machine; /* name of the machine that sim models; NULL: the default one */
 	char *firmware;		 /* NULL: the installed firmware */
 	char *node;		 /* NULL: the first device node that can be opened */
 	bool no_folding;
@@ -75,8 +75,8 @@ void context_get(WNNContext context);
 void context_put(WNNContext context);
 
 /*
- * context_report() calls errorCallbackInfo. context_error() is for synchronous calls: it also keeps
- * the error for the thread, and returns its status.
+ * context_report() logs an error and gives it to the context's error callback. context_error() is
+ * for synchronous calls: it also keeps the error for the thread, and returns its status.
  */
 void context_report(WNNContext context, const struct wnn_error *err);
 WNNStatus context_error(WNNContext context, const struct wnn_error *err);
@@ -116,15 +116,15 @@ void context_lose(WNNContext context, const char *message);
 bool context_can_run(const struct ir_node *node, void *context);
 
 /*
- * Checks a node that is not computed at build: 0, or -1 with a TypeError whose sentence is that of
- * a failed build.
+ * Checks a node that is not computed at build. Returns 0, or -1 with a TypeError that says what a
+ * failed build would say.
  */
 int context_place(const struct ir_node *node, void *context, struct wnn_error *err);
 
-/* Opens the device; runs on the timeline's thread. 0 or -1. */
+/* Opens the device; runs on the timeline's thread. Returns 0 or -1. */
 int context_open_device(WNNContext context, struct wnn_error *err);
 
-/* Checks and copies the options; 0, or -1 with TypeError or NotSupportedError. */
+/* Checks and copies the options. Returns 0, or -1 with TypeError or NotSupportedError. */
 int context_config_parse(const WNNContextOptions *options, struct context_config *config,
 			 struct wnn_error *err);
 void context_config_free(struct context_config *config);

@@ -192,8 +192,8 @@ static void print_record(const struct record *record)
 }
 
 /*
- * Checks that an object exists and has the right kind: 0, or -1 with the message and a report. Call
- * it with the lock held.
+ * Checks that an object exists and has the right kind. Returns 0, or -1 with the message in *err,
+ * after a report on stderr. Call it with the lock held.
  */
 static int check(enum debug_kind kind, const void *object, const char *what, struct wnn_error *err)
 {
@@ -309,8 +309,8 @@ void debug_free(void *object)
 	void *oldest;
 
 	/*
-	 * With an allocator of the application memory is freed at once, as the application may
-	 * expect it back before the instance ends.
+	 * Memory of the application's own allocator is freed at once, as the application may expect
+	 * it back before the instance ends.
 	 */
 	if (wnn_allocator_current().allocate) {
 		wnn_free(object);

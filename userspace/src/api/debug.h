@@ -58,8 +58,8 @@ void debug_labelled(const void *object, const char *label);
 int debug_verify(enum debug_kind kind, const void *object, const char *what, struct wnn_error *err);
 
 /*
- * Count the application's references. False: a misuse was reported, and the object must not be
- * used.
+ * Count the application's references. They return false when a misuse was reported; the object must
+ * not be used then.
  */
 bool debug_add_ref(enum debug_kind kind, const void *object, const char *function);
 bool debug_release(enum debug_kind kind, const void *object, const char *function);
@@ -69,7 +69,10 @@ void debug_free(void *object);
 /* Marks the operands of a builder as released. */
 void debug_owner_gone(const void *owner);
 
-/* Reports that a call failed and its position; @location is NULL for the thread's current call. */
+/*
+ * Reports the message of a failed call and its position, unless the failure was reported as a
+ * misuse. @location is NULL for the thread's current call.
+ */
 void debug_failed(const char *message, const struct debug_location *location);
 
 #endif

@@ -139,7 +139,7 @@ void deliver_run(struct request *request)
 	depth--;
 	/* The callback may have used an object of another instance, and so another allocator. */
 	api_use_instance(request->instance);
-	/* The callback owns objects now. Data was valid only while it ran. */
+	/* Objects belong to the callback now; data was valid only while the callback ran. */
 	if (object)
 		memset(&request->result, 0, sizeof(request->result));
 	else

@@ -28,7 +28,7 @@
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
 
-/* Copies a path to memory of its own; an empty view leaves *path unchanged. 0 or -1. */
+/* Copies a path to new memory; an empty view leaves *path unchanged. Returns 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
 {
 	if (!wnn_view_length(&view))
@@ -37,12 +37,15 @@ static int copy_path(char **path, WNNStringView view, const char *what, struct w
 	return *path ? 0 : wnn_error_nomem(err, what);
 }
 
-/* Reads "npu:NUMBER". Returns the number, which is that of the node; -1: it is another name. */
+/* Reads "npu:NUMBER". Returns the number of the device node, or -1 for another name. */
 static int parse_number(const char *name, size_t length)
 {
 	int number = 0;
 
-	/* MAX_NUMBER_DIGITS keeps the number in range; no number has two names. */
+	/*
+	 * MAX_NUMBER_DIGITS keeps the number in range. A leading 0 is refused, so that no number
+	 * has two names.
+	 */
 	if (length < 5 || length > 4 + MAX_NUMBER_DIGITS || memcmp(name, "npu:", 4) ||
 	    (name[4] == '0' && length > 5))
 		return -1;
@@ -96,9 +99,7 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 			     text, named_by);
 }
 
-/*
- * Reads the layer of the CPU's kernels. It changes speed only, and is for tests and measurements.
- */
+/* Reads the layer of the CPU's kernels, which is for tests and measurements. */
 static int parse_layer(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LAYER");
@@ -119,7 +120,7 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     text);
 }
 
-/* Reads the level of vector instructions. It changes results by rounding only. */
+/* Reads the level of vector instructions, which changes results by rounding only. */
 static int parse_level(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LEVEL");
@@ -185,7 +186,7 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 	return 0;
 }
 
-/* Reads how long the CPU's threads spin before they sleep. It does not change results. */
+/* Reads how long the CPU's threads spin before they sleep, which does not change results. */
 static int parse_spin(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_CPU_SPIN");
@@ -224,7 +225,7 @@ static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn
 
 /*
  * Refuses structs that were initialised with { 0 }, in which options are off that are on by
- * default. @zero: members are 0 that the INIT macro never sets to 0.
+ * default. @zero: whether all of @members are 0; the INIT macro sets none of them to 0.
  */
 static int check_made(bool zero, const char *type, const char *macro, const char *members,
 		      struct wnn_error *err)
@@ -465,7 +466,9 @@ static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error 
 	return use_winsys(context, ws, "npu", err);
 }
 
-/* Opens the CPU as device. 0 or -1. @no_npu: why there is no NPU, if one was searched for. */
+/*
+ * Opens the CPU as device. Returns 0 or -1. @no_npu: why there is no NPU, if one was searched for.
+ */
 static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;

@@ -54,7 +54,8 @@ static void free_task(struct dispatch_task *d)
 }
 
 /*
- * Stores the statistics of a dispatch; returns the number of the dispatch among those of the graph.
+ * Stores the statistics of a dispatch, takes over *profile, and returns the number of the dispatch
+ * among those of the graph.
  */
 static uint64_t note_statistics(WNNGraph graph, struct run_compiled *compiled,
 				const struct run_statistics *statistics,
@@ -70,7 +71,10 @@ static uint64_t note_statistics(WNNGraph graph, struct run_compiled *compiled,
 	before = graph->profile;
 	graph->profile = *profile;
 	*profile = NULL;
-	/* The profile is of the nodes that ran, and so are texts from now on. */
+	/*
+	 * The profile counts the nodes of @compiled, so the graph's texts describe @compiled from
+	 * now on.
+	 */
 	if (graph->compiled && graph->compiled != compiled) {
 		last = graph->compiled;
 		graph->compiled = run_compiled_ref(compiled);
@@ -124,7 +128,10 @@ static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 		context_fail_work(d->graph->context, err);
 }
 
-/* Fails when an earlier failure left an input without data: results would be wrong. 0 or -1. */
+/*
+ * Fails when an earlier failure left an input without data: results would be wrong. Returns 0 or
+ * -1.
+ */
 static int check_inputs(const struct dispatch_task *d, const struct wnn_error **cause,
 			struct wnn_error *err)
 {
@@ -293,7 +300,10 @@ static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
-/* Checks that every input and output has a tensor; unknown names were refused before. 0 or -1. */
+/*
+ * Checks that every input and output has a tensor; unknown names were refused before. Returns 0 or
+ * -1.
+ */
 static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 {
 	char text[128];
@@ -307,7 +317,7 @@ static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
-/* Finds the sizes of a family's names, and checks the tensors against them. 0 or -1. */
+/* Finds the sizes of a family's names, and checks the tensors against them. Returns 0 or -1. */
 static int check_sizes(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNGraph graph = d->graph;
@@ -399,8 +409,8 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 }
 
 /*
- * Checks that the memory of no output overlaps that of another input or output. 0 or -1. Call it
- * with the context's lock held.
+ * Checks that the memory of no output overlaps that of another input or output. Returns 0 or -1.
+ * Call it with the context's lock held.
  */
 static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 {
@@ -432,8 +442,8 @@ static bool is_quick(WNNGraph graph)
 }
 
 /*
- * Queues or runs the task. 0, or -1 when an object that it needs is destroyed or mapped, or memory
- * of tensors overlaps.
+ * Queues or runs the task. Returns 0, or -1 when an object of the dispatch is destroyed or mapped,
+ * or memory of tensors overlaps.
  */
 static int push(struct dispatch_task *d, struct wnn_error *err)
 {
@@ -532,8 +542,8 @@ void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCou
 }
 
 /*
- * Finds WNNDispatchCopies in the chain of statistics; *copies is NULL without it. -1 for another
- * chain.
+ * Finds WNNDispatchCopies in the chain of statistics; *copies is NULL without it. Returns 0, or -1
+ * with *err when the chain has another struct.
  */
 static int find_copies(const WNNDispatchStatistics *statistics, WNNDispatchCopies **copies,
 		       struct wnn_error *err)

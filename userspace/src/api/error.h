@@ -82,8 +82,8 @@ void api_watch_fork(void);
 bool api_forked(void);
 
 /*
- * Refuses a chain in a struct that has no extensions: 0, or -1 with TypeError when @chain is not
- * NULL.
+ * Refuses a chain in a struct that has no extensions. Returns 0, or -1 with TypeError when @chain
+ * is not NULL.
  */
 int api_check_no_chain(const WNNChainedStruct *chain, const char *what, struct wnn_error *err);
 

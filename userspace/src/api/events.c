@@ -151,7 +151,7 @@ void events_run(struct events *events, struct request *request)
 	forget(events, request);
 	pthread_cond_broadcast(&events->changed);
 	pthread_mutex_unlock(&events->lock);
-	/* The caller holds the instance, so that this does not free it. */
+	/* The caller holds the instance, so request_put() does not free it. */
 	request_put(request);
 	pthread_mutex_lock(&events->lock);
 }

@@ -76,7 +76,7 @@ struct request {
 	enum request_state state;
 	WNNCallbackMode mode;
 	bool busy; /* whether the timeline is writing to the caller's memory */
-	/* whether it was cancelled while busy; it then stays cancelled when the copy ends */
+	/* whether the request was cancelled while busy; it stays cancelled when the copy ends */
 	bool spoiled;
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
@@ -129,8 +129,8 @@ struct events {
 };
 
 /*
- * Starts the callback thread, which holds the instance (instance_hold()) as long as it runs. 0 or
- * -1.
+ * Starts the callback thread, which holds the instance (instance_hold()) as long as it runs.
+ * Returns 0 or -1.
  */
 int events_init(WNNInstance instance, struct wnn_error *err);
 void events_exit(struct events *events);
@@ -140,7 +140,10 @@ void events_add_user(struct events *events);
 void events_drop_user(struct events *events);
 
 /* For request.c and wait.c; all are called with the lock held. */
-/* Adds a request that will be delivered; @future: gives it an id. Takes over a reference. */
+/*
+ * Adds a request that will be delivered, and takes over a reference. @future: whether it gets an
+ * id, by which WaitAny finds it.
+ */
 void events_add(struct events *events, struct request *request, bool future);
 /* Makes a request ready for delivery. */
 void events_ready(struct events *events, struct request *request);
@@ -171,7 +174,10 @@ struct request *request_begin_async(WNNInstance instance, enum request_kind kind
  */
 struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 				   const char *function);
-/* Creates a request without a future, which the caller will post. request_post() never fails. */
+/*
+ * Returns a new request without a future, for request_post(), which never fails; NULL when out of
+ * memory.
+ */
 struct request *request_create(WNNInstance instance, enum request_kind kind,
 			       struct request_callback callback);
 void request_post(struct request *request, WNNStatus status, const char *message);
@@ -189,8 +195,8 @@ void request_put(struct request *request); /* NULL is fine */
 bool request_complete(struct request *request, const struct wnn_error *err,
 		      const union request_result *result);
 /*
- * Ends a request without a result; does nothing when it has already ended. Waits for a copy that
- * has begun; the end of that copy must not depend on a lock that the caller holds.
+ * Ends a request without a result; does nothing when the request has already ended. Waits for a
+ * copy that has begun; the end of that copy must not depend on a lock that the caller holds.
  */
 void request_settle(struct request *request, WNNStatus status, const char *message);
 
@@ -201,7 +207,8 @@ bool request_wanted(struct request *request);
 
 /*
  * Must be called before memory of the caller is written: until request_complete() the request
- * cannot be cancelled. False: the request was cancelled, and the memory must not be used.
+ * cannot be cancelled. Returns false when the request was cancelled; the memory must not be used
+ * then.
  */
 bool request_set_busy(struct request *request);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Families of graphs: a graph with dimensions that are known only at dispatch is compiled for each
- * combination of sizes when it is first dispatched with it.
+ * combination of sizes when it is first dispatched with these sizes.
  */
 #include "api/family.h"
 
@@ -79,8 +79,9 @@ static int check_rank(WNNGraph graph, uint32_t i, const WNNTensor tensor, const 
 }
 
 /*
- * Finds the size of a name by dimension d of input i. 0: numbers has it, or the dimension does not
- * tell it; -1: the size is out of the range.
+ * Finds the size of a name by dimension d of input i. Returns 0 when `numbers` has that size, also
+ * before the call, or the dimension does not tell it; -1 when no size in the range of the name
+ * fits.
  */
 static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const char *what,
 		     uint32_t *numbers, struct wnn_error *err)
@@ -140,7 +141,10 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 	return 0;
 }
 
-/* Gives names that no given tensor tells a size, or an error when an output follows them. */
+/*
+ * Gives the maximum to each name whose size no given tensor tells. Returns 0, or -1 when an output
+ * has a dimension that depends on such a name.
+ */
 static int complete_sizes(WNNGraph graph, const char *what, uint32_t *numbers,
 			  struct wnn_error *err)
 {
@@ -425,7 +429,7 @@ static void print_type(FILE *f, const struct ir_graph *ir, const struct ir_type 
 	fputs("]\n", f);
 }
 
-/* Returns the bytes of the constants that the template keeps, for graphs to be compiled. */
+/* Returns the bytes of the constants that the template keeps for graphs that are compiled later. */
 static uint64_t constant_bytes(const struct ir_graph *ir)
 {
 	uint64_t bytes = 0;
@@ -524,8 +528,8 @@ char *family_text(WNNGraph graph, struct wnn_error *err)
 /* ---- wnnGraphComputeShapes */
 
 /*
- * Makes the list of outputs: one block of the descriptors, the shapes and the names. 0, or -1 when
- * out of memory.
+ * Makes the list of outputs: one block of the descriptors, the shapes and the names. Returns 0, or
+ * -1 when out of memory.
  */
 static int list_outputs(WNNGraph graph, const uint32_t *numbers, WNNNamedOperandDescriptors *out)
 {

@@ -8,7 +8,7 @@
 
 #include "api/graph.h"
 
-/* Compiled graphs that a family keeps at most; one more takes the place of the least used. */
+/* The most compiled graphs that a family keeps; one more replaces the least recently used one. */
 #define FAMILY_MEMBERS 8
 
 /*
@@ -16,14 +16,16 @@
  * @recording: taken over in any case
  *
  * Fills in the graph, whose placement and texts are those for the largest sizes. Runs on the
- * timeline's thread. 0 or -1.
+ * timeline's thread. Returns 0 or -1.
  */
 int family_make(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err);
 /* Drops all that is compiled; dispatches in flight keep theirs. */
 void family_drop(WNNGraph graph);
 void family_destroy(struct graph_family *family); /* after family_drop(); NULL is fine */
 
-/* Returns how many names the family of a graph has: as many numbers say its sizes. */
+/*
+ * Returns how many names the family of a graph has. Arrays of sizes (@numbers) have one for each.
+ */
 uint32_t family_names(WNNGraph graph);
 /*
  * family_find_sizes - find the sizes of the names by the shapes of tensors
@@ -31,8 +33,8 @@ uint32_t family_names(WNNGraph graph);
  * @what: begins messages, such as: dispatch of graph "g"
  * @numbers: filled with the size of each name
  *
- * Checks that all tensors have the shapes that follow from the sizes. 0, or -1 with a TypeError,
- * which names the dimension and its range.
+ * Checks that all tensors have the shapes that follow from the sizes. Returns 0, or -1 with a
+ * TypeError, which names the dimension and its range.
  */
 int family_find_sizes(WNNGraph graph, const WNNTensor *tensors, const char *what, uint32_t *numbers,
 		      struct wnn_error *err);

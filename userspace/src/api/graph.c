@@ -156,7 +156,7 @@ bool context_can_run(const struct ir_node *node, void *userdata)
 	return context->config.policy != WNNPlacementPolicy_NPUOnly && cpu_supports(node);
 }
 
-/* Allocates the entries of inputs or outputs, and their list for the API. 0 or -1. */
+/* Allocates the entries of inputs or outputs, and their list for the API. Returns 0 or -1. */
 static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **ports,
 			  WNNNamedOperandDescriptor **list)
 {
@@ -306,7 +306,7 @@ int context_place(const struct ir_node *node, void *userdata, struct wnn_error *
 
 /*
  * Places and compiles the graph. When nodes do not compile, it places them again and compiles the
- * graph again, at most once for each node. 0 or -1.
+ * graph again, at most once for each node. Returns 0 or -1.
  */
 static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 			     struct wnn_placement *placement, struct wnn_error *err)
@@ -478,8 +478,8 @@ size_t wnnGraphGetNodeCount(WNNGraph graph)
 }
 
 /*
- * Finds WNNGraphPlacementRules in the chain, the only extension; *rules is NULL without it. -1 for
- * another chain.
+ * Finds WNNGraphPlacementRules in the chain, the only extension; *rules is NULL without it. Returns
+ * 0, or -1 with *err when the chain has another struct.
  */
 static int find_rules(const WNNGraphPlacement *placement, WNNGraphPlacementRules **rules,
 		      struct wnn_error *err)
@@ -584,8 +584,8 @@ static uint64_t cells_per_mac(const struct npu_caps *caps, enum ir_dtype dtype)
 }
 
 /*
- * Returns how many multiply-accumulates the matrix unit can do in that time, with the graph's mix
- * of types.
+ * Returns how many multiply-accumulates the matrix unit can do in @cycles, with the graph's mix of
+ * types.
  */
 static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 {
@@ -617,7 +617,7 @@ static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
 	to->peakMacs = peak_macs(graph, from->npu_cycles);
 	to->bytesRead = from->bytes_read;
 	to->bytesWritten = from->bytes_written;
-	/* Device and application see the same memory, so nothing is copied between them. */
+	/* The NPU and the CPU use one memory, so nothing is copied between them. */
 	to->bytesCopied = 0;
 	to->compilerLimitNodes = graph->placement.compilerLimitCount;
 	to->spilledPrograms = graph->compiled ? run_compiled_spilled(graph->compiled) : 0;

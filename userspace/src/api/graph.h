@@ -13,7 +13,7 @@
 
 /*
  * The type of an input or output, in the order of the compiled graph; the entry in the API's list
- * points to this shape.
+ * points to `shape`.
  */
 struct graph_port {
 	struct ir_type type;
@@ -69,7 +69,7 @@ WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct 
 /*
  * graph_build - compile a recording without names, as part of a graph that is made
  *
- * Takes the graph of the recording over on success. Runs on the timeline's thread. 0 or -1.
+ * Takes the graph of the recording over on success. Runs on the timeline's thread. Returns 0 or -1.
  */
 int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err);
 
@@ -81,10 +81,10 @@ int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_erro
 WNNGraph graph_create(WNNContext context, struct wnn_error *err);
 void graph_link(WNNGraph graph);
 void graph_abandon(WNNGraph graph);
-/* Fills in inputs, outputs and the number of nodes. 0 or -1. */
+/* Fills in inputs, outputs and the number of nodes. Returns 0 or -1. */
 int graph_describe_ports(WNNGraph graph, const struct ir_graph *ir, struct wnn_error *err);
 
-/* Fills in the placement from the reports of passes, placement and compiler. 0 or -1. */
+/* Fills in the placement from the reports of passes, placement and compiler. Returns 0 or -1. */
 int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
 			     const struct wnn_pass_report *report,
 			     const struct wnn_placement *placement, struct wnn_error *err);
@@ -94,7 +94,7 @@ void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement)
 
 /* Writes the placement as bytes; a lack of memory sets w->failed. */
 void graph_write_placement(WNNGraph graph, struct wnn_writer *w);
-/* Reads the placement from bytes, which may be damaged. 0 or -1. */
+/* Reads the placement from bytes, which may be damaged. Returns 0 or -1. */
 int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err);
 
 /*

@@ -19,7 +19,10 @@ struct graph_file_header {
 	char magic[8];
 	uint32_t format, header_bytes;
 	char version[16]; /* version of the library */
-	/* The next three members are for messages; the hashes decide whether the file fits. */
+	/*
+	 * The next two members are only for messages; the members after them decide whether the
+	 * file fits.
+	 */
 	char machine[32]; /* "cpu" without an NPU */
 	uint64_t sram_bytes;
 	char packing[48];     /* layout of the packed operands of CPU nodes */

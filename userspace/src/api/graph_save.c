@@ -116,7 +116,7 @@ static int fail(const struct target *t, const char *what, struct wnn_error *err)
 
 /*
  * Opens a temporary file in the folder of the target, so that renaming it replaces the target in
- * one step. Refuses a target that is a device or the like. 0 or -1.
+ * one step. Refuses a target that is a device or the like. Returns 0 or -1.
  */
 static int open_beside(struct target *t, struct wnn_error *err)
 {
@@ -171,7 +171,7 @@ static int write_zeros(struct target *t, uint64_t until, struct wnn_error *err)
 	return 0;
 }
 
-/* Writes the header and the sections, each at its offset. 0 or -1. */
+/* Writes the header and the sections, each at its offset. Returns 0 or -1. */
 static int write_parts(struct target *t, const struct graph_file_header *header,
 		       const void *const *part, struct wnn_error *err)
 {

@@ -30,7 +30,7 @@ void instance_put(WNNInstance instance);
 void instance_hold(WNNInstance instance);
 void instance_drop(WNNInstance instance);
 
-/* Calls the permission hook; 0, or -1 with SecurityError. */
+/* Calls the permission hook. Returns 0, or -1 with SecurityError. */
 int instance_permits(WNNInstance instance, WNNPermissionAction action, struct wnn_error *err);
 
 #endif

@@ -18,7 +18,7 @@ struct object_label {
 
 /* Sets a label; an empty text removes it. Returns 0, or -1 when memory is exhausted. */
 int object_label_set(struct object_label *label, WNNStringView text, struct wnn_error *err);
-/* Copies the label of an object to another object. 0 or -1. */
+/* Copies the label of an object to another object. Returns 0 or -1. */
 int object_label_copy(struct object_label *to, struct object_label *from, struct wnn_error *err);
 /*
  * Returns the text that follows the kind of object in messages: empty, or a blank and the quoted

@@ -77,7 +77,7 @@ static void move_tensor(struct timeline_task *task, bool cancelled)
 	wnn_free(moving);
 }
 
-/* Checks that a tensor may be moved: 0 or -1. Call it with the context's lock held. */
+/* Checks that a tensor may be moved. Returns 0 or -1. Call it with the context's lock held. */
 static int check_state(WNNTensor tensor, struct wnn_error *err)
 {
 	static const char what[] = "wnnTensorSetHostMemory";
@@ -89,8 +89,8 @@ static int check_state(WNNTensor tensor, struct wnn_error *err)
 }
 
 /*
- * Moves a tensor on this thread. Returns 1 when it was moved, 0 when work is queued or running, so
- * that it was not, -1 with *err.
+ * Moves a tensor on this thread. Returns 1 when it was moved; 0 when it was not, because work is
+ * queued or running; -1 with *err.
  */
 static int move_at_once(WNNTensor tensor, void *data, struct wnn_error *err)
 {

@@ -73,8 +73,8 @@ static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
 }
 
 /*
- * Registers the mapping with the tensor and queues the task; -1 when the tensor is mapped already
- * or destroyed.
+ * Registers the mapping with the tensor and queues the task. Returns 0, or -1 when the tensor is
+ * mapped already or destroyed.
  */
 static int push(WNNContext context, WNNTensor tensor, struct map_task *map, struct wnn_error *err)
 {

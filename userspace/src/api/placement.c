@@ -24,7 +24,10 @@ static void set_view(WNNNodePlacement *node)
 	node->reasonText = api_view("it moves no data: its result is another view of its input");
 }
 
-/* Describes an operator that is not a node of its own; false when the operator is a node. */
+/*
+ * Describes an operator that no node computes: it was folded, or its result is a view. Returns
+ * false for all others.
+ */
 static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 {
 	switch (fate) {
@@ -124,7 +127,10 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 {
 	size_t bytes = (report->num_entries + 1) * sizeof(WNNNodePlacement);
 	WNNNodePlacement *nodes = wnn_arena_alloc(graph->arena, bytes);
-	/* The index in the report of each recorded operator that outputs depend on. */
+	/*
+	 * The index in the placement of each recorded operator; WNN_NODE_NONE: no output depends on
+	 * it.
+	 */
 	uint32_t *index = wnn_arena_alloc(graph->arena, (report->num_entries + 1) * sizeof(*index));
 	WNNGraphPlacement *out = &graph->placement;
 	WNNStringView *rules =

@@ -150,7 +150,7 @@ static int by_end(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Assigns every cycle to the node whose instruction ends next. 0 or -1. */
+/* Assigns every cycle to the node whose instruction ends next. Returns 0 or -1. */
 static int share_cycles(struct block *block, const struct run_profile *profile,
 			WNNGraphProfile *out)
 {
@@ -194,7 +194,9 @@ static void put_spans(struct block *block, const struct run_profile *profile)
 	}
 }
 
-/* Fills in the profile. 0 or -1. @memory may be NULL. Call it with the graph's lock held. */
+/*
+ * Fills in the profile. Returns 0 or -1. @memory may be NULL. Call it with the graph's lock held.
+ */
 static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compiled *compiled,
 			WNNGraphProfile *out, WNNGraphProfileMemory *memory)
 {
@@ -229,8 +231,8 @@ static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compi
 }
 
 /*
- * Finds WNNGraphProfileMemory in the chain, the only extension; *memory is NULL without it. -1 for
- * another chain.
+ * Finds WNNGraphProfileMemory in the chain, the only extension; *memory is NULL without it. Returns
+ * 0, or -1 with *err when the chain has another struct.
  */
 static int find_memory(const WNNGraphProfile *profile, WNNGraphProfileMemory **memory,
 		       struct wnn_error *err)
@@ -267,7 +269,10 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 		return api_error(&err);
 	pthread_mutex_lock(&graph->lock);
 	complete = graph->profile;
-	/* A dispatch of a family sets the profile and the graph whose nodes it counts together. */
+	/*
+	 * A dispatch of a family sets the profile together with the compiled graph that the profile
+	 * describes.
+	 */
 	if (atomic_load(&graph->destroyed) || !graph->compiled)
 		ret = graph_is_destroyed(graph, "wnnGraphGetProfile", &err);
 	else if (complete && fill_profile(graph, graph->compiled, profile, memory))
@@ -283,7 +288,7 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 
 void wnnGraphProfileFreeMembers(WNNGraphProfile profile)
 {
-	/* `nodes` is the first member of the allocated block. */
+	/* The nodes are at the start of the allocated block. */
 	if (!api_forked())
 		wnn_free((void *)profile.nodes);
 }

@@ -178,8 +178,8 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 
 	pthread_mutex_lock(&events->lock);
 	/*
-	 * Waits for the copy, which is nearly done: work that is queued after it must not overtake
-	 * it.
+	 * Waits for the copy, which is nearly done: work that is queued later must not overtake the
+	 * copy.
 	 */
 	while (request->busy)
 		pthread_cond_wait(&events->changed, &events->lock);
@@ -215,9 +215,9 @@ bool request_wanted(struct request *request)
 }
 
 /*
- * Counts an error instead of queueing it when too many errors wait: the message of the last one
- * then says how many followed, and what the latest was. False when the error can be queued. Call it
- * with the lock held.
+ * Handles an error when too many errors wait: the first one becomes events->summary, whose message
+ * says how many errors were not kept, and which was the latest; further ones are only counted.
+ * Returns false when the error can be kept. Call it with the lock held.
  */
 static bool summarize(struct events *events, struct request *request, WNNStatus status,
 		      const char *message)

@@ -13,7 +13,7 @@
 
 /* --- The end of a tensor --- */
 
-/* Frees the data. Runs on the timeline, when nothing uses them any more. */
+/* Frees the data. Runs on the timeline, when nothing uses the data any more. */
 static void free_data(WNNTensor tensor)
 {
 	run_tensor_destroy(&tensor->context->device, &tensor->data);
@@ -151,7 +151,7 @@ struct create_task {
 	void *lent; /* the application's memory in which the tensor lies, or NULL */
 };
 
-/* Creates the data of a tensor that is not constant. 0 or -1. */
+/* Creates the data of a tensor that is not constant. Returns 0 or -1. */
 static int create_data(struct create_task *create, struct wnn_error *err)
 {
 	WNNTensor tensor = create->tensor;
@@ -232,8 +232,8 @@ static void drop_tensor(WNNTensor tensor)
 }
 
 /*
- * Begins the creation of a tensor. Takes over the request and the tensor, which is NULL after an
- * error.
+ * Begins the creation of a tensor; takes over the request, the tensor and @create. @create is NULL
+ * after an error; then @tensor is NULL, too, unless memory for @create was lacking.
  */
 static void start_tensor(WNNContext context, WNNTensor tensor, struct create_task *create,
 			 struct request *request, struct wnn_error *err)
@@ -266,7 +266,7 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct create_tas
 
 /*
  * Finds the struct in a descriptor's chain that chooses the tensor's memory; *found is NULL without
- * it. -1 for another chain.
+ * it. Returns 0, or -1 with *err when the chain has another struct.
  */
 static int find_memory(const WNNTensorDescriptor *descriptor, const WNNChainedStruct **found,
 		       struct wnn_error *err)
@@ -303,7 +303,7 @@ static int check_range(WNNTensor tensor, const struct wnn_dmabuf *dmabuf, uint64
 	return 0;
 }
 
-/* Opens the dma-buf that the application chose. 0 or -1. */
+/* Opens the dma-buf that the application chose. Returns 0 or -1. */
 static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTensorDmaBuf *from,
 		       struct wnn_error *err)
 {
@@ -330,7 +330,7 @@ static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTe
 	return tensor->file < 0 ? -1 : 0;
 }
 
-/* Sets up the memory that the application chose for the tensor. 0 or -1. */
+/* Sets up the memory that the application chose for the tensor. Returns 0 or -1. */
 static int take_memory(struct create_task *create, WNNTensor tensor, const WNNChainedStruct *from,
 		       struct wnn_error *err)
 {

@@ -19,13 +19,14 @@ struct WNNTensorImpl {
 	 * written with the context's lock held.
 	 */
 	_Atomic(struct request *) map;
-	atomic_bool accessed; /* whether it is mapped and the processor has access to the dma-buf */
+	atomic_bool accessed; /* whether the tensor is mapped and the processor has access to its
+			       * dma-buf */
 	/*
-	 * Whether it was made with WNNTensorDmaBuf, and whether that can only be read; constant
-	 * once made.
+	 * Whether the tensor was made with WNNTensorDmaBuf, and whether that dma-buf can only be
+	 * read; constant once made.
 	 */
 	bool shared, read_only;
-	bool lent; /* whether it was made with WNNTensorHostMemory; constant once made */
+	bool lent; /* whether the tensor was made with WNNTensorHostMemory; constant once made */
 	/* The lent memory for work that is queued from now on; the context's lock protects it. */
 	void *lent_data;
 	int file; /* descriptor of the tensor's memory; -1: there is none yet */
@@ -48,7 +49,8 @@ void tensor_get(WNNTensor tensor);
 void tensor_put(WNNTensor tensor);
 
 /*
- * Takes a reference unless the last one is gone; false then. Call it with the context's lock held.
+ * Takes a reference and returns true, unless the last reference is gone. Call it with the context's
+ * lock held.
  */
 bool tensor_try_get(struct WNNTensorImpl *tensor);
 
@@ -58,10 +60,13 @@ void tensor_end_access(struct WNNTensorImpl *tensor);
 /* Ends the mapping of the tensor if it was made by @map. */
 void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map);
 
-/* Returns the tensor's name in messages: its kind and label. */
+/* Returns the tensor's label for messages, see object_label_text(). */
 const char *tensor_label(WNNTensor tensor);
 
-/* Checks that a tensor is not mapped: 0, or -1 with InvalidStateError. @what begins the message. */
+/*
+ * Checks that a tensor is not mapped. Returns 0, or -1 with InvalidStateError. @what begins the
+ * message.
+ */
 int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /*
@@ -71,8 +76,8 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
  */
 void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault);
 /*
- * Checks that a tensor was written: 0, or -1 with UnknownError. Call it on the timeline, after all
- * work that may write the tensor.
+ * Checks that a tensor was written. Returns 0, or -1 with UnknownError. Call it on the timeline,
+ * after all work that may write the tensor.
  */
 int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *err);
 
@@ -80,15 +85,16 @@ int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *e
 void tensor_lose(struct WNNTensorImpl *tensor);
 
 /*
- * Checks that a tensor belongs to the context and is not destroyed: 0, or -1 with TypeError; with
- * InvalidStateError when it is destroyed because the context is lost. @what begins the message.
+ * Checks that a tensor belongs to the context and is not destroyed. Returns 0, or -1 with
+ * TypeError; with InvalidStateError when it is destroyed because the context is lost. @what begins
+ * the message.
  */
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /*
  * Checks a tensor for an input or output of a graph, and stores it at its index among @tensors:
  * those of the inputs in the order of the graph, then those of the outputs. @call begins messages.
- * Shapes are checked unless the graph has names of sizes: see family_find_sizes(). 0 or -1.
+ * Shapes are checked unless the graph has names of sizes: see family_find_sizes(). Returns 0 or -1.
  */
 int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const char *call,
 	       WNNTensor *tensors, struct wnn_error *err);

@@ -73,8 +73,8 @@ static bool may_wait(const struct WNNTensorImpl *tensor)
 #define FEW_BYTES 65536
 
 /*
- * Queues work that uses a tensor. -1 when the tensor is destroyed or mapped: then the caller still
- * owns the task.
+ * Queues or runs work that uses a tensor. Returns 0, or -1 when the tensor is destroyed or mapped;
+ * the caller still owns the task then.
  */
 static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const char *what,
 			   struct wnn_error *err)
@@ -98,7 +98,8 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 
 /*
  * Writes a tensor on this thread when nothing is queued or running, because queueing would copy the
- * data, too. Returns false, with nothing done, when something is queued or running.
+ * data, too. Returns true when the tensor was written, or with *err when it cannot be; false, with
+ * nothing done, when the caller must queue the work.
  */
 static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *err)
 {
