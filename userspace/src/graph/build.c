@@ -342,7 +342,7 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 	return ret;
 }
 
-/* Copies the operators of a recording, with their labels. 0, or -1 when out of memory. */
+/* Copies the operators of a recording, with their labels. Returns 0, or -1 when out of memory. */
 static int copy_operators(struct wnn_recording *to, const struct wnn_recording *from)
 {
 	size_t nodes = from->graph->num_nodes;

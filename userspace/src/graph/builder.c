@@ -147,7 +147,9 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 	return 0;
 }
 
-/* Adds a constant operand; takes over the reference to `constant`, also on error. 0 or -1. */
+/*
+ * Adds a constant operand; takes over the reference to `constant`, also on error. Returns 0 or -1.
+ */
 static int add_constant(struct wnn_builder *builder, const struct ir_type *type,
 			struct ir_constant *constant, WNNOperand *out, struct wnn_error *err)
 {

@@ -24,9 +24,9 @@ struct wnn_builder_config {
 	/* Whether the context is lost; NULL: it never is. */
 	bool (*lost)(void *userdata);
 	/*
-	 * Checks that a device may run a node: 0, or -1 with a TypeError. NULL: all nodes are
-	 * allowed. It is not called for nodes that are computed when the graph is built, as these
-	 * need no device.
+	 * Checks that a device may run a node. Returns 0, or -1 with a TypeError. NULL: all nodes
+	 * are allowed. It is not called for nodes that are computed when the graph is built, as
+	 * these need no device.
 	 */
 	int (*place)(const struct ir_node *node, void *userdata, struct wnn_error *err);
 	/* whether nodes with only constant operands are computed when the graph is built */
@@ -124,10 +124,9 @@ int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand
 		       struct wnn_error *err);
 
 /*
- * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges
- * @ranges: count of them; the builder's graph was recorded with the maximum of each
- * @builders: recorded the same graph for other sizes
- * @sizes: for each of these builders the size for each range
+ * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges @ranges: @count ranges;
+ * the builder's graph was recorded with the maximum of each @builders: recorded the same graph for
+ * other sizes @sizes: for each of these builders the size for each range
  *
  * Returns 0; -1 with a TypeError when the graphs differ in more than sizes that are expressions,
  * and then the builder's graph is as before.
@@ -167,8 +166,8 @@ int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,
 		      struct wnn_error *err);
 /*
- * Returns the recording that a recording with names is when these have certain numbers; both share
- * the constants. NULL with *err.
+ * Returns a copy of a recording in which each name has its size in @numbers; both share the
+ * constants. NULL with *err.
  */
 struct wnn_recording *wnn_recording_specialise(const struct wnn_recording *recording,
 					       const uint32_t *numbers, struct wnn_error *err);

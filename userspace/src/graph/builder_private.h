@@ -36,7 +36,7 @@ struct wnn_builder {
 
 /*
  * Makes the type of an input whose dimensions may be known only at dispatch, and adds their names
- * to the builder's graph. @what begins messages, such as: input "x". 0 or -1.
+ * to the builder's graph. @what begins messages, such as: input "x". Returns 0 or -1.
  */
 int wnn_builder_late_type(struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,
 			  const WNNDimensionRanges *ranges, const char *what, struct ir_type *type,
@@ -44,7 +44,7 @@ int wnn_builder_late_type(struct wnn_builder *builder, const WNNOperandDescripto
 
 /*
  * Checks that inputs which the graph keeps tell the sizes of all names that it depends on.
- * @reached: by value id, whether the outputs depend on it. 0, or -1 with a TypeError.
+ * @reached: by value id, whether the outputs depend on it. Returns 0, or -1 with a TypeError.
  */
 int wnn_builder_check_names(const struct wnn_builder *builder, const bool *reached,
 			    struct wnn_error *err);

@@ -13,7 +13,7 @@
 
 #define TEXT_SIZE 96
 
-/* Checks a range, and that its name has no other range in the builder. 0 or -1. */
+/* Checks a range, and that its name has no other range in the builder. Returns 0 or -1. */
 static int check_range(const struct wnn_builder *builder, const WNNDimensionRange *range,
 		       uint32_t size, const char *what, uint32_t d, const char *name,
 		       struct wnn_error *err)
@@ -55,7 +55,10 @@ static int nomem(const char *what, struct wnn_error *err)
 	return wnn_error_nomem(err, what);
 }
 
-/* Sets *symbol to that of the size of a name, which is added when it is new. 0 or -1. */
+/*
+ * Sets *symbol to the symbol that stands for the size of the range's name; adds a new name to the
+ * graph. Returns 0 or -1.
+ */
 static int use_name(struct wnn_builder *builder, const WNNDimensionRange *range, uint32_t size,
 		    const char *what, uint32_t d, uint32_t *symbol, struct wnn_error *err)
 {
@@ -89,8 +92,8 @@ static int check_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensi
 }
 
 /*
- * Sets the number and symbol of a dimension whose size in the shape is @size. @range: NULL, or its
- * entry in the ranges. 0 or -1.
+ * Sets the number and symbol of a dimension whose size in the shape is @size. @range: NULL, or the
+ * range of the dimension. Returns 0 or -1.
  */
 static int make_dim(struct wnn_builder *builder, uint32_t size, const WNNDimensionRange *range,
 		    const char *what, uint32_t d, uint32_t *number, uint32_t *symbol,
@@ -116,7 +119,10 @@ static int make_dim(struct wnn_builder *builder, uint32_t size, const WNNDimensi
 	return 0;
 }
 
-/* Checks the sizes of a type's dimensions where all names have their minimum. 0 or -1. */
+/*
+ * Checks that each dimension with a symbol is at least 1 at the minimum and at the maximum of its
+ * name. Returns 0 or -1.
+ */
 static int check_least(const struct wnn_builder *builder, const struct ir_type *type,
 		       const char *what, struct wnn_error *err)
 {
@@ -174,7 +180,7 @@ int wnn_builder_late_type(struct wnn_builder *builder, const WNNOperandDescripto
 
 	if (!make_type(builder, descriptor, ranges, what, type, err))
 		return 0;
-	/* The names of an input that is refused have no range yet. */
+	/* Drops the names and symbols that the refused input has added. */
 	builder->graph->num_names = names;
 	builder->graph->num_symbols = symbols;
 	return -1;

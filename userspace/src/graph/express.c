@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* From numbers at several sizes of names to expressions of these names. */
+/*
+ * Finds expressions of names that give the numbers which a graph has at several sizes of the names.
+ */
 #include "graph/express.h"
 
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include "util/printable.h"
 
 #define NAME_SIZE  320
-#define MAX_DIVIDE 64 /* the largest divisor that is found: the product of strides */
+#define MAX_DIVIDE 64 /* the largest divisor that is tried; divisors are products of strides */
 
 #define express_error(l, fmt, ...) \
 	wnn_error_set((l)->err, WNN_TYPE_ERROR, "%s: " fmt, (l)->name, ##__VA_ARGS__)
@@ -45,7 +47,8 @@ static bool fits(const struct late *l, const struct ir_symbol *symbol)
 
 /*
  * Finds the expression of a name that gives the numbers of all points, with the least divisor.
- * @p: a point where the name has its minimum, and the others their maximum
+ * Returns false when there is none. @p: a point where the name has its minimum, and the others
+ * their maximum
  */
 static bool find_expression(const struct late *l, uint32_t name, uint32_t p,
 			    struct ir_symbol *symbol)
@@ -138,7 +141,10 @@ int express_type(struct late *l, uint32_t value, struct ir_type *type)
 	return 0;
 }
 
-/* Adds field f of a node's attributes to those that are known late, where it differs. 0 or -1. */
+/*
+ * Finds expressions for the items of attribute f that differ between the points, and adds them to
+ * @late. Returns 0; -1 for an item without an expression, or an attribute that must not differ.
+ */
 static int express_field(struct late *l, struct ir_node *node, uint32_t f,
 			 const struct ir_field *field, struct ir_late *late)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From numbers to expressions: graphs that were made at several sizes of the names consist of the
- * same nodes, and each number that differs becomes an expression that gives it at all sizes.
+ * Expressions for numbers: graphs that were made at several sizes of the names consist of the same
+ * nodes, and each number that differs becomes an expression of a name, which gives it at all sizes.
  */
 #ifndef WNN_GRAPH_EXPRESS_H
 #define WNN_GRAPH_EXPRESS_H
@@ -12,7 +12,7 @@
 
 struct wnn_rule;
 
-/* Sizes of all names, and the graph that a rule or a program then makes. */
+/* Sizes of all names, and the graph that a rule or an application makes at these sizes. */
 struct point {
 	uint32_t *numbers;
 	struct ir_graph *graph;
@@ -25,7 +25,7 @@ struct late {
 	const char *name; /* begins messages */
 	struct wnn_arena *arena;
 	struct ir_graph *symbols; /* the builder's graph, for its names and symbols */
-	bool *used;		  /* by name: whether the numbers may follow it */
+	bool *used;		  /* by name: whether numbers may depend on it */
 	/* The first point has the maximum of all names. */
 	uint32_t num_points, cap_points;
 	struct point *points;
@@ -37,11 +37,14 @@ const char *point_text(const struct late *l, const struct point *point, char *bu
 /* Whether a graph has nodes of the same structure as that of the first point. */
 bool same_nodes(const struct late *l, const struct ir_graph *graph);
 /*
- * Gives the dimensions of a type their symbols, by those of value @value of all points. 0, or -1
- * with an error that begins with the name.
+ * Gives the dimensions of a type their symbols, found from the dimensions of value @value at all
+ * points. Returns 0, or -1 with an error that begins with l->name.
  */
 int express_type(struct late *l, uint32_t value, struct ir_type *type);
-/* Gives a node of the first point its symbols: dimensions of results, and attributes. 0 or -1. */
+/*
+ * Gives a node of the first point its symbols: dimensions of results, and attributes. Returns 0 or
+ * -1.
+ */
 int express_node(struct late *l, struct ir_node *node);
 
 #endif

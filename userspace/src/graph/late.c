@@ -17,12 +17,18 @@
 #include "util/malloc.h"
 
 #define NAME_SIZE 320
-/* A range of at most so many sizes is tried whole; of others some sizes at both ends. */
+/*
+ * How many sizes from the minimum of a name on are tried. In a longer range one in the middle and
+ * the two largest are tried, too.
+ */
 #define WHOLE_RANGE 24
 
-/* ---- what a call follows */
+/* ---- names on which a call depends */
 
-/* Calls a function with each list of numbers, and each number as a list of one. 0 or -1. */
+/*
+ * Calls a function with each list of numbers, and each number as a list of one. Stops at a result
+ * other than 0, and returns the last result.
+ */
 static int each_list(const struct wnn_attribute *attributes, uint32_t count, void *base,
 		     int (*take)(WNNUint32Array *list, void *userdata), void *userdata)
 {
@@ -117,7 +123,10 @@ static int find_used(struct late *l)
 
 /* ---- points */
 
-/* Adds a point that has the numbers of another, or the maximum of each name. NULL: no memory. */
+/*
+ * Adds a point with the maximum of each name, and returns its numbers, which the caller may change;
+ * NULL: no memory.
+ */
 static uint32_t *add_point(struct late *l)
 {
 	const struct ir_graph *graph = l->symbols;
@@ -147,7 +156,10 @@ static int add_size(struct late *l, uint32_t name, uint32_t size)
 	return numbers ? 0 : -1;
 }
 
-/* Adds points where one name has other sizes than its maximum. 0 or -1. */
+/*
+ * Adds points where this name has other sizes than its maximum, and all others have theirs. Returns
+ * 0 or -1.
+ */
 static int add_sizes(struct late *l, uint32_t name)
 {
 	const struct ir_name *n = &l->symbols->names[name];
@@ -163,7 +175,7 @@ static int add_sizes(struct late *l, uint32_t name)
 	return ret;
 }
 
-/* Adds points where all names have their minimum, or one more. 0 or -1. */
+/* Adds points where all names have their minimum, or one more. Returns 0 or -1. */
 static int add_joint(struct late *l)
 {
 	for (uint32_t more = 0; more < 2; more++) {
@@ -223,7 +235,10 @@ static int put_numbers(WNNUint32Array *list, void *userdata)
 	return 0;
 }
 
-/* Makes a copy of the call whose options are numbers. 0 or -1. */
+/*
+ * Makes *call a copy of the recorded call in which numbers at the point replace symbols. Returns 0
+ * or -1.
+ */
 static int make_call(struct late *l, const struct point *point, struct wnn_op_call *call)
 {
 	struct substitution s = { l, point };
@@ -256,7 +271,7 @@ static struct ir_value *make_leaf(struct late *l, const struct point *point,
 	return leaf;
 }
 
-/* Makes operands in the scratch graph; 0, or -1 when out of memory. */
+/* Makes operands in the scratch graph. Returns 0, or -1 when out of memory. */
 static int make_operands(struct late *l, const struct point *point, struct wnn_builder *scratch,
 			 struct wnn_op_call *call)
 {
@@ -292,7 +307,7 @@ static void drop_scratch(struct wnn_builder *scratch)
 	wnn_free(scratch->computed);
 }
 
-/* Runs the rule at a point; 0, or -1 with an error that names the sizes. */
+/* Runs the rule at a point. Returns 0, or -1 with an error that names the sizes. */
 static int run_at(struct late *l, const struct point *point)
 {
 	struct wnn_rule *rule = l->rule;
@@ -322,7 +337,10 @@ static int run_at(struct late *l, const struct point *point)
 	return ret;
 }
 
-/* Finds the expressions of the nodes of the first point, and stores them in these nodes. 0 or -1. */
+/*
+ * Finds the expressions of the nodes of the first point, and stores them in these nodes. Returns 0
+ * or -1.
+ */
 static int express_nodes(struct late *l)
 {
 	struct ir_graph *graph = l->points[0].graph;
@@ -333,7 +351,7 @@ static int express_nodes(struct late *l)
 	return 0;
 }
 
-/* Tries the rule at all points, and finds the expressions. 0 or -1. */
+/* Tries the rule at all points, and finds the expressions. Returns 0 or -1. */
 static int try_all(struct late *l)
 {
 	char text[NAME_SIZE / 2];

@@ -11,7 +11,10 @@
 /* Returns whether an operand has a dimension, or an option a number, that is known late. */
 bool wnn_call_is_late(const struct wnn_builder *builder, struct wnn_op_call *call);
 
-/* Records such a call, whose operands and options are checked as those of others. 0 or -1. */
+/*
+ * Records a call for which wnn_call_is_late() is true; it has passed the checks that all calls
+ * pass. Returns 0 or -1.
+ */
 int wnn_late_record(struct wnn_rule *rule, WNNOperand *outputs);
 
 #endif

@@ -18,7 +18,8 @@
 uint64_t wnn_number_bits(enum ir_dtype dtype, const WNNNumber *number);
 
 /*
- * Returns a number cast to a floating-point type, as a float, which has all numbers of both types.
+ * Returns a number cast to float32 or float16, as a float, which can hold all numbers of both
+ * types.
  */
 float wnn_number_float(enum ir_dtype dtype, const WNNNumber *number);
 

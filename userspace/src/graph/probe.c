@@ -44,8 +44,9 @@ static bool is_lstm(enum wnn_op op)
 }
 
 /*
- * Sets the shape of an operand of gru, lstm or their cells, and returns its rank: weights have rows
- * for every gate, states one row for each direction.
+ * Sets the shape of an operand of gru, lstm or their cells, and returns its rank. Weights and
+ * biases have SIZE rows for each gate. All operands but input begin with a dimension for the
+ * direction, except in cells.
  */
 static uint32_t recurrent_shape(enum wnn_op op, const char *name, uint32_t *shape)
 {
@@ -292,9 +293,9 @@ static void set_types(const struct probe *probe, const struct variable *variable
 }
 
 /*
- * How often each type was tried and failed. The sets must not contain a combination that fails: a
- * type that fails with every partner is removed from its own set; for other failures the set of the
- * last variable shrinks.
+ * How often each type of each variable was tried and failed. In the end no combination of the
+ * variables' types may fail: a type that fails with every partner is removed from the set of its
+ * variable; when there is none, the types of the last variable that failed are removed.
  */
 struct refusals {
 	uint32_t tried[MAX_OPERANDS + 1][32], failed[MAX_OPERANDS + 1][32];
@@ -309,7 +310,10 @@ static void note_refusal(struct refusals *r, const struct variable *variables, u
 	}
 }
 
-/* Tries all combinations once; 1: none failed, 0: some did, -1: out of memory. */
+/*
+ * Tries all combinations once. Returns 1 when none failed or there is none, 0 when some failed, -1
+ * when out of memory.
+ */
 static int try_types(struct probe *probe, struct variable *variables, uint32_t count,
 		     struct refusals *r)
 {

@@ -106,7 +106,7 @@ static int check_rank(struct wnn_rule *rule, size_t i, const struct wnn_op_opera
 	return 0;
 }
 
-/* Checks the types and ranks of the operands against the operator table. 0 or -1. */
+/* Checks the types and ranks of the operands against the operator table. Returns 0 or -1. */
 static int check_operand_types(struct wnn_rule *rule)
 {
 	const struct wnn_op_info *info = &wnn_op_info[rule->call->op];
@@ -162,7 +162,7 @@ static int check_made(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Checks that members of type double and float are neither NaN nor infinite. 0 or -1. */
+/* Checks that members of type double and float are neither NaN nor infinite. Returns 0 or -1. */
 static int check_finite(struct wnn_rule *rule)
 {
 	const struct wnn_options_info *options = wnn_op_info[rule->call->op].options;
@@ -192,8 +192,8 @@ static int check_finite(struct wnn_rule *rule)
 }
 
 /*
- * Makes room for one more operator and fills in its entry, which counts when the rule has
- * succeeded. 0 or -1.
+ * Makes room for one more operator and fills in its entry; the caller counts the operator when the
+ * rule has succeeded. Returns 0 or -1.
  */
 static int reserve_operator(struct wnn_rule *rule)
 {

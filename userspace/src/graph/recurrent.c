@@ -32,7 +32,7 @@ static int activation_kind(WNNRecurrentNetworkActivation activation)
 
 /*
  * Sets the activations; without the option, sigmoid for the gates and tanh for the other
- * activations. 0 or -1.
+ * activations. Returns 0 or -1.
  */
 static int set_activations(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
 {
@@ -54,7 +54,7 @@ static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 
 /*
  * Checks the shape of operand i: [a, b] in rank 2 or [a] in rank 1; operators other than cells have
- * the directions as first dimension. 0 or -1.
+ * the directions as first dimension. Returns 0 or -1.
  */
 static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *r, uint32_t rank,
 		       int64_t a, int64_t b)
@@ -64,7 +64,7 @@ static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *
 	return rule_shape_is(rule, i, rank + !r->cell, r->cell ? dims + 1 : dims);
 }
 
-/* Reads the sizes from the first operands, and checks the arguments against them. 0 or -1. */
+/* Reads the sizes from the arguments and the first operand, and checks them. Returns 0 or -1. */
 static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
 {
 	const struct wnn_op_arguments *arguments = &rule->call->arguments;
@@ -87,7 +87,7 @@ static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
 	return 0;
 }
 
-/* Checks the shapes of weight and recurrentWeight, operands 1 and 2. 0 or -1. */
+/* Checks the shapes of weight and recurrentWeight, operands 1 and 2. Returns 0 or -1. */
 static int check_weights(struct wnn_rule *rule, const struct recurrent *r)
 {
 	int64_t rows = r->gates * r->hidden_size;
@@ -125,7 +125,7 @@ static void set_common(const struct recurrent *r, union ir_attrs *attrs)
 
 /*
  * Emits the node. Its results are the states after the last step, and all hidden states with
- * returnSequence. 0 or -1.
+ * returnSequence. Returns 0 or -1.
  */
 static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recurrent *r,
 			 uint32_t states, union ir_attrs *attrs)
@@ -168,7 +168,9 @@ static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOp
 	return 0;
 }
 
-/* Reads WNNRecurrentDetails from the chain of the options; the chain may be empty. 0 or -1. */
+/*
+ * Reads WNNRecurrentDetails from the chain of the options; the chain may be empty. Returns 0 or -1.
+ */
 static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attrs *attrs)
 {
 	const WNNOperatorOptions *head = rule->call->options;

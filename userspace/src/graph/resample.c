@@ -4,7 +4,7 @@
 
 #include "graph/rules.h"
 
-/* Sets and checks the scales, also when sizes override them. 0 or -1. */
+/* Sets and checks the scales, also when sizes override them. Returns 0 or -1. */
 static int check_scales(struct wnn_rule *rule, WNNFloatArray list, double scales[2])
 {
 	if (list.data && list.count != 2)

@@ -39,7 +39,7 @@ static const char *source_name(const struct wnn_rule *rule)
 	return wnn_op_info[rule->call->op].name;
 }
 
-/* Makes room for one more node in the tables beside the graph. 0 or -1. */
+/* Makes room for one more node in the tables beside the graph. Returns 0 or -1. */
 static int reserve_node(struct wnn_rule *rule)
 {
 	struct wnn_builder *builder = rule->builder;

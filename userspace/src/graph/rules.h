@@ -28,7 +28,9 @@ typedef int (*wnn_rule_fn)(struct wnn_rule *rule);
 /* Returns the IR operator that the rule of an operator emits. */
 enum ir_op wnn_op_ir(enum wnn_op op);
 
-/* Makes the operands for the results, and runs the rule, which gives them values. 0 or -1. */
+/*
+ * Makes the operands for the results, and runs the rule, which gives them values. Returns 0 or -1.
+ */
 int wnn_rule_run(struct wnn_rule *rule, WNNOperand *outputs);
 
 /* --- Functions for rules (rules.c) --- */
@@ -70,33 +72,33 @@ int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *con
 /* Like rule_emit(), for a node with the operands of the call and one result. */
 int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
 		   const union ir_attrs *attrs);
-/* Checks the type of a result only. 0 or -1. */
+/* Checks the type of a result only. Returns 0 or -1. */
 int rule_check_result(struct wnn_rule *rule, const struct ir_type *type);
 
-/* Checks that the call asks for `count` outputs. 0 or -1. */
+/* Checks that the call asks for `count` outputs. Returns 0 or -1. */
 int rule_output_count(struct wnn_rule *rule, size_t count);
 
-/* Checks that operand `i` has the shape `dims`; an absent operand passes. 0 or -1. */
+/* Checks that operand `i` has the shape `dims`; an absent operand passes. Returns 0 or -1. */
 int rule_shape_is(struct wnn_rule *rule, size_t i, uint32_t rank, const int64_t *dims);
 
 int rule_axis(struct wnn_rule *rule, const char *what, uint32_t axis, uint32_t rank);
 
 /*
- * Converts a list of axes without repetitions to a bit mask; an absent list means all axes. 0 or
- * -1.
+ * Converts a list of axes without repetitions to a bit mask; an absent list means all axes. Returns
+ * 0 or -1.
  */
 int rule_axes(struct wnn_rule *rule, WNNUint32Array axes, uint32_t rank, uint32_t *mask);
 
 /*
- * Reads a list of `count` numbers; `otherwise` replaces each number of an absent list. 0 or -1.
- * @zero: whether 0 is allowed
+ * Reads a list of `count` numbers; `otherwise` replaces each number of an absent list. Returns 0 or
+ * -1. @zero: whether 0 is allowed
  */
 int rule_list(struct wnn_rule *rule, const char *what, WNNUint32Array list, uint32_t count,
 	      uint32_t otherwise, bool zero, uint32_t *out);
 
 /*
  * Sets *out to the type of a result when a and b are broadcast to each other; its element type is
- * that of `a`. 0 or -1.
+ * that of `a`. Returns 0 or -1.
  */
 int rule_broadcast(struct wnn_rule *rule, const struct ir_type *a, const char *a_name,
 		   const struct ir_type *b, const char *b_name, struct ir_type *out);

@@ -7,7 +7,10 @@
 
 #include "graph/rules.h"
 
-/* Converts a list of sizes to a type; rule_emit() checks the sizes with the result. 0 or -1. */
+/*
+ * Converts a list of sizes to a type; rule_emit() checks the sizes with the result. Returns 0 or
+ * -1.
+ */
 static int shape_of_list(struct wnn_rule *rule, const char *what, WNNUint32Array list,
 			 enum ir_dtype dtype, struct ir_type *type)
 {

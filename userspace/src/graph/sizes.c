@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes one graph for ranges of sizes from graphs that were recorded for some sizes each: an
+ * Makes one graph for ranges of sizes from graphs that were recorded with different sizes: an
  * importer of another format knows numbers only, and records the model several times. The graphs
  * must consist of the same operators; numbers that differ become expressions of one name.
  */
@@ -15,7 +15,7 @@
 
 #define NAME_SIZE 128
 
-/* Adds the names with their ranges to the builder's graph. 0 or -1. */
+/* Adds the names with their ranges to the builder's graph. Returns 0 or -1. */
 static int add_names(struct late *l, size_t count, const WNNDimensionRange *ranges)
 {
 	struct ir_graph *graph = l->symbols;
@@ -52,7 +52,10 @@ static int add_names(struct late *l, size_t count, const WNNDimensionRange *rang
 	return 0;
 }
 
-/* Adds the point of a builder, whose graph is borrowed. 0 or -1. */
+/*
+ * Adds a point with these sizes and the builder's graph, which stays the builder's; checks that the
+ * sizes are in their ranges. Returns 0 or -1.
+ */
 static int add_builder(struct late *l, struct wnn_builder *builder, const uint32_t *sizes)
 {
 	struct point *point;
@@ -82,7 +85,10 @@ static bool is_minimum(const struct late *l, const struct point *point, uint32_t
 	return true;
 }
 
-/* Checks that the builders have the sizes by which expressions are found. 0 or -1. */
+/*
+ * Checks that for each name one point has its minimum and the maximum of all others, and another
+ * point has a size between the two ends. Returns 0 or -1.
+ */
 static int check_points(struct late *l)
 {
 	for (uint32_t i = 0; i < l->symbols->num_names; i++) {
@@ -106,7 +112,7 @@ static int check_points(struct late *l)
 	return 0;
 }
 
-/* Whether the inputs and constants of a graph are those of the first, apart from sizes. */
+/* Whether a graph has the inputs and constants of the first graph, apart from their sizes. */
 static bool same_leaves(const struct ir_graph *first, const struct ir_graph *graph)
 {
 	if (first->num_inputs != graph->num_inputs || first->num_values != graph->num_values)
@@ -122,7 +128,10 @@ static bool same_leaves(const struct ir_graph *first, const struct ir_graph *gra
 	return true;
 }
 
-/* Checks that a constant is the block at the begin of that of the largest sizes. 0 or -1. */
+/*
+ * Checks that a constant of each point is the block at the start of the constant with the largest
+ * sizes. Returns 0 or -1.
+ */
 static int check_constant(struct late *l, uint32_t value)
 {
 	struct ir_value *largest = l->symbols->values[value];

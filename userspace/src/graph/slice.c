@@ -9,8 +9,8 @@
 #include "util/malloc.h"
 
 /*
- * Checks that item `i` has the type and sizes of the first item, except the size along the axis. 0
- * or -1.
+ * Checks that item `i` has the type and sizes of the first item, except the size along the axis.
+ * Returns 0 or -1.
  */
 static int check_concat_item(struct wnn_rule *rule, size_t i, uint32_t axis)
 {
@@ -67,7 +67,7 @@ int rule_concat(struct wnn_rule *rule)
 	return ret;
 }
 
-/* Sets *count to the number of results of a split, and checks their sizes. 0 or -1. */
+/* Sets *count to the number of results of a split, and checks their sizes. Returns 0 or -1. */
 static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 {
 	const struct wnn_op_arguments *arguments = &rule->call->arguments;
@@ -169,7 +169,10 @@ int rule_slice(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_SLICE, &type, &attrs);
 }
 
-/* Checks a pad by reflection, which repeats each element but the edge at most once. 0 or -1. */
+/*
+ * Checks that a pad by reflection adds less than the size of the dimension at each end. Returns 0
+ * or -1.
+ */
 static int check_reflection(struct wnn_rule *rule, uint32_t d, const struct ir_pad_attrs *pad,
 			    int64_t dim)
 {
