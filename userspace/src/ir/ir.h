@@ -546,9 +546,9 @@ const char *ir_symbol_text(const struct ir_graph *graph, uint32_t symbol, char *
 #define IR_SYMBOL_TEXT_SIZE 160
 /* Returns whether a dimension or attribute of the graph has a symbol. */
 bool ir_has_symbols(const struct ir_graph *graph);
-/* Copies names and symbols to a graph that has none. 0, or -1 when out of memory. */
+/* Copies names and symbols to a graph that has none. Returns 0, or -1 when out of memory. */
 int ir_copy_symbols(struct ir_graph *to, const struct ir_graph *from);
-/* Copies the list of a node's late attributes to a node that has none. 0 or -1. */
+/* Copies the list of a node's late attributes to a node that has none. Returns 0 or -1. */
 int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
 		 const struct ir_late *late);
 /* Returns the type that a type becomes when the names have these numbers. */

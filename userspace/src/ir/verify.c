@@ -29,7 +29,9 @@ static int bad(struct wnn_error *err, const struct ir_node *node, const char *wh
 			     node->id, ir_op_name(node->op), what);
 }
 
-/* Checks that a symbol exists and has this number when its name has the maximum. 0 or -1. */
+/*
+ * Checks that a symbol exists and has this number when its name has the maximum. Returns 0 or -1.
+ */
 static int verify_symbol(const struct ir_graph *graph, uint32_t symbol, int64_t number)
 {
 	const struct ir_symbol *s = ir_symbol_of(graph, symbol);
@@ -49,7 +51,7 @@ static int verify_type(const struct ir_graph *graph, const struct ir_type *type)
 	return 0;
 }
 
-/* Checks the attributes of a node that are known only at dispatch. 0 or -1. */
+/* Checks the attributes of a node that are known only at dispatch. Returns 0 or -1. */
 static int verify_late(const struct ir_graph *graph, struct ir_node *node)
 {
 	for (uint32_t i = 0; i < node->num_late; i++) {

@@ -263,7 +263,7 @@ static void finish(struct run_dispatch *d)
 	d->done(d, d->failed ? &d->error : NULL, &d->statistics);
 }
 
-/* Adds the work since `begin` to the profile of the dispatch. 0 or -1. */
+/* Adds the work since `begin` to the profile of the dispatch. Returns 0 or -1. */
 static int note_span(struct run_dispatch *d, uint64_t begin, struct run_profile_span span)
 {
 	if (!d->profile)

@@ -9,10 +9,10 @@ struct run_tensor {
 	struct run_buffer buffer;
 };
 
-/* Creates a tensor filled with zeros. 0 or -1. */
+/* Creates a tensor filled with zeros. Returns 0 or -1. */
 int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size_t size,
 		      struct wnn_error *err);
-/* Creates a tensor in the memory of a dma-buf, see run_buffer_import(). 0 or -1. */
+/* Creates a tensor in the memory of a dma-buf, see run_buffer_import(). Returns 0 or -1. */
 int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
 		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err);
 /*

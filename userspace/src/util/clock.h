@@ -13,7 +13,7 @@ uint64_t wnn_clock_ns(void);
 /* Returns the time of the monotonic clock after a timeout; UINT64_MAX: never. */
 uint64_t wnn_clock_deadline(uint64_t timeout_ns);
 
-/* Makes a condition variable for wnn_cond_wait(); 0 or -1. */
+/* Makes a condition variable for wnn_cond_wait(). Returns 0 or -1. */
 int wnn_cond_init(pthread_cond_t *cond);
 
 /* Waits for a signal until the deadline; false when the deadline has passed. */

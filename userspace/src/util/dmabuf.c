@@ -58,7 +58,7 @@ static int sync_access(int fd, unsigned long long flags)
 	return do_ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
 }
 
-/* Maps the dma-buf of the descriptor in *buffer. 0 or -1. */
+/* Maps the dma-buf of the descriptor in *buffer. Returns 0 or -1. */
 static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 {
 	off_t size = lseek(buffer->fd, 0, SEEK_END);
@@ -81,7 +81,7 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 			     strerror(errno));
 }
 
-/* Fills in *buffer for a descriptor, which it takes over in any case. 0 or -1. */
+/* Fills in *buffer for a descriptor, which it takes over in any case. Returns 0 or -1. */
 static int adopt(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 {
 	*buffer = (struct wnn_dmabuf){ .fd = fd };

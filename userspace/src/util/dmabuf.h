@@ -43,7 +43,8 @@ void wnn_dmabuf_end(const struct wnn_dmabuf *buffer, bool writes);
 int wnn_file_copy(int fd, struct wnn_error *err);
 
 /*
- * Checks that a descriptor is a sync file; @name: its number in messages. 0 or -1 with TypeError.
+ * Checks that a descriptor is a sync file; @name: its number in messages. Returns 0 or -1 with
+ * TypeError.
  */
 int wnn_sync_file_check(int fd, int name, struct wnn_error *err);
 

@@ -246,7 +246,7 @@ static struct block *add_block(struct blocks *blocks, size_t at)
 
 /*
  * Moves the upper half of a full block to a new block; only the last group if the next offset is
- * after it, as more offsets will follow there. 0 or -1.
+ * after it, as more offsets will follow there. Returns 0 or -1.
  */
 static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
 {
