@@ -31,15 +31,15 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 /* Returns x, [batch, length, heads * size], as [batch, heads, length, size]. */
 WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads);
 /*
- * Returns the cache with rows written along an axis, without moving its other elements. The rows
- * have the shape of the cache but for the axis; @at, int32, has their positions there: its shape is
- * broadcast to the rows' dimensions up to the axis and one more of size 1.
+ * Returns the cache with @rows written over its elements at the positions @at of dimension @axis.
+ * @rows has the shape of the cache except in that dimension. @at is int32; its shape is broadcast
+ * to the dimensions of @rows up to @axis and one more of size 1.
  */
 WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t axis, WNNOperand at,
 			   WNNOperand rows);
 /*
- * Refuses the node when it has an input at @known or after it, which only newer versions of the
- * operator have, and returns -1; returns 0 when it has no such input.
+ * Returns 0 if the node has no input from index @known on. Otherwise refuses the node, because only
+ * newer versions of the operator have such inputs, and returns -1.
  */
 int onnx_attention_inputs(struct onnx_node *node, size_t known);
 

@@ -12,13 +12,13 @@
 
 #define LEAST_POWER  (-149)
 #define POWERS	     277    /* powers of two, from 2^-149 to 2^127 */
-#define LEAST_NORMAL (-119) /* rounding to bfloat16 below that would need subnormal numbers */
-/* elements; only constants of at most so many are converted in the importer's memory */
+#define LEAST_NORMAL (-119) /* below 2^-119, rounding to bfloat16 would need subnormal numbers */
+/* elements of the largest constant that is converted in the import's arena */
 #define MAX_COPY 65536u
 
 /*
- * Whether an operator's translator handles types that WebNN does not have itself: it keeps types,
- * moves elements of any type, or sets the types of its outputs.
+ * Whether an operator's translator handles types that WebNN lacks by itself: it keeps types, moves
+ * elements of any type, or sets the types of its outputs.
  */
 static bool looks_at_types(const struct onnx_op *op)
 {
@@ -84,7 +84,10 @@ static void convert(const struct onnx_value *from, int type, void *data, size_t 
 	}
 }
 
-/* Sets an operand for a big constant at once, so that its elements are in memory only once. */
+/*
+ * Makes the operand of a big constant at once: the graph borrows the converted elements, so that
+ * memory holds them only once. Returns 0 or -1.
+ */
 static int carry_weights(struct onnx_node *node, const struct onnx_value *from,
 			 struct onnx_value *to, size_t elements)
 {
@@ -170,8 +173,8 @@ static int byte_type(int type)
 }
 
 /*
- * Whether an operator only moves elements. For a constant, an operator that only changes the shape
- * does not count, as the constant stays packed.
+ * Whether an operator only moves elements. Operators that only change the shape are left out for a
+ * constant, whose elements then stay packed.
  */
 static bool moves(const struct onnx_op *op, bool is_constant)
 {
@@ -357,7 +360,10 @@ static double too_big(const struct onnx_format *f, bool saturate)
 	return f->infinities ? INFINITY : NAN;
 }
 
-/* Rounds numbers without sign to powers of two; @power is the largest power of two up to x. */
+/*
+ * Rounds numbers without sign to powers of two; @power is the largest power of two that is not
+ * above x.
+ */
 static WNNOperand round_to_power(struct onnx_node *node, WNNOperand x, WNNOperand power,
 				 bool saturate, enum onnx_rounding rounding)
 {

@@ -10,9 +10,14 @@
 
 #include "node.h"
 
-/* Replaces a node's inputs by carriers, unless its translator handles such types. 0 or -1. */
+/*
+ * Replaces a node's inputs by carriers, unless its translator handles such types. Returns 0 or -1.
+ */
 int onnx_carry(struct onnx_node *node);
-/* Gives the outputs the types that the model says, and wraps integers that went beyond 16 bits. */
+/*
+ * Gives the outputs the types that the model says, and wraps integers that went beyond 16 bits.
+ * Returns 0 or -1.
+ */
 int onnx_uncarry(struct onnx_node *node);
 /* Returns the value in the type of its carrier; NULL when refused. */
 struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value);
@@ -23,7 +28,10 @@ struct onnx_value *onnx_converted(struct onnx_node *node, const struct onnx_valu
 /* Returns x rounded to the nearest numbers of a float type, as float32. */
 WNNOperand onnx_round_to(struct onnx_node *node, WNNOperand x, int type, bool saturate,
 			 enum onnx_rounding rounding);
-/* Returns integers of int32 or uint32 modulo 2^bits of @type, signed if the type is, as int32. */
+/*
+ * Returns int32 or uint32 integers as the numbers that they wrap around to in the integer @type, as
+ * int32.
+ */
 WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type);
 /*
  * Returns the largest power of two that is not above x, and at least 2^least. x must be neither

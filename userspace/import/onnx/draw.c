@@ -65,7 +65,7 @@ static double below(const struct onnx_random *random, double number)
 
 	if (random->draw.kind != DRAW_UNIFORM || bound <= low || rounded(random, number) < bound)
 		return rounded(random, number);
-	/* Looks for the largest number that is rounded down. */
+	/* Bisects for the largest number that is rounded to less than the bound. */
 	while ((middle = low + (high - low) / 2) > low && middle < high) {
 		if (rounded(random, middle) < bound)
 			low = middle;

@@ -6,7 +6,7 @@
 #include "value.h"
 
 enum onnx_draw_kind {
-	DRAW_UNIFORM, /* from @a on (included, rounded to the type) to below @b */
+	DRAW_UNIFORM, /* at least @a, rounded to the type, and below @b */
 	DRAW_NORMAL,  /* mean @a, standard deviation @b */
 	/* Gumbel noise: the argmax of logits plus this noise is a sample of their distribution */
 	DRAW_GUMBEL,
@@ -15,7 +15,7 @@ enum onnx_draw_kind {
 struct onnx_draw {
 	enum onnx_draw_kind kind;
 	double a, b;
-	uint32_t own_seed; /* bits of the attribute of the node; 0: none */
+	uint32_t own_seed; /* bits of the attribute seed of the node; 0: it has none */
 };
 
 /* A graph input whose elements are drawn. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translates operators on tensors without elements, which WebNN lacks. Such tensors are
- * constants; the results of operators follow from their shapes.
+ * Translates operators on tensors without elements. WebNN has no such tensors: here they are
+ * constants, and the results of operators are computed from their shapes.
  */
 #include <string.h>
 
@@ -80,7 +80,10 @@ static int as_dequantised(struct onnx_node *node, struct onnx_shape *shape, int 
 	return 0;
 }
 
-/* The product of matrices with an empty common dimension is 0. */
+/*
+ * Sets shape and type of a product of matrices. Its elements become 0, because the matrices' common
+ * dimension is 0 and a sum without terms is 0.
+ */
 static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	struct onnx_shape a = *onnx_in_shape(node, 0), b = *onnx_in_shape(node, 1), y;
@@ -197,7 +200,10 @@ static bool has_first(const struct onnx_node *node)
 	return node->input_count && node->inputs[0];
 }
 
-/* Handles a scatter without updates: the result is the input. */
+/*
+ * Handles a scatter without updates: the result is the input. Returns 0; -1: refused; 1: there are
+ * updates.
+ */
 static int scatter_nothing(struct onnx_node *node)
 {
 	if (onnx_shape_elements(&node->inputs[0]->shape) && onnx_has(node, 1) &&
@@ -235,8 +241,8 @@ int onnx_empty(struct onnx_node *node)
 		if (ret)
 			break;
 		/*
-		 * A dimension of 0 in parameters alone is left to the builder, which refuses it by
-		 * name.
+		 * A result with elements means that only a parameter is empty: the translator runs,
+		 * so that the builder refuses the parameter by its name.
 		 */
 		if (onnx_shape_elements(&shape) && node->op->translate != onnx_op_matmul)
 			break;

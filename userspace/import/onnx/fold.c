@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes small constants at import; exported models compute shapes by them. Each function
- * returns 0; -1: refused; 1: the constants are too big or the operator is not computed here, and
- * the node becomes an operator of the graph.
+ * Computes small constants at import; exported models compute shapes with these operators. Each
+ * function onnx_fold_...() returns 0; -1: refused; 1: the constants are too big or the operator is
+ * not computed here, and the node becomes an operator of the graph.
  */
 #include <math.h>
 #include <string.h>
@@ -116,7 +116,10 @@ static double binary_float(int variant, double a, double b)
 	}
 }
 
-/* Integers wrap around; a division by 0 gives 0, which is no valid size in a shape. */
+/*
+ * Computes one integer of an operator. Integers wrap around; a division by 0 gives 0, which is no
+ * valid size in a shape.
+ */
 static int64_t binary_int(int variant, bool truncate, int64_t a, int64_t b)
 {
 	int64_t rest;
@@ -273,7 +276,8 @@ int onnx_fold_cast(struct onnx_node *node)
 }
 
 /*
- * Computes products, sums and extremes of integers over all elements: sizes of flattened tensors.
+ * Computes the product, sum, maximum or minimum of a vector of integers: models compute sizes of
+ * flattened tensors by it.
  */
 int onnx_fold_reduce(struct onnx_node *node)
 {

@@ -11,7 +11,7 @@
 
 struct unique {
 	const struct onnx_value *x;
-	/* slices along the axis, of outer * inner elements, are compared */
+	/* @count slices along the axis, each of outer * inner elements, are compared */
 	int64_t outer, count, inner;
 };
 

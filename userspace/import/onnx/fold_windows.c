@@ -8,8 +8,8 @@
 #include "ops.h"
 
 /*
- * Makes the constant output, of the type that an attribute names, and returns its memory; NULL:
- * refused.
+ * Makes the constant output and returns its memory; NULL: refused. Sets *type to the type of its
+ * elements, which the attribute output_datatype names.
  */
 static void *output(struct onnx_node *node, const struct onnx_shape *shape, int *type)
 {
@@ -22,7 +22,8 @@ static void *output(struct onnx_node *node, const struct onnx_shape *shape, int 
 }
 
 /*
- * Computes a window as a sum of cosines with a period of the size, or of one less when symmetric.
+ * Computes a window as a sum of cosines. Their period is the window's size, or size - 1 when the
+ * attribute periodic is 0.
  */
 int onnx_fold_window(struct onnx_node *node)
 {

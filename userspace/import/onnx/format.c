@@ -23,7 +23,10 @@ const struct onnx_format *onnx_format_of(int type)
 	return &formats[type];
 }
 
-/* Returns the code of NaN without its sign bit. */
+/*
+ * Returns the code of NaN: the sign bit alone in formats where -0 would have that code, else a code
+ * without sign bit.
+ */
 static unsigned int nan_code(const struct onnx_format *f, unsigned int bits)
 {
 	if (f->signed_nan)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models that are described in memory: makes the messages of the file format in the arena of the
- * model.
+ * Makes a model from a description in memory: builds the protobuf messages that a file would have,
+ * in the model's arena.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the results of operators on tensors without elements, for all operators alike. The
- * translator runs on stand-ins whose dimensions of 0 have several other sizes; from the shapes of
- * its results follow those that it has for 0. Operators that the stand-ins add have no users, so
- * that the build of the graph drops them.
+ * translator runs on stand-ins: inputs that have another size in place of each dimension of 0. From
+ * the shapes of the results for several sizes, the shapes for 0 are computed. Operators that the
+ * stand-ins add have no users, so that the build of the graph drops them.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
 
 /*
  * Operators that add up products, and one that puts zeros around its input: a stand-in of one zero
- * gives the result, as a sum without terms is 0. The bits of @zeros are inputs that are left out
- * then: with a zero point, a stand-in would stand for another number than 0.
+ * gives the result, as a sum without terms is 0. Bit i of @zeros is set when input i, a zero point,
+ * is left out then: with it, the stand-in would mean another number than 0.
  */
 static const struct sum {
 	int (*translate)(struct onnx_node *node);
@@ -53,7 +53,10 @@ static const struct sum *sum_of(const struct onnx_node *node)
 	return NULL;
 }
 
-/* Whether the node is a network, whose step adds up products with the features of the input. */
+/*
+ * Whether the node is a recurrent network. Each step of it adds up products with the features of
+ * the input.
+ */
 static bool is_network(const struct onnx_node *node)
 {
 	return node->op->translate == onnx_op_gru || node->op->translate == onnx_op_lstm ||
@@ -74,7 +77,7 @@ static bool has_graph(struct onnx_node *node)
 	return false;
 }
 
-/* An operator takes about as much memory as so many elements. */
+/* One operator counts as this many elements, which take about as much memory. */
 #define OPERATOR_WORK 64
 
 /* The counts that are set back after a translator has failed, or has run on stand-ins. */
@@ -133,8 +136,9 @@ static struct onnx_value *stand_in(struct onnx_node *node, const struct onnx_val
 
 /*
  * Runs the translator of a copy of the node, whose inputs without elements are replaced by
- * stand-ins, save those that @read has. Fills in @results, an array of as many items as the node
- * has outputs. Returns 0 or -1.
+ * stand-ins, unless @size is 0 or the input's bit in *read is set. Sets the bits of the inputs
+ * whose elements the translator reads. Fills in @results, an array of as many items as the node has
+ * outputs. Returns 0 or -1.
  */
 static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 		   struct onnx_value **results)
@@ -157,7 +161,10 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 
 		if (!value || value->absent || (i < 64 && *read >> i & 1))
 			continue;
-		/* Numbers that are drawn would become an input of the graph. */
+		/*
+		 * Inputs with elements stay. Only a random value is replaced by a stand-in when
+		 * shapes are tried, because it would become an input of the graph.
+		 */
 		if (onnx_shape_elements(&value->shape) && !(size > 1 && value->draw))
 			continue;
 		copy.inputs[i] = stand_in(node, value, size);
@@ -174,7 +181,10 @@ static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
 	return ret;
 }
 
-/* Keeps a refusal after @mark that asks for a constant, as a program can give one. */
+/*
+ * Copies to *choice the last refusal after @mark that names an input: the program can make this
+ * input a constant.
+ */
 static void keep_choice(const struct onnx_model *model, const struct mark *mark,
 			WNNOnnxRefusal *choice)
 {
@@ -184,8 +194,8 @@ static void keep_choice(const struct onnx_model *model, const struct mark *mark,
 }
 
 /*
- * Repeats an attempt that failed, as long as the translator reads elements of another stand-in: the
- * next attempt gives it that input itself.
+ * Calls attempt(), and again when it failed and the translator has read the elements of one more
+ * stand-in: the next attempt gives the translator that input itself. Returns 0 or -1.
  */
 static int attempt_all(struct onnx_node *node, int64_t size, struct trial *trial,
 		       struct onnx_value **results)
@@ -256,7 +266,7 @@ static bool attends_to_nothing(struct onnx_node *node)
 	       !key->dim[key->rank == 4 ? 2 : 1];
 }
 
-/* Whether a node has the results for stand-ins of a single 0 that it has for empty inputs. */
+/* Whether a node has equal results for stand-ins of a single 0 and for empty inputs. */
 static bool adds_up(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
@@ -283,7 +293,10 @@ static int make_zeros(struct onnx_node *node, size_t output, int type,
 	return onnx_out_as(node, output, zero ? x_expand(node, zero, shape) : NULL, type);
 }
 
-/* Makes the outputs of a network without steps: the states are given, or else 0. */
+/*
+ * Makes the outputs of a network without steps: output 0 has no elements, a last state is the first
+ * state that the node has as an input, or else 0. Returns 0 or -1.
+ */
 static int make_states(struct onnx_node *node, struct onnx_value *const *made,
 		       const struct onnx_shape *shapes)
 {
@@ -318,7 +331,10 @@ static int make_bias(struct onnx_node *node, int type, const struct onnx_shape *
 	return onnx_out(node, 0, bias ? x_expand(node, bias, shape) : NULL);
 }
 
-/* Makes outputs with elements, by stand-ins of a single 0. Returns 0 or -1, or 1: it cannot. */
+/*
+ * Makes outputs with elements from stand-ins of a single 0. Returns 0; -1: refused; 1: the
+ * stand-ins do not show the results.
+ */
 static int make_sums(struct onnx_node *node, struct trial *trial, const struct onnx_shape *shapes)
 {
 	struct onnx_value **results = node->outputs;
@@ -400,7 +416,8 @@ int onnx_infer_empty(struct onnx_node *node)
 	int ret;
 
 	/*
-	 * For stand-ins, Reshape could compute a dimension of -1, which it cannot without elements.
+	 * Reshape does not run on stand-ins: for them it could compute a dimension of -1, for an
+	 * empty input it cannot.
 	 */
 	if (has_graph(node) || node->op->translate == onnx_op_reshape)
 		return 1;
@@ -408,7 +425,10 @@ int onnx_infer_empty(struct onnx_node *node)
 		return 0;
 	if (node->import->status != WNNStatus_Success)
 		return -1;
-	/* The refusals are kept, as they say why, unless the result is found without the data. */
+	/*
+	 * The refusals of the translator are set aside: they are dropped if stand-ins show the
+	 * results, else put back at the end.
+	 */
 	if (mark.refusals == model->refusal_count)
 		onnx_value_of(node, NULL, 0);
 	refused = set_mark(node->import);
@@ -419,7 +439,10 @@ int onnx_infer_empty(struct onnx_node *node)
 		memcpy(own, model->refusals + mark.refusals,
 		       (refused.refusals - mark.refusals) * sizeof(*own));
 	take_back(node->import, &mark);
-	/* The memory of attempts is not given back before the import ends. */
+	/*
+	 * The memory of attempts is freed only when the import ends, so that attempts have a limit
+	 * together.
+	 */
 	ret = node->import->tried < ONNX_MAX_WORK ? from_stand_ins(node, &trial) : 1;
 	if (ret <= 0)
 		return ret;

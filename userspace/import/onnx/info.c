@@ -173,7 +173,8 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 }
 
 /*
- * Returns the file's name of a tensor that a node makes, or of a weight; NULL: there is none.
+ * Returns the text in the file that equals @name and names an output of a node or a weight; NULL:
+ * there is none.
  */
 static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
 {

@@ -154,7 +154,10 @@ static const char *kind_of_fields(const uint8_t *data, size_t size)
 		if (count && (field == (10 << 3) || (field & 7) == 2) &&
 		    (field >> 3 == 10 || (field >> 3 >= 200 && field >> 3 < 5000)))
 			return CORE_ML;
-		/* A name of two bytes or more cannot begin with the tag of a message. */
+		/*
+		 * Field 2 of an ONNX model is a name, which does not begin with the bytes 0x0a or
+		 * 0x12 of a message.
+		 */
 		if (field != (2 << 3 | 2) || !read_number(data, size, &at, &length) || length < 2 ||
 		    length > size - at || (data[at] != 0x0a && data[at] != 0x12))
 			return NULL;

@@ -15,8 +15,8 @@ struct onnx_arena {
 };
 
 /*
- * onnx_arena_alloc() returns zeroed memory, aligned for every type. Both return NULL when memory is
- * exhausted.
+ * onnx_arena_alloc() returns zeroed memory, aligned for every type. Both functions return NULL when
+ * memory is exhausted.
  */
 void *onnx_arena_alloc(struct onnx_arena *arena, size_t size);
 char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)

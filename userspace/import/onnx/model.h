@@ -60,7 +60,7 @@ struct onnx_model {
 	size_t dimension_count;
 	struct onnx_dimension *dimensions;
 	size_t range_count;
-	struct onnx_range *ranges; /* their names are those of dimensions */
+	struct onnx_range *ranges; /* each has the name of an item of @dimensions */
 	size_t refusal_count;
 	WNNOnnxRefusal *refusals; /* nodes that the last build refused; in build_arena */
 	size_t notice_count, notice_room;

@@ -371,7 +371,7 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));
 		return NULL;
 	}
-	/* A tensor without elements is a constant here, even if it is an input of the model. */
+	/* An input of the model without elements is a constant here, too. */
 	if (!elements) {
 		onnx_refuse(node, "", "an input of shape %s has no elements: at least 1 is needed",
 			    onnx_shape_text(node->import->arena, &value->shape));

@@ -51,7 +51,7 @@ struct onnx_import {
 	uint64_t operators; /* number of operators that unrolled loops have added so far */
 	/* elements, and operators times OPERATOR_WORK, of all attempts that infer.c took back */
 	uint64_t tried;
-	bool draws_nothing; /* the node is translated for the shapes of its outputs only */
+	bool draws_nothing; /* only the shapes of outputs are wanted: nothing is drawn */
 	/* probing only: one item for each node, whether it can be translated; else NULL */
 	WNNBool *supported;
 };
@@ -103,8 +103,8 @@ void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import 
 
 /* Updates of inputs in place, in update.c. */
 /*
- * Notes that an output is an input of the node with rows written by onnx_write_rows(): when these
- * are an output and an input of the graph, the output updates the input in place.
+ * Notes that @output of the node is its @input with rows written by onnx_write_rows(): if they are
+ * an output and an input of the graph, the output updates the input in place.
  */
 void onnx_note_update(struct onnx_node *node, size_t output, size_t input);
 /*
@@ -275,7 +275,7 @@ int onnx_empty(struct onnx_node *node);
 /*
  * infer.c: runs the translator of a node that has inputs without elements. When it refuses them,
  * finds the shapes of the outputs by running it on inputs that have elements. Returns 0; -1:
- * refused; 1: the operator has graphs of its own, and its translator has to do it.
+ * refused; 1: the operator is Reshape or has graphs of its own, and its translator has to do it.
  */
 int onnx_infer_empty(struct onnx_node *node);
 /* import.c: runs the node's translator. Returns 0; -1: refused. */
@@ -293,7 +293,10 @@ int onnx_out_empty(struct onnx_node *node, size_t output, int type, const struct
 int onnx_wide_begin(struct onnx_node *node);
 int onnx_wide_end(struct onnx_node *node);
 
-/* compose.c: they return NULL when an operand is NULL or the builder refuses. */
+/*
+ * compose.c: functions that return an operand return NULL when an operand is NULL or the builder
+ * refuses.
+ */
 struct onnx_shape x_shape(WNNOperand operand);
 WNNOperand x_number(struct onnx_node *node, WNNOperandDataType type, double number);
 WNNOperand x_integer(struct onnx_node *node, WNNOperandDataType type, int64_t number);
@@ -308,7 +311,7 @@ WNNOperand x_expand(struct onnx_node *node, WNNOperand a, const struct onnx_shap
 WNNOperand x_transpose(struct onnx_node *node, WNNOperand a, const uint32_t *permutation);
 /* Moves dimension `from` to index `to`; the other dimensions keep their order. */
 WNNOperand x_move_axis(struct onnx_node *node, WNNOperand a, uint32_t from, uint32_t to);
-/* Move the channels from the last dimension to dimension 1, and back; there are 2 or more. */
+/* Move the channels from the last dimension to dimension 1, and back. The rank is 2 or more. */
 WNNOperand x_channels_first(struct onnx_node *node, WNNOperand a);
 WNNOperand x_channels_last(struct onnx_node *node, WNNOperand a);
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,

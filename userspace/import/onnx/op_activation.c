@@ -215,7 +215,10 @@ int onnx_op_hard_sigmoid(struct onnx_node *node)
 	return x ? onnx_out(node, 0, hard_sigmoid(node, x, alpha, beta)) : -1;
 }
 
-/* Returns a parameter of a fused activation: an item of one list, or an attribute of its own. */
+/*
+ * Returns a parameter of a fused activation: item @index of the attribute activation_params, or
+ * else the attribute @name.
+ */
 static double parameter(struct onnx_node *node, size_t index, const char *name, double fallback)
 {
 	const Onnx__AttributeProto *attr = onnx_attr(node, "activation_params");
@@ -226,8 +229,8 @@ static double parameter(struct onnx_node *node, size_t index, const char *name, 
 }
 
 /*
- * Applies the activation of a fused operator of com.microsoft. Parameters that are absent are those
- * of the operator that was fused.
+ * Applies the activation of a fused operator of com.microsoft. Parameters that are absent have the
+ * defaults of the operator that was fused.
  */
 WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
 {

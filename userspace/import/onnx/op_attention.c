@@ -182,7 +182,10 @@ static WNNOperand causal(struct onnx_node *node, int64_t length, int64_t total)
 	return x_not(node, x_greater(node, columns, rows));
 }
 
-/* Reads bias and mask, for both operators; the keys must be known. Returns 0 or -1. */
+/*
+ * Fills in @a from the attributes, and from the inputs @mask and @bias; @query and @key are split
+ * into heads already. Returns 0 or -1.
+ */
 static int read_attention(struct onnx_node *node, WNNOperand query, WNNOperand key, size_t mask,
 			  size_t bias, struct onnx_attention *a)
 {

@@ -32,7 +32,7 @@ static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned in
 
 /*
  * On the NPU, a shift by n is a multiplication or division by 2^n. A shift by a negative number, or
- * by all bits or more, leaves only the sign that a shift to the right fills in.
+ * by all bits or more, gives 0, or -1 where a shift to the right fills in the sign.
  */
 int onnx_op_bit_shift(struct onnx_node *node)
 {
@@ -119,7 +119,7 @@ static WNNOperand whole(struct onnx_node *node, WNNOperand like, int64_t number)
 	return like ? x_integer(node, wnnOperandGetDataType(like), number) : NULL;
 }
 
-/* Returns x * 2^bits, in steps whose factors fit in a positive number. */
+/* Returns x * 2^bits, multiplied with factors of at most 2^31. */
 static WNNOperand shift_left(struct onnx_node *node, WNNOperand x, int bits)
 {
 	for (; bits > 0; bits -= 31)

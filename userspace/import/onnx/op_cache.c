@@ -29,7 +29,8 @@ WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t ax
 }
 
 /*
- * Returns the rows of the cache that are written, [batch, 1…, length, 1] with @axis + 2 dimensions.
+ * Returns the positions in the cache at which rows are written, [batch, 1…, length, 1] with @axis +
+ * 2 dimensions.
  */
 static WNNOperand positions(struct onnx_node *node, int64_t batch, uint32_t axis, int64_t length,
 			    int64_t limit, bool circular)
@@ -73,7 +74,7 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 				   "past_cache, update and write_indices do not fit "
 				   "together: the inputs are %s",
 				   onnx_inputs_text(node));
-	/* Positions have two dimensions more than lie before the axis. */
+	/* The tensor of positions has axis + 2 dimensions. */
 	to = axis + 2 > ONNX_MAX_RANK ? 1 : axis;
 	at = positions(node, shape.dim[0], to, length, shape.dim[axis], circular);
 	if (to != axis) {

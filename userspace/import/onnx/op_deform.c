@@ -91,7 +91,8 @@ static WNNOperand sample_group(struct onnx_node *node, const struct deform *d, W
 }
 
 /*
- * Returns the samples of all offset groups, as columns of one product for each convolution group.
+ * Returns the samples of all offset groups as matrices that the weights are multiplied with:
+ * [batch, groups, channels of a group * taps, outputs].
  */
 static WNNOperand sample_all(struct onnx_node *node, const struct deform *d, WNNOperand x,
 			     WNNOperand offsets, WNNOperand mask)

@@ -38,7 +38,7 @@ int onnx_op_embed_norm(struct onnx_node *node)
 	if (onnx_wants(node, 1)) {
 		struct onnx_shape column = { 1, { shape.dim[0] } };
 
-		/* The mask gives the number of words of each sentence. */
+		/* Output 1 is the number of tokens of each sequence: the sum of its mask. */
 		mask = onnx_has(node, 7) ?
 			       x_cast(node, onnx_in(node, 7), WNNOperandDataType_Int32) :
 			       onnx_filled(node, WNNOperandDataType_Int32, &column, 0);

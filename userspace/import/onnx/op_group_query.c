@@ -9,7 +9,10 @@
 #include "ops.h"
 #include "select.h"
 
-/* Indices of the inputs that only newer versions of the operator have; the last is their end. */
+/*
+ * Indices of the inputs that only newer versions of the operator have; KNOWN_INPUTS is the index
+ * after them.
+ */
 enum { POSITION_IDS = 9, ATTENTION_BIAS, HEAD_SINK, KNOWN_INPUTS };
 
 struct group {
@@ -26,7 +29,10 @@ struct group {
 static int read_lengths(struct onnx_node *node, struct group *g)
 {
 	struct onnx_shape column = { 4, { g->batch, 1, 1, 1 } };
-	/* All past positions come from past_key, and the new ones follow within the cache. */
+	/*
+	 * The past positions must lie in past_key, and past and new positions together in the
+	 * cache.
+	 */
 	int64_t room = g->present - g->length, most = room < g->past ? room : g->past;
 	const struct onnx_value *lengths;
 	WNNOperand x;
@@ -114,8 +120,8 @@ static int read_inputs(struct onnx_node *node, struct group *g)
 }
 
 /*
- * Returns position_ids, [batch, length]; for a prompt, where the first one alone counts, the
- * positions from there on, [1, length].
+ * Returns position_ids, [batch, length]; for a prompt, the positions that begin at the first of
+ * these ids, [1, length].
  */
 static WNNOperand positions(struct onnx_node *node, const struct group *g)
 {
@@ -318,8 +324,9 @@ static int read_scores(struct onnx_node *node, const struct group *g, struct onn
 
 /*
  * Keeps positions of the caches that are not in use out of attention: they may hold NaN, and a
- * weight of 0 times NaN is NaN. Where their count is known, keys and values become shorter;
- * otherwise the values there become 0, and the mask replaces the scores.
+ * weight of 0 times NaN is NaN. Where g->known is the number of past positions, keys and values are
+ * cut after the used ones; otherwise values at unused positions become 0, and the mask replaces
+ * their scores.
  */
 static void take_used(struct onnx_node *node, struct group *g)
 {

@@ -310,8 +310,8 @@ int onnx_op_mean_variance_norm(struct onnx_node *node)
 }
 
 /*
- * Translates LRN: the sum of squares over neighbouring channels is an average pool over windows of
- * one column.
+ * Translates LRN: computes the sum of squares over neighbouring channels as an average pool over
+ * windows of one column.
  */
 int onnx_op_lrn(struct onnx_node *node)
 {

@@ -388,7 +388,10 @@ int onnx_op_max_pool_nhwc(struct onnx_node *node)
 	return onnx_out(node, 0, x_channels_last(node, extreme(node, x, &w)));
 }
 
-/* Returns the p-th root of the sum of p-th powers along axes; they are scaled to be at most 1. */
+/*
+ * Returns the p-th root of the sum of p-th powers along axes. The elements are scaled to at most 1
+ * first.
+ */
 static WNNOperand global_lp(struct onnx_node *node, WNNOperand x, uint32_t count,
 			    const uint32_t *axes, int64_t p)
 {

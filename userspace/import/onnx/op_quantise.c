@@ -8,7 +8,7 @@
 #include "move.h"
 #include "ops.h"
 
-#define EXACT 258 /* so many products of two integers up to 255 stay below 2^24 */
+#define EXACT 258 /* a sum of 258 products of two integers up to 255 is below 2^24 */
 
 /* Returns a constant of any integer type whose elements are all @number. */
 WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
@@ -285,7 +285,7 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_quantise(node, x, 6, last ? -1 : 1, onnx_in_type(node, 7)));
 }
 
-/* Whether nothing uses the integers of the first output but a Cast to floats, which rounds them. */
+/* Whether only Casts to floats, which round, use the integers of the first output. */
 static bool becomes_float(const struct onnx_node *node)
 {
 	const struct onnx_model *model = node->import->model;
@@ -407,8 +407,8 @@ static bool can_divide(struct onnx_node *node, WNNOperand a, WNNOperand b)
 
 /*
  * Translates MatMulInteger and ConvInteger: integers minus their zero points, computed in float32.
- * Results that only become floats are one product, which the compiler fuses with scales; its sums
- * below 2^24 are exact. All others are exact.
+ * A result that is only cast to floats is one product, which the compiler fuses with scales; this
+ * product is exact only while its sums are below 2^24. All other results are exact.
  */
 int onnx_op_integer_product(struct onnx_node *node)
 {

@@ -88,7 +88,10 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 	return 0;
 }
 
-/* Whether WebNN has these activations, and both directions have the same. */
+/*
+ * Whether WebNN has the activations of the network, and both directions have equal ones; sets
+ * @webnn to those of one direction.
+ */
 static bool simple_activations(const struct recurrent *n, WNNRecurrentNetworkActivation *webnn)
 {
 	static const WNNRecurrentNetworkActivation simple[] = {

@@ -111,8 +111,8 @@ static int read_roi(struct onnx_node *node, struct resize *r, const uint32_t *ax
 }
 
 /*
- * Sets one factor for all axes, so that the image fits into the sizes or fills them. Returns 0 or
- * -1.
+ * Where keep_aspect_ratio_policy says so, sets one factor for all axes, so that the image fits into
+ * the sizes or fills them. Returns 0 or -1.
  */
 static int keep_aspect(struct onnx_node *node, struct resize *r, const struct onnx_shape *shape,
 		       const uint32_t *axes, size_t n_axes)
@@ -208,8 +208,8 @@ static int64_t limit(double position, int64_t in)
 }
 
 /*
- * Returns the index of the nearest element. Exporters write scales such as 4/3, for which positions
- * are ties only in float arithmetic.
+ * Returns the index of the nearest element. The position is rounded to float first: exporters write
+ * scales such as 4/3, with which positions are ties only in float arithmetic.
  */
 static int64_t nearest(const struct resized *resized, int64_t at)
 {

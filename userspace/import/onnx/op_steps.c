@@ -80,7 +80,10 @@ static WNNOperand rnn_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	return activate_gate(node, s->n, &s->f[0], x);
 }
 
-/* Gates: input, output, forget, cell. */
+/*
+ * Computes a step of an LSTM: returns the new state and sets *cell to the new cell state. @x holds
+ * the products of the gates input, output, forget and cell.
+ */
 static WNNOperand lstm_step(struct onnx_node *node, struct steps *s, WNNOperand x, WNNOperand *cell)
 {
 	WNNOperand all = x_add(node, x, x_matmul(node, s->h, s->r)), i, o, f, c;
@@ -101,7 +104,10 @@ static WNNOperand lstm_step(struct onnx_node *node, struct steps *s, WNNOperand 
 	return x_mul(node, o, activate(node, &s->f[2], *cell));
 }
 
-/* Gates: update, reset, hidden. */
+/*
+ * Returns the new state of a GRU after one step. @x holds the products of the gates update, reset
+ * and hidden.
+ */
 static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x)
 {
 	int64_t hidden = s->n->hidden;
@@ -122,7 +128,7 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	return x_add(node, h, x_mul(node, z, x_sub(node, s->h, h)));
 }
 
-/* Returns the part at index @d of the first dimension, which stays with size 1. */
+/* Returns the slice at index @d of the first dimension, which keeps size 1. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, uint32_t d)
 {
 	return x ? x_slice_axis(node, x, 0, d, 1, 1) : NULL;

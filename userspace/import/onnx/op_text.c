@@ -125,7 +125,10 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	return counts;
 }
 
-/* The pool has the n-grams of one number first, then the n-grams of two numbers, and so on. */
+/*
+ * Translates TfIdfVectorizer. The pool has the n-grams of one number first, then the n-grams of two
+ * numbers, and so on.
+ */
 int onnx_op_tf_idf(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), parts[16];

@@ -77,8 +77,8 @@ static const uint8_t *bytes(struct onnx_node *node, size_t input, const char *wh
 }
 
 /*
- * g_idx names the block of each row: sorts the rows so that those of a block are adjacent. Returns
- * 0 or -1.
+ * Reads g_idx, which names the block of each row, and sets w->slot so that the rows of a block
+ * become adjacent. Returns 0 or -1.
  */
 static int read_order(struct onnx_node *node, struct weights *w)
 {
@@ -129,7 +129,7 @@ static int read_weights(struct onnx_node *node, struct weights *w)
 			       .columns = onnx_attr_int(node, "N", 0),
 			       .block = onnx_attr_int(node, "block_size", 0),
 			       .bits = onnx_attr_int(node, "bits", 4) };
-	/* Rearranged weights are for one kind of device, and stay in its memory. */
+	/* Prepacked weights are in the layout of one kind of device, which is not known here. */
 	if (onnx_attr_only(node, "weight_prepacked", 0))
 		return -1;
 	if (w->bits != 2 && w->bits != 4 && w->bits != 8)

@@ -160,8 +160,8 @@ WNNOperand onnx_rms_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WN
 			 double epsilon);
 int onnx_op_batch_norm(struct onnx_node *node);
 /*
- * Whether the statistics are those of the batch: training_mode says so, up to set 13 a use of
- * outputs other than the first.
+ * Whether BatchNormalization computes the statistics of the batch: training_mode says so; up to set
+ * 13, the use of an output after the first.
  */
 bool onnx_batch_norm_trains(struct onnx_node *node);
 int onnx_op_instance_norm(struct onnx_node *node);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dimensions with a range: adds the model to several builders, each time with other sizes, from
- * which wnnGraphBuilderSetSizes() finds the numbers of the graph that follow the sizes.
+ * which wnnGraphBuilderSetSizes() finds the numbers of the graph that depend on the sizes.
  */
 #include "range.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes that are tried from the least on: among these, strides and remainders show. */
+/* So many of the smallest sizes of a range are tried: they show strides and remainders. */
 #define NEAR 4
 
 struct points {
@@ -100,7 +100,10 @@ static uint32_t *add_point(const struct onnx_model *model, struct points *points
 	return sizes;
 }
 
-/* Lists the sizes: for each range some from both ends and the middle, then all minima. */
+/*
+ * Lists the combinations of sizes to try: for each range, some sizes from both ends and the middle,
+ * with the maxima of the other ranges; then all minima.
+ */
 static WNNStatus list_points(const struct onnx_model *model, struct points *points)
 {
 	size_t most = model->range_count * (NEAR + 2) + 1;
@@ -190,7 +193,10 @@ static WNNStatus add_all(struct onnx_model *model, WNNContext context, WNNGraphB
 		largest[i] = model->ranges[i].max;
 	if (status == WNNStatus_Success)
 		status = add_points(model, context, points);
-	/* The outputs belong to the model until it is added again: the largest comes last. */
+	/*
+	 * The list of outputs is valid until the model is added again, so that the largest sizes
+	 * are added last.
+	 */
 	if (status == WNNStatus_Success) {
 		set_sizes(model, largest);
 		status = wnnOnnxModelAddToBuilder((WNNOnnxModel)model, builder, count, outputs);

@@ -22,7 +22,10 @@ struct onnx_scope {
 	} **buckets;
 };
 
-/* Both return 0, or -1 when memory is exhausted. The table keeps the pointer to the name. */
+/*
+ * onnx_scope_begin() and onnx_scope_set() return 0, or -1 when memory is exhausted. The table keeps
+ * the pointer to the name.
+ */
 int onnx_scope_begin(struct onnx_scope *scope, struct onnx_arena *arena, size_t names);
 int onnx_scope_set(struct onnx_scope *scope, struct onnx_arena *arena, const char *name,
 		   struct onnx_value *value);

@@ -357,7 +357,10 @@ static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_ty
 	return value;
 }
 
-/* Returns an input, of which a device on partitions may have a slice. */
+/*
+ * Returns an input as the function takes it. On partitions, the caller gives one slice: unless the
+ * function takes slices, those of all devices are concatenated.
+ */
 static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_function *entry,
 				      const WNNStablehloTensor *input, size_t index)
 {
@@ -379,7 +382,7 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_fu
 	return whole;
 }
 
-/* Returns an output, which belongs to @out, and on partitions is this device's slice. */
+/* Returns output @index, which belongs to @out. On partitions it is the slice of this device. */
 static const struct shlo_tensor *give_output(struct shlo_run *run,
 					     const struct shlo_function *entry,
 					     struct shlo_tensor *out, size_t index)
@@ -487,7 +490,7 @@ static void run_entry(struct shlo_execution *execution, const WNNStablehloTensor
 	}
 }
 
-/* Demands that no value is marked for a partitioner: each rank would compute all of it. */
+/* Throws an error when a value has a sharding, because each rank would compute the whole value. */
 static void need_whole(struct shlo_run *run)
 {
 	const char *what;

@@ -26,7 +26,7 @@ struct WNNStablehloProgramImpl {
 	uint64_t loop_limit, unroll_limit;
 	/* Lists of inputs and of outputs, one pair for each module. */
 	WNNStablehloValueInfoArray (*values)[2];
-	/* The last run: on one device, or a turn for each of several. */
+	/* The last run: @own on one device, or an item of @executions for each of several. */
 	struct shlo_execution own, *executions;
 	size_t execution_count;
 	WNNStablehloRunInfo info;
@@ -50,10 +50,10 @@ WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t mod
 /* Forgets all about the last run. */
 void shlo_program_forget(struct WNNStablehloProgramImpl *program);
 
-/* Prepares a turn, after shlo_program_forget(). */
+/* Prepares an execution, after shlo_program_forget(). */
 void shlo_execution_begin(struct shlo_execution *execution, struct WNNStablehloProgramImpl *program,
 			  size_t module);
-/* Runs the module on a context; an error leaves by the guard of the turn's run. */
+/* Runs the module on a context; an error jumps to the guard of execution->run. */
 void shlo_execution_run(struct shlo_execution *execution, WNNContext context,
 			const WNNStablehloTensor *inputs);
 /*

@@ -130,7 +130,10 @@ struct shlo_bytes shlo_bytes_section(struct shlo_bytes *b, unsigned int *id)
 
 /* ---- tables */
 
-/* Sizes come first, from the last string to the first, and each string ends with a NUL. */
+/*
+ * Reads the table of strings: their sizes come first, from the last string to the first, and each
+ * string ends with a NUL.
+ */
 static void read_strings(struct shlo_bytecode *code, struct shlo_bytes b)
 {
 	size_t count = shlo_bytes_count(&b);

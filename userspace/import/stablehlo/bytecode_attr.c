@@ -189,7 +189,7 @@ static const struct shlo_attr *accuracy(struct shlo_bytes *b)
 	return attr;
 }
 
-/* Reads an attribute of meshes: the members of each kind, in their order. */
+/* Reads an attribute of meshes as a dictionary, which has the members of its kind @code. */
 static const struct shlo_attr *mesh_part(struct shlo_bytes *b, enum vhlo_attr code)
 {
 	struct shlo_attr *attr = new_attr(b, SHLO_ATTR_DICT);
@@ -378,7 +378,7 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
 }
 
 /*
- * Sets *place to the line and column of a location, which is nested in @depth others; false: the
+ * Sets *location to the line and column of a location, which is nested in @depth others; false: the
  * location has neither.
  */
 static bool find_location(struct shlo_bytes *b, struct shlo_location *location, int depth)
