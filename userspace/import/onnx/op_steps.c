@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Unrolls recurrent networks into steps, when WebNN's networks lack a feature: RNN, peepholes,
- * clipping, coupled gates, other activations, sequences of different lengths.
+ * Unrolls recurrent networks into steps: RNN, and networks with activations that WebNN's operators
+ * lack. The steps also have peepholes, clipping, coupled gates and sequences of different lengths.
  */
 #include "recurrent.h"
 

@@ -65,8 +65,8 @@ static int replace(struct onnx_import *import, struct onnx_scope *scope, const c
 	if (!value)
 		return -1;
 	/*
-	 * The program may not rely on a constant that depends on an input's value: forgets its
-	 * origin.
+	 * A refusal names the origin of a value, as the program can make that input a constant;
+	 * here the input may not be one of the program's.
 	 */
 	value->origin = NULL;
 	return onnx_scope_set(scope, import->arena, name, value);

@@ -57,8 +57,8 @@ void shlo_execution_begin(struct shlo_execution *execution, struct WNNStablehloP
 void shlo_execution_run(struct shlo_execution *execution, WNNContext context,
 			const WNNStablehloTensor *inputs);
 /*
- * Adds to the counts of the program. Keeps the graphs for the next run, unless another try may do
- * better.
+ * Adds the counts of the run to those of the program. Keeps the graphs for the next run, unless the
+ * run failed or lacked memory for one of them.
  */
 void shlo_execution_end(struct shlo_execution *execution, WNNStatus status);
 void shlo_execution_reset(struct shlo_execution *execution);

@@ -141,7 +141,7 @@ static void add_sharding(struct shlo_bytes *b, struct shlo_text *text, uint64_t 
 	}
 	shlo_text_add(text, ", [");
 	add_parts(b, text);
-	/* Along replicated axes every device has the whole value: they are left out. */
+	/* The list of replicated axes is left out: along them, every device has the whole value. */
 	add_parts(b, &replicated);
 	shlo_text_add(text, "]");
 	if (code != SDY_TENSOR_SHARDING) {

@@ -355,8 +355,8 @@ void shlo_check_all_gather(struct shlo_check *check)
 }
 
 /*
- * Checks operands 0 to @count of a reduction over devices, and sets the results: the region sets
- * their element type.
+ * Checks the first @count operands of a reduction over devices, and sets the types of the results:
+ * their element type is that of the region's arguments.
  */
 static void sums(struct shlo_check *check, size_t count)
 {

@@ -54,7 +54,10 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Demands that no id occurs twice, and that none is less than @least. */
+/*
+ * Sorts the ids; demands that none is less than @least, and that none occurs twice but negative
+ * ones.
+ */
 static void need_once(struct shlo_check *check, const char *name, const char *what, int64_t *ids,
 		      int64_t count, int64_t least)
 {

@@ -114,7 +114,7 @@ bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, con
 	}
 }
 
-/* The order of a sum is kept: what is computed at once belongs to different sums. */
+/* Additions that are vectorised belong to different sums, so that the order in each sum is kept. */
 #define ADD_PRODUCTS(type)                                                           \
 	do {                                                                         \
 		const type *x = row;                                                 \

@@ -6,7 +6,7 @@
 #include "scalar.h"
 
 /*
- * Sets sum[i] = op(x[i], y[i]) with the bits of shlo_binary(), but with vectorised loops. Returns
+ * Sets sum[i] = op(x[i], y[i]), bit for bit as shlo_binary() does, with vectorised loops. Returns
  * false, with nothing done, for operations and types that only shlo_binary() has. @sum may be @x.
  */
 bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, const void *x,

@@ -9,7 +9,10 @@
 
 /* ---- the shardings of a file */
 
-/* Reads the mark of an argument or result. */
+/*
+ * Returns the slices that the sharding among @marks gives an argument or result; NULL: it is whole,
+ * or its sharding is refused.
+ */
 static const struct shlo_slices *read_mark(struct shlo_reading *r, const struct shlo_attr *marks,
 					   const struct shlo_type *type)
 {
@@ -59,7 +62,7 @@ static void cut_function(struct shlo_file *file, const struct shlo_module *modul
 	function->cut = cut;
 }
 
-/* Reads a list of shardings, one for each value. */
+/* Reads attribute @name, a list with one sharding for each value, into @slices. */
 static void read_list(struct shlo_reading *r, const struct shlo_op *op, const char *name,
 		      struct shlo_value *const *values, size_t count,
 		      const struct shlo_slices **slices)
@@ -222,7 +225,7 @@ static void set_local(const struct values *values, const struct shlo_block *bloc
 
 #define MOST_STEPS 256 /* operations that are looked through, from a result backwards */
 
-/* Returns the slices that a mark within the function asks for. */
+/* Returns the slices that the sharding of a sharding_constraint or reshard asks for, or NULL. */
 static const struct shlo_slices *
 read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
 {

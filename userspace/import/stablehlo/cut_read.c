@@ -49,7 +49,7 @@ static int64_t read_number(struct shlo_reading *r)
 	return number;
 }
 
-/* Reads a name in quotes. */
+/* Reads a name and the quote after it; the quote before it is read already. */
 static const char *read_name(struct shlo_reading *r)
 {
 	const char *start = r->at, *end = strchr(start, '"');
@@ -69,7 +69,7 @@ static const struct shlo_attr *axes_of(const struct shlo_attr *mesh)
 	return axes && axes->kind == SHLO_ATTR_ARRAY ? axes : NULL;
 }
 
-/* Whether an axis is cut here: along others, the whole is on each device. */
+/* Whether values are cut along an axis; along other axes, each device has the whole value. */
 static bool is_manual(struct shlo_reading *r, const char *name)
 {
 	return !r->manual || strstr(r->manual, shlo_arena_printf(&r->file->arena, "\"%s\"", name));
@@ -164,7 +164,10 @@ static void read_dimension(struct shlo_reading *r, int dim)
 			;
 }
 
-/* Whether a text is a list of axes, which is not empty, along which sums are still to be made. */
+/*
+ * Whether a text begins with "unreduced={" and the list is not empty: along these axes, the devices
+ * have parts of a sum.
+ */
 static bool is_unreduced(const char *text)
 {
 	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
@@ -233,8 +236,8 @@ int64_t *shlo_reading_positions(struct shlo_reading *r)
 }
 
 /*
- * Finds the slice that each device has, and the devices that have the other slices of its group.
- * The axes have no digits in common, so that there are at most as many slices as devices.
+ * Finds the slice that each device has, and the devices that have the other slices of its group. No
+ * two axes share a digit of a device's number, so that there are at most as many slices as devices.
  */
 static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
 {

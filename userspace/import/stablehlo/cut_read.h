@@ -28,7 +28,9 @@ struct shlo_reading {
 
 /* Adds a refusal for the first thing that is wrong; @name: "", or what it is about. */
 void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char *name);
-/* Takes a word of the text, or refuses it. */
+/*
+ * Skips blanks and @word in the text; refuses the sharding when the text has something else there.
+ */
 void shlo_reading_expect(struct shlo_reading *r, const char *word);
 /* Reads the axes of a sharding from its "<"; there are none when the value is not cut. */
 void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type);

@@ -9,7 +9,7 @@
 
 #include "cut_read.h"
 
-/* operations, their operands and results, in a program without calls */
+/* the most operations, operands and results of a program whose calls are expanded */
 #define MOST_PARTS  ((size_t)1 << 19)
 #define MOST_ROUNDS 16 /* walks over all steps, there and back */
 
@@ -104,8 +104,8 @@ static size_t add_value(struct shlo_divider *d, const struct shlo_type *type, si
 }
 
 /*
- * Notes the values from around an operation that a region of it reads. @numbers, here and below:
- * the numbers of a function's values, by slot, + 1
+ * Notes the values from around an operation that a region of it reads. Here and below, @numbers
+ * has, by the slot of a function's value, the value's number + 1, or 0.
  */
 static void capture(struct shlo_divider *d, const size_t *numbers, struct shlo_step *step,
 		    const struct shlo_block *block)
@@ -133,7 +133,10 @@ static void capture(struct shlo_divider *d, const size_t *numbers, struct shlo_s
 	}
 }
 
-/* Whether an operation exchanges values with other devices or the host, or computes with tokens. */
+/*
+ * Whether an operation, or one in its regions, cannot be divided: it exchanges values with other
+ * devices or the host, depends on the device, or has operands or results that are no tensors.
+ */
 static bool is_odd(const struct shlo_op *op)
 {
 	if (!op->kind || op->kind->family == SHLO_CHECK || op->kind->async ||
@@ -254,8 +257,9 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 }
 
 /*
- * Notes the longest lists of axes that the dimensions of a value have, by index of the step; or,
- * when @is_setting, gives these lists to the dimensions, and returns whether one is longer now.
+ * Notes in @longest, by index of the step's rule, the longest lists of axes that the dimensions of
+ * a value have; or, when @is_setting, gives these lists to the dimensions, and returns whether one
+ * is longer now.
  */
 static bool spread_to(struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		      const int *positions, uint32_t *longest, bool is_setting)
@@ -346,7 +350,11 @@ static bool take_marks(struct shlo_divider *d)
 	return true;
 }
 
-/* Sets how results are divided: as the program says, or as the returned values are. */
+/*
+ * Sets how results are divided: as the program says, or as the returned values are. @is_before:
+ * shardings have not spread yet, so that results with a sharding also set that of the returned
+ * value. Returns false when a sharding is not divided here.
+ */
 static bool take_results(struct shlo_divider *d, bool is_before)
 {
 	const struct shlo_function *function = d->function;

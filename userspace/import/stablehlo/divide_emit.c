@@ -13,7 +13,7 @@
 
 struct made {
 	struct shlo_op *op;
-	int level; /* number of collectives on the way to it; odd: it is one itself */
+	int level; /* 2 * collectives before it in a chain of values; + 1: it is one */
 	size_t order;
 };
 
@@ -305,7 +305,7 @@ static void keep(struct emitter *e, size_t number, const struct shlo_spec *spec,
 	of->versions[of->version_count++] = (struct shlo_version){ *spec, value };
 }
 
-/* Returns the axes that two lists begin with. */
+/* Returns the longest list of axes with which both lists begin. */
 static uint32_t common(uint32_t a, uint32_t b)
 {
 	uint32_t both = 0;
@@ -327,7 +327,10 @@ static int length_of(uint32_t axes)
 	return count;
 }
 
-/* Returns the value as it is divided by @to, which it may have to be made from another version. */
+/*
+ * Returns the version of a value that is divided as @to says; if there is none, makes it from the
+ * first version.
+ */
 static struct shlo_value *get(struct emitter *e, size_t number, const struct shlo_spec *to)
 {
 	struct shlo_divided *of = &e->d->values[number];
@@ -435,7 +438,10 @@ static struct shlo_region *adding(struct emitter *e, enum shlo_element element)
 
 /* ---- steps */
 
-/* Notes axes for the indices of a value's dimensions, those that no index has yet. */
+/*
+ * Gives the axes of a value's dimensions to the indices of these dimensions that have no axes yet.
+ * An axis that another index has is not given again.
+ */
 static void offer(const struct emitter *e, const struct shlo_step *step, size_t value,
 		  const int *positions, uint32_t *axes, bool *used)
 {
@@ -501,7 +507,9 @@ static struct shlo_spec spec_of(const int *positions, const uint32_t *axes)
 	return spec;
 }
 
-/* Gives the operation the attributes of its part. */
+/*
+ * Sets attributes of an operation to the sizes of its part; a constant gets the type of its part.
+ */
 static void set_sizes(struct emitter *e, struct shlo_op *op, const struct shlo_rule *rule,
 		      const uint32_t *axes)
 {
@@ -526,7 +534,10 @@ static void set_sizes(struct emitter *e, struct shlo_op *op, const struct shlo_r
 	}
 }
 
-/* Returns the dimension along which a sum is divided in the end; -1: there is none. */
+/*
+ * Returns the only dimension that the result divides further than @have, by the axes @sums; -1:
+ * there is no such dimension.
+ */
 static int scattered(const struct shlo_divided *of, const struct shlo_spec *have, uint32_t sums)
 {
 	int dim = -1;

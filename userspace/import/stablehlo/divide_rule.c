@@ -65,7 +65,7 @@ static bool is_number(const struct shlo_divider *d, size_t value, int64_t number
 							       false;
 }
 
-/* Each dimension of all operands of the result's rank, and of results, has its own index. */
+/* Gives each dimension of the results an index, which operands of the same rank have, too. */
 static void by_element(const struct shlo_op *op, struct shlo_rule *rule)
 {
 	for (int i = 0; i < out_type(op)->rank; i++) {
@@ -79,7 +79,7 @@ static void by_element(const struct shlo_op *op, struct shlo_rule *rule)
 	}
 }
 
-/* Operand k becomes result k. */
+/* Gives each dimension of operand k an index, which result k has, too. */
 static void by_pairs(const struct shlo_op *op, struct shlo_rule *rule)
 {
 	for (size_t k = 0; k < op->operand_count; k++)
@@ -107,7 +107,10 @@ static void by_map(const struct shlo_op *op, struct shlo_rule *rule, const char 
 	}
 }
 
-/* Groups of dimensions with equal products become each other: the outermost go together. */
+/*
+ * For a reshape: finds groups of dimensions with equal products in operand and result, and gives
+ * the outermost dimensions of a group one index.
+ */
 static void by_groups(const struct shlo_op *op, struct shlo_rule *rule)
 {
 	const struct shlo_type *x = in_type(op, 0), *y = out_type(op);
@@ -182,7 +185,10 @@ static void by_convolution(const struct shlo_divider *d, const struct shlo_op *o
 		add_index(rule, in[0]->dims[n.input_feature], true);
 }
 
-/* Whether starting each part with the operand changes nothing in their combination. */
+/*
+ * Whether every device may start its part of a reduction with operand 1, without a change of the
+ * combined result.
+ */
 static bool is_neutral(const struct shlo_divider *d, const struct shlo_step *step, int code)
 {
 	switch (code) {
@@ -282,8 +288,9 @@ static void by_windows(const struct shlo_divider *d, const struct shlo_op *op,
 }
 
 /*
- * Divides the dimensions of windows that are taken whole, and those that say which windows. @array
- * and @windows: the array, and the positions of its windows in @of, which are operands or results
+ * Gives indices to the dimensions of the array that windows have whole, and to those that select
+ * windows. Sets @array, the indices of the array's dimensions, and @of, those of the dimensions of
+ * @windows, an operand or result.
  */
 static void by_indices(const struct shlo_op *op, struct shlo_rule *rule, bool scatter,
 		       const struct shlo_type *windows, int *array, int *of, bool is_sum)
@@ -319,7 +326,10 @@ static void by_gather(const struct shlo_op *op, struct shlo_rule *rule)
 	rule->sizes = "slice_sizes";
 }
 
-/* A scatter into zeros adds up what each device has. */
+/*
+ * Fills in the rule of a scatter. Where one into zeros adds up its updates, devices may divide
+ * these.
+ */
 static void by_scatter(const struct shlo_divider *d, const struct shlo_step *step,
 		       struct shlo_rule *rule)
 {
