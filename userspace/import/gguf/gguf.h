@@ -81,8 +81,8 @@ struct gguf {
 };
 
 /*
- * Both return 0, or -1 with a message after which nothing is to be closed. gguf_open() maps a file;
- * gguf_read() reads memory that has to live as long as the object.
+ * gguf_open() maps a file; gguf_read() reads memory that has to live as long as the object. Both
+ * return 0, or -1 with a message, and then nothing is to be closed.
  */
 int gguf_open(struct gguf *gguf, const char *path, struct gguf_error *error);
 int gguf_read(struct gguf *gguf, const void *data, size_t size, struct gguf_error *error);
@@ -91,7 +91,7 @@ void gguf_close(struct gguf *gguf);
 /* Whether the file at this path begins as a file of GGUF does. */
 bool gguf_is(const char *path);
 
-/* Both return NULL when there is none. */
+/* gguf_key() and gguf_tensor() return NULL when there is none of this name. */
 const struct gguf_key *gguf_key(const struct gguf *gguf, const char *name);
 const struct gguf_tensor *gguf_tensor(const struct gguf *gguf, const char *name);
 

@@ -112,8 +112,8 @@ static WNNOperand part(const struct graph *g, WNNOperand x, uint32_t heads, uint
 }
 
 /*
- * Rotates the pairs of each head [heads, tokens, size]. Their weights are in an order in which a
- * pair is a number of the first half and one of the second.
+ * Rotates the pairs of each head [heads, tokens, size]. Number i of the first half and number i of
+ * the second half of the rotated numbers are a pair, because the weights are in that order.
  */
 static WNNOperand rotate(const struct graph *g, WNNOperand x, uint32_t heads)
 {

@@ -225,7 +225,7 @@ static int write_angles(const struct gguf_session *s, const struct gguf_step *st
 	return 0;
 }
 
-/* A token sees itself and all before it. */
+/* Writes the mask, by which a token sees itself and all tokens before it. */
 static int write_mask(const struct gguf_session *s, const struct gguf_step *step, uint32_t used,
 		      struct gguf_error *error)
 {

@@ -54,10 +54,10 @@ int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *ses
 		      struct gguf_error *error);
 
 /*
- * Appends tokens, at least one, to a text and writes the logits behind the last of them, a float
- * for each token of the model; @logits may be NULL. Results do not depend on how a text from its
- * begin on is cut into calls of whole blocks. Returns 0, or -1 with a message: also when the caches
- * are full.
+ * Appends tokens, at least one, to a text and writes the logits after the last of them, a float for
+ * each token of the model; @logits may be NULL. Results do not depend on how a text from its begin
+ * on is cut into calls of whole blocks. Returns 0, or -1 with a message: also when the caches are
+ * full.
  */
 int gguf_session_feed(struct gguf_session *session, struct gguf_caches *caches,
 		      const uint32_t *tokens, size_t count, float *logits,

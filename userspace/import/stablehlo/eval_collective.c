@@ -407,7 +407,10 @@ static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_g
 	return out;
 }
 
-/* Roots may differ between members, who do not know each other's: all members get all values. */
+/*
+ * Broadcasts the value of this member's root. Members do not know the roots of other members, so
+ * that each member gets all values.
+ */
 static struct shlo_tensor *broadcast_from(struct shlo_call *call, const struct shlo_group *group,
 					  size_t operand)
 {

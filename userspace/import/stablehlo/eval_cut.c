@@ -36,7 +36,10 @@ struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tenso
 	return slice;
 }
 
-/* Fills in the group of this device, which has all slices. */
+/*
+ * Fills in the group of this device, whose members have one slice each. Returns the tensor that
+ * holds their list.
+ */
 static struct shlo_tensor *group_of(struct shlo_run *run, const struct shlo_slices *slices,
 				    struct shlo_group *group)
 {

@@ -118,7 +118,10 @@ static enum shlo_element element_of(enum part part, enum shlo_element element)
 	return part == COMPLEX ? shlo_element_complex(element) : element;
 }
 
-/* Whether the singular vectors are those of all rows and columns: both or neither. */
+/*
+ * Whether results 1 and 2 are square, so that they have singular vectors for all rows and all
+ * columns.
+ */
 static bool is_full(const struct factor *factor, const struct shlo_op *op)
 {
 	const struct shlo_type *u, *v;

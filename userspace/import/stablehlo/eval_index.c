@@ -112,7 +112,7 @@ void shlo_eval_dynamic_gather(struct shlo_call *call)
 	gather(call, call->out[0], sizes);
 }
 
-/* Combines an element of all updates with that of the results at an offset. */
+/* Combines element @from of each update with element @to of its result. */
 static void scatter_one(struct shlo_call *call, struct shlo_applier *applier, size_t count,
 			int64_t to, int64_t from)
 {

@@ -95,7 +95,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 
 /* ---- batch normalisation */
 
-/* Which feature an element belongs to follows from its index. */
+/* Sizes from which feature_at() computes an element's feature by its index. */
 struct features {
 	int64_t count, inner, each;
 };

@@ -127,7 +127,7 @@ static bool is_plain(const struct shlo_call *call, enum shlo_element sum)
 	       shlo_elements[call->in[1]->type.element].bits <= shlo_elements[sum].bits;
 }
 
-/* Computes the product with the bits of dot() below, many sums at once. */
+/* Computes the product, bit for bit as dot() below does, but many sums at once. */
 static void dot_plain(struct shlo_call *call, const struct shlo_dot_numbers *n,
 		      struct shlo_tensor *out, enum shlo_element element)
 {

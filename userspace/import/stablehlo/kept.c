@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps graphs of programs between runs, in one list for the process: a program of JAX is run again
- * and again, but its cache holds hundreds of programs that are not.
+ * Keeps graphs of programs between runs, in one list for the process: JAX runs some programs again
+ * and again, but its cache holds hundreds that do not run again.
  */
 #include "kept.h"
 

@@ -112,7 +112,8 @@ static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
 }
 
 /*
- * Computes float16 in float32, since the square root and the quotient would both round to float16.
+ * Returns 1 / sqrt(x). Computes float16 in float32, since the square root and the quotient would
+ * both round to float16.
  */
 static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
 {

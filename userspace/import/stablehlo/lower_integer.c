@@ -143,7 +143,7 @@ static WNNOperand shift_logical(const struct shlo_lower *l, WNNOperand x, WNNOpe
 
 struct bits {
 	const struct shlo_lower *l;
-	/* type that they are computed in; WebNN does not add 8-bit integers */
+	/* type in which the bits are computed; WebNN does not add 8-bit integers */
 	WNNOperandDataType type;
 	int64_t count;
 	WNNUint32Array shape; /* shape of the value; the other operand may be a single number */
@@ -215,8 +215,8 @@ static WNNOperand sum(const struct bits *b, WNNOperand x)
 }
 
 /*
- * Returns the number of bits that are set, or of leading zeros: the number of powers of two that x
- * is below.
+ * Returns the number of bits that are set, or of leading zeros, which is the number of powers of
+ * two that are above x.
  */
 static WNNOperand count_bits(const struct shlo_lower *l, WNNOperand x, bool leading_zeros)
 {

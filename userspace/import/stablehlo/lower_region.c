@@ -228,7 +228,8 @@ bool shlo_only_chooses(const struct shlo_region *region)
 }
 
 /*
- * Whether the graph's result does not depend on rounding between two steps, as it does for float16.
+ * Whether rounding between two steps cannot change the graph's result. It can for float16, unless
+ * the region only compares and selects.
  */
 static bool is_exact(const struct shlo_op *op, size_t count)
 {

@@ -129,8 +129,8 @@ static WNNOperandDataType computed_type(enum shlo_element element)
 }
 
 /*
- * Sums and products of f32 depend on their order. For few elements this uses the order of the
- * reference kernel, for more the device's, which the specification allows.
+ * Translates a reduction. Sums and products of f32 depend on their order. For few elements this
+ * uses the order of the reference kernel, for more the device's, which the specification allows.
  */
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 {
@@ -297,7 +297,10 @@ static bool can_dot(const struct shlo_lower *l, int64_t terms)
 	       shlo_type_count(shlo_result_type(l)) <= MOST_PRODUCTS / terms;
 }
 
-/* Long products of floats run on the matrix unit, which sums in its own order. */
+/*
+ * Translates dot_general. Long products of floats run on the matrix unit, which sums in its own
+ * order.
+ */
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = shlo_operand_type(l, 0)->element;

@@ -30,8 +30,8 @@ struct shlo_dot_numbers {
 void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n);
 
 /*
- * Which dimension of the left operand chlo.ragged_dot divides into groups, each with a product of
- * its own.
+ * The kind of dimension of the left operand that chlo.ragged_dot divides into groups, each with a
+ * product of its own.
  */
 enum shlo_ragged_mode { SHLO_RAGGED_FREE, SHLO_RAGGED_CONTRACTED, SHLO_RAGGED_BATCH };
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* the only one of the process, as MPI begins and ends once in a process */
+/* the only world of the process, as MPI begins and ends once in a process */
 static struct WNNStablehloWorldImpl *only;
 
 /* ---- loading the module that has MPI */
@@ -183,9 +183,9 @@ static void tell(struct WNNStablehloWorldImpl *ranks, uint32_t to, const struct 
 }
 
 /*
- * A rank that waits first polls, then yields the processor, because there may be fewer than ranks,
- * and finally sleeps. A long wait is reported to rank 0, which finds out when all ranks wait for
- * each other.
+ * A rank that waits first polls, then yields the processor, because there may be fewer processors
+ * than ranks, and finally sleeps. A long wait is reported to rank 0, which finds out when all ranks
+ * wait for each other.
  */
 struct pause {
 	bool answer; /* waits for an answer of rank 0 */

@@ -56,7 +56,7 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 	shlo_op_results(r, op, count, types);
 }
 
-/* "applies NAME": a region of one operation on two scalars */
+/* Makes the region that "applies NAME" stands for: one operation on two scalars. */
 static void make_body(struct shlo_reader *r, struct shlo_op *op, const char *name)
 {
 	struct shlo_region *region = shlo_arena_alloc(r->arena, 1, sizeof(*region));

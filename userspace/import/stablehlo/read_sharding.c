@@ -46,7 +46,7 @@ void shlo_read_mesh(struct shlo_reader *r)
 
 	shlo_expect(r, "=");
 	shlo_dict_add(r, &r->module->meshes, name, read_grid(r));
-	/* Attributes of others, which have no meaning here. */
+	/* Other attributes have no meaning here. */
 	if (shlo_take(r, "{"))
 		shlo_read_dict(r, more, '}');
 	shlo_skip_location(r);

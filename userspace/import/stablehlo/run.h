@@ -75,7 +75,10 @@ struct shlo_run {
 	struct shlo_world *world;   /* NULL: there is only this process */
 	size_t process;		    /* number of this process in the world */
 	struct shlo_device *device; /* NULL: all operations use reference kernels */
-	/* regions that this run came to, and that have no graphs; the place depends on the region */
+	/*
+	 * regions that this run came to, and that have no graphs; the index depends on the region's
+	 * address
+	 */
 	const struct shlo_region *bare[8];
 	uint64_t random; /* numbers drawn so far */
 	uint64_t loop_limit;

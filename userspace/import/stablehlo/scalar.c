@@ -262,7 +262,7 @@ static bool complex_less(struct shlo_num x, struct shlo_num y)
 	return x.re < y.re || (x.re == y.re && x.im < y.im);
 }
 
-/* Rounds each step, as a composition of real operations would. */
+/* Returns x * y. Rounds each step, as a composition of real operations would. */
 static struct shlo_num complex_product(enum shlo_element element, struct shlo_num x,
 				       struct shlo_num y)
 {

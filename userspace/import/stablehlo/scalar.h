@@ -26,9 +26,9 @@ enum shlo_binary {
 enum shlo_direction { SHLO_EQ, SHLO_NE, SHLO_GE, SHLO_GT, SHLO_LE, SHLO_LT };
 
 /*
- * Both return a number of @element, rounded to that type. real, imag and abs of complex numbers
- * have the part's type; is_finite and the like are boolean. They set *done to false when the
- * operation does not take the type.
+ * shlo_unary() and shlo_binary() return a number of @element, rounded to that type. real, imag and
+ * abs of complex numbers have the part's type; is_finite and the like are boolean. Both set *done
+ * to false when the operation does not take the type.
  */
 struct shlo_num shlo_unary(enum shlo_unary op, enum shlo_element element, struct shlo_num x,
 			   bool *done);

@@ -13,7 +13,10 @@ static double sign(double x)
 	return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
-/* For large negative numbers, uses exp(x) / (1 + exp(x)), because exp(-x) would be infinite. */
+/*
+ * Returns 1 / (1 + exp(-x)), for negative numbers as exp(x) / (1 + exp(x)), because exp(-x) may be
+ * infinite.
+ */
 static long double logistic(long double x)
 {
 	long double e;

@@ -366,7 +366,10 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 	return true;
 }
 
-/* Notes a failure that another try may not have, so that the segment is not given up for ever. */
+/*
+ * Returns whether @status is success. Notes a failure that another try may not have, so that the
+ * segment is not given up for ever.
+ */
 static bool is_made(struct segment *segment, WNNStatus status)
 {
 	segment->lacked_memory |= status == WNNStatus_UnknownError;
@@ -569,7 +572,7 @@ static bool is_outer(const struct shlo_module *module, const struct shlo_region 
 	return false;
 }
 
-/* Returns the place for a region among those without graphs. */
+/* Returns the item of run->bare that notes when this region has no graphs. */
 static const struct shlo_region **bare_place(struct shlo_run *run, const struct shlo_region *region)
 {
 	return &run->bare[((uintptr_t)region >> 6) % (sizeof(run->bare) / sizeof(run->bare[0]))];

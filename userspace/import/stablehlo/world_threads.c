@@ -91,7 +91,7 @@ static bool is_stuck(const struct threads *t)
 	return true;
 }
 
-/* Waits for a change. The caller holds the lock; an error releases it. */
+/* Waits until this process may go on. The caller holds the lock; an error releases it. */
 static void wait_for(struct shlo_run *run)
 {
 	struct threads *t = threads_of(run);
@@ -469,7 +469,10 @@ static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_
 		shlo_run_error(call->run, "its programs take or give fewer values");
 }
 
-/* Copies the arguments first, because only one thread may count the references of a run. */
+/*
+ * Copies the arguments of a task into its own run, because only one thread may count the references
+ * of a run.
+ */
 static void take_of(struct task *task, struct shlo_arena *arena)
 {
 	size_t count = task->function->type->item_count;
