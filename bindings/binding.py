@@ -39,7 +39,7 @@ class Model:
                 yield method["name"], method.get("doc", ""), group
 
     def options(self, name):
-        """Members of a dictionary of options without those that it inherits."""
+        """Returns the members of a dictionary of options without those that it inherits."""
         if name == "OperatorOptions":
             return []
         return self.structs[name]["members"]

@@ -60,7 +60,9 @@ def js_default(model, member):
 
 
 def js_dictionary(model, struct):
-    """[name, IDL type, default or absent], in the order in which WebIDL reads them."""
+    """Returns items [name, IDL type, default if there is one], in the order in which WebIDL reads
+    them.
+    """
     members = []
     for member in struct["members"]:
         if member.get("extension") or member["name"] == "label":

@@ -65,7 +65,10 @@ static const char *device_description(struct gg_device *device)
 	return onpu.description;
 }
 
-/* Buffers are memory of the host, and the library has no limit of its own. */
+/*
+ * Sets *available and *total to the bytes of the host's memory: buffers are in it, and the library
+ * has no limit of its own.
+ */
 static void device_memory(struct gg_device *device, size_t *available, size_t *total)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -75,7 +78,7 @@ static void device_memory(struct gg_device *device, size_t *available, size_t *t
 	*total = (size_t)sysconf(_SC_PHYS_PAGES) * page;
 }
 
-/* Programs give layers of a model to devices of this type only. */
+/* Returns the type of a GPU, because programs give layers of a model to such devices only. */
 static uint32_t device_type(struct gg_device *device)
 {
 	(void)device;

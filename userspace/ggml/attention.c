@@ -14,7 +14,10 @@ static WNNOperand number(struct onpu_emit *e, double value)
 
 /* ---- rotary positions */
 
-/* The parameters of a rotation; pairs are neighbours, or half of the rotated elements apart. */
+/*
+ * The parameters of a rotation. The two elements of a pair are neighbours, or half of the rotated
+ * elements apart.
+ */
 struct rope {
 	uint32_t pairs;
 	bool is_split; /* whether the elements of a pair are half apart */

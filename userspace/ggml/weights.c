@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Repacks weights of ggml, [N, K], whose rows are blocks, as import/common/matrix does, and
- * multiplies with them. Types that it cannot read, and matrices with a scale that is infinite or no
- * number, become floats. All graphs that use a matrix share its repacked form.
+ * multiplies with them. Types that import/common cannot unpack, and matrices with a scale that is
+ * infinite or no number, become floats. All graphs that use a matrix share its repacked form.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -169,7 +169,7 @@ static struct ort_status *best_attempt(struct capability *c, const struct ort_gr
 
 /*
  * Asks the importer about a group alone, because values from other groups are not constant in it.
- * *changed: it refused a node.
+ * *changed is set when it refuses a node.
  */
 static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
 				      bool *changed)
@@ -410,10 +410,10 @@ static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_gra
 }
 
 /*
- * Whether not to take a graph with ONNX Runtime 1.23. That version does not tell graphs within
- * nodes, and names the first group of each graph alike, with which the session then fails. A graph
- * that uses outer values, or has no inputs, may be within a node; and only one graph of a session
- * is taken.
+ * Whether not to take a graph with ONNX Runtime 1.23. That version does not say whether a graph is
+ * within a node, and names the first group of each graph alike, with which the session then fails.
+ * A graph that uses outer values, or has no inputs, may be within a node; and only one graph of a
+ * session is taken.
  */
 static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
 {

@@ -197,7 +197,10 @@ static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView
 					   &graph->values[index - graph->inputCount];
 }
 
-/* Marks the values of a group that nodes of other groups, or of ONNX Runtime, read. */
+/*
+ * Notes in @leaving all names that nodes outside of a group read: values of the group among these
+ * leave it.
+ */
 static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t group,
 				       struct onpu_names *leaving)
 {
@@ -218,7 +221,8 @@ static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t gr
 }
 
 /*
- * Lists the inputs of a group. When the type or rank of an input is unknown, the node that reads it
+ * Adds the values that a node of a group reads to the inputs of the group, unless they come from
+ * the group or are constants. When the type or rank of an input is unknown, the node that reads it
  * becomes unsupported, and *changed is set.
  */
 static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, size_t node,

@@ -105,8 +105,8 @@ static const struct ort_ep_device *pick(const struct ort_ep_device *const *devic
 }
 
 /*
- * Finds the device, after the library is registered; each environment of the process needs that
- * once.
+ * Finds the device in an environment. If it is not there, registers the provider's library with the
+ * environment first.
  */
 static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_device **device)
 {

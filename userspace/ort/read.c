@@ -395,7 +395,10 @@ static struct ort_status *add_constant(const struct onpu_reading *r, struct list
 	return read_tensor(r, value, l->inner && r->keep, tensor);
 }
 
-/* Handles a value that a node reads, or that is an output: a constant, or an input of the graph. */
+/*
+ * Adds a value that a node reads, or that is an output, to the constants or inputs of the graph,
+ * unless it was seen before.
+ */
 static struct ort_status *see(const struct onpu_reading *r, struct lists *l,
 			      const struct ort_value_info *info, struct onpu_read *out)
 {

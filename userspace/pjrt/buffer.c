@@ -68,7 +68,9 @@ static struct pjrt_error *deleted(void)
 
 /* ---- buffers */
 
-/* Multiplies the dimensions by the bytes of an element; false: too many. */
+/*
+ * Sets *size to the bytes of an array; false: a dimension is negative, or there are too many bytes.
+ */
 static bool measure(const struct onpu_type *type, size_t rank, const int64_t *dims, size_t *size)
 {
 	bool is_empty = false;
@@ -231,7 +233,7 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 	struct pjrt_error *error;
 	struct pjrt_buffer *buffer;
 
-	/* Only programs give tokens. */
+	/* A type of size 0 is a token, which only programs can make. */
 	if (!type || !type->size)
 		return onpu_error(PJRT_UNIMPLEMENTED,
 				  "onpu: arrays of PJRT's element type %d are not implemented",
@@ -498,7 +500,10 @@ struct pjrt_error *onpu_Buffer_Memory(struct pjrt_Buffer_Memory_args *args)
 	return NULL;
 }
 
-/* Buffers are reached by functions only, so that a caller does not take them for its own arrays. */
+/*
+ * Says that a buffer is not on the CPU: callers may reach the elements by functions only, and not
+ * use their memory as an array.
+ */
 struct pjrt_error *onpu_Buffer_IsOnCpu(struct pjrt_Buffer_IsOnCpu_args *args)
 {
 	args->is = false;

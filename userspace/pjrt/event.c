@@ -47,7 +47,10 @@ static struct pjrt_error *copy(const struct pjrt_error *error)
 	return error ? onpu_error(error->code, "%s", error->text) : NULL;
 }
 
-/* Makes an event ready, which takes the error; the callbacks run without its lock. */
+/*
+ * Makes an event ready with @error, which it takes over, and calls its callbacks without the lock.
+ * Returns false, and takes nothing over, when the event was ready before.
+ */
 static bool set(struct pjrt_event *event, struct pjrt_error *error)
 {
 	struct waiter *waiter, *next;

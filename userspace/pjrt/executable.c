@@ -207,7 +207,7 @@ static struct pjrt_error *load(struct pjrt_executable *executable)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program has %zu modules; it must have one",
 				  wnnStablehloProgramGetModuleCount(executable->program));
-	/* A loop of JAX ends when its condition says so. */
+	/* Removes the limit of iterations: a loop of JAX ends when its condition says so. */
 	wnnStablehloProgramSetLoopLimit(executable->program, UINT64_MAX);
 	executable->inputs = wnnStablehloProgramGetInputs(executable->program, 0);
 	executable->outputs = wnnStablehloProgramGetOutputs(executable->program, 0);
@@ -403,7 +403,9 @@ struct pjrt_error *onpu_Executable_SizeOfGeneratedCodeInBytes(
 	return NULL;
 }
 
-/* The bytes of inputs and outputs: a program reads and writes at least these. */
+/*
+ * Returns one property, the bytes of inputs and outputs: a program reads and writes at least these.
+ */
 struct pjrt_error *
 onpu_Executable_GetCostAnalysis(struct pjrt_Executable_GetCostAnalysis_args *args)
 {

@@ -59,7 +59,7 @@ static uint64_t read_varint(struct bytes *b)
 	return 0;
 }
 
-/* Returns false at the end, and when the bytes are no fields. */
+/* Reads the next field; false: the bytes have ended, or are no field. */
 static bool next_field(struct bytes *b, struct field *field)
 {
 	uint64_t tag, size = 0;

@@ -128,7 +128,7 @@ struct pjrt_statistic {
 	bool is_set;
 };
 
-/* Takes the error, which it releases; NULL: none. */
+/* A function that is called when an event is ready. It releases @error; NULL: success. */
 typedef void (*pjrt_ready_fn)(struct pjrt_error *error, void *user);
 
 struct pjrt_Error_Destroy_args {

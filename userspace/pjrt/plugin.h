@@ -36,7 +36,10 @@ struct pjrt_device {
 	struct pjrt_device *self; /* lists of one device and one memory */
 	struct pjrt_memory memory, *memories[1];
 	char kind[64], debug[160], text[32];
-	/* bytes of all buffers now, at most, and of the largest; number of allocations */
+	/*
+	 * used, peak: bytes of all buffers now, and at most so far; largest: bytes of the largest
+	 * one; number of allocations
+	 */
 	atomic_int_least64_t used, peak, largest, allocations;
 };
 
@@ -189,7 +192,10 @@ enum {
 	ONPU_COLUMN_IDS = 1,
 };
 
-/* protocol.c: protocol buffers. Both return NULL when memory is exhausted; free() frees them. */
+/*
+ * protocol.c: writes protocol buffers. The functions below return NULL when memory is exhausted;
+ * free() frees the results.
+ */
 struct onpu_shardings {
 	size_t count;
 	const char **bytes;

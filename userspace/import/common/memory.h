@@ -17,8 +17,8 @@ extern _Thread_local int64_t import_memory_left;
 extern _Thread_local uint64_t import_memory_failures;
 
 /*
- * Both return memory, import_alloc() zeroed; NULL: memory is exhausted. import_free() frees it and
- * takes NULL, too.
+ * import_alloc() returns zeroed memory, import_realloc() a block of another size with the contents
+ * of @memory; NULL: memory is exhausted. import_free() frees both kinds, and takes NULL, too.
  */
 void *import_alloc(size_t size);
 void *import_realloc(void *memory, size_t size);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Has an installed JAX use the NPU: JAX finds this module by its place, and calls initialize().
+"""Makes an installed JAX use the NPU: JAX finds this module in the package jax_plugins, and calls
+initialize().
 
     JAX_PLATFORMS=onpu python3 program.py
 
-The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu. ONPU_PJRT_COUNT
-says how many devices JAX has, 1 to 8.
+The environment variable WEBNN_DEVICE names the device: npu, npu:1 (one of several), sim or cpu.
+ONPU_PJRT_COUNT says how many devices JAX has, 1 to 8.
 """
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def _reflect(a: Any) -> tuple[Any, Any]:
         below = jnp.sum(jnp.abs(tail / scale) ** 2)
         norm = scale * jnp.sqrt(jnp.abs(alpha / scale) ** 2 + below)
         beta = jnp.where(jnp.real(alpha) < 0, norm, -norm)
-        # A column that is as it should be is not reflected.
+        # A column with zeros below the diagonal and a real number on it is not reflected.
         done = (below == 0) & (jnp.imag(alpha) == 0)
         factor = jnp.where(done, 0, (beta - alpha) / jnp.where(done, 1, beta))
         v = jnp.where(rows == j, 1, tail / jnp.where(done, 1, alpha - beta))
@@ -122,7 +122,9 @@ def _tridiagonal(a: Any, *, lower: bool) -> Any:
 
 
 def _lenient(rule: Any) -> Any:
-    """Has a rule promote types and ranks, whatever the program allows itself."""
+    """Returns a rule that promotes types and ranks, even where the program's settings of JAX forbid
+    that.
+    """
     def call(*args: Any, **options: Any) -> Any:
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
             return rule(*args, **options)
