@@ -15,7 +15,7 @@ import tempfile
 
 
 def contents(folder):
-    """The files of the package."""
+    """Returns the files of the package."""
     names = json.loads((folder / "package.json").read_text(encoding="utf-8"))["files"]
     found = [folder / "package.json"]
     for name in names:

@@ -36,7 +36,7 @@ def package_config(*arguments):
 
 
 def project_version():
-    """The version of the library, which is that of the package."""
+    """Returns the version of the library, which is that of the package."""
     text = (TREE / "userspace/webnn.json").read_text(encoding="utf-8")
     return ".".join(re.search(r'"version": \[\s*(\d+),\s*(\d+),\s*(\d+)\s*\]', text).groups())
 

@@ -83,7 +83,7 @@ class Argument:
 
 
 def arguments(model, name, group):
-    """All arguments of the library's call, in its order."""
+    """Returns all arguments of the library's call, in its order."""
     result = [Argument(name, o["name"], "Operand[]" if o.get("variadic") else "Operand")
               for o in required_operands(group)]
     result += [Argument(name, a["name"], "splits" if group.get("overloads") else a["type"])
@@ -98,7 +98,8 @@ def arguments(model, name, group):
 
 
 def parameters(name, given):
-    """The arguments in the order of the method: first those that may be given by position."""
+    """Returns the arguments in the order of the method: first those that may be given by position.
+    """
     order = ORDER.get(name, "").split()
     place = {option: index for index, option in enumerate(order)}
     plain = [a for a in given if not a.by_name]

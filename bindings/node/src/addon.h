@@ -89,8 +89,8 @@ struct request {
 };
 
 /*
- * Returns NULL with a pending exception. request_end() frees a request; request_free() does when it
- * will not end.
+ * request_create() returns NULL with a pending exception when it fails. request_end() frees a
+ * request, request_free() one that will not end.
  */
 struct request *request_create(struct addon *addon, napi_value done);
 void request_free(struct request *request);

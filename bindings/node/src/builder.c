@@ -288,7 +288,7 @@ static void on_graph(WNNStatus status, WNNGraph graph, WNNStringView message, vo
 		request_free(request);
 		return;
 	}
-	/* The bytes of the constants, which the graph holds from now on. */
+	/* request->size has the bytes of the constants, which the graph holds from now on. */
 	if (status == WNNStatus_Success)
 		value = object_create(request->addon, OBJECT_GRAPH, graph, (int64_t)request->size,
 				      NULL);

@@ -171,8 +171,8 @@ static void fill_names(WNNNamedTensor *named, WNNNamedOperandDescriptorArray val
 }
 
 /*
- * Runs without the interpreter's lock. The dispatch returns its own failure, not that of another
- * thread.
+ * Writes the inputs, dispatches and reads the outputs, without the interpreter's lock. The dispatch
+ * returns its own failure, not that of another thread.
  */
 static WNNStatus run(struct py_graph *self, struct tensor_set *set, Py_buffer const *buffers,
 		     WNNNamedTensor *named)

@@ -158,7 +158,7 @@ static void read_number(struct call *call, char const *name, WNNNumber *target)
 		bad_argument(call, name);
 }
 
-/* The label is the only string among the arguments. */
+/* Reads a string. It is the label, because no other argument is a string. */
 static void read_string(struct call *call, char const *name, WNNStringView *target)
 {
 	PyObject *value = next(call, name);

@@ -217,7 +217,8 @@ class MLGraphBuilder(Operators):
 
     def constant(self, value: Any, shape: Iterable[int] | None = None, data_type: str | None = None, *,
                  copy: bool = True) -> MLOperand:
-        """A constant: an array of NumPy or DLPack, a list, a number, or bytes with shape and type.
+        """Adds a constant: an array of NumPy or DLPack, a list, a number, or bytes with shape and
+        type.
 
         Data that cannot change is not copied. With copy=False, data of the right type is not
         copied, either: the program promises not to change it as long as the graph lives.
@@ -291,7 +292,9 @@ class MLGraphBuilder(Operators):
 
     def pad(self, input: MLOperand, padding: Iterable[int], mode: str | None = None,
             value: float | None = None, *, label: str = "") -> MLOperand:
-        """Adds elements at the borders. padding lists their numbers in front of each dimension, then behind each."""
+        """Adds elements at the borders. padding lists how many come before each dimension, then how
+        many after each.
+        """
         sizes = shape_tuple(padding, "pad: padding")
         if len(sizes) % 2:
             raise MLTypeError(f"pad: padding has {len(sizes)} numbers, and takes two for each dimension", "pad")
@@ -300,25 +303,30 @@ class MLGraphBuilder(Operators):
 
     def hard_swish(self, input: MLOperand, alpha: float = 1 / 6, beta: float = 0.5, *,
                    label: str = "") -> MLOperand:
-        """x * clamp(alpha * x + beta, 0, 1); WebNN's own operator if alpha is 1/6 and beta is 1/2."""
+        """Returns x * clamp(alpha * x + beta, 0, 1); WebNN's own operator if alpha is 1/6 and beta
+        is 1/2.
+        """
         if abs(alpha - 1 / 6) < 1e-6 and beta == 0.5:
             return self._call(INDEX["hardSwish"], input, label)  # type: ignore[no-any-return]
         return self.mul(input, self.hard_sigmoid(input, alpha, beta, label=label), label=label)
 
     def logical_not(self, x: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where x is 0, else 0. Types other than uint8 are allowed, too."""
+        """Returns 1 where x is 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_not(self._truth("logicalNot", x), label=label)
 
     def logical_and(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where both operands are not 0, else 0. Types other than uint8 are allowed, too."""
+        """Returns 1 where both operands are not 0, else 0. Types other than uint8 are allowed, too.
+        """
         return super().logical_and(self._truth("logicalAnd", a), self._truth("logicalAnd", b), label=label)
 
     def logical_or(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where an operand is not 0, else 0. Types other than uint8 are allowed, too."""
+        """Returns 1 where an operand is not 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_or(self._truth("logicalOr", a), self._truth("logicalOr", b), label=label)
 
     def logical_xor(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where exactly one operand is 0, else 0. Types other than uint8 are allowed, too."""
+        """Returns 1 where exactly one operand is 0, else 0. Types other than uint8 are allowed,
+        too.
+        """
         return super().logical_xor(self._truth("logicalXor", a), self._truth("logicalXor", b), label=label)
 
     def where_(self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *,
@@ -330,13 +338,14 @@ class MLGraphBuilder(Operators):
 
     def quantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *,
                         label: str = "") -> MLOperand:
-        """round(input / scale) + zero_point, saturated. A scalar applies to all elements."""
+        """Returns round(input / scale) + zero_point, saturated. A scalar applies to all elements.
+        """
         given = [self._like(input, operand) for operand in (scale, zero_point)]
         return super().quantize_linear(input, *given, label=label)
 
     def dequantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *,
                           label: str = "") -> MLOperand:
-        """(input - zero_point) * scale. A scalar applies to all elements."""
+        """Returns (input - zero_point) * scale. A scalar applies to all elements."""
         given = [self._like(input, operand) for operand in (scale, self._narrow(input, zero_point))]
         return super().dequantize_linear(input, *given, label=label)
 
@@ -381,12 +390,12 @@ class MLGraphBuilder(Operators):
                             label=label)
 
     def global_average_pool(self, input: MLOperand, layout: str | None = None, *, label: str = "") -> MLOperand:
-        """Mean of each channel of a picture."""
+        """Returns the mean of each channel of a picture."""
         self._picture("Global pooling", input)
         return self.average_pool2d(input, layout=layout, label=label)  # type: ignore[arg-type]
 
     def global_max_pool(self, input: MLOperand, layout: str | None = None, *, label: str = "") -> MLOperand:
-        """Greatest value of each channel of a picture."""
+        """Returns the greatest value of each channel of a picture."""
         self._picture("Global pooling", input)
         return self.max_pool2d(input, layout=layout, label=label)  # type: ignore[arg-type]
 

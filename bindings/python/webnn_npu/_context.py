@@ -60,7 +60,8 @@ class ML:
 
     @staticmethod
     def devices() -> list[dict[str, Any]]:
-        """The devices of this machine: device, node_path, usable, reason and more of each."""
+        """Returns the devices of this machine: device, node_path, usable, reason and more of each.
+        """
         return _native.devices()
 
 
@@ -124,7 +125,8 @@ class MLContext:
 
         Nothing is copied where the device can use that memory. The program must not change it while
         enqueued work reads or writes it, that is until wait() or dispatch_measured() returns. The
-        tensor keeps it alive. data_type and shape are those of the array, unless they are given.
+        tensor keeps the memory alive. data_type and shape are those of the array, unless they are
+        given.
         """
         array, name, sizes = as_memory(memory, data_type, shape)
         return MLTensor(self, name, sizes, (True, array.flags.writeable, False), memory=array)
@@ -242,7 +244,7 @@ class MLContext:
     # --- What it is ------------------------------------------------------------------------------
 
     def op_support_limits(self) -> dict[str, Any]:
-        """Types and ranks of the operands of each operator, by the names of WebNN."""
+        """Returns types and ranks of the operands of each operator, by the names of WebNN."""
         layout, size, flat = self._native.limits()
         items = iter(flat)
         layouts = {number: name for name, number in ENUMS["InputOperandLayout"].items()}
@@ -255,11 +257,11 @@ class MLContext:
         return result
 
     def device_info(self) -> dict[str, Any]:
-        """The device, why it was chosen, and how much of its memory is in use."""
+        """Returns the device, why it was chosen, and how much of its memory is in use."""
         return self._native.device_info()
 
     def cpu_info(self) -> dict[str, Any]:
-        """Kernels, libraries and threads that the CPU computes with."""
+        """Returns the kernels, libraries and threads that the CPU computes with."""
         return self._native.cpu_info()
 
     def backend_info(self) -> dict[str, Any]:

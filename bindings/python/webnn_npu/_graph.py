@@ -108,11 +108,11 @@ class MLGraph:
         return len(self._recording.calls)
 
     def get_input_names(self) -> list[str]:
-        """Names of the inputs, in the order in which they were made."""
+        """Returns the names of the inputs, in the order in which they were made."""
         return self._recording.inputs()
 
     def get_output_names(self) -> list[str]:
-        """Names of the outputs."""
+        """Returns the names of the outputs."""
         return list(self._recording.outputs)
 
     def placement(self, context: MLContext | None = None) -> list[dict[str, Any]]:
@@ -120,11 +120,12 @@ class MLGraph:
         return self._report(context).placement()  # type: ignore[no-any-return]
 
     def statistics(self, context: MLContext | None = None) -> dict[str, int]:
-        """The statistics of the last run, such as its cycles."""
+        """Returns the statistics of the last run, such as its cycles."""
         return self._report(context).statistics()  # type: ignore[no-any-return]
 
     def profile(self, context: MLContext | None = None) -> dict[str, Any]:
-        """Where the time of the last run went; the context must be made with profile=True."""
+        """Returns where the time of the last run went; the context must be made with profile=True.
+        """
         return self._report(context).profile()  # type: ignore[no-any-return]
 
     def destroy(self) -> None:

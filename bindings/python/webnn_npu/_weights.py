@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Weights beside a .webnn file: safetensors, or a blob with a manifest that says where each stands.
+"""Weights beside a .webnn file: safetensors, or a blob with a manifest that says where each weight
+stands.
 
 Files are mapped: they must not change as long as a graph of them lives.
 """

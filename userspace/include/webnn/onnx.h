@@ -258,7 +258,7 @@ typedef struct WNNOnnxGraph {
 	WNNOnnxTensor const *tensors;
 	/** Number of items of nodes. */
 	size_t nodeCount;
-	/** The nodes; each comes behind the producers of its inputs. */
+	/** The nodes; each comes after the producers of its inputs. */
 	WNNOnnxNode const *nodes;
 } WNNOnnxGraph;
 
@@ -557,12 +557,12 @@ WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 /**
  * Returns the weights of the main graph and the outputs of its nodes, with types and shapes: as the
  * last wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or wnnOnnxModelProbe() found them, also
- * when it refused nodes, and as in the file for nodes that it did not reach. The rank of all others
- * is WNN_ONNX_RANK_UNKNOWN.
+ * when it refused nodes, and as in the file for nodes that it did not reach. The rank of all other
+ * values is WNN_ONNX_RANK_UNKNOWN.
  *
  * @param model The model.
  *
- * @return The weights, which are fixed, then the outputs of each node, behind the values that it
+ * @return The weights, which are fixed, then the outputs of each node, after the values that it
  *     reads. They belong to the model, until it is released or built again. Empty for NULL, and
  *     when memory is exhausted.
  */

@@ -463,8 +463,8 @@ WNN_EXPORT WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world);
 WNN_EXPORT void wnnStablehloWorldFail(WNNStablehloWorld world, WNNStringView reason);
 
 /**
- * Makes runs of a program runs on all ranks: process i of the program is rank i. All ranks run the
- * same program at the same time, and a run succeeds if it does on all of them.
+ * Makes each run of a program a run on all ranks: process i of the program is rank i. All ranks run
+ * the same program at the same time, and a run succeeds if it does on all of them.
  *
  * @param program The program.
  * @param world The ranks, of which the program keeps a reference; NULL: it runs alone.

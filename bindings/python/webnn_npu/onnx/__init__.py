@@ -129,11 +129,11 @@ class Session:
     # --- What it is ------------------------------------------------------------------------------
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs for which the file has no values."""
+        """Returns the inputs for which the file has no values."""
         return list(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
-        """The outputs."""
+        """Returns the outputs."""
         return list(self._outputs)
 
     @property
@@ -262,7 +262,7 @@ class Session:
         return self._native().placement()  # type: ignore[no-any-return]
 
     def statistics(self) -> dict[str, int]:
-        """The statistics of the last run, such as its cycles."""
+        """Returns the statistics of the last run, such as its cycles."""
         return self._native().statistics()  # type: ignore[no-any-return]
 
     def profile(self) -> dict[str, Any]:
