@@ -454,7 +454,7 @@ static void json_text(FILE *file, const char *text)
 /*
  * Returns the reason why a case of Debian's data is disputed, or NULL: its recorded outputs
  * contradict the specification. ONNX Runtime disagrees with them, too, and newer releases of ONNX
- * have corrected them. They count as refused.
+ * have corrected them. Such a case counts as refused.
  */
 static const char *disputed(const char *name)
 {

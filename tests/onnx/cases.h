@@ -27,7 +27,7 @@ struct pb_values {
 
 /*
  * Reads a TensorProto, a SequenceProto or an OptionalProto, as the kind of @info says; returns
- * false when the file is none.
+ * false when the file holds no such message.
  */
 bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *values);
 /* Returns whether a tensor has finite doubles that float32, which replaces double, cannot hold. */
@@ -48,7 +48,7 @@ bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double 
 	     double absolute, int64_t steps, char *why, size_t room);
 /*
  * Returns the relative tolerance: for bfloat16, as in ONNX's own runner, and float16 it is at least
- * two steps of the type, as recorded results of several nodes were rounded as often.
+ * two steps of the type, as recorded results of several nodes were rounded once for each node.
  */
 double pb_relative(const struct pb_tensor *tensor, double relative);
 /*

@@ -29,7 +29,8 @@ def floats(*values):
 
 
 def refused_weights():
-    """A weight of an unknown type is refused with the node that needs it, never dropped."""
+    """Tests that a weight of an unknown type is refused with the node that needs it, never dropped.
+    """
     text = """g (float[3] x) => (float[] z, float[] y) {
         y = Relu(x) w = Cast<to = 1>(e) z = Add(x, w) }"""
     string = onnx.helper.make_tensor("e", onnx.TensorProto.STRING, [3], [b"a", b"b", b"c"])
@@ -61,7 +62,7 @@ def refused_weights():
 
 
 def any_order():
-    """Nodes may come before those that make their inputs."""
+    """Tests that nodes may come before those that make their inputs."""
     x = RANDOM.uniform(-2, 2, 3).astype(numpy.float32)
     positive = numpy.maximum(x, 0)
     add("order_pair", "g (float[3] x) => (float[] y) { y = Add(t, t) t = Relu(x) }", [x], [2 * positive])
@@ -91,14 +92,16 @@ def any_order():
 
 
 def newer_files():
-    """A new version of the file format alone is no reason to refuse a model."""
+    """Tests that a model is not refused only because its file format is new."""
     for version in (12, 13, 14, 15, 99):
         add(f"ir_version_{version}", parse("g (float[2] x) => (float[] y) { y = Neg(x) }",
                                            ir_version=version), [floats(1, -2)], [floats(-1, 2)])
 
 
 def large_sums():
-    """Integer products beyond 2^24, where float32 has gaps, used as int32: as numpy has them."""
+    """Tests that integer products beyond 2^24, where float32 has gaps, are those of numpy when they
+    are used as int32.
+    """
     for name, rows, depth, columns, zeros in (
             ("edge", 1, 258, 1, (0, 0)), ("long", 2, 1024, 3, (0, 0)), ("most", 3, 2000, 4, (255, 255)),
             ("points", 2, 777, 5, (3, 250)), ("part", 4, 259, 2, (0, 7))):
@@ -120,7 +123,7 @@ def large_sums():
 
 
 def damaged_users():
-    """Nodes without outputs or operator, which nobody uses, beside a product of integers."""
+    """Tests nodes without outputs or operator, which nobody uses, beside a product of integers."""
     a, b = (RANDOM.integers(0, 256, shape).astype(numpy.uint8) for shape in ((2, 3), (3, 2)))
     for name, node in (("outputs", onnx.helper.make_node("MatMulInteger", ["a", "b"], [])),
                        ("operator", onnx.NodeProto(input=["a"], output=["unused"]))):
@@ -132,7 +135,7 @@ def damaged_users():
 
 
 def unused():
-    """The importer ignores nodes that no output depends on."""
+    """Tests that the importer ignores nodes that no output depends on."""
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
     two = "s = Constant<value = float[2] {1, 2}>() o = Constant<value = float[2] {0, 1}>()"
     wide = numpy.array([1, 2], numpy.float32).reshape(1, 2, 1, 1)
@@ -140,7 +143,8 @@ def unused():
     add("unused_training", parse(f"""g (float[1,2,2,2] x) => (float[] y) {{ {two}
         y, a, b, c, d = BatchNormalization<epsilon = 0.0>(x, s, o, o, s) }}""", 7), [x],
         [(x - shift) / numpy.sqrt(wide) * wide + shift])
-    # Outputs that are used say that the statistics are those of the batch.
+    # When one of the outputs after y is used, BatchNormalization trains: it normalises by the
+    # statistics of the batch.
     mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
     norm = (x - mean.reshape(wide.shape)) / numpy.sqrt(variance + 0.5).reshape(wide.shape) * wide + shift
     made = {"y": norm, "a": 0.75 * floats(0, 1) + 0.25 * mean, "b": 0.75 * floats(1, 2) + 0.25 * variance,
@@ -164,7 +168,7 @@ def unused():
 
 
 def sparse():
-    """Sparse weights and constants become dense."""
+    """Tests that sparse weights and constants become dense."""
     def tensor(name, values, indices, shape, kind=onnx.TensorProto.FLOAT):
         made = onnx.SparseTensorProto()
         made.values.CopyFrom(onnx.helper.make_tensor(name, kind, [len(values)], values))
@@ -216,7 +220,7 @@ def operator(kind, feed, result, constants=(), version=18, **attributes):
 
 
 def half_steps():
-    """Intermediate values of composed operators may exceed float16."""
+    """Tests that intermediate values of composed operators may exceed float16."""
     row = halves(300, -300).reshape(1, 2, 1)
     add("half_lrn", *operator("LRN", [halves(300).reshape(1, 1, 1, 1)],
                               halves(300 / (1 + 1e-4 * 300 ** 2) ** 0.75).reshape(1, 1, 1, 1), size=1))
@@ -248,7 +252,7 @@ def half_steps():
 
 
 def far_functions():
-    """Functions are exact for numbers whose squares or exponentials exceed float32."""
+    """Tests that functions are exact for numbers whose squares or exponentials exceed float32."""
     inf = numpy.inf
     add("far_asinh", *operator("Asinh", [floats(2e19, -2e19, 0, 1e-5, 3e38, -1, inf)], floats(
         45.1354, -45.1354, 0, 1e-5, numpy.arcsinh(3e38), -0.8813736, inf)))
@@ -268,7 +272,7 @@ def far_functions():
 
 
 def rests():
-    """Remainders are exact, and a row of zeros can be normalised."""
+    """Tests that remainders are exact, and that a row of zeros can be normalised."""
     def fmod(name, a, b):
         add(f"fmod_{name}", *operator("Mod", [a, b], numpy.fmod(a.astype(numpy.float64), b.astype(
             numpy.float64)).astype(a.dtype), fmod=1))
@@ -391,7 +395,7 @@ def products():
 
 
 def windows():
-    """Windows reach beyond the padding, and padding is longer than the input."""
+    """Tests windows that reach beyond the padding, and padding that is longer than the input."""
     x = numpy.arange(1, 11, dtype=numpy.float32).reshape(1, 1, 10)
     flags = {"version": 19, "ceil_mode": 1, "count_include_pad": 1}
     add("average_dilated", *operator("AveragePool", [x], floats([[2, 6, 9]]), kernel_shape=[3], strides=[4],
@@ -417,7 +421,7 @@ def windows():
                                      version=19, mode=mode))
 
 def branches():
-    """The condition is computed: both branches run, and one result is selected."""
+    """Tests computed conditions: both branches run, and one result is selected."""
     x = floats(1, -2, 3)
     text = """g (float[3] x) => (float[] y) {{
         none = Constant<value = float {{{0}}}>() sum = ReduceSum<keepdims = 0>(x) c = Greater(sum, none)
@@ -448,7 +452,7 @@ def branches():
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
 
 def nothing():
-    """Tensors are empty: inside a model, as inputs and as outputs."""
+    """Tests empty tensors inside a model, as inputs and as outputs."""
     x = floats([1, 2, 3], [4, 5, 6])
     none = numpy.zeros((0, 3), numpy.float32)
     add("nothing_in_rows", """g (float[0,3] p, float[2,3] x) => (float[] y) {
@@ -489,7 +493,7 @@ def nothing():
 
 
 def doubles():
-    """Double is computed in float32."""
+    """Tests that values of type double are computed in float32."""
     x = RANDOM.uniform(-2, 2, (2, 5))
     add("double_inside", """g (float[2,5] x) => (float[] y) {
         d = Cast<to = 11>(x) m = ReduceMean<axes = [1]>(d) s = Sub(d, m) y = Cast<to = 1>(s) }""".replace(
@@ -509,8 +513,8 @@ def doubles():
                                                                             numpy.array([0.5, 0.25])])
 
 def quantised():
-    """Zero points are floats, last blocks are incomplete, weights have 16 bits, an LSTM is
-    quantised.
+    """Tests zero points that are floats, incomplete last blocks, weights of 16 bits, and a
+    quantised LSTM.
     """
     kind = numpy.float32
     for bits, block, depth in (4, 16, 40), (8, 16, 32), (4, 32, 64), (4, 16, 32), (8, 32, 48):
@@ -579,8 +583,8 @@ def lstm(x, w, r, bias, h, c):
 
 
 def integer_lstm():
-    """Weights have 8 bits with one scale for all or one for each gate, as ONNX Runtime's quantiser
-    writes them.
+    """Tests weights of 8 bits with one scale for all or one for each column, as ONNX Runtime's
+    quantiser writes them.
     """
     for name, kind, each, directions in (("one", numpy.int8, False, 1), ("gates", numpy.int8, True, 1),
                                          ("unsigned", numpy.uint8, False, 1), ("both", numpy.int8, False, 2),
@@ -614,7 +618,9 @@ def integer_lstm():
     REFUSED["nchwc"] = (model, "com.microsoft.nchwc.Conv", "saved this file for one kind of processor")
 
 def random():
-    """Random numbers become inputs of the graph; the results here do not depend on their values."""
+    """Tests that random numbers become inputs of the graph; the results here do not depend on their
+    values.
+    """
     three = numpy.full((2, 3), 3, numpy.float32)
     x = floats([1, 0, 1], [0, 1, 0])
     add("random_uniform", """g (float[2,3] x) => (float[] y) {
@@ -669,7 +675,7 @@ def suppress(boxes, scores, most, overlap, least):
 
 
 def computed_boxes():
-    """NonMaxSuppression gets computed boxes; its result ends with rows of -1."""
+    """Tests NonMaxSuppression of computed boxes; its result ends with rows of -1."""
     for name, batches, classes, count, most, overlap, least, centred in (
             ("plain", 1, 1, 8, 8, 0.3, None, 0), ("few", 1, 2, 10, 2, 0.5, 0.4, 0), ("batches", 2, 3, 6, 4, 0.2, 0.6, 0),
             ("centres", 1, 2, 9, 5, 0.3, 0.2, 1), ("all", 2, 1, 5, 9, 1.0, None, 0), ("none", 1, 1, 5, 3, 0.5, 2.0, 0)):
@@ -686,7 +692,7 @@ def computed_boxes():
             center_point_box=centred))
 
 def padded_integers():
-    """Integer convolutions are padded with a computed zero point; sums exceed 2^24."""
+    """Tests integer convolutions that are padded with a computed zero point; sums exceed 2^24."""
     for name, channels, groups, pads, strides in (
             ("wide", 160, 1, (1, 1, 1, 1), (1, 1)), ("uneven", 5, 1, (1, 0, 0, 2), (1, 1)), ("strided", 8, 1, (2, 1, 1, 2), (2, 2)),
             ("columns", 3, 1, (0, 1, 0, 1), (1, 1)), ("groups", 4, 4, (1, 1, 1, 1), (1, 1)), ("plain", 4, 1, (0, 0, 0, 0), (1, 1))):
@@ -706,7 +712,8 @@ def padded_integers():
 
 
 def exact_integers():
-    """Integer convolutions with groups, or a kernel of many places, have sums beyond 2^24."""
+    """Tests integer convolutions with groups, or a kernel of many places, whose sums exceed 2^24.
+    """
     numbers = numpy.random.default_rng(3)  # makes odd sums, which float32 would round
     for name, channels, groups, kernel in (("groups", 400, 2, (1, 2)), ("kernel", 2, 1, (17, 18)),
                                            ("depthwise", 2, 2, (19, 17))):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests damaged models and exhausted memory: test_damage FOLDER imports each model in the folder
- * truncated after every byte, with every byte changed, and with every single allocation failing.
- * Each import must end with a status; the sanitizers find other errors.
+ * truncated after every byte, with every single bit flipped, and with every single allocation
+ * failing. Each import must end with a status; the sanitizers find other errors.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operators on tensors without elements, against numpy: test_empty.py PROGRAM DEVICE….
+"""Compares operators on tensors without elements with numpy: test_empty.py PROGRAM DEVICE….
 
 A result without elements is compared by its shape and type. A result with elements is what the operator
 makes of nothing: a sum without terms is 0, and a product without factors is 1.
@@ -26,7 +26,7 @@ def none(*shape, dtype=numpy.float32):
 
 
 def first_steps():
-    """First steps of decoders: the past has no positions."""
+    """Yields first steps of decoders: the past has no positions."""
     for batch, length, count, size in ((1, 1, 2, 4), (2, 3, 4, 8)):
         q, k, v = (floats(batch, length, count * size) for _ in range(3))
         past = none(batch, count, 0, size)
@@ -44,7 +44,7 @@ def first_steps():
 
 
 def sums():
-    """Sums without terms are 0, to which the rest of the operator is added."""
+    """Yields sums without terms, which are 0; the rest of the operator is added to them."""
     c = floats(2, 3)
     yield "Gemm", [none(2, 0), none(0, 3), c], [c], {}, ""
     row = floats(3)
@@ -77,7 +77,7 @@ def sums():
 
 
 def batches():
-    """Batches of 0, and other results without elements."""
+    """Yields batches of 0, and other results without elements."""
     image, weight = none(0, 4, 8, 8), floats(6, 4, 3, 3)
     yield "Conv", [image, weight], [none(0, 6, 4, 4)], {"strides": [2, 2], "pads": [1, 1, 1, 1]}, ""
     yield ("FlexAttention", [none(0, 4, 3, 8), none(0, 2, 5, 8), none(0, 2, 5, 8)], [none(0, 4, 3, 8)], {},
@@ -118,7 +118,7 @@ def batches():
 
 
 def steps():
-    """Networks without steps leave their states as they are."""
+    """Yields recurrent networks without steps, which leave their states as they are."""
     for operator, gates, states in (("RNN", 1, 1), ("LSTM", 4, 2), ("GRU", 3, 1)):
         for directions, attributes in ((1, {}), (1, {"layout": 1}), (2, {"direction": "bidirectional"})):
             w, r = floats(directions, 4 * gates, 3), floats(directions, 4 * gates, 4)
@@ -137,7 +137,7 @@ def steps():
 
 
 def losses():
-    """Losses of no targets; divided by the sum of no weights they are not numbers."""
+    """Yields losses of no targets; divided by the sum of no weights they are NaN."""
     for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
         target = none(0, 4, dtype=INT64)
         for reduction, result, weighted in (("none", none(0, 4), none(0, 4)), ("sum", none(), none()),
@@ -149,7 +149,7 @@ def losses():
 
 
 def rests():
-    """Further operators whose results ONNX Runtime has."""
+    """Yields further cases."""
     bias = floats(2)
     for strides, height in ((1, 2), (2, 1)):
         yield "ConvTranspose", [none(1, 4, 0, 5), floats(4, 2, 3, 3), bias], [
@@ -185,7 +185,9 @@ def rests():
 
 
 def write_scan(folder):
-    """A scan over no rows leaves its states as they are, and stacks nothing."""
+    """Writes a scan over no rows, which leaves its states as they are and stacks nothing; returns
+    the folder.
+    """
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
         t = Add(s, a) o = Mul(a, a) }""")
     state, rows = floats(2), none(0, 2)
@@ -199,7 +201,9 @@ def write_scan(folder):
 
 
 def write(folder, operator, inputs, want, attributes, domain):
-    """Integers beside floats are parameters, which become constants; a tensor without elements is an input."""
+    """Writes a case. Tensors of int64 with elements are parameters and become constants; other
+    tensors become inputs.
+    """
     values, tensors, feed, names = [], [], [], []
     for index, array in enumerate(inputs):
         names.append("" if array is None else f"i{index}")

@@ -103,8 +103,8 @@ static WNNTensor tensor(WNNOperandDataType type, uint32_t columns, const void *d
 }
 
 /*
- * Runs the graph on one row [1, -1]; times the weights it is [-2, -2], so that both halves are the
- * same.
+ * Runs the graph on the row [1, -1] and checks that the result is [0.5, 0.5]: the row times the
+ * weights is [-2, -2], and the softmax of equal numbers is equal.
  */
 static void run(WNNGraph graph)
 {
@@ -282,8 +282,8 @@ static void test_errors(void **state)
 }
 
 /*
- * The operator of the middle node does not exist; the last node can be taken once the shape of its
- * input is known.
+ * Tests that the middle node, which draws random numbers, is refused, and that the last node can be
+ * taken when the shape of its input is known.
  */
 static void test_probe(void **state)
 {

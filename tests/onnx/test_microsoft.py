@@ -80,8 +80,8 @@ def bits_cases():
                   "z": zeros}
         yield ("GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * (zeros is not None),
                {"block_size": 16})
-    # Yields bytes that hold numbers of 8, 4 or 2 bits, with incomplete last blocks, and without
-    # zero points.
+    # Data are bytes that hold numbers of 8, 4 or 2 bits, some with incomplete last blocks or
+    # without zero points.
     for bits, row, block, zeros in ((8, 64, 16, False), (8, 64, 16, True), (4, 32, 32, False), (4, 32, 32, True),
                                     (None, 40, 32, True), (4, 40, 64, False), (2, 8, 16, False), (2, 20, 16, True)):
         count = row * 8 // (bits or 4)
@@ -119,7 +119,8 @@ def default_cases():
         grid = (1.6 * floats(2, 4, 3, 2)).astype(numpy.float32)
         yield ("GridSample", {"x": floats(2, 2, 3, 4), "g": grid}, 1, [],
                {"domain": "", "mode": "bicubic", "padding_mode": padding})
-    # Rounded up in one dimension, but not where a window would begin behind the input.
+    # The size is rounded up in one dimension, but not in the other, where a window would begin
+    # after the input.
     yield ("MaxPool", {"x": floats(1, 2, 8, 7)}, 1, [],
            {"domain": "", "kernel_shape": [3, 3], "strides": [3, 3], "ceil_mode": 1,
             "pads": [1, 0, 1, 0]})

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Real networks against ONNX Runtime: test_models.py PROGRAM SAMPLES DEVICE….
+"""Compares real networks with ONNX Runtime: test_models.py PROGRAM SAMPLES DEVICE….
 
-All of ../shared/models, those of PP-OCR in SAMPLES (scripts/fetch-samples.sh) at several sizes, and the
-demo's. Outputs agree within 1e-4 of their range, those of PP-OCR's detection within 2.6e-4; these are also
-compared with a computation in double. What is not there is left out, and it says so.
+All of ../shared/models, those of PP-OCR in SAMPLES (scripts/fetch-samples.sh) at several sizes, and
+the demo's. Outputs agree within 1e-4 of their range, those of PP-OCR's detection within 2.6e-4;
+these are also compared with a computation in double. Networks whose files are missing are left out,
+and the test says so.
 """
 import json
 import pathlib

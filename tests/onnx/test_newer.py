@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operators of sets 23 to 28 and what came with them, against a few lines of numpy: test_newer.py PROGRAM DEVICE…."""
+"""Compares operators of sets 23 to 28, and further new features, with a few lines of numpy:
+test_newer.py PROGRAM DEVICE….
+"""
 import pathlib
 import sys
 import tempfile

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each reason for which a node is refused is given by some model: test_refusals.py PROGRAM [--write].
+"""Tests that each reason for which a node is refused is given by some model: test_refusals.py
+PROGRAM [--write].
 
-Compares what is refused of one-node models with the rows of refusals.py, and looks that each message
-in the source of the importer occurs in them, and in Documentation/onnx-refusals.rst, where --write puts them.
+Compares the refusals of small models with the messages of refusals.py, and checks that each message
+in the source of the importer occurs there and in Documentation/onnx-refusals.rst, where --write
+puts them.
 """
 import pathlib
 import re

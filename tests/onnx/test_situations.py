@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models as people have them, with right values from numpy: test_situations.py PROGRAM DEVICE….
+"""Runs models as people have them, and compares with values from numpy: test_situations.py PROGRAM
+DEVICE….
 
-What ONNX's own tests and ONNX Runtime's do not have: nodes in any order, weights of types that are not
-known, outputs that nobody uses, values at the ends of their range. Each entry of situations.ALL is a
-model, its inputs and its outputs; situations.REFUSED are models with the node and reason that are named.
+They have situations that the tests of ONNX and of ONNX Runtime lack: nodes in any order, weights of
+types that are not known, outputs that nobody uses, values at the ends of their range. Each entry of
+situations.ALL is a model, its inputs and its outputs; those of situations.REFUSED are a model, and
+the operator and reason of its refusal.
 """
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Types that WebNN has not, against their definitions: test_types.py PROGRAM DEVICE….
+"""Compares types that WebNN lacks with their definitions: test_types.py PROGRAM DEVICE….
 
 Cast, QuantizeLinear and DequantizeLinear of floats and integers of few bits, as inputs, outputs and
 constants; BitCast; arithmetic of 16 bits, which wraps; bfloat16 and double.

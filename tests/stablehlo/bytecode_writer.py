@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Writes MLIR's bytecode with operations of VHLO, in all versions of the format: what tests and seeds of the fuzz target are
-made of. It knows nothing of the reader. bytecode_writer.py NAME FILE writes one of the samples."""
+"""Writes MLIR's bytecode with operations of VHLO, in all versions of the format, for tests and for
+seeds of the fuzz target. It shares no code with the reader. bytecode_writer.py NAME FILE writes one
+of the samples.
+"""
 import struct
 import sys
 

@@ -91,7 +91,10 @@ static int damage(const char *data, size_t size)
 	return ret;
 }
 
-/* Repeats with one more allocation each time, in small steps at first. */
+/*
+ * Loads and runs a program again and again, with more and more allocations that succeed, in small
+ * steps at first. Returns 1 after an error without a message.
+ */
 static int starve(const char *data, size_t size)
 {
 	int ret = 0;
@@ -104,7 +107,10 @@ static int starve(const char *data, size_t size)
 	return ret;
 }
 
-/* Runs a program on two devices with one more allocation of this thread each time. */
+/*
+ * Runs a program on two devices again and again, with one more allocation of this thread that
+ * succeeds each time. Returns 1 after an error without a message.
+ */
 static int starve_partitions(void)
 {
 	static const char text[] =
@@ -132,7 +138,7 @@ static int starve_partitions(void)
 	return ret || !failures || failures == 20;
 }
 
-/* Returns 0, 1 after an error without a message, or -1 when the file is missing. */
+/* Tests a file. Returns 0, 1 after an error without a message, or -1 when the file is missing. */
 static int test_file(const char *path)
 {
 	size_t size;

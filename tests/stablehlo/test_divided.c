@@ -153,7 +153,10 @@ static const struct {
 				    "%t = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: "
 				    "1>}> " ADD
 				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>\n"
-				    /* One for each device would be counted four times. */
+				    /*
+				     * If each device began with 1, the sum would have it four
+				     * times.
+				     */
 				    "%o = stablehlo.constant dense<1.0> : tensor<f32>\n"
 				    "%u = \"stablehlo.reduce\"(%a, %o) <{dimensions = array<i64: "
 				    "0>}> " ADD
@@ -367,7 +370,7 @@ static void test_programs(void **state)
 		for (size_t k = 0; k < 3 && programs[i].words[k]; k++)
 			if (!strstr(text, programs[i].words[k]))
 				fail_msg("%s has no %s:\n%s", name, programs[i].words[k], text);
-		/* Functions that nothing calls any more stand behind. */
+		/* After @main there are functions that nothing calls any more. */
 		assert_non_null(strstr(text, "func.return"));
 		*strstr(text, "func.return") = 0;
 		if (strstr(text, programs[i].never))
@@ -464,8 +467,8 @@ static uint64_t cycles_of(WNNStablehloProgram program)
 static char *train_text;
 
 /*
- * A step of training is 3.6 times as fast on four devices, where the slowest device counts, and an
- * exchange of gradients takes a cycle for 64 bytes.
+ * Tests that a step of training is at least 3.6 times as fast on four devices, where the slowest
+ * device counts, and an exchange of gradients takes a cycle for 64 bytes.
  */
 static void test_work(void **state)
 {

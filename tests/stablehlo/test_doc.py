@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/stablehlo-operations.rst names every operation that the library knows, and no other, and has the 98
-operations of XLA's "Operation Semantics" in its table; the other pages of StableHLO name only operations that are known."""
+"""Tests that Documentation/stablehlo-operations.rst names every operation that the library knows,
+and no other, and has the 98 operations of XLA's "Operation Semantics" in its table, and that the
+other pages of StableHLO name only operations that are known.
+"""
 import pathlib
 import re
 import sys

@@ -134,7 +134,9 @@ class Large(unittest.TestCase):
                           "%r = stablehlo.add %o#0, %o#8 : tensor<2xf32>"], Array((2,), "f32", [8, 10])))
 
     def test_places(self):
-        """Tests that updates of one element are rounded at each step: in f16, 2048 + 1 is 2048."""
+        """Tests slices whose start is an integer of 8 bits, and that updates of one element are
+        rounded at each step: in f16, 2048 + 1 is 2048.
+        """
         x = Array.random((300,), "f32")
         taken = Array((3,), "f32", x.values[100:103])
         self.passes(

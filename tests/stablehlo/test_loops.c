@@ -80,7 +80,7 @@ static WNNStablehloProgram load_scan(int rows)
 	return load(text);
 }
 
-/* Runs so many iterations of the scan; returns the bytes that were copied. */
+/* Runs @n iterations of the scan; returns how many bytes were copied. */
 static uint64_t run_scan(WNNStablehloProgram program, WNNContext context, int rows, int32_t n)
 {
 	static float x[MOST * WIDTH];

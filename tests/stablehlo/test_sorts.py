@@ -115,8 +115,8 @@ def numbers_of(kind, count, chance):
 
 class Sorts(unittest.TestCase):
     def test_keys(self):
-        """Sorts all types along each dimension in both directions; the second operand tells equal
-        elements apart.
+        """Tests sorts of all types, in both directions, along dimensions that are drawn; the second
+        operand tells equal elements apart.
         """
         chance, modules = random.Random(18), []
         for kind, direction in itertools.product(("i1", "i8", "ui8", "i32", "ui32", "i64", "ui64", "f16", "f32"), ("LT", "GT")):

@@ -104,7 +104,8 @@ static size_t run(WNNStablehloProgram program, size_t module, WNNContext context
 }
 
 /*
- * Compares iterated and unrolled runs on both devices; with @exact, also by the reference kernels.
+ * Compares the bits of iterated and unrolled runs on each device; with @exact, both also with those
+ * of the reference kernels. Returns 1 if they differ.
  */
 static int compare(WNNStablehloProgram program, size_t module, bool exact,
 		   WNNStablehloRunInfo *turned, WNNStablehloRunInfo *in_a_row)
@@ -197,7 +198,10 @@ static int test_endless(void)
 	return ret;
 }
 
-/* Repeats with one more allocation each time: each run ends with an error or the right result. */
+/*
+ * Tests that a run ends with an error or the right result, however many allocations succeed before
+ * one fails.
+ */
 static int test_memory(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
