@@ -127,7 +127,9 @@ static struct gg_tensor *row(struct world *w)
 	}
 }
 
-/* Returns a product with a matrix of each type, which is a weight or may change. */
+/*
+ * Returns a product with a matrix whose type depends on the variant; it is a weight or may change.
+ */
 static struct gg_tensor *product(struct world *w)
 {
 	static const char *const types[] = { "f32",  "f16",    "bf16",	 "q4_0", "q4_1",

@@ -35,7 +35,10 @@ FAKE(bool, backend_buft_is_host, (void), true)
 
 int fake_run(const char *path);
 
-/* Asks the back end in the name of the program or library that has this function. */
+/*
+ * Asks the back end at @path for its score and registration, on behalf of the program or library
+ * that has this function. Returns 1 if it does not load.
+ */
 int fake_run(const char *path)
 {
 	struct gg_reg *(*init)(void);

@@ -27,7 +27,10 @@ static void test_device(void)
 	check(props.buffer_from_host_ptr && !props.async && !props.events, "the capabilities");
 }
 
-/* Tensors keep the bytes that are written, in a buffer of the device and in memory of ours. */
+/*
+ * Tests that tensors keep the bytes that are written, in a buffer of the device and in memory of
+ * ours.
+ */
 static void test_buffer(struct gg_backend *backend)
 {
 	struct gg_context *context = gg.ggml_init((struct gg_init){ 1 << 20, NULL, true });

@@ -29,7 +29,10 @@ static void read_log(int level, const char *text, void *data)
 		fputs(text, stderr);
 }
 
-/* Writes the logits of the last token of each call of llama_decode() to rows. */
+/*
+ * Writes the logits of the last token of each call of llama_decode() to a row of @logits; returns
+ * the number of tokens in the vocabulary.
+ */
 static int run(const char *path, struct gg_device *device, uint32_t prompt, float **logits)
 {
 	struct llama_params params = gg.llama_model_default_params(), settings;

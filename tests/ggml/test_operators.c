@@ -183,7 +183,7 @@ static void test_empty(struct gg_backend *backend)
 	gg.ggml_free(context);
 }
 
-/* Tests that a weight is read again which training changes without a function of ours. */
+/* Tests that a weight is read again after training has changed it without a function of ours. */
 static void test_trained(struct gg_backend *backend)
 {
 	struct gg_init init = { 1 << 20, NULL, true };

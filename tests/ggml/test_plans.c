@@ -16,7 +16,7 @@ static struct {
 	uint64_t plans, runs, dispatches, moves, weights;
 } before, *counts;
 
-/* Fails unless this number of plans was made, and of weights repacked, since the last call. */
+/* Fails unless @plans plans were made and @weights weights repacked since the last call. */
 static void expect(const char *when, uint64_t plans, uint64_t weights)
 {
 	if (counts->plans - before.plans != plans || counts->weights - before.weights != weights)
@@ -89,7 +89,8 @@ static void compute(struct product *p, struct gg_backend *backend)
 }
 
 /*
- * Tests that weights of type Q2_K, which become floats, are repacked only when a graph needs them.
+ * Tests that setting a weight of type Q2_K, which becomes floats, does not repack it: only a graph
+ * that needs it does.
  */
 static void set_floats(struct gg_backend *backend)
 {

@@ -118,7 +118,9 @@ HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
 
 
 def random_blocks(kind, rng, blocks, scale=None):
-    """Returns blocks of random bits. Half floats have both signs; with @scale, values are about so large."""
+    """Returns blocks of random bits. Half floats have both signs; no value is much larger than
+    @scale, if it is given.
+    """
     data = rng.integers(0, 256, (blocks, BLOCKS[kind][0]), dtype=np.uint8)
     largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000,
                "IQ4_NL": 127, "IQ4_XS": 4000, "MXFP4": 6}[kind]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Loads webnn-run generate --server for some minutes: clients that read whole answers and streams, that go away in
-the middle, that send what is wrong, and that send half of a request. Every answer is compared with what the server
-said when it was alone; memory and open files must not grow.
+"""Loads webnn-run generate --server for some minutes: clients that read whole answers and streams,
+that go away in the middle, that send wrong requests, and that send half of a request. Every answer
+is compared with the one that the server gave when there were no other clients; memory and open
+files must not grow.
 server_load.py WEBNN_RUN MINUTES [CLIENTS [MODEL]]
 """
 import collections

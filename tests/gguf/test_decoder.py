@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests webnn-run generate with small decoders of ONNX, against numpy. test_decoder.py WEBNN_RUN"""
+"""Compares webnn-run generate for small decoders of ONNX with numpy. test_decoder.py WEBNN_RUN"""
 import json
 import os
 import pathlib
@@ -71,7 +71,7 @@ class Weights:
         self.head = draw(WIDTH, rows)
 
     def reference(self, tokens):
-        """Returns the logits behind the last token."""
+        """Returns the logits after the last token."""
         x = self.embed[tokens].astype(np.float64) + self.position[:len(tokens)]
         for q, k, v, out in self.layers:
             query, key, value = ((x @ w).reshape(len(tokens), HEADS, SIZE).transpose(1, 0, 2) for w in (q, k, v))
@@ -218,7 +218,8 @@ class Decoder(unittest.TestCase):
             small_model.small(small_model.pair_tokenizer, split)[0].save(path)
             for text in TEXTS:
                 want = self.result("-p", text, "-n", 1, path=path)["prompt_tokens"]
-                # The rule for texts that begin with a token is in tokenizer.json, and for llama-bpe the default.
+                # By default, a file of GGUF with llama-bpe puts a token in front of each text; this
+                # tokenizer.json does not.
                 want = want[1:] if split == "llama-bpe" else want
                 self.assertEqual(self.result("-p", text, "-n", 1)["prompt_tokens"], want, (split, text))
 

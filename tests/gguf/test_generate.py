@@ -97,7 +97,9 @@ class Generate(unittest.TestCase):
         self.assertEqual(done.stdout, self.bytes_of(want) + b"\n")
 
     def test_caches(self):
-        """A token on the NPU writes its own rows of the caches, and reads each cache once."""
+        """Tests that a token on the NPU writes its own rows of the caches, and reads each cache
+        once.
+        """
         self.model()
         caches = {}
         for length in (32, 64):

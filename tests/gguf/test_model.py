@@ -130,7 +130,7 @@ class Model(unittest.TestCase):
                 want, other = (reference(weights, TOKENS[:8], layers=1, **options)[6:]
                                for options in ({"turned": 8, "divisors": divisors}, {}))
                 np.testing.assert_allclose(got, want, atol=1e-4 * np.abs(want).max())
-                # The reference tells a rotation from another.
+                # The test would find a wrong rotation: another one gives other logits.
                 self.assertGreater(np.abs(want - other).max(), 1e-2 * np.abs(want).max())
 
     def test_sim(self):

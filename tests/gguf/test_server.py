@@ -19,7 +19,8 @@ from server_client import PATIENCE, Server, read_events, text_of
 
 PROGRAM = sys.argv[1]
 TEXT, CHAT = "/v1/completions", "/v1/chat/completions"
-# Without this, tokens that are likely enough are few, and none is a part of a character.
+# These options make all tokens about equally likely. By default few tokens can be chosen, and none
+# is a part of a character.
 EVEN = {"temperature": 100, "top_k": 0, "top_p": 1, "min_p": 0}
 
 
@@ -38,7 +39,7 @@ def make_model(path, context=64):
 
 
 def make_numbers(path, **options):
-    """Saves a model in which the token b is no number."""
+    """Saves a model in which the embedding of the token b is NaN."""
     file, words, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", **options)
     at = next(i for i, t in enumerate(file.tensors) if t[0] == "token_embd.weight")
     rows = weights["token_embd.weight"].copy()
@@ -146,7 +147,7 @@ class Answers(ServerTest):
         server = self.start()
         body = {"prompt": "a", "max_tokens": 30, "temperature": 0}
         text = text_of(server.ask(TEXT, body)[1])[0]
-        # Two characters of an answer are mostly of two tokens.
+        # Two characters of an answer mostly come from two tokens.
         for stop in (text[4:6], text[7:9]):
             want = text[:text.index(stop)], "stop"
             for stops in (stop, ["never", stop]):
@@ -172,7 +173,9 @@ class Answers(ServerTest):
 
 class Clients(ServerTest):
     def test_many(self):
-        """Tests that each of many clients gets its own answer, while others go away and others err."""
+        """Tests that each of many clients gets its own answer, while others go away or send wrong
+        requests.
+        """
         server = self.start("--slots", 3, "--queue", 64)
         bodies = [{"prompt": "a" * (i % 5 + 1) + " 1" * (i % 3), "max_tokens": 10 + i, "seed": i, **EVEN}
                   for i in range(24)]

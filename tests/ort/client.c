@@ -2,10 +2,11 @@
 /*
  * A program that uses ONNX Runtime's C interface: client LIBRARY PROVIDER DEVICE MODEL [THREADS RUNS]
  *
- * LIBRARY is libonnxruntime.so. PROVIDER is our library, or "-": the program knows of no provider. It runs MODEL,
- * whose inputs are of float and of one shape each, on two sessions with threads of their own; the first is closed
- * when its threads have ended, while the second goes on. It prints the sum of each output, and whether all runs
- * gave the same bits. LIBRARY is opened in a way that OrtGetApiBase can be preloaded.
+ * LIBRARY is libonnxruntime.so. PROVIDER is our library, or "-": the program knows of no provider.
+ * It runs MODEL, whose inputs are of float and of one shape each, on two sessions with threads of
+ * their own; the first is closed when its threads have ended, while the second goes on. It prints
+ * the sum of each output, and whether all runs gave the same bits. LIBRARY is opened in such a way
+ * that a preloaded OrtGetApiBase takes precedence.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded: stands in front of wnnContextDispatchMeasuredSync(), and has the context lost before the dispatch that
- * lose_before() counts down to.
+ * Preloaded: replaces wnnContextDispatchMeasuredSync() by a function that calls it, but destroys
+ * the context first when it is the dispatch to which lose_before() counts down.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

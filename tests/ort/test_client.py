@@ -92,8 +92,8 @@ class Client(unittest.TestCase):
         print(held)
         self.assertEqual(*held["descriptors"])
         if RUNS:
-            # The smallest leak, one object in one of eight runs, would be seven times the allowed 1
-            # %.
+            # The smallest leak, one object in one of eight runs, would add seven times the allowed
+            # 1 %.
             self.assertLess(held["heap"][1], held["heap"][0] * 1.01)
             self.assertLess(held["mappings"][1], held["mappings"][0] + MAPPINGS)
 

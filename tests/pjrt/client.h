@@ -134,7 +134,7 @@ static inline struct pjrt_error *execute(struct pjrt_loaded *loaded, size_t coun
 	return error;
 }
 
-/* Loads the plugin and opens its client on the CPU; false: the program's arguments are wrong. */
+/* Loads the plugin and opens its client on the CPU; returns false when it does not load. */
 static inline bool open_plugin(int argc, char **argv)
 {
 	struct pjrt_Client_Create_args create = ARGS(Client_Create, );

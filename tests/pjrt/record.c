@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A plugin that passes each call to another plugin, and records how large JAX's structures are: for
- * each function that is called, its name, the bytes that the caller says, and those of our
- * declaration, as lines of the file ONPU_PJRT_SIZES. ONPU_PJRT_BEHIND is the path of the other
- * plugin.
+ * each function that is called, its name, the size that the caller gives, and the size that we
+ * declare, as lines of the file ONPU_PJRT_SIZES. ONPU_PJRT_BEHIND is the path of the other plugin.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs of JAX, unmodified, on the plugin: test_jax.py LIBRARY RECORDER SAMPLES RELEASE DEVICE
+"""Runs unmodified programs of JAX on the plugin: test_jax.py LIBRARY RECORDER SAMPLES RELEASE
+DEVICE
 
-Each runs on the device and on JAX's own CPU, and both have to give the same. JAX of that RELEASE is in SAMPLES
-(scripts/fetch-samples.sh); without it the test is skipped.
+Each runs on the device and on JAX's own CPU, and the results must agree. JAX of that RELEASE is in
+SAMPLES (scripts/fetch-samples.sh); without it the test is skipped.
 """
 import os
 import pathlib
@@ -58,7 +59,7 @@ def step(weights, x, y):
 
 
 def rebuilt(w, v):
-    """The matrix from its eigenvalues and vectors, whose signs are not defined."""
+    """Returns the matrix of these eigenvalues and eigenvectors, whose signs are not defined."""
     return (v * w) @ jnp.conj(v.T)
 
 
@@ -228,7 +229,7 @@ class Programs(unittest.TestCase):
 
     @ASKS
     def test_data_parallel(self):
-        """A training step on four devices gives what one gives."""
+        """Tests that a training step on four devices gives the results of a step on one."""
         mesh = Mesh(numpy.array(jax.devices()), ("data",))
         spec = PartitionSpec
 
@@ -245,7 +246,9 @@ class Programs(unittest.TestCase):
 
     @ASKS
     def test_automatic(self):
-        """A training step is divided by the shardings of its arguments alone."""
+        """Tests that a training step is divided by the shardings of its arguments and results
+        alone.
+        """
         mesh = Mesh(numpy.array(jax.devices()).reshape(2, 2), ("data", "model"))
 
         def at(*axes):
@@ -286,7 +289,9 @@ class Programs(unittest.TestCase):
         self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before)
 
     def test_compiled(self):
-        """Tests what JAX asks of a program, and a program that is written and read."""
+        """Tests what JAX can ask about a compiled program, and that the program can be saved and
+        loaded.
+        """
         compiled = jax.jit(lambda x: jnp.sin(x) * 2).lower(jnp.arange(8.0)).compile()
         self.assertEqual(compiled.cost_analysis()["bytes accessed"], 64)
         self.assertEqual(compiled.memory_analysis().argument_size_in_bytes, 32)
@@ -304,7 +309,9 @@ class Programs(unittest.TestCase):
             _ = x + 1
 
     def test_sizes(self):
-        """JAX's structures are as large as ours; they are larger where JAX has newer members."""
+        """Tests that JAX's structures are as large as ours; they are larger where JAX has newer
+        members.
+        """
         code = ("import jax, jax.numpy as jnp; x = jax.jit(lambda x: x + 1)(jnp.arange(3.0)); print(x, jax.devices()[0]);"
                 "jax.jit(jnp.sin).lower(x).compile().memory_analysis(); jax.devices()[0].memory_stats(); x.delete()")
         with tempfile.NamedTemporaryFile("r") as file:
@@ -324,7 +331,9 @@ class Programs(unittest.TestCase):
                 self.assertTrue(more or theirs <= ours, (theirs, ours))
 
     def test_default(self):
-        """Without an NPU, and without WEBNN_DEVICE, other programs stay on JAX's own CPU."""
+        """Tests that without an NPU, and without WEBNN_DEVICE, other programs stay on JAX's own
+        CPU.
+        """
         environment = {name: value for name, value in os.environ.items() if name not in ("JAX_PLATFORMS", "WEBNN_DEVICE")}
         code = "import jax, jax_plugins.onpu as it; print(it.has_npu(), jax.default_backend(), jax.devices('onpu'))"
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
@@ -334,7 +343,9 @@ class Programs(unittest.TestCase):
         self.assertEqual("is experimental" in done.stderr, said[0] == "True", done.stderr)
 
     def test_no_library(self):
-        """A library that is missing or does not load costs other programs one line, and no traceback."""
+        """Tests that a library that is missing or does not load costs other programs one line, and
+        no traceback.
+        """
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("JAX_PLATFORMS", "WEBNN_DEVICE")}
         code = "import jax; print(jax.numpy.arange(3).sum(), jax.default_backend())"
@@ -357,7 +368,7 @@ class Programs(unittest.TestCase):
                             self.assertNotIn("Traceback", done.stderr)
 
     def test_no_device(self):
-        """A device that does not open ends programs that ask for onpu, and no others."""
+        """Tests that a device that does not open ends programs that ask for onpu, and no others."""
         environment = {name: value for name, value in os.environ.items() if name != "JAX_PLATFORMS"}
         environment["WEBNN_DEVICE"] = "npu:7"
         code = "import jax; print(jax.numpy.arange(3).sum(), jax.default_backend())"

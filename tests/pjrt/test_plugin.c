@@ -33,8 +33,8 @@ static void test_table(void **state)
 }
 
 /*
- * Tests that a caller gets an error, and nothing is written, when its structure ends before a
- * member that the call needs.
+ * Tests callers whose structures are shorter or longer than ours. When a structure ends before a
+ * member that the call needs, the caller gets an error, and nothing is written.
  */
 static void test_sizes(void **state)
 {
@@ -61,7 +61,10 @@ static void test_sizes(void **state)
 	assert_true(stats.has_largest);
 	for (size_t i = 0; i < sizeof(stats.rest); i++)
 		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
-	/* A newer caller has members after ours, which are not set; what follows them is kept. */
+	/*
+	 * A newer caller has members after ours, which become 0; what follows the structure is
+	 * kept.
+	 */
 	memset(&newer, 0x5a, sizeof(newer));
 	newer.known.struct_size = offsetof(__typeof__(newer), end);
 	newer.known.device = devices.devices[0];

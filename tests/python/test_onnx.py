@@ -111,7 +111,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual((y.dtype, y.tolist(), z.dtype), (np.bool_, [True] * 3, np.int64))
 
     def test_random_numbers(self):
-        # The shape of one is that of an input, so that each shape has a graph of its own.
+        # The shape of r is that of the input, so that each shape has a graph of its own.
         made = model([helper.make_node("RandomUniformLike", ["x"], ["r"], low=2.0, high=3.0), helper.make_node("Add", ["x", "r"], ["y"]),
                       helper.make_node("RandomNormal", [], ["n"], shape=[1000])],
                      [tensor("x", TensorProto.FLOAT, ["n"])], [tensor("y", TensorProto.FLOAT, ["n"]), tensor("n", TensorProto.FLOAT, [1000])])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Tests the package's type annotations: test_types.py FOLDER
 
-The stubs have the same methods for operators as the package. mypy accepts the package, and finds
-the errors that typed.py marks, and no others.
+The stubs must have the same methods for operators as the package. mypy must accept the package, and
+find the errors that typed.py marks, and no others.
 """
 import ast
 import os
