@@ -101,7 +101,7 @@ int names_add(struct names *names, const char *name, WNNOperand operand)
 		return -1;
 	slot = find_slot(names, name);
 	names->items[names->count++] = (struct named){ name, operand };
-	/* The first of several items with one name counts. */
+	/* If several items have one name, the name stands for the first of them. */
 	if (!names->slots[slot])
 		names->slots[slot] = names->count;
 	return 0;

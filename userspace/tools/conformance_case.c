@@ -602,8 +602,8 @@ static WNNOperandDataTypeSet four_bits_of(const json_t *item, json_t *value)
 }
 
 /*
- * Returns the 4-bit types that the context lists for an operator; all its operands that can have
- * such a type have it together.
+ * Returns the types that the context lists for the input of dequantizeLinear or the zero point of
+ * quantizeLinear; 0 for other operators. The output of quantizeLinear has its zero point's type.
  */
 static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operator)
 {

@@ -73,8 +73,8 @@ static const char *string_end(const char *text, const char *end)
 }
 
 /*
- * Copies JSON text with large integers turned into strings, and returns the length; @to has room
- * for 3 times the text.
+ * Copies JSON text with large integers turned into strings, and returns the length; @to must have
+ * room for 3 times the text.
  */
 static size_t quote_large(const char *from, const char *end, char *to)
 {
@@ -238,7 +238,7 @@ static int put_integer(const json_t *json, WNNOperandDataType type, size_t size,
 
 	if (to_integer(json, &negative, &bits))
 		return -1;
-	/* ~bits is -1 - value. */
+	/* For a negative value, ~bits is -1 - value, which must not exceed @max either. */
 	if (negative ? !is_signed(type) || ~bits > max : bits > max)
 		return -1;
 	switch (size) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the bytes of the character at the start of a text, 0 when there is none. */
+/* Returns the size of the UTF-8 character at the start of a text; 0: the text begins with none. */
 static size_t character(const char *data, size_t length)
 {
 	for (size_t size = 1; size <= 4 && size <= length; size++) {

@@ -121,8 +121,9 @@ static bool next_item(struct archive *archive, struct item *item)
 }
 
 /*
- * Finds an array; @name NULL: the only one. Returns 0; -1 on failure; or the number of arrays when
- * none is the wanted one. When there are several for @name NULL, returns 2.
+ * Finds the array @name, or the only array if @name is NULL. Returns 0; -1 when the archive cannot
+ * be read or is empty; the number of arrays when none is called @name; 2 when @name is NULL and
+ * there are several.
  */
 static int find(const char *path, const char *name, struct item *item, FILE **file)
 {

@@ -219,7 +219,10 @@ static WNNOperand add_input(WNNGraphBuilder builder, WNNStringView name, WNNOper
 	return wnnGraphBuilderInput(builder, name, &descriptor);
 }
 
-/* Puts the last row of each head of a longer cache at a place in the cache, which it updates. */
+/*
+ * Returns a cache into which the last position of the longer cache is copied, for each head to the
+ * indices [head, position] in @place; NULL on failure.
+ */
 static WNNOperand move_row(const struct decoder *d, WNNGraphBuilder b,
 			   const struct decoder_cache *c, WNNOperand place)
 {
@@ -435,7 +438,10 @@ static int write_inputs(const struct decoder *d, uint32_t used, uint32_t token,
 	numbers[0] = used;
 	if (d->has_positions && write(d, d->positions, d->position_type, 1, error))
 		return -1;
-	/* The token itself stands behind those that it sees, or behind all. */
+	/*
+	 * The token sees the positions in use and itself; it is at the next position or, in a
+	 * longer cache, at the last.
+	 */
 	for (uint32_t i = 0; i < masked; i++)
 		numbers[i] = i < used || i == (d->move ? d->length : used);
 	if (write(d, d->mask, d->mask_type, masked, error))

@@ -18,13 +18,13 @@ struct decoder {
 	WNNOnnxModel model;
 	size_t count;
 	struct decoder_cache *caches;
-	uint32_t rows; /* tokens that the logits are of */
+	uint32_t rows; /* number of logits, one for each token of the vocabulary */
 	/* Members from decoder_open() on. */
 	WNNContext context;
 	WNNGraph step, move; /* move: copies the new rows of caches; NULL: the step updates them */
 	uint32_t length;     /* positions of caches */
 	WNNTensor ids, mask, positions, logits, place, *presents;
-	WNNNamedTensor *inputs, *outputs; /* room for those of a dispatch */
+	WNNNamedTensor *inputs, *outputs; /* room for the tensors of a dispatch */
 	void *scratch;
 	WNNOperandDataType id_type, mask_type, position_type, logit_type;
 	bool has_positions;

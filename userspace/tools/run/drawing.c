@@ -32,7 +32,10 @@ static const struct {
 
 #define NUM_MARKS (sizeof(marks) / sizeof(marks[0]))
 
-/* Texts at arrows cost dot ten times as long. From so many nodes on, shapes are in the tooltips. */
+/*
+ * Labels of arrows make dot ten times slower: in a graph with at least this many nodes, shapes are
+ * in the tooltips instead.
+ */
 #define MANY_NODES 500
 
 /* ---- the graph, as dot reads it */

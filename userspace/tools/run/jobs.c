@@ -167,7 +167,7 @@ static void sweep(struct jobs *jobs)
 		if (!job || (!job->gone && !hung_up(job)))
 			continue;
 		leave(jobs, &jobs->slots[i]);
-		/* One that was released meanwhile has no connection any more. */
+		/* A job that was released meanwhile has no connection any more. */
 		if (!job->connection) {
 			job_free(job);
 			continue;
@@ -213,15 +213,21 @@ static void step(struct jobs *jobs, struct slot *slot)
 	int ret = 0;
 
 	pthread_mutex_unlock(&jobs->lock);
-	/* Numbers that are not finite reach later texts, also from positions that are masked. */
+	/*
+	 * NaN and infinities that an earlier text left in the caches would reach the results, even
+	 * from masked positions: the caches are cleared.
+	 */
 	if (slot->unchecked && !job->answer.fed)
 		ret = language_caches_clear(&slot->caches, jobs->language, &error);
 	if (!ret)
 		ret = answer_step(&job->answer, jobs->language, &error);
-	/* Logits show such numbers, and are read behind the prompt and each later token. */
+	/*
+	 * Finite logits show that the caches are finite, too. They are read after the last token of
+	 * the prompt and after each later token, but not after other blocks of the prompt.
+	 */
 	slot->unchecked = ret || job->answer.fed < job->answer.tokens.count;
 	pthread_mutex_lock(&jobs->lock);
-	/* The next sweep gives it up. */
+	/* The next sweep() ends the job. */
 	if (job->gone)
 		return;
 	if (!ret && !publish(job)) {

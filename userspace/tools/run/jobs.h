@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * webnn-run generate --server: the requests that wait and those that are computed. A thread of its
- * own computes: the requests with a place take turns, each for a block of its prompt or a token.
+ * webnn-run generate --server: the requests that wait and those that are computed. One thread
+ * computes: for each request that has a slot, in turn, a block of its prompt or one token.
  */
 #ifndef ONPU_TOOLS_RUN_JOBS_H
 #define ONPU_TOOLS_RUN_JOBS_H
@@ -16,20 +16,20 @@
 enum job_state {
 	JOB_NEW,     /* the request is being received */
 	JOB_WAITING, /* in the queue */
-	JOB_RUNNING, /* has a place */
+	JOB_RUNNING, /* has a slot */
 	JOB_DONE,    /* the reply is complete */
 };
 
 /* A request, from its first byte to the last one of its reply. */
 struct job {
-	struct jobs *jobs; /* those that it is submitted to */
-	struct job *next;  /* in the queue */
+	struct jobs *jobs; /* the server's jobs, to which it is submitted */
+	struct job *next;  /* the next job in the queue */
 	enum job_state state;
 	struct MHD_Connection *connection;
 	int socket;
 	/*
 	 * suspended: libmicrohttpd leaves the connection alone until there is something to send.
-	 * gone: nobody reads the reply any more.
+	 * gone: the connection has ended, and the job is given up.
 	 */
 	bool suspended, gone;
 	struct bytes body;
@@ -37,10 +37,10 @@ struct job {
 	struct request request;
 	struct answer answer;
 	struct reply reply;
-	unsigned int status; /* of the reply, when it is no stream */
+	unsigned int status; /* HTTP status of the reply, when it is no stream */
 	size_t streamed;     /* bytes of the answer that are in the reply */
 	struct bytes out;    /* the reply */
-	size_t sent;	     /* bytes of it */
+	size_t sent;	     /* bytes of @out that libmicrohttpd has */
 };
 
 struct slot {
@@ -50,7 +50,7 @@ struct slot {
 };
 
 struct jobs {
-	pthread_mutex_t lock; /* for all below, and the jobs that were submitted */
+	pthread_mutex_t lock; /* protects the members below, and the jobs that were submitted */
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool started, stopping;
@@ -62,7 +62,7 @@ struct jobs {
 	size_t held; /* jobs that were submitted and not released */
 };
 
-/* Makes the places and starts the thread. Returns DONE or an exit code; jobs_exit() in any case. */
+/* Makes the slots, starts the thread. Returns DONE or an exit code; jobs_exit() in any case. */
 int jobs_init(struct jobs *jobs, struct language *language, size_t slot_count, size_t most_waiting);
 /* Ends the thread. All jobs end with a refusal; waits for a short time until they are released. */
 void jobs_stop(struct jobs *jobs);

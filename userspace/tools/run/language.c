@@ -147,7 +147,7 @@ uint64_t language_seed(void)
 
 /* ---- the answer */
 
-/* Feeds the next block of the prompt. The logits are read behind its last token alone. */
+/* Feeds the next block of the prompt. Logits are read only after the last token of the prompt. */
 static int feed_prompt(struct answer *a, struct language *l, struct gguf_error *error)
 {
 	size_t count = a->tokens.count - a->fed, block = l->onnx ? 1 : l->session.block.tokens;
@@ -193,7 +193,7 @@ static int take(struct answer *a, struct language *l, struct gguf_error *error)
 	a->count++;
 	if (a->count == a->most)
 		a->end = "length";
-	/* Some models have more rows than the tokenizer has tokens, to make a rounder number. */
+	/* Models may have more logits than the tokenizer has tokens; the token has no text then. */
 	if (a->last >= v->count)
 		return 0;
 	if (generated_add(&a->text, l->piece, gguf_piece(v, a->last, false, l->piece), a->stops))

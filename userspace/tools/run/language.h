@@ -22,7 +22,7 @@ struct language {
 	struct gguf gguf; /* a file, or for a model of ONNX the keys of its tokenizer */
 	struct bytes keys;
 	struct gguf_vocabulary vocabulary;
-	uint32_t rows;	  /* tokens that the logits are of, at least those of the vocabulary */
+	uint32_t rows;	  /* number of logits; the vocabulary may have fewer tokens */
 	uint32_t context; /* most tokens that the model was trained for */
 	struct gguf_llama model;
 	struct gguf_sampler sampler; /* how tokens are drawn unless options say otherwise */
@@ -30,15 +30,15 @@ struct language {
 	struct gguf_session session;
 	bool onnx; /* a decoder in place of model and session */
 	struct decoder decoder;
-	float *logits; /* room for those of all tokens */
+	float *logits; /* room for @rows logits */
 	char *piece;   /* room for the text of any token */
 };
 
 /* Both return DONE, or an exit code after a message; language_close() is called in any case. */
 int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
- * Opens the device of the options and builds the graphs for texts of up to @length tokens, whose
- * beginnings are read in blocks of @block.
+ * Opens the device of the options and builds the graphs for texts of up to @length tokens; prompts
+ * are read in blocks of @block tokens.
  */
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);

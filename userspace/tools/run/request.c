@@ -55,7 +55,7 @@ struct field;
 typedef int (*read_fn)(struct request *request, const struct field *field, const json_t *value,
 		       struct refusal *refusal);
 
-/* A field that requests may have. One without a function has no effect here. */
+/* A field that requests may have. A field without a function has no effect here. */
 struct field {
 	const char *name;
 	enum { BOTH, TEXT, CHAT } where;
@@ -273,7 +273,10 @@ static int read_model(struct request *r, const struct field *field, const json_t
 			    "a text; it may be any, since there is one model");
 }
 
-/* Takes the one value with which a field asks for no more than what is computed in any case. */
+/*
+ * Accepts only the value field->only, which asks for nothing that the server lacks. Returns 0, or
+ * -1 with a refusal.
+ */
 static int read_only(struct request *r, const struct field *field, const json_t *value,
 		     struct refusal *refusal)
 {

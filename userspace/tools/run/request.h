@@ -29,7 +29,7 @@ struct request {
 	size_t token_count;
 	struct gguf_message *messages;
 	size_t message_count;
-	char **joined; /* texts of messages that came in parts; one place for each message */
+	char **joined; /* for each message: its text, if the message came in parts, or NULL */
 	struct pairs stops;
 	struct gguf_sampling sampling;
 	/* Options that are not given are -1, and for max_tokens 0. */

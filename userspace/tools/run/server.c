@@ -19,7 +19,7 @@
 #include "jobs.h"
 
 #define MAX_BODY (1 << 20)
-/* A larger body is not even received in order to refuse it: the connection is closed. */
+/* If a body has more bytes, the connection is closed without a reply. */
 #define MAX_RECEIVED (16 * MAX_BODY)
 /*
  * Seconds after which a connection is closed if nothing came or went. A connection whose request is
@@ -97,7 +97,7 @@ static enum MHD_Result send_models(struct server *s, struct job *job)
 					"context_length", (json_int_t)s->options->context));
 }
 
-/* Gives libmicrohttpd the next bytes of a stream, or waits for them. */
+/* Gives libmicrohttpd the next bytes of a stream; suspends the connection until there are some. */
 static ssize_t read_stream(void *data, uint64_t position, char *buffer, size_t room)
 {
 	struct job *job = data;
@@ -329,8 +329,8 @@ static struct job *make_job(struct server *s, struct MHD_Connection *connection)
 }
 
 /*
- * Is called with the head of a request, with each part of its body, without a part at its end, and
- * again when a connection that was suspended goes on.
+ * libmicrohttpd calls this function with the head of a request, with each part of its body, without
+ * a part at its end, and again when a connection that was suspended goes on.
  */
 static enum MHD_Result handle(void *data, struct MHD_Connection *connection, const char *path,
 			      const char *method, const char *version, const char *body,
@@ -422,7 +422,7 @@ static int listen_at(const struct server_options *options, const struct addrinfo
 	int fd = socket(wanted->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
 	socklen_t size = sizeof(*address);
 
-	/* Connections of a server that has just ended do not keep the port. */
+	/* SO_REUSEADDR: connections of a server that has just ended do not block the port. */
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) &&
 	    !bind(fd, wanted->ai_addr, wanted->ai_addrlen) && !listen(fd, SOMAXCONN) &&
 	    !getsockname(fd, (struct sockaddr *)address, &size))

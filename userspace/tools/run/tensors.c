@@ -131,7 +131,7 @@ static size_t distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* A name that contains @name is near, too, when @name has at least three characters. */
+/* Similar are names at a small edit distance and, if @name has three characters, names with it. */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room)
 {
 	size_t least[3] = { SIZE_MAX, SIZE_MAX, SIZE_MAX }, used = 0, length = strlen(name);

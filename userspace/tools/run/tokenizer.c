@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate: makes keys of GGUF of a tokenizer.json, as Hugging Face's tokenizers write
- * it: byte pairs with the words of known patterns, and merges of characters with bytes for what has
- * no token.
+ * webnn-run generate: converts a tokenizer.json, as Hugging Face's tokenizers write it, to keys of
+ * GGUF. Two kinds are known: merges of byte pairs within words, which a known pattern splits, and
+ * merges of characters, where a character without a token becomes its bytes.
  */
 #include "tokenizer.h"
 
@@ -15,7 +15,7 @@
 
 /* Most tokens; the number of a token that is larger is an error of the file. */
 #define MAX_TOKENS (1 << 22)
-/* The score of a token that no merge makes. */
+/* The score of a token that is not the result of a merge. */
 #define NEVER (-1e9f)
 
 struct maker {
@@ -23,7 +23,7 @@ struct maker {
 	uint64_t keys;
 	json_t *root; /* of tokenizer.json */
 	size_t count;
-	const char **tokens; /* by number; NULL: no token has it */
+	const char **tokens; /* texts by number; NULL: no token has this number */
 	int32_t *types;
 	bool pairs, full; /* full: memory is exhausted */
 	struct gguf_error *error;
@@ -31,7 +31,10 @@ struct maker {
 
 /* ---- JSON */
 
-/* Returns a file's value, or NULL: without a message when there is no such file. */
+/*
+ * Returns the JSON of a file in the model's folder or the one above it; NULL on failure, with a
+ * message unless there is no such file.
+ */
 static json_t *load(const char *model, const char *name, struct gguf_error *error)
 {
 	const char *slash = strrchr(model, '/');
@@ -73,7 +76,10 @@ static bool is(const json_t *object, const char *type)
 	return !strcmp(text_at(object, "type"), type);
 }
 
-/* Returns item @i of what a step consists of: a sequence of steps under @name, or one step. */
+/*
+ * Returns step @i of a sequence, which has its steps in the member @name; a single step is its own
+ * step 0. NULL: there are fewer steps.
+ */
 static const json_t *step_at(const json_t *step, const char *name, size_t i)
 {
 	if (is(step, "Sequence"))
@@ -237,7 +243,7 @@ static int merge_text(struct maker *m, const json_t *merge, char **text)
 	return ret < 0 ? gguf_fail_memory(m->error) : 0;
 }
 
-/* Gives the token that a merge makes a score, so that earlier merges come first. */
+/* Sets the score of the token that results from merge @rank, unless an earlier merge set it. */
 static void score_merge(const struct maker *m, float *scores, char *text, size_t rank)
 {
 	const json_t *vocab = json_object_get(json_object_get(m->root, "model"), "vocab");
@@ -331,7 +337,7 @@ static const char *split_name(struct maker *m)
 
 /*
  * Returns the type of a step that changes texts in another way than the tokenizers of import/gguf
- * do; NULL: there is none.
+ * do; NULL: there is none. *prefix: whether a space is put before a text.
  */
 static const char *find_unknown(const struct maker *m, bool *prefix)
 {
@@ -354,7 +360,7 @@ static const char *find_unknown(const struct maker *m, bool *prefix)
 	return text_at(words, "type");
 }
 
-/* Writes whether texts begin with a token and end with one, and which begins them. */
+/* Writes the keys about the tokens with which texts begin and end. */
 static void put_ends(struct maker *m, const json_t *config)
 {
 	const json_t *step = find_step(json_object_get(m->root, "post_processor"), "processors",
@@ -376,7 +382,7 @@ static void put_ends(struct maker *m, const json_t *config)
 		put_number(m, "tokenizer.ggml.bos_token_id", (uint32_t)json_integer_value(bos));
 	put_flag(m, "tokenizer.ggml.add_bos_token", first != NULL);
 	put_flag(m, "tokenizer.ggml.add_eos_token", last && count > 1);
-	/* The first of several is the end of a text, a second one that of a turn. */
+	/* In a list, the first token ends a text and the second one a turn of a conversation. */
 	if (json_is_array(eos)) {
 		const json_t *turn = json_array_get(eos, 1);
 

@@ -39,8 +39,8 @@ void check_presence(struct check *check)
 /* ---- the kernel */
 
 /*
- * Whether the kernel's configuration lacks accelerators; many but not all systems install that
- * file.
+ * Whether the kernel's configuration lacks accelerators; false where the system has not installed
+ * the file of the configuration.
  */
 static bool lacks_accelerators(const char *release)
 {
@@ -220,8 +220,8 @@ static void read_lockdown(char *mode, size_t size)
 }
 
 /*
- * Whether the module lacks the mark that ends a signature. It cannot be told for compressed
- * modules.
+ * Whether the module lacks the mark that ends a signature; false for a compressed module, of which
+ * it is not known.
  */
 static bool is_unsigned(const struct check *check)
 {
