@@ -62,7 +62,7 @@ static void copied_destroy(struct winsys_bo *base)
 	free(bo);
 }
 
-/* The driver refuses a range beyond the buffer, and buffers that are imported. */
+/* Copies a range. Ends the test where the driver would refuse: beyond the buffer, or imported. */
 static void copied_sync(struct winsys_bo *base, size_t offset, size_t size, bool for_device)
 {
 	struct copied_bo *bo = (struct copied_bo *)base;
@@ -76,7 +76,7 @@ static void copied_sync(struct winsys_bo *base, size_t offset, size_t size, bool
 		memcpy(own + offset, device + offset, size);
 }
 
-/* Only a device with fences does its work while the processor does something else. */
+/* Refuses fences: with them the device works while the processor goes on. */
 static int no_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err)
 {
 	(void)ctx;

@@ -24,7 +24,7 @@ extern struct fake {
 	uint64_t next_va;
 	unsigned int contexts, jobs, runs, bad_slots;
 	bool alive;
-	/* The number of the job or call that fails, counted from 1; 0: none. */
+	/* The number of the job or call that fails, counted from 1; 0: none fails. */
 	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
 	unsigned int made_bos, made_contexts;
 	bool hold;	    /* no job ends */

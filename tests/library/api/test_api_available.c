@@ -121,8 +121,8 @@ static void older_groups_have_limits(void **state)
 }
 
 /*
- * Tensors that are not written take no memory but are promises, which may not exceed the memory
- * that there is.
+ * A tensor takes memory only when it is written. Tests that creating tensors fails when together
+ * they could take more memory than there is.
  */
 static void promises_are_kept(void **state)
 {
@@ -275,7 +275,7 @@ static bool has_pages(char *memory, size_t bytes)
 	return there == pages;
 }
 
-/* Memory gets its pages before it is filled, small ones at its beginning, and keeps its content. */
+/* Memory has pages before it is filled, small pages at its beginning, and keeps its content. */
 static void filled_memory_has_pages(void **state)
 {
 	const size_t bytes = ((size_t)40 << 20) + 100000, step = (size_t)3 << 20;

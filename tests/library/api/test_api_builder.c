@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builders: which calls they refuse, constants of all kinds, building once. The rules of operators
- * have tests of their own.
+ * Tests builders: which calls they refuse, constants of all kinds, building once. The rules of
+ * operators have tests of their own.
  */
 #include "fixture.h"
 

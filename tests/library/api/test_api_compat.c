@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators of older drafts: webnn_compat.h. */
+/* Tests the operators of older drafts, in webnn_compat.h. */
 #include "fixture.h"
 
 #include <string.h>

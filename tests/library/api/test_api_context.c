@@ -86,7 +86,7 @@ static void devices_by_option(void **state)
 	assert_null(context);
 	assert_failed(try_device(instance, "tpu", 0, &context), WNNStatus_NotSupportedError,
 		      "no device \"tpu\"");
-	/* An NPU by its number, which is that of its node. */
+	/* The number in npu:NUMBER is that of the NPU's node. */
 	assert_failed(
 		try_device(instance, "npu:63", 0, &context), WNNStatus_NotSupportedError,
 		"WNNContextDeviceOptions asks for the device npu, but /dev/accel/accel63 does "

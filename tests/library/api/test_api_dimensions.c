@@ -23,7 +23,7 @@ static WNNDimensionRange range(const char *name, uint32_t min, uint32_t max)
 	return (WNNDimensionRange){ WNN_STR(name), min, max };
 }
 
-/* Makes an input of two dimensions, whose ranges may be plain. */
+/* Makes an input of two dimensions; the range `plain` means that a dimension is fixed. */
 static WNNOperand late_input(WNNGraphBuilder b, const char *name, uint32_t rows, uint32_t cols,
 			     WNNDimensionRange of_rows, WNNDimensionRange of_cols)
 {
@@ -40,7 +40,7 @@ static WNNOperand late_input(WNNGraphBuilder b, const char *name, uint32_t rows,
 	return wnnGraphBuilderInput(b, WNN_STR(name), &descriptor);
 }
 
-/* The sizes of a graph: those of its names, or fixed numbers. */
+/* The sizes of a graph. late: its dimensions have names; else they are `rows` and `length`. */
 struct sizes {
 	bool late;
 	uint32_t rows, length;
@@ -212,7 +212,7 @@ static void each_size_gives_the_bits_of_a_fixed_graph(void **state)
 		assert_text(graph, "1 of at most 8 are compiled, after 1 compilations");
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 			compare(context, graph, sizes[i][0], sizes[i][1]);
-		/* The pair { 2, 7 } is found again; { 1, 1 } went, as others were used later. */
+		/* { 2, 7 } is compiled once; { 1, 1 } is dropped and compiled again. */
 		assert_text(graph, "compiled for \"rows\" = 2, \"length\" = 7: 2 dispatches");
 		assert_text(graph, "8 of at most 8 are compiled, after 11 compilations");
 		wnnGraphRelease(graph);
@@ -410,7 +410,7 @@ static void ranges_are_checked(void **state)
 	WNNOperand one_more = wnnGraphBuilderInput(b, WNN_STR("one more"), &descriptor);
 	assert_non_null(one_more);
 	assert_int_equal(wnnOperandGetShape(one_more).data[0], 9);
-	/* No input that stays tells the size. */
+	/* The graph has no input from which a dispatch could learn the size. */
 	shape[0] = 3;
 	shape[1] = wnnGraphBuilderDimension(b, WNN_STR("rows"), 1, 0, 1);
 	WNNOperand scalar = wnnGraphBuilderConstant(
@@ -485,10 +485,10 @@ static void threads_dispatch_different_sizes(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A graph that was recorded with numbers, for some sizes, is built for the ranges. */
+/* Recordings of one graph for some fixed sizes are built as a graph for ranges of sizes. */
 static void graphs_of_numbers_become_one(void **state)
 {
-	/* The minimum of the second name comes before that of the first. */
+	/* The sizes with the minimum of "length" come before those with the minimum of "rows". */
 	static const uint32_t at[][2] = { { ROWS, 1 }, { ROWS, 2 },   { ROWS, 7 },
 					  { ROWS, 9 }, { 1, LENGTH }, { 5, LENGTH } };
 	const WNNDimensionRange ranges[] = { range("rows", 1, ROWS), range("length", 1, LENGTH) };

@@ -116,8 +116,8 @@ static void count_spilled(WNNLogLevel level, WNNStringView message, void *userda
 }
 
 /*
- * Values that stay in SRAM from node to node leave no point at which a long program can be divided
- * into jobs.
+ * A program cannot be divided into jobs where values stay in SRAM from node to node. With small
+ * jobs no value stays, which statistics, text and one warning report.
  */
 static void values_in_memory_are_reported(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Futures: the three modes, WaitAny, ProcessEvents, the event descriptor, order, cancellation. */
+/* Tests futures: modes, WaitAny, ProcessEvents, the event descriptor, order, cancellation. */
 #include "fixture.h"
 
 #include <poll.h>

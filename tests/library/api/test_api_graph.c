@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs on the CPU and on the device model: results, dispatches, placement, texts, statistics,
- * threads.
+ * Tests graphs on the CPU and on the device model: results, dispatches, placement, texts,
+ * statistics, threads.
  */
 #include "fixture.h"
 

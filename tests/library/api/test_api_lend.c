@@ -15,7 +15,10 @@
 
 static const char *const devices[] = { "cpu", "sim" };
 
-/* Returns whether the device can use the application's memory; sim can when it runs firmware. */
+/*
+ * Returns whether the device can use the application's memory: sim cannot when it runs firmware
+ * (ONPU_FIRMWARE) or when copies.c replaces its buffers (ONPU_COPIES).
+ */
 static bool takes_memory(const char *device)
 {
 	return !strcmp(device, "cpu") || !(getenv("ONPU_FIRMWARE") || getenv("ONPU_COPIES"));
@@ -81,7 +84,7 @@ static void measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y
 	assert_int_equal(statistics.npuNodes + statistics.cpuNodes, 2);
 }
 
-/* The memory begins one element after an aligned address, where no memory of the library does. */
+/* The output's memory is not aligned to cache lines, as memory of the library always is. */
 static void graphs_work_in_place(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -66,7 +66,7 @@ static WNNStatus measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTen
 					      statistics);
 }
 
-/* Builds y = x x: a product, so that every engine has work. */
+/* Builds the matrix product y = x * x, so that every engine has work. */
 static WNNGraph build_product(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);

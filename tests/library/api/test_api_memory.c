@@ -116,7 +116,7 @@ static void hook_deallocate(void *block, void *userdata1, void *userdata2)
 	pthread_mutex_unlock(&hook.lock);
 }
 
-/* Waits, as threads of the library free the last objects soon after their Release. */
+/* Waits until all memory is free: threads of the library free the last objects after Release. */
 static void wait_until_empty(void)
 {
 	pthread_mutex_lock(&hook.lock);

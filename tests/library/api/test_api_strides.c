@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * On the CPU, products read the heads of an attention with strides from the one product that made
- * queries, keys and values, and write them with strides; functions of single elements do so with
- * slices of rows. The test compares results with numbers of its own, at each level of vector
- * instructions.
+ * Tests operands with strides on the CPU. The products of an attention read its heads from the
+ * product that made queries, keys and values, and write them, without copies; elementwise functions
+ * read and write slices of rows so. The test computes the expected results itself, and compares
+ * each level of vector instructions with them.
  */
 #include "fixture.h"
 

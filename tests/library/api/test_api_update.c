@@ -40,8 +40,8 @@ static WNNOperand input(WNNGraphBuilder b, const char *name, WNNOperandDataType 
 	      (uint32_t[]){ __VA_ARGS__ })
 
 /*
- * whole[heads * length, size] is the cache with rows[heads, size] at place[heads, 2]: head and
- * position; sums[heads * length, 1] are its sums, which another operator computes.
+ * Records a graph: whole[heads * length, size] is the cache with rows[heads, size] written at the
+ * indices place[heads, 2], each a head and a position; sums[heads * length, 1] are sums over size.
  */
 static void begin(struct fixture *f, const char *device)
 {
@@ -287,8 +287,8 @@ static void a_loaded_graph_updates(void **state)
 }
 
 /*
- * Two scatters in a row update a cache of float16; another operator reads it before it becomes an
- * output. On the CPU, graphs of float16 are computed in float32, but not what is updated.
+ * Two scatters in a row update a cache of float16; another operator reads the result, which is also
+ * an output. The CPU computes float16 in float32, but the cache keeps its type.
  */
 static void chains_of_halves(void **state)
 {
@@ -434,7 +434,7 @@ static void what_reads_the_old_value(void **state)
 	wnnInstanceRelease(f.instance);
 }
 
-/* Without the declaration, one tensor cannot be both. */
+/* Unless the builder declares the update, one tensor cannot be both input and output. */
 static void an_update_is_declared(void **state)
 {
 	struct fixture f = { 0 };

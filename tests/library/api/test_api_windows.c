@@ -159,7 +159,7 @@ static bool should_be_one(const struct network *n)
 	long image = (long)(count_pixels(n) / n->batch * sizeof(float));
 	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-	/* When the size is unknown, as in some virtual machines, the library assumes this one. */
+	/* The library assumes at least 256 KiB; some virtual machines do not tell the size. */
 	cache = cache < 256 << 10 ? 256 << 10 : cache;
 	return has_lines() && !n->infinite && !n->product && image >= 2 * cache && n->width >= 24;
 }
