@@ -19,7 +19,7 @@
 extern const enum ir_dtype signed_types[3], unsigned_types[3];
 
 int64_t lowest(enum ir_dtype dtype);
-int64_t highest(enum ir_dtype dtype); /* for uint64: its bits */
+int64_t highest(enum ir_dtype dtype); /* for uint64: the number with the same bits */
 
 /* Adds the next operand, from integers or from real numbers; the other pointer is NULL. */
 void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -27,7 +27,7 @@ void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_
 void add_ints(struct rig *rig, enum ir_dtype dtype, int64_t n, const int64_t *ints);
 void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *reals);
 
-/* Checks that both layers give exactly these bits; any NaN counts as NaN. Frees the rig. */
+/* Checks that both layers give exactly these bits; all NaN are equal. Frees the rig. */
 void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const struct ir_type *type,
 	    const int64_t *ints, const double *reals);
 void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,

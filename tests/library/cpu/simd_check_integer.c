@@ -5,7 +5,7 @@
 #include "cpu/ref/requantize.h"
 #include "simd_check.h"
 
-/* Returns an integer that may be negative. */
+/* Returns a random integer from lo to hi; both may be negative. */
 static int32_t whole_between(int32_t lo, int32_t hi)
 {
 	return (int32_t)between((uint32_t)lo, (uint32_t)hi);

@@ -33,7 +33,7 @@ static void *wholes(struct guard *memory, enum ir_dtype dtype, int64_t n)
 	return data;
 }
 
-/* The results of the reference kernel have the same bits. */
+/* Checks that results have the bits of those of the reference kernel. */
 static void expect_bits(const char *what, enum ir_dtype dtype, int kind, const void *actual,
 			const void *expected, int64_t n)
 {

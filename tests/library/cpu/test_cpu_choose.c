@@ -57,7 +57,7 @@ static void expect_choice(struct product *p, unsigned int use, const char *kerne
 	cpu_plan_destroy(plan);
 }
 
-/* The last kernel of a list takes every node, and each row has one way to compute. */
+/* The last kernel of a list takes every node; each kernel has one of plan, run and reference. */
 static void test_lists_end_in_the_reference(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void test_plans_say_why(void **state)
 	end(&p);
 }
 
-/* A text that is too small for all sentences ends with a part of one, and with its zero. */
+/* An explanation is cut at the size of the buffer, and still ends with a zero. */
 static void test_long_explanations_are_cut(void **state)
 {
 	struct cpu_plan *plan;
@@ -120,7 +120,7 @@ static void test_long_explanations_are_cut(void **state)
 	end(&p);
 }
 
-/* A file names a kernel, which takes the node although a faster one is there. */
+/* A saved graph names its kernel, which is then used although a faster kernel exists. */
 static void test_kernels_have_names(void **state)
 {
 	struct wnn_error err = { 0 };
@@ -141,7 +141,7 @@ static void test_kernels_have_names(void **state)
 	end(&p);
 }
 
-/* A plan that packs nothing reads operand 1 at each run. */
+/* A plan packs operand 1 only with CPU_PACKS; without it the plan reads operand 1 at each run. */
 static void test_operands_are_packed_on_demand(void **state)
 {
 	struct cpu_plan *plan;

@@ -386,7 +386,7 @@ static void test_reductions_keep_nan(void **state)
 		}
 }
 
-/* Half a row of cosines serves both halves; one sine serves all. */
+/* Cosines may be half a row, which both halves use; the sine may be one number for all. */
 static void test_rotary(void **state)
 {
 	struct rig rig;
@@ -578,7 +578,7 @@ static void test_infinite_weights(void **state)
 	check_conv(&attrs, 3, REALS(1, 2, -3), 3, REALS(1, 1, NAN), REALS(NAN, NAN, -1));
 }
 
-/* relu and clamp return the zero of their limit, fused into a convolution or not. */
+/* relu and clamp make +0 of a product that underflows to -0, fused into a convolution or not. */
 static void test_fused_negative_zero(void **state)
 {
 	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
@@ -694,8 +694,8 @@ static void test_lstm_gates(void **state)
 }
 
 /*
- * Checks a GRU with numbers worked out by hand: z = 2, r = 3, n = 5, the state adds 1 to n before r
- * applies, and the initial state is 10.
+ * Checks a GRU with numbers worked out by hand: the gates are z = 2 and r = 3; n has bias 5,
+ * recurrent bias 1 and recurrent weight 0.5; the initial state is 10.
  */
 static void check_gru(uint32_t order, bool after, const double *bias, double h)
 {

@@ -23,8 +23,8 @@ static uint32_t random_dims(int64_t *dims)
 }
 
 /*
- * Adds floats of up to this size with some special values, or integers of any bits, many of them
- * small, and the ends of the type.
+ * Adds floats from -most to most and some special values, or integers of any bits, many of them
+ * small or at the ends of the type.
  */
 static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		       double most)

@@ -451,8 +451,8 @@ static bool reduce_round(void)
 }
 
 /*
- * Threads share a row. A NaN is its largest and its smallest element, in the last slice of the
- * first row and, with another slice after it, in the second row.
+ * Threads share the slices of a row. In half of the cases each row has a NaN or an infinity: the
+ * first row in its last slice, the second row in an earlier one.
  */
 static void test_long_reductions(void **state)
 {

@@ -306,7 +306,7 @@ static void test_softmax(void **state)
 	check_softmax(REALS(-INFINITY, -INFINITY, -INFINITY), REALS(NAN, NAN, NAN));
 }
 
-/* Checks the forms that passes make: softmax, and its logarithm. */
+/* Checks softmax of three elements with the attributes that passes set. */
 static void check_form(bool log, bool guarded, bool nan_to_zero, const double *x, const double *y)
 {
 	union ir_attrs attrs = {

@@ -182,8 +182,8 @@ static void test_forms(void **state)
 }
 
 /*
- * Tests the sums after a filter with 3 groups of 5 channels, in a format that pads these to 8; the
- * numbers have 8 bits.
+ * Tests the sums of weights that follow the 8-bit elements of a packed filter: it has 3 groups of 5
+ * channels, which the format pads to 8.
  */
 static void test_sums(void **state)
 {

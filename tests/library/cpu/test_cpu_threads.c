@@ -239,8 +239,8 @@ struct places {
 };
 
 /*
- * Looks at the affinity. The caller works until the other thread has come, which always does: see
- * test_every_item_once().
+ * Checks the affinity of the pool's thread. The caller's item waits until that thread has an item,
+ * which always happens: see test_every_item_once().
  */
 static void look_where(void *argument, int64_t item, unsigned int worker)
 {
