@@ -309,7 +309,7 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 	}
 }
 
-/* Gives the state that the program keeps in SRAM a name. */
+/* Sets the keep number: 1 if the program keeps weights in SRAM for its next run, else 0. */
 static void name_kept(const struct npu_program *program, union onpu_slot *slots)
 {
 	slots->program.keep = slots->program.keep_start != 0;
@@ -445,8 +445,8 @@ static void spoil_results(const struct npu_program *program, struct winsys_bo *a
 }
 
 /*
- * Runs the program in another context, which finds nothing in SRAM and must leave nothing to the
- * first one.
+ * Runs the program in another context, and then again in the first: both find nothing in SRAM, and
+ * load as much as the first run did.
  */
 static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 			const struct npu_program *program, struct winsys_bo *const *bo,
@@ -555,7 +555,10 @@ static void allocate_outputs(const struct test_graph *t, void **out)
 	}
 }
 
-/* Runs the graph on its own machine, and on another, with a program for the one or the other. */
+/*
+ * Runs the graph on its own machine and on another, which gets a program of its own with
+ * @recompiled, else that of the first machine. The results must have the same bits.
+ */
 static void check_other(struct test_graph *t, void *state, int size, const char *machine,
 			bool recompiled, struct traffic traffic[2])
 {

@@ -77,7 +77,7 @@ struct traffic count_traffic(struct test_graph *t, void *state, int size);
  */
 void check_machine(struct test_graph *t, void *state, int size, const char *machine,
 		   struct traffic traffic[2]);
-/* Checks the same, with a program of its own for each machine. */
+/* Checks like check_machine(), with a program of its own for each machine. */
 void check_machines(struct test_graph *t, void *state, int size, const char *machine,
 		    struct traffic traffic[2]);
 /* Runs with one size of SRAM; out[i] must have space for output i. */

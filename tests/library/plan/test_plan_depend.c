@@ -119,7 +119,7 @@ static struct hazard_access tile(int64_t at, int64_t run, bool write)
 				       .write = write };
 }
 
-/* Adds an instruction that touches a tile; it follows none that touches other columns. */
+/* Adds an instruction that touches a tile; checks that it follows none of other columns. */
 static void add(struct plan_depend *depend, struct hazard_access *list, uint32_t op,
 		struct hazard_access access)
 {
@@ -136,7 +136,7 @@ static void add(struct plan_depend *depend, struct hazard_access *list, uint32_t
 	}
 }
 
-/* Images of 16 tiles of columns, one after the other at the same address. */
+/* Tests images of 16 tiles of columns, one image after the other at the same address. */
 static void test_apart(void **state)
 {
 	static struct hazard_access list[IMAGES * 24];
@@ -155,8 +155,9 @@ static void test_apart(void **state)
 }
 
 /*
- * An instruction that reads all bytes, between writes of columns that cover the image and so many
- * reads of columns that the accesses before them are forgotten.
+ * Tests an instruction that reads all bytes. Before it, columns that cover the image are written;
+ * after it, so many columns are read that earlier accesses are forgotten. A last write must follow
+ * the instruction all the same.
  */
 static void test_late_reader(void **state)
 {
@@ -186,8 +187,8 @@ static void test_late_reader(void **state)
 }
 
 /*
- * So many writes of different columns that the next one counts as a write of all bytes: who reads
- * them has data of all the writes, over a chain of such edges.
+ * Tests so many writes of different columns that a further one counts as a write of all bytes: an
+ * instruction that then reads all bytes follows every writer over a chain of edges with data.
  */
 static void test_data_of_many(void **state)
 {

@@ -125,7 +125,7 @@ static void test_random_graphs(void **state)
 	}
 }
 
-/* Two nodes have more work between them than is allowed without a preemption point. */
+/* One node has more work than is allowed without a preemption point. */
 static void test_long_node(void **state)
 {
 	struct ir_value *operands[3] = { NULL };

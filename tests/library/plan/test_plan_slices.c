@@ -186,7 +186,7 @@ static void test_traffic(void **state)
 			bytes += (uint64_t)ir_type_bytes(&t.input[i]->type);
 		assert_true(no_code(&t, *state, size, false));
 		traffic = count_traffic(&t, *state, size);
-		/* Two values share a unit of SRAM; a slice takes half of them. */
+		/* No input is read twice, and at least half of all bytes are read. */
 		assert_in_range(traffic.later_loaded, bytes / 2, bytes);
 		assert_int_equal(traffic.stored, ir_type_bytes(&t.output[0]->type));
 		graph_free(&t);

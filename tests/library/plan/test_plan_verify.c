@@ -493,8 +493,9 @@ static void test_preemption(void **state)
 /* ---- queues */
 
 /*
- * An engine waits for a signal of instructions that come after it, with `behind` more instructions
- * in its queue. The load engine executes the instructions that signal.
+ * Verifies a program in which an engine waits for a signal of later instructions, with `behind`
+ * more instructions in its queue. The load engine executes the instructions that signal. Returns 0,
+ * or -1 when the program is refused.
  */
 static int verify_queue(uint32_t behind, struct wnn_error *err)
 {
@@ -540,8 +541,8 @@ static void test_queues(void **state)
 /* ---- SRAM at the start of a job */
 
 /*
- * Finds an instruction that loads for the next job what one of the first instructions loaded for
- * this one.
+ * Returns the index of an instruction that loads for the next job what one of the first
+ * instructions loaded for this job.
  */
 static uint32_t find_load_ahead(const struct rig *rig)
 {

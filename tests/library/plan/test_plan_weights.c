@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products with short weights. onpu-ref1 dequantises them with its vector unit, the matrix unit of
- * onpu-ref2 reads them as they are (mma.w): the results must have the same bits, and where a short
- * float holds the numbers of a wider constant, onpu-ref2 must read fewer bytes.
+ * Tests products with short weights. onpu-ref1 dequantises them with its vector unit, the matrix
+ * unit of onpu-ref2 reads them as they are (mma.w): the results must have the same bits, and
+ * where a short float holds the numbers of a wider constant, onpu-ref2 must read fewer bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define REF1 "onpu-ref1"
 #define REF2 "onpu-ref2"
-/* So many weights that halving them counts, whatever else is read. */
+/* Halving the bytes of so many weights saves more than other data can differ between machines. */
 #define MANY 4096
 
 /* Compares both machines; @shorter: the second one reads fewer bytes. */
@@ -80,7 +80,7 @@ static struct ir_value *data(struct test_graph *t, const struct sizes *s)
 	return add_operand(t, IR_F16, 2, (int64_t[]){ s->m, s->k }, false);
 }
 
-/* Integers with scales and zero points. */
+/* Tests integers with scales and zero points. */
 static void integers(void **state)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
@@ -100,7 +100,7 @@ static void integers(void **state)
 	}
 }
 
-/* MXFP4, which importers give as int8: twice the numbers of E2M1, without zero points. */
+/* Tests MXFP4, which importers give as int8: twice the numbers of E2M1, without zero points. */
 static void small_integers(void **state)
 {
 	static const int8_t twice[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
