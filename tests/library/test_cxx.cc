@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn.hpp as an application uses it: references, errors, callbacks, a graph that runs. */
+/* Uses webnn.hpp as an application does: references, errors, callbacks, a graph that runs. */
 #include <webnn/webnn.hpp>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The builder: inputs, constants, states, building, labels, limits. */
+/* Tests the builder: inputs, constants, states, building, labels, limits. */
 #include "fixture.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Casting of numbers in options to element types. */
+/* Tests casts of numbers in options to element types. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 #include "pass/place.h"
 
-/* An NPU that lacks exp, and float16 altogether. */
+/* Answers for an NPU that lacks exp and float16. */
 static WNNPlacementReason npu(const struct ir_node *node, void *userdata, const char **text)
 {
 	(void)userdata;

@@ -128,7 +128,7 @@ static void the_npu_offers_everything(void **state)
 	assert_true(calls > 95 * 4);
 }
 
-/* No operator is forgotten: when no node can run, nothing is listed. */
+/* Answers that no node can run: then no operator may be listed. */
 static bool never(const struct ir_node *node, void *userdata)
 {
 	(void)node;
@@ -188,7 +188,7 @@ static void types_are_narrowed(void **state)
 	assert_int_equal(out.where.trueValue.dataTypes, 0);
 }
 
-/* A pair of types that fails must not be listed, whatever the other operands are. */
+/* Answers that all nodes can run, except scatters of int8 with indices of int64. */
 static bool no_int8_by_int64(const struct ir_node *node, void *userdata)
 {
 	(void)userdata;

@@ -362,7 +362,7 @@ static void pool_refusals(void **state)
 			  "options.outputSizes is [3,4]; possible are [3,3] and [4,4]");
 }
 
-/* A structure of zeros would make gemm return zeros. */
+/* Options of zeros are refused: with them, gemm would return zeros. */
 static void options_not_made_by_the_macro(void **state)
 {
 	struct fixture *f = *state;

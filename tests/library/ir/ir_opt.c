@@ -100,8 +100,8 @@ static void print_support(const struct ir_graph *graph)
 struct cpu_plan *__wrap_cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 
 /*
- * Prints which strides our own kernels would accept: contiguous rows; for the second matrix of a
- * product, also contiguous columns.
+ * Prints the strides of an operand, or of the result for -1, if our own kernels would accept them:
+ * rows are contiguous or, in the second matrix of a product, columns. Returns whether they would.
  */
 static bool print_steps(struct cpu_plan *plan, const struct ir_node *node, int operand,
 			const int64_t *strides)

@@ -128,7 +128,7 @@ static int bo_info(struct drm_onpu_bo_info *args)
 	return 0;
 }
 
-/* Such a buffer has a handle and an address of its own. */
+/* Gives memory of the application a handle and an address. Returns 0 or an errno. */
 static int wrap_bo(struct drm_onpu_bo_wrap *args)
 {
 	kernel.wraps++;
@@ -488,8 +488,9 @@ static void syncs(void **state)
 }
 
 /*
- * Checks that the device has the application's memory itself, so often as @wraps says, when the
- * memory is lent and when it is moved to @offset bytes behind the start of a page; else a copy.
+ * Lends memory of the application to a tensor, and then other memory that begins @offset bytes
+ * after the start of a page. Checks that the kernel was asked @wraps times for the memory itself,
+ * and has it in the end if @wrapped; otherwise the tensor is a copy.
  */
 static void check_lent(uint32_t wraps, bool wrapped, size_t offset)
 {
