@@ -44,7 +44,7 @@ static struct element look(const struct truth *truth, const void *actual, int64_
 
 	if (truth->exact) {
 		e.is = cpu_load(dtype, actual, i);
-		/* The device also rounds to the type an element whose exact value is known. */
+		/* The bound of an inexact element is relative to its value before rounding. */
 		e.wanted = truth->bound && truth->bound[i] > 0 ? truth->exact[i] :
 								 cpu_load(dtype, truth->native, i);
 		e.agrees = floats_agree(dtype, e.is, e.wanted, e.bound, signs);

@@ -42,7 +42,7 @@ static enum wnn_op choose_layer(struct generator *g)
 	return layers[rng_below(&g->rng, ARRAY_SIZE(layers))];
 }
 
-/* A constant with the same rank as the value that it scales or shifts. */
+/* Adds a constant, of the rank of the value that it scales or shifts; returns its id. */
 static int add_constant(struct generator *g, WNNOperandDataType type, uint32_t rank,
 			const uint32_t *dims, struct fill fill)
 {

@@ -308,7 +308,7 @@ static bool many_steps(const struct draw *d, const struct cell *c)
 	return !c->single && d->x->dims[0] > 3;
 }
 
-/* Draws an operand by its row of the table: its last dimensions, after that of the directions. */
+/* Draws operand @i; unless the cell is single, its first dimension is that of the directions. */
 static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 {
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[i];

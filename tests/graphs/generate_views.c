@@ -189,7 +189,7 @@ static int projected(struct generator *g, int x, uint32_t columns, bool biased)
 	return generator_either(g, WNN_OP_ADD, y, b);
 }
 
-/* Appends two or three such products, which are concatenated or added. */
+/* Appends products with two or three constant matrices, which are concatenated or added. */
 static int branches(struct generator *g, int x)
 {
 	uint32_t count = rng_between(&g->rng, 2, 3), columns = rng_between(&g->rng, 1, 12);

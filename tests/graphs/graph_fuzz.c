@@ -357,7 +357,7 @@ static enum wnn_op next_op(uint32_t *turn)
 	}
 }
 
-/* A third of the composed graphs are quantised, a sixth may be streamed. */
+/* Draws a graph of several calls: a third of them are quantised, a sixth may be streamed. */
 static void compose(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, uint64_t seed)
 {
 	graph_limits limits = &fuzzer->targets[0].limits;

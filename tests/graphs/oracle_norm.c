@@ -71,8 +71,8 @@ static void statistics_of(const struct work *work, const int64_t *group, double 
 }
 
 /*
- * Adds to the bound by how much errors of the operand move the elements of groups of n, to first
- * order and twice that: the derivative of element i by element j is
+ * Adds to the bound twice the effect, to first order, that the operand's errors have on elements of
+ * groups of n: the derivative of element i by element j is
  * rstd * ([i = j] - 1/n - z[i] * z[j] / n), where z are the normalised elements. sample_slack()
  * draws a few signs for all elements, which miss the worst case of one of many small groups.
  */

@@ -27,8 +27,8 @@ double unit_in_last_place(enum ir_dtype dtype, double x)
 }
 
 /*
- * Returns the error of storing a result: binary32 results are not rounded again, binary16 results
- * once.
+ * Returns the error of storing a result: one unit in the last place of binary32, or half a unit of
+ * binary16, to which the result in binary32 is rounded.
  */
 double rounding(enum ir_dtype dtype, double x)
 {

@@ -174,7 +174,10 @@ static size_t name_outputs(const struct graph *graph, const WNNOperand *values,
 	return count;
 }
 
-/* @late: a name for some dimensions; NULL: all are numbers */
+/*
+ * Builds the graph; some dimensions have a name unless @late is NULL. Returns NULL, and sets the
+ * status of the run, on failure.
+ */
 static WNNGraph build(struct target *target, const struct graph *graph, const struct late *late,
 		      struct run *run)
 {
@@ -202,7 +205,7 @@ static WNNGraph build(struct target *target, const struct graph *graph, const st
 	if (status)
 		say(run,
 		    status == WNNStatus_OperationError || status == WNNStatus_NotSupportedError ||
-				    /* No input that outputs depend on may tell the size. */
+				    /* With a name: no used input tells its size. */
 				    (late && status == WNNStatus_TypeError) ?
 			    RUN_REFUSED :
 			    RUN_FAILED,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs as text, one value or call a line:
+ * Writes and reads graphs as text, one value or call a line:
  *
  * 	graph 1
  * 	v0 = input float32 [2,3] uniform -1 1 seed 7
@@ -107,7 +107,7 @@ static void print_node(const struct graph_node *node, FILE *to)
 	fputc('\n', to);
 }
 
-/* Each leaf is printed in front of the next call in the order of the values. */
+/* Prints all inputs and constants, then the calls, then the outputs. */
 void graph_print(const struct graph *graph, FILE *to)
 {
 	fprintf(to, "graph 1\n");
