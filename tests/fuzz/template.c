@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Instructions with operands that fit: see template.h. */
+/* Makes instructions with operands that fit: see template.h. */
 #include <stdbool.h>
 
 #include "template.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions with operands that fit, which a fuzzer would not find by chance.
+ * Makes instructions with operands that fit, which a fuzzer would not find by chance.
  *
  * A template is an instruction and its five slots, made from a few bytes of input. Without further
  * changes most of them pass all checks of the architecture, so that changing bytes of their slots

@@ -94,7 +94,7 @@ class Extract(ToolTest):
         self.assertEqual([d.dim_value for d in part.graph.input[0].type.tensor_type.shape.dim], [5, 4])
 
     def test_types(self):
-        """Types and shapes that the file lacks follow from the operators."""
+        """Tests that types and shapes that the file lacks follow from the operators."""
         nodes = [node("Cast", ["x"], ["c"], to=TensorProto.FLOAT16), node("Neg", ["c"], ["h"]),
                  node("Less", ["x", "zero"], ["l"]), node("Not", ["l"], ["b"]), node("Shape", ["x"], ["s"]),
                  node("TopK", ["x", "k"], ["v", "i"]), node("Where", ["b", "x", "zero"], ["w"]),

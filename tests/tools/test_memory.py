@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests how much memory it takes to import a model, and to run one with external data: test_memory.py WEBNN_RUN
+"""Tests how much memory it takes to import a model, and to run one with external data:
+test_memory.py WEBNN_RUN
 
-Weights are read where they lie in the mapped file. Those that the CPU wants in another form are copied
-one after the other, and the pages of the original are given back: the two are never in memory whole. For the
-NPU all are packed before the first one moves on to its memory, and the originals are given back between.
+Weights are read where they lie in the mapped file. Weights that the CPU needs in another form are
+copied one after the other, and the pages of each original are given back, so that originals and
+copies are never in memory together. For the NPU, all weights are packed before the first one is
+copied to the device's memory; the pages of the originals are given back in between.
 """
 import os
 import subprocess

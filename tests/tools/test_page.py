@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of webnn-run profile in a browser: test_page.py WEBNN_RUN [--keep FOLDER]
+"""Tests the page of webnn-run profile in a browser: test_page.py WEBNN_RUN [--keep FOLDER]
 
-Headless Chromium loads it without a complaint, reads the figures of the JSON out of it, and draws it. With
---keep, the pictures are there afterwards, to be looked at. Without Chromium the test is skipped.
+Headless Chromium loads the page without a message, reads the figures of the JSON out of it, and
+draws it. With --keep, the pictures are copied to FOLDER. Without Chromium the test is skipped.
 """
 import os
 import pathlib

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Quantised models against ONNX Runtime: test_quantised.py WEBNN_RUN [--whole].
+"""Tests quantised models against ONNX Runtime: test_quantised.py WEBNN_RUN [--whole].
 
-ONNX Runtime's own tool quantises networks that are made here, and those of ../shared/models, of signed and unsigned
-integers, with one scale for a tensor or for each channel. ResNet-50, MobileNetV2 and SqueezeNet have seeded weights; they
-are small, with a quarter of the channels, but for --whole, which takes some minutes. At least 99.9 % of the elements of each output are within
-one quantum of what ONNX Runtime computes from the same file, and the largest element is the same. It computes node by node, or
-fuses what it can, and a softmax of integers, for one, is rounded otherwise then. In deep networks one value that is halfway
-between two integers decides about many others: of MobileNetV2 with its real weights the two results are within one quantum for 44 % of
-the elements. The result has to be near to either. Weights have 7 bits: without VNNI, ONNX Runtime's sums of 8-bit weights
-saturate. With dynamic quantisation results are floats, and close.
+ONNX Runtime's own tool quantises networks that the test makes, and those of ../shared/models: to
+signed and unsigned integers, with one scale for a tensor or one for each channel. ResNet-50,
+MobileNetV2 and SqueezeNet have seeded weights, and a quarter of their channels; with --whole they
+have all channels, which takes some minutes.
+
+At least 99.9 % of the elements of each output must be within one quantum of what ONNX Runtime
+computes from the same file, and the largest element must be the same. ONNX Runtime has two results:
+it computes node by node, or it fuses nodes, and then rounds differently, for example in a softmax
+of integers. In deep networks one value that is halfway between two integers decides about many
+others: for MobileNetV2 with its real weights, 44 % of the elements of the two results are within
+one quantum. Our result must be near one of the two. Weights have 7 bits, because without VNNI ONNX
+Runtime's sums of 8-bit weights saturate. With dynamic quantisation, results are floats, and close.
 """
 import contextlib
 import os
@@ -20,7 +24,7 @@ import unittest
 import numpy as np
 from common import ToolTest, convolution
 import onnx
-# Refuses to be loaded after ONNX Runtime, whose operators it then finds twice.
+# This module must be loaded before ONNX Runtime; after it, it finds each operator twice and fails.
 import onnx.reference.op_run  # noqa: F401
 import onnx.version_converter
 from onnx import numpy_helper

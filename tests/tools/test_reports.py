@@ -270,7 +270,7 @@ class Usage(ToolTest):
                               (bytes(5000), "of zeros only: fetch it anew"), (b"\xef\xbb\xbf{\"a\": 1}", "JSON"),
                               ("{\"a\": 1}".encode("utf-16"), "text in UTF-16"), (b"RIFF\0\0\0\0WAVEfmt ", "a sound"),
                               (b"\n\x10\n\1x\x12\x0bPlaceholder\n\x08\n\1y\x12\3Neg", "TensorFlow"),
-                              # version 1; graph; in it: about the graph, of which the operators
+                              # version 1; a graph, with a list of its operators
                               (b"\x08\1\x12\x0c\x0a\x06\x12\4\x0a\2\x0a\0\x12\2\x0a\0",
                                "TensorFlow: convert its folder with tf2onnx --saved-model"),
                               # version 4; input x; a neural network in field 500
