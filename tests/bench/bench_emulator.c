@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Host speed of the device model's main instructions. Not a test: prints a table. */
+/* Measures how fast the host executes the device model's main instructions; prints a table. */
 #include <time.h>
 
 #include "math/functions.h"

@@ -131,7 +131,7 @@ def print_nodes(net, nodes, machine):
 
 
 def measure_build(args, name):
-    """Builds each size three times, of which the shortest time counts: the machine may be busy."""
+    """Builds each size three times; the shortest time counts, because the machine may be busy."""
     graph, device = name.split("_")[1:]
     command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph", "--graph", graph, "--device", device, "--count"]
     result = {}

@@ -448,8 +448,8 @@ static WNNOperand add_transpose(const struct net *net, WNNOperand x)
 }
 
 /*
- * Adds a layer without weights and attributes; NULL: adding it failed. Ends the program when the
- * layer is none of these.
+ * Adds a layer without weights and attributes; NULL: adding it failed. Ends the program when @op is
+ * not known.
  */
 static WNNOperand add_plain(const struct net *net, const char *op, const WNNOperand *x)
 {

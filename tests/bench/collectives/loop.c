@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A rank of ./npu bench collectives: for each number of bytes that is an argument, a program that
- * sums floats over all ranks in a loop, beside the same loop of MPI_Allreduce(). Both loops
+ * Runs as a rank of ./npu bench collectives. For each argument, a number of bytes, it measures a
+ * StableHLO program that sums floats over all ranks in a loop, and a loop of MPI_Allreduce(); both
  * alternate. Rank 0 prints a line for each number of bytes. It has the bytes; by the clock, the
  * median seconds of an all_reduce and of an MPI_Allreduce and the median of their ratio; these
  * three again by the processor time of all ranks together; and the least processor time of both, as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-cpu-graph: a network from a table of layers (models.py) or from an ONNX file as a WebNN
- * graph on the CPU. The program runs the graph once for each line on standard input and answers
+ * bench-cpu-graph: builds a network as a WebNN graph on the CPU, from a table of layers (models.py)
+ * or from an ONNX file. The program runs the graph once for each line on standard input and answers
  * with the nanoseconds of the run, by the clock and of processor time. The file of weights is
  * mapped and lent to the library.
  */

@@ -157,7 +157,7 @@ def encoder(net, x):
 
 
 def bert():
-    """Returns four of the twelve encoders of BERT-base, for 128 words."""
+    """Returns four of the twelve encoders of BERT-base, for 128 tokens."""
     net, x = Net("bert", 4, (128, 768)), 0
     for _ in range(4):
         x = encoder(net, x)

@@ -357,8 +357,8 @@ class Costs:
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
     def rows(self, batch=1):
-        """Returns [cycles of the matrix unit, of the vector unit instead, MACs] of each product of
-        one row, which a batch makes a product of as many rows.
+        """Returns [cycles on the matrix unit, cycles if the vector unit computes it, MACs] for each
+        product of one row. In a batch the product has a row for each image.
         """
         made = ((layer, self.net.shapes[i + 1]) for i, layer in enumerate(self.net.layers))
         sizes = ((shape[-1], self.row_depth(layer, shape)) for layer, shape in made)
@@ -374,8 +374,8 @@ class Costs:
 
 
 def share_out(mxu, vpu, rows):
-    """Moves products of one row from the matrix unit to the vector unit, those first that it
-    computes at the least cost, until both have as much to do. Returns the cycles of the busier
+    """Moves products of one row from the matrix unit to the vector unit, beginning with those that
+    cost the vector unit least, until both have as much to do. Returns the cycles of the busier
     unit."""
     for on_mxu, on_vpu, _ in sorted(rows, key=lambda row: row[1] / row[0]):
         part = min(1, max(0, (mxu - vpu) / (on_mxu + on_vpu)))
