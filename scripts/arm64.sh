@@ -10,7 +10,7 @@
 # Debian 13's own kernel for arm64 is configured without DRM_ACCEL, so there is no node for a driver of accel.
 arm64_suite=${suite:?}-backports
 
-# arm64_folder PAGES: the folder of the kernel with pages of that many KiB.
+# arm64_folder PAGES: prints the folder of the kernel with pages of that many KiB.
 arm64_folder()
 {
 	printf '%s\n' "$top/build/arm64/$1k"

@@ -86,7 +86,7 @@ build_tools()
 	return "$status"
 }
 
-# Names of the fuzz targets, without "fuzz-".
+# Prints the names of the fuzz targets, without "fuzz-".
 fuzz_targets()
 {
 	local status=0

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Check scripts/budgets.txt: check-budgets.py CHECKOUT "STAGE OF CHECK…" "STAGE OF MORE…"
 
-Every stage and every guest test has its row, and no other has one. The budgets of the stages add up to no
-more than the bars, and those of the guest tests to no more than their stage has, two at a time.
+Every stage and every guest test must have a row, and nothing else may have one. The sums of the
+stages' budgets must not exceed the bars. Two guest tests run at a time, so that half of the sum of
+their budgets must not exceed the budget of their stage.
 """
 
 import os

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Check what the demo wrote: check-demo.py FILE.
 
-Held-out digits: at least 99.4 % right on each device, the NPU's answer is the CPU's for every picture,
-no operator on the CPU. SqueezeNet, when its weights are beside the checkout: the expected five classes in order,
-probabilities within 1e-4.
+On each device at least 99.4 % of the held-out digits must be right, NPU and CPU must agree on every
+picture, and no operator may run on the CPU. When SqueezeNet's weights are beside the checkout, its
+best five classes must be the expected ones in order, with probabilities within 1e-4.
 """
 
 import json

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Check that includes in userspace/src and emulator never point upwards: check-includes.py [CHECKOUT].
 
-util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside them, below run; api is
-on top. Within plan: list < place < kernel < lower < stream, and codegen sees list, place and the ways in, lower/range.h and
-stream/stream.h; those above
-plan see only what lies in plan itself. Two halves share no code: the device model includes nothing of the library, and of the library
-only winsys/sim*.c knows the model, only winsys/drm*.c the kernel's driver; util/dmabuf.c makes the calls that all drivers' memory and fences have.
+In the library: util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside these,
+below run; api is on top. Within plan: list < place < kernel < lower < stream. From these folders,
+codegen may include list/, place/place.h, lower/range.h and stream/stream.h, and higher layers
+nothing; the headers that lie in plan itself are for all.
 
-The device model: math < machine < device < vfu. The device sees the machine through onpu_sim.h only, and vfu
-the device through onpu_device.h only: the public headers are the borders.
+Library and device model share no code. The device model includes nothing of the library; in the
+library only winsys/sim*.c includes the model. Only winsys/drm*.c speaks to the kernel's driver, and
+util/dmabuf.c makes the ioctls that memory and fences of all drivers have.
+
+In the device model: math < machine < device < vfu. The device includes the machine's public header
+onpu_sim.h only, and vfu that and the device's public header onpu_device.h.
 """
 
 import os

@@ -7,17 +7,17 @@
 
 : "${top:?}" "${suite:?}" "${deb_work:?}"
 
-# A Debian of before the packages, with what its users have: a compiler, kernels with their headers, and
-# tzdata, which apt does not remove again. What the packages depend on lies in its cache, so that only
-# making it needs the network.
+# The base is a Debian without our packages but with what users have: a compiler, kernels with their
+# headers, and tzdata, which apt does not remove again. Its cache has the packages on which ours
+# depend, so that only making the base needs the network.
 packages_base=$top/build/packages/base
 packages_root=$top/build/packages/root
 packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
 # The tutorial makes its model with this. It has libraries that could take the place of the packages' own,
 # so it is installed, and removed, together with these.
 packages_models=(python3-onnx)
-# npm's package compiles its addon with these, and pip's its module; an environment for that; WebSockets
-# of the server for Node.
+# The package of npm compiles its addon with these, and that of pip its module, in an environment of
+# its own; node-ws is for the server of the Node examples.
 packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 
 # in_system FOLDER COMMAND…: runs the command in another root than that of ./npu exec, with nothing
@@ -43,7 +43,7 @@ packages_system_stamp()
 	} | sha256sum
 }
 
-# Prints a checksum that changes when one of the packages on which ours depend does.
+# Prints a checksum that changes when the list of packages on which ours depend changes.
 packages_depends_stamp()
 {
 	local file

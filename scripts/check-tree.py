@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
-An SPDX line at the top (after "#!" or an XML declaration), in the one form that its language has, at most 800 lines of code and 512 KiB, no name of a
-package registry and no path of one particular machine; in the library no plain malloc().
+A file has an SPDX line at the top (after "#!" or an XML declaration), in the one form that its
+language has. It has at most 800 lines of code and 512 KiB, no name of a package registry and no path
+of one particular machine. The library calls no plain malloc().
 """
 
 import os
