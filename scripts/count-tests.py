@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Sum up a check: count-tests.py STAGES PATH…
 
-STAGES has a line "passed|failed|skipped NAME" for each stage, a PATH is the meson-logs folder of a
-build whose tests ran, or a TAP file. Prints the failed ones, each with the end of what it said, then "N passed,
-N failed, N skipped". The status is 1 when something failed, or when a stage of test cases passed without any.
+STAGES has a line "passed|failed|skipped NAME" for each stage. A PATH is a TAP file, or the
+meson-logs folder of a build whose tests ran. The script prints the stages and test cases that
+failed, each with the end of its output, then "N passed, N failed, N skipped". The status is 1 when
+something failed, or when a stage that has test cases passed but ran none.
 """
 
 import collections

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu cross: the library for other processors. Debian's cross compiler builds it with Debian's libraries for that
-# processor, and qemu-user runs its tests, in build/cross. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+# ./npu cross: builds and tests the library for other processors, in build/cross. Debian's cross
+# compiler builds it with Debian's libraries for that processor, and qemu-user runs its tests.
+# Sourced by npu, which sets $top. Needs lib.sh and root.sh.
 
 : "${top:?}"
 
@@ -25,8 +26,8 @@ cross_names()
 	esac
 }
 
-# cross_install FILE PACKAGE…: installs the packages whose file is missing. They are no part of the
-# environment until somebody asks for them.
+# cross_install [FILE PACKAGE]…: installs each package whose file is missing. The environment has
+# these packages only after somebody has built for another processor.
 cross_install()
 {
 	local missing=()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu deb: the Debian packages of debian/ in build/deb. Sourced by npu, which sets $top. Needs lib.sh
-# and root.sh.
+# ./npu deb: builds the Debian packages of debian/ into build/deb. Sourced by npu, which sets $top.
+# Needs lib.sh and root.sh.
 
 : "${top:?}"
 
-# The source package and the build's log; the sources are a copy in a folder below.
+# dpkg-buildpackage writes the packages here; it works on a copy of the sources in a folder below.
 deb_work=$top/build/packages
 
-# The names of the checkout's files, without what git does not know of, each with a NUL.
+# Prints the names of the checkout's files, without those that git ignores, each with a NUL.
 deb_sources()
 {
 	local file

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Kernels with the checks that Debian's does without, made from Debian's source: build/debug/NAME for
-# each scripts/debug-kernel/NAME.config. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+# Builds kernels with the checks that Debian's kernel does without, from Debian's source: one in
+# build/debug/NAME for each scripts/debug-kernel/NAME.config. Sourced by npu, which sets $top. Needs
+# lib.sh and root.sh.
 
 : "${top:?}"
 
@@ -91,8 +92,8 @@ make_debug_kernel()
 	unpack_debug_source "$source" "$(inside dpkg-query -W "$debug_source")" || return
 	cp -- "$top/driver/Kconfig" "$source/drivers/accel/onpu/Kconfig" || return
 	mkdir -p -- "$folder"
-	# The kernel has races of its own: KCSAN looks at what is built for it later, which is the driver.
-	# It knows the kernel's barriers, since the driver relies on those of locks and queues.
+	# The kernel has races of its own: KCSAN looks only at what is built later, the driver.
+	# KCSAN must know the kernel's barriers, as the driver relies on those in locks and queues.
 	build=(make -C "$source" "O=$folder" -j "$(nproc)" CFLAGS_KCSAN=-D__KCSAN_INSTRUMENT_BARRIERS__)
 	printf 'CONFIG_LOCALVERSION="-onpu-%s"\n' "$name" | cat -- "${fragments[@]}" - >"$folder/wanted.config"
 	inside "${build[@]}" "KCONFIG_ALLCONFIG=$folder/wanted.config" allnoconfig || return

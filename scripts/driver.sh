@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The kernel module: build/driver/RELEASE/COMPILER/onpu.ko for each kernel of the environment, and its
-# checks. Sourced by npu, which sets $top. Needs lib.sh, root.sh and debug.sh.
+# Builds the kernel module as build/driver/RELEASE/COMPILER/onpu.ko for each kernel of the
+# environment, and checks its sources. Sourced by npu, which sets $top. Needs lib.sh, root.sh and
+# debug.sh.
 
 : "${top:?}"
 
@@ -109,8 +110,8 @@ copy_driver()
 	done <"$folder/.sources"
 }
 
-# driver_stamp RELEASE COMPILER: prints a line that changes with all on which a build depends. The
-# version stands for a kernel of the system.
+# driver_stamp RELEASE COMPILER: prints a line that changes with all on which a build depends. For
+# the kernel, its release counts, and two generated headers with its version and configuration.
 driver_stamp()
 {
 	local release=$1 compiler=$2 build
@@ -151,7 +152,7 @@ kbuild()
 
 # make_driver RELEASE COMPILER: builds the driver. clang is there for its warnings: the kernel was
 # configured for gcc, so the module that is used is gcc's. COMPILER demo or arm64 means gcc without
-# the modules of the tests, and without those checks of W=1 that need Perl.
+# the modules of the tests; demo also leaves out W=1, as some of its checks need Perl.
 make_driver()
 {
 	local release=$1 compiler=$2 folder module version arguments=(W=1)

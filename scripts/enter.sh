@@ -49,7 +49,7 @@ for file in /etc/resolv.conf /etc/hosts; do
 	[ ! -e "$file" ] || mount --bind "$file" "$root$file"
 done
 
-# Expanded by the shell inside.
+# The shell inside expands the variables.
 # shellcheck disable=SC2016
 exec chroot "$root" /usr/bin/env -i "${variables[@]}" /bin/bash -c \
 	'cd -- "$0" 2>/dev/null || { echo "npu: $0 is not visible inside, working in /" >&2; cd /; }

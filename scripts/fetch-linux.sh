@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Fetches the parts of the kernel's source that are used beside its headers: checkpatch, the header files of its test
-# harness, the scheduler that patches in Documentation/upstream are for, and the lists that the driver's
-# series is about, from Debian's linux-source package: fetch-linux.sh NPU FOLDER. Nothing of it enters
-# the tree. Done once; where the package is not installed it is skipped (status 77).
+# fetch-linux.sh NPU FOLDER: unpacks the parts of the kernel's source that the project uses beside
+# the kernel's headers, from Debian's linux-source package, once. These are checkpatch, the header
+# files of the test harness, the scheduler to which the patches in Documentation/upstream apply, and
+# the lists to which the driver's series adds entries. Nothing of it enters the tree. The status is
+# 77, which means skipped, when the package is not installed.
 
 set -euo pipefail
 

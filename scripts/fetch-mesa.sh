@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Debian's mesa source package, of which the tests use the ISA tools: fetch-mesa.sh NPU FOLDER.
-# Nothing of it enters the tree. Done once; without network it is skipped (status 77).
+# fetch-mesa.sh NPU FOLDER: fetches the ISA tools, which tests use, from Debian's mesa source
+# package, once. Nothing of it enters the tree. The status is 77, which means skipped, when the
+# package cannot be fetched.
 
 set -euo pipefail
 

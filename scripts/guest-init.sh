@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=dash
 #
-# The first process of the guest. The kernel starts it on the root, which is read-only or in memory, with its own folder as
-# onpu_guest= in the environment; scripts/guest.py made that folder and reads what is sent here. In it:
-# mounts, as fstab(5) has them; links, for /dev; and the file "job", which sets user, group, node_group,
-# shares, closed, driver, firmware, streams and the functions load_modules and run_command. Without a node_group
+# Runs as the first process of the guest, on a root that is read-only or in memory. The kernel sets
+# onpu_guest= in the environment to a folder that scripts/guest.py has made; guest.py also reads
+# what is sent here. The folder has the file "mounts", in the form of fstab(5); the folder "links",
+# for /dev; and the file "job", which sets user, group, node_group, shares, closed, driver,
+# firmware, devices, streams and the functions load_modules and run_command. Without a node_group
 # the nodes are left to udev, which the command may start.
 #
 # To start a program takes 30 ms on an emulated processor, and twice that if it is not busybox.
@@ -29,8 +30,8 @@ loading=$!
 /usr/bin/busybox mount -t proc proc /proc
 mkdir -p /dev/pts /dev/shm
 cp -d "$onpu_guest"/links/* /dev/
-# Mounts the list. mount -a leaves out what counts as mounted, as /run and /tmp may: these two are
-# mounted after it.
+# Mounts the list. mount -a leaves out what counts as mounted. /run and /tmp may, so they are not in
+# the list and are mounted after it.
 mount -a -T "$onpu_guest/mounts"
 mount -t tmpfs -o mode=755 run /run
 mount -t tmpfs -o mode=1777 tmp /tmp
@@ -87,9 +88,9 @@ mount_shares()
 	done
 }
 
-# open_folders FOLDER…: covers folders on the way to the shares that the user cannot enter with
-# empty ones in which only the shares are. The mounts are made at once, while modules are being
-# loaded. In a root in memory the folders can be opened themselves.
+# open_folders FOLDER…: opens the folders on the way to the shares that the user cannot enter.
+# Covers each with a folder in which only the shares are. The mounts are made at once, while modules
+# are being loaded. In a root in memory, the folders' own permissions are changed.
 open_folders()
 {
 	local number=0 path

@@ -76,7 +76,7 @@ def die_with_parent():
 
 
 def sockets_of(pid):
-    """Returns descriptors of our own for the sockets of a child."""
+    """Returns sockets of this process that are duplicates of the sockets of a child."""
     libc = ctypes.CDLL(None, use_errno=True)
     sockets = []
     process = os.pidfd_open(pid)
@@ -372,8 +372,9 @@ class Guest:
         return theirs
 
     def kernel(self):
-        # KASAN's code cannot run where QEMU enters an unpacked kernel, and when the machine wakes up
-        # QEMU puts such a kernel into memory once more.
+        # A packed kernel, where an unpacked one does not work: KASAN's code cannot run where QEMU
+        # enters an unpacked kernel, and when the machine wakes up, QEMU puts such a kernel into
+        # memory once more.
         if self.args.kernel_root or self.args.in_memory:
             return os.path.join(self.args.kernel_root or "/", f"boot/vmlinuz-{self.args.kernel}")
         try:
@@ -452,7 +453,7 @@ class Guest:
         folders = self.folders()
         theirs = self.open_ports()
         self.write_job(folders)
-        # The root of another processor is ours alone.
+        # The root of another processor belongs to this checkout, so folders may be made in it.
         for path in folders if self.args.arch != "amd64" else ():
             os.makedirs(os.path.join(self.args.system, path.lstrip("/")), exist_ok=True)
         roots = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu guest: the options, and the builds that the guest needs; scripts/guest.py runs it. Sourced by
-# npu, which sets $top. Needs lib.sh, places.sh, root.sh, build.sh and driver.sh.
+# ./npu guest: reads the options and builds what the guest needs; scripts/guest.py runs the guest.
+# Sourced by npu, which sets $top. Needs lib.sh, places.sh, root.sh, build.sh and driver.sh.
 
 : "${top:?}"
 

@@ -23,7 +23,7 @@ def add(path, found):
     for name in os.path.abspath(path).strip("/").split("/"):
         at = os.path.join(at, name)
         found[at] = None
-        # Links into /proc, which init takes to /dev, lead to files of each process: they are not
+        # Links into /proc, which init copies to /dev, lead to files of each process: they are not
         # followed.
         if os.path.islink(at) and not os.readlink(at).startswith(("/proc/", "fd/")):
             add(os.path.join(os.path.dirname(at), os.readlink(at)), found)

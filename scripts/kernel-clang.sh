@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# clang in the place of gcc for a module of a kernel that was configured for gcc, as Debian's are:
-# without the options that only gcc knows, or with clang's name for the same.
+# Compiles with clang in the place of gcc for a module of a kernel that was configured for gcc, as
+# Debian's are. Leaves out the options that only gcc knows, or takes clang's name for them.
 
 set -eu
 

@@ -22,12 +22,13 @@ SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|a
 # Bits of /proc/sys/kernel/tainted: died, bad page, warned, locked up.
 TAINT_BAD = 1 << 7 | 1 << 5 | 1 << 9 | 1 << 14
 
-# Mounting hardware that is not there and such: only what comes after init's start is judged.
+# A record of /dev/kmsg: priority, number, microseconds; text. Records from before init's start are
+# not judged, as they are about hardware that is not there and the like.
 LOG_LINE = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;(.*)")
 
 
 class KernelLog:
-    """The guest's records of /dev/kmsg, written to a file and judged."""
+    """Writes the guest's records of /dev/kmsg to a file, and judges them."""
 
     def __init__(self, path, allowed, allow_warnings):
         self.path, self.file = self.open(path)

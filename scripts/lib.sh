@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Messages, timed steps and their logs, steps beside each other. Sourced by npu, which sets $top.
+# Prints messages, and runs steps with their times and logs, one after the other or beside each
+# other. Sourced by npu, which sets $top.
 
 : "${top:?}"
 

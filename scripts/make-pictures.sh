@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The pictures of the README and the documentation, from a real run on the model of the device:
+# Makes the pictures of the README and the documentation from a real run on the device model:
 #   ./npu exec scripts/make-pictures.sh [MODEL.onnx]
 # Without a model it takes UltraFace, which finds faces (../shared/models).
 

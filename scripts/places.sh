@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Finds the folders of the host that a command is about, so that the environment and the guest show them: a
-# file that is named on the command line is the user's own. Sourced by npu, which sets $top.
+# Finds the folders of the host that a command is about, so that the environment and the guest show
+# them: a command finds the user's own files by the names on its command line. Sourced by npu, which
+# sets $top.
 
 : "${top:?}"
 

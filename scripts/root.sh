@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The build environment: a Debian 13 root under build/root, or the host when it is one already.
-# Sourced by npu, which sets $top. Needs lib.sh, places.sh and sets.sh.
+# Makes the build environment, and runs commands in it: a Debian 13 root in build/root, or the host
+# when that is a Debian 13 with the packages. Sourced by npu, which sets $top. Needs lib.sh,
+# places.sh and sets.sh.
 
 : "${top:?}"
 
@@ -141,7 +142,7 @@ bootstrap()
 	finish_root "$tmp"
 }
 
-# The base system in the folder $1; update_root installs the rest.
+# make_root FOLDER: makes the base system in the folder; update_root installs the rest.
 make_root()
 {
 	(
@@ -215,9 +216,9 @@ is_inside()
 	[ "${ONPU_INSIDE:-}" = "$top" ] && [ -e /.onpu-recipe ]
 }
 
-# ensure_environment [SET…]: make the environment what packages.txt says of these sets, or of all; nothing
-# to do is the common case and takes no time. We and all we start hold the root's lock, so that nobody
-# deletes it under us.
+# ensure_environment [SET…]: makes the environment have the packages of these sets, or of all. Most
+# often there is nothing to do, which takes no time. This process and all that it starts hold the
+# root's lock, so that nobody deletes the root meanwhile.
 ensure_environment()
 {
 	local sets missing

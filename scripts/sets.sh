@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The sets of packages in packages.txt, whose head explains them: which are there, what they need, and
-# their installation. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+# Reads the sets of packages in packages.txt, whose head explains them; tells which of them are
+# installed and what they need, and installs them. Sourced by npu, which sets $top. Needs lib.sh and
+# root.sh.
 
 : "${top:?}"
 

@@ -7,7 +7,7 @@ import os
 import stat
 
 GUEST_USER = 1000
-# Where init mounts what takes the place of a closed folder; with its number.
+# The folder that takes the place of closed folder number N has this path with N added to it.
 STAGE = "/run/onpu/open"
 
 
@@ -37,7 +37,7 @@ def is_within(path, folder):
 
 
 def is_closed(folder):
-    """Returns whether others than its owner cannot enter a folder. A missing folder counts as open,
+    """Returns whether only owner and group can enter a folder. A missing folder counts as open,
     since it will be made.
     """
     try:

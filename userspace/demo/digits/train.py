@@ -10,8 +10,9 @@ Network (NCHW, filters oihw), input = pixel / 16:
     conv1 3x3 pad 1 -> 12, relu; conv2 3x3 pad 1 -> 24, relu; maxPool2d 2x2;
     conv3 3x3 pad 1 -> 24, relu; averagePool2d 2x2; reshape [n, 96]; gemm -> 10; softmax
 
-Plain numpy, fixed seed; a run takes some seconds. The bits of the weights depend on the numpy and BLAS at hand, so the committed
-files are the model and this script documents where they come from.
+The script needs numpy alone for the training and has a fixed seed; a run takes some seconds. The
+bits of the weights depend on the numpy and BLAS at hand, so the committed files are the model, and
+this script documents where they come from.
 
 Usage: train.py [--epochs N] [--out DIR]
 """
@@ -25,7 +26,7 @@ LAYERS = {"conv1": (12, 1, 3, 3), "conv2": (24, 12, 3, 3), "conv3": (24, 24, 3, 
 
 
 def columns(x):
-    """[n,c,h,w] -> [n,h,w,c*9]: the 3x3 neighbourhood of each pixel, zero outside."""
+    """Returns [n,h,w,c*9] for [n,c,h,w]: the 3x3 neighbourhood of each pixel, zero outside."""
     p = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     win = np.lib.stride_tricks.sliding_window_view(p, (3, 3), axis=(2, 3))
     return win.transpose(0, 2, 3, 1, 4, 5).reshape(*x.shape[:1], *x.shape[2:], -1)
@@ -87,7 +88,7 @@ def backward(p, t, labels, drop):
 
 
 def augment(x, rng):
-    """Shifts by up to one pixel, a little noise."""
+    """Returns the pictures with a little noise; half of them are shifted by up to one pixel."""
     out = np.zeros_like(x)
     for i, (dy, dx) in enumerate(rng.integers(-1, 2, (len(x), 2))):
         out[i, 0] = np.roll(x[i, 0], (dy, dx), (0, 1)) if rng.random() < 0.5 else x[i, 0]
