@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The functions that give a future, and those that wait for the same operation."""
+"""Makes the functions that give a future, and those that wait for the same operation."""
 from generator.headers import SPDX, fill_arguments
 from generator.model import c_type, declare, function_name, lower, upper
 
@@ -13,12 +13,12 @@ def operations(api):
 
 
 def self_name(function):
-    """The first argument, as the header names it."""
+    """Returns the name that the first argument has in the header."""
     return {"GraphBuilder": "builder"}.get(function["object"], function["object"].lower())
 
 
 def own_arguments(function):
-    """The arguments of an operation but for the object and the callback info."""
+    """Returns the arguments of an operation without the object and the callback info."""
     return function["args"][:-1]
 
 
@@ -27,7 +27,9 @@ def start_name(function):
 
 
 def kind_of(function):
-    """CreateContextCallbackInfo -> REQUEST_CREATE_CONTEXT."""
+    """Returns the kind of the request, such as REQUEST_CREATE_CONTEXT for a function that takes a
+    CreateContextCallbackInfo.
+    """
     return "REQUEST_" + upper(function["args"][-1]["type"].removesuffix("CallbackInfo"))
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables of wnn-conformance: each operator's parameters and options, and the call of its function."""
+"""Makes the tables of wnn-conformance: each operator's parameters and options, and a function that
+calls the operator's function.
+"""
 from generator.headers import SPDX, fill_arguments
 from generator.model import (count_argument, declare, is_list, lower,
                              operator_functions, pascal, positional, static_init_name, value_name)
@@ -11,17 +13,17 @@ KINDS = {"u32": "U32", "i32": "I32", "f64": "DOUBLE", "bool": "BOOL", "number": 
 
 
 def rows(api):
-    """(C name, operator, method, arguments) of every function."""
+    """Returns (C name, operator, method, arguments) of every function that makes an operator."""
     return [(c, o, m, a) for c, o, m, a, _, _ in operator_functions(api)]
 
 
 def enum_of(api, kind):
-    """The enumeration of a type, or of the items of an array."""
+    """Returns the enumeration that a type or the items of an array are of, or None."""
     return api.enums.get(kind.removesuffix("[]"))
 
 
 def member(api, entry, struct, field):
-    """One row of a struct member table."""
+    """Renders a row of a table of struct member: one argument, or one member of options."""
     kind, choices = entry["type"], "NULL"
     enum = enum_of(api, kind)
     if enum:
@@ -41,7 +43,9 @@ def options_structs(api):
 # --- webnn_calls.h -----------------------------------------------------------------------------
 
 def render_header(api):
-    """struct arguments: an array for the operands, and a member for every other argument."""
+    """Renders the header with struct arguments, which has an array for the operands, and a member
+    for every other argument.
+    """
     functions = rows(api)
     known = {}
     for _, _, _, arguments in functions:
@@ -87,7 +91,7 @@ def render_options(api, struct):
 
 
 def output_count(operator, arguments):
-    """How many operands a call makes, as an expression of C."""
+    """Returns an expression of C for the number of operands that a call makes."""
     outputs = operator["outputs"]
     if outputs[0].get("variadic"):
         argument = count_argument(operator, arguments)
@@ -101,7 +105,7 @@ def output_count(operator, arguments):
 
 
 def values(operator, arguments):
-    """The arguments of the function between the builder and the options."""
+    """Returns the arguments of the function between the builder and the options."""
     result = []
     for index, operand in enumerate(positional(operator)):
         if operand.get("variadic"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The C++ header: a template, the structures with their defaults, and the operators."""
+"""Makes the C++ header from a template, the structures with their defaults, and the operators."""
 import textwrap
 
 from generator.headers import TEMPLATES, default_value, has_init, operand_text
@@ -10,7 +10,7 @@ from generator.model import (c_type, count_argument, init_name, is_list, operato
 MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
         "BorrowedConstant", "TensorDmaBuf", "TensorHostMemory")
 
-# Members of options whose type is another one than in C.
+# The types of C++ for types of webnn.json, where members of options have other types than in C.
 MEMBERS = {"string": "Text", "StringView": "Text", "u32[]": "OptionalList<uint32_t>",
            "f32[]": "OptionalList<float>", "number": "Number", "bool": "bool",
            "RecurrentNetworkActivation[]": "OptionalList<WNNRecurrentNetworkActivation>",
@@ -113,7 +113,7 @@ def count_of(operator, arguments):
         name = argument["name"]
         if argument["type"].endswith("[]"):
             return f"WNNUint32Array({name}).count"
-        # One more than allowed is refused, and needs no memory beyond that.
+        # 8193 outputs are refused as any larger number is, and need less memory.
         return f"{name} <= 8192 ? {name} : 8193"
     always = sum("when" not in o for o in outputs)
     return f"options.returnSequence ? {always + 1} : {always}" if always < len(outputs) else \
@@ -121,7 +121,7 @@ def count_of(operator, arguments):
 
 
 def wrap(head, items, tail, indent):
-    # An item is not broken: its blanks stand for others while the text is wrapped.
+    # An item is not broken: \a stands for its blanks while the text is wrapped.
     text = head.replace(" ", "\a") + ", ".join(i.replace(" ", "\a") for i in items) + tail
     lines = textwrap.wrap(text, 84, initial_indent=indent, subsequent_indent=indent + "\t",
                           break_long_words=False, break_on_hyphens=False)
@@ -153,6 +153,6 @@ def render(api):
     text = (TEMPLATES / "webnn.hpp.in").read_text(encoding="utf-8")
     operators = "".join(render_operator(o, c, m, a, d)
                         for c, o, m, a, d, _ in operator_functions(api))
-    # An overload has the name of its method in C++.
+    # Functions of C that are overloads have one name in C++, that of their method.
     return text.replace("@STRUCTS@\n", structs(api) + "\n") \
         .replace("@OPERATORS@\n", operators)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The public headers: enumerations, structures and functions with their documentation."""
+"""Makes the public headers: enumerations, structures and functions, with their documentation."""
 import pathlib
 import textwrap
 
@@ -100,7 +100,7 @@ def member_doc(member):
 
 
 def default_value(api, member):
-    """The C initialiser of a member."""
+    """Returns the C initialiser of a member."""
     name, default = member["type"], member.get("default")
     if name in api.enums:
         enum = api.enums[name]
@@ -164,7 +164,8 @@ def render_callback(api, callback):
     rows = [(a["name"], a["doc"]) for a in callback["args"]]
     rows += [(name, "What was given with the callback.") for name in ("userdata1", "userdata2")]
     text = [callback["doc"], params(rows), reference(api, callback)]
-    # Structures come behind the callbacks, which are members of some: they have their tags only.
+    # Structures are defined after the callbacks, which are members of some of them, so a callback
+    # names a structure by its tag.
     tags = {s["name"] for s in api.data["structs"]}
     used = [a["type"].split()[0].rstrip("*") for a in callback["args"]]
     args = [("struct " if name in tags else "") + declare(a["type"], a["name"])
@@ -184,7 +185,9 @@ def render_handle(api, handle):
 # --- header: functions -------------------------------------------------------------------------
 
 def fill_arguments(head, args, tail=")"):
-    """head(arg, arg) broken after commas below the opening bracket, tabs first."""
+    """Returns head(arg, arg), broken after commas. Further lines begin below the opening bracket,
+    after tabs and then blanks, or after one tab where the bracket is far to the right.
+    """
     column = len(head.rpartition("\n")[2].expandtabs(8))
     pad = "\t" * (column // 8) + " " * (column % 8)
     if column > 60 or column + max(map(len, args or [""])) + 3 > WIDTH:
@@ -390,7 +393,7 @@ def functions(api, header):
 
 
 def render_version(api):
-    """The version as macros, for programs that are compiled with several."""
+    """Returns the version as macros, for programs that can be compiled with several versions."""
     rows = list(zip(("MAJOR", "MINOR", "PATCH"), api.data["version"]))
     text = ".".join(str(number) for _, number in rows)
     out = "/* The version of this header; wnnGetVersion tells that of the library that runs. */\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""webnn.json with its lookups, and the C names of what it holds."""
+"""Reads webnn.json, finds its entries by name, and makes the C names of what it defines."""
 import json
 import re
 import sys
@@ -16,7 +16,7 @@ SCALARS = {
 # --- names and types ---------------------------------------------------------------------------
 
 def upper(name):
-    """conv2d -> CONV2D, gatherND -> GATHER_ND, isNaN -> IS_NAN."""
+    """Returns a name in capitals: conv2d -> CONV2D, gatherND -> GATHER_ND, isNaN -> IS_NAN."""
     name = name.replace("NaN", "Nan")
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", name).upper()
@@ -27,12 +27,14 @@ def lower(name):
 
 
 def pascal(name):
-    """high-performance -> HighPerformance, conv2d -> Conv2d."""
+    """Returns a name without hyphens: high-performance -> HighPerformance, conv2d -> Conv2d."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("-"))
 
 
 def c_type(name):
-    """The C type of a type of webnn.json: 'Context*', 'void const*', 'u32[]', 'LogCallback'."""
+    """Returns the C type for a type of webnn.json, such as 'Context*', 'void const*', 'u32[]' or
+    'LogCallback'.
+    """
     match = re.fullmatch(r"([\w\[\]]+)((?: const)?\*{0,2})", name)
     if not match:
         sys.exit(f"webnn.json: '{name}' is no type")
@@ -49,12 +51,16 @@ def declare(type_name, name):
 
 
 def declare_for_user(entry):
-    """The declaration of an argument or member in a public header: says whether it may be NULL."""
+    """Returns the declaration of an argument or member in a public header, which says whether it
+    may be NULL.
+    """
     return declare(entry["type"], ("WNN_NULLABLE " if may_be_null(entry) else "") + entry["name"])
 
 
 def may_be_null(entry):
-    """True for chains, userdata, and where webnn.json says "nullable", or what NULL means."""
+    """Returns whether an argument or member may be NULL: chains and userdata may, and those for
+    which webnn.json says "nullable", or what NULL means.
+    """
     return entry.get("nullable") or "; NULL:" in entry["doc"] or \
         entry["name"] in ("nextInChain", "userdata1", "userdata2")
 
@@ -78,7 +84,7 @@ def static_init_name(struct):
 # --- the model ---------------------------------------------------------------------------------
 
 class Api:
-    """webnn.json with its lookups."""
+    """Holds webnn.json, with its entries by name."""
 
     def __init__(self, path):
         self.data = json.loads(path.read_text(encoding="utf-8"))
@@ -96,7 +102,7 @@ class Api:
         self.structs["OpSupportLimits"] = op_support_limits(self.data)
 
     def methods(self):
-        """Every builder method with its operator entry, in the order of the specification."""
+        """Yields (method, operator) of every builder method, in the order of the specification."""
         for operator in self.data["operators"]:
             for method in operator["methods"]:
                 yield method, operator
@@ -117,7 +123,7 @@ class Api:
         return head + struct["members"]
 
     def ordered_structs(self, header):
-        """Structs of a header, each after those it holds by value."""
+        """Returns the structs of a header, each after those that it holds by value."""
         done, result = set(), []
 
         def visit(struct):
@@ -139,7 +145,9 @@ class Api:
 
 
 def sync_function(function):
-    """The function that waits for an operation: its arguments without callback, and the result."""
+    """Returns the function that waits for the operation of another one. It has the arguments of
+    that one, with a time limit and the result in the place of the callback.
+    """
     sync = function["sync"]
     base = function_name(function)
     args = function["args"][:-1] + [
@@ -162,7 +170,8 @@ def sync_function(function):
 
 
 def with_sync(functions):
-    """Each function, followed by the one that waits for its end where webnn.json asks for it."""
+    """Yields each function, then the one that waits for its operation, if webnn.json asks for it.
+    """
     for function in functions:
         yield function
         if "sync" in function:
@@ -170,7 +179,7 @@ def with_sync(functions):
 
 
 def with_aliases(functions, aliases):
-    """Older names of functions, for programs that use them."""
+    """Yields functions that are older names of others, for programs that use these names."""
     known = {function_name(f): f for f in functions}
     for alias in aliases:
         function = known[alias["of"]]
@@ -220,23 +229,25 @@ def op_support_limits(data):
 # --- operators ---------------------------------------------------------------------------------
 
 def is_list(operator):
-    """Whether the operator gives a sequence of operands."""
+    """Returns whether the operator gives a sequence of operands."""
     return len(operator["outputs"]) > 1 or operator["outputs"][0].get("variadic", False)
 
 
 def positional(operator):
-    """The operands that are arguments; the others are members of the options."""
+    """Returns the operands that are arguments; the others are members of the options."""
     return [o for o in operator["operands"] if not o.get("optional")]
 
 
 def count_argument(operator, arguments):
-    """The argument that tells how many outputs there are, where their number varies."""
+    """Returns the argument that tells how many outputs there are, where their number varies."""
     count = operator["outputs"][0]["count"]
     return next(a for a in arguments if a.get("idl", a["name"]) == count)
 
 
 def operator_functions(api):
-    """(C name, operator, method, arguments, doc, errors) of all functions that make operators."""
+    """Yields (C name, operator, method, arguments, doc, errors) of all functions that make
+    operators.
+    """
     for method, operator in api.methods():
         yield (method["name"], operator, method["name"], operator.get("arguments", []),
                method["doc"], operator.get("errors", []))
@@ -250,7 +261,7 @@ def function_name(function):
 
 
 def exports(api):
-    """The names of all functions of the library."""
+    """Returns the names of all functions of the library."""
     names = {function_name(f) for f in api.data["functions"]}
     for handle in api.data["handles"]:
         names |= {f"wnn{handle['name']}AddRef", f"wnn{handle['name']}Release"}
@@ -259,7 +270,9 @@ def exports(api):
 
 
 def since(api):
-    """Name of a function -> the version of the library that had it first, where that is not the first version."""
+    """Returns {name of a function: the version of the library that had it first}, without functions
+    of the first version.
+    """
     versions = {function_name(f): f["since"] for f in api.data["functions"] if "since" in f}
     for name, operator, *_ in operator_functions(api):
         if "since" in operator:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The reference of the API for the documentation, from what the headers are made of."""
+"""Makes the reference of the API for the documentation, from what the headers are made of."""
 import re
 
 from generator.headers import (member_doc, operand_text, operator_params, reference,
@@ -15,7 +15,7 @@ def title(text, line):
 
 
 def escape(text):
-    """Text of the JSON as reStructuredText: nothing in it is markup."""
+    """Returns text of the JSON as reStructuredText in which nothing is markup."""
     for char in "\\*`|":
         text = text.replace(char, "\\" + char)
     # A word that ends in an underscore would be a reference.
@@ -28,7 +28,9 @@ def indent(text):
 
 
 def declared(kind, declarations, body):
-    """Something of C that the index lists: kind is a directive of Sphinx's domain c."""
+    """Returns the description of something of C, which the index lists; kind is a directive of
+    Sphinx's domain c.
+    """
     lines = [" ".join(d.split()) for d in declarations.split(";") if d.strip()]
     return f".. c:{kind}:: " + "\n              ".join(lines) + "\n\n" + indent(body)
 
@@ -184,7 +186,7 @@ def render_table(api):
 
 
 def render(api):
-    """File name -> contents."""
+    """Returns {file name: contents}."""
     reference_text = SPDX + title("Reference of the API", "=")
     reference_text += ("Made from ``userspace/webnn.json``, as the headers are. The comment at the "
                        "top of ``webnn.h`` says how objects, options, errors, futures and threads "

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The library's own tables: operators, their operands and options, and the builder functions."""
+"""Makes the library's own tables: operators with their operands and options, and the functions of
+the builder.
+"""
 from generator.headers import SPDX, fill_arguments, operator_args
 from generator.model import (c_type, declare, exports, function_name, init_name, is_list, lower,
                              operator_functions, pascal, positional, static_init_name, upper,
@@ -14,18 +16,18 @@ FLAGS = {"optional": "WNN_OPERAND_OPTIONAL", "variadic": "WNN_OPERAND_VARIADIC",
 
 
 def enums(api):
-    """The enumerations whose values are checked or printed by the library."""
+    """Returns the enumerations whose values the library checks or prints."""
     return [e for e in api.data["enums"] if e["name"] != "SType"]
 
 
 def options_structs(api):
-    """The options dictionaries of the operators, in the order of the header."""
+    """Returns the options structs of the operators, in the order of the header."""
     used = {o["options"] for o in api.data["operators"]}
     return [s for s in api.data["structs"] if s["name"] in used]
 
 
 def all_arguments(api):
-    """Every positional argument that is no operand, once: name -> type."""
+    """Returns {name: type} of the positional arguments of all operators that are no operands."""
     result = {}
     for _, _, _, arguments, _, _ in operator_functions(api):
         for argument in arguments:
@@ -66,7 +68,8 @@ def render_enum(enum):
 
 
 def attribute(api, member, struct):
-    """One row of a struct wnn_attribute table; struct is the C type that holds the member."""
+    """Renders a row of a table of struct wnn_attribute; struct is the C type that has the member.
+    """
     kind, values, stands_for = member["type"], "NULL", "0"
     field = member["name"] if struct.startswith("WNN") else lower(member["name"])
     base = kind[:-2] if kind.endswith("[]") else kind
@@ -94,7 +97,9 @@ def render_options(api, struct):
 
 
 def resolve(operands, operand, key):
-    """The allowed types or ranks of an operand, those of another one followed."""
+    """Returns the allowed types or ranks of an operand; for "same as", those of the operand that is
+    named there.
+    """
     text = operand[key]
     while text.startswith("same as "):
         operand = next(o for o in operands if o["name"] == text[len("same as "):])
@@ -128,7 +133,9 @@ def type_mask(api, text):
 
 
 def extension_types(operands, operand):
-    """Types beyond those of the specification, those of another operand followed."""
+    """Returns the types that the library allows beyond those of the specification; for "same as",
+    those of the operand that is named there.
+    """
     while operand["types"].startswith("same as "):
         name = operand["types"][len("same as "):]
         operand = next(o for o in operands if o["name"] == name)
@@ -136,7 +143,9 @@ def extension_types(operands, operand):
 
 
 def sample_rank(operand):
-    """sampleRank is a number, or "N-1" in terms of the rank of the operator's first operand."""
+    """Returns sampleRank as an expression of C. It is a number, or "N-1" in terms of the rank N of
+    the operator's first operand, which becomes a negative number.
+    """
     return operand.get("sampleRank", "0").removeprefix("N")
 
 
@@ -155,7 +164,9 @@ def operand_row(api, operator, operand, is_output=False):
 
 
 def render_operands(api, index, operator):
-    """The tables that all methods of one entry of webnn.json share."""
+    """Renders the tables that all methods of one entry of webnn.json share; returns their name and
+    text.
+    """
     name = f"op{index}_{lower(operator['methods'][0]['name'])}"
     out = f"static const struct wnn_op_operand {name}_operands[] = {{\n"
     out += "".join(operand_row(api, operator, o) for o in operator["operands"]) + "};\n\n"
@@ -169,7 +180,9 @@ def render_operands(api, index, operator):
 
 
 def details(api, method):
-    """The struct that the chain of a method's options may hold, and the types of all operands then."""
+    """Renders the struct that the chain of a method's options may hold, and the types that all
+    operands may have then.
+    """
     name = method.get("details")
     if not name:
         return "0, 0"
@@ -213,7 +226,7 @@ def render_ops(api):
 # --- webnn_builder.inc -------------------------------------------------------------------------
 
 def operand_list(operator):
-    """(declaration of the operand array or '', initialisers of the call)."""
+    """Returns (declaration of the operand array or '', initialisers of the call)."""
     first = operator["operands"][0]
     if first.get("variadic"):
         return "", (f"\t\t.operands = {first['name']},\n"
@@ -258,7 +271,7 @@ def render_builder(api):
 
 
 def render_aliases(api):
-    """Functions under their older names."""
+    """Renders functions under their older names."""
     out = f"{SPDX}{NOTE}/* Included by misc.c: functions under their older names. */\n"
     for function in api.data["functions"]:
         if "alias" not in function:
