@@ -24,7 +24,7 @@ What ``uapi/drm/onpu_accel.h`` says.
 
 
 def marked(text):
-    """Kernel-doc's marks as literals; its directives stay."""
+    """Returns the text with the marks of kernel-doc as literals; its directives stay."""
     text = re.sub(r'&(?:struct |enum )?([\w.]+\w)', r'``\1``', text)
     return re.sub(r'[%@](\w+)', r'``\1``', text)
 
@@ -34,7 +34,7 @@ def heading(text, line):
 
 
 def declared(kind, declaration, text):
-    """Something that the index lists, by Sphinx's domain c."""
+    """Returns a description that the index lists, by Sphinx's domain c."""
     lines = ''.join(f'   {line}\n' if line.strip() else '\n' for line in text.strip().split('\n'))
     return f'.. c:{kind}:: {declaration}\n\n{lines}\n'
 

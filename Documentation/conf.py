@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sphinx configuration. The references of the hardware (from uapi/), of the API (from
-userspace/webnn.json and the headers), of the driver's interface and of the messages are made into
-generated/ before each build. ./npu doc runs this in a copy, build/doc/source, and says by ONPU_SOURCE
-what it is a copy of, so that nothing is written into the checkout."""
+"""Configures Sphinx, and makes the pages in generated/ before each build: the references of the
+hardware (from uapi/), of the API (from userspace/webnn.json and the headers), of the driver's
+interface and of the messages. ./npu doc runs this in build/doc/source, a copy, so that nothing is
+written into the checkout; ONPU_SOURCE names the checkout."""
 import json
 import os
 import pathlib
@@ -51,7 +51,7 @@ make(TOOLS / "messages_rst.py", GENERATED)
 make(TOOLS / "man_rst.py", GENERATED / "man", *(
     path for folder in ("emulator", "userspace/tools") for path in sorted((ROOT / folder).rglob("*.1"))))
 
-# Each page begins with the question that it answers. Generated pages that come without one get it here.
+# Each page begins with the question that it answers. Generated pages have none and get it here.
 questions = {
     "accel": "What does each ioctl of the driver take and promise?",
     "api": "What does each function and type of the C interface promise?",
@@ -74,6 +74,6 @@ def ask(_app, name, source):
 
 
 def setup(app):
-    # Sphinx then reads all pages again when a question changes.
+    # With this value, Sphinx reads all pages again when a question changes.
     app.add_config_value("questions", {}, "env", [dict])
     app.connect("source-read", ask)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Makes pages of the man pages, with an index of their options: man_rst.py FOLDER MAN…
 
-Each man page becomes FOLDER/PROGRAM.rst, in which an option is known to the index by its program. FOLDER/options.rst
-lists the options of all programs in the order of the alphabet. It knows the requests of man(7) that these pages use,
-and stops at others.
+Each man page becomes FOLDER/PROGRAM.rst, whose options the index lists with the program's name.
+FOLDER/options.rst lists the options of all programs in the order of the alphabet. The script knows
+the requests of man(7) that these pages use, and fails at others.
 """
 import pathlib
 import re
@@ -33,7 +33,7 @@ def fail(where, what):
 
 
 def words(text):
-    """Arguments of a request: words, or what stands between quotes."""
+    """Returns the arguments of a request: words, or what stands between quotes."""
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|(\S+)', text)]
 
 
@@ -42,7 +42,7 @@ def unescape(text):
 
 
 def spans(text, font="R"):
-    """(font, text) of a text with the escapes that change the font."""
+    """Yields (font, text) of the parts of a text that has escapes to change the font."""
     for part in re.split(r"(\\f[BIRP])", text):
         if part.startswith("\\f"):
             font = {"P": "R"}.get(part[2], part[2])
@@ -51,7 +51,9 @@ def spans(text, font="R"):
 
 
 def request_spans(name, rest):
-    """(font, text) of the arguments of a request, such as .BR, which sets them in two fonts by turns."""
+    """Returns (font, text) of the arguments of a request, such as .BR, which sets them in two fonts
+    by turns.
+    """
     if name in ("B", "I"):
         return [(font, text) for font, text in spans(rest.replace('"', ""), name)]
     found = []
@@ -61,7 +63,9 @@ def request_spans(name, rest):
 
 
 def inline(found):
-    """The text with the marks of reStructuredText, which touch their words and are kept apart from neighbours."""
+    """Returns the text with the marks of reStructuredText. Each mark touches its word; an escaped
+    blank separates it from what is beside it.
+    """
     text = ""
     for font, part in found:
         before, core, after = re.fullmatch(r"(\s*)(.*?)(\s*)", part, re.S).groups()
@@ -99,7 +103,7 @@ class Page:
         self.text, self.depth = f"{self.text.rstrip()}\n\n{text}\n{mark * len(text)}\n\n", ""
 
     def paragraph(self, found):
-        """Adds a line of text; behind a .TP it is the term that the text is about."""
+        """Adds a line of text. The first line after a .TP is the term that the text is about."""
         if self.section == "NAME":
             what = plain(found).removeprefix(f"{self.program} - ")
             self.text += f"``{self.program}``: {what}.\n"

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The messages of the project, found in its sources, and their causes, from messages.txt.
+"""Makes pages of the messages of the project, found in its sources, and of their causes, from
+messages.txt.
 
     messages_rst.py FOLDER    writes the pages messages.rst, by section, and messages_index.rst, by the alphabet
     messages_rst.py --check   fails when messages.txt does not have every message, or has others
 
-messages.txt has sections. Each says which sources it is about, which functions are given messages there, and what a
-message of it means; below stand the messages with causes of their own, each followed by its cause on an indented
-line. In a section whose line "each" says "listed", every message has to stand there with its cause.
+messages.txt has sections. Each says which sources it is about, which functions take messages there,
+and what a message of the section means. Messages with causes of their own follow, each with its
+cause on an indented line after it. In a section whose line "each" says "listed", every message has
+to be there with its cause.
 """
 import fnmatch
 import pathlib
@@ -23,7 +25,7 @@ FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status suppo
     dev_err dev_err_probe reject_image onpu_mbox_protocol_error vfu_server_log broken throw_internal""".split()
 DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
 STRING = r'"(?:[^"\\]|\\.)*"'
-# Neighbours are one string, also with a macro of a printf format between them.
+# Adjacent literals are one string, also with a macro of a printf format between them.
 STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
 SPECIFIER = re.compile(r'%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?(?:p\w|[a-zA-Z])')
 
@@ -60,7 +62,7 @@ def read_causes():
 
 
 def call_arguments(text, begin):
-    """What stands between the brackets of a call."""
+    """Returns what stands between the brackets of a call."""
     depth, at = 1, begin
     while depth and at < len(text):
         if text[at] == '"':
@@ -72,7 +74,7 @@ def call_arguments(text, begin):
 
 
 def plain(literal):
-    """As a reader meets it: "…" for what differs from time to time."""
+    """Returns a message as a reader meets it, with "…" for what differs from time to time."""
     parts = re.findall(rf'{STRING}|PRI\w+', literal)
     text = "".join("u" if part[0] != '"' else part[1:-1] for part in parts)
     text = SPECIFIER.sub("…", text).replace("%%", "%").replace('\\"', '"').replace("\\n", "")
@@ -89,13 +91,13 @@ def messages_of(path, functions):
     for call in re.finditer(rf'\b(?:{"|".join(functions)})\(', text):
         found = STRINGS.search(call_arguments(text, call.end()))
         message = plain(found[0]) if found else ""
-        # One without a word of its own only passes on what somebody else says.
+        # A message without a word of its own only passes another message on.
         if re.search(r"[A-Za-z]{2,} ?[^…]*[A-Za-z]{2,}", message):
             yield message
 
 
 def collect(sections):
-    """[(section or None, path, messages)]"""
+    """Yields (section or None, path, messages) of each source that has messages."""
     for folder in FOLDERS:
         for path in sorted(p for p in (TOP / folder).rglob("*") if p.suffix in SUFFIXES):
             name = str(path.relative_to(TOP))
@@ -138,12 +140,12 @@ def order(message):
 
 
 def escaped(text):
-    """The text with what would be marks in the text of a reference escaped."""
+    """Returns the text for a reference, with characters that would be marks escaped."""
     return re.sub(r"([\\`<>*_|])", r"\\\1", text)
 
 
 def pages(sections):
-    """(by section, by the alphabet)"""
+    """Returns the two pages: messages by section, and by the alphabet."""
     text = title("Messages", "What does this message mean, and what helps?")
     text += ("All messages, with \"…\" for what differs each time; :doc:`/generated/messages_index` has them in the order of the alphabet. Those of "
              "the importer have a place of their own in :doc:`/onnx-refusals`. Messages of the library come with a status, "

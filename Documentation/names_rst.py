@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Makes the table of operators by their names in JavaScript, C and ONNX: names_rst.py WEBNN_JSON ONNX_RST PAGE
+"""Makes the table of operators with their names in JavaScript, C and ONNX:
+names_rst.py WEBNN_JSON ONNX_RST PAGE
 
-What ONNX calls an operator is said here; that each operator of WebNN has a row, and that the importer knows each
-name of ONNX, is checked when the page is made.
+The names in ONNX are in this script. It fails when the importer does not know one of them, or when
+one belongs to no operator of WebNN.
 """
 import json
 import pathlib

@@ -24,7 +24,7 @@ TITLES = {'onnx': 'Reference of the import of ONNX', 'stablehlo': 'Reference of 
 
 
 def plain(text):
-    """The words of a comment, paragraph by paragraph; lists stay lists."""
+    """Returns the words of a comment, paragraph by paragraph; lists stay lists."""
     text = re.sub(r'^[ \t]*\* ?', '', text, flags=re.M).strip()
     return re.sub(r'\b(wnn\w+)\(\)', r':c:func:`\1`', text)
 
@@ -38,7 +38,7 @@ def declared(kind, declaration, body):
 
 
 def function_body(doc):
-    """The tags of a comment as paragraphs."""
+    """Returns the text of a comment, with its tags as paragraphs."""
     head, *tags = re.split(r'^@(?=param|return)', doc, flags=re.M)
     text, parameters = head.strip() + '\n\n', ''
     for tag in tags:
