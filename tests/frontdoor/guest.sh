@@ -22,7 +22,7 @@ chown --reference="$top" -- "$work"
 cd -- "$work" || exit
 trap 'cd / && rm -rf -- "$work"' EXIT
 
-# The log has a name of its own, as another guest may run.
+# guest ARGUMENTS…: runs ./npu guest with a log of its own, as another guest may run.
 guest()
 {
 	"$top/npu" guest --no-build "--log=$work/kernel.log" "$@"
@@ -202,8 +202,8 @@ test_timeout()
 	contains "the time being up is status 124" "status 124"
 }
 
-# Two guests run at a time; one is terminated and one killed. The processes that they started must
-# end, too.
+# Tests two guests at a time, one of which is terminated and one killed: the processes that they
+# started end, too.
 test_ended()
 {
 	local signal pids children tries

@@ -69,7 +69,7 @@ guest_refuses()
 	contains "guest $*: fails" "status 1"
 }
 
-# Wrong options are reported before anything is built or started.
+# Tests that wrong options are reported before anything is built or started.
 test_guest_usage()
 {
 	out=$("$npu" guest --help; echo "status $?")
@@ -125,7 +125,7 @@ test_sets()
 	cp "$work/packages.txt" "$list"
 }
 
-# The step's title shows apt's progress, and at the end the sum of all runs.
+# Tests that the title of a step shows the progress of apt, with the sizes of all its runs added up.
 test_progress()
 {
 	cat >"$work/apt" <<-'END'
@@ -144,15 +144,16 @@ test_progress()
 	equal "a step's line has its last title" $' another 0 s\n a title 0 s'
 }
 
-# on_small TEXT: runs TEXT in a shell with the functions of check.sh of the checkout on the disk $small; prints its status, too.
+# on_small TEXT: runs TEXT in a shell with the functions of check.sh, of the checkout on the disk
+# $small; prints the output and the status.
 on_small()
 {
 	env top="$small" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"; eval "$0"' "$1" 2>&1
 	echo "status $?"
 }
 
-# When the disk has too little space, ./npu says so before anything is fetched: no step has written
-# a log.
+# Tests that ./npu reports a disk with too little space before anything is fetched: no step has
+# written a log.
 test_no_room()
 {
 	local small=$work/small
@@ -334,8 +335,8 @@ test_twice()
 	ok $? "two builds at a time"
 }
 
-# A second root would take minutes: the copy uses the real one, by a bind mount in a mount namespace
-# of its own.
+# To make a second root would take minutes: the copy uses this checkout's root, by a bind mount in a
+# mount namespace of its own.
 if [ -z "${ONPU_FRONTDOOR_TEST:-}" ] && [ -d "$top/build/root" ]; then
 	rm -rf -- "$work" "$outside"
 	ONPU_FRONTDOOR_TEST=1 exec unshare --mount --propagation private "$0" "$@"
@@ -346,7 +347,7 @@ if [ -d "$top/build/root" ]; then
 	trap 'umount -l "$copy/build/root" && rm -rf --one-file-system -- "$work" "$outside" "$top/build/root$outside"' EXIT
 fi
 
-# A test run that finds no test must not count as a success.
+# Tests that a run without any test does not count as a success.
 test_nothing_ran()
 {
 	out=$("$npu" check test 2>&1; echo "status $?")
@@ -366,7 +367,7 @@ dead()
 	! alive "$1"
 }
 
-# A process that a step has started ends with ./npu.
+# Tests that a process that a step has started ends with ./npu.
 test_killed_step()
 {
 	local pid file=$copy/build/sleeper
@@ -446,7 +447,7 @@ test_check_usage()
 	contains "check with a wrong stage fails" "status 1"
 }
 
-# Runs .ci/run with an npu whose two commands do what $check and $more say.
+# Tests .ci/run with an npu that prints $check for its command check, and $more for check --more.
 test_ci()
 {
 	local ci="$work/ci dir" check more

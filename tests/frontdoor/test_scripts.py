@@ -19,7 +19,7 @@ import shares  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: MIT\n"
 
-# SqueezeNet's result is required only when its model is there.
+# A result of the demo that passes. SqueezeNet's part is required only where its model is present.
 GOOD_DEMO = {
     "device": "sim",
     "digits": {"count": 360, "accuracy": 0.995, "agree": 360, "right": {"sim": 358, "cpu": 358}},
@@ -145,8 +145,8 @@ class Includes(ScriptTest):
 
 
 class Numbers(ScriptTest):
-    """Tests check-numbers.py. The real files of uapi/onpu define the numbers; the copies of numbers
-    that it must find are ones that sources once had.
+    """Tests check-numbers.py. The real files of uapi/onpu define the numbers. The script must find
+    copies of numbers that sources once had.
     """
 
     def setUp(self):
