@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Any state is a seed. */
+/* The state of a sequence; any number is a seed. */
 struct rng {
 	uint64_t state;
 };

@@ -34,8 +34,8 @@ contains()
 	ok $? "$1"
 }
 
-# The functions that follow start no process, which takes a third of a second on a kernel that looks
-# for errors.
+# The functions that follow start no process: on a kernel that looks for errors, that takes a third
+# of a second.
 
 # Nothing is ever written to this pipe: a read waits for its time limit.
 exec {never}<> <(:)
@@ -64,7 +64,8 @@ find_npu()
 	device=/sys/bus/pci/devices/$address
 }
 
-# The driver is in use until its jobs have ended, also when their programs have ended before.
+# Returns whether nothing uses the driver. Jobs use it until they have ended, even when their
+# programs have ended before.
 driver_is_unused()
 {
 	local users
@@ -111,7 +112,7 @@ ask_host()
 	return 1
 }
 
-# Kills the emulator of the NPU: from this call on, its registers read as all-ones.
+# Kills the emulator of the NPU: from this call on, all registers of the NPU read as all-ones.
 kill_emulator()
 {
 	ask_host kill-emulator

@@ -4,10 +4,10 @@
 NAME=FOLDER]...
 
 The commands of its blocks "code-block:: console" run in their order in one shell, in a new folder
-that has the files of Documentation/examples. A line that begins with "$ " is a command, "> "
-continues it. The lines after it are the expected output, where "…" stands for any text, and a line
-of "…" alone for any lines. A block with a class is typed only when that class is given: root,
-installed, npu, node, checkout.
+that has the files of Documentation/examples. A line that begins with "$ " or "# " is a command, and
+a line that begins with "> " continues it. The lines after it are the expected output, where "…"
+stands for any text, and a line of "…" alone for any lines. A block with a class is typed only when
+that class is given: root, installed, npu, node, checkout.
 """
 import argparse
 import os

@@ -52,13 +52,13 @@ def pseudo_random(series, count):
 
 
 def needs(*paths):
-    """Skips a test where a file is not there, and says which."""
+    """Returns a decorator that skips a test when files are missing, and says which."""
     missing = [str(path) for path in paths if not path.exists()]
     return unittest.skipIf(missing, f"there is no {', '.join(missing)}")
 
 
 def on_devices(test):
-    """Runs a test that takes a device on every device that all machines have."""
+    """Decorates a test that takes a device: the test runs on each device that every machine has."""
     def run(self):
         for device in DEVICES:
             with self.subTest(device):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads pages with ONNX Runtime; the steps of Documentation/examples/ocr.c before and after its
-networks are written once more here, with numpy and scipy."""
+"""Reads pages with ONNX Runtime. The steps before and after the networks do the same as those of
+Documentation/examples/ocr.c, with numpy and scipy."""
 import itertools
 
 import numpy as np

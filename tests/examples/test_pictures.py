@@ -171,7 +171,7 @@ class Detect(ExampleTest):
 class Upscale(ExampleTest):
     @staticmethod
     def whole(brightness):
-        """Returns the network's result for a picture of any size, as a whole."""
+        """Returns the network's result for a picture of any size, computed in one piece."""
         model = onnx.load(SUPER)
         for value in *model.graph.input, *model.graph.output:
             for dimension in value.type.tensor_type.shape.dim[2:]:

@@ -6,8 +6,8 @@ LIST.py defines
   SETUP      shell commands that prepare the copy of the tree, once
   BUILD      shell command that builds what the tests need
   MUTATIONS  a list of {name, file, old, new, command}, optionally with a build of its own: the text
-             old, which is in the file exactly once but for white space, becomes new; then command
-             must fail
+             old, which is in the file exactly once when white space is ignored, becomes new; then
+             command must fail
   EVIDENCE   a regular expression for what the command says when it fails; optional. Without a
              match, such as after a timeout, the mutation counts as not caught
 
@@ -164,7 +164,7 @@ def main():
     chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
     if options.stale:
         sys.exit(1 if stale(chosen) else 0)
-    # The copy is below the sources and not in /tmp, as guests see no other folder of this machine.
+    # The copy is below the sources and not in /tmp, as guests see only the checkout.
     build = os.path.join(TOP, 'build')
     os.makedirs(build, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='mutations-', dir=build) as scratch:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Tests of the Debian packages in a guest that was started from where they are installed, as root and
-# as TAP: guest.sh WORK, the folder with what make_model.py makes. ./npu check packages runs this.
+# Tests the Debian packages in a guest whose system has them installed, as root and as TAP:
+# guest.sh WORK, the folder with what make_model.py makes. ./npu check packages runs this.
 
 # ok() takes the status of the condition before it.
 # shellcheck disable=SC2319

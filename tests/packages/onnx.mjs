@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The model of make_model.py through the package for Node: onnx.mjs FOLDER. Prints how many outputs are right.
+// Runs the model of make_model.py with the package for Node: onnx.mjs FOLDER. Prints how many
+// numbers of the output are right.
 import fs from 'node:fs';
 import path from 'node:path';
 import { ml } from 'webnn-npu';
@@ -8,7 +9,7 @@ import { OnnxModel } from 'webnn-npu/onnx';
 
 const [folder] = process.argv.slice(2);
 
-// The numbers behind numpy's line of text.
+// Returns the numbers of a file of numpy, which follow its line of text.
 function readNpy(name) {
 	const bytes = fs.readFileSync(path.join(folder, name));
 

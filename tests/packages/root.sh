@@ -133,7 +133,7 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
-# The pages name no file that is missing, and doc-base knows them.
+# Tests that the pages name no file that is missing, and that doc-base knows them.
 test_pages()
 {
 	local pages=/usr/share/doc/webnn-npu-doc/html

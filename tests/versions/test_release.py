@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Tests that all parts have one version: test_release.py VERSION BUILD IMAGE|- TOOL…, as TAP.
 
-VERSION is what meson took from userspace/webnn.json. Headers, packages, tools, the firmware's image
-and the table of releases in installation.rst, with the versions of what the parts agree on, are
-compared with it.
+VERSION is what meson took from userspace/webnn.json. The test compares it with the versions of
+headers, packages, tools and the firmware's image. It also compares the table of releases in
+installation.rst, which has the versions of the interfaces between the parts.
 """
 import csv
 import json

@@ -15,7 +15,7 @@ import sys
 sys.dont_write_bytecode = True
 import variant  # noqa: E402
 
-# The word of ONPU_FW_HEADER after magic and size.
+# The offset in ONPU_FW_HEADER of the version of the messages, after magic and size.
 ABI = 8
 CHANGES = {"older": -1, "same": 0, "newer": 1}
 
