@@ -22,7 +22,7 @@ FOLDERS = ("userspace/src", "userspace/import", "userspace/tools", "driver", "em
 SUFFIXES = (".c", ".sh")
 FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status supports_not plan_fail onnx_error
     onnx_refuse onnx_refuse_variable complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
-    dev_err dev_err_probe reject_image onpu_mbox_protocol_error vfu_server_log broken throw_internal""".split()
+    dev_err dev_err_probe reject_image vfu_server_log broken throw_internal""".split()
 DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
 STRING = r'"(?:[^"\\]|\\.)*"'
 # Adjacent literals are one string, also with a macro of a printf format between them.

@@ -89,8 +89,8 @@ static int check_caps(struct onpu_device *onpu)
 	for (unsigned int i = 0; i < ARRAY_SIZE(caps); i++) {
 		if (caps[i].value >= caps[i].min && caps[i].value <= caps[i].max)
 			continue;
-		drm_err(&onpu->drm, "%s is %u, the driver supports %u to %u\n", caps[i].name,
-			caps[i].value, caps[i].min, caps[i].max);
+		drm_err(&onpu->drm, "property %s of the device is %u, this driver supports %u to %u\n",
+			caps[i].name, caps[i].value, caps[i].min, caps[i].max);
 		return -ENODEV;
 	}
 	return 0;
@@ -164,7 +164,7 @@ static int check_dma(struct onpu_device *onpu)
 	bool reserved;
 
 	if (dma_addressing_limited(dev)) {
-		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits\n",
+		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits: enable an IOMMU\n",
 			dma_bits(onpu));
 		return -EIO;
 	}

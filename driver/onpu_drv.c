@@ -399,7 +399,8 @@ static int allow_large_pages(struct onpu_device *onpu)
 	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
 
 	if (ret)
-		drm_notice(&onpu->drm, "buffers are made of small pages: %pe\n", ERR_PTR(ret));
+		drm_notice(&onpu->drm, "buffers get no large pages (slower): %pe
+", ERR_PTR(ret));
 	/* Linux 7.3 returns 0 even if it could not mount, and then no buffer can be made. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }
@@ -419,7 +420,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci_set_drvdata(pdev, onpu);
 	if (pci_resource_len(pdev, 0) < ONPU_BAR0_SIZE)
 		return dev_err_probe(&pdev->dev, -ENODEV,
-				     "the registers (BAR 0) take less room than an Open NPU's\n");
+				     "the registers (BAR 0) are fewer than an Open NPU's: driver and device do not fit\n");
 	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);

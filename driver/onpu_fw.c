@@ -31,7 +31,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 static int reject_image(struct onpu_device *onpu, const char *why)
 {
-	drm_err(&onpu->drm, "firmware %s: %s\n", IMAGE_NAME, why);
+	drm_err(&onpu->drm, "firmware %s: %s; install that of the driver's release\n", IMAGE_NAME, why);
 	return -EINVAL;
 }
 
@@ -45,13 +45,13 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
-		return reject_image(onpu, "not a firmware image");
+		return reject_image(onpu, "it is not a firmware image");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
 		return reject_image(onpu, "the file does not have the size that its header tells");
 	if (h.memory_size < h.image_size)
 		return reject_image(onpu, "its header reserves less memory than the image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return reject_image(onpu, "damaged, its checksum is wrong");
+		return reject_image(onpu, "it is damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
 		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u: install that of the driver's release\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
@@ -176,10 +176,10 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
 
 	if (status_state(status) == ONPU_STATE_FAILED)
-		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u)\n", boot_error_name(error),
+		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u); please report it\n", boot_error_name(error),
 			detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
-		drm_err(&onpu->drm, "the firmware crashed and the management core stands still: cause %u of RISC-V (mcause)\n",
+		drm_err(&onpu->drm, "the firmware crashed with exception %u of RISC-V (mcause); please report it\n",
 			detail);
 	else
 		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x\n",
@@ -235,7 +235,7 @@ static int check_fw_abi(struct onpu_device *onpu)
 	struct drm_onpu_firmware_info *info = &onpu->fw.info;
 
 	if (FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi) != ONPU_ABI_MAJOR) {
-		drm_err(&onpu->drm, "the running firmware speaks version %u, its header says %u: the image is damaged\n",
+		drm_err(&onpu->drm, "the running firmware speaks version %u, its header says %u: the image is damaged, install it anew\n",
 			FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi), ONPU_ABI_MAJOR);
 		return -EINVAL;
 	}

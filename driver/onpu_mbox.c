@@ -106,7 +106,8 @@ static void onpu_mbox_protocol_error(struct onpu_device *onpu, const char *what)
 {
 	onpu_mbox_fail(onpu, -EAGAIN);
 	if (onpu_fw_reset_async(onpu, ONPU_RESET_FW_PROTOCOL))
-		drm_err_ratelimited(&onpu->drm, "the firmware broke the protocol: %s\n", what);
+		drm_err_ratelimited(&onpu->drm, "the firmware sent an invalid message: %s; are driver and firmware of one release?\n",
+				    what);
 }
 
 static bool complete_request(struct onpu_mbox *mbox, const union onpu_msg *msg)
@@ -148,7 +149,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		return;
 	if (tail - mbox->head > ONPU_MBOX_SLOTS) {
 		if (onpu_device_present(onpu))
-			onpu_mbox_protocol_error(onpu, "the response ring's index");
+			onpu_mbox_protocol_error(onpu, "more responses than its ring holds");
 		return;
 	}
 	dma_rmb();
@@ -159,7 +160,7 @@ void onpu_mbox_irq(struct onpu_device *onpu)
 		barrier();
 		mbox->head++;
 		if (!handle_message(onpu, &msg)) {
-			onpu_mbox_protocol_error(onpu, "a message that nobody has asked for");
+			onpu_mbox_protocol_error(onpu, "a response to no request");
 			return;
 		}
 	}
@@ -246,7 +247,7 @@ static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *w
 		return false;
 	fail_all_requests(mbox, -EAGAIN);
 	if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
-		drm_err_ratelimited(&onpu->drm, "the firmware did not answer: request %u timed out\n",
+		drm_err_ratelimited(&onpu->drm, "the firmware did not answer, so it is reset: request %u timed out\n",
 				    wait->type);
 	return true;
 }

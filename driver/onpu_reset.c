@@ -259,7 +259,7 @@ static const char *reason_text(enum onpu_reset_reason reason)
 		[ONPU_RESET_KILL] = "a context cannot be ended",
 		[ONPU_RESET_TIMEOUT] = "the firmware does not answer",
 		[ONPU_RESET_FW_FAILED] = "the firmware has failed",
-		[ONPU_RESET_FW_PROTOCOL] = "the firmware broke the protocol",
+		[ONPU_RESET_FW_PROTOCOL] = "the firmware sent an invalid message",
 		[ONPU_RESET_FW_REFUSES] = "the firmware refuses a context",
 	};
 
@@ -366,7 +366,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	drm_notice(&onpu->drm, "reset: somebody asked for one of the PCI function\n");
+	drm_notice(&onpu->drm, "reset: somebody asked for it, by sysfs or a virtual machine\n");
 	if (onpu->asleep)
 		up_write(&onpu->reset_lock);
 	else

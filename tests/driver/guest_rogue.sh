@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --allow-log='onpu .*the firmware broke the protocol: ' --allow-log='onpu .*(firmware still fails after|device is wedged: )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'
+# guest: --root --allow-log='onpu .*the firmware sent an invalid message: ' --allow-log='onpu .*(firmware still fails after|device is wedged: )' --allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'
 #
 # Runs a firmware that lies (rogue.c), as TAP. The driver says what is wrong and resets the device,
 # but not for ever. Programs go on with the right firmware.
@@ -28,7 +28,7 @@ bind_with()
 # broke the protocol in this way
 told()
 {
-	dmesg | grep -q "onpu .*the firmware broke the protocol: $1\$"
+	dmesg | grep -q "onpu .*the firmware sent an invalid message: $1; "
 }
 
 has_reset()
@@ -119,9 +119,9 @@ invent_faults()
 cp "$firmware" /tmp/right
 bind_with "$tests/rogue.bin"
 invent_faults
-lie 1 'a message that nobody has asked for'
+lie 1 'a response to no request'
 lie 2 'a status that does not exist'
-lie 3 "the response ring's index"
+lie 3 'more responses than its ring holds'
 lie_without_end
 bind_with /tmp/right
 "$tests/driver-load" /dev/accel/accel* &

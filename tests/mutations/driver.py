@@ -56,7 +56,7 @@ _SLEEP = _guest(f'--root --in-memory=tests/driver --in-memory=tests/tap.sh '
 _POWER = _guest('--root', 'guest_power.sh 5')
 _FAIL = _guest('--root --modprobe=vgem', 'guest_fail.sh')
 _PROBE = _guest('--root --allow-warnings --append=oops=panic', 'guest_probe.sh')
-_ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
+_ROGUE = _guest("--root --allow-log='onpu .*the firmware sent an invalid message: ' "
                 "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
@@ -72,7 +72,7 @@ _KUNIT = _guest("--root --allow-log='onpu-kunit: .*(firmware |the device cannot 
 _TRACE = _guest('--root', 'guest_trace.sh')
 _PERF = _guest('--root', 'guest_perf.sh')
 _FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
-                 "--allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: |device inaccessible)'",
+                 "--allow-log='onpu .*(request [0-9]+ timed out|the firmware sent an invalid message: |device inaccessible)'",
                  'guest_faults.py')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
