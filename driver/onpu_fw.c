@@ -31,7 +31,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 static int reject_image(struct onpu_device *onpu, const char *why)
 {
-	drm_err(&onpu->drm, "firmware %s: %s; install that of the driver's release\n", IMAGE_NAME, why);
+	drm_err(&onpu->drm, "firmware %s: %s; install onpu-firmware anew\n", IMAGE_NAME, why);
 	return -EINVAL;
 }
 
@@ -176,8 +176,8 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
 
 	if (status_state(status) == ONPU_STATE_FAILED)
-		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u); please report it\n", boot_error_name(error),
-			detail_name(error, detail), detail);
+		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u); please report it\n",
+			boot_error_name(error), detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
 		drm_err(&onpu->drm, "the firmware crashed with exception %u of RISC-V (mcause); please report it\n",
 			detail);
