@@ -242,7 +242,7 @@ struct onpu_device {
 	unsigned int fw_resets;
 	/** @fw_reset_at: The time of the last reset that @fw_resets counts, in jiffies. */
 	unsigned long fw_reset_at;
-	/** @fw_reset_jobs: Number of jobs that had ended well before that reset. */
+	/** @fw_reset_jobs: Number of jobs that had succeeded when that reset began. */
 	u64 fw_reset_jobs;
 	/** @resets: Number of resets of the whole device. */
 	atomic_t resets;

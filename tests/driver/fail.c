@@ -208,7 +208,7 @@ static void prepare_submit(void)
 		sync[1] = (struct drm_onpu_sync){ npu.syncobjs[MANY + i],
 						  DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE,
 						  npu.point };
-		/* The first job of each pair waits for the point that the last call signalled. */
+		/* Later, the first job of each pair waits for what the first call has signalled. */
 		if (i % 2 == 0 && npu.point > 1)
 			sync[0].flags = DRM_ONPU_SYNC_WAIT;
 		npu.jobs[i] = npu.job;
@@ -310,7 +310,7 @@ static int run_call(const struct call *call)
 	uint64_t memory, now;
 	int failed = 0;
 
-	/* The first call may add page tables, and signals the points that later calls wait for. */
+	/* The first call may add page tables, and signals what later calls wait for. */
 	if (call->prepare)
 		call->prepare();
 	must(!call->run());

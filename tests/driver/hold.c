@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	error = churn(argv[1]);
-	/* The device node disappears, too. */
+	/* open() fails with ENOENT or ENXIO when the device node is gone, too. */
 	if (error == ENODEV || error == ENOENT || error == ENXIO)
 		return 0;
 	fprintf(stderr, "# ended by errno %d\n", error);

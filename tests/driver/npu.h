@@ -138,7 +138,7 @@ struct drm_onpu_job npu_long(int fd, uint64_t va);
  */
 void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 
-/* Returns the errno of SUBMIT, or 0. */
+/* Returns the errno of SUBMIT, or 0; @seqno gets the number of the last job, unless it is NULL. */
 int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t count,
 	       uint64_t *seqno);
 /* Submits a job with a syncobj that signals at its end; 0 or an errno. */

@@ -664,8 +664,8 @@ static uint64_t hash_function(int fn)
 		for (int i = 0; i < BLOCK; i++) {
 			x[i] = bits_float((uint32_t)(block * BLOCK + i) * 4095u);
 			/*
-			 * The hashes in test_frozen() depend on these numbers, so that they do not
-			 * come from random.h.
+			 * The hashes in test_frozen() depend on these numbers, which therefore do
+			 * not come from random.h.
 			 */
 			random = random * UINT64_C(6364136223846793005) +
 				 UINT64_C(1442695040888963407);

@@ -52,8 +52,8 @@ static void test_priorities(void **state)
 	fake_settle(f);
 	expect_runs(3, order, 6);
 	/*
-	 * The resident queue ended its first job before the firmware looked, so that it ran its two
-	 * jobs in two runs.
+	 * The resident queue ended its first job before the firmware looked, and ran the second one
+	 * when its turn came.
 	 */
 	for (uint32_t i = 3; i < 9; i++)
 		assert_int_equal(f->trace[i].cycles, i == 8 ? 300 : 600);

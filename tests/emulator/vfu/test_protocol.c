@@ -158,7 +158,7 @@ static void test_bar0(void **state)
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_CAP_VECTORS), BENCH_VECTORS);
 	client_write32(&b.client, BAR0, ONPU_REG_FW_SIZE, 77);
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_FW_SIZE), 77);
-	/* Reads have other widths, span several registers, are not aligned, or have no bytes. */
+	/* Accesses have other widths, span several registers, are not aligned, or have no bytes. */
 	assert_int_equal(client_read(&b.client, BAR0, ONPU_REG_ID, &wide, 8), 0);
 	assert_true(wide == UINT64_MAX);
 	assert_int_equal(client_read(&b.client, BAR0, ONPU_REG_ID, words, 16), 0);
