@@ -203,7 +203,7 @@ void vfu_inject_clear(struct vfu_injector *in)
 {
 	pthread_mutex_lock(&in->lock);
 	memset(in->faults, 0, sizeof(in->faults));
-	/* Let delayed interrupts come now: dropping them would be a fault of another kind. */
+	/* Let delayed events come now: dropping them would be a fault of another kind. */
 	for (unsigned int i = 0; i < in->num_delayed; i++)
 		in->delayed[i].due = 0;
 	in->deaf = false;

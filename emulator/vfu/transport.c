@@ -24,8 +24,9 @@
 #include "vfu/irq.h"
 
 /*
- * A client can make close() sleep for long, so each descriptor has a thread that closes it. When
- * this many threads exist, further descriptors wait until a thread has closed its own.
+ * A client can make close() sleep for long, so each descriptor whose close() may sleep has a thread
+ * that closes it. When this many threads exist, further descriptors wait until a thread has closed
+ * its own.
  */
 #define MAX_CLOSERS 64
 #define CLOSE_STACK (64 << 10) /* bytes */

@@ -19,9 +19,7 @@
 
 #define BYTES 4096u
 
-/*
- * The growth of the count that is enough, and the least and most rounds to reach it.
- */
+/* How much the count must grow, and the fewest and the most rounds in which it may do so. */
 #define TIMES	   5
 #define ROUNDS_MIN 6u
 #define ROUNDS_MAX 60u

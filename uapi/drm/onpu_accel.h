@@ -748,8 +748,8 @@ struct drm_onpu_ctx_get_state {
 	__u32 state;
 
 	/**
-	 * @error: out: The (positive) errno that the fence got of the job that took the context
-	 * into its state; zero in %DRM_ONPU_CTX_ACTIVE.
+	 * @error: out: The (positive) errno of the fence of the job that took the context into its
+	 * state; zero in %DRM_ONPU_CTX_ACTIVE.
 	 */
 	__u32 error;
 
