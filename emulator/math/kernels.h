@@ -65,7 +65,10 @@ struct kernel_int {
 	int64_t min, max; /* the range; for u64 these are 0 and all ones */
 };
 
-/* One call of the float matrix kernel: a tile of @rows rows and @cols * vector columns. */
+/*
+ * One call of a matrix kernel: a tile of as many rows and vectors of columns as the kernel is
+ * made for.
+ */
 struct mma_tile {
 	const char *const *row; /* address of each row's element at k = 0 without tap */
 	int64_t k_stride;	/* bytes from k to k + 1 in a row */
