@@ -121,8 +121,9 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 void onpu_map_remove(struct onpu_map *map);
 
 /*
- * Called once, before the firmware runs. What this and onpu_ctx_init() set up is undone when the
- * last reference to the DRM device is put, maybe long after the device was unplugged.
+ * Called once, before the firmware runs. The effects of this function and of onpu_ctx_init() are
+ * undone when the last reference to the DRM device is put, maybe long after the device was
+ * unplugged.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
 /* Called by the interrupt thread when INV_DONE has changed. */

@@ -456,7 +456,7 @@ static int onpu_resume(struct device *dev)
 	int ret;
 
 	down_write(&onpu->reset_lock);
-	/* This replaces any reset that was asked for. */
+	/* The start below replaces any reset that was asked for. */
 	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 	ret = restart_from_outside(onpu);
 	/* From here on a reset can be asked for; it waits for the lock. */

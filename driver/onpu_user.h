@@ -77,7 +77,7 @@ void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
 typedef int (*onpu_user_take)(struct onpu_user *user, void *data);
 int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data);
 
-/* These enclose the work that frees an object which a program has given up. */
+/* Mark the begin and the end of work that frees an object which a program has given up. */
 void onpu_user_free_begin(struct onpu_user *user);
 void onpu_user_free_end(struct onpu_user *user);
 

@@ -366,7 +366,7 @@ TEST_F(sync, no_more_jobs_than_a_context_may_have)
 		count = left - 1 < self->info.max_jobs ? left - 1 : self->info.max_jobs;
 		ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, jobs, count, &seqno));
 	}
-	/* There is room for one job: two are refused. */
+	/* The context may take one more job: two are refused. */
 	EXPECT_EQ(ENOSPC, npu_submit(self->fd, self->ctx.id, jobs, 2, NULL));
 	give_syncs(&jobs[1], &signal, 1);
 	EXPECT_EQ(0, npu_submit(self->fd, self->ctx.id, &jobs[1], 1, &seqno));

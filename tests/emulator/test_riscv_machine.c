@@ -685,7 +685,7 @@ static void test_nested_exception(void **state)
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 4);
 	assert_false(rig.core.halted);
 	rig_expect_trap(&rig, HANDLER + 4, 3, HANDLER + 4);
-	/* So is an exception at the first instruction of an interrupt handler. */
+	/* An exception at the first instruction of an interrupt handler is a nested trap, too. */
 	rig_csr_write(&rig, MTVEC, HANDLER | 1);
 	rig_csr_write(&rig, MIE, ONPU_RV32_IRQ_TIMER);
 	rig_csr_write(&rig, MSTATUS, BIT_MIE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What onpu-smi reads of fdinfo, and the load between two looks. */
+/* Tests how onpu-smi reads fdinfo, and how it computes the load between two readings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

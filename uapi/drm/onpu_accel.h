@@ -45,7 +45,7 @@ extern "C" {
  * - Every addition raises the minor version, so that nobody has to find out by trial and error.
  * - Ioctls are not removed or replaced. New ones go to the end of &enum drm_onpu_ioctl_id.
  *
- * All members are in the byte order of the host. What the device itself writes to memory (the
+ * All members are in the byte order of the host. Data that the device itself writes to memory (the
  * completion page, the fault record, the profile) or reads from it (programs, slots) is
  * little-endian.
  */
@@ -105,12 +105,13 @@ extern "C" {
  * - ENOENT: no such handle, context or syncobj.
  * - ENOMEM: the host has no memory left.
  * - ENOSPC: a limit is reached that DRM_IOCTL_ONPU_DEV_QUERY tells: memory, addresses, contexts,
- *   jobs in a context. What was given up counts until it is freed: the call waits for that for some
- *   seconds, and fails with EINTR when a signal comes meanwhile (drmIoctl() calls again).
+ *   jobs in a context. Resources that were given up count until they are freed: the call waits for
+ *   that for some seconds, and fails with EINTR when a signal comes meanwhile (drmIoctl() calls
+ *   again).
  *
- * An ioctl that fails has had no effect. What else can happen is said at each ioctl. Opening the
- * device fails with ENOSPC when it has no address space left, or the user has no memory left or too
- * many address spaces.
+ * An ioctl that fails has had no effect. Further errors are described at the ioctl that has them.
+ * Opening the device fails with ENOSPC when it has no address space left, or the user has no memory
+ * left or too many address spaces.
  *
  * A job that fails signals its fence all the same, with one of these errors, which
  * SYNC_IOC_FILE_INFO tells once the fence is exported as sync file:
@@ -219,8 +220,8 @@ enum drm_onpu_dev_query_type {
 	 * __u32 with the whole CAP block in the order of the registers, whose offsets and fields
 	 * uapi/onpu/registers.xml defines. Register k of the block, at byte offset 4 * k from its
 	 * start, is element k; a 64-bit register takes two, the low half first. The number of
-	 * elements is the returned size divided by 4; a register beyond them reads as zero. What a
-	 * register means does not change without &drm_onpu_dev_info.interface_major.
+	 * elements is the returned size divided by 4; a register beyond them reads as zero. The
+	 * meaning of a register does not change without &drm_onpu_dev_info.interface_major.
 	 */
 	DRM_ONPU_DEV_QUERY_CAPS = 1,
 	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */

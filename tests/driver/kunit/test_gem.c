@@ -53,8 +53,8 @@ static struct {
 	/* End of the bytes synced so far: for the device, for the CPU. */
 	u64 done[2];
 	/*
-	 * Both directions are wanted, so each range is synced for the device first: otherwise
-	 * writes of the CPU would be lost.
+	 * The call asks for both directions, so each range must be synced for the device first:
+	 * otherwise writes of the CPU would be lost.
 	 */
 	bool both;
 	/* A call did not sync the bytes that come next, or in another way than it should. */

@@ -175,7 +175,7 @@ static void no_progress(struct kunit *test)
 	begin_running(t);
 	ago(t, 0, 0);
 	for (unsigned int i = 0; i < 3 * HANG_CHECKS; i++) {
-		/* As if no time had passed: then even many checks find no hang. */
+		/* Without time between the checks, even many of them find no hang. */
 		t->ctx.progress.when = jiffies;
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
 	}
@@ -218,7 +218,7 @@ static void others_run(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
 	ago(t, 0, t->onpu->limits.wait + 1);
 	check_until_it_hangs(test, 1);
-	/* It does hang when its queue is ready and no other one runs. */
+	/* A job hangs when its queue is ready and no other queue runs. */
 	set_state(t, 3, ONPU_QUEUE_READY);
 	begin_running(t);
 	set_state(t, 0, ONPU_QUEUE_READY);

@@ -45,7 +45,10 @@ NOKPROBE_SYMBOL(end);
 
 static struct kprobe doors[] = { { .pre_handler = begin }, { .pre_handler = end } };
 
-/* These run in place of a function, with its arguments, and return to its caller. */
+/*
+ * The no_memory functions run in place of a failing function, with its arguments, and tell its
+ * caller that there is no memory.
+ */
 static noinline void *no_memory(void)
 {
 	return NULL;

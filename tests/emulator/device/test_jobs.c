@@ -413,7 +413,7 @@ static void test_timeout_before_deadlock(void **state)
 	uint64_t seen = 0;
 
 	(void)state;
-	/* Each takes a cycle for each byte, and the last one is under way at the limit. */
+	/* Each copy takes a cycle for each byte, and the last one is under way at the limit. */
 	for (unsigned int i = 0; i < COPIES; i++)
 		program_insn(p[0], (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
 						       .dst = all,

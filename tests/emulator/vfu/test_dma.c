@@ -74,7 +74,7 @@ static void test_what_may_be_lent(void **state)
 	assert_int_equal(add(0, PAGE, memory, 512), EINVAL);
 	assert_int_equal(add(-2 * PAGE, 3 * PAGE, memory, 0), EINVAL);
 	assert_int_equal(add_as(0, PAGE, memory, 0, false, false), EINVAL);
-	/* These reach beyond the end of the file. */
+	/* All of these ranges but the last one reach beyond the end of the file. */
 	assert_int_equal(add(0, (PAGES + 1) * PAGE, memory, 0), EINVAL);
 	assert_int_equal(add(0, PAGE, memory, PAGES * PAGE), EINVAL);
 	assert_int_equal(add(0, PAGE, memory, -PAGE), EINVAL);

@@ -310,7 +310,7 @@ static void test_descriptors(void **state)
 	assert_true(client_receive(&b.client));
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
 	bench_expect_descriptors(before);
-	/* There are too many at once, then over several calls. */
+	/* Too many descriptors come: at once, then over several calls. */
 	client_send(&b.client, &reset, sizeof(reset), fds, 17);
 	client_expect_end(&b.client);
 	expect_service();
