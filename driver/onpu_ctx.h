@@ -61,9 +61,9 @@ struct onpu_ctx_device {
  * struct onpu_progress - What shows whether a context's jobs make progress.
  */
 struct onpu_progress {
-	/** @retired: Instructions that its queue has executed. */
+	/** @retired: Instructions that the context's queue has executed. */
 	u64 retired;
-	/** @cycles: Cycles during which its queue was running. */
+	/** @cycles: Cycles during which the context's queue was running. */
 	u64 cycles;
 	/** @completed: Number of the last job that ended. */
 	u64 completed;
@@ -100,7 +100,7 @@ struct onpu_ctx {
 	u32 priority;
 	/** @power: One of &enum drm_onpu_power. */
 	u32 power;
-	/** @long_running: Its jobs may take any time, and signal no syncobj. */
+	/** @long_running: Jobs of the context may take any time, and signal no syncobj. */
 	bool long_running;
 	/** @run_cycles: Device cycles that a job may take. */
 	u64 run_cycles;
@@ -124,7 +124,7 @@ struct onpu_ctx {
 	struct work_struct end;
 	/** @release: Frees the context. */
 	struct work_struct release;
-	/** @linger: Keeps the device awake while it is queued: the client prefers performance. */
+	/** @linger: Keeps the device awake while queued, if the client prefers performance. */
 	struct delayed_work linger;
 	/** @all_link: Link in &onpu_ctx_device.all. */
 	struct list_head all_link;
@@ -149,11 +149,11 @@ struct onpu_ctx {
 	u64 completed;
 	/** @cancelled: Number of jobs whose fence has ECANCELED. */
 	u64 cancelled;
-	/** @cycles: Device cycles of its jobs. */
+	/** @cycles: Device cycles of the context's jobs. */
 	u64 cycles;
-	/** @busy_ns: Its part of the device's busy time, up to @since. */
+	/** @busy_ns: The context's part of the device's busy time, up to @since. */
 	u64 busy_ns;
-	/** @since: &onpu_usage.share_ns when the hardware got its jobs. */
+	/** @since: &onpu_usage.share_ns when the hardware got the context's jobs. */
 	u64 since;
 	/** @state: One of &enum drm_onpu_ctx_state. */
 	u32 state;

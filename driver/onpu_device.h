@@ -108,8 +108,8 @@ struct onpu_usage {
 	/** @busy_ns: Time with @running above zero, up to @since. */
 	u64 busy_ns;
 	/**
-	 * @share_ns: A context's part of that time, if its jobs were there all the time: each
-	 *	moment is divided evenly among @running contexts.
+	 * @share_ns: The part of @busy_ns that a context would have whose jobs were there all the
+	 *	time: each moment is divided evenly among @running contexts.
 	 */
 	u64 share_ns;
 	/** @jobs: Number of jobs that have ended, with success or an error. */

@@ -120,7 +120,10 @@ int onpu_user_charge(struct onpu_user *user, u64 bytes)
 	return -ENOSPC;
 }
 
-/* Tries to take it (*@ret: 0 or an errno); true: it was taken, or nothing is being freed. */
+/*
+ * Calls @take, with its result, 0 or an errno, in *@ret. Returns true when the resource was taken,
+ * or when nothing is being freed.
+ */
 static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *data, int *ret)
 {
 	/* Read this first, so that a release in between is not missed. */

@@ -122,8 +122,8 @@ static bool gather_axis(struct gather *g)
 }
 
 /*
- * dma.gather.elem and dma.scatter.elem: one element for each index. In the indexed operand its
- * coordinates are those of the index, with the index itself along axis.
+ * dma.gather.elem and dma.scatter.elem: one element for each index. The element's coordinates in
+ * the indexed operand are those of the index in S1, but along axis the value of the index.
  */
 static bool gather_elem(struct gather *g)
 {

@@ -624,7 +624,7 @@ static void start_thread(struct fuzz *f, unsigned int index, int shared, uint64_
 		f->clients[i].fd = npu_open();
 	f->clients[FILES - 1].fd = shared;
 	f->watches = !index;
-	/* Nothing is mapped after this memory. */
+	/* The page after these sixteen allows no access. */
 	f->memory =
 		mmap(NULL, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(f->memory != MAP_FAILED && !mprotect(f->memory + 16 * PAGE, PAGE, PROT_NONE));

@@ -610,7 +610,7 @@ static void test_wfi_parks(void **state)
 	assert_false(onpu_rv32_runnable(&rig.core));
 	assert_int_equal(onpu_rv32_run(&rig.core, rig.core.cycle + 100), ONPU_RV32_PARKED);
 	assert_true(rig.core.cycle == parked_at);
-	/* The timer wakes it, and its interrupt comes after the WFI. */
+	/* The timer wakes the core, and the timer's interrupt comes after the WFI. */
 	onpu_rv32_advance(&rig.core, parked_at + 500);
 	onpu_rv32_set_irq(&rig.core, ONPU_RV32_IRQ_TIMER, true);
 	assert_true(onpu_rv32_runnable(&rig.core));
@@ -645,7 +645,10 @@ static void test_reset_unparks(void **state)
 	assert_int_equal(rig.core.pc, PC + 8);
 }
 
-/* An exception at the handler's first instruction locks the core up; CSRs keep the first one. */
+/*
+ * An exception at the handler's first instruction locks the core up; the CSRs keep the exception
+ * that led to the handler.
+ */
 static void test_lockup(void **state)
 {
 	uint64_t cycle;

@@ -42,7 +42,7 @@ static void sizes(struct kunit *test)
 	for (size_t size = 0; size <= sizeof(image); size++)
 		KUNIT_EXPECT_EQ(test, takes(onpu, &image, size), size == right);
 	KUNIT_EXPECT_EQ(test, onpu->fw.info.crc, image.header.crc);
-	/* The driver accepts an image as long as its header says if it consists of whole words. */
+	/* The driver accepts an image of the length in its header, if that is whole words. */
 	for (u32 payload = 0; payload <= PAYLOAD; payload++) {
 		make_image(&image);
 		image.header.image_size = payload;
@@ -53,8 +53,8 @@ static void sizes(struct kunit *test)
 }
 
 /*
- * Returns whether the driver accepts the header with this byte changed: the boot ROM checks it, or
- * any value is valid.
+ * Returns whether the driver accepts the header, of which the byte at @offset was changed. It takes
+ * any version, load address and entry: the boot ROM checks the addresses.
  */
 static bool may_differ(size_t offset, const struct onpu_fw_header *h)
 {

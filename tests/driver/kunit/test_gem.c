@@ -77,7 +77,7 @@ static struct {
 /* Number of pages that a call has mapped for the kernel. */
 static unsigned int mapped_pages;
 
-/* The protection with which it has mapped them. */
+/* The protection with which the call has mapped these pages. */
 static pgprot_t mapped_prot;
 
 static void *seen_vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
