@@ -42,8 +42,8 @@ static uint64_t read_minstret(const struct onpu_rv32 *core)
 }
 
 /*
- * Writes a counter. It does not count the writing instruction: the next one reads the written
- * value.
+ * Writes a counter, which does not count the instruction that writes it: the next instruction reads
+ * the written value.
  */
 static void write_mcycle(struct onpu_rv32 *core, uint64_t value)
 {

@@ -34,7 +34,8 @@ static int do_version(struct vfu_server *server, const uint8_t *in, size_t size,
 	if (version.major != VFU_MAJOR)
 		return ENOTSUP;
 	/*
-	 * The client's capabilities limit commands that a server sends, and this server sends none.
+	 * The client's capabilities must end with a NUL, and are not read: they limit commands that
+	 * a server sends, and this server sends none.
 	 */
 	if (size > sizeof(version) && in[size - 1])
 		return EINVAL;

@@ -349,7 +349,10 @@ static void test_sync(void **state)
 	assert_memory_equal(&first, &second, sizeof(first));
 }
 
-/* Work that takes longer than an access may wait goes on after it, and can be stopped. */
+/*
+ * In sync mode, work that takes longer than an access may wait goes on after the access, and can be
+ * stopped.
+ */
 static void test_sync_endless(void **state)
 {
 	struct vfu_server_config config = bench_config();
