@@ -8,7 +8,7 @@
 
 #include <linux/cc_platform.h>
 
-/* A macro with arguments does not replace the kernel's own function. */
+/* Replaces calls only: the name without arguments is still the kernel's function. */
 #define cc_platform_has(attr)	seen_platform(attr)
 
 static bool seen_platform(enum cc_attr attr);

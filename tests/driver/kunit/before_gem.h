@@ -16,7 +16,7 @@
 
 #define drm_gem_handle_create		seen_handle
 #define fatal_signal_pending		seen_kill
-/* A macro with arguments does not replace (vmap), the kernel's function. */
+/* Replaces calls only: (vmap), in parentheses, is still the kernel's function. */
 #define vmap(...)			seen_vmap(__VA_ARGS__)
 #define dma_max_mapping_size		seen_max_mapping
 #define dma_need_sync			seen_need_sync

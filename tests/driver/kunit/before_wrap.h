@@ -8,7 +8,7 @@
 
 #include "onpu_gem.h"
 
-/* A macro with arguments does not replace (onpu_bo_publish), the driver's function. */
+/* Replaces calls only: (onpu_bo_publish), in parentheses, is still the driver's function. */
 #define onpu_bo_publish(...)	seen_publish(__VA_ARGS__)
 
 static int seen_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va);

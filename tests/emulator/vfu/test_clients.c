@@ -171,7 +171,7 @@ static void test_gone_during_a_job(void **state)
 			submit_long_jobs();
 		client_close(&b.client);
 	}
-	/* Once the server has noticed the end, only the client uses the memory. */
+	/* Once the server has noticed the end of that client, it does not use the memory. */
 	client_open(&b.client, b.path);
 	assert_int_equal(client_version(&b.client), 0);
 	memset(b.memory, 0xa5, RIG_MEMORY);
