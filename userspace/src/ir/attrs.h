@@ -40,8 +40,9 @@ struct ir_field {
 const struct ir_field *ir_attr_fields(enum ir_op op, uint32_t *count);
 
 /*
- * Returns a number among the attributes; NULL: the operator has no field of kind IR_FIELD_U32 of
- * that index, or the field has no such element in a node whose first result has that rank.
+ * Returns a pointer to element @element of the field with index @field, where @rank is the rank of
+ * the node's first result. NULL: the operator has no such field of kind IR_FIELD_U32, or the field
+ * has no such element.
  */
 uint32_t *ir_attr_number(enum ir_op op, union ir_attrs *attrs, uint32_t rank, uint32_t field,
 			 uint32_t element);

@@ -147,7 +147,7 @@ struct position {
 	uint32_t value, node, input;
 };
 
-/* Writes the next value; false: the graph is not in the order of its values. */
+/* Writes the next value. Returns false when the graph is not in the order of its values. */
 static bool put_value(const struct ir_graph *graph, struct position *at, struct wnn_writer *w,
 		      struct wnn_writer *data)
 {

@@ -142,7 +142,10 @@ struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *user
 	return constant;
 }
 
-/* Frees to the process, not to the system, so that the next constant is computed in these pages. */
+/*
+ * Frees the memory to the process, not to the system as wnn_free_pages() does, so that the next
+ * constant is computed in these pages.
+ */
 static void release_computed(void *userdata, const void *data)
 {
 	(void)userdata;

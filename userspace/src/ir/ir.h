@@ -281,7 +281,8 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
-	bool counts_padding; /* an average divides by all taps of a window; padding is 0 */
+	bool counts_padding; /* an average is over all taps of a window; those in the padding count
+			      * as 0 */
 };
 
 /* Attributes of a pool of integers. attrs.pool is valid, too; its kind is IR_POOL_AVERAGE. */
@@ -524,18 +525,19 @@ int ir_add_name(struct ir_graph *graph, const char *name, uint32_t min, uint32_t
 /* Returns the index of a name; graph->num_names when there is none. */
 uint32_t ir_find_name(const struct ir_graph *graph, const char *name);
 /*
- * Returns whether an expression is one of a symbol: its name exists, it depends on the name, and
- * all its numbers are from 0 to 2^31 - 1.
+ * Returns whether an expression can be a symbol: its name exists, it depends on the name, and all
+ * its numbers are from 0 to 2^31 - 1.
  */
 bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *symbol);
 /*
- * Returns 1 + the index of a symbol with a valid expression, which is added when the graph has not
- * got it yet; 0: no memory.
+ * Returns 1 + the index of the symbol of a valid expression, which is added when the graph does not
+ * have it yet; 0: no memory.
  */
 uint32_t ir_add_symbol(struct ir_graph *graph, struct ir_symbol symbol);
 /*
- * Returns whether the elements of a constant are those at the begin of each axis of another one of
- * the same rank and type: 1 or 0; -1: no memory. Types of 4 bits have to be equal as a whole.
+ * Returns 1 when the elements of constant `value` are the first ones of constant `of` along each
+ * axis, 0 when they are not, -1 when out of memory. Both have one rank and type; constants of 4-bit
+ * types must be equal as a whole.
  */
 int ir_constant_is_block(const struct ir_value *of, const struct ir_value *value);
 /* Returns the number that an expression has when its name has the number `n`. */
@@ -555,12 +557,12 @@ int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
 struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *type,
 			  const uint32_t *numbers);
 /*
- * ir_specialise - make the graph that a graph with names is when these have certain numbers
- * @numbers: by name; each is within its range
+ * ir_specialise - copy a graph with names, with numbers in place of the names @numbers: by name;
+ * each is within its range
  *
- * The new graph has no names; it shares the constants, but gets copies of those whose dimensions
- * are known late: the elements at the begin of each axis. Returns NULL with an error when memory is
- * exhausted, or when the numbers make a node invalid.
+ * The new graph has no names. It shares the constants, except those whose dimensions are known
+ * late: it has copies of their first elements along each axis. Returns NULL with an error when
+ * memory is exhausted, or when the numbers make a node invalid.
  */
 struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *numbers,
 			       struct wnn_error *err);
@@ -573,8 +575,8 @@ uint32_t *ir_count_uses(const struct ir_graph *graph);
 
 /* ---- update.c: inputs that are updated in place */
 /*
- * Returns the operand in whose memory a node can write its result: that of a scatter, or of a
- * reshape or identity, which write nothing. NULL: the node needs other memory for its result.
+ * Returns the operand in whose memory a node can have its result: operand 0 of a scatter, or of a
+ * reshape or identity, which then write nothing. NULL: the node needs other memory for its result.
  */
 struct ir_value *ir_updated(const struct ir_node *node);
 /* Returns whether a node writes elements in the memory of its operand: a scatter in place. */

@@ -31,7 +31,10 @@ static bool transposed_size_fits(int64_t size, int64_t image, const uint32_t *pa
 	return size >= least && size < least + stride;
 }
 
-/* Returns true if the types of an integer product, and its operands by channel, fit. */
+/*
+ * Returns true if the types of an integer product fit, and the scale, bias and addend have an
+ * element for each channel or one for all.
+ */
 static bool integer_types_fit(const struct ir_node *node, int64_t channels)
 {
 	const struct ir_type *result = out(node);

@@ -176,7 +176,10 @@ struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *ty
 	return at;
 }
 
-/* Adds the node that a node becomes; map has, by id, the copies of values. -1: no memory. */
+/*
+ * Adds the copy of a node, with numbers for symbols; map has the copies of values by their ids.
+ * Returns 0, or -1 when out of memory.
+ */
 static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const struct ir_node *node,
 		       const uint32_t *numbers, struct ir_value **map)
 {

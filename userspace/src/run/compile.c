@@ -190,7 +190,7 @@ static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* Notes which outputs update inputs, and moves these to the memory of the outputs. */
+/* Notes which outputs update inputs, and gives these inputs the memory of the outputs. */
 static void locate_updates(struct run_compiled *c)
 {
 	const struct ir_graph *graph = c->graph;
@@ -521,7 +521,9 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 			drop_constant(c->graph->values[v]);
 }
 
-/* Computes the remaining constants at build: later, several dispatches may read them at a time. */
+/*
+ * Computes the remaining constants at build, because several threads may read them at a time later.
+ */
 static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t v = 0; v < c->graph->num_values; v++)

@@ -62,7 +62,7 @@ const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *com
  */
 const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
 				    const struct ir_node *node);
-/* Writes why faster kernels do not compute that node: see cpu_plan_explain(). */
+/* Writes why faster kernels do not compute a node: see cpu_plan_explain(). */
 void run_compiled_explain_cpu(const struct run_compiled *compiled, const struct ir_node *node,
 			      char *text, size_t size);
 

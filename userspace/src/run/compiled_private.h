@@ -28,7 +28,7 @@ enum run_where {
 struct run_location {
 	enum run_where where;
 	uint32_t index;
-	uint64_t offset; /* bytes from the begin of that memory */
+	uint64_t offset; /* bytes from the start of that memory */
 	/*
 	 * The steps that compute the value and last use it; first is UINT32_MAX when no step
 	 * computes it.
@@ -67,8 +67,8 @@ struct run_block {
 };
 
 /*
- * An output that is filled by a copy, because its value is also another output, or an input or a
- * constant.
+ * An output that is filled by a copy, because its value is also another output, an input or a
+ * constant, or lies in a larger value.
  */
 struct run_copy {
 	uint32_t output;
@@ -105,8 +105,8 @@ struct run_compiled {
 	size_t num_blocks, block_room;
 	struct run_block *blocks;
 	/*
-	 * The name of the data that step 0 keeps in SRAM; step s has first_keep + s. Names are
-	 * unique among graphs.
+	 * The `keep` number of step 0, which stands for the data that the step keeps in SRAM; step
+	 * s has first_keep + s. No other graph has these numbers.
 	 */
 	uint64_t first_keep;
 	uint32_t num_copies;

@@ -85,7 +85,7 @@ static void patch_step(const struct run_dispatch *d, const struct run_step *step
 			 (size_t)program->num_slots * sizeof(union onpu_slot));
 }
 
-/* Copies the slots of step s, and names the data that the step keeps in SRAM. */
+/* Copies the slots of step s, and sets the `keep` number of programs that keep data in SRAM. */
 static void copy_slots(const struct run_compiled *c, uint32_t s, char *table)
 {
 	const struct npu_program *program = c->steps[s].program;
@@ -458,8 +458,9 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
-		 * A job that begins after its first instructions writes no records for these. The
-		 * records that the job before left there must not be taken for its own.
+		 * A job that finds its first loads in SRAM skips these instructions and writes no
+		 * records for them. Records that an earlier job left there must not be taken for
+		 * its own.
 		 */
 		memset((char *)d->instance->records.map + records, 0xff, d->job.desc.profile_size);
 		run_buffer_flush(&d->instance->records, records, d->job.desc.profile_size);

@@ -154,7 +154,7 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 	return 0;
 }
 
-/* Creates a buffer that is a copy of memory of the application. */
+/* Creates a buffer for a copy of memory of the application, which run_buffer_fetch() fills. */
 static int lend_copy(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		     const char *what, struct wnn_error *err)
 {
@@ -201,8 +201,8 @@ int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data
 		return 0;
 	}
 	/*
-	 * The new memory may be of another kind, which the device cannot use or can. Its buffer
-	 * takes the place of the old one in the limit, too.
+	 * The device can use the old memory, but may be unable to use the new memory, so a new
+	 * buffer is made. It takes the place of the old one in the limit, too.
 	 */
 	atomic_fetch_sub(&heap->used, buffer->size);
 	ret = run_buffer_lend(heap, &moved, data, buffer->size, "a tensor", err);

@@ -46,7 +46,7 @@ int run_profile_add_span(struct run_profile *profile, const struct run_profile_s
 
 /*
  * Fills in the next event from a record; false when the device wrote no record, because it has no
- * time stamps, or the job began after the instruction.
+ * time stamps, or the job skipped the instruction.
  */
 static bool fill_event(const struct run_profile *profile, const struct npu_program *program,
 		       const struct npu_job *job, uint32_t first_node,

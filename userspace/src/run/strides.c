@@ -255,7 +255,7 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 
 /*
  * Makes a node write its result directly in the layout into which transposes and reshapes, its only
- * readers, would bring it; true when that was possible.
+ * readers, would bring it. Returns true when that was possible.
  */
 static bool try_result(struct finder *f, uint32_t n)
 {

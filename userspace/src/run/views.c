@@ -16,7 +16,7 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/* Also shortens the path to that value for later calls (union-find). */
+/* Also makes the values on the way point to that value directly, for later calls (union-find). */
 struct run_home views_home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
