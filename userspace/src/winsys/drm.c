@@ -121,7 +121,7 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 
 /*
  * Memory that is mapped shared becomes a buffer of the pages that it lies in. The driver refuses
- * private mappings, and more memory than the user may lock: such memory is copied.
+ * private mappings, and more memory than the user may lock; the caller copies such memory.
  */
 static int drm_bo_wrap(struct winsys *ws, void *map, size_t size, bool writes,
 		       struct winsys_bo **out, struct wnn_error *err)
@@ -308,8 +308,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 /* ---- jobs */
 
 /*
- * Sets *handle to the syncobj that job `seqno` will signal, after the job that used it before has
- * ended. Returns 0 or a negative errno.
+ * Sets *handle to the syncobj that job `seqno` will signal, and waits until the job that used it
+ * before has ended. Returns 0 or a negative errno.
  */
 static int take_syncobj(struct winsys_ctx *ctx, uint64_t seqno, uint32_t *handle)
 {
@@ -462,7 +462,10 @@ static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct wi
 	got.bytes_st = counters->bytes_st;
 	got.has_counters = true;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* The device changes this number first, so that it is the job's only if all figures are. */
+	/*
+	 * The device changes counters->seqno first: while it is the job's number, all figures are
+	 * the job's.
+	 */
 	if (counters->seqno == seqno)
 		*result = got;
 }
@@ -682,8 +685,8 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 	if (drm->info.features & DRM_ONPU_FEATURE_COHERENT)
 		drm->ops.bo_sync = NULL;
 	/*
-	 * A sync would be one of whole pages, parts of which the application may be writing: only
-	 * coherent devices use its memory. Older drivers have no such call.
+	 * A sync works on whole pages, parts of which the application may be writing, so only
+	 * coherent devices use memory of the application. Older drivers cannot wrap memory.
 	 */
 	if (drm->ops.bo_sync || drm->info.interface_minor < 4)
 		drm->ops.bo_wrap = NULL;

@@ -79,7 +79,10 @@ int winsys_drm_next(unsigned int number)
 	return -1;
 }
 
-/* Says that a node does not open. Where no NPU is behind it, the message lists those that exist. */
+/*
+ * Sets the error of a node that does not open. When no NPU is behind the node, the message lists
+ * the NPUs that open.
+ */
 static void set_open_error(const char *node, int why, struct wnn_error *err)
 {
 	char list[256] = "";

@@ -81,7 +81,10 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 	if (!bo)
 		return;
-	/* If its own memory cannot be mapped again, neither memory nor addresses are used again. */
+	/*
+	 * If the memory of the model cannot be mapped again in place of the dma-buf, neither memory
+	 * nor addresses are used again.
+	 */
 	if (!bo->imported || !full_map_own(&bo->map))
 		release(full_of(base->ws), &bo->map, true);
 	wnn_free(bo);

@@ -29,7 +29,7 @@ struct npu_caps {
 	uint32_t sram_bytes;
 	uint32_t lanes; /* lanes of the vector unit */
 	uint32_t mxu_rows, mxu_cols;
-	uint32_t features; /* what CAP_FEATURES reads */
+	uint32_t features; /* value of the register CAP_FEATURES */
 	uint32_t fifo_depth;
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
@@ -67,7 +67,7 @@ struct winsys_job {
 	uint64_t program_va, slots_va;
 	uint32_t num_insns, num_slots;
 	uint64_t profile_va, profile_size; /* buffer for profile records; 0: none */
-	uint64_t cycle_limit;		   /* the most cycles that it may take; 0: no limit */
+	uint64_t cycle_limit;		   /* the most cycles that the job may take; 0: no limit */
 	int wait_file;			   /* sync file that the job waits for; 0: none */
 };
 
