@@ -43,7 +43,10 @@ static void take_bindings(struct plan *plan, const struct stream_graph *stream,
 		program->bindings[i].value_id = stream->value[program->bindings[i].value_id];
 }
 
-/* Adds the report of a block to that of its node; `same_op`: both have one operator. */
+/*
+ * Adds the report of a block to that of the node it comes from; `same_op`: whether both have one
+ * operator.
+ */
 static void add_info(struct npu_node_info *info, const struct npu_node_info *part, bool same_op)
 {
 	if (part->kernel && (same_op || !info->kernel))
@@ -93,7 +96,7 @@ static void take_nodes(struct plan *plan, const struct source *source, struct np
 						range->count;
 }
 
-/* Plans and encodes; fills in *program but for its nodes. -1: it failed. */
+/* Plans and encodes; fills in *program except its nodes. Returns 0, or -1 on failure. */
 static int compile(struct plan *plan, const struct source *source, bool profile,
 		   struct npu_program *program)
 {
@@ -119,7 +122,7 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 
 /*
  * Verifies the program. A defect is reported for the node of its instruction, or for all nodes when
- * it is not in a single instruction. -1: there is a defect.
+ * it is not in a single instruction. Returns 0, or -1 for a defect.
  */
 static int verify(struct plan *plan, const struct npu_program *program)
 {
@@ -141,7 +144,10 @@ static int verify(struct plan *plan, const struct npu_program *program)
 	return -1;
 }
 
-/* Returns the plan to begin with: of the graph of streamed groups if there is one, or the range. */
+/*
+ * Returns the plan to begin with: for the graph of streamed groups if there is one, else for the
+ * range.
+ */
 static struct plan plan_of(const struct source *source)
 {
 	struct plan plan = source->fresh;
@@ -199,7 +205,8 @@ static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 
 /*
  * Compiles the range with weights that stay in SRAM from one dispatch to the next. `cycles`: cycles
- * of the program that loads them at each dispatch. NULL: it saves too little, or does not compile.
+ * of the program that loads them at each dispatch. Returns NULL when the program saves too little,
+ * or does not compile.
  */
 static struct npu_program *compile_pinned(const struct source *source, bool profile,
 					  uint64_t cycles)

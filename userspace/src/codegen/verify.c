@@ -377,8 +377,9 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 }
 
 /*
- * Simulates a job that begins with instruction `first`; -1: it would block or keep tokens. Engines
- * run only when a queue is full, so that the check holds for every depth up to the device's.
+ * Simulates a job that begins with instruction `first`. Returns 0, or -1 when it would block or
+ * keep tokens. Engines run only when a queue is full, so that the check holds for every depth up to
+ * the device's.
  */
 static int run_program(const struct verifier *v, const struct step *steps, struct queues *q,
 		       uint32_t first)
@@ -477,7 +478,10 @@ static int check_first(const struct verifier *v, uint32_t pc, const struct decod
 	return bad(v, pc, "it is none of those that bring the first weights to SRAM");
 }
 
-/* Notes the first loads whose bytes an instruction overwrites, or, as their prefetch, restores. */
+/*
+ * Notes for each of the first loads whether its bytes are still in SRAM after an instruction that
+ * overwrites them: they are when the instruction is the same load.
+ */
 static void check_write(const struct decoded *d, int operand, struct kept *kept, uint32_t count)
 {
 	int64_t lo, hi;
@@ -517,9 +521,9 @@ static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *coun
 }
 
 /*
- * Checks KEEP_START, after which a job begins that finds the bytes of the first loads in SRAM: all
- * these bytes must be in SRAM at the end of a job, and semaphores must begin with the tokens that
- * the first loads signal.
+ * Checks KEEP_START, the instruction at which a job begins that finds the bytes of the first loads
+ * in SRAM: all these bytes must be in SRAM at the end of a job, and semaphores must begin with the
+ * tokens that the first loads signal.
  */
 static int check_keep(const struct verifier *v)
 {

@@ -84,7 +84,7 @@ static const char *match_text(const struct reader *r, const char *text)
 }
 
 /*
- * Lists the texts of an enum for messages: all if they are few, otherwise the first and the last.
+ * Lists the texts of an enum for messages: all if they are few, otherwise the second and the last.
  */
 static void list_values(const struct onpu_enum_info *info, const char *between, char list[128])
 {

@@ -245,8 +245,8 @@ static struct block *add_block(struct blocks *blocks, size_t at)
 }
 
 /*
- * Moves the upper half of a full block to a new block; only the last group if the next offset is
- * after it, as more offsets will follow there. Returns 0 or -1.
+ * Moves the upper half of a full block to a new block; when @offset is above the last group, moves
+ * that group only, as more offsets will follow there. Returns 0 or -1.
  */
 static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
 {

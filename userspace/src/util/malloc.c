@@ -261,8 +261,8 @@ static void free_base(void *base, void *userdata1, void *userdata2)
 }
 
 /*
- * Returns a large block of calloc(), which has fresh pages but is not aligned. So the block gets a
- * header, like the blocks of a hook. NULL when out of memory.
+ * Returns a large aligned block in memory of calloc(), which has fresh pages. As calloc() does not
+ * align, the block gets a header, like the blocks of a hook. NULL when out of memory.
  */
 static void *large_calloc(size_t least, size_t size)
 {

@@ -108,8 +108,8 @@ static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 }
 
 /*
- * Copies the path of a group from the line that begins with number and @controllers; false when
- * there is no such line.
+ * Copies the path of a group: the rest of the first line that has @controllers in it. Returns false
+ * when there is no such line.
  */
 static bool group_of(const char *text, const char *controllers, char path[PATH_BYTES])
 {

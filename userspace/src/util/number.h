@@ -19,7 +19,9 @@ static inline uint64_t wnn_align_up(uint64_t n, uint64_t alignment)
 	return wnn_div_up(n, alignment) * alignment;
 }
 
-/* Returns the greatest common divisor of two numbers; that of a number and 0 is its absolute. */
+/*
+ * Returns the greatest common divisor of two numbers; that of a number and 0 is its absolute value.
+ */
 static inline int64_t wnn_gcd(int64_t a, int64_t b)
 {
 	while (b) {
