@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The builder's functions for operators, generated from webnn.json. */
+/*
+ * The builder's functions for operators, in webnn_builder.inc, which is generated from webnn.json.
+ */
 #include "api/record.h"
 #include "util/number.h"
 

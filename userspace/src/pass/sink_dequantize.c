@@ -105,8 +105,8 @@ static bool find_integers(const struct rewrite *rw, const struct ir_node *node, 
 }
 
 /*
- * Returns a constant of one element with as many axes as the value that it belongs to; NULL when
- * out of memory.
+ * Returns a constant of one element with @rank axes that has the bytes of `constant`; NULL when out
+ * of memory.
  */
 static struct ir_value *with_rank(struct rewrite *rw, struct ir_value *constant, uint32_t rank)
 {

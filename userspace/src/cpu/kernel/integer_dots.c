@@ -16,7 +16,9 @@
 
 #define BLOCK	  64	/* columns of a block */
 #define MAX_DEPTH 32768 /* products of bytes whose sum certainly fits in 31 bits */
-/* Weights that stay in the second-level cache while all pixels of a share are multiplied. */
+/*
+ * Bytes of weights that stay in the second-level cache while all pixels of a share are multiplied.
+ */
 #define GROUP_BYTES ((int64_t)256 << 10)
 
 struct dots {
@@ -78,7 +80,7 @@ static int64_t column_of(const struct dots *d, int64_t block, int i)
 	return block * BLOCK + (vectors(d, block) == 4 ? cpu_dot_channel(i) : i);
 }
 
-/* Returns a weight: byte k of a tap of a tile. */
+/* Returns the weight of a column that is multiplied with byte k of a tap. */
 static int8_t weight(const struct dots *d, const uint8_t *from, int64_t column, int64_t tap,
 		     int64_t k)
 {

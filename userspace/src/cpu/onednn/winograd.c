@@ -10,7 +10,10 @@
 #include "util/malloc.h"
 #include "cpu/onednn/kernels.h"
 
-/* The primitives: for a chunk with the usual number of tiles, and for the last chunk. */
+/*
+ * A primitive for chunks of `tiles` tiles: state.products[0] is for the usual number of tiles,
+ * state.products[1] for the last chunk.
+ */
 struct products {
 	int64_t tiles;
 	dnnl_memory_desc_t src, dst;

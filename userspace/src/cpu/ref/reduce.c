@@ -240,7 +240,10 @@ static bool comes_before(const struct ir_node *node, const void *in, const struc
 	return order ? (order > 0) == node->attrs.arg.max : k < at;
 }
 
-/* Finds each result as the first of the elements that come after the result before it. */
+/*
+ * Each result is the element that comes first, in the order of the results, among those that come
+ * after the previous result.
+ */
 void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	const struct ir_type *type = &node->results[0]->type;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Returns e^x = 2^n * e^r with x = n * ln(2) + r, |r| <= ln(2) / 2, and the series of e^r up to the
- * 12th power.
+ * Returns e^x, with x limited to -700..700, as 2^n * e^r with x = n * ln(2) + r, |r| <= ln(2) / 2,
+ * and the series of e^r up to the 12th power.
  */
 static inline double cpu_exp(double x)
 {

@@ -126,8 +126,9 @@ INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *
 }
 
 /*
- * Finds the largest number of the next row while the last powers of this row are in flight: the
- * next powers wait for that number, and the scale of this row waits for the sum of its powers.
+ * Computes softmax of each row. Finds the largest number of the next row while the last powers of
+ * this row are in flight: the next powers wait for that number, and the scale of this row waits for
+ * the sum of its powers.
  */
 static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 {

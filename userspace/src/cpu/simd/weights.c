@@ -94,7 +94,7 @@ INLINE struct common common_of(const struct cpu_weights *w, int64_t block, const
 	return c;
 }
 
-/* Sets b to the integers of a step of 8 bits, less their zero points. */
+/* Sets b to the 8-bit integers of a step, less their zero points. */
 INLINE void bytes_at(const int8_t *q, const struct common *c, const int vecs, const bool zeros,
 		     vec *b)
 {

@@ -68,7 +68,7 @@ static int64_t next_phase(const struct contract *c, int axis, int64_t at)
 	return at + 1 == up && whole ? whole : at + 1;
 }
 
-/* Returns an upper bound of the number of phases, with those of the results at the end. */
+/* Returns an upper bound of the number of phases, including those of the results at the end. */
 static size_t max_phases(const struct contract *c)
 {
 	return (size_t)(2 * c->up[0]) * (size_t)(2 * c->up[1]);

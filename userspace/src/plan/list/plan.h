@@ -153,7 +153,7 @@ struct plan_list {
 	size_t num_emitted;
 	/* number of first loads, which a job skips when the job before ran the same program */
 	uint32_t ahead;
-	struct plan_set views, params; /* struct npu_view, struct plan_param */
+	struct plan_set views, params; /* sets of struct npu_view and of struct plan_param */
 	/* the bindings, with whether the program writes each; NULL: it may write all */
 	const struct npu_binding *bindings;
 	bool unlisted; /* a candidate: views and parameters are only counted, in `uses` */

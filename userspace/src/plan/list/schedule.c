@@ -185,7 +185,7 @@ static void finish(struct simulation *sim, uint8_t engine)
 
 static const uint8_t engines[] = { ONPU_ENG_LD, ONPU_ENG_ST, ONPU_ENG_MXU, ONPU_ENG_VPU };
 
-/* Returns the cycle at which the last instruction ends. */
+/* Simulates the instructions on all engines; returns the cycle at which the last one ends. */
 static uint64_t simulate(struct simulation *sim)
 {
 	uint64_t now = 0;
