@@ -93,20 +93,23 @@ int context_check_lost(WNNContext context, const char *what, struct wnn_error *e
 /* Makes a request fail when the context is lost or @subject is destroyed; takes no reference. */
 void context_add_pending(WNNContext context, struct request *request, const void *subject);
 void context_remove_pending(WNNContext context, struct request *request);
-/* Makes the pending requests of @subject fail. Call it with the context's lock held. */
+/*
+ * Makes the pending requests of @subject fail; NULL: all pending requests. Call it with the
+ * context's lock held.
+ */
 void context_fail_pending(WNNContext context, const void *subject, const char *message);
 
 /*
  * context_push - queue a task
  * @quick: the task takes so little time that the caller may run it
  *
- * Returns true when the caller must run the task: with timeline_run(), without locks. It must not
- * use the context after that unless it has a reference.
+ * Returns true when the caller must run the task: with timeline_run(), without locks. The caller
+ * must not use the context after that unless it has a reference.
  */
 bool context_push(WNNContext context, struct timeline_task *task, bool quick);
 /*
- * Takes the timeline for work without a task. True: the caller may work, and must then call
- * timeline_leave(). May be called with the context's lock held.
+ * Takes the timeline for work without a task. Returns true when the caller may work; it must then
+ * call timeline_leave(). May be called with the context's lock held.
  */
 bool context_try_enter(WNNContext context);
 

@@ -121,7 +121,7 @@ struct events {
 	 * number.
 	 */
 	uint64_t errors_lost;
-	struct request *summary; /* the last waiting error, or NULL */
+	struct request *summary; /* the last waiting error, if errors were dropped, else NULL */
 	bool processing;	 /* whether a thread runs callbacks in wnnInstanceProcessEvents */
 	bool closing;		 /* whether the application has released its last reference */
 	uint32_t users;		 /* number of contexts, which may still complete requests */

@@ -124,9 +124,10 @@ int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand
 		       struct wnn_error *err);
 
 /*
- * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges @ranges: @count ranges;
- * the builder's graph was recorded with the maximum of each @builders: recorded the same graph for
- * other sizes @sizes: for each of these builders the size for each range
+ * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges
+ * @ranges: @count ranges; the builder's graph was recorded with the maximum of each
+ * @builders: recorded the same graph for other sizes
+ * @sizes: for each of these builders the size for each range
  *
  * Returns 0; -1 with a TypeError when the graphs differ in more than sizes that are expressions,
  * and then the builder's graph is as before.

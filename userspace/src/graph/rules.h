@@ -91,7 +91,8 @@ int rule_axes(struct wnn_rule *rule, WNNUint32Array axes, uint32_t rank, uint32_
 
 /*
  * Reads a list of `count` numbers; `otherwise` replaces each number of an absent list. Returns 0 or
- * -1. @zero: whether 0 is allowed
+ * -1.
+ * @zero: whether 0 is allowed
  */
 int rule_list(struct wnn_rule *rule, const char *what, WNNUint32Array list, uint32_t count,
 	      uint32_t otherwise, bool zero, uint32_t *out);

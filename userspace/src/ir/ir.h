@@ -516,7 +516,10 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value,
 		  struct ir_value *updates);
 
-/* Makes room for one more item of an array; the caller raises the count. False: no memory. */
+/*
+ * Makes room for one more item of an array; the caller raises the count. Returns false when out of
+ * memory.
+ */
 bool ir_grow(void **array, uint32_t count, uint32_t *cap, size_t size);
 
 /* ---- symbols.c: numbers that are known only at dispatch */
@@ -557,8 +560,8 @@ int ir_copy_late(struct ir_graph *graph, struct ir_node *node, uint32_t count,
 struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *type,
 			  const uint32_t *numbers);
 /*
- * ir_specialise - copy a graph with names, with numbers in place of the names @numbers: by name;
- * each is within its range
+ * ir_specialise - copy a graph with names, with numbers in place of the names
+ * @numbers: by name; each is within its range
  *
  * The new graph has no names. It shares the constants, except those whose dimensions are known
  * late: it has copies of their first elements along each axis. Returns NULL with an error when

@@ -76,7 +76,8 @@ static bool takes_factor(const struct rules *rules, const struct ir_node *produc
 }
 
 /*
- * Emits the product with other first operands, and with its factors multiplied by alpha and beta.
+ * Emits the product with first[0] and first[1] as operands a and b, and with its factors multiplied
+ * by alpha and beta.
  */
 static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 			     struct ir_value *const *first, double alpha, double beta,

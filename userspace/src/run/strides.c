@@ -148,8 +148,8 @@ static void add_chain(struct finder *f, const struct ir_node *const *chain, uint
 
 /*
  * Removes the results of a chain from the live bytes, and extends the live range of the value that
- * they then lie in to node n. False, with nothing changed, when this would raise the peak of live
- * bytes, or when the check would take too long.
+ * they then lie in to node n. Returns false, with nothing changed, when this would raise the peak
+ * of live bytes, or when the check would take too long.
  */
 static bool live_instead(struct finder *f, const struct ir_node *const *chain, uint32_t count,
 			 const struct ir_value *source, uint32_t n)

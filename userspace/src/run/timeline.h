@@ -41,8 +41,8 @@ bool timeline_enter(struct timeline *timeline, struct timeline_task *task);
 void timeline_run(struct timeline *timeline, struct timeline_task *task);
 
 /*
- * Takes the timeline for work that is not a task. True: the caller owns the timeline until
- * timeline_leave(). False: the timeline is in use, and nothing was queued.
+ * Takes the timeline for work that is not a task. Returns true when the caller owns the timeline
+ * until timeline_leave(); false when the timeline is in use, and nothing was queued.
  */
 bool timeline_try_enter(struct timeline *timeline);
 void timeline_leave(struct timeline *timeline);

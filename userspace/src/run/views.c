@@ -16,7 +16,9 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/* Also makes the values on the way point to that value directly, for later calls (union-find). */
+/*
+ * Makes the values on the way point to the returned value directly, for later calls (union-find).
+ */
 struct run_home views_home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
@@ -184,8 +186,8 @@ static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 
 /*
  * Extends the live range of a value to the end of a slice's live range; the slice then has no
- * memory of its own. False, with nothing changed, when this would raise the peak of live bytes, or
- * when the check would take too long.
+ * memory of its own. Returns false, with nothing changed, when this would raise the peak of live
+ * bytes, or when the check would take too long.
  */
 static bool extend_life(struct finder *f, struct life *whole, const struct life *part,
 			int64_t bytes, int64_t part_bytes)

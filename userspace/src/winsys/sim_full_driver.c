@@ -137,7 +137,10 @@ static void serve_interrupt(struct full *full)
 	}
 }
 
-/* Waits while the device is idle, until somebody accesses it. False: the thread has to end. */
+/*
+ * Waits while the device is idle, until somebody accesses it. Returns false when the thread has to
+ * end.
+ */
 static bool pause_device(struct full *full, bool idle)
 {
 	bool stop;

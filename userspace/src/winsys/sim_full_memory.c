@@ -23,7 +23,7 @@
 
 /*
  * Finds the first gap of @size bytes after @from: sets its start, and its index in the list.
- * False: there is none.
+ * Returns false when there is none.
  */
 static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
 		     uint64_t *start, size_t *index)

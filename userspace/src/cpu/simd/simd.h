@@ -269,8 +269,9 @@ struct cpu_simd {
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/*
-	 * These do for integers what unary() and binary() do for floats. dtype: enum ir_dtype, an
-	 * integer type of 8 bits or more; lo, hi: limits of IR_CLAMP, which the type must hold.
+	 * whole_unary() and whole_binary() do for integers what unary() and binary() do for floats.
+	 * dtype: enum ir_dtype, an integer type of 8 bits or more; lo, hi: limits of IR_CLAMP,
+	 * which the type must hold.
 	 */
 	bool (*whole_unary)(int dtype, int kind, int64_t lo, int64_t hi, void *y, const void *x,
 			    int64_t n);

@@ -59,8 +59,9 @@ static inline vec splat(float x)
 }
 
 /*
- * Returns x * y + sum, rounded once where the level can. It is explicit because the compiler fuses
- * only some loops: an element must have equal bits in whichever loop it is computed.
+ * Returns x * y + sum, rounded once where the level can. The compiler by itself fuses
+ * multiplications and additions in some loops only, but an element must have equal bits in
+ * whichever loop it is computed.
  */
 static inline vec multiply_add(vec x, vec y, vec sum)
 {

@@ -736,7 +736,10 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 	struct contract known = *c;
 
 	contract_find_resident(&known);
-	/* Tiles that were chosen for data in memory do not fit data in SRAM, and the reverse. */
+	/*
+	 * Tiles that were chosen for data in memory do not fit data in SRAM, nor the other way
+	 * round.
+	 */
 	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
 		if (!contract_prepare(plan, &known, p))
 			return;

@@ -129,8 +129,8 @@ static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
 }
 
 /*
- * Chooses the size of blocks, which grow along columns first, as these make long runs. False:
- * blocks do not help, or do not fit.
+ * Chooses the size of blocks, which grow along columns first, as these make long runs. Returns
+ * false when blocks do not help, or do not fit.
  */
 static bool choose_block(const struct plan *plan, const struct contract *c, struct blocks *blocks)
 {

@@ -153,8 +153,8 @@ static bool has_room(const struct rnn *r, uint64_t bytes)
 }
 
 /*
- * Takes SRAM for `count` views, all of them or none. False, with nothing taken: that would leave
- * too little SRAM to kernels.
+ * Takes SRAM for `count` views, all of them or none. Returns false, with nothing taken, when they
+ * would leave too little SRAM to kernels.
  */
 static bool take(const struct rnn *r, struct npu_view *view, int count)
 {

@@ -236,7 +236,8 @@ static bool matmul_slice(const struct ir_node *node, uint32_t i, const struct bo
 
 /*
  * Sets the slice for operators that need all elements along the axes in mask `whole`; operands
- * other than the first are read completely. False: the result's slice divides such an axis.
+ * other than the first are read completely. Returns false when the result's slice divides one of
+ * these axes.
  */
 static bool row_slice(const struct ir_node *node, uint32_t i, const struct box *result,
 		      uint32_t whole, struct box *slice)

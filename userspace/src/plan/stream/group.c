@@ -182,8 +182,8 @@ static bool middle_slices(const struct finder *f, const struct stream_set *set,
 }
 
 /*
- * Estimates a size of blocks; *best is the fastest so far. False: these and all smaller blocks
- * fail.
+ * Estimates a size of blocks; *best is the fastest so far. Returns false when these and all smaller
+ * blocks fail.
  */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
@@ -522,8 +522,8 @@ static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 
 /*
  * Checks that each block can be computed, as the estimate was made for one block in the middle, and
- * sets the group's lag. False: a block cannot be computed, the values of a block do not fit, or
- * rows are not carried as group->carry says.
+ * sets the group's lag. Returns false when a block cannot be computed, the values of a block do not
+ * fit, or rows are not carried as group->carry says.
  */
 static bool settle_group(const struct plan *plan, struct stream_group *group)
 {
@@ -677,7 +677,8 @@ static bool collect_scores(const struct finder *f, const struct ir_value *scores
 
 /*
  * Makes a group of the attention that ends with product `n`, if SRAM cannot hold as many rows of
- * scores as the matrix unit has: such a group does not grow from smaller ones. True: made one.
+ * scores as the matrix unit has: such a group does not grow from smaller ones. Returns true when it
+ * has made one.
  */
 static bool try_attention(struct finder *f, uint32_t n)
 {
