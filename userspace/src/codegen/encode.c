@@ -47,7 +47,7 @@ static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint3
 			      sizeof(slot->bytes));
 }
 
-/* Doubles the hash table of the slots of the current job. -1: no memory. */
+/* Doubles the hash table of the slots of the current job. Returns 0, or -1 when out of memory. */
 static int rehash(struct encoder *enc)
 {
 	size_t size = enc->hash_size ? enc->hash_size * 2 : 1024;
@@ -89,7 +89,7 @@ static int add_slot(struct encoder *enc, const union onpu_slot *slot, enum npu_b
 
 /*
  * Returns the number, in the current job, of the slot with this content, which is added if need be.
- * 0: it failed, or the job has too many slots (enc->overflow).
+ * Returns 0 on failure, or when the job has too many slots (enc->overflow).
  */
 static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
 		       uint32_t binding)
@@ -292,7 +292,10 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 			      SEMAPHORE(op->engine, take(&signals)), 1);
 }
 
-/* Begins a job and adds its slot 0, which describes the program. -1: no memory. */
+/*
+ * Begins a job and adds its slot 0, which describes the program. Returns 0, or -1 when out of
+ * memory.
+ */
 static int begin_job(struct encoder *enc)
 {
 	union onpu_slot slot;

@@ -126,9 +126,9 @@ bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
  */
 struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*
- * Makes a planned node read an operand, or write its result when @operand is CPU_RESULT, with
- * other strides: one for each axis of the type, in elements, from the first element on. False when
- * the kernel cannot; the node keeps its strides then.
+ * Makes a planned node read an operand, or write its result when @operand is CPU_RESULT, with other
+ * strides: one for each axis of the type, in elements, from the first element on. Returns false
+ * when the kernel cannot; the node keeps its strides then.
  */
 #define CPU_RESULT -1
 bool cpu_plan_arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,

@@ -9,8 +9,8 @@
 #define CPU_MIB ((uint64_t)1 << 20)
 
 /*
- * Whether `bytes` bytes can be mapped. False when the process's address space is limited and has no
- * room for them; *limit then is the limit.
+ * Whether `bytes` bytes can be mapped. Returns false when the process's address space is limited
+ * and has no room for them; *limit then is the limit.
  */
 bool cpu_has_room(uint64_t bytes, uint64_t *limit);
 

@@ -291,7 +291,9 @@ static struct ir_constant *cut_block(const struct ir_value *of, const struct ir_
 	return ir_constant_own(runs.block, (size_t)ir_type_bytes(type));
 }
 
-/* Adds the copy of an input or constant, with numbers for symbols. NULL: no memory. */
+/*
+ * Adds the copy of an input or constant, with numbers for symbols. Returns NULL when out of memory.
+ */
 static struct ir_value *add_leaf_at(struct ir_graph *to, const struct ir_graph *from,
 				    const struct ir_value *value, const uint32_t *numbers)
 {

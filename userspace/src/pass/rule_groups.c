@@ -51,7 +51,7 @@ static struct ir_value *repeated_elements(struct rules *rules, const struct ir_v
 
 /*
  * Repeats the scale or bias of each group for the channels of the group. *result is NULL when it
- * has no effect. False when it is not constant, or out of memory.
+ * has no effect. Returns false when it is not constant, or out of memory.
  */
 static bool spread(struct rules *rules, struct ir_value *value, int64_t times, double neutral,
 		   struct ir_value **result)

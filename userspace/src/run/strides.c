@@ -107,7 +107,7 @@ static bool follow(const struct ir_node *node, struct strided *s)
 
 /*
  * Replaces the position of a node's result by that of its operand, the inverse of follow(). The
- * node is no slice. False when strides cannot describe the operand.
+ * node is no slice. Returns false when strides cannot describe the operand.
  */
 static bool follow_back(const struct ir_node *node, struct strided *s)
 {

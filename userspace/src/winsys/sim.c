@@ -142,7 +142,8 @@ static size_t whole_pages(size_t size)
 
 /*
  * Gives a buffer its address and adds it, with the lock held for writing. No address is used twice,
- * so that access to a destroyed buffer faults. -1: no addresses, or no memory.
+ * so that access to a destroyed buffer faults. Returns 0, or -1 when addresses or memory are
+ * exhausted.
  */
 static int insert_bo(struct sim *sim, struct sim_bo *bo)
 {

@@ -371,7 +371,9 @@ static char *room_of(const struct run *run, unsigned int worker)
 	return size ? run->scratch + worker * size : NULL;
 }
 
-/* Calls oneDNN for one slice; y gets results or integer sums. True when oneDNN fails. */
+/*
+ * Calls oneDNN for one slice; y gets results or integer sums. Returns 1 when oneDNN fails, else 0.
+ */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
 		   const char *x, int64_t part, void *y)
 {

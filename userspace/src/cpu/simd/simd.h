@@ -259,7 +259,8 @@ struct cpu_simd {
 	void (*combine)(float *y, const float *x, const float *a, int64_t lda, int64_t depth,
 			int64_t n);
 	/*
-	 * y = function of x; kind: enum ir_unary. False when there is no loop for it. x may be y.
+	 * y = function of x; kind: enum ir_unary. Returns false when there is no loop for the
+	 * function. x may be y.
 	 */
 	bool (*unary)(int kind, float alpha, float beta, float *y, const float *x, int64_t n);
 	/*

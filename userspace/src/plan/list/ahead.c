@@ -188,7 +188,7 @@ static void find_touched(struct ahead *a)
 
 /*
  * Closes the open gap of a DMA engine at its next instruction, at a preemption point or at the end
- * of the list, and opens the next gap. -1: no memory.
+ * of the list, and opens the next gap. Returns 0, or -1 when out of memory.
  */
 static int close_gap(struct ahead *a, struct gap *open, uint32_t op, uint64_t begin, uint64_t end)
 {

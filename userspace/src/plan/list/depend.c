@@ -212,7 +212,8 @@ static bool clip(const struct plan_depend *g, size_t i, struct columns *columns)
 
 /*
  * Makes `op`, which reads or writes (@write) `columns` of the range, follow the earlier accesses to
- * bytes of these columns: as a write all of them, as a read only the writes. -1: no memory.
+ * bytes of these columns: as a write all of them, as a read only the writes. Returns 0, or -1 when
+ * out of memory.
  */
 static int follow_parts(struct plan_depend *g, const struct range *range,
 			const struct columns *columns, uint32_t op, bool write)
@@ -314,7 +315,7 @@ static int forget_covered(struct plan_depend *g, size_t i)
 /*
  * Makes room for one more access to columns of range i. When more than half of the accesses are
  * still needed, range->num becomes larger than MOST_COLUMNS instead: the range is full until the
- * next write, and no access looks for room in vain. -1: no memory.
+ * next write, and no access looks for room in vain. Returns 0, or -1 when out of memory.
  */
 static int make_room(struct plan_depend *g, size_t i)
 {
@@ -342,8 +343,8 @@ static int add_reader(struct plan_depend *g, struct range *range, uint32_t op)
 }
 
 /*
- * Makes `op` follow the writers of columns of bytes [lo, hi), and adds it to their readers. -1: no
- * memory.
+ * Makes `op` follow the writers of columns of bytes [lo, hi), and adds it to their readers. Returns
+ * 0, or -1 when out of memory.
  */
 static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct columns *columns,
 		     uint32_t op)
@@ -367,7 +368,10 @@ static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct
 	return 0;
 }
 
-/* Makes `op`, which writes columns of a range, follow the accesses to these. -1: no memory. */
+/*
+ * Makes `op`, which writes columns of a range, follow the accesses to these. Returns 0, or -1 when
+ * out of memory.
+ */
 static int follow_range(struct plan_depend *g, const struct range *range,
 			const struct columns *columns, uint32_t op)
 {
@@ -418,7 +422,7 @@ static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 
 /*
  * Makes `op` follow the writers and readers of bytes [lo, hi), which become one range with `op` as
- * its writer. -1: no memory.
+ * its writer. Returns 0, or -1 when out of memory.
  */
 static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
@@ -444,7 +448,7 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 
 /*
  * Prepares the arrays for instruction `op`: gives it, and numbers left out before it, an empty list
- * of edges, and makes room for the ranges that it can add. -1: no memory.
+ * of edges, and makes room for the ranges that it can add. Returns 0, or -1 when out of memory.
  */
 static int prepare(struct plan_depend *g, uint32_t op)
 {

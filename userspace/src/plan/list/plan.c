@@ -379,7 +379,7 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 
 /*
  * Adds the waits to an instruction, and the signals to the earlier instructions that it waits for;
- * a dry plan needs neither, as it never runs. -1: no memory.
+ * a dry plan needs neither, as it never runs. Returns 0, or -1 when out of memory.
  */
 static int add_waits(struct plan *plan, struct plan_op *op, const uint32_t need[ONPU_ENG_COUNT])
 {

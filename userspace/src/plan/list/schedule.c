@@ -466,7 +466,10 @@ static int append(struct listing *list, const struct plan_op *ops, size_t count)
 	return 0;
 }
 
-/* Appends the instructions of a window in the new order, with preemption points. -1: no memory. */
+/*
+ * Appends the instructions of a window in the new order, with preemption points. Returns 0, or -1
+ * when out of memory.
+ */
 static int append_ordered(struct listing *list, const struct simulation *sim,
 			  const struct points *points)
 {

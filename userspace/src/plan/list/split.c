@@ -33,7 +33,9 @@ static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
 	live->count += (alive ? (size_t)(hi - lo) : 0) - before;
 }
 
-/* Sets ->cut of each instruction with which a job may begin. -1: no memory. */
+/*
+ * Sets ->cut of each instruction with which a job may begin. Returns 0, or -1 when out of memory.
+ */
 static int find_cuts(struct plan *plan)
 {
 	struct live_bytes live = { .byte = wnn_calloc((size_t)plan->caps->sram_bytes + 1, 1) };
@@ -85,7 +87,8 @@ static bool refuse_uncut(struct plan *plan, const struct plan_op *op, uint32_t m
 }
 
 /*
- * Keeps the fewest cuts with which no job has more than `max_slots` slots. -1: a node was refused.
+ * Keeps the fewest cuts with which no job has more than `max_slots` slots. Returns 0, or -1 when a
+ * node was refused.
  */
 static int choose_cuts(struct plan *plan, uint32_t max_slots)
 {

@@ -352,7 +352,7 @@ static bool add_product(const struct rnn *r, struct step_products *all, struct s
 	return true;
 }
 
-/* Prepares the products of `count` gates from `first` on. */
+/* Prepares the products of `count` gates from `first` on. Returns false on failure. */
 static bool prepare_products(const struct rnn *r, struct step_products *all, enum region from,
 			     int first, int count, bool adds_input)
 {

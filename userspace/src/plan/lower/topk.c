@@ -521,7 +521,10 @@ void lower_topk(struct plan *plan, const struct ir_node *node)
 		uint64_t at = t.numbers + plan_align(NUMBERS * 8) + i % buffers * bytes, index = i;
 
 		lay_out(&t, at);
-		/* Keys and positions are interleaved, so that no write fills a range of SRAM. */
+		/*
+		 * Notes where the values of the tile begin: keys and positions are interleaved, so
+		 * that no write fills a range of SRAM.
+		 */
 		plan_birth(plan, (int64_t)at, (int64_t)(at + bytes));
 		for (uint32_t d = t.src.rank; d-- > 0;) {
 			int64_t count = d == t.axis ? 1 :

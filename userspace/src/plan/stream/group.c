@@ -477,7 +477,7 @@ static int by_bytes(const void *a, const void *b)
 	return bx != by ? (bx < by ? 1 : -1) : x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Merges groups at all values, the largest value first. -1: no memory. */
+/* Merges groups at all values, the largest value first. Returns 0, or -1 when out of memory. */
 static int merge_all(struct finder *f)
 {
 	const struct plan *plan = f->plan;
