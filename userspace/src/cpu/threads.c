@@ -21,7 +21,7 @@
  * as long as a small operator.
  */
 #define PATIENCE_NS 100000
-/* With more threads than these the kernel finds idle CPUs by itself. */
+/* With more threads, the kernel finds idle CPUs without keep_off_caller(). */
 #define FEW_THREADS 8
 /* Checks for work between two readings of the clock. */
 #define CLOCK_SPINS 64

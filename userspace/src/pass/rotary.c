@@ -417,8 +417,8 @@ static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *fou
 }
 
 /*
- * Returns cosines or sines with the shape for rows of pairs: one number for each pair, or one for
- * each number of a pair.
+ * Returns cosines or sines reshaped for rows that are split into pairs: one number for each pair,
+ * or one for each number of a pair.
  */
 static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *found,
 				    const struct ir_node *root, const struct ir_value *angles)

@@ -4,7 +4,7 @@
  * by a reshape.
  *
  * Precondition: a verified graph. Postcondition: no node is left whose result equals its operand,
- * but where the result is an output of the graph and the operand an input or constant (an output
+ * except where the result is an output of the graph and the operand an input or constant (an output
  * needs a node).
  *
  *	%1 = reshape(%0) ; same shape			output "y" = %3

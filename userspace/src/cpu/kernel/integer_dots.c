@@ -148,7 +148,7 @@ struct run {
 	char *y;
 	const int32_t *bias;
 	const float *scale;
-	const void *addend; /* of a float result, or NULL */
+	const void *addend; /* addends of a float result, or NULL */
 	uint32_t addend_step;
 	int64_t shares, per_share; /* pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */

@@ -25,7 +25,7 @@ struct run {
 
 struct chunk {
 	float scale[CHUNK];
-	int32_t zero[CHUNK]; /* bits of 32-bit integers; uint32 has the same bits */
+	int32_t zero[CHUNK]; /* zero points; those of uint32 as bits */
 	bool each; /* each element has its scale and zero point; else all have the first */
 };
 
