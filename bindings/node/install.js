@@ -15,7 +15,7 @@ function loads() {
 	return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(ADDON)})`], { stdio: 'ignore' }).status === 0;
 }
 
-// Node-API's headers come with Node, or with Debian's libnode-dev.
+// Returns the folder of Node's headers, which come with Node or with Debian's libnode-dev.
 function headers() {
 	const folders = [path.join(path.dirname(process.execPath), '../include'), '/usr/include', '/usr/local/include'];
 	const found = folders.find((folder) => fs.existsSync(path.join(folder, 'node/node_api.h')));
@@ -25,7 +25,8 @@ function headers() {
 	return found;
 }
 
-// Support for ONNX models is compiled in if libwebnn-onnx is installed.
+// Returns the compiler's options for the libraries. Support for ONNX models is compiled in if
+// libwebnn-onnx is installed.
 function pkgConfig() {
 	const onnx = spawnSync('pkg-config', ['--exists', 'webnn-onnx']).status === 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What this library has beyond WebNN.
+// Functions of this library beyond WebNN.
 import type { MLContext, MLContextOptions, MLGraph, MLGraphBuilder, MLOperand } from './index.js';
 
 export type NodeDevice = "npu" | "cpu" | "folded";
@@ -36,7 +36,7 @@ export interface ProfileNode {
 	cpuNanoseconds: number;
 }
 
-/** An instruction of the NPU, in cycles of the dispatch. */
+/** An instruction of the NPU. Its start and end are in cycles from the start of the dispatch. */
 export interface ProfileEvent {
 	engine: "control" | "load" | "store" | "matrix" | "vector";
 	instruction: string;
@@ -73,8 +73,8 @@ export function placement(graph: MLGraph): NodePlacement[];
 /** Returns how the last completed dispatch spent its time. */
 export function profile(graph: MLGraph): Profile;
 /**
- * Declares that an output of the graph updates one of its inputs in place: dispatch() then takes one
- * tensor for both, and writes only the elements that change. The output is made of the input by
- * scatterElements or scatterND, and must be among the outputs of build().
+ * Declares that an output of the graph updates one of its inputs in place: dispatch() then takes
+ * one tensor for both, and writes only the elements that change. The output is made from the input
+ * by scatterElements or scatterND, and must be among the outputs of build().
  */
 export function updateInput(builder: MLGraphBuilder, input: MLOperand, output: MLOperand): void;

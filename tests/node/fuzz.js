@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Hostile scripts: fuzz.js PACKAGE [SECONDS [SEED]]. Calls everything with values that throw, detach
-// buffers, destroy objects, re-enter, or are no numbers, and checks that nothing comes out but what Web
-// IDL and the specification say: a TypeError, a DOMException of a known name, or what the script threw.
+// Tests hostile scripts: fuzz.js PACKAGE [SECONDS [SEED]]. Calls everything with values that throw,
+// detach buffers, destroy objects, re-enter, or are no numbers, and checks that each error is one
+// that Web IDL and the specification allow: a TypeError, a DOMException of a known name, or the
+// error that the script threw.
 'use strict';
 
 const path = require('node:path');
@@ -44,14 +45,14 @@ function keep(kind, item) {
 function check(error, what) {
 	if (error === MINE || (error instanceof TypeError && !/ERR_WEBNN_INTERNAL/.test(error.code)) ||
 		(error instanceof DOMException && NAMES.has(error.name)) ||
-		// What the fuzzer's own recursion and its giant arrays may end in.
+		// The fuzzer's own recursion and its giant arrays may end in this.
 		(error instanceof RangeError && !/webnn/.test(error.stack.split('\n')[1])))
 		return;
 	console.error(`seed ${seed}, call ${calls}: ${what}:`, error);
 	process.exit(1);
 }
 
-// Something happens in the middle of a conversion.
+// Does something in the middle of a conversion.
 function disturb() {
 	switch (random(8)) {
 	case 0:
@@ -255,7 +256,7 @@ function step() {
 	}
 }
 
-// A fresh context and builder from time to time: most others are lost or have built.
+// Makes a new context and builder: after some time most others are lost or have built.
 async function refresh() {
 	const context = await ml.createContext({ deviceType: 'cpu' });
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// onnxruntime-web, unmodified, on navigator.ml beside the CPU of onnxruntime-node: onnx.js PACKAGE MODULES.
+// Runs unmodified onnxruntime-web on navigator.ml, and onnxruntime-node on the CPU: onnx.js PACKAGE
+// MODULES.
 //
-// MODULES is a folder where 'npm install onnxruntime-web onnxruntime-node' was done. Each line of standard
-// input is the file of a case that test_onnx.py has made; its answer is a line of JSON. What the runtime
-// logs comes on standard error by itself, with a line SESSION in front of each session.
+// MODULES is a folder where 'npm install onnxruntime-web onnxruntime-node' was done. Each line of
+// standard input is the file of a case that test_onnx.py has made; its answer is a line of JSON.
+// The log of onnxruntime-web is on standard error, with a line SESSION in front of each session.
 //
 // Node is to be started with --liftoff-only: its optimising compiler works for minutes on the WebAssembly
 // of onnxruntime-web, and a process does not end before that does.
@@ -42,7 +43,8 @@ async function tensorFeeds(ort, inputs, context) {
 	return feeds;
 }
 
-// The largest difference as a share of the range of what is expected, or of its size when all is equal.
+// Returns the largest difference as a share of the range of the expected elements, or of their size
+// when all are equal.
 function distance(actual, expected) {
 	let [low, high, most] = [Infinity, -Infinity, 0];
 
@@ -75,7 +77,7 @@ async function compare(outputs, expected, location) {
 	return Number.isFinite(worst) ? worst : 1e300;
 }
 
-// One session of onnxruntime-web; location is that of its inputs and outputs.
+// Runs a session of onnxruntime-web; location is that of its inputs and outputs.
 async function runSession(web, model, { inputs, freeDimensions }, location, expected) {
 	const context = await navigator.ml.createContext();
 	const options = {
@@ -100,7 +102,7 @@ async function runCase(web, node, file) {
 	const expected = await reference.run(feedsOf(node, description.inputs));
 	const result = { worst: await runSession(web, model, description, 'cpu', expected) };
 
-	// Possible only where the provider computes all inputs and outputs.
+	// This is possible only where the provider computes all inputs and outputs.
 	try {
 		result.tensors = await runSession(web, model, description, 'ml-tensor', expected);
 	} catch (error) {
@@ -120,7 +122,7 @@ async function main() {
 	const bundle = path.join(path.resolve(modules), 'node_modules/onnxruntime-web/dist/ort.all.bundle.min.mjs');
 	const web = await import(pathToFileURL(bundle));
 
-	// It would fetch() the scripts of its threads, and fetch() of Node reads no files.
+	// With more threads it would fetch() their scripts, and fetch() of Node reads no files.
 	web.env.wasm.numThreads = 1;
 	web.env.logLevel = 'verbose';
 	for await (const file of readline.createInterface({ input: process.stdin })) {

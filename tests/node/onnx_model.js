@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Small models in the format of ONNX, written as what protocol buffers make of onnx.proto.
+// Makes small models of ONNX, in the encoding of protocol buffers. The numbers of fields are those
+// of onnx.proto.
 'use strict';
 
 const FLOAT = 1;
@@ -18,7 +19,7 @@ function varint(value) {
 	return Buffer.from(bytes);
 }
 
-// A field: a number, a string, bytes of a message, or a list of these.
+// Returns a field: a number, a string, bytes of a message, or a list of these.
 function field(number, value) {
 	if (value === undefined)
 		return Buffer.alloc(0);
@@ -43,7 +44,7 @@ function tensor(name, type, shape, data) {
 		field(9, Buffer.from(data.buffer, data.byteOffset, data.byteLength))]);
 }
 
-// Attributes are integers and lists of them.
+// Returns a node. Its attributes are integers and lists of them.
 function node(operator, inputs, outputs, { name, domain, ...attributes } = {}) {
 	const list = Object.entries(attributes).map(([key, item]) => Buffer.concat([field(1, key),
 		...(Array.isArray(item) ? [field(8, item), field(20, 7)] : [field(3, item), field(20, 2)])]));

@@ -11,7 +11,7 @@ const path = require('node:path');
 const vm = require('node:vm');
 const { isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-// Addresses of the server that are no files of that name.
+// Addresses of the server whose files have other names.
 const ADDRESSES = { '/resources/WebIDLParser.js': '/resources/webidl2/lib/webidl2.js' };
 
 // testharness.js numbers results in this order.
@@ -24,7 +24,8 @@ function addMissing(target, name, value) {
 }
 
 function addMissingBuiltIns() {
-	// The bits of float16 in 16-bit numbers, which the specification names as the way without it.
+	// Holds the bits of float16 in 16-bit numbers, as the specification suggests where the type
+	// is missing.
 	addMissing(globalThis, 'Float16Array', class Float16Array extends Uint16Array {});
 	addMissing(Set.prototype, 'difference', function difference(other) {
 		return new Set([...this].filter((item) => !other.has(item)));
@@ -66,7 +67,7 @@ function makeGlobals(job) {
 			isWorker: () => job.worker,
 			isShadowRealm: () => false,
 		},
-		// The headers that the tests ask their server for.
+		// The tests ask their server for headers that have this effect.
 		crossOriginIsolated: true,
 		location: { href, search, pathname, origin, toString: () => href },
 		fetch: async (address) => {
@@ -83,7 +84,7 @@ function makeGlobals(job) {
 		globalThis.window = globalThis;
 		return;
 	}
-	// What testharness.js and idlharness.js recognise a dedicated worker by.
+	// By these classes, testharness.js and idlharness.js recognise a dedicated worker.
 	globalThis.WorkerGlobalScope = class WorkerGlobalScope {
 		static [Symbol.hasInstance](value) {
 			return value === globalThis;
@@ -94,7 +95,7 @@ function makeGlobals(job) {
 	globalThis.postMessage = () => {};
 }
 
-// The scripts of META lines.
+// Returns the names of the scripts in META lines.
 function metaScripts(text) {
 	return [...text.matchAll(/^\/\/ META: script=(.*)$/gm)].map((match) => match[1].trim());
 }
@@ -126,12 +127,12 @@ function run(job, send) {
 		require(path.join(job.package, 'register.js'));
 		load(job, '/resources/testharness.js');
 		globalThis.add_completion_callback((tests, status) => send(report(tests, status)));
-		// What nobody catches is an error of the file, as in a browser.
+		// An error that nobody catches is an error of the file, as in a browser.
 		process.on('uncaughtException', fail);
 		process.on('unhandledRejection', fail);
 		metaScripts(fs.readFileSync(path.join(job.root, job.file), 'utf8')).forEach((name) => load(job, name));
 		load(job, job.file);
-		// The wrapper of the server ends workers' files with it.
+		// The server of the tests ends workers' files with this call.
 		if (job.worker)
 			globalThis.done();
 	} catch (error) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Thousands of objects: stress.js PACKAGE [COUNT], with --expose-gc. Makes COUNT contexts, each with a graph and tensors
-// that run once, and drops or destroys them. The memory of the process afterwards is what it was after as many
-// before, within 5 %; and no thread and no file is left.
+// Tests thousands of objects: stress.js PACKAGE [COUNT], with --expose-gc. Makes COUNT contexts,
+// each with a graph and tensors that run once, drops or destroys them, and does it again. The
+// second time must add no threads, no files, and no more than 5 % of memory.
 'use strict';
 
 const fs = require('node:fs');
@@ -30,7 +30,7 @@ async function round(index) {
 		context.destroy();
 }
 
-// What is left: bytes, threads, files.
+// Returns the bytes, threads and files of the process.
 async function measure() {
 	for (let i = 0; i < 10; i++) {
 		global.gc();
@@ -59,7 +59,7 @@ async function main() {
 	const before = await some();
 	let after = await some();
 
-	// What was collected is given back a little later, on a busy machine in its own time.
+	// Collected memory is given back a little later, on a busy machine much later.
 	for (let i = 0; i < 60 && leaks(before, after); i++)
 		after = await measure();
 	const growth = after.bytes / before.bytes - 1;

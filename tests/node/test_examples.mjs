@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The programs of Documentation/examples/node, as their users run them: test_examples.mjs PACKAGE SAMPLES MODELS DIGITS.
-// What is not there is skipped: SAMPLES is what scripts/fetch-samples.sh fetches, MODELS is ../shared/models.
+// Tests the programs of Documentation/examples/node, as their users run them: test_examples.mjs
+// PACKAGE SAMPLES MODELS DIGITS. Tests whose files are missing are skipped. SAMPLES has the files
+// that scripts/fetch-samples.sh fetches, MODELS is ../shared/models.
 import assert from 'node:assert';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -15,7 +16,7 @@ const [folder, samples, models, digits] = process.argv.slice(2);
 const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../Documentation/examples/node');
 const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-examples-'));
 const runtime = path.join(samples, 'onnxruntime/node_modules');
-// Its WebAssembly takes more addresses than the sanitizers leave.
+// The runtime's WebAssembly takes more addresses than the sanitizers leave.
 const hasRuntime = fs.existsSync(runtime) && !process.env.LD_PRELOAD;
 const silero = path.join(models, 'onnx/silero_vad_16k_op15.onnx');
 
@@ -87,7 +88,7 @@ function part(name, data) {
 	return Buffer.concat([head, data, Buffer.alloc(4)]);
 }
 
-// A PNG file whose rows have these filters in turn.
+// Returns a PNG file whose rows have these filters in turn.
 function makePng({ width, height, data }, type, size, filters, more = []) {
 	const head = Buffer.alloc(13);
 	const rows = [];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Life and death of the objects: destruction, loss, collection, worker threads, the event loop.
+// Tests the life of objects: destruction, loss, collection, worker threads, the event loop.
 'use strict';
 
 const assert = require('node:assert');
@@ -153,7 +153,8 @@ test('a buffer that is detached during a read rejects it', async () => {
 	await assert.rejects(read, TypeError);
 });
 
-// Each value is needed once more when all are there: terabytes of them, of 2 GiB each.
+// Returns a graph that needs all its values once more after the last one is computed: terabytes, 2
+// GiB each.
 async function makeGiant(context) {
 	const builder = new MLGraphBuilder(context);
 	const values = [builder.expand(builder.input('x', { dataType: 'float32', shape: [1, 1] }), [32767, 16384])];
@@ -258,7 +259,8 @@ test('an output updates an input in place', async () => {
 	}
 });
 
-// In bytes; below the limit as soon as a busy machine comes to give back what was collected.
+// Runs an action and returns the bytes of memory of the process. Waits until they are below the
+// limit, as a busy machine gives collected memory back late.
 async function memoryAfter(action, limit = 0) {
 	await action();
 	for (let i = 0; i < 5 || (limit && i < 3000 && process.memoryUsage().rss >= limit); i++) {
@@ -272,7 +274,7 @@ async function memoryAfter(action, limit = 0) {
 const threads = () => fs.readdirSync('/proc/self/task').length;
 
 test('what is dropped is collected, and with it the memory of the library', async () => {
-	// 4 MiB each, so that what is kept is seen beside all else.
+	// Each object has 4 MiB, so that kept ones are seen beside all other memory.
 	const big = { dataType: 'float32', shape: [1024, 1024] };
 	const round = async () => {
 		const context = await ml.createContext({ deviceType: 'cpu' });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/onnx: test_onnx_loader.js PACKAGE DEVICE. Models are loaded, shaped, cut, built and run; what is wrong is
-// told in words that a script can be expected to know.
+// webnn-npu/onnx: test_onnx_loader.js PACKAGE DEVICE. Models are loaded, shaped, cut, built and
+// run; messages of errors use names that scripts know.
 'use strict';
 
 const assert = require('node:assert');
@@ -21,7 +21,7 @@ const onnx = require(path.join(folder, 'onnx.js'));
 const { OnnxGraph, OnnxModel } = onnx;
 const WEIGHTS = Float32Array.from({ length: 12 }, (_, i) => (i - 5) / 4);
 
-// y = relu(x · w), for any number of rows.
+// Returns the model y = relu(x · w), for any number of rows.
 function layer() {
 	return model([node('MatMul', ['x', 'w'], ['t'], { name: 'scores' }), node('Relu', ['t'], ['y'])],
 		[value('x', FLOAT, ['batch', 4])], [value('y', FLOAT, ['batch', 3])], [tensor('w', FLOAT, [4, 3], WEIGHTS)]);
@@ -38,7 +38,7 @@ function expected(x) {
 	});
 }
 
-// Quarters, whose products and sums are exact also in float16.
+// Returns multiples of 1/4, whose products and sums are exact also in float16.
 function rows(count, shift) {
 	return Float32Array.from({ length: count * 4 }, (_, i) => ((i + shift) % 7 - 3) / 4);
 }
@@ -47,7 +47,8 @@ function createContext() {
 	return ml.createContext({ deviceType: device });
 }
 
-// No message names what a script does not know: functions of C and constants of the library.
+// Checks that a promise is rejected with such an error. Its message must not name functions of C
+// and constants of the library, which scripts do not know.
 async function rejects(promise, name, pattern) {
 	await assert.rejects(promise, (error) => {
 		assert.strictEqual(error.name, name, error.stack);
@@ -191,7 +192,7 @@ test('what is wrong is told in words of the script', async () => {
 
 	await rejects(wrong(() => loaded.inputs), 'InvalidStateError', /being built/);
 	await building;
-	// A script that is called for a number, and builds.
+	// The conversion of this object to a number starts a build.
 	let inside;
 	const size = { valueOf: () => {
 		inside = loaded.build(context);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The file that npm installs: test_package.js TARBALL BUILD. It works where it was unpacked, without the build; it
-// compiles an addon where the one inside does not load, and says what is missing; its declarations are those that
-// TypeScript takes. BUILD is meson's, whose library stands for an installed one.
+// Tests the file that npm installs: test_package.js TARBALL BUILD. It must work where it was
+// unpacked, without the build; compile an addon where the one inside does not load, and say what is
+// missing; and have declarations that TypeScript takes. BUILD is meson's, whose library stands for
+// an installed one.
 'use strict';
 
 const assert = require('node:assert');
@@ -33,7 +34,7 @@ const ONNX_PROGRAM = `import { ml } from 'webnn-npu';
 	const { y } = await (await model.build(await ml.createContext())).run({ x: new Float32Array([-1, 2]) });
 	console.log(...y);`;
 
-// A folder of a program that has the package, as npm makes it.
+// Returns a folder of a program that has the package, as npm makes it.
 function unpack(context) {
 	const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-npu-'));
 	const folder = path.join(top, 'node_modules/webnn-npu');
@@ -93,7 +94,7 @@ test('import finds the package without a link after -r webnn-npu/import', (conte
 	assert.match(start('program.mjs').stderr, /ERR_MODULE_NOT_FOUND/);
 	assert.strictEqual(start('-r', hooks, 'program.mjs').stdout, 'cpu 3\n');
 	assert.match(start('-r', hooks, 'missing.mjs').stderr, /Cannot find package 'webnn-npu-of-nobody'/);
-	// A package of the program's own wins.
+	// A package of the program's own has priority.
 	fs.mkdirSync(path.join(other, 'node_modules/webnn-npu'), { recursive: true });
 	fs.writeFileSync(path.join(other, 'node_modules/webnn-npu/package.json'), '{"exports": {"./*": "./own.js"}}');
 	fs.writeFileSync(path.join(other, 'node_modules/webnn-npu/own.js'), '');
@@ -111,7 +112,7 @@ test('models of ONNX need libprotobuf-c, and nothing else does', (context) => {
 
 	assert.strictEqual(status, 0, stderr);
 	assert.strictEqual(stdout, '0 2\n');
-	// What is no library stands for one that is not installed.
+	// A file that is no library stands for a library that is not installed.
 	fs.writeFileSync(path.join(top, 'libprotobuf-c.so.1'), 'nothing');
 	const without = { LD_LIBRARY_PATH: top };
 
@@ -119,7 +120,7 @@ test('models of ONNX need libprotobuf-c, and nothing else does', (context) => {
 	runProgram(top, without);
 });
 
-// The compiler of the sanitizers would have to be told of them.
+// With sanitizers, the compiler would need their options.
 test('an addon is compiled where the one inside does not load', { skip: Boolean(process.env.LD_PRELOAD) }, (context) => {
 	const { top, folder } = unpack(context);
 	const env = { PKG_CONFIG_PATH: path.join(build, 'meson-uninstalled'), LD_LIBRARY_PATH:

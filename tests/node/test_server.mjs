@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The server of Documentation/examples/node and its page: test_server.mjs PACKAGE DIGITS SQUEEZENET [FOLDER]. What it refuses is
-// refused; in headless Chromium a digit that is drawn and a picture that is dropped get their answers, with placement
-// and timeline. Pictures of the page go to FOLDER, to be looked at.
+// Tests the server of Documentation/examples/node and its page: test_server.mjs PACKAGE DIGITS
+// SQUEEZENET [FOLDER]. The server must refuse wrong requests. In headless Chromium a digit that is
+// drawn and a picture that is dropped must get their answers, with placement and timeline. Pictures
+// of the page go to FOLDER, to be looked at.
 import assert from 'node:assert';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -19,7 +20,7 @@ import { fileURLToPath } from 'node:url';
 const { WebSocket } = createRequire(import.meta.url)('ws');
 const [folder, digits, squeezenet, keep] = process.argv.slice(2);
 const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../Documentation/examples/node');
-// The browser gets no sanitizer preloaded: it would not even start with it.
+// The browser gets no sanitizer preloaded: it would not start with one.
 const { LD_PRELOAD: _, ...plain } = process.env;
 const BROWSER = ['chromium-headless-shell', 'chromium']
 	.find((name) => spawnSync(name, ['--version'], { env: plain }).status === 0);
@@ -49,7 +50,7 @@ test.after(() => {
 	fs.rmSync(top, { recursive: true });
 });
 
-// A connection with what it receives, one message after the other.
+// Returns a connection; next() of it returns the messages, one after the other.
 async function connect(options = { origin: `http://${address}` }) {
 	const socket = new WebSocket(`ws://${address}/`, options);
 	const messages = [];
@@ -282,7 +283,8 @@ class Page {
 		return result.value;
 	}
 
-	// Until the expression is true, however long it takes: the test has a limit as a whole.
+	// Waits until the expression is true, however long it takes: the test has a limit as a
+	// whole.
 	async until(expression) {
 		while (!await this.evaluate(expression))
 			await new Promise((resolve) => setTimeout(resolve, 50));
@@ -292,7 +294,7 @@ class Page {
 		await this.call('Input.dispatchMouseEvent', { type, x, y, button: 'left', buttons: type === 'mouseReleased' ? 0 : 1, clickCount: 1 });
 	}
 
-	// Strokes in units of the pad, 0 to 1.
+	// Draws a stroke through points, in units of the pad, 0 to 1.
 	async draw(points) {
 		const { left, top: above } = await this.evaluate("(({ left, top }) => ({ left, top }))(document.getElementById('pad').getBoundingClientRect())");
 		const at = ([x, y]) => [left + x * 256, above + y * 256];
@@ -315,7 +317,7 @@ class Page {
 	async close() {
 		const closed = once(this.browser, 'close');
 
-		// Not by a signal: what was started may be a script that starts the browser.
+		// No signal ends the browser, because the process may be a script that started it.
 		this.socket.send(JSON.stringify({ id: 0, method: 'Browser.close' }));
 		await closed;
 		fs.rmSync(this.profile, { recursive: true, force: true, maxRetries: 10 });

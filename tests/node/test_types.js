@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The package as a whole: the TypeScript declarations name exactly what is there, the ways of
+// Tests the package as a whole: the TypeScript declarations name exactly what is there, all ways of
 // importing it give the same objects, and register() installs what a browser has.
 'use strict';
 
@@ -15,7 +15,7 @@ const webnn = require(path.join(folder, 'index.js'));
 const native = require(path.join(folder, 'webnn_npu.node'));
 const declarations = fs.readFileSync(path.join(folder, 'index.d.ts'), 'utf8');
 
-// Names of the members of a declared class or interface.
+// Returns the names of the members of a declared class or interface.
 function declared(kind, name) {
 	const body = new RegExp(`export ${kind} ${name}(?: extends \\w+)? \\{\\n([^}]*)\\}`).exec(declarations)[1];
 

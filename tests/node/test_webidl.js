@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The conversions of Web IDL where a script can see them: the order of reads, ranges, defaults,
-// iterators, buffers, and that a script that replaces built-in functions changes nothing.
+// Tests the conversions of Web IDL where a script can see them: the order of reads, ranges,
+// defaults, iterators, buffers, and that a script that replaces built-in functions changes nothing.
 'use strict';
 
 const assert = require('node:assert');
@@ -24,7 +24,7 @@ function builderWithInput(shape = [1, 4, 4, 4]) {
 	return { builder, x: builder.input('x', float(shape)) };
 }
 
-// An object that writes down which of its properties are read.
+// Returns an object that logs which of its properties are read.
 function recorder(target, log, name) {
 	return new Proxy(target, {
 		get(object, key) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The declarations, as a program uses them: test_package.js compiles this and does not run it.
+// A program that uses the declarations. test_package.js compiles it and does not run it.
 import 'webnn-npu/register';
 import { ml, register, type MLConv2dOptions, type MLOpSupportLimits } from 'webnn-npu';
 import { createProfilingContext, placement, profile, type NodePlacement } from 'webnn-npu/npu';

@@ -2,9 +2,9 @@
 //
 // Runs the Web Platform Tests for WebNN, unmodified, on the package webnn-npu. See usage().
 //
-// The report is in the format of wpt.fyi. What fails because the specification has changed since the
-// tests were written stands in differences.json with the section that decides; a test that fails
-// and is not listed, and one that is listed and passes, are both errors.
+// The report is in the format of wpt.fyi. Tests that fail because the specification has changed
+// since they were written are listed in differences.json, with the section that decides. A test
+// that fails and is not listed, and one that is listed and passes, are both errors.
 'use strict';
 
 const fs = require('node:fs');
@@ -77,7 +77,7 @@ function options() {
 	return { ...values, jobs: Number(values.jobs), timeout: Number(values.timeout), patterns: positionals };
 }
 
-// The variants of a file that are those of the device; one without any when it has none.
+// Returns the variants of a file for the device; a file without variants has one empty variant.
 function variants(text, device) {
 	const all = [...text.matchAll(/^\/\/ META: variant=(.*)$/gm)].map((match) => match[1].trim());
 	const wanted = device === 'cpu' ? 'cpu' : 'npu';
@@ -168,7 +168,7 @@ async function runAll(jobs, settings) {
 	return results;
 }
 
-// The file of an address without scope and variant, as differences.json names it.
+// Returns the file of an address without scope and variant, as differences.json names it.
 function baseOf(address) {
 	return address.replace(/\?.*$/, '').replace(/(\.worker)?\.html$/, '.js');
 }
@@ -205,7 +205,7 @@ function judge(results, listed) {
 	return { summary, problems };
 }
 
-// What is listed must be a test that is there; checked when all files have run.
+// Returns complaints about listed tests that do not exist; it needs the results of all files.
 function unknown(results, listed) {
 	const names = new Set(results.flatMap(({ test, subtests }) =>
 		[{ name: null }, ...subtests].map((subtest) => `${baseOf(test)}\n${subtest.name}`)));

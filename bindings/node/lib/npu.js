@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/npu: what this library has beyond WebNN, for objects of WebNN.
+// webnn-npu/npu: functions of this library beyond WebNN, for WebNN's objects.
 'use strict';
 
 const { native } = require('./native.js');

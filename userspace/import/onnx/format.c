@@ -60,8 +60,8 @@ double onnx_format_get(int type, unsigned int code)
 }
 
 /*
- * Rounds a number to the code of a power of two. Smaller numbers become the least power, and the
- * sign is dropped.
+ * Rounds a number to the code of a power of two. Numbers below the least power become the least
+ * power, and the sign is dropped.
  */
 static unsigned int put_power(double number, bool saturate, enum onnx_rounding rounding)
 {

@@ -232,7 +232,7 @@ bool shlo_is_bytecode(const void *data, size_t size);
 void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
 /*
  * Returns all modules as MLIR text in generic form, without attributes that have their default;
- * NULL: too long.
+ * NULL: the text would be too long.
  */
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds invalid and unknown ones to the refusals. */

@@ -22,7 +22,9 @@ struct shlo_note {
 	char text[448];
 };
 
-/* The number of this process among all, and among those on its machine. */
+/*
+ * The number of this process and the count of processes, among all and among those on its machine.
+ */
 struct shlo_seat {
 	uint32_t rank, count, local_rank, local_count;
 };

@@ -34,7 +34,9 @@ ONNX_DTYPES = {"bool": "bool", "double": "float64", "float64": "float64", "int16
 
 
 class NodeArg:
-    """An input or output: name, shape with None or a name where the file leaves a size open, type."""
+    """An input or output: its name, type and shape, which has None or a name where the file leaves
+    a size open.
+    """
 
     def __init__(self, row: tuple[str, int, str, int, list[Any] | None]) -> None:
         self.name, self.kind, self.element, number, self.shape = row
