@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Loops, as test_unroll.c runs them: its table says of each module whether it becomes operations in a row.
+// Loops, as test_unroll.c runs them: its table says which of them must be unrolled.
 
-// 0: a scan, as JAX writes it: rows are taken and put at places that the turn says
+// 0: a scan, as JAX writes it: the number of the iteration is the index of the row
 func.func @main(%x: tensor<4x3xf32>, %w: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %n = stablehlo.constant dense<4> : tensor<i32>
@@ -30,7 +30,7 @@ func.func @main(%x: tensor<4x3xf32>, %w: tensor<3xf32>) -> (tensor<4x3xf32>, ten
 
 // -----
 
-// 1: down, to a bound that is carried along; two values change their places each turn
+// 1: counts down to a bound that the loop carries; two values swap in each iteration
 func.func @main(%x: tensor<5xi32>, %y: tensor<5xi32>) -> (tensor<5xi32>, tensor<5xi32>, tensor<i64>) {
   %from = stablehlo.constant dense<9> : tensor<i64>
   %to = stablehlo.constant dense<-1> : tensor<i64>
@@ -49,7 +49,7 @@ func.func @main(%x: tensor<5xi32>, %y: tensor<5xi32>) -> (tensor<5xi32>, tensor<
 
 // -----
 
-// 2: a loop in a loop, whose turns are those of the outer one, and a function that has a constant
+// 2: an inner loop that depends on the outer iteration, and a function with a constant
 module {
   func.func private @step(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
     %k = stablehlo.constant dense<[[0.5, 0.25], [0.125, -0.5]]> : tensor<2x2xf32>
@@ -85,7 +85,7 @@ module {
 
 // -----
 
-// 3: a region in the body, and the number of the turn as a value
+// 3: a region in the body, and the number of the iteration as a value
 func.func @main(%x: tensor<3x4xf32>) -> tensor<3xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -111,7 +111,7 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3xf32> {
 
 // -----
 
-// 4: no turn, and constants alone
+// 4: a loop without an iteration, and one of constants alone
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %zero = stablehlo.constant dense<3> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -139,7 +139,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 
 // -----
 
-// 5: values that are large enough to be computed on the device in a loop that stays
+// 5: values so large that the device computes them in a loop that is not unrolled
 func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> tensor<32x64xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -159,7 +159,7 @@ func.func @main(%x: tensor<32x64xf32>, %w: tensor<64x64xf32>) -> tensor<32x64xf3
 
 // -----
 
-// 6: how often it turns is an argument, and what is in it is not
+// 6: the number of iterations is an argument, but that of the inner loop is not
 func.func @main(%x: tensor<2xf32>, %n: tensor<i32>) -> (tensor<2xf32>, tensor<i32>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -186,7 +186,7 @@ func.func @main(%x: tensor<2xf32>, %n: tensor<i32>) -> (tensor<2xf32>, tensor<i3
 
 // -----
 
-// 7: an operation that the device has not
+// 7: an operation that the device lacks
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -206,7 +206,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// 8: too many turns
+// 8: too many iterations
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -225,7 +225,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// 9: the number of turns comes out of the body by floats
+// 9: the number of iterations is counted in floats
 func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %one = stablehlo.constant dense<1.0> : tensor<f32>
   %n = stablehlo.constant dense<4.0> : tensor<f32>
@@ -263,7 +263,7 @@ func.func @main(%x: tensor<4xf32>, %m: tensor<3xi32>, %key: tensor<2xui32>, %tab
       %one = stablehlo.constant dense<1> : tensor<i32>
       %d = stablehlo.dynamic_slice %w, %i, %zero, sizes = [1, 2] : (tensor<4x2xf64>, tensor<i32>, tensor<i32>) -> tensor<1x2xf64>
       %ds2 = stablehlo.dynamic_update_slice %ds, %d, %i, %zero : (tensor<3x2xf64>, tensor<1x2xf64>, tensor<i32>, tensor<i32>) -> tensor<3x2xf64>
-      // A place that the values say, and not the turn.
+      // The index depends on values, not on the iteration.
       %first = stablehlo.slice %a [0:1] : (tensor<3xi32>) -> tensor<1xi32>
       %at = stablehlo.reshape %first : (tensor<1xi32>) -> tensor<i32>
       %row = stablehlo.dynamic_slice %t, %at, %zero, sizes = [1, 2] : (tensor<5x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations on several devices with values that go in parts, and in all groupings. Each has four processes.
+// Collectives of four processes, with values that are sent in parts, and with all groupings.
 
 module @sum_in_parts {
   func.func private @f() -> tensor<1001xf32> {
@@ -30,7 +30,7 @@ module @sum_in_parts {
 
 // -----
 
-// The order of the group is that of the reduction: the region is no sum, and 2, 0 is no order of the ranks.
+// The region is no sum: its result shows that members are taken in the order of the group, 2, 0.
 module @region_in_order {
   func.func private @f() -> tensor<700xi64> {
     %r = stablehlo.replica_id : tensor<ui32>
@@ -57,7 +57,7 @@ module @region_in_order {
 
 // -----
 
-// What is no number stays so, -0 is less than 0; of halves, which have no loop of their own.
+// NaN stays NaN, and -0 is less than 0; f16 has no loop of its own.
 module @extremes {
   func.func private @f(%x: tensor<3xf32>, %y: tensor<2xf16>) -> (tensor<3xf32>, tensor<2xf16>) {
     %s = "stablehlo.all_reduce"(%x) ({
@@ -175,7 +175,7 @@ module @moves {
 
 // -----
 
-// A ring by pairs, with values that go in parts; the last gets its own.
+// A ring of pairs, with values that are sent in parts; the last process gets its own value.
 module @ring {
   func.func private @f() -> tensor<2000xi32> {
     %r = stablehlo.replica_id : tensor<ui32>
@@ -196,7 +196,7 @@ module @ring {
 
 // -----
 
-// Two send and two receive on one channel: the pairs say who to whom.
+// Two processes send and two receive on one channel: the pairs say who sends to whom.
 module @pairs {
   func.func private @send() -> tensor<1500xi32> {
     %r = stablehlo.replica_id : tensor<ui32>
@@ -221,7 +221,7 @@ module @pairs {
 
 // -----
 
-// Whoever comes takes the next value of the infeed: which is which is not said, but the sum is.
+// Each process takes the next value of the infeed: the order is open, but the sum is not.
 module @infeed {
   func.func private @one() -> tensor<i64> {
     %c = stablehlo.constant dense<1> : tensor<i64>
@@ -253,7 +253,7 @@ module @infeed {
 
 // -----
 
-// Started and done later.
+// Collectives that are started, and are done later.
 module @async {
   func.func private @f() -> tensor<600xi32> {
     %i = stablehlo.iota dim = 0 : tensor<600xi32>
@@ -281,7 +281,7 @@ module @async {
 
 // -----
 
-// Sizes that only the values say.
+// Sizes that are known only when the program runs.
 module @open {
   func.func private @f(%x: tensor<?x2xi32>) -> (tensor<?x2xi32>, tensor<?x2xi32>) {
     %g = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<?x2xi32>) -> tensor<?x2xi32>
@@ -345,7 +345,7 @@ module @roots {
 
 // -----
 
-// Several values at once, from the first of the group.
+// Broadcasts several values at once, from the first of the group.
 module @broadcast_two {
   func.func private @f() -> (tensor<2xi32>, tensor<f32>) {
     %r = stablehlo.replica_id : tensor<ui32>
@@ -367,7 +367,7 @@ module @broadcast_two {
 
 // -----
 
-// The host hands on what goes to it on a channel and comes from it on the same one; the rest it drops.
+// The host passes on a value if a channel with this number also comes from it, else drops it.
 module @host {
   func.func private @send() -> tensor<1500xi32> {
     %x = stablehlo.constant dense<7> : tensor<1500xi32>

@@ -20,7 +20,7 @@ func.func @sums() {
 
 // -----
 
-// What is no branch is the last one.
+// An index of no branch selects the last branch.
 module {
   func.func private @pick(%which: tensor<i32>) -> tensor<i32> {
     %r = "stablehlo.case"(%which) ({
@@ -67,7 +67,7 @@ module {
 
 // -----
 
-// What lies beyond the size that was set takes no part: 1 + 2 + 3.
+// Elements beyond the size that was set take no part: 1 + 2 + 3.
 func.func @bounded() {
   %x = stablehlo.constant dense<[1, 2, 3, 4, 5]> : tensor<5xi32>
   %n = stablehlo.constant dense<3> : tensor<i32>
@@ -92,7 +92,7 @@ func.func @no_elements() {
 
 // -----
 
-// A reducer that is more than scalars, and one that takes a value from outside.
+// A reducer that uses a value from outside, and one with operations on tensors.
 func.func @reducers() {
   %x = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -118,7 +118,7 @@ func.func @reducers() {
 
 // -----
 
-// What JAX demands of sizes that are open.
+// A demand on an open size, as JAX writes it.
 func.func private @sum(%x: tensor<?xf32>) -> tensor<f32> {
   %size = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

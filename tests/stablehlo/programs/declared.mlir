@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the constraints leave open: functions that are only declared, groups of several sizes, quantised values where they are rare.
+// Cases that the constraints allow and other programs lack: declared functions, quantised values.
 
 func.func private @unused(tensor<2xf32>, !stablehlo.token) -> tensor<f32>
 
 func.func @main() {
-  // A ragged product whose groups are said for each row in front of the ragged dimension.
+  // A ragged product whose groups differ for each index of the dimension before the ragged one.
   %lhs = stablehlo.constant dense<[[[1.0], [2.0]], [[3.0], [4.0]]]> : tensor<2x2x1xf32>
   %rhs = stablehlo.constant dense<[[[10.0]], [[100.0]]]> : tensor<2x1x1xf32>
   %sizes = stablehlo.constant dense<[[1, 1], [0, 2]]> : tensor<2x2xi64>
@@ -13,7 +13,7 @@ func.func @main() {
     lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>} : (tensor<2x2x1xf32>, tensor<2x1x1xf32>, tensor<2x2xi64>) -> tensor<2x2x1xf32>
   check.expect_eq_const %p, dense<[[[10.0], [200.0]], [[300.0], [400.0]]]> : tensor<2x2x1xf32>
 
-  // Quantised sums that are stretched, a factorisation, and fewer bits: by way of real numbers.
+  // Quantised operands of a broadcast, a factorisation, and a rounding to fewer bits.
   %x = stablehlo.constant dense<[4.0, 9.0]> : tensor<2xf32>
   %y = stablehlo.constant dense<[1.0]> : tensor<1xf32>
   %qx = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 0.5:1>>
@@ -30,7 +30,7 @@ func.func @main() {
   %r = stablehlo.uniform_dequantize %qr : (tensor<2x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<2xf32>
   check.expect_eq_const %r, dense<[4.0, 8.0]> : tensor<2xf32>
 
-  // An open dimension that is as large as it may be, and one that is the operand's.
+  // An open dimension with the size of its bound, and one with the size of the operand's.
   %one = stablehlo.constant dense<1.0> : tensor<f32>
   %w = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<1x?xf32, #stablehlo.bounds<?, 5>>
   %size = stablehlo.get_dimension_size %w, dim = 1 : (tensor<1x?xf32, #stablehlo.bounds<?, 5>>) -> tensor<i32>
@@ -41,7 +41,7 @@ func.func @main() {
   %own = stablehlo.get_dimension_size %v, dim = 1 : (tensor<2x?xf32, #stablehlo.bounds<?, 5>>) -> tensor<i32>
   check.expect_eq_const %own, dense<3> : tensor<i32>
 
-  // A number has the type that it says, whatever it is like.
+  // A constant has the type of its value, whatever the type of the operand is.
   %like = "chlo.constant_like"(%sizes) {value = 1.5 : f32} : (tensor<2x2xi64>) -> tensor<2x2xf32>
   check.expect_eq_const %like, dense<1.5> : tensor<2x2xf32>
   %arith = arith.constant dense<[1, 2]> : tensor<2xi32>

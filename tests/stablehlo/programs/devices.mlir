@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several processes: what the given programs of StableHLO do not have.
+// Several processes, in cases that StableHLO's own programs lack.
 
 module {
   func.func private @one(%x: tensor<2xi64>) -> tensor<2xi64> {

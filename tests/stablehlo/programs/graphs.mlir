@@ -77,7 +77,7 @@ module {
 
 // -----
 
-// a sum and a maximum with initial values that count
+// a sum and a maximum whose initial values change the result
 module {
   func.func private @compute(%a: tensor<2x3xi32>) -> tensor<i32> {
     %ten = stablehlo.constant dense<10> : tensor<i32>
@@ -138,7 +138,7 @@ module {
 
 // -----
 
-// a scatter of which nothing hits
+// a scatter whose indices are all out of bounds
 module {
   func.func private @compute(%a: tensor<4xi8>, %u: tensor<4xi8>) -> tensor<4xi8> {
     %i = stablehlo.constant dense<[[-1], [4], [5], [-9]]> : tensor<4x1xi32>
@@ -334,7 +334,7 @@ module {
 
 // -----
 
-// a slice that is put where computed numbers say, of which one is too large for 31 bits
+// a slice that is put at computed indices, of which one is too large for 31 bits
 module {
   func.func private @compute(%x: tensor<2x3xi16>, %u: tensor<1x2xi16>, %i: tensor<ui32>, %j: tensor<ui32>) -> tensor<2x3xi16> {
     %y = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<2x3xi16>, tensor<1x2xi16>, tensor<ui32>, tensor<ui32>) -> tensor<2x3xi16>
@@ -444,7 +444,7 @@ module {
 
 // -----
 
-// functions that are several operators: signs, halves away from zero, whether it is finite
+// functions that become several operators: sign, rounding of halves away from 0, is_finite
 module {
   func.func private @compute(%x: tensor<8xf32>, %i: tensor<3xi32>, %q: tensor<2xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xi1>, tensor<3xi32>, tensor<3xi32>, tensor<2xf32>) {
     %s = stablehlo.sign %x : tensor<8xf32>
@@ -472,7 +472,7 @@ module {
 
 // -----
 
-// padding between elements, of less than none, by a value that is computed; new dimensions in front
+// padding between elements, negative padding, a computed padding value; new dimensions in front
 module {
   func.func private @compute(%x: tensor<3xf32>, %v: tensor<f32>) -> (tensor<6xf32>, tensor<2x3xf32>) {
     %w = stablehlo.add %v, %v : tensor<f32>
@@ -492,7 +492,7 @@ module {
 
 // -----
 
-// the largest element and the place of the first such, as JAX writes it; not a number is the largest
+// the largest element and the index of the first such, as JAX writes it; NaN is the largest
 module {
   func.func private @compute(%x: tensor<2x40xf32>, %y: tensor<3x2xf32>) -> (tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32>) {
     %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -595,7 +595,7 @@ module {
 
 // -----
 
-// functions of floats, and what is infinite
+// functions of floats, and tests for infinities
 module {
   func.func private @compute(%x: tensor<4xf32>, %y: tensor<4xf32>, %h: tensor<3xf16>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf16>, tensor<4xi1>, tensor<4xi1>, tensor<4xi1>) {
     %p = stablehlo.power %x, %y : tensor<4xf32>

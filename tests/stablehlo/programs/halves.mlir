@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// More processes than swap directly, a power of two: an all_reduce goes by halves, in the order of the group.
+// An all_reduce of many processes, a power of two, works by halves, in the order of the group.
 
 module @halves {
   func.func private @f() -> (tensor<1003xi64>, tensor<1003xf32>) {
@@ -8,7 +8,7 @@ module @halves {
     %i = stablehlo.iota dim = 0 : tensor<1003xi64>
     %b = stablehlo.broadcast_in_dim %w, dims = [] : (tensor<i64>) -> tensor<1003xi64>
     %x = stablehlo.multiply %i, %b : tensor<1003xi64>
-    // The reducer takes the first of two: all get what the first of the group has, whatever the tree is.
+    // The reducer returns its first operand: all get the value of the first of the group.
     %s = "stablehlo.all_reduce"(%x) ({
       ^bb0(%p: tensor<i64>, %q: tensor<i64>):
         %zero = stablehlo.constant dense<0> : tensor<i64>

@@ -19,7 +19,7 @@ func.func @cholesky_upper_complex() {
 
 // -----
 
-// What is not positive definite gives no numbers.
+// A matrix that is not positive definite gives NaN.
 func.func @not_definite() {
   %a = stablehlo.constant dense<[[1.0, 2.0], [2.0, 1.0]]> : tensor<2x2xf32>
   %l = stablehlo.cholesky %a, lower = true : tensor<2x2xf32>

@@ -44,7 +44,7 @@ module @part_of_an_axis {
 
 // -----
 
-// The devices of the grid have other numbers than their places.
+// The ids of the devices differ from their places in the mesh.
 module @numbered {
   sdy.mesh @m = <["x"=4, "y"=2], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>
   func.func private @f() -> tensor<2xui32> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Operations with regions, and with shapes that come up when they run, where no other program here has them.
+// Operations with regions, and with shapes that are known at run time, in cases that others lack.
 
-// The largest of each window gets what its source has; where windows overlap, all of it.
+// The largest element of each window gets its source; where windows overlap, the sum of sources.
 func.func @main() {
   %x = stablehlo.constant dense<[3, 1, 2, 2, 5, 0, 4]> : tensor<7xi16>
   %source = stablehlo.constant dense<[10, 20, 30]> : tensor<3xi16>
@@ -17,7 +17,7 @@ func.func @main() {
   }) {window_dimensions = array<i64: 3>, window_strides = array<i64: 2>} : (tensor<7xi16>, tensor<3xi16>, tensor<i16>) -> tensor<7xi16>
   check.expect_eq_const %y, dense<[11, 1, 1, 1, 51, 1, 1]> : tensor<7xi16>
 
-  // Nothing is selected where there is nothing.
+  // Nothing is selected from an operand without elements.
   %none = stablehlo.constant dense<> : tensor<0x2xf64>
   %empty = stablehlo.constant dense<> : tensor<0x1xf64>
   %zero = stablehlo.constant dense<0.0> : tensor<f64>
@@ -80,7 +80,7 @@ func.func @main() {
 
 // -----
 
-// Shapes that are values: reshape, broadcast, iota, pad, slice, gather; tokens that come together; a branch that is none of those there.
+// Shapes that are values, in six operations; after_all of tokens; a branch index out of range.
 func.func @main() {
   %x = stablehlo.constant dense<[1, 2, 3, 4, 5, 6]> : tensor<6xi32>
   %dims = stablehlo.constant dense<[3, 2]> : tensor<2xi32>

@@ -32,7 +32,7 @@ vhlo.func_v1 @main() -> () {
 }) {some.attribute} : () -> ()
 
 // -----
-// Elements that stand behind the module.
+// Elements that are stored after the module.
 func.func @main() {
   %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>
   check.expect_eq_const %0, dense<[1.0, -2.0]> : tensor<2xf32>
