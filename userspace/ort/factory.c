@@ -199,8 +199,8 @@ __attribute__((visibility("default"))) struct ort_status *
 ReleaseEpFactory(struct ort_ep_factory *factory);
 
 /*
- * Returns a status about a version without compiling providers, which is created through the first
- * version of the API.
+ * Returns a status saying that this version of ONNX Runtime is too old: it has no compiling
+ * providers. The first version of the API creates the status.
  */
 static struct ort_status *too_old(const struct ort_api_base *base)
 {

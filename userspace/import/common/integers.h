@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds integer functions that the CPU has and the NPU has not. */
+/* Builds integer functions that the CPU has and the NPU lacks. */
 #ifndef IMPORT_COMMON_INTEGERS_H
 #define IMPORT_COMMON_INTEGERS_H
 

@@ -190,7 +190,7 @@ static WNNOperand attend(struct graph *g, WNNOperand x, uint32_t layer)
 	return import_matrix_multiply(&l->output, g->builder, x);
 }
 
-/* ---- the whole */
+/* ---- the whole graph */
 
 static WNNOperand feed_forward(const struct graph *g, WNNOperand x, const struct gguf_layer *l)
 {

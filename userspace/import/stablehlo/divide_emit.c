@@ -13,7 +13,7 @@
 
 struct made {
 	struct shlo_op *op;
-	int level; /* 2 * collectives before it in a chain of values; + 1: it is one */
+	int level; /* 2 * collectives before it in a chain; + 1 if it is one */
 	size_t order;
 };
 

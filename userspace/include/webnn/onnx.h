@@ -585,7 +585,8 @@ WNN_EXPORT size_t wnnOnnxModelGetNodeCount(WNNOnnxModel model);
  * @param model The model. The shapes of its inputs must be known.
  * @param context Where a graph is to run.
  * @param count Number of items of supported: that of the nodes.
- * @param supported Filled with true or false for each node, in their order; also on error.
+ * @param supported Filled with true or false for each node, in their order; unchanged when an
+ *     argument is wrong.
  *
  * @return Success also when nodes are refused: wnnOnnxModelGetRefusals() lists them, including
  *     those that only lack an input. Otherwise what went wrong, as for wnnOnnxModelAddToBuilder().
