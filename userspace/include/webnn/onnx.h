@@ -402,7 +402,8 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel model);
  * @param name The symbolic name.
  * @param size Number of elements, not 0.
  *
- * @return Success, or TypeError: no input has a dimension of that name, or size is 0.
+ * @return Success, or TypeError: no input has a dimension of that name, its size is set already, or
+ *     size is 0.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView name,
 					      uint32_t size);
@@ -475,7 +476,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel model, size_t count,
  * @param builder A builder that has not built yet.
  * @param count Filled with the number of outputs.
  * @param outputs Filled with the outputs, which belong to the model until the next call of this
- *     function or of wnnOnnxModelBuildSync(); the operands belong to the builder.
+ *     function, of wnnOnnxModelBuildSync() or of wnnOnnxModelProbe(); the operands belong to the
+ *     builder.
  *
  * @return Success, or what went wrong. The builder then holds parts of the model.
  *
@@ -509,7 +511,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
  *
  * @param model The model.
  *
- * @return Belongs to the model, until it is released or built again.
+ * @return Belongs to the model, until it is released, or built or probed again.
  */
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel model);
 
@@ -537,7 +539,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelDraw(WNNOnnxModel model, WNNStringView name, ui
  *
  * @param model The model.
  *
- * @return Belongs to the model, until it is released or built again.
+ * @return Belongs to the model, until it is released, or built or probed again.
  */
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model);
 
@@ -550,7 +552,7 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model)
  * @param model The model.
  *
  * @return One sentence each, in the member reason; input is the input that was made a constant, or
- *     empty. Belongs to the model, until it is released or built again.
+ *     empty. Belongs to the model, until it is released, or built or probed again.
  */
 WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 
@@ -563,8 +565,8 @@ WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
  * @param model The model.
  *
  * @return The weights, which are fixed, then the outputs of each node, after the values that it
- *     reads. They belong to the model, until it is released or built again. Empty for NULL, and
- *     when memory is exhausted.
+ *     reads. They belong to the model, until it is released, or built or probed again. Empty for
+ *     NULL, and when memory is exhausted.
  */
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetValues(WNNOnnxModel model);
 
@@ -595,12 +597,12 @@ WNN_EXPORT WNNStatus wnnOnnxModelProbe(WNNOnnxModel model, WNNContext context, s
 				       WNNBool *supported);
 
 /**
- * Returns all refusals of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync(). Nodes
- * that only depend on a refused node are not listed.
+ * Returns all refusals of the last wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or
+ * wnnOnnxModelProbe(). Nodes that only depend on a refused node are listed after a probe alone.
  *
  * @param model The model.
  *
- * @return Belongs to the model, until it is released or built again.
+ * @return Belongs to the model, until it is released, or built or probed again.
  */
 WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetRefusals(WNNOnnxModel model);
 
