@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Four faults of oneDNN 3.7 on x86-64; each result is compared with a plain loop:
+ * Shows four faults of oneDNN 3.7 on x86-64, by comparing each result with that of a plain loop:
  *
  *	gcc -O2 reproducer.c -o reproducer -ldnnl && ./reproducer --forget-caches
  *
- * The first one needs a machine whose CPUID leaf 0x8000001D answers zeros; elsewhere --forget-caches
- * leaves in oneDNN what such a leaf leaves there. The third and the fourth need AMX. Ends with 1 when a
- * result is wrong.
+ * The first fault needs a machine whose CPUID leaf 0x8000001D answers zeros; elsewhere
+ * --forget-caches puts into oneDNN what such a leaf would. The third and the fourth fault need AMX.
+ * The exit status is 1 when a result is wrong.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,7 +72,9 @@ static const char *name_of(const_dnnl_primitive_desc_t what)
 	return name;
 }
 
-/* oihw to blocks of 16 by 16: each weight has to be where the blocked layout has it. */
+/*
+ * Reorders oihw to blocks of 16 by 16; checks that each weight is where the blocked layout has it.
+ */
 static int reorder(int channels, int side)
 {
 	const dnnl_dims_t dims = { channels, channels, side, side };
@@ -105,7 +107,7 @@ static int reorder(int channels, int side)
 	return lost != 0;
 }
 
-/* One input channel; the picture is one wide, the kernel reaches over both its sides. */
+/* Convolves one input channel. The picture is one wide; the kernel reaches over both sides. */
 static int convolution(int height, int kernel, int stride, int channels)
 {
 	const int pad = kernel / 2;
@@ -191,7 +193,9 @@ static dnnl_primitive_attr_t attributes(bool zero)
 	return attr;
 }
 
-/* The scratchpad has bytes that are not 0, as memory that was used before. */
+/*
+ * Convolves integers, with a scratchpad of bytes that are not 0, as in memory that was used before.
+ */
 static int integers(const struct integers *c)
 {
 	int columns = (c->width - 2) / c->stride + 1, channels = c->groups * c->out;
@@ -251,9 +255,9 @@ static int integers(const struct integers *c)
 }
 
 /*
- * Where CPUID leaf 0x8000001D answers zeros, oneDNN 3.7 keeps (0 + 1) * (0 + 1) * (0 + 1) * (0 + 1) bytes
- * as the size of each cache. This writes the same into its tables, which are found by their shape:
- * three sizes, seven zeros, and ten words later how many levels there are. Returns how many it found.
+ * Writes the sizes of caches into oneDNN that it keeps where CPUID leaf 0x8000001D answers zeros:
+ * (0 + 1) * (0 + 1) * (0 + 1) * (0 + 1) bytes each. Finds its tables by their shape: three sizes,
+ * seven zeros, and ten words later how many levels there are. Returns the number of tables.
  */
 static int forget_caches(void)
 {
@@ -267,7 +271,7 @@ static int forget_caches(void)
 
 		if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3)
 			continue;
-		/* Its data, and the pages without a name behind them. */
+		/* The library's data, and the pages without a name after them. */
 		inside = strstr(line, "libdnnl") || (inside && !strpbrk(line, "/["));
 		if (!inside || rights[1] != 'w')
 			continue;
