@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the light of frames that another process writes, in the memory that it writes them to. That
- * process stands for a camera: it gives its memory as a dma-buf, and writes a frame again as soon as
- * the fence of the work on it has signalled. A real one gives both by its driver.
+ * Measures the light of frames of a camera, in the memory to which the camera writes them. Another
+ * process stands for the camera. It gives its memory as a dma-buf, and writes to a frame again as
+ * soon as the fence of the work on that frame has signalled. A real camera does both by its driver.
  *
  *	cc camera.c $(pkg-config --cflags --libs webnn-npu) -o camera
  *	./camera
@@ -72,7 +72,7 @@ static const struct argp argp = {
 	NULL
 };
 
-/* ---- Between the processes: a number, and a file descriptor unless it is -1. */
+/* ---- messages between the processes: a number, and a file descriptor unless that is -1 */
 
 static void send_message(int socket, int number, int fd)
 {
@@ -94,7 +94,7 @@ static void send_message(int socket, int number, int fd)
 		err(1, "the other process");
 }
 
-/* false: the other process has ended. */
+/* Returns false when the other process has ended. */
 static int receive_message(int socket, int *number, int *fd)
 {
 	char space[CMSG_SPACE(sizeof(*fd))];
@@ -114,7 +114,7 @@ static int receive_message(int socket, int *number, int *fd)
 	return 1;
 }
 
-/* ---- The camera */
+/* ---- the camera */
 
 static int make_memory(unsigned char **map)
 {
@@ -136,7 +136,7 @@ static int make_memory(unsigned char **map)
 	return fd;
 }
 
-/* Picture k is a slope from k to k + 63. */
+/* Writes picture k, in which each row rises from k to k + 63. */
 static void take_picture(unsigned char *frame, int k)
 {
 	for (int i = 0; i < FRAME_BYTES; i++)
@@ -152,7 +152,7 @@ static void run_camera(int socket)
 	send_message(socket, FRAMES, memory);
 	for (int k = 0; k < PICTURES; k++) {
 		frame = k % FRAMES;
-		/* Who works on the frame has given a fence. */
+		/* The process that works on the frame has given a fence. */
 		if (k >= FRAMES) {
 			if (!receive_message(socket, &frame, &fence.fd))
 				return;
@@ -160,12 +160,12 @@ static void run_camera(int socket)
 			close(fence.fd);
 		}
 		take_picture(map + frame * FRAME_BYTES, k);
-		/* The processor has written it: nobody needs to wait. A device would give a fence. */
+		/* The processor has written it already: no fence. A device would give one. */
 		send_message(socket, frame, -1);
 	}
 }
 
-/* ---- Who measures */
+/* ---- the process that measures */
 
 static WNNContext open_device(WNNInstance instance, const char *name)
 {
@@ -179,7 +179,7 @@ static WNNContext open_device(WNNInstance instance, const char *name)
 	return context;
 }
 
-/* light = the mean of all pixels */
+/* Builds the graph light = mean(frame). */
 static WNNGraph build(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -198,7 +198,7 @@ static WNNGraph build(WNNContext context)
 	return graph;
 }
 
-/* The tensor of a frame: no memory of its own, but a piece of the camera's. */
+/* Makes the tensor of a frame, which has a piece of the camera's memory and none of its own. */
 static WNNTensor tensor_of(WNNContext context, int memory, int frame)
 {
 	WNNTensorDescriptor type = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -242,7 +242,7 @@ static void measure(WNNContext context, int socket)
 		int32_t fence;
 		float mean;
 
-		/* A device that writes frames gives a fence; the work waits for it, this thread does not. */
+		/* A device that writes frames gives a fence: the work waits, not this thread. */
 		if (begin >= 0)
 			check(wnnContextWaitSyncFile(context, begin));
 		check(wnnContextDispatch(context, graph, 1, &in, 1, &out));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tells what is in a picture, by any network in an ONNX file that takes one and gives a number for
- * each class.
+ * Tells what is in a picture, by any network in an ONNX file that takes a picture and gives a
+ * number for each class.
  *
  *	cc classify.c $(pkg-config --cflags --libs webnn-onnx libpng libjpeg) -lm -o classify
  *	./classify squeezenet.onnx photo.jpg labels.txt --mean 127.5 --deviation 127.5
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-/* It needs the FILE of stdio.h. */
+/* jpeglib.h needs FILE, so it comes after the headers above, which include stdio.h. */
 #include <jpeglib.h>
 
 #include <webnn/onnx.h>
@@ -49,7 +49,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* The importer has its own last error. */
+/* As check(), for functions of the importer, which has a last error of its own. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -72,7 +72,7 @@ static const struct argp_option argp_options[] = {
 	{ 0 }
 };
 
-/* One number for all colours, or three. */
+/* Reads one number for all colours, or three. */
 static void parse_colours(const char *text, float *colours, struct argp_state *state)
 {
 	if (sscanf(text, "%f,%f,%f", &colours[0], &colours[1], &colours[2]) == 3)
@@ -135,7 +135,7 @@ static struct picture read_png(const char *path)
 	return p;
 }
 
-/* libjpeg itself prints what is wrong with a file, and ends the program. */
+/* Reads a JPEG file. If it is wrong, libjpeg itself prints why and ends the program. */
 static struct picture read_jpeg(FILE *file)
 {
 	struct jpeg_decompress_struct jpeg;
@@ -178,8 +178,8 @@ static struct picture read_picture(const char *path)
 }
 
 /*
- * One pixel of the picture scaled to width x height: the mean of those that lie around it, weighted by
- * a triangle, which grows when the picture shrinks.
+ * Computes one pixel of the picture scaled to @width x @height: the mean of the pixels around it,
+ * weighted by a triangle, which is wider when the picture shrinks.
  */
 static void scaled_pixel(const struct picture *p, uint32_t width, uint32_t height, uint32_t x,
 			 uint32_t y, float *colours)
@@ -208,7 +208,7 @@ static void scaled_pixel(const struct picture *p, uint32_t width, uint32_t heigh
 		colours[c] /= sum;
 }
 
-/* As the network wants it: planes of colours, or pixels; or a picture in shades of grey. */
+/* Makes the input as the network wants it: planes of colours, pixels, or shades of grey. */
 static float *make_input(const struct network *n, const struct picture *p, const struct options *o)
 {
 	const size_t plane = (size_t)n->width * n->height;
@@ -248,7 +248,7 @@ static WNNContext open_device(WNNInstance instance, const char *name)
 	return context;
 }
 
-/* A picture at a time; where the channels are says how the input is laid out. */
+/* Sets the shape for one picture, and finds out the layout: which dimension is 1 or 3. */
 static void set_shape(struct network *n, WNNOnnxModel model, const char *path)
 {
 	const WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(model);
@@ -297,7 +297,7 @@ static WNNNamedTensor make_tensor(WNNContext context, const WNNNamedOperandDescr
 	return tensor;
 }
 
-/* Gives a number for each class, which the caller frees. */
+/* Returns an array with a number for each class, which the caller frees. */
 static float *network_run(const struct network *n, const float *input, size_t *classes)
 {
 	const WNNNamedOperandDescriptor *output = wnnGraphGetOutputs(n->graph).data;
@@ -337,7 +337,10 @@ static void make_probabilities(float *scores, size_t classes)
 		scores[i] /= sum;
 }
 
-/* Line number @line of the file, from 0 on; freed by the caller. NULL: there is none. */
+/*
+ * Returns line number @line of the file, counted from 0, which the caller frees; NULL if there is
+ * none.
+ */
 static char *read_label(const char *path, size_t line)
 {
 	FILE *file = fopen(path, "r");
@@ -358,7 +361,7 @@ static char *read_label(const char *path, size_t line)
 	return label;
 }
 
-/* Best first; each is taken off. */
+/* Prints the best @top classes, the best first. Changes the scores of those to -INFINITY. */
 static void print_best(float *scores, size_t classes, size_t top, const char *labels)
 {
 	for (size_t n = 0; n < top && n < classes; n++) {

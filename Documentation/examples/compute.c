@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A program of 2021: flatten, and compute() with named buffers. */
+/* Uses the older forms of the API, as a program of 2021 would: compute() with named buffers. */
 #include <stdio.h>
 
 #include <webnn/webnn_compat.h>

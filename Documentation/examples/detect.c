@@ -5,8 +5,8 @@
  *	cc detect.c $(pkg-config --cflags --libs webnn-onnx libpng libjpeg) -lm -o detect
  *	./detect ultraface_version-RFB-320.onnx photo.jpg
  *
- * The network, Ultraface, looks at 4420 places and says of each how likely there is a face, and which
- * box it fills. Boxes of the same face overlap: of those, only the likeliest counts.
+ * The network, Ultraface, looks at 4420 places. For each it tells how likely there is a face, and
+ * the box of the face. Boxes of the same face overlap: only the likeliest of them counts.
  */
 #include <argp.h>
 #include <err.h>
@@ -14,7 +14,7 @@
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
-/* It needs the FILE of stdio.h. */
+/* jpeglib.h needs FILE, so it comes after the headers above, which include stdio.h. */
 #include <jpeglib.h>
 
 #include <webnn/onnx.h>
@@ -35,7 +35,7 @@ struct picture {
 	uint8_t *pixels; /* red, green, blue */
 };
 
-/* Its coordinates are parts of the picture, from 0 to 1. */
+/* The coordinates are fractions of the picture's width and height, from 0 to 1. */
 struct face {
 	float left, top, right, bottom, probability;
 };
@@ -58,7 +58,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* The importer has its own last error. */
+/* As check(), for functions of the importer, which has a last error of its own. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -121,7 +121,7 @@ static struct picture read_png(const char *path)
 	return p;
 }
 
-/* libjpeg itself prints what is wrong with a file, and ends the program. */
+/* Reads a JPEG file. If it is wrong, libjpeg itself prints why and ends the program. */
 static struct picture read_jpeg(FILE *file)
 {
 	struct jpeg_decompress_struct jpeg;
@@ -164,8 +164,8 @@ static struct picture read_picture(const char *path)
 }
 
 /*
- * One pixel of the picture scaled to width x height: the mean of those that lie around it, weighted by
- * a triangle, which grows when the picture shrinks.
+ * Computes one pixel of the picture scaled to @width x @height: the mean of the pixels around it,
+ * weighted by a triangle, which is wider when the picture shrinks.
  */
 static void scaled_pixel(const struct picture *p, uint32_t width, uint32_t height, uint32_t x,
 			 uint32_t y, float *colours)
@@ -221,7 +221,7 @@ static WNNNamedTensor make_tensor(WNNContext context, const WNNNamedOperandDescr
 	return tensor;
 }
 
-/* An output of the graph, which has @columns numbers for each place. */
+/* Returns the output @name of the graph, which must have @columns numbers for each place. */
 static const WNNNamedOperandDescriptor *find_output(WNNGraph graph, const char *name,
 						    uint32_t columns)
 {
@@ -308,7 +308,10 @@ static float overlap(const struct face *a, const struct face *b)
 	return common / fmaxf(joint, 1e-9f);
 }
 
-/* Keeps the likeliest of those that overlap, in order; returns how many are left. */
+/*
+ * Sorts the faces, the likeliest first, and removes those that overlap a likelier one; returns how
+ * many are left.
+ */
 static size_t choose(struct face *faces, size_t count)
 {
 	size_t kept = 0;
@@ -325,7 +328,7 @@ static size_t choose(struct face *faces, size_t count)
 	return kept;
 }
 
-/* Gives the faces, likeliest first, which the caller frees. */
+/* Returns the faces, the likeliest first, in an array that the caller frees. */
 static struct face *find_faces(struct network *n, float threshold, size_t *count)
 {
 	const size_t size = n->places * sizeof(float);

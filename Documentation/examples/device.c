@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* On the device model: a borrowed constant, mapped tensors, the placement report. */
+/* Shows on the device model: a borrowed constant, mapped tensors, the placement report. */
 #include <stdio.h>
 
 #include <webnn/webnn_npu.h>
@@ -95,7 +95,10 @@ int main(void)
 	print_placement(graph);
 	in.tensor = make_tensor(context);
 	out.tensor = make_tensor(context);
-	/* The tensor's own memory: no copy. Nothing else may use the tensor until it is unmapped. */
+	/*
+	 * Maps the tensor's own memory: no copy. Nothing else may use the tensor until
+	 * wnnTensorUnmap().
+	 */
 	if (wnnContextMapTensorSync(context, in.tensor, WNNMapMode_Write, WNN_WAIT_FOREVER,
 				    &memory))
 		return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One graph for texts of any length from 1 to 512: attention of one query over the rows of a
- * table. The lengths are arguments.
+ * Runs one graph for texts of any length from 1 to 512: attention of one query over the rows of a
+ * table. The lengths are arguments of the program.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static WNNGraph build(WNNContext context)
 	scores = wnnGraphBuilderMatmul(b, q, wnnGraphBuilderTranspose(b, rows, NULL), NULL);
 	scores = wnnGraphBuilderSoftmax(b, scores, 1, NULL);
 	mean = wnnGraphBuilderMatmul(b, scores, rows, NULL);
-	/* A number that stands for the length, in a list of sizes. */
+	/* Makes a number that stands for the length in a list of sizes. */
 	length = wnnGraphBuilderDimension(b, WNN_STR("length"), 1, 0, 1);
 	weights = wnnGraphBuilderReshape(b, scores, WNN_UINT32_LIST(length), NULL);
 	outputs[0] = (WNNNamedOperand){ WNN_STR("mean"), mean };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What an error says, and where it arrives. */
+/* Shows what the message of an error has, and where errors arrive. */
 #include <stdio.h>
 #include <string.h>
 
 #include <webnn/webnn.h>
 
-/* Every error of the context arrives here as well, whoever asks for it or not. */
+/* Gets every error of the context, whether the program asks for that error or not. */
 static void on_error(WNNStatus status, WNNStringView message, void *userdata1, void *userdata2)
 {
 	WNNStringView name = wnnStatusGetName(status);
@@ -27,7 +27,7 @@ static int message_begins(const char *text)
 	       !memcmp(error.message.data, text, strlen(text));
 }
 
-/* The first call of a chain fails; the last one tells why. */
+/* Makes the first call of a chain fail: the last one tells why. */
 static int bad_graph(WNNContext context)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;

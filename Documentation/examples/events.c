@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Nothing waits: the callbacks run in the program's own event loop. */
+/* Waits in no call of the library: the callbacks run in the program's own event loop. */
 #include <poll.h>
 #include <stdio.h>
 

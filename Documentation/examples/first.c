@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* y = relu(x * w + 1), once. */
+/* Computes y = relu(x * w + 1), once. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static WNNGraph build(WNNContext context)
 	one = wnnGraphBuilderConstantFromNumber(b, WNNOperandDataType_Float32,
 						WNN_NUMBER_DOUBLE(1));
 	label.label = WNN_STR("dense");
-	/* A call that fails gives NULL, which the next one refuses: one check at the end tells it. */
+	/* A call that fails returns NULL, which the next call refuses: one check is enough. */
 	y = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, x, w, &label), one, NULL);
 	output.operand = wnnGraphBuilderRelu(b, y, NULL);
 	check(wnnGraphBuilderBuildSync(b, 1, &output, WNN_WAIT_FOREVER, &graph));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* first.c once more, in C++17. */
+/* Computes y = relu(x * w + 1) as first.c does, in C++17. */
 #include <iostream>
 
 #include <webnn/webnn.hpp>

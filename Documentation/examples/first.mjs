@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// y = relu(x * w + 1), once.
+// Computes y = relu(x * w + 1), once.
 import 'webnn-npu/register';
 
 const context = await navigator.ml.createContext();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""y = relu(x * w + 1) as first.onnx, and a value of x as first.npy."""
+"""Writes y = relu(x * w + 1) as first.onnx, and a value of x as first.npy."""
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper

@@ -5,11 +5,11 @@
  *	cc inflight.c $(pkg-config --cflags --libs webnn-npu) -o inflight
  *	./inflight --frames 100 --in-flight 4
  *
- * Each frame passes through three graphs: edges from left to right and from top to bottom, how strong
- * they are, and their mean and largest strength. The program only queues: what is dispatched on a
- * context runs in that order, so a graph may read what the one before it writes, and nothing waits in
- * between. A frame in flight has tensors of its own, which its successor takes over when the callback
- * has told that it is through.
+ * Each frame passes through three graphs: edges from left to right and from top to bottom, how
+ * strong they are, and their mean and largest strength. The program only queues work. Work on a
+ * context runs in the order of the dispatches, so a graph may read what the one before it writes,
+ * and nothing waits in between. A frame in flight has tensors of its own. A later frame takes them
+ * over after the callback has got the result.
  */
 #include <argp.h>
 #include <err.h>
@@ -29,7 +29,7 @@ struct options {
 	unsigned int frames, in_flight;
 };
 
-/* What a frame passes on its way. */
+/* The tensors of a frame in flight, and the future of its result. */
 struct slot {
 	struct program *program;
 	unsigned int frame;
@@ -106,7 +106,7 @@ static WNNOperand add_input(WNNGraphBuilder b, const char *name, WNNUint32Array 
 	return wnnGraphBuilderInput(b, WNN_STR(name), &descriptor);
 }
 
-/* The only output of each graph is called "out". */
+/* Builds a graph whose only output is the operand, with the name "out". */
 static WNNGraph finish(WNNGraphBuilder b, WNNOperand operand)
 {
 	const WNNNamedOperand out = { WNN_STR("out"), operand };
@@ -117,7 +117,7 @@ static WNNGraph finish(WNNGraphBuilder b, WNNOperand operand)
 	return graph;
 }
 
-/* Sobel's filters: how much the picture changes to the right, and downwards. */
+/* Builds Sobel's filters: how much the picture changes to the right, and downwards. */
 static WNNGraph build_edges(WNNContext context)
 {
 	static const float sobel[2][3][3] = { { { -1, 0, 1 }, { -2, 0, 2 }, { -1, 0, 1 } },
@@ -132,7 +132,9 @@ static WNNGraph build_edges(WNNContext context)
 	return finish(b, wnnGraphBuilderConv2d(b, picture, filter, NULL));
 }
 
-/* The length of the two changes together. */
+/*
+ * Builds the graph that computes the strength of an edge: the length of the vector of two changes.
+ */
 static WNNGraph build_strength(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -218,7 +220,7 @@ static void program_close(struct program *p)
 
 /* ---- frames */
 
-/* A disc on a slope of grey, which moves and grows. */
+/* Draws a disc, which moves and grows, on a slope of grey. */
 static void draw(unsigned int frame, float *picture)
 {
 	const int x0 = (int)(frame * 5 % SIDE), y0 = (int)(frame * 3 % SIDE);
@@ -241,7 +243,7 @@ static void queue(struct program *p, WNNGraph graph, WNNTensor from, WNNTensor t
 	check(wnnContextDispatch(p->context, graph, 1, &in, 1, &out));
 }
 
-/* Runs within wnnInstanceWaitAny(). */
+/* Takes the result of a frame. The library calls it within wnnInstanceWaitAny(). */
 static void on_summary(WNNStatus status, void const *data, size_t size, WNNStringView message,
 		       void *userdata1, void *userdata2)
 {
@@ -255,7 +257,7 @@ static void on_summary(WNNStatus status, void const *data, size_t size, WNNStrin
 	s->program->results[s->frame][1] = summary[1];
 }
 
-/* Returns at once; what is written is copied. */
+/* Queues the work on a frame, and does not wait for it. The library copies the picture. */
 static void start_frame(struct slot *s, unsigned int frame)
 {
 	WNNReadTensorCallbackInfo info = WNN_READ_TENSOR_CALLBACK_INFO_INIT;
@@ -274,7 +276,7 @@ static void start_frame(struct slot *s, unsigned int frame)
 	s->done = wnnContextReadTensor(p->context, s->summary, info);
 }
 
-/* The oldest frame's slot is the next one to become free. */
+/* Runs all frames. Before a new frame begins, it waits for the oldest one, whose slot it takes. */
 static void run(struct program *p, WNNInstance instance, const struct options *o)
 {
 	for (unsigned int i = 0; i < o->frames + o->in_flight; i++) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds groups of points that lie together, by k-means, in C++17. A file of text has a point in each
- * line, as numbers.
+ * Finds groups of points that lie together, by k-means, in C++17. Each line of a text file has the
+ * coordinates of one point.
  *
  *	c++ -std=c++17 kmeans.cc $(pkg-config --cflags --libs webnn-npu) -o kmeans
  *	./kmeans points.txt 3
  *
- * A graph does one step: to which centre each point is nearest, and where the middle of each group is.
- * Neither is a loop: the distances are a product of matrices, and so are the sums over the groups.
+ * A graph does one step: it finds the centre that is nearest to each point, and the middle of each
+ * group. Neither needs a loop: products of matrices give the distances and the sums over groups.
  */
 #include <getopt.h>
 
@@ -90,7 +90,7 @@ class Step
 		return context.readTensor<float>(after);
 	}
 
-	/* To which group each point belonged in the last run. */
+	/* Returns the number of the group to which each point belonged in the last run. */
 	std::vector<int32_t> groups()
 	{
 		return context.readTensor<int32_t>(group);
@@ -143,8 +143,8 @@ class Step
 };
 
 /*
- * The first point, and then always the one that is farthest from those chosen: the same on every
- * device.
+ * Returns the first centres, which are the same on every device: the first point, and then each
+ * time the point that is farthest from those chosen.
  */
 std::vector<float> chooseCentres(const Points &points, uint32_t groups)
 {
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		std::cout.precision(9);
 		findGroups(device, points, static_cast<uint32_t>(groups));
 	} catch (const std::exception &error) {
-		/* Those of the library are wnn::Error. */
+		/* Exceptions of the library are wnn::Error. */
 		std::cerr << "kmeans: " << error.what() << '\n';
 		return 1;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A small network: options, lists, constants of all kinds, and what a context supports. */
+/* Runs a small network: shows options, lists, constants, and what a context supports. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +31,13 @@ static WNNOperand random_constant(WNNGraphBuilder b, WNNUint32Array shape)
 		data[i] = (float)rand() / (float)RAND_MAX - 0.5f;
 	descriptor.dataType = WNNOperandDataType_Float32;
 	descriptor.shape = shape;
-	/* Copied, so that the same memory can serve again. */
+	/* The library copies the data, so that the memory can be used again. */
 	return wnnGraphBuilderConstant(b, &descriptor, data, count * sizeof(*data));
 }
 
-/* 3x3, half the size, with an activation that the compiler fuses into the convolution. */
+/*
+ * Adds a 3x3 convolution that halves the size, with an activation that the compiler fuses into it.
+ */
 static WNNOperand stem(WNNGraphBuilder b, WNNOperand x)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
@@ -82,12 +84,12 @@ static WNNGraph build(WNNContext context)
 	for (size_t i = 0; i < shape.count; i++)
 		printf("%u%s", shape.data[i], i + 1 < shape.count ? "x" : " features\n");
 	check(wnnGraphBuilderBuildSync(b, 2, outputs, WNN_WAIT_FOREVER, &graph));
-	/* The builder has done its work; its operands go with it. */
+	/* The builder is not needed any more; its operands are released with it. */
 	wnnGraphBuilderRelease(b);
 	return graph;
 }
 
-/* Tensors for every input or output of a graph, which knows their names, types and shapes. */
+/* Makes a tensor for every input or output of a graph: @list has their names, types and shapes. */
 static void make_tensors(WNNContext context, WNNNamedOperandDescriptorArray list,
 			 WNNNamedTensor *tensors)
 {

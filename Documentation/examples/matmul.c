@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Multiplies two matrices from files of text, a row in each line.
+ * Multiplies two matrices from text files, in which each line is a row.
  *
  *	cc matmul.c $(pkg-config --cflags --libs webnn-npu) -o matmul
  *	./matmul a.txt b.txt
@@ -62,7 +62,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 static void add_number(struct matrix *m, size_t count, float number)
 {
-	/* Room for a power of two. */
+	/* When the count reaches a power of two, the room is doubled. */
 	if (!(count & (count - 1))) {
 		m->data = realloc(m->data, (count ? 2 * count : 1) * sizeof(*m->data));
 		if (!m->data)
@@ -146,7 +146,10 @@ static size_t bytes(const struct matrix *m)
 	return (size_t)m->shape[0] * m->shape[1] * sizeof(*m->data);
 }
 
-/* Matrices that do not fit together are refused by the library, which tells their shapes. */
+/*
+ * Multiplies. The library refuses matrices that do not fit together, with a message of their
+ * shapes.
+ */
 static void multiply(WNNContext context, const struct matrix *a, const struct matrix *b,
 		     struct matrix *product)
 {

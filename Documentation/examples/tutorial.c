@@ -10,7 +10,7 @@
 
 static const char *const names[4] = { "upper left", "upper right", "lower left", "lower right" };
 
-/* The two libraries remember their errors apart. */
+/* Each of the two libraries has a last error of its own. */
 static void check(WNNStatus status, WNNStatus (*last)(WNNError *))
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -35,7 +35,7 @@ static WNNGraph load(WNNContext context, const char *path)
 	return graph;
 }
 
-/* With room for @count values of @shape; written before the run, or read after it. */
+/* Makes a tensor of @shape that the program can write before the run, or read after it. */
 static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -51,7 +51,9 @@ static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape)
 
 static void draw(float *pictures)
 {
-	/* The first one is bright above on the right, the second one below on the left. */
+	/*
+	 * The first picture is bright in the upper right quarter, the second one in the lower left.
+	 */
 	for (int y = 0; y < SIDE; y++) {
 		for (int x = 0; x < SIDE; x++) {
 			pictures[y * SIDE + x] = y < SIDE / 2 && x >= SIDE / 2;

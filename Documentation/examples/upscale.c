@@ -5,10 +5,10 @@
  *	cc upscale.c $(pkg-config --cflags --libs webnn-onnx libpng) -lm -o upscale
  *	./upscale super_resolution.onnx small.png large.png
  *
- * Such a network takes brightness only and pictures of one size only. So the picture is cut into tiles
- * of that size, which overlap by more than the network sees around a pixel: no seams are left. Colours
- * are scaled the plain way, which nobody notices. While a tile is computed, the next one is already
- * waiting at the device.
+ * Such a network takes only brightness, and only pictures of one size. So the program cuts the
+ * picture into tiles of that size. They overlap by more than the network sees around a pixel, which
+ * leaves no seams. Colours are scaled by plain interpolation, which nobody notices. While the
+ * device computes a tile, the next one already waits there.
  */
 #include <argp.h>
 #include <err.h>
@@ -28,7 +28,7 @@ struct options {
 	const char *file[3]; /* model, picture, result */
 };
 
-/* Brightness and two differences of colour, as of JPEG: 0 to 1. */
+/* Brightness and two differences of colour, as in JPEG, from 0 to 1. */
 struct picture {
 	uint32_t width, height;
 	float *plane[3];
@@ -55,7 +55,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* The importer has its own last error. */
+/* As check(), for functions of the importer, which has a last error of its own. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -170,7 +170,7 @@ static void write_png(const char *path, const struct picture *p)
 	free(rgb);
 }
 
-/* The plain way: between four pixels. */
+/* Scales a plane by plain interpolation between four pixels. */
 static void scale_plane(const struct picture *from, const struct picture *to, int c)
 {
 	const float factor = (float)from->width / (float)to->width;
@@ -257,7 +257,7 @@ static void network_close(struct network *n)
 
 /* ---- tiles */
 
-/* Where tile @i of a row or column of tiles begins: the last one ends with the picture. */
+/* Returns where tile @i of a row or column of tiles begins; the last one ends with the picture. */
 static uint32_t tile_start(uint32_t i, uint32_t tile, uint32_t size)
 {
 	const uint32_t start = i * (tile - 2 * MARGIN);
@@ -270,7 +270,7 @@ static uint32_t tile_count(uint32_t tile, uint32_t size)
 	return size <= tile ? 1 : (size - 2 * MARGIN + tile - 2 * MARGIN - 1) / (tile - 2 * MARGIN);
 }
 
-/* A picture that is smaller than a tile goes on as it ends. */
+/* Queues a tile. If the picture is smaller than a tile, its last row and column are repeated. */
 static void queue_tile(const struct network *n, const struct picture *p, struct tile t, size_t slot)
 {
 	const size_t bytes = (size_t)n->width * n->height * sizeof(float);
@@ -291,7 +291,7 @@ static void queue_tile(const struct network *n, const struct picture *p, struct 
 	free(tile);
 }
 
-/* Waits for a tile. The margins belong to its neighbours. */
+/* Waits for a tile. Its left and upper margins are those of its neighbours and are left out. */
 static void take_tile(const struct network *n, const struct picture *large, struct tile t,
 		      size_t slot)
 {
@@ -309,7 +309,7 @@ static void take_tile(const struct network *n, const struct picture *large, stru
 	free(tile);
 }
 
-/* From left to right and down: each tile covers the right and lower margins of those before. */
+/* Goes from left to right and down: each tile overwrites the right and lower margins before it. */
 static struct picture upscale(const struct network *n, const struct picture *p)
 {
 	const uint32_t columns = tile_count(n->width, p->width);

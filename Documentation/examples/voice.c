@@ -5,9 +5,9 @@
  *	cc voice.c $(pkg-config --cflags --libs webnn-onnx) -o voice
  *	./voice silero_vad.onnx recording.wav
  *
- * Silero's network hears 32 ms at a time and gives the probability of speech. What it remembers is a
- * tensor that it gives and takes. That stays on the device: of two tensors, each is what one run
- * writes and the next one reads.
+ * Silero's network hears 32 ms at a time and gives the probability of speech. Its state is an input
+ * and an output, and stays on the device, in two tensors: each run reads one of them and writes the
+ * other, which the next run reads.
  */
 #include <argp.h>
 #include <err.h>
@@ -55,7 +55,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* The importer has its own last error. */
+/* As check(), for functions of the importer, which has a last error of its own. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -108,7 +108,7 @@ static uint32_t little_endian(const uint8_t *bytes, size_t count)
 	return value;
 }
 
-/* What fmt says, in front of the samples. */
+/* Checks the part fmt of the file, which describes the samples. */
 static void check_format(const char *path, const uint8_t *fmt)
 {
 	uint32_t format = little_endian(fmt, 2), channels = little_endian(fmt + 2, 2);
@@ -120,7 +120,10 @@ static void check_format(const char *path, const uint8_t *fmt)
 		     path, format, channels, rate, bits, RATE);
 }
 
-/* A file is a list of parts, each with a name and a size in front; two of them matter. */
+/*
+ * Returns the samples of a file. It is a list of parts, each with a name and a size in front; only
+ * format and data are read.
+ */
 static struct recording read_wav(const char *path)
 {
 	struct recording r = { NULL, 0 };
@@ -173,7 +176,7 @@ static WNNContext open_device(WNNInstance instance, const char *name)
 	return context;
 }
 
-/* The file leaves shapes open, and the rate is an input: both are said here, once. */
+/* Builds the graph; sets the shapes that the file leaves open, and the rate, which is an input. */
 static WNNGraph build(WNNContext context, const char *path)
 {
 	const uint32_t input[] = { 1, CONTEXT + CHUNK }, state[] = { 2, 1, STATE / 2 };
@@ -223,7 +226,7 @@ static void detector_close(struct detector *d)
 	wnnGraphRelease(d->graph);
 }
 
-/* @samples has the last ones of the chunk before in front. */
+/* Runs the network on a chunk; @samples begins with the last samples of the chunk before. */
 static float detector_hear(struct detector *d, const float *samples)
 {
 	const WNNNamedTensor in[] = { { WNN_STR("input"), d->input },
@@ -241,7 +244,7 @@ static float detector_hear(struct detector *d, const float *samples)
 	return probability;
 }
 
-/* The whole recording; what is missing of the last chunk is silence. */
+/* Runs the network on the whole recording; the last chunk is filled up with silence. */
 static float *listen(struct detector *d, const struct recording *r, size_t *count)
 {
 	float samples[CONTEXT + CHUNK] = { 0 }, *probabilities;

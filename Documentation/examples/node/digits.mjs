@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads digits that the network has never seen, and tells how many it got right:
+// Classifies pictures of digits with which the network was not trained, and prints how many it got
+// right:
 //
 //	node digits.mjs userspace/demo/digits
 import path from 'node:path';

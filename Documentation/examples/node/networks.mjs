@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Networks built operator by operator with the WebNN API, from weights in .npy files. The other programs here
-// share them.
+// Builds networks operator by operator with the WebNN API, from weights in .npy files, for the
+// other programs here.
 import 'webnn-npu/register';
 import fs from 'node:fs';
 import path from 'node:path';
 
 const ARRAYS = { '<f4': Float32Array, '|u1': Uint8Array, '<i4': Int32Array, '<i8': BigInt64Array };
 
-// numpy's format, version 1: a line of text says the type and the shape, the numbers follow.
+// Reads a file in version 1 of numpy's format: a line of text with type and shape, then the
+// numbers.
 export function readNpy(file) {
 	const bytes = fs.readFileSync(file);
 	const end = 10 + bytes.readUInt16LE(8);
@@ -23,7 +24,7 @@ export function readNpy(file) {
 	return { shape, data: new ARRAYS[type](data) };
 }
 
-// A builder with what the networks have in common.
+// Has a builder, and what the networks have in common.
 class Network {
 	constructor(context, folder) {
 		this.builder = new MLGraphBuilder(context);
@@ -45,7 +46,8 @@ class Network {
 	}
 }
 
-// The digits network of this project: pictures of 8 x 8 from 0 to 1, and ten probabilities.
+// Builds the digits network of this project: it takes pictures of 8 x 8 from 0 to 1, and gives ten
+// probabilities.
 export function digits(context, folder) {
 	const net = new Network(context, folder);
 	const { builder } = net;
@@ -62,7 +64,8 @@ export function digits(context, folder) {
 	return net.build(builder.softmax(x, 1, { label: 'softmax' }), shape);
 }
 
-// SqueezeNet 1.0: pictures of 224 x 224, red green blue from -1 to 1, and 1001 probabilities.
+// Builds SqueezeNet 1.0: it takes pictures of 224 x 224, red green blue from -1 to 1, and gives
+// 1001 probabilities.
 export function squeezenet(context, folder) {
 	const net = new Network(context, path.join(folder, 'weights'));
 	const { builder } = net;
@@ -86,7 +89,7 @@ export function squeezenet(context, folder) {
 	return net.build(builder.softmax(builder.reshape(x, [1, 1001]), 1, { label: 'softmax' }), shape);
 }
 
-// The tensors of a graph with one input and one output, and a run.
+// Runs a graph with one input and one output, for which it has the tensors.
 export class Classifier {
 	static async open(context, { graph, shape }, classes) {
 		const result = new Classifier();
@@ -105,7 +108,7 @@ export class Classifier {
 	}
 }
 
-// The classes with the largest probabilities, the best first.
+// Returns the numbers of the classes with the largest probabilities, the best first.
 export function best(probabilities, count) {
 	return [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]).slice(0, count);
 }

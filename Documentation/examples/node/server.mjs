@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// A page where one draws a digit or drops a picture, and sees what the NPU behind this server makes of it, where
-// each operator ran, and when its engines were busy:
+// Serves a page where one draws a digit or drops a picture, and sees what the NPU behind this
+// server recognises, where each operator ran, and when the engines of the NPU were busy:
 //
 //	npm install ws
 //	node server.mjs [--digits userspace/demo/digits] [--pictures squeezenet] [--port 8080]
 //
-// The network for digits is in the folder digits beside this program where Debian's package has put it.
-// It listens on the loopback interface only, takes pages of its own address only, and messages of two exact sizes: a
-// byte for the network, and the pixels. What is more than it can do is refused.
+// Debian's package has the network for digits in the folder digits beside this program.
+// The server listens on the loopback interface only, and takes WebSockets from its own page only. A
+// message is a byte with the number of the network, and the pixels, and has exactly that size. The
+// server refuses clients and pictures beyond its limits.
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
@@ -47,7 +48,8 @@ function options() {
 	}
 }
 
-// A network that clients name by a number: how many bytes it takes, and what they mean.
+// Returns the networks, which clients name by their number: how many bytes each takes, and what the
+// bytes mean.
 async function openNetworks(context, folders) {
 	const networks = [{
 		name: 'digits', bytes: 64, labels: [...'0123456789'], value: (byte) => byte / 255,
@@ -64,7 +66,8 @@ async function openNetworks(context, folders) {
 	return networks;
 }
 
-// The share of each piece of time for which an engine was busy.
+// Adds the time from start to end to the bins: each has the share of its time for which an engine
+// was busy.
 function fill(bins, total, start, end) {
 	const from = start / total * bins.length;
 	const to = end / total * bins.length;
@@ -102,7 +105,7 @@ async function classify(network, bytes) {
 	return { network: network.name, answers, placement: placement(classifier.graph), timeline: timeline(classifier.graph) };
 }
 
-// Requests for the page, and nothing else.
+// Answers requests for the page, and no others.
 function serve(request, response, page) {
 	const known = request.method === 'GET' && request.url === '/';
 
@@ -115,7 +118,8 @@ function serve(request, response, page) {
 	response.end(known ? page : 'There is only /.\n');
 }
 
-// Pages of other servers could open a WebSocket too; browsers say where a page is from.
+// Returns whether the page is of this server. Pages of other servers could open a WebSocket, too,
+// but browsers say where a page is from.
 function ownPage(request) {
 	const host = request.headers.host || '';
 
@@ -130,7 +134,7 @@ const page = fs.readFileSync(path.join(HERE, 'page.html'));
 const server = http.createServer({ maxHeaderSize: 8192, requestTimeout: 10000 }, (request, response) => serve(request, response, page));
 const largest = Math.max(...networks.map(({ bytes }) => bytes)) + 1;
 const sockets = new WebSocketServer({ noServer: true, maxPayload: largest, perMessageDeflate: false });
-// The networks have one input each: one computation after the other, whoever asks.
+// Each network has one input tensor, so computations for all clients run one after the other.
 let queue = Promise.resolve();
 
 server.maxConnections = 4 * MAX_CLIENTS;
@@ -152,7 +156,7 @@ function reply(client, message) {
 sockets.on('connection', (client) => {
 	let waiting = 0;
 
-	// What breaks the protocol or is too large ends the connection.
+	// A message that breaks the protocol or is too large ends the connection.
 	client.on('error', () => client.terminate());
 	reply(client, { device, machine, networks: networks.map(({ name, bytes }) => ({ name, bytes })) });
 	client.on('message', (data, binary) => {

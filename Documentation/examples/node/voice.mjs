@@ -4,8 +4,8 @@
 //
 //	node --liftoff-only voice.mjs [--probabilities] silero_vad.onnx recording.wav
 //
-// Silero's network hears 32 ms at a time. What it remembers is an MLTensor that stays on the device: the next run
-// takes what the one before gave.
+// Silero's network hears 32 ms at a time. Its state is an MLTensor that stays on the device: each
+// run takes the state that the run before gave.
 import fs from 'node:fs';
 import { parseArgs } from 'node:util';
 
@@ -18,7 +18,8 @@ const SPEECH = 0.5; // begins from this probability on
 const SILENCE = 0.35; // begins below it
 const MIN_CHUNKS = 8; // shorter speech is noise, a shorter silence is a pause
 
-// A file is a list of parts, each with a name and a size in front; two of them matter.
+// Returns the samples of a file. It is a list of parts, each with a name and a size in front; only
+// the format and the data are read.
 function readWav(file) {
 	const bytes = fs.readFileSync(file);
 	let format;
@@ -41,7 +42,7 @@ function readWav(file) {
 	throw new Error(`${file}: there are no samples in it`);
 }
 
-// The probability of speech for each chunk; what is missing of the last one is silence.
+// Yields the probability of speech for each chunk. The last chunk is filled up with silence.
 async function* hear(session, samples) {
 	const sr = new ort.Tensor('int64', [BigInt(RATE)], []);
 	let state = new ort.Tensor('float32', new Float32Array(256), [2, 1, 128]);

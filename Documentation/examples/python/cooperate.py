@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Coroutines, and tensors whose memory arrays show without a copy."""
+"""Shows coroutines, and arrays that are the memory of tensors, without a copy."""
 import asyncio
 
 import numpy as np

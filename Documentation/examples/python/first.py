@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""y = relu(x * w + 1) of one row."""
+"""Computes y = relu(x * w + 1) for one row."""
 import numpy as np
 import webnn_npu
 

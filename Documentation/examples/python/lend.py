@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arrays that are the memory of tensors: no run copies them."""
+"""Lends arrays as the memory of tensors: no run copies them."""
 import numpy as np
 import webnn_npu
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Trains a small network on points of two spirals with NumPy alone, and saves it as spirals.webnn.
 
-Its last line is how many of new points the saved network, read back, puts into the right spiral.
+The last line that it prints tells how many of 100 new points the saved network, read back, puts
+into the right spiral.
 """
 import numpy as np
 import webnn_npu
@@ -10,7 +11,7 @@ random = np.random.default_rng(1)
 
 
 def spirals(count):
-    """Points, and for each the spiral it is of."""
+    """Returns points, and for each the spiral that it is on."""
     kind = random.integers(0, 2, count)
     angle = random.uniform(0.5, 2.5, count) * np.pi
     points = np.stack([np.cos(angle + np.pi * kind), np.sin(angle + np.pi * kind)], axis=1) * angle[:, None] / 4
@@ -18,7 +19,7 @@ def spirals(count):
 
 
 def train(steps=1500, width=32, rate=0.02):
-    """Weights of two layers, by gradient descent with momentum (Adam)."""
+    """Returns the weights of three layers, found by gradient descent with momentum (Adam)."""
     points, kind = spirals(400)
     target = np.eye(2, dtype=np.float32)[kind]
     sizes = [(2, width), (width,), (width, width), (width,), (width, 2), (2,)]
@@ -42,7 +43,7 @@ def train(steps=1500, width=32, rate=0.02):
 
 
 def network(context, weights, count):
-    """The graph that sorts so many points."""
+    """Builds the graph that classifies so many points."""
     builder = context.create_graph_builder()
     value = builder.input("points", [count, 2])
     for number in range(3):
