@@ -124,8 +124,9 @@ fuzz_program()
 	printf '%s\n' "$top/build/fuzzers/tests/fuzz/fuzz-$1"
 }
 
-# run_fuzzer NAME SECONDS WORK [ARGUMENTS of libFuzzer]: the corpus grows in WORK/corpus, seeds are
-# made in WORK/seeds and taken from tests/fuzz/regressions/NAME, findings go to WORK/crashes.
+# run_fuzzer NAME SECONDS WORK [ARGUMENTS of libFuzzer]: runs a fuzz target. Its corpus grows in
+# WORK/corpus; seeds are made in WORK/seeds and taken from tests/fuzz/regressions/NAME; findings go
+# to WORK/crashes.
 run_fuzzer()
 {
 	local name=$1 seconds=$2 work=$3 kept=$top/tests/fuzz/regressions/$1 newest

@@ -13,8 +13,8 @@
 packages_base=$top/build/packages/base
 packages_root=$top/build/packages/root
 packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
-# The tutorial makes its model with this. It has libraries that could take the place of the packages' own,
-# so it is installed, and removed, together with these.
+# The package with which the tutorial makes its model. It brings libraries that would hide a
+# dependency that our packages forget. So it is not in the base: the test installs and removes it.
 packages_models=(python3-onnx)
 # The package of npm compiles its addon with these, and that of pip its module, in an environment of
 # its own; node-ws is for the server of the Node examples.

@@ -39,7 +39,7 @@ debug_release()
 }
 
 # debug_stamp NAME: prints a line that changes with all on which the kernel depends. The driver is
-# built outside of the kernel, so it does not count.
+# built outside of the kernel, so its sources do not count.
 debug_stamp()
 {
 	{

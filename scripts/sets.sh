@@ -46,7 +46,8 @@ package_list()
 		$0 != "" && !skip' "$packages_file"
 }
 
-# has_backport ROOT PATTERN: whether a package of that name is installed there from backports.
+# has_backport ROOT PATTERN: returns whether a package of that name is installed there from
+# backports.
 has_backport()
 {
 	# dpkg-query expands the fields, not the shell; it fails when a package is unknown.
@@ -77,7 +78,7 @@ lacking()
 	done < <(package_list "$@" | grep -vFx -f <(printf '%s\n' "$installed"))
 }
 
-# has_packages ROOT SET…: whether the root has every package of these sets.
+# has_packages ROOT SET…: returns whether the root has every package of these sets.
 has_packages()
 {
 	[ -z "$(lacking "$@")" ]
