@@ -37,7 +37,7 @@ struct values {
  */
 int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
-/* Whether a value is an integer beyond int64, which value_load() has made a string. */
+/* Returns whether a value is an integer beyond int64, which value_load() has made a string. */
 bool value_is_large(const json_t *json);
 /*
  * Reads a JSON file; returns NULL and *error on failure. Integers beyond int64, which jansson

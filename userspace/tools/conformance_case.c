@@ -663,8 +663,8 @@ static void judge_refusal(const struct call *call, struct result *result)
 }
 
 /*
- * Whether a call that policy NPUOnly refused succeeds under PreferNPU, where the CPU runs such
- * nodes.
+ * Returns whether a call that policy NPUOnly refused succeeds under PreferNPU, where the CPU runs
+ * such nodes.
  */
 static bool only_policy_refuses(struct runner *runner, const json_t *item)
 {

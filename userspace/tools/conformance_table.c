@@ -8,7 +8,8 @@
 #include "webnn_calls.inc"
 
 /*
- * Whether the arguments have numbers and lists of numbers where the function has such parameters.
+ * Returns whether the arguments have numbers and lists of numbers where the function has such
+ * parameters.
  */
 static bool takes(const struct operator_kind *kind, const json_t *arguments)
 {

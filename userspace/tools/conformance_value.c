@@ -45,7 +45,7 @@ int value_to_double(const json_t *json, double *value)
 
 #define DIGITS "0123456789"
 
-/* Whether a JSON integer of @length characters is beyond int64. */
+/* Returns whether a JSON integer of @length characters is beyond int64. */
 static bool is_large(const char *text, size_t length)
 {
 	size_t sign = *text == '-', digits = length - sign;

@@ -10,10 +10,10 @@
 
 #define DEVICE_NAMES "npu, npu:NUMBER, sim and cpu"
 
-/* Whether a device may have this name; the library tells whether there is one. */
+/* Returns whether a device may have this name; the library tells whether there is one. */
 bool device_name_is(const char *name);
 
-/* Whether the name is that of an NPU, with or without a number. */
+/* Returns whether the name is that of an NPU, with or without a number. */
 bool device_name_is_npu(const char *name);
 
 /*

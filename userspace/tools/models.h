@@ -27,7 +27,7 @@ struct model_paths {
 	const char *models; /* ../shared/models, or NULL */
 };
 
-/* Whether a model's files are there. Names: digits, squeezenet, lenet, mobilenetv2. */
+/* Returns whether a model's files are there. Names: digits, squeezenet, lenet, mobilenetv2. */
 bool model_present(const char *name, const struct model_paths *paths);
 
 /**

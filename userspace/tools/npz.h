@@ -9,10 +9,10 @@
 
 #include "npy.h"
 
-/* Whether the name of a file ends in .npz. */
+/* Returns whether the name of a file ends in .npz. */
 bool npz_is(const char *path);
 
-/* Whether the archive has an array of this name. */
+/* Returns whether the archive has an array of this name. */
 bool npz_has(const char *path, const char *name);
 
 /* Loads the array of this name, or the only array. Returns 0 or -1, like npy_load(). */

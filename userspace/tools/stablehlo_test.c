@@ -149,7 +149,8 @@ static void test_module(struct tester *tester, const char *path, WNNStablehloPro
 }
 
 /*
- * Whether a line of the file says RUN-DISABLED: StableHLO's own interpreter fails such a test, too.
+ * Returns whether a line of the file says RUN-DISABLED: StableHLO's own interpreter fails such a
+ * test, too.
  */
 static bool is_disabled(const char *path)
 {
@@ -215,8 +216,8 @@ static void print_program(struct tester *tester, const char *path, WNNStablehloP
 }
 
 /*
- * Whether a program is bytecode, or text if @bytecode is false, and exists in the other form, too;
- * @other gets the path of that form.
+ * Returns whether a program is bytecode, or text if @bytecode is false, and exists in the other
+ * form, too; @other gets the path of that form.
  */
 static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
 {

@@ -357,7 +357,7 @@ static int cut(struct extraction *extraction)
 
 /* ---- the result */
 
-/* Whether both files are in one folder, so that references to other files stay valid. */
+/* Returns whether both files are in one folder, so that references to other files stay valid. */
 static bool same_folder(const char *a, const char *b)
 {
 	char *first = strdup(a), *second = strdup(b);

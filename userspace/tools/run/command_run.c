@@ -215,7 +215,10 @@ static void summarise(const struct ranks *ranks, const struct value *value)
 	       sum / (double)value->count);
 }
 
-/* Whether element a comes before b in descending order; NaN counts as smaller than all numbers. */
+/*
+ * Returns whether element a comes before b in descending order; NaN counts as smaller than all
+ * numbers.
+ */
 static bool is_before(const struct value *value, size_t a, size_t b)
 {
 	double x = value_get(value, a), y = value_get(value, b);

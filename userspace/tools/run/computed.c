@@ -47,7 +47,9 @@ struct flow {
 	bool *needed, *reads;
 };
 
-/* Whether a node, or a graph in its attributes, reads a value that depends on the inputs. */
+/*
+ * Returns whether a node, or a graph in its attributes, reads a value that depends on the inputs.
+ */
 static bool reads_inputs(const struct flow *flow, const Onnx__NodeProto *node)
 {
 	for (size_t i = 0; i < node->n_input; i++) {

@@ -25,7 +25,7 @@ int shapes_init(struct shapes *shapes, WNNOnnxModel model);
 void shapes_exit(struct shapes *shapes);
 /* Returns NULL when there is no value of this name. */
 const WNNOnnxValueInfo *shapes_find(const struct shapes *shapes, const char *name);
-/* Whether all dimensions of the value are known. */
+/* Returns whether all dimensions of the value are known. */
 bool shape_is_static(const WNNOnnxValueInfo *value);
 
 /*

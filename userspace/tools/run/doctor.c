@@ -145,7 +145,7 @@ void doctor_cpu(struct check *check, WNNInstance instance)
 
 /* ---- devices */
 
-/* Whether the user asks for an NPU; otherwise a machine without one is fine. */
+/* Returns whether the user asks for an NPU; otherwise a machine without one is fine. */
 static bool wants_npu(void)
 {
 	const char *device = getenv("WEBNN_DEVICE");

@@ -174,7 +174,7 @@ static void put_edge(FILE *file, const struct plan *plan, const char *value, siz
 	fputs("\"];\n", file);
 }
 
-/* Whether an earlier input of the node is the same tensor, which has an arrow already. */
+/* Returns whether an earlier input of the node is the same tensor, which has an arrow already. */
 static bool is_repeated(const Onnx__NodeProto *node, size_t input)
 {
 	for (size_t i = 0; i < input; i++)

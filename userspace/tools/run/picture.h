@@ -19,7 +19,7 @@ struct picture_options {
 	bool bgr;
 };
 
-/* Whether a file with these first bytes is a picture. */
+/* Returns whether a file with these first bytes is a picture. */
 bool picture_is(const uint8_t *head, size_t size);
 
 /* Fills @value, whose shape is set. Returns 0, or an exit code after a message. */

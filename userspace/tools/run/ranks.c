@@ -54,7 +54,7 @@ void ranks_leave(struct ranks *ranks, int ret)
 	ranks->world = NULL;
 }
 
-/* Whether an accelerator is an NPU; nodes of other accelerators are in the same folder. */
+/* Returns whether an accelerator is an NPU; nodes of other accelerators are in the same folder. */
 static bool is_npu(const char *node)
 {
 	char link[200], driver[400];

@@ -27,7 +27,7 @@ void ranks_leave(struct ranks *ranks, int ret);
  */
 bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_t room);
 
-/* Whether a path contains %r, so that each rank has a file of its own. */
+/* Returns whether a path contains %r, so that each rank has a file of its own. */
 bool ranks_has_number(const char *path);
 /*
  * Returns the path with the rank's number instead of %r, which the caller frees; NULL: memory is

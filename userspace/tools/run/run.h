@@ -121,7 +121,7 @@ uint64_t nanoseconds(void);
 /* Compare bytes. The views have lengths, and are not of WNN_STR. */
 bool same_view(WNNStringView a, WNNStringView b);
 bool same_text(WNNStringView view, const char *text);
-/* Whether text is wanted, as it is unless JSON goes to standard output. */
+/* Returns whether text is wanted, as it is unless JSON goes to standard output. */
 bool text_wanted(const struct options *options);
 /* Writes @root as JSON, if JSON was requested; takes @root over. Returns DONE or an exit code. */
 int write_json(const struct options *options, json_t *root);

@@ -5,7 +5,7 @@
 
 #include "subject.h"
 
-/* Whether a file begins like a saved graph, or its name ends with .graph. */
+/* Returns whether a file begins like a saved graph, or its name ends with .graph. */
 bool saved_is(const char *path);
 
 /*

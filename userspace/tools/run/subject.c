@@ -360,7 +360,7 @@ bool subject_is_open(const struct subject *subject, char *text, size_t room)
 	return false;
 }
 
-/* Whether two shapes are equal apart from dimensions of 1. */
+/* Returns whether two shapes are equal apart from dimensions of 1. */
 static bool shapes_fit(const struct value *a, const struct value *b)
 {
 	uint32_t i = 0, k = 0;
@@ -398,7 +398,7 @@ static int integer_bits(WNNOperandDataType type)
 	}
 }
 
-/* Whether the value's type holds all integers that the type of a file has. */
+/* Returns whether the value's type holds all integers that the type of a file has. */
 static bool holds_all(const struct value *value, const struct value *loaded)
 {
 	int own = integer_bits(value->type), from = integer_bits(loaded->type);

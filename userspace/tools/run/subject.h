@@ -49,7 +49,7 @@ struct subject {
 int subject_open(struct subject *subject, const struct options *options);
 /* Returns the inputs of the model; valid until a dimension is set. */
 WNNOnnxValueInfoArray subject_inputs(const struct subject *subject);
-/* Whether the shape of an input is open; @text then tells how to set it. */
+/* Returns whether the shape of an input is open; @text then tells how to set it. */
 bool subject_is_open(const struct subject *subject, char *text, size_t room);
 void subject_close(struct subject *subject);
 
@@ -61,7 +61,7 @@ int values_read(struct subject *subject, const uint64_t *otherwise);
 
 /*
  * value_load() reads a .npy file, the array of this name in a .npz file, or an ONNX tensor, with
- * the shape in the file. value_file_has_shape(): whether a file is one of these.
+ * the shape in the file. value_file_has_shape() returns whether a file is one of these.
  */
 bool value_file_has_shape(const char *path);
 int value_load(const char *path, const char *name, struct value *value);

@@ -266,7 +266,7 @@ static int make_tensor(struct target *target, const WNNNamedOperandDescriptor *o
 			    of->name.data);
 }
 
-/* Whether a tensor is an input of random numbers. */
+/* Returns whether a tensor is an input of random numbers. */
 static bool is_random(const struct target *target, const WNNNamedTensor *tensor)
 {
 	WNNOnnxValueInfoArray random = wnnOnnxModelGetRandomInputs(target->model);

@@ -39,8 +39,8 @@ void check_presence(struct check *check)
 /* ---- the kernel */
 
 /*
- * Whether the kernel's configuration lacks accelerators; false where the system has not installed
- * the file of the configuration.
+ * Returns whether the kernel's configuration lacks accelerators; false where the system has not
+ * installed the file of the configuration.
  */
 static bool lacks_accelerators(const char *release)
 {
@@ -187,8 +187,8 @@ void check_module(struct check *check)
 /* ---- what the kernel demands of modules */
 
 /*
- * Whether Secure Boot is on, by a variable of the machine's firmware: four bytes of attributes,
- * then the value.
+ * Returns whether Secure Boot is on, by a variable of the machine's firmware: four bytes of
+ * attributes, then the value.
  */
 static bool has_secure_boot(void)
 {
@@ -220,8 +220,8 @@ static void read_lockdown(char *mode, size_t size)
 }
 
 /*
- * Whether the module lacks the mark that ends a signature; false for a compressed module, of which
- * it is not known.
+ * Returns whether the module lacks the mark that ends a signature; false for a compressed module,
+ * of which it is not known.
  */
 static bool is_unsigned(const struct check *check)
 {

@@ -7,8 +7,8 @@
 #include "tree.h"
 
 /*
- * Whether the option means this device. The address may lack its domain, the node's name may have
- * folders, and npu:1 is the library's name for accel1.
+ * Returns whether the option means this device. The address may lack its domain, the node's name
+ * may have folders, and npu:1 is the library's name for accel1.
  */
 static bool is_wanted(const struct device *device, const char *wanted)
 {

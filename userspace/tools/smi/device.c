@@ -52,7 +52,7 @@ uint32_t device_cap(const struct device *device, uint32_t reg)
 
 /* ---- what sysfs tells */
 
-/* Whether a device is gone: reads of its configuration return all ones then. */
+/* Returns whether a device is gone: reads of its configuration return all ones then. */
 static bool is_gone(const struct device *device)
 {
 	size_t size = 0;

@@ -30,7 +30,7 @@ const char *trace_kind_name(enum trace_kind kind);
 /* Returns the engine's name as in the profiles of webnn-run. */
 const char *trace_engine_name(size_t engine);
 
-/* Whether events of this kind are about jobs of a client. */
+/* Returns whether events of this kind are about jobs of a client. */
 bool trace_is_of_jobs(enum trace_kind kind);
 
 struct trace_event {

@@ -12,8 +12,8 @@
 void tree_set_root(const char *root);
 
 /*
- * Whether the files are a copy; then the devices may not be queried, because devices of this
- * machine would answer.
+ * Returns whether the files are a copy; then the devices may not be queried, because devices of
+ * this machine would answer.
  */
 bool tree_is_copy(void);
 
