@@ -160,7 +160,7 @@ struct late {
 
 /* Draws a name; returns false when no input has a dimension above 1. */
 bool late_draw(const struct graph *graph, uint64_t seed, struct late *late);
-/* Whether a value has a dimension that has the name; @late may be NULL. */
+/* Returns whether a value has a dimension that has the name; @late may be NULL. */
 bool late_leaf(const struct late *late, const struct graph_value *value);
 /* Replaces the sizes in the arguments of a node that follow the name by a number. */
 void late_node(const struct late *late, struct graph_node *node, uint32_t number);

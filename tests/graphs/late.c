@@ -33,7 +33,7 @@ bool late_leaf(const struct late *late, const struct graph_value *value)
 	return false;
 }
 
-/* Whether all items of an argument are sizes of dimensions. */
+/* Returns whether all items of an argument are sizes of dimensions. */
 static bool is_sizes(const char *name)
 {
 	return !strcmp(name, "newShape") || !strcmp(name, "sizes") || !strcmp(name, "splits");

@@ -24,7 +24,7 @@
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);
 int rounds(void);
-/* Whether the test has few rounds, so that large shapes should come only once. */
+/* Returns whether the test has few rounds, so that large shapes should come only once. */
 bool is_short(void);
 
 struct rig {

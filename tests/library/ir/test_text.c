@@ -189,7 +189,7 @@ static void what_has_a_default_may_be_left_out(void **state)
 	"%1 float32[s1:8,2] = input \"y\"\n" \
 	"%2 float32[1,2] = slice(%1) start=7,0 stride=1,1 ; slice\n"
 
-/* Whether writing a graph as bytes and reading them gives the text of the graph. */
+/* Returns whether writing a graph as bytes and reading them gives the text of the graph. */
 static bool bytes_round_trip(const struct ir_graph *graph)
 {
 	struct wnn_writer bytes = { 0 }, data = { 0 };
