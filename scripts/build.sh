@@ -57,8 +57,8 @@ configure()
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 
-# build NAME [TARGET…]: builds. The build's lock stays taken until drop_lock, so that the tests run
-# on what was built.
+# build NAME [TARGET…]: builds the targets, or all. The lock of the build stays taken until
+# drop_lock, so that the tests run on what was built.
 build()
 {
 	local name=$1 compiler

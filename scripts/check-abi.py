@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that Documentation/ABI describes the driver's files in sysfs, no more and no less:
+"""Checks that Documentation/ABI describes the driver's files in sysfs, no more and no less:
 check-abi.py [CHECKOUT]."""
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check scripts/budgets.txt: check-budgets.py CHECKOUT "STAGE OF CHECK…" "STAGE OF MORE…"
+"""Checks scripts/budgets.txt: check-budgets.py CHECKOUT "STAGE OF CHECK…" "STAGE OF MORE…"
 
 Every stage and every guest test must have a row, and nothing else may have one. The sums of the
 stages' budgets must not exceed the bars. Two guest tests run at a time, so that half of the sum of

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check what the demo wrote: check-demo.py FILE.
+"""Checks what the demo wrote: check-demo.py FILE.
 
 On each device at least 99.4 % of the held-out digits must be right, NPU and CPU must agree on every
 picture, and no operator may run on the CPU. When SqueezeNet's weights are beside the checkout, its

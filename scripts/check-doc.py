@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the pages that Sphinx has made: check-doc.py HTML
+"""Checks the pages that Sphinx has made: check-doc.py HTML
 
 Each public function of the libraries, option of a man page and environment variable is in the index, and each page
 begins with the question that it answers.

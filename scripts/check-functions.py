@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Find functions that are longer than 80 lines: check-functions.py [CHECKOUT].
+"""Finds functions that are longer than 80 lines: check-functions.py [CHECKOUT].
 
 In C a function is what begins with "{" in the first column after a line that ends with ")", as kernel style has it,
 and ends with "}" in the first column; its lines are those between the two. In Python they are the lines of its body.

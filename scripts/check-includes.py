@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that includes in userspace/src and emulator never point upwards: check-includes.py [CHECKOUT].
+"""Checks that no include in userspace/src or emulator points upwards: check-includes.py [CHECKOUT].
 
 In the library: util < isa < ir < graph < pass < plan < codegen; winsys and cpu stand beside these,
 below run; api is on top. Within plan: list < place < kernel < lower < stream. From these folders,

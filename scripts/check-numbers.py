@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that no number of the contract in uapi/onpu is typed a second time: check-numbers.py [CHECKOUT].
+"""Checks that no number of the contract in uapi/onpu is typed twice: check-numbers.py [CHECKOUT].
 
 Names and values come from isa.xml, registers.xml and machines.xml. The script looks at the sources that speak with
 the machine, without their comments. A copy is

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
+"""Checks the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
 A file has an SPDX line at the top (after "#!" or an XML declaration), in the one form that its
 language has. It has at most 800 lines of code and 512 KiB, no name of a package registry, no path

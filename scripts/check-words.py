@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Find sentences that begin with "Of", "Whose" or "The same": check-words.py [CHECKOUT].
+"""Finds sentences that begin with "Of", "Whose" or "The same": check-words.py [CHECKOUT].
 
 Such a sentence has no subject, so that the reader has to look for it in the code. The check looks at comments,
 docstrings, messages and pages, whatever the language, and fails when there is one. Titles of pages are left out.

@@ -21,7 +21,7 @@ guest_where=(quick check)
 
 declare -A stage_result
 
-# The rows of budgets.txt: KIND NAME WHERE SECONDS BEFORE.
+# Prints the rows of budgets.txt: KIND NAME WHERE SECONDS BEFORE.
 budget_rows()
 {
 	sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/budgets.txt"
@@ -269,8 +269,8 @@ tests_of()
 		index(where, " " place[$1] " ") { print seconds[$1] + 0, $1 }' <(budget_rows) - | sort -k 1nr | cut -d ' ' -f 2
 }
 
-# guest_test RELEASE FILE: run a test inside the guest; its TAP goes to build/check/guest. The guest has one
-# processor, as two guests run at a time, unless the test asks for two.
+# guest_test RELEASE FILE: runs a test inside the guest; its TAP goes to build/check/guest. The
+# guest has one processor, as two guests run at a time, unless the test asks for two.
 guest_test()
 {
 	local name release=$1 file=$2 options=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sum up a check: count-tests.py STAGES PATH…
+"""Sums up a check: count-tests.py STAGES PATH…
 
 STAGES has a line "passed|failed|skipped NAME" for each stage. A PATH is a TAP file, or the
 meson-logs folder of a build whose tests ran. The script prints the stages and test cases that

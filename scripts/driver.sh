@@ -90,8 +90,8 @@ driver_sources()
 	(cd -- "$top" && find Kbuild driver uapi tests/versions tests/driver/{widen,kunit,older,newer} -type f ! -name '*.pyc' -print0 | sort -z)
 }
 
-# A kernel builds modules in their own folder, which gets a copy of what a build of the driver
-# reads. Only files that differ are copied, so that make sees what has changed.
+# copy_driver FOLDER: copies what a build of the driver reads to the folder in which a kernel builds
+# the modules. Only files that differ are copied, so that make sees what has changed.
 copy_driver()
 {
 	local folder=$1 file
@@ -185,7 +185,7 @@ keep_module()
 	cp -- "$1/$2" "$1/new.ko" && mv -- "$1/new.ko" "$1/$3"
 }
 
-# build_driver RELEASE COMPILER: builds, unless the sources are those of the last build.
+# build_driver RELEASE COMPILER: builds the driver, unless the sources are those of the last build.
 build_driver()
 {
 	local release=$1 compiler=$2 folder stamp status=0

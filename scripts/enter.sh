@@ -23,7 +23,7 @@ while [ "$1" != -- ]; do
 done
 shift
 
-# Make a host directory visible at its own path.
+# show FOLDER: makes a folder of the host visible at its own path.
 show()
 {
 	mkdir -p -- "$root$1"

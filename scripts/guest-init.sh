@@ -36,7 +36,7 @@ mount -a -T "$onpu_guest/mounts"
 mount -t tmpfs -o mode=755 run /run
 mount -t tmpfs -o mode=1777 tmp /tmp
 
-# find_ports: port_NAME is the device of the virtio port onpu.NAME.
+# Sets port_NAME to the device of the virtio port onpu.NAME, for each such port.
 find_ports()
 {
 	local dir name

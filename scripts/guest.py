@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a command in a virtual machine with an NPU; ./npu guest prepares everything and starts this.
+"""Runs a command in a virtual machine with an NPU; ./npu guest prepares everything and starts this.
 
 QEMU runs the stock kernel of the build environment under TCG, without an initramfs: the root is the
 environment's own, read-only over virtiofs, the checkout and the folders of --share are writable; or

@@ -61,7 +61,7 @@ guest_number()
 	[[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || guest_wrong "$1 needs a number, not '$2'"
 }
 
-# Read the options into guest_args, for guest.py, and the variables below.
+# guest_options WORD…: reads the options into guest_args, for guest.py, and the variables below.
 guest_options()
 {
 	local option

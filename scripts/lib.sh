@@ -87,9 +87,9 @@ spent()
 	spent=$(printf '%5d s%s' "$3" "${budget:+ of $budget}")
 }
 
-# step LOG TITLE COMMAND…: run COMMAND with its output in build/log/LOG.log and print one line.
+# step LOG TITLE COMMAND…: runs COMMAND with its output in build/log/LOG.log and prints one line.
 # Returns COMMAND's status: 0 is success, 77 skipped (its last line says why); any other is a
-# failure, which names the log and shows its tail.
+# failure, for which step names the log and shows its end.
 step()
 {
 	local name=$1 log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick='' cpu=$log_dir/.cpu-$1 TIMEFORMAT='%U %S'
@@ -197,8 +197,8 @@ pool_wait()
 	return "$failed"
 }
 
-# take_lock FILE WHAT: wait until FILE is ours; it stays locked until this process and all that
-# inherit the descriptor are gone, or until drop_lock. The descriptor is left in $lock_fd.
+# take_lock FILE WHAT: waits for the lock on FILE and takes it. FILE stays locked until this process
+# and all that inherit the descriptor are gone, or until drop_lock. Sets $lock_fd to the descriptor.
 take_lock()
 {
 	mkdir -p "$(dirname -- "$1")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Link the programs of a meson build into one folder: link-tools.py BUILD FOLDER.
+"""Links the programs of a meson build into one folder: link-tools.py BUILD FOLDER.
 
 Programs of tests/ are left out. Links whose program is gone are removed.
 """

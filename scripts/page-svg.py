@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Save a drawing of the page of webnn-run profile as a file of its own: page-svg.py PAGE ID FILE.svg
+"""Saves a drawing of the page of webnn-run profile as a file: page-svg.py PAGE ID FILE.svg
 
-The page has its drawings within HTML, without quotes round attributes and with one style sheet for all; a file needs
-quotes, a style sheet of its own, and the name space of SVG.
+The page has its drawings within HTML, without quotes round attributes and with one style sheet for
+all. A file needs quotes, a style sheet of its own, and the name space of SVG.
 """
 import html
 import html.parser

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prove that only words differ between two commits: same-code.py BASE [HEAD].
+"""Proves that only words differ between two commits: same-code.py BASE [HEAD].
 
 Without HEAD, BASE is compared with the files of the working tree. The script prints each file whose code differs, and
 each file of a kind that it cannot compare; it fails when the code of a file differs.

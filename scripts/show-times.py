@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Show what took longer than its budget: show-times.py TIMES LOGS…
+"""Shows what took longer than its budget: show-times.py TIMES LOGS…
 
-TIMES has a line KIND NAME SECONDS BUDGET PROCESSOR for each stage and step of a check, LOGS are folders with the logs of
-meson test, whose tests are added to TIMES. A budget is for the reference machine with nothing else to do: what is
-over it is shown, and is no error.
+TIMES has a line KIND NAME SECONDS BUDGET PROCESSOR for each stage and step of a check. LOGS are
+folders with the logs of meson test, whose tests are added to TIMES. A budget is for the reference
+machine with nothing else to do: a time beyond it is shown, and is no error.
 """
 
 import glob

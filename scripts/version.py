@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print the version of all that is released, MAJOR.MINOR.PATCH: it stands in userspace/webnn.json alone."""
+"""Prints the version of all that is released, MAJOR.MINOR.PATCH, from userspace/webnn.json, which
+alone has it.
+"""
 import json
 import pathlib
 
