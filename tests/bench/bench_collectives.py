@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure the time of an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce of
-the same floats.
+"""Measures an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce.
 
-Two loops alternate within a run: that of a StableHLO program, which has nothing but the all_reduce,
-and a loop in C. The time of one operation is the time of its loop divided by the iterations. The
-output has the medians of the rounds and of their ratios: by the clock, and by the processor time of
-all ranks together, with its least round. Processor time says more on a machine that has other work
-as well, the least round most of all. A least-squares fit of the median processor time for each rank
-gives alpha (seconds for each message) and beta (seconds for each byte): an all_reduce of n bytes on
-p ranks that is sent in slices takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
+Two loops over equal floats alternate within a run: that of a StableHLO program, which has nothing
+but the all_reduce, and a loop in C. The time of one operation is the time of its loop divided by
+the iterations. The output has the medians of the rounds and of their ratios: by the clock, and by
+the processor time of all ranks together, with its least round. Processor time says more on a
+machine that has other work as well, the least round most of all. A least-squares fit of the median
+processor time for each rank gives alpha (seconds for each message) and beta (seconds for each
+byte): an all_reduce of n bytes on p ranks that is sent in slices takes 2 (p - 1) alpha + 2 (p - 1)
+/ p n beta.
 """
 import argparse
 import json

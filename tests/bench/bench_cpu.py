@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure ResNet-50, MobileNetV2, SqueezeNet 1.0, VGG-19 and encoders of BERT on the CPU path
+"""Measures ResNet-50, MobileNetV2, SqueezeNet 1.0, VGG-19 and encoders of BERT on the CPU path
 beside ONNX Runtime, the first two in float16, too, and the first three in 8-bit integers. The time
 of float16 is compared with that of float32 on the CPU path, as ONNX Runtime has no kernels for
 float16.

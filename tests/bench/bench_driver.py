@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Count the driver's guest instructions from the SUBMIT ioctl to the doorbell, with a QEMU plugin.
+"""Counts the driver's guest instructions from the SUBMIT ioctl to the doorbell, with a QEMU plugin.
 
 The output has the count for one job with one in-fence and one out-fence, what each further job of a
 batch of 64 adds, and, from the same run, the count for a trivial ioctl of vgem, which is the cost

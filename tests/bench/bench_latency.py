@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure how long the smallest dispatches take on the CPU path, beside ONNX Runtime with
+"""Measures how long the smallest dispatches take on the CPU path, beside ONNX Runtime with
 io-binding, on one processor.
 
 The networks are relu of [1, 16], and softmax of a product of two 256 x 256 matrices. "sync"

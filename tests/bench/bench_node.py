@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure a dispatch from JavaScript beside one from C, on the CPU path with one network, relu of
+"""Measures a dispatch from JavaScript beside one from C, on the CPU path with one network, relu of
 [1, 16].
 
 C and Node alternate, with a thousand dispatches in flight; the best of all rounds counts, and the

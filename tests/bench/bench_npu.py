@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure the cycles of networks and of single layers on the device model, beside a lower bound.
+"""Measures the cycles of networks and of single layers on the device model, beside a lower bound.
 --machine chooses one of the named machines; without it, it is onpu-ref1.
 
 Each network runs once, npu-only, in a process of its own. The output has for each: cycles, MACs of

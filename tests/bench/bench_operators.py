@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure every ONNX operator that the importer knows on the CPU path beside ONNX Runtime, in one
+"""Measures every ONNX operator that the importer knows on the CPU path beside ONNX Runtime, in one
 size each (operators/cases.py).
 
 ONNX Runtime is the release of PyPI that ./npu check has fetched. Each side runs in a process of its

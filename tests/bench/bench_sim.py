@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure SqueezeNet on the device model beside ONNX Runtime, with one thread each; both alternate
+"""Measures SqueezeNet on the device model beside ONNX Runtime, with one thread each; both alternate
 in one run.
 
 Both get the same weights and the same picture; their outputs are compared before anything is timed.

@@ -28,7 +28,7 @@ guest()
 	"$top/npu" guest --no-build "--log=$work/kernel.log" "$@"
 }
 
-# One guest runs all checks of what a command sees.
+# Checks what a command sees in the guest. One guest runs all of these checks.
 test_command()
 {
 	cat >inside.sh <<-'END'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a test at one level of vector instructions of the CPU: level.py LIBRARY own|onednn LEVEL
+"""Runs a test at one level of vector instructions of the CPU: level.py LIBRARY own|onednn LEVEL
 PROGRAM…
 
 `own` sets the level of the library's own kernels (WEBNN_CPU_LEVEL), with oneDNN at its best level;

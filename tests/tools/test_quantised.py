@@ -82,7 +82,7 @@ def prepared(path, folder):
 
 
 class Pictures(CalibrationDataReader):
-    """Calibration data: noise with another seed each time."""
+    """Yields calibration data: noise, with another seed each time."""
 
     def __init__(self, path):
         self.inputs = [(i.name, i.shape) for i in session(path).get_inputs()]

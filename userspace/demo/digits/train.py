@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Train the digits network of the demo.
+"""Trains the digits network of the demo.
 
 Data: the UCI "optical recognition of handwritten digits" test set that Debian's python3-sklearn ships (1797 pictures of
 8x8 pixels, values 0..16). Every fifth picture (index % 5 == 4) is held out and never seen in training; the held-out
