@@ -54,7 +54,7 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
 		/*
-		 * The windows are 3x3 as in networks, in which windows without neighbours are rare.
+		 * The windows are 3x3, as in networks, in which windows of one element are rare.
 		 */
 		if (d->g->depthwise || d->g->same_size)
 			win->size[i] = most < 3 ? most : 3;

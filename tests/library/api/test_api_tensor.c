@@ -55,7 +55,7 @@ static void what_a_tensor_is(void **state)
 	for (int i = 0; i < 24; i++)
 		assert_int_equal(data[i], 0);
 	wnnTensorRelease(tensor);
-	/* A scalar. */
+	/* Make a scalar. */
 	wanted.shape = WNN_UINT32_EMPTY;
 	assert_ok(wnnContextCreateTensorSync(f->context, &wanted, GENEROUS, &tensor));
 	assert_int_equal(wnnTensorGetByteLength(tensor), 2);

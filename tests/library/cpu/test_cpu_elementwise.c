@@ -219,7 +219,7 @@ static void check(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int
 	add_ints(&rig, dtype, n, a);
 	add_ints(&rig, dtype, n, b);
 	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
-	/* The second operand is one number for all. */
+	/* Checks each pair of numbers alone, too. */
 	for (int64_t i = 0; i < n; i++) {
 		rig_init(&rig);
 		add_ints(&rig, dtype, 1, a + i);

@@ -137,7 +137,7 @@ static bool qconv_round(void)
 	if (groups > 1) {
 		in = random_below(2) ? 1 : between(2, 5);
 		out = between(1, 12);
-		/* Depthwise, of few channels or of many. */
+		/* Some convolutions are depthwise, of few channels or of many. */
 		if (in == 1 && random_below(2)) {
 			out = 1;
 			attrs.conv.groups = (uint32_t)(groups = random_below(2) ?

@@ -454,14 +454,14 @@ static void check_syncs(uint32_t features)
 	kernel.features = features;
 	context = open_with_power(instance, WNNPowerPreference_Default);
 	graph = build_add_relu(context, 4, 4);
-	/* The program with its constants. */
+	/* The build has synced the program with its constants. */
 	assert_int_equal(take_syncs(false), one);
 	x = make_tensor(context, 4, 4);
 	y = make_tensor(context, 4, 4);
 	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
-	/* The input, and the slots. */
+	/* The dispatch has synced the input and the slots. */
 	assert_int_equal(take_syncs(false), 2 * one);
 	take_syncs(true);
 	assert_ok(wnnContextReadTensorIntoSync(context, y, data, sizeof(data), GENEROUS));
