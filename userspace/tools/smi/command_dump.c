@@ -221,7 +221,7 @@ static void print_context(const char *line)
 					     "submitted", "fed",     "completed" };
 	uint64_t v[7] = { 0 }, left;
 
-	/* The last line of a list that was cut off. */
+	/* This is the last line of a list that was cut off. */
 	if (dump_field(line, "left_out", &left)) {
 		printf("  and %" PRIu64 " more\n", left);
 		return;
