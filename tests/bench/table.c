@@ -340,8 +340,8 @@ static WNNOperand add_flatten(const struct net *net, WNNOperand x)
 }
 
 /*
- * Converts [rows, heads * n] to one matrix for each head of an attention, [heads, rows, n], or
- * back.
+ * Converts [rows, heads * n] to one matrix for each head of an attention: [heads, rows, n] or, with
+ * "transposed", [heads, n, rows]. Converts [heads, rows, n] back.
  */
 static WNNOperand add_heads(const struct net *net, const json_t *layer, WNNOperand x)
 {

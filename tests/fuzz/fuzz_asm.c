@@ -2,9 +2,10 @@
 /*
  * Fuzz target of the assembler, the disassembler and the checker.
  *
- * An input whose first byte is below 0x09 is binary: that byte, the number of slots, the slots,
- * then words. All other inputs are text. Text that assembles must survive a round trip through the
- * disassembler, and so must every word, legal or not; errors must point into their line.
+ * An input whose first byte is below 0x09 is binary: that byte is the number of slots, and the
+ * slots and then words follow. All other inputs are text. Text that assembles must survive a round
+ * trip through the disassembler, and so must every word, legal or not; errors must point into their
+ * line.
  */
 #include "fuzz.h"
 #include "isa/assembler.h"

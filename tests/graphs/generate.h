@@ -75,8 +75,8 @@ int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
 int generator_either(struct generator *g, enum wnn_op op, int a, int b);
 int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims);
 /*
- * Appends gelu or a normalisation of a float value, composed of simple operators; GRAPH_ABSENT: the
- * graph has too little space left.
+ * Appends gelu, softmax or a normalisation of a float value, composed of simple operators;
+ * GRAPH_ABSENT: the graph has too little space left.
  */
 int generator_parts(struct generator *g, int x);
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws operators as exporters of models compose them of simple ones: gelu from erf or tanh, and
- * normalisations from a mean of squares.
+ * Draws operators as exporters of models compose them of simple ones: gelu from erf or tanh,
+ * softmax and its logarithm, and normalisations from a mean of squares.
  */
 #include "generate.h"
 
