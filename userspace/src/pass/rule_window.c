@@ -2,8 +2,8 @@
 /*
  * Rules that move padding of images into the windows that read them.
  *
- * 	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
- * 	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
+ *	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
+ *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
  *
  * Convolutions and L2 pools pad with zeros, maximum pools with the least value. Average pools do
  * not count padding: a pool without padding of its own, all of whose windows lie inside, gets

@@ -325,8 +325,8 @@ static bool may_join(const struct ir_node *node)
 }
 
 /*
- * Whether a node, whose result is float32, may get strides: an element-wise function, or a product
- * of two computed matrices.
+ * Whether a node may get strides: its result is float32, and it is an element-wise function that
+ * may not be fused with a convolution (may_join()), or a product of two computed matrices.
  */
 static bool may_be_arranged(const struct ir_node *node)
 {

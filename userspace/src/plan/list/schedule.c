@@ -56,7 +56,7 @@ struct simulation {
 	uint32_t *first,
 		*follower; /* the followers of instruction i: follower[first[i] .. first[i + 1]) */
 	uint32_t *missing; /* by instruction: how many instructions it still waits for */
-	uint64_t *key;	   /* by instruction: its urgency; the least goes first */
+	uint64_t *key;	   /* by instruction: the one with the least key goes first */
 	struct heap ready[KINDS];
 	uint32_t *memory;
 	uint32_t running[ONPU_ENG_COUNT]; /* the instruction that each engine executes, or NONE */
