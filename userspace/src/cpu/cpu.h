@@ -72,7 +72,8 @@ void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d);
 
 /*
  * Returns the least number of multiplications per element from which on channels-last layout makes
- * the convolutions of a graph faster; 0: it never does. Loads oneDNN when that is the layer.
+ * the convolutions of a graph faster; 0: it never does. Loads oneDNN when the context's layer is
+ * oneDNN.
  */
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph);
 

@@ -340,7 +340,7 @@ static int pack_many(struct memory_interval **order, uint32_t count)
 
 /*
  * Sorts the intervals, largest first; intervals without bytes come last, and need no offset.
- * Returns the number of the others.
+ * Returns the number of intervals with bytes.
  */
 static uint32_t sort_intervals(struct memory_interval *intervals, uint32_t count,
 			       struct memory_interval **order)

@@ -60,15 +60,14 @@ struct cpu_pack {
 	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
 };
 
-/*
- * The source and destination of functions that compute rows of n floats from other rows. They read
- * each `every`-th float.
- */
+/* The source and destination of functions that compute rows of n floats from other rows. */
 struct cpu_window_rows {
 	float *to;
 	const float *from;
 	int64_t to_step, from_step, n, lines;
-	/* For copies only: they read no float at or after from[from_size]. */
+	/*
+	 * For copies only: they read each `every`-th float, and none at or after from[from_size].
+	 */
 	int64_t from_size, every;
 	float lo,
 		/*

@@ -56,7 +56,7 @@ struct search {
 	uint32_t *last_use;
 	struct stream_graph best;
 	uint64_t cycles;      /* cycles of the best candidate, or without streaming */
-	uint64_t settled;     /* cycles of the best when its manner was last searched */
+	uint64_t settled;     /* cycles of the best candidate when other manners were last tried */
 	uint8_t manner;	      /* manner of the candidates */
 	uint16_t hopeless;    /* mask of the manners that are not tried again */
 	uint64_t best_groups; /* hash_groups() of the best candidate */
