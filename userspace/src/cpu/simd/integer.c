@@ -10,8 +10,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Adding and subtracting this number rounds a number that is well below it to the nearest even
- * integer.
+ * Adding and subtracting this number rounds a number that is well below it to the nearest integer,
+ * halves to the even one.
  */
 #define WHOLE 0x1.8p23f
 /* Numbers beyond this are outside of both 8-bit types, whatever the zero point. */

@@ -296,11 +296,12 @@ struct cpu_simd {
 	 */
 	void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t columns);
 	/*
-	 * Returns the sum, the sum of squared distances from the centre (CPU_FOLD_SQUARES), or an
-	 * extreme of a row. A NaN is both the largest and the smallest element.
+	 * Returns the sum of a row, of its magnitudes (CPU_FOLD_ABS) or of its squared distances
+	 * from the centre (CPU_FOLD_SQUARES), or an extreme. A NaN is both the largest and the
+	 * smallest element.
 	 */
 	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);
-	/* Folds element x[i] into the accumulator y[i]. */
+	/* Folds element x[i] into the accumulator y[i]; the centre is 0. */
 	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
 	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
 	/*
