@@ -385,7 +385,8 @@ static bool is_early(const struct plan *plan, const struct contract *c)
 struct contract_times {
 	/*
 	 * cycles if this engine is the busiest: all its work, and the work of other engines on one
-	 * tile, for which it waits; dma: only the work of other engines on one tile
+	 * tile, for which it waits; dma: only the work on one tile, with half of its loads and
+	 * stores, as the two DMA engines share these
 	 */
 	uint64_t mxu, vpu, dma;
 	uint64_t beside; /* cycles to add to those of the busiest engine */

@@ -548,9 +548,9 @@ static void emit_window(struct contract_state *st, const struct contract_event *
 }
 
 /*
- * Reports a node as inexact when a sum of several instructions has other bits than that of a single
- * one. The bits are equal when the terms keep their order and no partial sum is divided, or when
- * the sum is exact.
+ * Reports a node as inexact when a sum of several instructions may have other bits than that of a
+ * single one. The bits are equal when the terms keep their order and no partial sum is divided, or
+ * when the sum is exact.
  */
 static void note_order(struct contract_state *st, const struct contract_event *e)
 {

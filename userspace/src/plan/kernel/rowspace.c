@@ -171,8 +171,9 @@ static void transfer_box(const struct transfer *tr, struct npu_view tile, struct
 }
 
 /*
- * Transfers elements [lo, hi) of the flattened reduced dims from `level` on: the rest of a first
- * row, whole rows as one box, the begin of a last row. The first and last go to the next level.
+ * Transfers elements [lo, hi) of the flattened reduced dims from `level` on. With a row for each
+ * index of dim `level`, these are the rest of a first row, whole rows as one box, and the begin of
+ * a last row; a call for the next level transfers the first and the last row.
  */
 static void transfer_range(const struct transfer *tr, uint32_t level, int64_t lo, int64_t hi,
 			   struct npu_view tile, struct npu_view mem)

@@ -15,7 +15,7 @@ struct split {
 	struct plan *plan;
 	const struct vprog *prog;
 	struct rowspace rs;
-	int level[VP_MAX_REGS]; /* by register: the number of passes before it can be computed */
+	int level[VP_MAX_REGS]; /* by register: the number of passes that must end before it */
 	int passes;
 	uint64_t address[VP_MAX_REGS][2];
 	uint64_t lanes[VP_MAX_OPS]; /* by reduction: SRAM address of its partial results */

@@ -178,7 +178,9 @@ static uint64_t op_cost(const struct plan *plan, const struct vp_op *op,
 					  });
 }
 
-/* Estimates the cycles of a program; UINT64_MAX: an instruction would take too long. */
+/*
+ * Sets vt->cycles to the estimated cycles of a program; UINT64_MAX: an instruction takes too long.
+ */
 static void estimate(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
 {
 	static const int64_t zero[IR_MAX_RANK];

@@ -7,7 +7,7 @@
  * that are ready, the one that the busiest kind of engine needs first. The order of the simulation
  * is the new order. Dependences come from the bytes that instructions touch, reused SRAM included.
  * Preemption points are chosen again, where the engines lose the least; each saves the bytes of
- * SRAM that are loaded before it and read after it.
+ * SRAM that are written before it and read after it.
  */
 #include <stdlib.h>
 #include <string.h>

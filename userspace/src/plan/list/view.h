@@ -81,7 +81,9 @@ bool view_is_dense(const struct npu_view *view);
 void views_simplify(struct npu_view *const *views, uint32_t count);
 /* Sorts the dims only; `order`, NULL or an array by dim, is permuted like the dims. */
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
-/* Drops and merges dims like views_simplify(), but does not sort them, as the DMA engines do. */
+/*
+ * Drops and merges dims like views_simplify(), but does not sort them; the DMA engines do the same.
+ */
 void views_merge(struct npu_view *const *views, uint32_t count);
 /*
  * Returns true if the ranges from the first to the last byte of the views overlap; the views may

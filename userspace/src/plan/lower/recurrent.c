@@ -19,7 +19,7 @@
 
 /* ---- views */
 
-/* Returns the view with `rank` dims; those that are added lead and are 1. */
+/* Returns the view with `rank` dims; added dims come first and are 1. */
 static struct npu_view widen(struct npu_view view, uint32_t rank)
 {
 	uint32_t lead = rank - view.rank;
