@@ -16,7 +16,7 @@
 struct dispatch_task {
 	struct timeline_task task;
 	struct run_dispatch run;
-	WNNGraph graph; /* references */
+	WNNGraph graph; /* a reference, like those in `tensors` */
 	uint32_t num_tensors;
 	struct request *request; /* request that is completed at the end; or NULL */
 	uint64_t queued_ns;	 /* time of the call */
@@ -117,8 +117,8 @@ static void tell_success(struct dispatch_task *d, uint64_t number,
 }
 
 /*
- * Completes the request with the error of a dispatch; without a request it keeps the error for
- * wnnContextOnWorkDone.
+ * Completes the request with the error of a dispatch; without a request, or when the request has
+ * ended already, it keeps the error for wnnContextOnWorkDone.
  */
 static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 {

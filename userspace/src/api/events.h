@@ -63,7 +63,8 @@ struct request_callback {
 
 /*
  * One operation. The members before `refs` never change. The lock of the events protects the
- * members after `refs`, except the last three.
+ * members after `refs`, except `tensor` and `location`, which are set before the operation begins,
+ * and the last three.
  */
 struct request {
 	WNNInstance instance;

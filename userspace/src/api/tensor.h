@@ -39,7 +39,10 @@ struct WNNTensorImpl {
 	 * The error that left the tensor without computed data. Only the timeline uses this member.
 	 */
 	struct wnn_error fault;
-	/* The data of the tensor, or its constant. Only the timeline uses them. */
+	/*
+	 * The data of the tensor, or its constant. Only the timeline uses them; other threads may
+	 * read whether the data is a dma-buf.
+	 */
 	struct run_tensor data;
 	struct ir_constant *constant; /* a constant, whose bytes never change */
 };

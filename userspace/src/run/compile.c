@@ -471,9 +471,8 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 }
 
 /*
- * Plans CPU nodes, converts constants to the form that their kernels read, and drops each
- * constant after its last reader, so that the originals and the copies are never all in memory at
- * once.
+ * Plans CPU nodes, converts constants to the form that their kernels read, and drops each constant
+ * that only packing has read, so that the originals and the copies are never all in memory at once.
  */
 static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {

@@ -14,7 +14,7 @@
 #define RUN_RING 3
 
 enum run_where {
-	RUN_NOWHERE,  /* no memory: only inside an NPU program, or unused */
+	RUN_NOWHERE,  /* no memory: only inside a step, or unused */
 	RUN_CONSTANT, /* memory of the ir_constant of value `index` */
 	RUN_INPUT,    /* memory of the tensor of input `index` */
 	RUN_OUTPUT,   /* memory of the tensor of output `index` */

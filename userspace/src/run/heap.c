@@ -74,7 +74,7 @@ void run_host_free(struct run_heap *heap, void *memory, size_t size)
 	atomic_fetch_sub(&heap->used, size);
 }
 
-/* Syncs a range of the buffer, if its device needs this and has allocated the memory. */
+/* Syncs a range of the buffer, if its device needs this and the buffer is not a dma-buf. */
 static void sync_range(const struct run_buffer *buffer, size_t offset, size_t size, bool for_device)
 {
 	if (buffer->bo && buffer->bo->ws->ops->bo_sync && !buffer->dmabuf.map)

@@ -29,7 +29,7 @@ struct run_buffer {
 	uint64_t va;
 	size_t size;
 	bool held; /* whether the device allocated memory for the buffer */
-	/* whether the buffer is memory of the application that the device can use */
+	/* whether the buffer lies in memory of the application */
 	bool lent;
 	/* the application's memory if the buffer is a copy of it, else NULL */
 	void *host;

@@ -31,7 +31,7 @@ struct finder {
 	 * compares the live bytes with the peak when all nodes are arranged.
 	 */
 	bool bold;
-	uint32_t *uses;	  /* by value: number of nodes that read it, plus 1 for each output */
+	uint32_t *uses;	  /* by value: how often it is an operand or an output */
 	uint32_t *reader; /* by value: a node that reads it, or NEVER */
 };
 
