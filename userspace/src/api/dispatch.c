@@ -16,7 +16,7 @@
 struct dispatch_task {
 	struct timeline_task task;
 	struct run_dispatch run;
-	WNNGraph graph; /* a reference, like those in `tensors` */
+	WNNGraph graph; /* references */
 	uint32_t num_tensors;
 	struct request *request; /* request that is completed at the end; or NULL */
 	uint64_t queued_ns;	 /* time of the call */

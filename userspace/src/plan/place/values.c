@@ -100,7 +100,7 @@ uint32_t values_root(const struct plan *plan, uint32_t id)
 	return id;
 }
 
-/* Makes `child` a view into the memory of `parent`; the child's own memory must be the arena. */
+/* Makes `child` a view into the memory of `parent`, from byte `offset` on. */
 static void attach(struct plan *plan, const struct ir_value *child, const struct ir_value *parent,
 		   int64_t offset)
 {
