@@ -326,7 +326,6 @@ WNN_EXPORT WNNStatus wnnOnnxGetLastError(WNNError *error);
  * Errors:
  * - TypeError: path or model is missing
  * - OperationError: the file cannot be read, or is damaged
- * - NotSupportedError: it is of a version that is not known
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions const *options,
@@ -499,7 +498,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel model, WNNGraphBuilde
  * @param graph Filled with the graph, which the caller releases; NULL on error.
  *
  * @return Success, or what went wrong: the errors of wnnOnnxModelAddToBuilder() and those of
- *     wnnGraphBuilderBuildSync().
+ *     wnnGraphBuilderBuildSync(); NotSupportedError also when no output has elements.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext context,
 					   uint64_t timeoutNS, WNNGraph *graph);

@@ -338,9 +338,11 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
  *
  * Errors:
  * - TypeError: there is no such module, or the inputs are not those that it takes
- * - NotSupportedError: the program has refusals
- * - OperationError: an operation failed, such as a comparison of the program, or a loop had more
- *   iterations than allowed; the message has its line and column; or the context is lost
+ * - NotSupportedError: the program has refusals, takes a value that is neither a token nor a tensor
+ *   of a known rank, or has shardings and runs on several partitions
+ * - OperationError: the module has no function to run, or was loaded for several partitions; an
+ *   operation failed, such as a comparison of the program, or a loop had more iterations than
+ *   allowed; the message has its line and column; or the context is lost
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
@@ -553,9 +555,10 @@ WNN_EXPORT WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
  *
  * Errors:
  * - TypeError: there is no such module, or the number of processes or inputs is wrong
- * - OperationError: the module has attributes mhlo.num_partitions or mhlo.num_replicas for other
- *   numbers, or the run failed in a process
- * - NotSupportedError: the file has refusals
+ * - OperationError: the module has no function to run, or attributes mhlo.num_partitions or
+ *   mhlo.num_replicas for other numbers, or the run failed in a process
+ * - NotSupportedError: the file has refusals, or takes a value that is neither a token nor a tensor
+ *   of a known rank
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramRunPartitionedSync(
@@ -564,7 +567,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramRunPartitionedSync(
 
 /**
  * Returns the results of a process of wnnStablehloProgramRunPartitionedSync(), which are valid until
- * the next run.
+ * the next run or wnnStablehloProgramForgetResults().
  *
  * Since: 1.2.0
  *
