@@ -78,8 +78,8 @@ struct onpu_group {
 struct ort_status *onpu_group_create(struct onpu_ep *ep, const struct ort_graph *graph,
 				     const struct ort_node *fused, struct onpu_group **group);
 /*
- * Sets *place to the index of a value among the inputs or outputs of a fused node; SIZE_MAX: it is
- * not there.
+ * Sets *position to the index of a value among the inputs or outputs of a fused node; SIZE_MAX: it
+ * is not there.
  */
 struct ort_status *onpu_find_index(const struct onpu_reading *reading,
 				   const struct ort_value_info *const *values, size_t count,

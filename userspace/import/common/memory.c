@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Memory of the importers' libraries. No other file of these libraries calls malloc(). */
+/*
+ * Memory of the importers' libraries. Other files of these libraries call these functions instead
+ * of malloc(), except for onnx/range.c, so that tests can let allocations fail.
+ */
 #include "memory.h"
 
 #include <stdlib.h>

@@ -43,7 +43,7 @@ void gguf_sampler_set(struct gguf_sampler *sampler, const struct gguf_sampling *
 
 /*
  * Writes the token that is chosen. Returns 0, or -1 with a message: memory is exhausted, or a logit
- * is no number.
+ * is infinite or no number.
  */
 int gguf_sample(struct gguf_sampler *sampler, const float *logits, size_t count, uint32_t *token,
 		struct gguf_error *error);

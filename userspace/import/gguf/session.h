@@ -30,8 +30,8 @@ struct gguf_session {
 };
 
 /*
- * Builds the graphs for up to @length tokens, of which prompts are read in blocks of @block; both
- * are at least 1, and the length is rounded up to whole blocks. Returns 0, or -1 with a message;
+ * Builds the graphs for up to @length tokens, of which prompts are read in blocks of @block, 1 to
+ * @length; the length is rounded up to whole blocks. Returns 0, or -1 with a message;
  * gguf_session_close() is called in both cases, before model and context end.
  */
 int gguf_session_open(struct gguf_session *session, const struct gguf_llama *model,

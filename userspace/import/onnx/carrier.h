@@ -25,7 +25,10 @@ struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value
 /* Returns a constant whose elements are those of @value, converted to another type. */
 struct onnx_value *onnx_converted(struct onnx_node *node, const struct onnx_value *value, int type);
 
-/* Returns x rounded to the nearest numbers of a float type, as float32. */
+/*
+ * Returns x rounded to the nearest numbers of a float type, as float32. @rounding: how powers of
+ * two are rounded.
+ */
 WNNOperand onnx_round_to(struct onnx_node *node, WNNOperand x, int type, bool saturate,
 			 enum onnx_rounding rounding);
 /*

@@ -62,7 +62,7 @@ struct onnx_shape {
 	int64_t dim[ONNX_MAX_RANK];
 };
 
-/* Returns the number of elements; -1: it is beyond 2^47. */
+/* Returns the number of elements; -1: it is beyond 2^47, or a dimension is negative. */
 int64_t onnx_shape_elements(const struct onnx_shape *shape);
 bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b);
 /* Whether the shape has more elements than a WebNN array may have. */

@@ -73,7 +73,7 @@ static inline bool shlo_is_complex(enum shlo_element element)
 int shlo_element_find(const char *text, size_t length);
 /* Returns the type of the real and imaginary part of a complex type; other types unchanged. */
 enum shlo_element shlo_element_part(enum shlo_element element);
-/* Returns the complex type whose parts are f32 or f64; other types unchanged. */
+/* Returns the complex type whose parts have this type, f32 or f64; other types unchanged. */
 enum shlo_element shlo_element_complex(enum shlo_element element);
 
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);

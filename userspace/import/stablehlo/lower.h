@@ -120,7 +120,10 @@ bool shlo_can_lower_region(const struct shlo_region *region);
 /* Builds the operators of a region for these arguments; false when the builder has refused one. */
 bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *region,
 		       WNNOperand const *in, WNNOperand *out);
-/* Whether a region only compares and selects, so that the order of evaluation does not matter. */
+/*
+ * Whether a region only compares, selects, takes minima or maxima, and combines booleans, so that
+ * the order of evaluation does not matter.
+ */
 bool shlo_only_chooses(const struct shlo_region *region);
 
 /* Functions that the `lower` functions of kinds.def call for some operands. */

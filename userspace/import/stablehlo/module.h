@@ -192,7 +192,7 @@ void shlo_refuse(struct shlo_file *file, struct shlo_location location, const ch
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 struct shlo_function *shlo_function_find(const struct shlo_module *module, const char *name);
-/* Returns the function that runs: main, or the only public one; NULL if there is none. */
+/* Returns the function that runs: main, or the only function; NULL: there is neither. */
 struct shlo_function *shlo_module_entry(const struct shlo_module *module);
 /*
  * Returns the number of devices that the attribute @name of the module demands; 0 when it has none.
@@ -205,8 +205,8 @@ int64_t shlo_attr_int(const struct shlo_op *op, const char *name, int64_t otherw
 double shlo_attr_real(const struct shlo_op *op, const char *name, double otherwise);
 const char *shlo_attr_text(const struct shlo_op *op, const char *name, const char *otherwise);
 /*
- * Copies the numbers of an array or of dense integers to @numbers and returns their count; -1: the
- * attribute is absent.
+ * Copies the numbers of an array or of dense integers, at most @room, to @numbers. Returns how many
+ * the attribute has; -1: it is absent, or of another kind.
  */
 int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room);
 

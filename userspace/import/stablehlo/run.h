@@ -88,7 +88,7 @@ struct shlo_run {
 	uint64_t copied_bytes;
 };
 
-/* Ends the run with a message, which begins with the operation and its position in the file. */
+/* Ends the run with a message, which begins with the position and name of the current operation. */
 _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

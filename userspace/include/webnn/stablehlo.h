@@ -243,8 +243,7 @@ WNN_EXPORT WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloP
 WNN_EXPORT size_t wnnStablehloProgramGetModuleCount(WNNStablehloProgram program);
 
 /**
- * Returns the inputs of a module: the arguments of its function main, or of its only public
- * function.
+ * Returns the inputs of a module: the arguments of its function main, or of its only function.
  *
  * @param program The program.
  * @param module Index of the module, from 0.
