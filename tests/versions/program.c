@@ -49,7 +49,7 @@ static WNNContext open_device(WNNInstance instance, const char *which)
 	return context;
 }
 
-/* y = x * x + 1 */
+/* Builds y = x * x + 1. */
 static WNNGraph build(WNNContext context)
 {
 	const uint32_t shape[] = { COUNT };

@@ -39,7 +39,7 @@ WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions
 WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* readable and writable */
 WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
 			    bool writable);
-/* 4 dimensions, float32, readable and writable */
+/* Makes a readable and writable tensor of float32; `shape` has 4 dimensions. */
 WNNTensor make_picture(WNNContext context, const uint32_t *shape);
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
 WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
@@ -59,7 +59,7 @@ char *exchange_level(const char *level);
  */
 bool has_lines(void);
 
-/* y = relu(x + 1), both [rows,cols]. */
+/* Builds y = relu(x + 1); x and y are [rows,cols]. */
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 

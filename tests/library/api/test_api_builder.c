@@ -530,7 +530,7 @@ static void operators_that_cannot_be_executed(void **state)
 	}
 }
 
-/* y = relu(x) & 6 */
+/* Builds y = relu(x) & 6. */
 static WNNGraph build_bits(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);

@@ -403,7 +403,7 @@ void rig_make_constant(struct rig *rig, uint32_t operand)
 	assert_non_null(rig->operand[operand]);
 }
 
-/* Makes operand 1 a constant every other time, when a kernel may want to pack it. */
+/* Makes operand 1 a constant in half of the cases, if kernels of the operator may pack it. */
 static void maybe_constant(struct rig *rig, enum ir_op op)
 {
 	bool packs = op == IR_OP_CONV || op == IR_OP_MATMUL || op == IR_OP_WMATMUL ||

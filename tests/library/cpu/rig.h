@@ -93,7 +93,7 @@ void rig_expect_all_seen(uint64_t ops);
 	(UINT64_C(1) << IR_OP_PAD | UINT64_C(1) << IR_OP_TILE | UINT64_C(1) << IR_OP_CUMSUM | \
 	 UINT64_C(1) << IR_OP_TRIANGULAR)
 
-/* The operators of test_cpu_fast.c; test_cpu_indexed.c has the others. */
+/* The operators of test_cpu_fast.c. Those in none of the masks here are test_cpu_indexed.c's. */
 #define RIG_OPS_FAST                                                                            \
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_CONCAT |        \
 	 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE | 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | \

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Checks the functions for 3x3 convolutions and for float16. */
+/*
+ * Checks the functions for 3x3 convolutions, for float16, for exp, sigmoid, tanh and erf, and for
+ * softmax.
+ */
 #include "simd_check.h"
 
 #include <math.h>
