@@ -49,7 +49,7 @@ struct picture {
 };
 
 struct box {
-	int left, top, right, bottom; /* the last two are outside */
+	int left, top, right, bottom; /* the pixels at right and at bottom are not in the box */
 	int line;
 };
 

@@ -31,7 +31,7 @@ def vfu_read(region, size, offset, how=PLAIN):
 
 
 def registers():
-    """Returns the offsets in BAR0 by name."""
+    """Returns a dict from the name of each register to its offset in BAR0."""
     model = Registers(os.path.join(HERE, '..', '..', 'uapi', 'onpu', 'registers.xml'))
     bar0 = next(domain for domain in model.domains if domain.name == 'ONPU')
     return {item.name: item.offset for item in bar0.items}

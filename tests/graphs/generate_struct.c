@@ -98,7 +98,10 @@ static uint32_t draw_groups(struct draw *d, uint32_t channels)
 	return groups;
 }
 
-/* Draws the output channels of each group, so that the work stays within its limit. */
+/*
+ * Returns a random number of output channels of each group, with which the convolution's work stays
+ * within the generator's limit; 0: one channel is too much work.
+ */
 static uint32_t draw_width(struct draw *d, uint64_t work_of_one)
 {
 	uint64_t most = d->g->work / (work_of_one + 1);

@@ -129,7 +129,10 @@ static bool check_reference(struct fuzzer *fuzzer, const struct graph *graph,
 	return good;
 }
 
-/* Runs the graph on the reference kernels and on all targets, for their digests. */
+/*
+ * Runs the graph on the reference kernels and on all targets, and adds the results to the digest of
+ * each. Returns false, with fuzzer->problem, when a run on a target fails.
+ */
 static bool take_digests(struct fuzzer *fuzzer, const struct graph *graph,
 			 const struct truths *truths)
 {

@@ -319,7 +319,7 @@ static bool from_curve(const struct ir_value *value, int depth)
 
 /*
  * Returns the error of a product that may be the end of a composed gelu, which devices compute as
- * one function.
+ * one function; 0 for other nodes.
  */
 static double gelu_loss(const struct ir_node *node, double x)
 {

@@ -180,7 +180,7 @@ static void promises_are_kept(void **state)
 }
 #endif
 
-/* Returns whether the mapping of an address has one of the flags of /proc/self/smaps. */
+/* Returns whether the line VmFlags of /proc/self/smaps has `flag` for the mapping of an address. */
 static bool has_flag(const char *address, const char *flag)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");

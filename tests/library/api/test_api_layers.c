@@ -143,7 +143,7 @@ static float first_of_product(WNNContext context, uint32_t rows)
 	WNNOperand operand = make_input(builder, "x", rows, 4), product;
 	WNNGraph graph;
 
-	/* The second graph has no constant, which would be packed. */
+	/* With several rows the graph has no constant, because constants are packed. */
 	product = rows == 1 ? wnnGraphBuilderMatmul(builder, operand,
 						    make_constant(builder, factors, 4, 4), NULL) :
 			      wnnGraphBuilderMatmul(builder, operand, operand, NULL);

@@ -2,8 +2,8 @@
 /*
  * Tests operands with strides on the CPU. The products of an attention read its heads from the
  * product that made queries, keys and values, and write them, without copies; elementwise functions
- * read and write slices of rows so. The test computes the expected results itself, and compares
- * each level of vector instructions with them.
+ * read and write slices of rows without copies, too. The test computes the expected results itself,
+ * and compares each level of vector instructions with them.
  */
 #include "fixture.h"
 

@@ -189,7 +189,7 @@ static void failures_are_in_the_order_of_the_calls(void **state)
 	before = fake.made_bos;
 	assert_ok(dispatch_xy(c.context, same, c.x, c.y));
 	assert_ok(wnnContextWaitIdle(c.context, GENEROUS));
-	/* The next graph gets as many buffers; the one after it fails. */
+	/* c.graph gets as many buffers as `same` did; the first buffer for `other` fails. */
 	fake.fail_bo_at = fake.made_bos + (fake.made_bos - before) + 1;
 	dispatch_both(&c, c.y, other, c.x, c.y);
 	wait_until(&fake.made_bos, fake.fail_bo_at);

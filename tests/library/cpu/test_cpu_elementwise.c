@@ -52,7 +52,7 @@ static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, cons
 							 0));
 }
 
-/* Adds two operands that broadcast; now and then the second one lacks the first dimensions. */
+/* Adds two operands that broadcast to `y`; the second one often lacks the first dimensions. */
 static void add_pair(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *y,
 		     double most)
 {

@@ -247,7 +247,7 @@ static void a_template_becomes_a_graph(void **state)
 	char *text;
 
 	(void)state;
-	/* The pad is valid for no size: its result is as long as what it adds. */
+	/* The pad is valid for no size: its result has no more rows than the pad adds to %1. */
 	assert_null(ir_specialise(graph, (const uint32_t[]){ 6, 1 }, &error));
 	assert_non_null(strstr(error.message, "pad is not valid for these dimensions"));
 	graph->num_nodes = 1;

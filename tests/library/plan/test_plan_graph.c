@@ -375,7 +375,7 @@ static void leaf_or_sum(struct memory_interval *interval, uint32_t i, uint32_t c
 	interval->end = leaves + i / 2;
 }
 
-/* Many intervals are packed in blocks, which must give the same result. */
+/* Many intervals are packed in blocks, which must give the offsets that pack_slowly() gives. */
 static void test_memory_many(void **state)
 {
 	static const uint32_t counts[] = { 33, 200, 700, 2000 };

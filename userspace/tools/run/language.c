@@ -13,7 +13,7 @@ static int fail_model(const struct language *l, const struct gguf_error *error)
 	return complain(BAD_MODEL, "%s: %s", l->path, error->text);
 }
 
-/* Tokens of a model of ONNX whose config.json does not say how many it was trained for. */
+/* The context, in tokens, of a model of ONNX if its config.json gives no other length. */
 #define DEFAULT_CONTEXT 2048
 
 static int read_gguf(struct language *l, struct gguf_error *error)

@@ -6,7 +6,7 @@
 #include "subject.h"
 
 struct onnx_runtime {
-	char folder[4096]; /* empty: there is no folder */
+	char folder[4096]; /* path of a folder for temporary files; empty: there is none */
 	char *result;	   /* path of the .npz file with the values */
 	char version[32];
 };

@@ -31,7 +31,7 @@ static int refuse_memory(struct refusal *refusal)
 	return refuse(refusal, 500, NULL, "memory is exhausted");
 }
 
-/* Refuses the value of a field: says what it is, and what it has to be. */
+/* Sets @refusal: it says what value the field has, and which is wanted. Returns -1. */
 static int refuse_value(struct refusal *refusal, const char *field, const json_t *value,
 			const char *wanted)
 {

@@ -16,7 +16,7 @@ struct refusal {
 	char text[500];
 };
 
-/* Writes a message and returns -1. */
+/* Sets @refusal, with a message as its text, and returns -1. */
 int refuse(struct refusal *refusal, unsigned int status, const char *field, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

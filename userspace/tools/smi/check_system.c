@@ -290,9 +290,9 @@ static uint32_t crc32_of(const unsigned char *data, size_t size)
 }
 
 /*
- * Returns what is wrong with a firmware image, or NULL, by the driver's own criteria. This program
- * may have another release than the driver: for versions it tells what drivers of its own release
- * need.
+ * Returns what is wrong with a firmware image, or NULL, by the driver's own criteria. The driver
+ * may be of another release than this program: the text on a wrong version names the version that
+ * drivers of this program's release need.
  */
 static char *image_problem(const char *data, size_t size)
 {
