@@ -26,7 +26,7 @@ for target in json.load(sys.stdin):
         print(target["name"] + ":shared_library")' "$abi_libraries"
 }
 
-# abi_old REV FOLDER: builds the libraries of that commit in FOLDER/build; its sources stay in
+# abi_old REV FOLDER: builds the libraries of commit REV in FOLDER/build; its sources stay in
 # FOLDER/source.
 abi_old()
 {

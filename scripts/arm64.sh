@@ -138,7 +138,7 @@ make_arm64_programs()
 {
 	local targets program=${2##*/}
 
-	# Only driver-prefer needs the library, and no test there runs it.
+	# Only driver-prefer needs the library, and no test of the arm64 guest runs it.
 	mapfile -t targets < <(inside ninja -C "$1" -t targets all |
 		sed -n "s,^\(tests/driver/driver-[a-z-]*\|userspace/tools/${program:-none}\): .*,\1,p" | grep -v driver-prefer)
 	[ ${#targets[@]} -gt 1 ] || { echo "the build has no tests of the driver"; return 1; }

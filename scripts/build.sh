@@ -22,8 +22,8 @@ build_options()
 	gcc) echo "gcc $all --werror -Dstatic=true" ;;
 	# The build clang is only for the compiler's warnings.
 	clang) echo "clang $all --werror -Ddebug=false -Doptimization=0" ;;
-	# Inner loops have an optimisation of their own; for the rest, less takes two thirds of the compiler's time. The
-	# warnings are those of gcc.
+	# Inner loops have an optimisation of their own; for the rest, level 1 takes two thirds of
+	# the compiler's time. The warnings are those of gcc.
 	asan) echo "gcc $all $lines -Doptimization=1 -Db_sanitize=address,undefined" ;;
 	fuzzers) echo "clang $all --werror $lines -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
 	*) die "no build named '$1'" ;;

@@ -7,8 +7,7 @@
 
 : "${top:?}"
 
-# Seconds for each fuzz target, and the suites of meson test that are left out; check-full overrides
-# these and the next.
+# Seconds for each fuzz target. check-full overrides this variable, and the next three.
 fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
@@ -276,7 +275,7 @@ guest_test()
 	local name release=$1 file=$2 options=()
 
 	name=$(basename -- "${file%.*}")-$release
-	# The options that it asks for, quoted as for the shell.
+	# The options that the test asks for, quoted as for the shell.
 	mapfile -t options < <(sed -n 's/^# guest: //p' "$file" | xargs -r -n 1 printf '%s\n')
 	(
 		guest_prepare --no-build "--kernel=$release" "--log=${log_dir:?}/$name.kernel.log" --cpus=1 \
@@ -298,7 +297,7 @@ build_guests()
 		return 77
 	fi
 	needs_build "$title" || return
-	# With the harness, there is more to build.
+	# If the kernel's test harness is there, build_tools also builds tests of the driver.
 	fetch_linux || true
 	build_tools || return
 	for release in "$@"; do
@@ -354,7 +353,8 @@ stage_guest-more()
 # overrides the list.
 arm64_forms=("4 --not-coherent")
 
-# arm64_test NAME PAGES [OPTION]: runs the driver's kselftests in that guest.
+# arm64_test NAME PAGES [OPTION]: runs the driver's kselftests in an arm64 guest with pages of PAGES
+# KiB.
 arm64_test()
 {
 	local name=$1

@@ -57,7 +57,8 @@ short_release()
 	esac
 }
 
-# kernel_build RELEASE: prints the folder in which modules for it are built, as seen inside.
+# kernel_build RELEASE: prints the folder in which modules for this kernel are built, as seen
+# inside.
 kernel_build()
 {
 	local name pages

@@ -12,7 +12,7 @@ import time
 
 
 def option():
-    """Returns an option of the kernel's command line."""
+    """Returns a list: the option of the kernel's command line for the speed of the TSC, or nothing."""
     if platform.machine() != "x86_64":
         return []
     # rdtsc; shl $32, %rdx; or %rdx, %rax; ret

@@ -27,7 +27,7 @@
 #define WIDTH	    64
 #define HEIGHT	    64
 #define FRAME_BYTES (WIDTH * HEIGHT)
-#define FRAMES	    2 /* that take turns in the memory */
+#define FRAMES	    2 /* frames in the memory; the camera writes them by turns */
 #define PICTURES    6
 
 struct options {

@@ -75,7 +75,7 @@ class Ort:
 
 
 def self_test(build, rounds):
-    """Returns the milliseconds of the self-test in the fastest of so many processes, or None when
+    """Returns the milliseconds of the self-test in the fastest of `rounds` processes, or None when
     the program is not built.
     """
     program = build / "tests/bench/latency/bench-latency-check"

@@ -69,7 +69,7 @@ def start(function):
 
 
 def unless(function, body):
-    """Returns an `if (!request)` with body, for a builder after the call of note()."""
+    """Returns an `if (!request)` that runs the call of note(), if there is one, and then body."""
     more = note(function, "\t\t")
     if not more:
         return f"\tif (!request)\n\t\t{body}\n"

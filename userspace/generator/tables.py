@@ -27,7 +27,7 @@ def options_structs(api):
 
 
 def all_arguments(api):
-    """Returns {name: type} of the positional arguments of all operators that are no operands."""
+    """Returns {name: type} of all operators' positional arguments other than operands."""
     result = {}
     for _, _, _, arguments, _, _ in operator_functions(api):
         for argument in arguments:

@@ -43,7 +43,7 @@ def train(steps=1500, width=32, rate=0.02):
 
 
 def network(context, weights, count):
-    """Builds the graph that classifies so many points."""
+    """Builds the graph that classifies `count` points."""
     builder = context.create_graph_builder()
     value = builder.input("points", [count, 2])
     for number in range(3):

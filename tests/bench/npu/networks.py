@@ -251,7 +251,7 @@ class Machine:
         return batch * blocks * max(depth * self.factors[instruction], self.rows)
 
     def lane_cycles(self, elements, bytes=4):
-        """Returns the cycles of one pass of the vector unit over elements that take so many bytes of a lane."""
+        """Returns the cycles of one pass of the vector unit over elements that take `bytes` bytes of a lane."""
         return -(-elements * (bytes if self.packing else max(bytes, 4)) // (4 * self.lanes))
 
 
@@ -292,7 +292,7 @@ class Costs:
         return self.machine.lane_cycles(elements, bytes)
 
     def passes(self, instructions, elements):
-        """Returns the cycles of instructions of the vector unit that read so many elements. The
+        """Returns the cycles of instructions of the vector unit that each read `elements`. The
         factor of a reduction is for its results, which are few. Sums and functions take whole lanes."""
         factors = self.machine.factors
         return sum(self.lane_cycles(elements) if name.startswith("r") else
@@ -406,7 +406,7 @@ def least_macs(net):
 
 
 def share_of_peak(macs, cycles, type, machine=REF1):
-    """Returns the MACs as a share of those that the matrix unit can do in so many cycles."""
+    """Returns the MACs as a share of those that the matrix unit can do in `cycles`."""
     return macs * machine.factors[TYPES[type][0]] / (machine.rows * machine.columns * cycles)
 
 

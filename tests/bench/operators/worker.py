@@ -62,7 +62,7 @@ class Ort:
 
 
 def best(side, milliseconds):
-    """Returns the nanoseconds of the fastest run within so many milliseconds."""
+    """Runs for about `milliseconds`, at least once; returns the nanoseconds of the fastest run."""
     least, end = None, time.perf_counter_ns() + int(milliseconds * 1e6)
     while least is None or time.perf_counter_ns() < end:
         begin = time.perf_counter_ns()

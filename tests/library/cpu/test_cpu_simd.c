@@ -531,7 +531,7 @@ static void check_unary_kind(int kind)
 	guard_free(&copy);
 }
 
-/* IR_LOGICAL_NOT and the kinds after it compute or return integers, and have no such function. */
+/* simd->unary() lacks IR_LOGICAL_NOT and the kinds after it, which compute or return integers. */
 static void check_unary(void)
 {
 	float none = 0;

@@ -56,7 +56,10 @@ static void set_with(struct comparison *comparison, const char *name, struct arg
 	comparison->with = name;
 }
 
-/* Uses the file of an --expect without a name as a set of values, when it has values by name. */
+/*
+ * Sets comparison->set when the only --expect has no name and its path holds values by name. Ends
+ * the program when --bisect or --all has neither that nor --with.
+ */
 static void choose_set(struct comparison *comparison, struct argp_state *state)
 {
 	const struct pairs *expected = &comparison->expected;

@@ -48,7 +48,7 @@ struct generation {
 	struct wishes wishes;
 	struct server_options server;
 	bool serve;
-	/* An option that was given and that only a server has, or that a server does not have. */
+	/* Options that were given, or NULL: one that only a server has, one that a server lacks. */
 	const char *for_server, *not_for_server;
 	const char *prompt;
 	struct bytes read_prompt; /* from standard input */

@@ -71,7 +71,7 @@ struct answer {
 	struct generated text;
 	size_t fed, count;
 	uint32_t last;	 /* the token that was drawn last */
-	const char *end; /* NULL: it goes on; "end", "stop" or "length" */
+	const char *end; /* why the answer has ended: "end", "stop" or "length"; NULL: it has not */
 	/* Measured: time for the prompt and for all later tokens, of which @evaluated were fed. */
 	uint64_t prompt_ns, ns, cycles, bytes_read, bytes_written;
 	size_t evaluated;

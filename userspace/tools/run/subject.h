@@ -40,7 +40,7 @@ struct subject {
 	struct value *values; /* one for each input, in the order of the file */
 	size_t value_count;
 	/* Members for a saved graph. */
-	bool saved, profile;  /* profile: it records time stamps although they were not requested */
+	bool saved, profile;  /* profile: has code that records time stamps, requested or not */
 	struct target *first; /* holds context and graph until a target takes them over */
 	WNNGraph described;   /* a reference that keeps the texts of saved_inputs */
 	WNNOnnxValueInfoArray saved_inputs;

@@ -58,7 +58,7 @@ static bool has_flag(const char *flags, const char *flag)
 	return found;
 }
 
-/* Returns why the device cannot reach memory of its driver, which refuses it; NULL: it can. */
+/* Returns why the device cannot reach memory of its driver; NULL: this is not known to be so. */
 static const char *memory_reason(const struct reason *reason)
 {
 	if (has_flag("flags", "tdx_guest"))
