@@ -369,7 +369,9 @@ static bool prepare_products(const struct rnn *r, struct step_products *all, enu
 		return add_product(r, all, part);
 	for (int64_t i = 0; i < 2 * r->dirs; i++) {
 		part.direction = i % r->dirs;
-		/* The vector unit begins with its own columns, and then adds to the others. */
+		/*
+		 * The vector unit computes its own columns first, then the epilogue of the others.
+		 */
 		part.window = i < r->dirs;
 		part.first = first * r->hidden + (part.window ? matrix : 0);
 		part.count = part.window ? n - matrix : matrix;
