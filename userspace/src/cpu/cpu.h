@@ -33,9 +33,8 @@ void cpu_end(struct cpu_context *cpu);
 bool cpu_supports(const struct ir_node *node);
 
 /*
- * Sets the highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, the default of a new context
- * when the library is built with oneDNN. Returns 0, or not 0 with *err when oneDNN cannot be
- * loaded.
+ * Sets the highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, the default, which without
+ * oneDNN is the same as CPU_FAST. Returns 0, or not 0 with *err when oneDNN cannot be loaded.
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
