@@ -47,8 +47,7 @@ static bool fits(const struct late *l, const struct ir_symbol *symbol)
 
 /*
  * Finds the expression of a name that gives the numbers of all points, with the least divisor.
- * Returns false when there is none. @p: a point where the name has its minimum, and the others
- * their maximum
+ * Returns false when there is none. @p: a point where the name has its minimum
  */
 static bool find_expression(const struct late *l, uint32_t name, uint32_t p,
 			    struct ir_symbol *symbol)

@@ -87,7 +87,7 @@ static bool is_minimum(const struct late *l, const struct point *point, uint32_t
 
 /*
  * Checks that for each name one point has its minimum and the maximum of all others, and another
- * point has a size between the two ends. Returns 0 or -1.
+ * point has a size between the two ends, if there is such a size. Returns 0 or -1.
  */
 static int check_points(struct late *l)
 {

@@ -49,12 +49,11 @@ struct product {
 	const struct ir_node *node;
 	struct quantized a, b, y;
 	struct ir_integer_attrs attrs;
-	int64_t channels,
-		/*
-		 * channels: channels of the result; filters: scales of the second operand, 1 or one
-		 * per channel
-		 */
-		filters;
+	/*
+	 * channels: channels of the result; filters: scales of the second operand, 1 or one per
+	 * channel
+	 */
+	int64_t channels, filters;
 	double alpha, beta;
 	float *scale;
 	int32_t *bias; /* one number per channel; NULL: no bias */

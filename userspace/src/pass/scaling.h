@@ -13,12 +13,11 @@ struct rules_scaling {
 	int64_t outs, ins;
 	double *out_scale, *out_shift, *in_scale, *in_shift;
 	double *largest; /* the largest unscaled weight of each result channel */
-	bool has_in, has_out,
-		/*
-		 * has_in, has_out: whether there are factors of the input and of the result;
-		 * shifts_input: whether there are summands of the input
-		 */
-		shifts_input;
+	/*
+	 * has_in, has_out: whether there are factors of the input and of the result; shifts_input:
+	 * whether there are summands of the input
+	 */
+	bool has_in, has_out, shifts_input;
 };
 
 /*

@@ -23,12 +23,8 @@ struct transposed {
 	float *y;
 	int64_t together;
 	int64_t lines, blocks; /* output rows of a block; number of blocks */
-	int64_t in_rows,
-		/*
-		 * in_rows: the most input rows that a block needs; line: stride of the product's
-		 * rows, in floats
-		 */
-		line;
+	/* in_rows: most input rows that a block needs; line: stride of product rows in floats */
+	int64_t in_rows, line;
 	int64_t *at; /* [in_per_group]: offset of each input channel */
 	char *scratch;
 	size_t input_bytes, panel_bytes, worker_bytes;

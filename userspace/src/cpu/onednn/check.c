@@ -26,12 +26,11 @@ struct check {
 	enum ir_dtype input;
 	int64_t zero; /* zero point of the input */
 	uint32_t groups;
-	int64_t in, out, pixels,
-		/*
-		 * convolution: channels of a group, rows and columns of image and filter; product:
-		 * depth (in), columns (out), rows (pixels)
-		 */
-		taps;
+	/*
+	 * convolution: channels of a group, rows and columns of image and filter; product: depth
+	 * (in), columns (out), rows (pixels)
+	 */
+	int64_t in, out, pixels, taps;
 };
 
 static const struct check checks[] = {

@@ -69,12 +69,11 @@ struct cpu_window_rows {
 	 * For copies only: they read each `every`-th float, and none at or after from[from_size].
 	 */
 	int64_t from_size, every;
-	float lo,
-		/*
-		 * For windows only: results are clamped to lo and hi; with -INFINITY and INFINITY
-		 * no value changes, not even NaN.
-		 */
-		hi;
+	/*
+	 * For windows only: results are clamped to lo and hi; with -INFINITY and INFINITY no value
+	 * changes, not even NaN.
+	 */
+	float lo, hi;
 };
 
 enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_FOLD_MIN };
@@ -175,12 +174,8 @@ struct cpu_pixels {
 	/* floats from one pixel to the next; 0: one pixel is read for all */
 	int64_t step[3];
 	const float *filter, *bias; /* filter: [tap][n]; bias: [n] or NULL */
-	int64_t n, count,
-		/*
-		 * n: channels, at least a vector; count: results; stride: pixels between windows, 1
-		 * or 2
-		 */
-		stride;
+	/* n: channels, at least a vector; count: results; stride: pixels between windows, 1 or 2 */
+	int64_t n, count, stride;
 	float lo, hi; /* limits of results, see struct cpu_tile */
 };
 

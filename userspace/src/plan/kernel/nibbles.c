@@ -10,8 +10,8 @@ uint64_t nibbles_unpacked_bytes(int64_t elements)
 /* A slice of a value, of whole bytes, in both forms: 4-bit elements (packed) and bytes. */
 struct chunk {
 	struct npu_view packed, bytes; /* in memory */
-	struct npu_view packed_tile,
-		nibbles; /* the packed form in SRAM, seen as bytes and as 4-bit elements */
+	/* the packed form in SRAM, seen as bytes and as 4-bit elements */
+	struct npu_view packed_tile, nibbles;
 	struct npu_view bytes_tile; /* the bytes in SRAM */
 };
 

@@ -53,8 +53,8 @@ struct simulation {
 	struct work *work; /* the instructions of the window, without preemption points */
 	uint32_t count;
 	uint32_t *number; /* by instruction of the window: its number in `work` */
-	uint32_t *first,
-		*follower; /* the followers of instruction i: follower[first[i] .. first[i + 1]) */
+	/* the followers of instruction i: follower[first[i] .. first[i + 1]) */
+	uint32_t *first, *follower;
 	uint32_t *missing; /* by instruction: how many instructions it still waits for */
 	uint64_t *key;	   /* by instruction: the one with the least key goes first */
 	struct heap ready[KINDS];
