@@ -19,8 +19,8 @@ struct WNNTensorImpl {
 	 * written with the context's lock held.
 	 */
 	_Atomic(struct request *) map;
-	atomic_bool accessed; /* whether the tensor is mapped and the processor has access to its
-			       * dma-buf */
+	/* Whether the tensor is mapped and the processor has access to its dma-buf. */
+	atomic_bool accessed;
 	/*
 	 * Whether the tensor was made with WNNTensorDmaBuf, and whether that dma-buf can only be
 	 * read; constant once made.

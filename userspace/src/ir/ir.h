@@ -281,8 +281,8 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
-	bool counts_padding; /* an average is over all taps of a window; those in the padding count
-			      * as 0 */
+	/* An average is over all taps of a window; those in the padding count as 0. */
+	bool counts_padding;
 };
 
 /* Attributes of a pool of integers. attrs.pool is valid, too; its kind is IR_POOL_AVERAGE. */

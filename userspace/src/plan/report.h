@@ -18,9 +18,9 @@
  * instructions. Kernels set it with plan_inexact() while they emit.
  */
 enum npu_exactness {
-	NPU_EXACT,	  /* the same bits for every tiling */
-	NPU_SPLIT_K,	  /* the sum of a contraction was split, in another order than the
-			   * machine's */
+	NPU_EXACT, /* the same bits for every tiling */
+	/* the sum of a contraction was split, in another order than the machine's */
+	NPU_SPLIT_K,
 	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
 	NPU_SPLIT_KEYS,	  /* attention was computed one block of keys after the other */
 };

@@ -116,8 +116,11 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 struct step {
 	int64_t k0, depth;
 	struct cpu_pack pack;
-	int64_t room; /* direct: floats from the block's first pixel, in the last of these rows, to
-		       * the input's end */
+	/*
+	 * Direct: number of floats from the block's first pixel, in the last of these rows, to the
+	 * input's end.
+	 */
+	int64_t room;
 };
 
 /*

@@ -83,7 +83,7 @@ struct indexed {
 	const void *index;
 	uint32_t axis;
 	int64_t element; /* bytes of an element */
-	int64_t line; /* runs of a line; one call of offsets() is for runs of one line */
+	int64_t line;	 /* runs of a line; one call of offsets() is for runs of one line */
 	void (*offsets)(const struct indexed *x, int64_t at, int64_t n, int64_t *offset);
 };
 

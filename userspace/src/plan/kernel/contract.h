@@ -60,15 +60,15 @@ struct contract_post {
  * a time, or as short floats. Strides are in elements; contract.b describes the filter as floats.
  */
 struct contract_weights {
-	uint8_t dtype;	/* of the constant: int8, uint8, int4, uint4, or float16 without scales */
-	uint8_t packed; /* type in packed tiles: `dtype`, or a short float that can represent all
-			 * its values */
+	uint8_t dtype; /* of the constant: int8, uint8, int4, uint4, or float16 without scales */
+	/* type in packed tiles: `dtype`, or a short float that can represent all its values */
+	uint8_t packed;
 	bool direct; /* the matrix unit reads packed tiles (mma.w), and no pass dequantises them */
 	struct ir_constant *data, *scale, *zero; /* zero NULL: all zero points are 0 */
 	int64_t k_stride, n_stride;
 	int64_t block, n_block; /* elements along k and n that share a scale; block 0: all k do */
-	int64_t k_scale_stride, n_scale_stride; /* strides of scales and zero points from block to
-						 * block */
+	/* strides of scales and zero points from block to block */
+	int64_t k_scale_stride, n_scale_stride;
 };
 
 /*
@@ -89,8 +89,8 @@ struct contract {
 	int64_t k, taps[2];
 	int64_t in[2]; /* height and width of the data */
 	int64_t pad[2], step[2], dilation[2];
-	int64_t up[2];		/* transposed convolution: distance of data rows, columns, with
-				 * zeros between; else 1 */
+	/* transposed convolution: distance of data rows, columns, with zeros between; else 1 */
+	int64_t up[2];
 	uint64_t pad_value;	/* bits of a padding element */
 	int32_t zero_a, zero_b; /* zero points of integer operands of mma */
 	bool exact;		/* the sums are of integers, whose bits are equal in every order */
@@ -108,14 +108,14 @@ struct contract {
 	int begin_one, begin;
 	/* results are rounded to integers, and these are dequantised again */
 	bool again;
-	uint8_t rounded_dtype;		/* with `again`: the type that results are rounded to */
-	struct npu_view a;		/* [g,b,h,w,k] */
-	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
-	int64_t halo[2][2];		/* padding rows and columns around data that is in SRAM */
-	uint64_t halo_value;		/* the bits of an element of that padding */
-	struct ir_constant *b_constant; /* a constant filter; b has its dims and strides, no
-					 * address */
-	int64_t b_offset;		/* offset of element 0 in the bytes of b_constant */
+	uint8_t rounded_dtype; /* with `again`: the type that results are rounded to */
+	struct npu_view a;     /* [g,b,h,w,k] */
+	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
+	int64_t halo[2][2];    /* padding rows and columns around data that is in SRAM */
+	uint64_t halo_value;   /* the bits of an element of that padding */
+	/* a constant filter; b has its dims and strides, no address */
+	struct ir_constant *b_constant;
+	int64_t b_offset;			/* offset of element 0 in the bytes of b_constant */
 	const struct contract_weights *weights; /* the filter as integers, in place of b; or NULL */
 	/* The slices that the filter consists of; b describes the largest. NULL: b is all of it. */
 	const struct contract_slices *slices;

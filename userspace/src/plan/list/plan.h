@@ -148,8 +148,8 @@ struct plan_values;
 struct plan_list {
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
-	struct plan_op *emitted; /* the instructions as kernels emitted them, before
-				  * plan_schedule() */
+	/* the instructions as kernels emitted them, before plan_schedule() */
+	struct plan_op *emitted;
 	size_t num_emitted;
 	/* number of first loads, which a job skips when the job before ran the same program */
 	uint32_t ahead;

@@ -30,8 +30,8 @@ struct stream_group {
 	/* A block reads rows that the block before has computed instead of computing them again. */
 	bool carry;
 	bool dropped; /* the group is not streamed */
-	bool clear;   /* one value of `dropped` is much faster; the search does not try the other
-		       * one */
+	/* One value of `dropped` is much faster: the search does not try the other one. */
+	bool clear;
 };
 
 /*
