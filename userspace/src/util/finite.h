@@ -34,7 +34,7 @@ static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exp
 	word = 0;
 	memcpy(&word, from + at, bytes - at);
 	carries |= (word & exponents) + lowest;
-	/* The sum of the two masks has the sign bits alone, which the carries set. */
+	/* exponents + lowest is the mask of the sign bits, which only carries set. */
 	return !(carries & (exponents + lowest));
 }
 
