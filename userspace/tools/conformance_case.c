@@ -330,8 +330,9 @@ static WNNStatus build(struct trial *trial)
 }
 
 /*
- * Sets the first node that the placement gives to the CPU as the reason to skip the case; false:
- * there is none. No case of the suite may reach a limit of the compiler.
+ * Sets the first node that the placement gives to the CPU as the reason to skip the case. Returns
+ * false when there is none, or when the reason for that node is a limit of the compiler, which no
+ * case of the suite may reach.
  */
 static bool skip_for_placement(WNNGraph graph, struct result *result)
 {

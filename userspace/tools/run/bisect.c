@@ -56,8 +56,8 @@ static struct made *find(const struct search *search, const char *name)
 }
 
 /*
- * Notes which values a node reads and whether one of them depends on the inputs. Graphs in its
- * attributes count as its own reads.
+ * Notes that node @at is the last to read its inputs and those of nodes in its attributes' graphs.
+ * Returns whether one of these values depends on the model's inputs.
  */
 static bool read_values(const struct search *search, const Onnx__NodeProto *node, size_t at)
 {

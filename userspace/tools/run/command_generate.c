@@ -186,7 +186,7 @@ static error_t parse_device(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Parses what a request to the server has in its body. */
+/* Parses options that a server lacks, because requests have these values in their bodies. */
 static error_t parse_request(int key, char *arg, struct argp_state *state)
 {
 	struct generation *g = state->input;

@@ -353,7 +353,7 @@ static void print_values(const char *title, WNNOnnxValueInfoArray values)
 	}
 }
 
-/* The first output of a node is on the node's line, others follow below. */
+/* Prints a line for a node with its first output, and a line for each further output. */
 static void print_node(const struct info *info, const Onnx__NodeProto *node)
 {
 	char count[QUANTITY_TEXT] = "?", bytes[SIZE_TEXT];

@@ -122,7 +122,10 @@ static int64_t number(const Onnx__NodeProto *node, const char *name)
 	return attribute ? attribute->i : 0;
 }
 
-/* Arguments of the functions for single operators: the node, and the shape of its first output. */
+/*
+ * A node, and the shape of its first output: arguments of the functions for single operators, which
+ * set *macs to the multiply-accumulates; false: these are not known.
+ */
 struct work {
 	const Onnx__NodeProto *node;
 	const struct shapes *shapes;
@@ -197,7 +200,7 @@ static bool attention(const struct work *work, uint64_t *macs)
 	return product(query.elements + work->out.elements, length, macs);
 }
 
-/* A product of two operands takes the sizes of all letters multiplied. */
+/* An einsum of two operands takes as many as the product of the sizes of all its letters. */
 static bool einsum(const struct work *work, uint64_t *macs)
 {
 	const Onnx__AttributeProto *equation = find_attribute(work->node, "equation");

@@ -43,7 +43,7 @@ int language_read(struct language *language, const char *path, const struct lang
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);
 void language_close(struct language *language);
-/* The graph of one token, and the positions of its caches. */
+/* Return the graph of one token, and how many positions its caches have. */
 WNNGraph language_graph(const struct language *language);
 uint32_t language_length(const struct language *language);
 

@@ -250,7 +250,7 @@ static void print_npu(const WNNProfileNode *node, const struct report_node *of)
 	       size_text(written, node->bytesWritten), 100 * of->share_of_peak, of->bound);
 }
 
-/* The NPU's columns are printed only if the NPU was used. */
+/* Prints the line of a node; it has the NPU's columns only if the NPU was used. */
 static void print_node(const struct report *report, const WNNProfileNode *node,
 		       const struct report_node *of)
 {

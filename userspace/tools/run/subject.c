@@ -222,8 +222,8 @@ static void list_inputs(WNNOnnxValueInfoArray inputs, char *text, size_t room)
 }
 
 /*
- * Checks that every NAME of @pairs is an input; "" stands for the only one. Returns DONE or an exit
- * code.
+ * Checks that every NAME of @pairs is an input; "" stands for the only input, or for all inputs if
+ * the file is a .npz. Returns DONE or an exit code.
  */
 static int check_names(const struct subject *subject, const struct pairs *pairs, const char *option)
 {

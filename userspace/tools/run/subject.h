@@ -9,7 +9,7 @@
 #include "run.h"
 #include "value.h"
 
-/* The functions below return DONE, or an exit code after a message. */
+/* The functions of type int below return DONE, or an exit code after a message. */
 
 /* A context, a graph on it, and its tensors. */
 struct target {

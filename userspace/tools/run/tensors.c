@@ -18,7 +18,7 @@ static void add(struct tensors *tensors, struct tensor tensor)
 		tensors->items[tensors->count++] = tensor;
 }
 
-/* Merges entries of one name; the members from earlier lists have priority. */
+/* Merges entries of one name into one with all their members; an info with a type is preferred. */
 static void merge(struct tensors *tensors)
 {
 	size_t count = 0;
@@ -131,7 +131,10 @@ static size_t distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* Similar are names at a small edit distance and, if @name has three characters, names with it. */
+/*
+ * Similar are names at a small edit distance from @name and, if @name has three or more characters,
+ * names that contain it.
+ */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room)
 {
 	size_t least[3] = { SIZE_MAX, SIZE_MAX, SIZE_MAX }, used = 0, length = strlen(name);

@@ -162,7 +162,7 @@ static int set_token(struct maker *m, const char *text, const json_t *number, in
 	return 0;
 }
 
-/* Returns the number of tokens: one more than the largest of their numbers. */
+/* Returns one more than the largest number of a token; 0: there are no tokens, or too many. */
 static size_t count_tokens(json_t *vocab, const json_t *added)
 {
 	json_int_t most = -1;
