@@ -43,7 +43,7 @@ struct face {
 struct network {
 	WNNContext context;
 	WNNGraph graph;
-	uint32_t width, height; /* of the pictures that it takes */
+	uint32_t width, height; /* size of the pictures that the network takes */
 	uint32_t places;
 	WNNNamedTensor in, out[2]; /* boxes and scores */
 };

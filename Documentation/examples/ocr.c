@@ -22,13 +22,13 @@
 #include <webnn/onnx.h>
 #include <webnn/webnn_npu.h>
 
-#define IS_TEXT	    0.3f /* a pixel, from this probability on */
-#define IS_BOX	    0.5f /* the mean of a box */
+#define IS_TEXT	    0.3f /* a pixel is text if its probability is larger */
+#define IS_BOX	    0.5f /* a box is kept if the mean of its pixels is at least this */
 #define IS_TURNED   0.5f
-#define IS_READ	    0.5f /* the mean of the characters of a box */
-#define GROWTH	    1.6f /* the first network marks the cores of lines only */
-#define LEAST_SIDE  3	 /* of a core, in pixels */
-#define LINE_HEIGHT 48	 /* what the other networks were trained with */
+#define IS_READ	    0.5f /* a text is kept if the mean of its characters is at least this */
+#define GROWTH	    1.6f /* how much boxes grow: the first network marks only the cores of lines */
+#define LEAST_SIDE  3	 /* least width and height of a core, in pixels */
+#define LINE_HEIGHT 48	 /* height of the lines that the other networks were trained with */
 #define WIDTH_STEP  160	 /* boxes are filled up to a multiple, so that there are few graphs */
 #define DIRECTION   192	 /* width of the network for directions */
 #define CHANNELS    3

@@ -42,7 +42,7 @@ struct network {
 };
 
 struct tile {
-	uint32_t x, y; /* in the small picture */
+	uint32_t x, y; /* position in the small picture */
 };
 
 static void check(WNNStatus status)

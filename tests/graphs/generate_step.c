@@ -235,7 +235,7 @@ static int probable(struct generator *g, int scores)
 	return generator_append(g, node);
 }
 
-/* Scales the scores, and adds a mask for all rows or for each. */
+/* Scales the scores with probability 1/2, then adds a mask with probability 2/5. */
 static int prepared(struct generator *g, int scores)
 {
 	static const double factors[] = { 0.125, 0.25, 0.3, 0.1, 2 };

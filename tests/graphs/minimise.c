@@ -245,7 +245,7 @@ static bool shrink(struct minimiser *m)
 	return false;
 }
 
-/* Reduces numbers in lists of a single call to 0 or 1. */
+/* Sets one number of one attribute to 0 or 1, if the graph still fails; returns false otherwise. */
 static bool shrink_arguments(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++)

@@ -311,7 +311,7 @@ double *bound_resample(const struct work *work, uint32_t r)
 	return bound;
 }
 
-#define RECURRENT_WEIGHT 2 /* index of this operand */
+#define RECURRENT_WEIGHT 2 /* index of the operand with the recurrent weights */
 
 /*
  * Computes the bound by moving weights, inputs and states, which has the effect of the errors of

@@ -190,7 +190,7 @@ static void take_references(struct round *round)
 		wnnTensorAddRef(round->tensors[i]);
 }
 
-/* Releases the references, beginning with any of them. */
+/* Releases the references of take_references(), beginning with number `first`. */
 static void give_references(struct round *round, uint32_t first)
 {
 	for (uint32_t i = 0; i < TENSORS + 2; i++) {

@@ -153,7 +153,7 @@ static bool is_one_step(WNNGraph graph)
 	return lines == 2;
 }
 
-/* Returns whether there are enough pixels for one step, on a processor with these kernels. */
+/* Returns whether is_one_step() must hold: the kernel exists here, the image is large enough. */
 static bool should_be_one(const struct network *n)
 {
 	long image = (long)(count_pixels(n) / n->batch * sizeof(float));

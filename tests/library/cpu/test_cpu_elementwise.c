@@ -103,7 +103,7 @@ static bool unary_round(void)
 	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 1e-6);
 }
 
-/* Returns any function, also one that does not change integers. */
+/* Returns a random function; IR_CEIL, which does not change integers, is one of them. */
 static struct ir_unary_attrs random_function(enum ir_dtype dtype)
 {
 	static const int kinds[] = { IR_ABS, IR_NEG, IR_SIGN, IR_RELU, IR_CLAMP, IR_CEIL };

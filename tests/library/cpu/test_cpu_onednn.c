@@ -15,7 +15,7 @@
 #include "rig.h"
 #include "util/number.h"
 
-#define MOST 70 /* channels */
+#define MOST 70 /* most channels that a test draws */
 
 static long wanted = 400;
 

@@ -213,7 +213,7 @@ static void functions_of_integers(void **state)
 	static const struct {
 		binary_fn call;
 		WNNIntegerFunction function;
-		int kind; /* -1: none */
+		int kind; /* -1: the call is refused */
 	} cases[] = {
 		{ wnnGraphBuilderLogicalAnd, WNNIntegerFunction_Bits, IR_BIT_AND },
 		{ wnnGraphBuilderLogicalOr, WNNIntegerFunction_Bits, IR_BIT_OR },

@@ -183,7 +183,7 @@ static void what_has_a_default_may_be_left_out(void **state)
 	"name n1 \"length \\x22\" 1 to 2147483647\n" \
 	"symbol s1 (1 * n0 + 0) / 1\n"               \
 	"symbol s2 (3 * n0 + -5) / 2\n"
-/* A slice of the last rows, whose begin is known late, too. */
+/* Inputs whose number of rows is known late, and a slice that begins at the fixed row 7. */
 #define LATE                                 \
 	"%0 float32[s2:9,2] = input \"x\"\n" \
 	"%1 float32[s1:8,2] = input \"y\"\n" \

@@ -37,7 +37,7 @@ static struct kernel {
 	uint32_t num_bos, syncobjs;
 	uint64_t used; /* bytes of memory in use */
 	uint32_t powers[MAX_CONTEXTS], num_contexts, destroyed;
-	uint64_t seqno; /* last job of the last context, which is the only one */
+	uint64_t seqno; /* number of the newest context's last job; only that context has jobs */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	int unknown;	/* how many unexpected calls came */
 	uint32_t features;

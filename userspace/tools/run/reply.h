@@ -9,7 +9,7 @@
 struct reply {
 	bool chat;
 	const char *model;
-	uint64_t number; /* of the request, since the server has started */
+	uint64_t number; /* number of the request, counted from the start of the server */
 	int64_t created; /* seconds since 1970 */
 };
 

@@ -54,7 +54,7 @@ struct options {
 	uint64_t loop_limit;
 	/* The device node of the NPU; NULL: the first that opens. */
 	const char *node;
-	struct pairs dims, ranges, shapes, inputs, fills; /* ranges: of dims */
+	struct pairs dims, ranges, shapes, inputs, fills; /* ranges: NAME=MIN..MAX of --dim */
 	bool random;
 	uint64_t seed;
 	/* The seed of the numbers that the model itself draws. */

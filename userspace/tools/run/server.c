@@ -268,7 +268,7 @@ static enum MHD_Result send_chat(struct server *s, struct job *job)
 
 static const struct route {
 	const char *path;
-	bool post; /* else GET and HEAD */
+	bool post; /* takes POST; false: takes GET and HEAD */
 	enum MHD_Result (*reply)(struct server *server, struct job *job);
 } routes[] = {
 	{ "/health", false, send_health },

@@ -11,7 +11,7 @@ struct server_options {
 	size_t slots, queue;
 	uint64_t context, max_tokens;
 	uint64_t seed;
-	bool seeded; /* a request without a seed has this one */
+	bool seeded; /* a request without a seed uses @seed; false: it gets one from the clock */
 };
 
 /*

@@ -21,7 +21,7 @@
 struct maker {
 	struct bytes *file;
 	uint64_t keys;
-	json_t *root; /* of tokenizer.json */
+	json_t *root; /* contents of tokenizer.json */
 	size_t count;
 	const char **tokens; /* texts by number; NULL: no token has this number */
 	int32_t *types;

@@ -19,7 +19,7 @@ struct dump {
 	struct dump_section *sections;
 	size_t count;
 	char **lines;
-	bool whole; /* whether the end of the section is there */
+	bool whole; /* whether the text has its last line, [end] */
 };
 
 /*
