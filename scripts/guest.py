@@ -414,7 +414,7 @@ class Guest:
         append = [*self.root_options(), f"onpu_guest={self.seen}", *machines.kernel_options(args.arch), "loglevel=4",
                   "panic=-1", "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off",
                   "random.trust_cpu=on", "devtmpfs.mount=1", "cryptomgr.notests",
-                  # The host may be busy for longer than these are by default.
+                  # By default these time limits are shorter than the host may be busy.
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:
             append.append("nokaslr")
@@ -630,7 +630,7 @@ class Guest:
 
     def replay(self):
         """Replays the recordings of the NPUs twice, without a guest: the NPUs must do the same."""
-        # Their client is gone, so they end, and the recordings are whole.
+        # QEMU, the client of the emulators, ends; so they end, too, and the recordings are whole.
         self.processes["qemu"].kill()
         for npu in self.npus:
             try:

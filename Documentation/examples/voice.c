@@ -23,8 +23,8 @@
 #define CHUNK	   512
 #define CONTEXT	   64 /* the last samples of the chunk before */
 #define STATE	   (2 * 128)
-#define SPEECH	   0.5f	 /* begins from this probability on */
-#define SILENCE	   0.35f /* begins below it */
+#define SPEECH	   0.5f	 /* speech begins from this probability on */
+#define SILENCE	   0.35f /* silence begins below this probability */
 #define MIN_CHUNKS 8	 /* shorter speech is noise, a shorter silence is a pause */
 
 struct options {

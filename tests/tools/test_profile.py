@@ -240,7 +240,7 @@ class Profile(ToolTest):
             self.assertEqual("cycles" in text[0], device == "sim")
 
     def test_what_follows(self):
-        # The second one writes what its matrix unit computes.
+        # In the second model, the matrix unit computes an output, which the store engine writes.
         for result in self.json, profile(self, perceptron(self.folder)[0], "sim", "--dim", "N=3")[1]:
             self.check_what_follows(result)
 

@@ -15,13 +15,13 @@ import path from 'node:path';
 import { readPng } from './png.mjs';
 import { openSession, ort } from './runtime.mjs';
 
-const IS_TEXT = 0.3; // a pixel, from this probability on
-const IS_BOX = 0.5; // the mean of a box
-const IS_READ = 0.5; // the mean of the characters of a box
-const GROWTH = 1.6; // the first network marks the cores of lines only
-const LEAST_SIDE = 3; // of a core, in pixels
-const LONGEST_SIDE = 960; // of a page when text is looked for
-const LINE_HEIGHT = 48; // what the second network was trained with
+const IS_TEXT = 0.3; // a pixel is text if its probability is larger
+const IS_BOX = 0.5; // a box is kept if the mean of its pixels is at least this
+const IS_READ = 0.5; // a text is kept if the mean of its characters is at least this
+const GROWTH = 1.6; // how much boxes grow: the first network marks only the cores of lines
+const LEAST_SIDE = 3; // least width and height of a core, in pixels
+const LONGEST_SIDE = 960; // larger pages are scaled to this before the first network reads them
+const LINE_HEIGHT = 48; // height of the lines that the second network was trained with
 const WIDTH_STEP = 160; // boxes are filled up to a multiple, so that there are few graphs
 const MAX_WIDTH = 20 * WIDTH_STEP;
 

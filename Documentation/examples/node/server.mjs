@@ -27,7 +27,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const HOST = '127.0.0.1';
 const MAX_CLIENTS = 16;
 const MAX_WAITING = 4; // messages of a client that are not answered yet
-const BINS = 240; // of the timeline
+const BINS = 240; // parts into which the timeline is divided
 const ENGINES = ['load', 'matrix', 'vector', 'store', 'control'];
 
 function options() {

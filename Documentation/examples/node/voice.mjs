@@ -14,8 +14,8 @@ import { openSession, ort } from './runtime.mjs';
 const RATE = 16000;
 const CHUNK = 512;
 const BEFORE = 64; // the last samples of the chunk before
-const SPEECH = 0.5; // begins from this probability on
-const SILENCE = 0.35; // begins below it
+const SPEECH = 0.5; // speech begins from this probability on
+const SILENCE = 0.35; // silence begins below this probability
 const MIN_CHUNKS = 8; // shorter speech is noise, a shorter silence is a pause
 
 // Returns the samples of a file. It is a list of parts, each with a name and a size in front; only
