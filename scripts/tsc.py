@@ -12,7 +12,7 @@ import time
 
 
 def option():
-    """Returns a list: the option of the kernel's command line for the speed of the TSC, or nothing."""
+    """Returns a list of the kernel's option that tells the speed of the TSC, or an empty one."""
     if platform.machine() != "x86_64":
         return []
     # rdtsc; shl $32, %rdx; or %rdx, %rax; ret

@@ -8,7 +8,7 @@
 #include <webnn/webnn.h>
 
 /*
- * Returns a text as JSON. Labels come from files and may hold any bytes, and what a model writes may
+ * Returns a text as JSON. Labels come from files and may hold any bytes, and what models write may
  * end within a character: bytes that are not of UTF-8 become '?'. NULL when memory is exhausted.
  */
 json_t *json_text(WNNStringView view);

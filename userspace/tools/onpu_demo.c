@@ -613,7 +613,7 @@ static int write_json(const struct options *options, const struct result *r)
 	return ret;
 }
 
-/* ---- what is demanded of them */
+/* ---- demands on the results */
 
 /* Returns 0, or -1 after complaints, each of which names the device and the figure. */
 static int demand_digits(const struct run *run)

@@ -251,7 +251,9 @@ class Machine:
         return batch * blocks * max(depth * self.factors[instruction], self.rows)
 
     def lane_cycles(self, elements, bytes=4):
-        """Returns the cycles of one pass of the vector unit over elements that take `bytes` bytes of a lane."""
+        """Returns the cycles of one pass of the vector unit over elements; each takes `bytes` bytes
+        of a lane.
+        """
         return -(-elements * (bytes if self.packing else max(bytes, 4)) // (4 * self.lanes))
 
 

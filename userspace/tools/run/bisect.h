@@ -14,8 +14,8 @@ struct bisected {
 	char *value;
 	struct difference difference;
 	/*
-	 * The number of operators that may be the cause, up to this one; none of the others can be
-	 * tested alone.
+	 * The number of operators, with the one above as the last, of which any may be the cause:
+	 * the cuts between them cannot be compared.
 	 */
 	size_t candidates;
 };

@@ -581,7 +581,7 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 /* ---- the picture */
 
 /*
- * Returns the marks of a node. Folded operators do not count if others of the node run on a device.
+ * Returns the marks of a node. MARK_FOLDED is left out when the node has another mark, too.
  */
 static unsigned int marks_of(const struct info *info, const Onnx__NodeProto *node)
 {
