@@ -8,8 +8,8 @@
  *
  * Shapes of graphs are fixed, and a cache grows. So the cache has room for all words from the
  * beginning. The position of a word is an input, and later positions get no attention. Two graphs
- * share weights and cache: one takes the whole prompt, the other one a word at a time. The cache never
- * leaves the device: each graph reads one pair of tensors and writes the other one.
+ * share weights and cache: one takes the whole prompt, the other one a word at a time. The cache
+ * never leaves the device: each graph reads one pair of tensors and writes the other pair.
  *
  * The weights are pseudo-random, and what the layer makes of a word stands for the next word.
  */

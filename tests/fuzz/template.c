@@ -298,7 +298,7 @@ static void matrix(struct template *t, const struct choice *c, const unsigned in
 	append(&b, d.dim[lead]);
 	/* L, k and n must agree in all operands, also where a dimension was cut to 1. */
 	d.dim[lead] = b.dim[lead + 1];
-	/* mma.w takes a row of scales for each row of S1, or one for all, and perhaps zero points. */
+	/* mma.w takes a row of scales for each row of S1 or for all, and perhaps zero points. */
 	if (t->insn.op == ONPU_OP_MMA_W && (c->extra[2] & 2))
 		append(&z, 2);
 	if (t->insn.op == ONPU_OP_MMA_W)

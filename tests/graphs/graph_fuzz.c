@@ -3,8 +3,8 @@
  * Runs random graphs on a device and compares the results with the oracle in double precision. The
  * CPU runs its fast kernels, and its reference kernels, too; sim and npu run everything on the NPU.
  * sim does so with several sizes of SRAM: results must have the same bits for all of them, except
- * where a node's WNNNodePlacement.exactness says that they may differ. With --digest the CPU runs them
- * on each of its layers and levels, and a number stands for the bits of each.
+ * where a node's WNNNodePlacement.exactness says that they may differ. With --digest the graphs run
+ * on each layer and level of the CPU, and the program prints a digest of the results for each.
  */
 #include <argp.h>
 #include <errno.h>

@@ -147,7 +147,10 @@ static int convolution(int height, int kernel, int stride, int channels)
 		int line = (int)(i / channels);
 		float sum = 0;
 
-		/* Only the kernel's middle column meets the picture. Small integers: all orders agree. */
+		/*
+		 * Only the kernel's middle column meets the picture. The numbers are small
+		 * integers, so sums in any order are equal.
+		 */
 		for (int j = 0; j < kernel; j++)
 			if (line + j >= pad && line + j - pad < height)
 				sum += picture[line + j - pad] *
@@ -162,7 +165,7 @@ static int convolution(int height, int kernel, int stride, int channels)
 	return wrong != 0;
 }
 
-/* Integers of 8 bits with a zero point; the kernel is one high and two wide, and nothing is padded. */
+/* Integers of 8 bits with a zero point; the kernel is one high and two wide, without padding. */
 struct integers {
 	int height, width, stride, groups, in, out, zero; /* channels of a group */
 };

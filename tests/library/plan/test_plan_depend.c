@@ -173,7 +173,7 @@ static void test_late_reader(void **state)
 		struct hazard_access access =
 			op == 16 ? all : tile(op < 16 ? 16 * op : (op + 15) % 16 * 16, 16, write);
 
-		/* The last one leaves out the first and last rows, which have ranges of their own. */
+		/* The last access leaves out the first and last rows, which have own ranges. */
 		if (op == 65) {
 			access.lo += 256;
 			access.hi -= 256;

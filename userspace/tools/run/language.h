@@ -61,7 +61,7 @@ uint64_t language_seed(void);
 
 /* A prompt, and the text that goes on from it. */
 struct answer {
-	/* Set by the caller. answer_exit() frees tokens and sampler, which start as zeros or copies. */
+	/* Set by the caller. answer_exit() frees tokens and sampler; both may be zeros. */
 	struct gguf_tokens tokens; /* the prompt, at least one */
 	struct gguf_sampler sampler;
 	const struct pairs *stops;

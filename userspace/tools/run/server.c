@@ -229,7 +229,7 @@ static int prepare(struct server *s, struct job *job, bool chat, struct refusal 
 			      "server with a larger --context",
 			      job->answer.tokens.count, s->options->context);
 	choose(s, job);
-	/* A body of 1 MiB is up to some 100 MiB of JSON, which would be kept while the job waits. */
+	/* A body of 1 MiB is up to some 100 MiB of JSON, too much to keep while the job waits. */
 	request_trim(&job->request);
 	free(job->body.data);
 	job->body = (struct bytes){ 0 };
