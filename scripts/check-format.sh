@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Check that all C is as clang-format would write it, but for what .clang-format-ignore lists: check-format.sh [CHECKOUT].
+# Checks that all C is as clang-format would write it, but for what .clang-format-ignore lists:
+# check-format.sh [CHECKOUT].
 
 set -euo pipefail
 

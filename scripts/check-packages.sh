@@ -97,7 +97,8 @@ packages_depends()
 	printf '%s\n' "$stamp" >"$packages_base/.onpu-packages"
 }
 
-# packages_part NAME COMMAND…: runs a part of the test and counts the cases of its TAP.
+# packages_part NAME COMMAND…: runs a part of the test, and keeps its TAP for report(), which counts
+# the cases.
 packages_part()
 {
 	local tap=$top/build/check/$1.tap

@@ -606,8 +606,8 @@ cmd_check-full()
 	return "$status"
 }
 
-# Building such a kernel takes a quarter of an hour, once, and its tests an hour: check has no time
-# for that.
+# Runs the stage debug alone. To build each of its kernels takes a quarter of an hour, once, and its
+# tests an hour: check has no time for that.
 cmd_check-debug()
 {
 	while [ $# -gt 0 ]; do

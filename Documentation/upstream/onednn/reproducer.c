@@ -167,7 +167,7 @@ static int convolution(int height, int kernel, int stride, int channels)
 
 /* Integers of 8 bits with a zero point; the kernel is one high and two wide, without padding. */
 struct integers {
-	int height, width, stride, groups, in, out, zero; /* channels of a group */
+	int height, width, stride, groups, in, out, zero; /* in, out: channels of a group */
 };
 
 static int32_t sum_at(const struct integers *c, const int8_t *x, const int8_t *w, int pixel, int o)
