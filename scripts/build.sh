@@ -149,8 +149,8 @@ run_fuzzer()
 	return 1
 }
 
-# fuzz_graphs [OPTIONS of graph-fuzz]: runs graph-fuzz, in the guest for the device npu. Failing
-# graphs are kept in build/fuzz/graphs.
+# fuzz_graphs [OPTIONS of graph-fuzz]: runs graph-fuzz. For the device npu it runs in the guest;
+# for other devices, failing graphs are kept in build/fuzz/graphs.
 fuzz_graphs()
 {
 	local program=$top/build/gcc/tests/graphs/graph-fuzz work=$top/build/fuzz/graphs

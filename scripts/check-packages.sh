@@ -67,7 +67,8 @@ make_packages_system()
 	install_lines "${packages_lines[@]}" "${kernels[@]}"
 }
 
-# Makes the system that the packages are installed in. It mostly waits for the network, so it runs while they are made.
+# Makes $packages_base; the packages are installed in a copy of it. This mostly waits for the
+# network, so it runs while the packages are made.
 packages_system()
 {
 	local stamp

@@ -115,7 +115,8 @@ fetch_samples()
 		"$top/scripts/fetch-samples.sh" "$top/npu" "$top/build/samples"
 }
 
-# Downloads run while the compilers work. The harness comes before that, because the compilers use it.
+# Makes the gcc build. The kernel's test harness is fetched before, because the build uses it, and
+# the samples meanwhile.
 stage_gcc()
 {
 	local status=0
@@ -366,7 +367,7 @@ arm64_test()
 	)
 }
 
-# Tests the driver on another processor: the device does not see its caches, and its pages may be
+# Tests the driver on another processor, whose caches the device may not see, and whose pages may be
 # larger than the device's.
 stage_arm64()
 {

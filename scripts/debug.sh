@@ -49,7 +49,8 @@ debug_stamp()
 	} | sha256sum
 }
 
-# Unpacks the source without other processors and the largest drivers, which are not needed.
+# Unpacks the source without parts that are large and not needed: most of the documentation, headers
+# of AMD's GPUs, and the kernel's selftests.
 unpack_debug_source()
 {
 	local folder=$1 wanted=$2 arch

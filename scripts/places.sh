@@ -44,9 +44,9 @@ add_path()
 	done
 }
 
-# find_places WORD…: sets $places to the folders outside of the checkout that words of a command
-# name: as FILE, --option=FILE, --option=NAME=FILE, FILE,MORE or -oFILE. Parents come first, and
-# folders within another place are left out.
+# find_places WORD…: sets $places to the current folder and those that words of a command name
+# (FILE, --option=FILE, --option=NAME=FILE, FILE,MORE or -oFILE), without folders of the checkout.
+# Parents come first, and folders within another place are left out.
 find_places()
 {
 	local word place found=()

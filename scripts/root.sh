@@ -76,7 +76,7 @@ host_apt_options()
 	apt-config dump | grep -E '^Acquire::((http|https|ftp)::([^ ]*::)?Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv[46]) ' || true
 }
 
-# need_root_user SET…: ends ./npu with advice when the user is not root.
+# need_root_user SET…: ends ./npu with advice when the user is not root, or may not mount.
 need_root_user()
 {
 	local hint=""
@@ -186,7 +186,8 @@ remove_old_roots()
 	done
 }
 
-# Files that are built belong to root, but the guest, where the checkout's owner is the user, writes to build as well.
+# Makes the folder build, and gives it to the checkout's owner. Files that are built belong to root,
+# but the guest, where that owner is the user, writes to build as well.
 own_build()
 {
 	local reason
@@ -259,10 +260,10 @@ tools()
 	is_inside && echo root || echo "${environment:?}"
 }
 
-# Sets the few variables that mean something inside. Open MPI runs as root only when two variables
-# allow it. Tests also need more ranks than processors, and ranks on a machine without network.
-# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are left out: some machines set them, and they halve
-# OpenBLAS's speed.
+# Sets $clean to the few variables that mean something inside. Open MPI runs as root only when two
+# variables allow it. Tests also need more ranks than processors, and ranks on a machine without
+# network. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are left out: some machines set them, and they
+# halve OpenBLAS's speed.
 clean_environment()
 {
 	local name

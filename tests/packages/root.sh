@@ -48,8 +48,8 @@ install_debs()
 	apt-get -qy --no-install-recommends install "${files[@]}"
 }
 
-# Lists all files but those of the host, and those in which the system keeps past events. DKMS keeps
-# its key, with which it signs the modules of all packages.
+# Lists all files but those of the host, and those in which the system keeps past events. The key of
+# DKMS is left out, too: it stays, as DKMS signs the modules of all packages with it.
 all_files()
 {
 	find / \( -path "$top" -o -path "${top%/*}/shared" -o -path '/var/lib/dkms/mok.*' -o -path /proc \
@@ -133,7 +133,7 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
-# Tests that the pages name no file that is missing, and that doc-base knows them.
+# Tests that doc-base knows the pages, and that two of them name no file that is missing.
 test_pages()
 {
 	local pages=/usr/share/doc/webnn-npu-doc/html
