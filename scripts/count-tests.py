@@ -25,7 +25,7 @@ LAST_LINES = 20
 
 
 def stages(path):
-    """Yields (result, name, last lines) of each stage."""
+    """Yields (result, name, []) of each stage; its output is not in the file."""
     with open(path, encoding="utf-8") as file:
         for line in file:
             result, name = line.split()
@@ -33,7 +33,7 @@ def stages(path):
 
 
 def tap(path):
-    """Yields (result, name, last lines) of each line of a TAP file."""
+    """Yields (result, name, lines before it) of each case of a TAP file."""
     planned = seen = 0
     said = []
     program = os.path.splitext(os.path.basename(path))[0]

@@ -43,8 +43,8 @@ def measure(ranks, sizes):
 
 
 def fit(rows, ranks):
-    """Returns alpha and beta of the all_reduces that are sent in slices, or None. The fit minimises
-    relative errors, so that large sizes do not outweigh the others.
+    """Returns alpha and beta of the all_reduces that are sent in slices; rows must have two such
+    sizes. The fit minimises relative errors, so that large sizes do not outweigh the others.
     """
     sums = [0.0] * 5
     for row in rows:
