@@ -97,7 +97,7 @@ def operators(text):
 
 
 def interface_members(text, name):
-    """Returns the names of the methods and attributes of an interface, without partial ones."""
+    """Returns the names of an interface's methods and attributes, but for partial interfaces."""
     match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)$", text, re.M) or \
         re.search(rf"(?<!partial )\binterface \{{(?://[^\n]*?)?{name} (.*)$", text, re.M)
     body = match[1] if match else \
