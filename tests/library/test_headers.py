@@ -22,7 +22,7 @@ LANGUAGES = []  # (name, command, suffix), filled from the command line
 
 
 def initialisers():
-    """Returns how many *_INIT there are, and a program with an object and an assignment for each."""
+    """Returns the number of *_INIT, and a program with an object and an assignment for each."""
     text = "".join((INCLUDE / h).read_text(encoding="utf-8") for h in HEADERS)
     names = re.findall(r"/\*\* Initialiser of (WNN\w+) with.*?\n#define (WNN_\w+)_STATIC_INIT ", text)
     out = "".join(f"#include <{h}>\n" for h in HEADERS)

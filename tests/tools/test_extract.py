@@ -32,8 +32,8 @@ class Extract(ToolTest):
 
     @on_devices
     def test_front_and_back(self, device):
-        """Tests that two parts, run one after the other, give the numbers of the whole model, but for
-        differences of rounding.
+        """Tests that two parts, run one after the other, give the numbers of the whole model, but
+        for differences of rounding.
         """
         model = convolution(self.folder)
         x = self.array("x.npy", np.random.default_rng(1).uniform(-1, 1, (1, 3, 16, 16)).astype("f4"))
