@@ -320,6 +320,29 @@ static void test_probe(void **state)
 	}
 }
 
+/* Tests that a probe forgets what the build before it found: its memory is freed. */
+static void test_probe_after_build(void **state)
+{
+	static const WNNStringView in[] = { TEXT("x") }, out[] = { TEXT("z") };
+	const WNNOnnxNode node = { TEXT("draws"), TEXT(""), TEXT("Bernoulli"), 1, in, 1, out, 0,
+				   NULL };
+	WNNOnnxValue x = value("x", FLOAT, 2, known), z = value("z", FLOAT, 2, known);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &z, 0, NULL, 0, NULL, 1, &node };
+	WNNBool supported[1];
+	WNNOnnxModel model;
+	WNNGraph built;
+
+	(void)state;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built),
+			 WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelGetRandomInputs(model).count, 1);
+	assert_int_equal(wnnOnnxModelProbe(model, context, 1, supported), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelGetRandomInputs(model).count, 0);
+	wnnGraphRelease(built);
+	wnnOnnxModelRelease(model);
+}
+
 /* Tests that each allocation may fail: another one fails in each round. */
 static void test_memory(void **state)
 {
@@ -350,7 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run),    cmocka_unit_test(test_chosen_output),
 		cmocka_unit_test(test_errors), cmocka_unit_test(test_probe),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_probe_after_build), cmocka_unit_test(test_memory),
 	};
 
 	setenv("WEBNN_DEVICE", "cpu", 1);

@@ -263,6 +263,21 @@ bool onnx_model_lends(const struct onnx_model *model)
 	return !model->file->lent || model->file->release || model->probing;
 }
 
+/* Frees what the last build or probe left, and all that points to it. */
+static void forget_build(struct onnx_model *model)
+{
+	onnx_arena_free(&model->build_arena);
+	model->refusals = NULL;
+	model->refusal_count = 0;
+	model->notices = NULL;
+	model->notice_count = model->notice_room = 0;
+	model->empty = NULL;
+	model->empty_count = 0;
+	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
+	model->random = NULL;
+	model->random_count = 0;
+}
+
 WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder, size_t *count,
 				   WNNNamedOperand const **outputs)
 {
@@ -278,16 +293,7 @@ WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder,
 					     "outputs");
 	*count = 0;
 	*outputs = NULL;
-	onnx_arena_free(&model->build_arena);
-	model->refusals = NULL;
-	model->refusal_count = 0;
-	model->notices = NULL;
-	model->notice_count = model->notice_room = 0;
-	model->empty = NULL;
-	model->empty_count = 0;
-	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
-	model->random = NULL;
-	model->random_count = 0;
+	forget_build(model);
 	status = onnx_import(model, builder, count, &named);
 	if (status == WNNStatus_Success)
 		*outputs = named;
@@ -316,10 +322,7 @@ WNNStatus wnnOnnxModelProbe(WNNOnnxModel handle, WNNContext context, size_t coun
 		status = wnnGetLastError(&error);
 		return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
 	}
-	onnx_arena_free(&model->build_arena);
-	model->refusals = NULL;
-	model->refusal_count = 0;
-	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
+	forget_build(model);
 	model->probing = true;
 	status = onnx_probe(model, builder, supported);
 	model->probing = false;

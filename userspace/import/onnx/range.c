@@ -5,7 +5,6 @@
  */
 #include "range.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* So many of the smallest sizes of a range are tried: they show strides and remainders. */
@@ -110,8 +109,8 @@ static WNNStatus list_points(const struct onnx_model *model, struct points *poin
 	uint32_t *sizes;
 
 	points->ranges = model->range_count;
-	points->items = calloc(most, sizeof(*points->items));
-	points->sizes = calloc(most * points->ranges, sizeof(*points->sizes));
+	points->items = import_alloc(most * sizeof(*points->items));
+	points->sizes = import_alloc(most * points->ranges * sizeof(*points->sizes));
 	if (!points->items || !points->sizes)
 		return onnx_nomem();
 	for (size_t i = 0; i < model->range_count; i++) {
@@ -164,7 +163,7 @@ static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct
 static WNNStatus merge(struct onnx_model *model, WNNGraphBuilder builder,
 		       const struct points *points)
 {
-	WNNDimensionRange *ranges = calloc(model->range_count, sizeof(*ranges));
+	WNNDimensionRange *ranges = import_alloc(model->range_count * sizeof(*ranges));
 	WNNError error = WNN_ERROR_INIT;
 	WNNStatus status;
 
@@ -175,7 +174,7 @@ static WNNStatus merge(struct onnx_model *model, WNNGraphBuilder builder,
 						 model->ranges[i].min, model->ranges[i].max };
 	status = wnnGraphBuilderSetSizes(builder, model->range_count, ranges, points->count,
 					 points->items);
-	free(ranges);
+	import_free(ranges);
 	if (status == WNNStatus_Success)
 		return status;
 	wnnGetLastError(&error);
@@ -186,7 +185,7 @@ static WNNStatus merge(struct onnx_model *model, WNNGraphBuilder builder,
 static WNNStatus add_all(struct onnx_model *model, WNNContext context, WNNGraphBuilder builder,
 			 struct points *points, size_t *count, WNNNamedOperand const **outputs)
 {
-	uint32_t *largest = calloc(model->range_count, sizeof(*largest));
+	uint32_t *largest = import_alloc(model->range_count * sizeof(*largest));
 	WNNStatus status = largest ? list_points(model, points) : onnx_nomem();
 
 	for (size_t i = 0; largest && i < model->range_count; i++)
@@ -203,14 +202,14 @@ static WNNStatus add_all(struct onnx_model *model, WNNContext context, WNNGraphB
 	}
 	if (status == WNNStatus_Success)
 		status = merge(model, builder, points);
-	free(largest);
+	import_free(largest);
 	return status;
 }
 
 WNNStatus onnx_range_add(struct onnx_model *model, WNNContext context, WNNGraphBuilder builder,
 			 size_t *count, WNNNamedOperand const **outputs)
 {
-	uint32_t *before = calloc(model->range_count, sizeof(*before));
+	uint32_t *before = import_alloc(model->range_count * sizeof(*before));
 	struct points points = { 0 };
 	WNNStatus status;
 
@@ -220,11 +219,11 @@ WNNStatus onnx_range_add(struct onnx_model *model, WNNContext context, WNNGraphB
 		before[i] = dimension_of(model, i)->size;
 	status = add_all(model, context, builder, &points, count, outputs);
 	set_sizes(model, before);
-	free(before);
+	import_free(before);
 	for (size_t i = 0; i < points.count; i++)
 		if (points.items[i].builder)
 			wnnGraphBuilderRelease(points.items[i].builder);
-	free(points.items);
-	free(points.sizes);
+	import_free(points.items);
+	import_free(points.sizes);
 	return status;
 }
