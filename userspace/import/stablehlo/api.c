@@ -108,6 +108,11 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 	return wnnStablehloLoadPartitioned(data, size, options, 1, program);
 }
 
+static WNNStatus too_large(void)
+{
+	return shlo_set_error(WNNStatus_OperationError, "the file has more than 2^32 bytes");
+}
+
 WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 				      WNNStablehloLoadOptions const *options, size_t partitions,
 				      WNNStablehloProgram *program)
@@ -124,8 +129,7 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 				      "there must be 1 to %d partitions, not %zu",
 				      SHLO_MAX_PROCESSES, partitions);
 	if (size > SHLO_MAX_BYTES)
-		return shlo_set_error(WNNStatus_OperationError,
-				      "the file has more than 2^32 bytes");
+		return too_large();
 	self = import_alloc(sizeof(*self));
 	if (!self)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
@@ -190,7 +194,11 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 		char *more;
 
 		room *= 2;
-		more = room > SHLO_MAX_BYTES ? NULL : import_realloc(data, room);
+		if (room > SHLO_MAX_BYTES) {
+			status = too_large();
+			break;
+		}
+		more = import_realloc(data, room);
 		if (!more) {
 			status = shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 			break;
