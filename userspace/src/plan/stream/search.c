@@ -426,13 +426,14 @@ static void search_groups(struct search *s)
 {
 	uint64_t *cycles = wnn_malloc(s->groups.num * sizeof(*cycles));
 
+	if (!cycles)
+		return;
 	for (uint32_t i = 0; i < s->groups.num; i++)
 		s->groups.groups[i].dropped = true;
-	if (cycles)
-		memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
+	memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
 	search_manners(s);
 	for_each_group(s, cycles, settle_group);
-	if (try_groups(s) && cycles) {
+	if (try_groups(s)) {
 		uint64_t before = UINT64_MAX;
 
 		while (goes_on(s) && s->cycles < before) {
