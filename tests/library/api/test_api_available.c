@@ -118,6 +118,9 @@ static void older_groups_have_limits(void **state)
 	write_file("cgroup/memory/job/memory.stat",
 		   "inactive_file 1\ntotal_inactive_file 100000\n");
 	assert_int_equal(available(), 700000);
+	/* One hierarchy may have several controllers. */
+	write_file("proc/self/cgroup", "4:cpu,memory:/job/7\n1:cpuset:/\n0::/\n");
+	assert_int_equal(available(), 700000);
 }
 
 /*

@@ -107,24 +107,43 @@ static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 	}
 }
 
-/*
- * Copies the path of a group: the rest of the first line that has @controllers in it. Returns false
- * when there is no such line.
- */
-static bool group_of(const char *text, const char *controllers, char path[PATH_BYTES])
+/* Returns true when a list of controllers, such as "cpu,memory", has a name; "" has the name "". */
+static bool has_controller(const char *list, size_t length, const char *name)
 {
-	const char *at = strstr(text, controllers);
-	size_t length;
+	size_t size = strlen(name), at = 0;
 
-	if (!at)
-		return false;
-	at += strlen(controllers);
-	length = strcspn(at, "\n");
-	if (length >= PATH_BYTES)
-		return false;
-	memcpy(path, at, length);
-	path[length] = '\0';
-	return true;
+	while (at <= length) {
+		size_t item = 0;
+
+		while (at + item < length && list[at + item] != ',')
+			item++;
+		if (item == size && !memcmp(list + at, name, size))
+			return true;
+		at += item + 1;
+	}
+	return false;
+}
+
+/*
+ * Copies the path of the group that has a controller; version 2 of the control groups has the one
+ * group "". Each line of @text is NUMBER:CONTROLLERS:PATH. Returns false when there is no such line.
+ */
+static bool group_of(const char *text, const char *controller, char path[PATH_BYTES])
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		const char *list = memchr(text, ':', length), *end = text + length;
+		const char *at = list ? memchr(list + 1, ':', (size_t)(end - list - 1)) : NULL;
+
+		if (at && has_controller(list + 1, (size_t)(at - list - 1), controller) &&
+		    end - at <= PATH_BYTES) {
+			memcpy(path, at + 1, (size_t)(end - at - 1));
+			path[end - at - 1] = '\0';
+			return true;
+		}
+		text = *end ? end + 1 : end;
+	}
+	return false;
 }
 
 static uint64_t limit_of_groups(const char *proc, const char *cgroup)
@@ -134,10 +153,10 @@ static uint64_t limit_of_groups(const char *proc, const char *cgroup)
 
 	if (!read_text(proc, "/self", "cgroup", text))
 		return UINT64_MAX;
-	if (group_of(text, "0::", path))
+	if (group_of(text, "", path))
 		least = left_in_groups(cgroup, path, false);
 	/* Version 1 of the control groups has a folder for each controller. */
-	if (group_of(text, ":memory:", path) &&
+	if (group_of(text, "memory", path) &&
 	    snprintf(folder, sizeof(folder), "%s/memory", cgroup) < (int)sizeof(folder)) {
 		left = left_in_groups(folder, path, true);
 		least = left < least ? left : least;
