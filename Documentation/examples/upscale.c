@@ -309,7 +309,10 @@ static void take_tile(const struct network *n, const struct picture *large, stru
 	free(tile);
 }
 
-/* Goes from left to right and down: each tile overwrites the right and lower margins before it. */
+/*
+ * Goes from left to right and down: each tile overwrites the right and lower margins of the tiles
+ * before it.
+ */
 static struct picture upscale(const struct network *n, const struct picture *p)
 {
 	const uint32_t columns = tile_count(n->width, p->width);

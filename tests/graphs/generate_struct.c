@@ -53,9 +53,7 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 		uint32_t most = (i ? win->w : win->h) < 5 ? (i ? win->w : win->h) : 5;
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
-		/*
-		 * The windows are 3x3, as in networks, in which windows of one element are rare.
-		 */
+		/* Windows of networks are 3x3 where they fit, and rarely 1x1. */
 		if (d->g->depthwise || d->g->same_size)
 			win->size[i] = most < 3 ? most : 3;
 		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
