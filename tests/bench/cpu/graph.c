@@ -135,8 +135,8 @@ static void write_output(const struct run *run, const char *path)
 }
 
 /*
- * Returns the core of OpenBLAS if the library has loaded OpenBLAS. The function does not load it
- * itself, which would take memory that the network does not need.
+ * Returns the core of OpenBLAS, or "none" if the library has not loaded OpenBLAS. The function does
+ * not load it itself, which would take memory that the network does not need.
  */
 static const char *openblas_core(void)
 {
