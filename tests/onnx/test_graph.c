@@ -320,15 +320,22 @@ static void test_probe(void **state)
 	}
 }
 
-/* Tests that a probe forgets what the build before it found: its memory is freed. */
+/*
+ * Tests that a probe forgets what the build before it found, whose memory it frees; it finds the
+ * empty output anew.
+ */
 static void test_probe_after_build(void **state)
 {
-	static const WNNStringView in[] = { TEXT("x") }, out[] = { TEXT("z") };
-	const WNNOnnxNode node = { TEXT("draws"), TEXT(""), TEXT("Bernoulli"), 1, in, 1, out, 0,
-				   NULL };
-	WNNOnnxValue x = value("x", FLOAT, 2, known), z = value("z", FLOAT, 2, known);
-	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &z, 0, NULL, 0, NULL, 1, &node };
-	WNNBool supported[1];
+	static const WNNOnnxDimension empty[] = { { 0, TEXT("") }, { 3, TEXT("") } };
+	static const WNNStringView in[] = { TEXT("x"), TEXT("e") }, out[] = { TEXT("z"), TEXT("n") };
+	const WNNOnnxNode two[] = {
+		{ TEXT("first"), TEXT(""), TEXT("Relu"), 1, &in[0], 1, &out[0], 0, NULL },
+		{ TEXT("second"), TEXT(""), TEXT("Relu"), 1, &in[1], 1, &out[1], 0, NULL },
+	};
+	const WNNOnnxValue inputs[] = { value("x", FLOAT, 2, known), value("e", FLOAT, 2, empty) };
+	const WNNOnnxValue outputs[] = { value("z", FLOAT, 2, known), value("n", FLOAT, 2, empty) };
+	WNNOnnxGraph graph = { TEXT(""), 2, inputs, 2, outputs, 0, NULL, 0, NULL, 2, two };
+	WNNBool supported[2];
 	WNNOnnxModel model;
 	WNNGraph built;
 
@@ -336,9 +343,9 @@ static void test_probe_after_build(void **state)
 	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
 	assert_int_equal(wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built),
 			 WNNStatus_Success);
-	assert_int_equal(wnnOnnxModelGetRandomInputs(model).count, 1);
-	assert_int_equal(wnnOnnxModelProbe(model, context, 1, supported), WNNStatus_Success);
-	assert_int_equal(wnnOnnxModelGetRandomInputs(model).count, 0);
+	assert_int_equal(wnnOnnxModelGetEmptyOutputs(model).count, 1);
+	assert_int_equal(wnnOnnxModelProbe(model, context, 2, supported), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelGetEmptyOutputs(model).count, 1);
 	wnnGraphRelease(built);
 	wnnOnnxModelRelease(model);
 }
