@@ -24,6 +24,7 @@ FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status suppo
     onnx_refuse onnx_refuse_variable complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
     dev_err dev_err_probe reject_image vfu_server_log broken throw_internal""".split()
 DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
+INTERNAL = "internal error, please report it: "
 STRING = r'"(?:[^"\\]|\\.)*"'
 # Adjacent literals are one string, also with a macro of a printf format between them.
 STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
@@ -91,6 +92,9 @@ def messages_of(path, functions):
     for call in re.finditer(rf'\b(?:{"|".join(functions)})\(', text):
         found = STRINGS.search(call_arguments(text, call.end()))
         message = plain(found[0]) if found else ""
+        # All of these mean what their beginning says.
+        if message.startswith(INTERNAL):
+            message = INTERNAL + "…"
         # A message without a word of its own only passes another message on.
         if re.search(r"[A-Za-z]{2,} ?[^…]*[A-Za-z]{2,}", message):
             yield message

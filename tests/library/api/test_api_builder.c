@@ -579,7 +579,8 @@ static void check_bits(WNNContext context, WNNGraph graph)
 static void functions_of_integers(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };
-	static const char why[] = "the NPU has no instruction for bits, shifts and remainders";
+	static const char why[] =
+		"the NPU has no instructions for bitwise operators, shifts and remainders";
 	WNNInstance instance = wnnCreateInstance(NULL);
 
 	(void)state;

@@ -578,7 +578,7 @@ static void unsound_files(void **state)
 		const char *text;
 	} cases[] = {
 		{ GRAPH_FILE_GRAPH, "is damaged inside: its placement report is damaged" },
-		{ GRAPH_FILE_CODE, "is damaged inside: internal: instruction " },
+		{ GRAPH_FILE_CODE, "is damaged inside: instruction " },
 	};
 	struct folder *f = *state;
 	WNNContext context = open_context(f->instance, "sim");

@@ -383,7 +383,7 @@ static void count_moved(WNNLogLevel level, WNNStringView message, void *userdata
 
 	(void)userdata2;
 	snprintf(text, sizeof(text), "%.*s", (int)message.length, message.data);
-	if (level == WNNLogLevel_Warning && strstr(text, "runs on the CPU: the smallest tile"))
+	if (level == WNNLogLevel_Warning && strstr(text, "runs on the CPU: the smallest part"))
 		atomic_fetch_add((atomic_int *)userdata1, 1);
 }
 
@@ -421,7 +421,8 @@ static void what_does_not_compile_moves(void **state)
 			assert_true(both || !strcmp(node->label.data, "right"));
 			assert_non_null(
 				strstr(node->reasonText.data,
-				       "bytes of SRAM, there are 65536; operands float32["));
+				       "bytes of SRAM, the NPU has 65536 for it (kernel mma.f32 "
+				       "taps); operands float32["));
 			assert_true(node->kernel.length > 0);
 		}
 		assert_int_equal(compiler, 1 + both);
@@ -447,11 +448,11 @@ static void npu_only_tells_what_does_not_compile(void **state)
 	context = open_context_with(instance, &options);
 	assert_failed(build_spread(context, 2, &graph), WNNStatus_OperationError,
 		      "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
-		      "convTranspose2d \"right\": the smallest tile of mma.f32 taps takes ");
+		      "convTranspose2d \"right\": the smallest part of it takes ");
 	assert_failed(build_spread(context, 200, &graph), WNNStatus_OperationError,
 		      "2 operators cannot run on the NPU");
-	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest tile");
-	assert_last_error(WNNStatus_OperationError, "\"right\": the smallest tile");
+	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest part");
+	assert_last_error(WNNStatus_OperationError, "\"right\": the smallest part");
 	assert_null(graph);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);

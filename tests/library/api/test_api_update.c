@@ -391,11 +391,12 @@ static void what_cannot_be_an_update(void **state)
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache, f.stored), WNNStatus_TypeError,
 		      "updateInput of \"cache\": output is float32[2,64,8], and the input is "
 		      "float32[128,8]; both must be equal");
-	assert_failed(wnnGraphBuilderUpdateInput(b, other, f.whole), WNNStatus_TypeError,
-		      "updateInput of \"other\": it is made of another input or of a constant");
+	assert_failed(
+		wnnGraphBuilderUpdateInput(b, other, f.whole), WNNStatus_TypeError,
+		"updateInput of \"other\": the new value is made of another input or of a constant");
 	wide = wnnGraphBuilderRelu(b, f.whole, NULL);
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache, wide), WNNStatus_TypeError,
-		      "alone; relu writes to other memory");
+		      "relu lies between the input and the new value");
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache,
 						 wnnGraphBuilderIdentity(b, f.cache, NULL)),
 		      WNNStatus_TypeError, "no scatterElements or scatterND changes the input");

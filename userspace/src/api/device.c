@@ -486,7 +486,8 @@ static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct w
 	if (config->policy == WNNPlacementPolicy_NPUOnly)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the placement policy is NPUOnly, but the device is the CPU (%s)",
+			"the placement policy is NPUOnly, but the device is the CPU (%s): choose "
+			"another policy, or a device npu or sim that opens",
 			context->reason);
 	return init_device(context, NULL, err);
 }

@@ -299,7 +299,8 @@ static struct run_compiled *compile(WNNGraph graph, const uint32_t *numbers, str
 	if (!compiled || has_inputs(graph, compiled))
 		return compiled;
 	run_compiled_unref(compiled);
-	wnn_error_set(err, WNN_OPERATION_ERROR, "internal: a graph has other inputs when compiled");
+	wnn_error_set(err, WNN_OPERATION_ERROR,
+		      "internal error, please report it: a graph has other inputs when compiled");
 	return NULL;
 }
 

@@ -203,6 +203,7 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 		.release = unmap,
 	};
 	struct wnn_error why = { 0 };
+	static const char internal[] = "internal error, please report it: ";
 
 	stored.graph.end = stored.graph.at + h->part[GRAPH_FILE_GRAPH].bytes;
 	if (graph_read_placement(graph, &stored.graph, &why) || check_policy(graph, path, &why) ||
@@ -215,7 +216,11 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 		}
 		if (why.status == WNN_NOT_SUPPORTED)
 			return refuse(err, why.status, path, "%s", why.message);
-		return refuse(err, WNN_OPERATION_ERROR, path, "is damaged inside: %s", why.message);
+		/* What would be an error of the library elsewhere is one of the file here. */
+		return refuse(err, WNN_OPERATION_ERROR, path, "is damaged inside: %s",
+			      why.message + (strncmp(why.message, internal, sizeof(internal) - 1) ?
+						     0 :
+						     sizeof(internal) - 1));
 	}
 	return 0;
 }

@@ -224,7 +224,8 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 	if (enc->node < plan->count)
 		plan->report.nodes[enc->node].num_insns++;
 	if (onpu_insn_pack(insn, enc->insns[enc->num_insns]))
-		plan_fail(plan, "internal: %s cannot be encoded", onpu_op_info[insn->op].name);
+		plan_fail(plan, "internal error, please report it: %s cannot be encoded",
+			  onpu_op_info[insn->op].name);
 	enc->num_insns++;
 }
 
@@ -420,7 +421,10 @@ static void put_jobs(struct encoder *enc)
 	if (!enc->overflow || enc->plan->report.failed)
 		return;
 	if (enc->plan->sram.pinned) {
-		plan_fail(enc->plan, "a program that keeps weights in SRAM is one job");
+		plan_fail(
+			enc->plan,
+			"a program that keeps weights in SRAM must be one job of the NPU, and this one "
+			"needs several");
 		return;
 	}
 	enc->overflow = false;
@@ -432,7 +436,9 @@ static void put_jobs(struct encoder *enc)
 	if (!plan_split(enc->plan, enc->max_slots - 1))
 		put_ops(enc);
 	if (enc->overflow)
-		plan_fail(enc->plan, "internal: a job has more than %u slots", enc->max_slots);
+		plan_fail(enc->plan,
+			  "internal error, please report it: a job has more than %u slots",
+			  enc->max_slots);
 }
 
 /*

@@ -46,8 +46,8 @@ static int bad(const struct verifier *v, uint32_t pc, const char *what)
 
 	*v->insn = v->first_insn + pc;
 	return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-			     "internal: instruction %" PRIu32 " (%s): %s", v->first_insn + pc,
-			     known ? onpu_op_info[insn.op].name : "?", what);
+			     "internal error, please report it: instruction %" PRIu32 " (%s): %s",
+			     v->first_insn + pc, known ? onpu_op_info[insn.op].name : "?", what);
 }
 
 /* ---- patches */
@@ -76,8 +76,9 @@ static int check_patches(struct verifier *v)
 			continue; /* the patch belongs to another job */
 		if (!slot || v->patched[slot])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
-					     patch->slot);
+					     "internal error, please report it: patch %" PRIu32
+					     " names slot %" PRIu32,
+					     i, patch->slot);
 		v->patched[slot] = 1 + patch->base;
 		v->patch_value[slot] = patch->value;
 	}
@@ -87,7 +88,8 @@ static int check_patches(struct verifier *v)
 
 		if (va != (v->patched[i] != 0))
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: slot %" PRIu32 " and its patch disagree",
+					     "internal error, please report it: slot %" PRIu32
+					     " and its patch disagree",
 					     i);
 	}
 	return 0;
@@ -405,10 +407,11 @@ static int run_program(const struct verifier *v, const struct step *steps, struc
 			return bad(v, q->item[e][q->head[e]], "it waits for ever");
 	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
 		if (q->tokens[s])
-			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					     "internal: semaphore %d keeps %" PRId64
-					     " tokens at the end",
-					     s, q->tokens[s]);
+			return wnn_error_set(
+				v->err, WNN_OPERATION_ERROR,
+				"internal error, please report it: semaphore %d keeps %" PRId64
+				" tokens at the end",
+				s, q->tokens[s]);
 	return 0;
 }
 
@@ -532,11 +535,13 @@ static int check_keep(const struct verifier *v)
 	int ret;
 
 	if (v->slots[0].program.keep)
-		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-				     "internal: the program names what it keeps in SRAM");
+		return wnn_error_set(
+			v->err, WNN_OPERATION_ERROR,
+			"internal error, please report it: the program names what it keeps in SRAM");
 	if (start >= v->program->num_insns)
-		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-				     "internal: the program starts behind its end");
+		return wnn_error_set(
+			v->err, WNN_OPERATION_ERROR,
+			"internal error, please report it: the program starts behind its end");
 	if (!start)
 		return 0;
 	kept = wnn_malloc(start * sizeof(*kept));
@@ -546,7 +551,7 @@ static int check_keep(const struct verifier *v)
 	for (uint32_t k = 0; k < count && !ret; k++)
 		if (!kept[k].there)
 			ret = wnn_error_set(v->err, WNN_OPERATION_ERROR,
-					    "internal: load %" PRIu32
+					    "internal error, please report it: load %" PRIu32
 					    " of the first ones is not in SRAM at the end",
 					    k);
 	wnn_free(kept);
@@ -561,8 +566,9 @@ static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 		q->signaller[s] = q->waiter[s] = -1;
 	if (v->slots[0].program.kind != ONPU_SLOT_PROGRAM ||
 	    v->slots[0].program.sram_bytes > v->caps->sram_bytes)
-		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
-				     "internal: slot 0 does not describe the program");
+		return wnn_error_set(
+			v->err, WNN_OPERATION_ERROR,
+			"internal error, please report it: slot 0 does not describe the program");
 	if (check_patches(v) || check_insns(v, steps, q) || check_keep(v))
 		return -1;
 	return run_program(v, steps, q, 0) || (start && run_program(v, steps, q, start)) ? -1 : 0;
@@ -628,15 +634,18 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 {
 	*insn = UINT32_MAX;
 	if (!program->num_jobs || !caps->fifo_depth)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
-	if (!jobs_cover(program))
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "internal: the last job does not end where the program ends");
+				     "internal error, please report it: the program is empty");
+	if (!jobs_cover(program))
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: the last job does not end where the program ends");
 	for (uint32_t i = 0; i < program->num_patches; i++)
 		if (program->patches[i].slot >= program->num_slots)
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
-					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
-					     program->patches[i].slot);
+					     "internal error, please report it: patch %" PRIu32
+					     " names slot %" PRIu32,
+					     i, program->patches[i].slot);
 	for (uint32_t i = 0; i < program->num_jobs; i++)
 		if (verify_job(program, &program->jobs[i], caps, insn, err))
 			return -1;

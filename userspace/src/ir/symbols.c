@@ -350,9 +350,10 @@ struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *num
 
 	for (uint32_t i = 0; !ret && i < to->num_nodes; i++)
 		if (!ir_shapes_fit(to->nodes[i]))
-			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
-					    "internal: %s is not valid for these dimensions",
-					    ir_node_name(to->nodes[i], name, sizeof(name)));
+			ret = wnn_error_set(
+				err, WNN_OPERATION_ERROR,
+				"internal error, please report it: %s is not valid for these dimensions",
+				ir_node_name(to->nodes[i], name, sizeof(name)));
 	wnn_free(map);
 	if (!ret)
 		return to;

@@ -58,17 +58,21 @@ int ir_check_update(const struct ir_value *value, const struct ir_value *input,
 	if (value->type.dtype != input->type.dtype ||
 	    !ir_type_same_shape(&value->type, &input->type))
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "%s: its type or shape is not that of the input", what);
+				     "%s: the new value has another type or shape than the input",
+				     what);
 	for (; before(first); first = before(first))
 		writes |= first->def->op == IR_OP_SCATTER;
 	if (first != input && !first->def)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "%s: it is made of another input or of a constant", what);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"%s: the new value is made of another input or of a constant; it must be "
+			"made of the input by scatterElements or scatterND",
+			what);
 	if (first != input)
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"%s: it is not made of the input by scatterElements, scatterND, reshape "
-			"and identity alone; %s writes to other memory",
+			"%s: %s lies between the input and the new value; only scatterElements, "
+			"scatterND, reshape and identity may",
 			what, ir_node_name(first->def, name, sizeof(name)));
 	if (!writes)
 		return wnn_error_set(err, WNN_TYPE_ERROR,

@@ -25,7 +25,8 @@ static const struct {
 
 static int bad(struct wnn_error *err, const struct ir_node *node, const char *what)
 {
-	return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: node %" PRIu32 " (%s): %s",
+	return wnn_error_set(err, WNN_OPERATION_ERROR,
+			     "internal error, please report it: node %" PRIu32 " (%s): %s",
 			     node->id, ir_op_name(node->op), what);
 }
 
@@ -76,7 +77,9 @@ static int verify_names(const struct ir_graph *graph, struct wnn_error *err)
 		sound &= name->name[0] && name->min >= 1 && name->min <= name->max &&
 			 name->max <= INT32_MAX && ir_find_name(graph, name->name) == i;
 	}
-	return sound ? 0 : wnn_error_set(err, WNN_OPERATION_ERROR, "internal: a name is malformed");
+	return sound ? 0 :
+		       wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "internal error, please report it: a name is malformed");
 }
 
 /* Checks a node; defined[id] is true for the values that exist before it. */
@@ -88,7 +91,9 @@ static int verify_node(const struct ir_graph *graph, struct ir_node *node, const
 
 	if (node->op >= IR_OP_COUNT)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "internal: node %" PRIu32 ": no such operator", node->id);
+				     "internal error, please report it: node %" PRIu32
+				     ": no such operator",
+				     node->id);
 	if (node->num_operands < arity[node->op].required ||
 	    (arity[node->op].most && node->num_operands > arity[node->op].most))
 		return bad(err, node, "wrong number of operands");
@@ -117,9 +122,10 @@ static int verify_node(const struct ir_graph *graph, struct ir_node *node, const
 	what = ir_attrs_check(node, &field);
 	if (what)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "internal: node %" PRIu32 " (%s): attribute %s%s%s", node->id,
-				     ir_op_name(node->op), field ? field : "", field ? " " : "",
-				     what);
+				     "internal error, please report it: node %" PRIu32
+				     " (%s): attribute %s%s%s",
+				     node->id, ir_op_name(node->op), field ? field : "",
+				     field ? " " : "", what);
 	return 0;
 }
 
@@ -131,13 +137,17 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 
 		if (value->id != i || verify_type(graph, &value->type))
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
-					     "internal: value %" PRIu32 " is malformed", i);
+					     "internal error, please report it: value %" PRIu32
+					     " is malformed",
+					     i);
 		if (value->kind == IR_VALUE_CONSTANT &&
 		    (value->constant ?
 			     (int64_t)value->constant->bytes < ir_type_bytes(&value->type) :
 			     !dropped))
 			return wnn_error_set(err, WNN_OPERATION_ERROR,
-					     "internal: constant %" PRIu32 " has too few bytes", i);
+					     "internal error, please report it: constant %" PRIu32
+					     " has too few bytes",
+					     i);
 		defined[i] = value->kind != IR_VALUE_RESULT;
 	}
 	return 0;
@@ -169,11 +179,15 @@ static uint32_t *count_reads(const struct ir_graph *graph)
 static int verify_update(const struct ir_output *output, const uint32_t *reads,
 			 struct wnn_error *err)
 {
-	char what[96];
+	char what[128];
 
-	snprintf(what, sizeof(what), "internal: output \"%.64s\"", output->name);
 	if (output->updates->kind != IR_VALUE_INPUT)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "%s: it updates no input", what);
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: output \"%.64s\" updates no input",
+			output->name);
+	snprintf(what, sizeof(what), "internal error, please report it: output \"%.64s\"",
+		 output->name);
 	if (!ir_check_update(output->value, output->updates, reads, what, err))
 		return 0;
 	err->status = WNN_OPERATION_ERROR;
@@ -192,8 +206,9 @@ static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 
 		for (uint32_t k = 0; output->updates && k < i; k++)
 			if (graph->outputs[k].updates == output->updates)
-				ret = wnn_error_set(err, WNN_OPERATION_ERROR,
-						    "internal: two outputs update one input");
+				ret = wnn_error_set(
+					err, WNN_OPERATION_ERROR,
+					"internal error, please report it: two outputs update one input");
 		if (!ret && output->updates)
 			ret = verify_update(output, reads, err);
 	}
@@ -229,9 +244,10 @@ static int verify(const struct ir_graph *graph, bool dropped, struct wnn_error *
 	}
 	for (uint32_t i = 0; !ret && i < graph->num_outputs; i++)
 		if (!defined[graph->outputs[i].value->id])
-			ret = wnn_error_set(err, WNN_OPERATION_ERROR,
-					    "internal: output \"%s\" is not defined",
-					    graph->outputs[i].name);
+			ret = wnn_error_set(
+				err, WNN_OPERATION_ERROR,
+				"internal error, please report it: output \"%s\" is not defined",
+				graph->outputs[i].name);
 	if (!ret)
 		ret = verify_updates(graph, err);
 	wnn_free(defined);

@@ -160,8 +160,10 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 {
 	memset(out, 0, sizeof(*out));
 	if (options->cpu_device && options->policy == WNNPlacementPolicy_NPUOnly)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the placement policy is NPUOnly, but the device is the CPU");
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the placement policy is NPUOnly, but the device is the CPU: choose "
+			"another policy, or the device npu or sim");
 	out->num_nodes = graph->num_nodes;
 	out->nodes = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*out->nodes));
 	out->arena = wnn_arena_create();

@@ -58,19 +58,23 @@ void plan_nomem(struct plan *plan)
 void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 {
 	if (least > plan_sram(plan))
-		plan_fail(plan, "the smallest tile of %s takes %llu bytes of SRAM, there are %u",
-			  kernel, (unsigned long long)least, plan_sram(plan));
-	else
 		plan_fail(plan,
-			  "every tile of %s that fits into %u bytes of SRAM has an "
-			  "instruction that takes too long",
-			  kernel, plan_sram(plan));
+			  "the smallest part of it takes %llu bytes of SRAM, the NPU has %u for it "
+			  "(kernel %s)",
+			  (unsigned long long)least, plan_sram(plan), kernel);
+	else
+		plan_fail(
+			plan,
+			"every part of it that fits into %u bytes of SRAM has an instruction that "
+			"takes longer than the NPU allows (kernel %s)",
+			plan_sram(plan), kernel);
 }
 
 void plan_too_long(struct plan *plan)
 {
-	plan_fail(plan, "it takes more than %u instructions with %u bytes of SRAM",
-		  plan_node_insns(plan), plan_sram(plan));
+	plan_fail(plan,
+		  "with %u bytes of SRAM it takes more than the %u instructions that are allowed",
+		  plan_sram(plan), plan_node_insns(plan));
 }
 
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size)
@@ -257,7 +261,7 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	    access->hi <= (int64_t)(view->window + view->window_bytes) &&
 	    (view->base != NPU_BASE_NONE || access->hi <= (int64_t)plan->caps->sram_bytes))
 		return true;
-	plan_fail(plan, "internal: an operand leaves its window");
+	plan_fail(plan, "internal error, please report it: an operand leaves its window");
 	return false;
 }
 
@@ -407,8 +411,8 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn)
 	if (plan->report.failed)
 		return;
 	if (cost > ONPU_MAX_COST) {
-		plan_fail(plan, "internal: %s takes %llu cycles", onpu_op_info[insn->op].name,
-			  (unsigned long long)cost);
+		plan_fail(plan, "internal error, please report it: %s takes %llu cycles",
+			  onpu_op_info[insn->op].name, (unsigned long long)cost);
 		return;
 	}
 	if (plan->list.num_ops - plan->list.node_begin >= plan_node_insns(plan)) {

@@ -79,8 +79,8 @@ static bool refuse_uncut(struct plan *plan, const struct plan_op *op, uint32_t m
 {
 	plan->report.node = op->node;
 	plan_fail(plan,
-		  "a part of its program that cannot be divided takes more "
-		  "than the %u slots that a job has",
+		  "a part of it that cannot be divided has more operands than the %u that a job of "
+		  "the NPU takes",
 		  max_slots);
 	plan_refuse(plan);
 	return !plan->report.failed;

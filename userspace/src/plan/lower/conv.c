@@ -42,12 +42,15 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
-			"the strides of the transposed convolution multiply to more than 4096");
+			"the strides of the transposed convolution multiply to more than 4096, the "
+			"most that the NPU takes");
 	if (!supports_contraction(node, &attrs->act, reason))
 		return false;
 	return !pads_infinity(node) ||
-	       supports_not(reason, NPU_REASON_OPERATOR,
-			    "a weight of infinity or NaN would be multiplied by padding");
+	       supports_not(
+		       reason, NPU_REASON_OPERATOR,
+		       "the weights have an infinity or NaN, which padding with zeros would make NaN "
+		       "on the NPU");
 }
 
 #define MAX_PADDED_TAPS 65536
@@ -64,16 +67,21 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	if ((uint64_t)attrs->window[0] * attrs->window[1] > MAX_PADDED_TAPS &&
 	    (attrs->window[0] > ir_type_dim(input, h) ||
 	     attrs->window[1] > ir_type_dim(input, h + 1)))
-		return supports_not(reason, NPU_REASON_SIZE,
-				    "the window has many elements and is larger than the input");
+		return supports_not(
+			reason, NPU_REASON_SIZE,
+			"the window is larger than the input and has more than 65536 elements, "
+			"the most that the NPU takes then");
 	if (node->op == IR_OP_QPOOL)
 		return true;
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the vector unit averages float32 and float16 only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU computes average and L2 pools on float32 and float16 only");
 	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
-	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the vector unit does not compute with this data type");
+	       supports_not(
+		       reason, NPU_REASON_DATA_TYPE,
+		       "the NPU computes no max pools on this data type; cast the input to float32 "
+		       "or float16");
 }
 
 /* Sets axis[] to the axes of an image operand in the order N, C, H, W. */

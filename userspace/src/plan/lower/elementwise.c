@@ -18,8 +18,9 @@ bool supports_unary(const struct ir_node *node, struct npu_reason *reason)
 bool supports_binary(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (vp_binary_insn(node->attrs.binary.kind) == ONPU_OP_NOP)
-		return supports_not(reason, NPU_REASON_OPERATOR,
-				    "the NPU has no instruction for bits, shifts and remainders");
+		return supports_not(
+			reason, NPU_REASON_OPERATOR,
+			"the NPU has no instructions for bitwise operators, shifts and remainders");
 	return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
 }
 
@@ -254,9 +255,9 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 {
 	return node->results[0]->type.rank < IR_MAX_RANK ||
-	       supports_not(reason, NPU_REASON_OPERATOR,
-			    "the NPU needs one more dimension for a rotary embedding, and "
-			    "the input has the most already");
+	       supports_not(
+		       reason, NPU_REASON_OPERATOR,
+		       "the NPU computes rotary embeddings of tensors with at most 7 dimensions");
 }
 
 /*

@@ -22,7 +22,8 @@ bool supports_integer_product(const struct ir_node *node, struct npu_reason *rea
 	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
-			"the strides of the transposed convolution multiply to more than 4096");
+			"the strides of the transposed convolution multiply to more than 4096, the "
+			"most that the NPU takes");
 	return true;
 }
 

@@ -24,10 +24,11 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
 			return supports_not(
 				reason, NPU_REASON_OPERATOR,
-				"the quantised operand of a product must be a constant");
+				"the NPU takes quantised weights of a product only as constants");
 	if (!supports_is_float(node->operands[0]))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "dequantised weights multiply float32 and float16 only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU multiplies quantised weights by float32 and float16 only");
 	return supports_fused(&node->attrs.matmul.act, IR_F32, reason);
 }
 

@@ -31,11 +31,14 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (i != recurrent_lengths(node) && node->operands[i] &&
 		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
-			return supports_not(reason, NPU_REASON_DATA_TYPE,
-					    "the operator is on float32 and float16 only");
+			return supports_not(
+				reason, NPU_REASON_DATA_TYPE,
+				"the NPU computes this operator on operands of one type, float32 or "
+				"float16");
 	return supports_is_float(node->operands[0]) ||
 	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the operator is on float32 and float16 only");
+			    "the NPU computes this operator on operands of one type, float32 or "
+			    "float16");
 }
 
 static const struct ir_value *optional(const struct ir_node *node, uint32_t i)

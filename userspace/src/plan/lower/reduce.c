@@ -16,9 +16,8 @@ bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 			kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP;
 
 	if (by_float && !supports_is_float(node->operands[0]))
-		return supports_not(
-			reason, NPU_REASON_DATA_TYPE,
-			"the vector unit computes this reduction on float32 and float16 only");
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "the NPU computes this reduction on float32 and float16 only");
 	return true;
 }
 

@@ -19,12 +19,13 @@ bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
 
 		if (ir_type_dim(&node->operands[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE ||
 		    ir_type_dim(&node->results[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE)
-			return supports_not(reason, NPU_REASON_SIZE,
-					    "the vector unit resamples dimensions of at most 2^30");
+			return supports_not(
+				reason, NPU_REASON_SIZE,
+				"the NPU resamples to and from heights and widths of at most 2^30");
 	}
 	return supports_insn_takes(ONPU_OP_RESAMPLE_LINEAR, node->operands[0]->type.dtype) ||
 	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the vector unit resamples float32, float16, int8 and uint8 only");
+			    "the NPU resamples float32, float16, int8 and uint8 only");
 }
 
 struct resample {

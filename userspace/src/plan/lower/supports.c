@@ -53,14 +53,17 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 		if (!dtype_known(value->type.dtype, node->op))
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
-				"the DMA engines move no 4-bit elements and no reserved types");
+				"the NPU takes float32, float16, integers of 8, 32 and 64 bits, "
+				"and int4 and uint4 only as weights");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
-				return supports_not(reason, NPU_REASON_RANK,
-						    "a dimension is known only at dispatch");
+				return supports_not(
+					reason, NPU_REASON_RANK,
+					"the NPU needs the size of each dimension when the graph is built");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
-			return supports_not(reason, NPU_REASON_SIZE,
-					    "an operand exceeds the address space of the device");
+			return supports_not(
+				reason, NPU_REASON_SIZE,
+				"an operand has 2^40 bytes or more, which the NPU cannot address");
 	}
 	return true;
 }
@@ -96,14 +99,14 @@ bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 	struct unary_step steps[UNARY_MAX_STEPS];
 
 	if (unary->kind < 0 || unary->kind >= IR_UNARY_COUNT)
-		return supports_not(reason, NPU_REASON_OPERATOR,
-				    "the unary function is unknown to the vector unit");
+		return supports_not(
+			reason, NPU_REASON_OPERATOR,
+			"internal error, please report it: the NPU's compiler does not know the function");
 	unary_steps(unary, plan_dtype(dtype), steps);
 	if (!supports_insn_takes(steps[0].op, dtype) ||
 	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
-		return supports_not(
-			reason, NPU_REASON_DATA_TYPE,
-			"the vector unit computes this function on float32 and float16 only");
+		return supports_not(reason, NPU_REASON_DATA_TYPE,
+				    "the NPU computes this function on float32 and float16 only");
 	return true;
 }
 
@@ -117,24 +120,29 @@ bool supports_contraction(const struct ir_node *node, const struct ir_unary_attr
 			  struct npu_reason *reason)
 {
 	if (!supports_is_float(node->operands[0]) || !supports_same_types(node))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "products of integers are not lowered to the matrix unit");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU multiplies operands of one type, float32 or float16, and integers "
+			"only when they are quantised (dequantizeLinear)");
 	return supports_fused(act, IR_F32, reason);
 }
 
 bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (!supports_is_float(node->operands[0]) || !supports_same_types(node))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the operator is on float32 and float16 only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU computes this operator on operands of one type, float32 or "
+			"float16");
 	return true;
 }
 
 static bool operator_fits(const struct ir_node *node, struct npu_reason *reason)
 {
 	if (node->op >= IR_OP_COUNT)
-		return supports_not(reason, NPU_REASON_OPERATOR,
-				    "the operator is unknown to the planner");
+		return supports_not(
+			reason, NPU_REASON_OPERATOR,
+			"internal error, please report it: the NPU's compiler does not know the operator");
 	return !plan_operators[node->op].supports ||
 	       plan_operators[node->op].supports(node, reason);
 }
@@ -143,7 +151,8 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 		  struct npu_reason *reason)
 {
 	if (caps->sram_bytes < 16384)
-		return supports_not(reason, NPU_REASON_SIZE,
-				    "the device has less than 16 KiB of SRAM");
+		return supports_not(
+			reason, NPU_REASON_SIZE,
+			"the NPU has less than 16 KiB of SRAM, the least that programs need");
 	return values_fit(node, reason) && operator_fits(node, reason);
 }
