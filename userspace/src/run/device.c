@@ -123,8 +123,10 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 			device->log, WNN_LOG_WARNING,
 			"the device was reset during work of this process, which is tried again");
 		if (try == MAX_TRIES) {
-			wnn_error_set(&err, WNN_UNKNOWN_ERROR,
-				      "the device was reset %u times during the same work", try);
+			wnn_error_set(
+				&err, WNN_UNKNOWN_ERROR,
+				"the device was reset %u times during the same work, which is given up; dmesg tells why",
+				try);
 			return lose(device, &err);
 		}
 		renew(device);

@@ -545,7 +545,8 @@ void run_dispatch_start(struct run_dispatch *d)
 		int ret;
 
 		if (d->aborted && d->aborted(d)) {
-			wnn_error_set(&d->error, WNN_INVALID_STATE, "the context is lost");
+			wnn_error_set(&d->error, WNN_INVALID_STATE,
+				      "the context is lost; make a new one");
 			goto fail;
 		}
 		ret = run_step(d);

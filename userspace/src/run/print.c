@@ -74,7 +74,7 @@ char *run_compiled_text(const struct run_compiled *c, enum run_text kind, struct
 	}
 	if (!has_program(c)) {
 		wnn_error_set(err, WNN_NOT_SUPPORTED,
-			      "the graph has no such text: all of it runs on the CPU");
+			      "the whole graph runs on the CPU, so it has no text of the NPU");
 		return NULL;
 	}
 	f = open_memstream(&text, &size);

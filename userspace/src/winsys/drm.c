@@ -281,9 +281,11 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	}
 	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_CTX_CREATE, &create)) {
 		if (errno == ENOSPC)
-			wnn_error_set(err, WNN_OPERATION_ERROR,
-				      "the NPU has no context left for this process (limit %u)",
-				      drm->info.max_contexts);
+			wnn_error_set(
+				err, WNN_OPERATION_ERROR,
+				"the NPU has no context left for this process, which may have %u: "
+				"release those that are not used",
+				drm->info.max_contexts);
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a context: %s",
 				      strerror(errno));
@@ -299,8 +301,11 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 		ctx->page = page;
 		return ctx;
 	}
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU's completion page cannot be mapped: %s",
-		      strerror(errno));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the page where the NPU reports the end of jobs cannot be mapped: %s; are driver and "
+		"library of one release?",
+		strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
 }
@@ -343,17 +348,24 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 {
 	switch (why) {
 	case EIO:
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the device context is lost: an earlier job of it failed");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the context on the NPU is lost, as an earlier job of it failed; make a new "
+			"context");
 	case ENODEV:
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU is gone");
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "the NPU is gone: it was removed, or its driver was unbound");
 	case ENOSPC:
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the NPU takes no more than %u jobs of a context at a time",
-				     ctx->drm->info.max_queued_jobs);
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: a context has more than the %u jobs that the "
+			"NPU takes at a time",
+			ctx->drm->info.max_queued_jobs);
 	default:
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "the NPU refuses the job: %s",
-				     strerror(why));
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the driver refuses the job: %s; are driver and library of one release?",
+			strerror(why));
 	}
 }
 
@@ -431,9 +443,10 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	most = info->max_jobs < most ? info->max_jobs : most;
 	most = info->max_syncs / 2 < most ? info->max_syncs / 2 : most;
 	if (!count || count > most)
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "%u jobs were submitted at once, the NPU takes 1 to %u", count,
-				     most);
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: %u jobs at once, the NPU takes 1 to %u",
+			count, most);
 	pthread_mutex_lock(&ctx->lock);
 	ret = submit_part(ctx, jobs, count);
 	*seqno = ctx->submitted;
@@ -477,9 +490,10 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	struct onpu_fault_record fault;
 
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "a job failed, and the driver does not tell why: %s",
-				     strerror(errno));
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"a job failed, and the driver does not tell why (%s); dmesg may tell",
+			strerror(errno));
 	memcpy(&fault, state.fault, sizeof(fault));
 	if (fault.code) {
 		result->fault_code = fault.code;
@@ -490,7 +504,8 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 		return 0;
 	}
 	if (why != ETIME)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the kernel ended the job: %s",
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "the driver ended the job: %s; dmesg may tell more",
 				     strerror(why));
 	/* The driver ended the job because it made no progress: the device has no fault record. */
 	result->fault_code = ONPU_FAULT_TIMEOUT;
@@ -539,19 +554,24 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 	syncobj = ctx->syncobj[seqno % KEPT_JOBS];
 	pthread_mutex_unlock(&ctx->lock);
 	if (!seqno || seqno > submitted)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "no job has the number %" PRIu64,
-				     seqno);
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: no job has the number %" PRIu64, seqno);
 	if (submitted - seqno >= KEPT_JOBS)
 		return 0;
 	ret = drmSyncobjWait(ctx->drm->fd, &syncobj, 1, deadline, 0, NULL);
 	if (ret == -ETIME)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the job did not end within %g seconds: the device hangs, or is very slow",
+			(double)timeout_ns / 1e9);
 	if (ret)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "waiting for the NPU failed: %s",
 				     strerror(-ret));
 	ret = fence_status(ctx->drm->fd, syncobj);
 	if (ret == -ENODEV)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU is gone");
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				     "the NPU is gone: it was removed, or its driver was unbound");
 	result->cancelled = ret == -ECANCELED;
 	if (ret < 0 && !result->cancelled)
 		return read_fault(ctx, -ret, result, err);
@@ -692,8 +712,10 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		drm->ops.bo_wrap = NULL;
 	if (!ret)
 		return &drm->base;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR,
-		      "the driver does not tell the properties of the NPU: %s", strerror(-ret));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the driver does not tell the properties of the NPU: %s; are driver and library of one release?",
+		strerror(-ret));
 	drm_destroy(&drm->base);
 	return NULL;
 }

@@ -89,7 +89,8 @@ static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, ui
 {
 	(void)jobs;
 	if (fails(ctx->ws))
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "the device refuses the job");
+		return wnn_error_set(err, WNN_OPERATION_ERROR,
+				     "the device of the tests refuses the job");
 	pthread_mutex_lock(&ctx->ws->lock);
 	ctx->submitted += count;
 	*seqno = ctx->submitted;
@@ -101,9 +102,11 @@ static int null_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns
 		     struct winsys_result *result, struct wnn_error *err)
 {
 	(void)seqno;
-	(void)timeout_ns;
 	if (fails(ctx->ws))
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the job did not end within %g seconds: the device hangs, or is very slow",
+			(double)timeout_ns / 1e9);
 	*result = (struct winsys_result){ .fault_code = 0 };
 	return 0;
 }

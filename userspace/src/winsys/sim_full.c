@@ -247,8 +247,10 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 	pthread_mutex_unlock(&full->sync.lock);
 	if (queue < full->base.caps.num_queues)
 		return 0;
-	return wnn_error_set(err, WNN_OPERATION_ERROR, "all %u hardware queues are in use",
-			     full->base.caps.num_queues);
+	return wnn_error_set(
+		err, WNN_OPERATION_ERROR,
+		"the device model has %u hardware queues, and a context has each of them: release one",
+		full->base.caps.num_queues);
 }
 
 static void give_queue(struct full *full, struct full_ctx *ctx)

@@ -202,8 +202,10 @@ static const char *state_text(uint32_t status)
 
 static int lost_error(struct full *full, struct wnn_error *err)
 {
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device is lost: %s (status %#x)",
-			     state_text(full->status), full->status);
+	return wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the firmware of the device model has stopped: %s (status %#x); please report it",
+		state_text(full->status), full->status);
 }
 
 static const char *status_name(uint32_t status)
@@ -242,8 +244,10 @@ int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err)
 	pthread_mutex_unlock(&full->sync.lock);
 	pthread_mutex_unlock(&full->requests);
 	if (!ret && m->header.status)
-		ret = wnn_error_set(err, WNN_UNKNOWN_ERROR, "the firmware refused request %u: %s",
-				    type, status_name(m->header.status));
+		ret = wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"internal error, please report it: the firmware refused request %u: %s",
+			type, status_name(m->header.status));
 	return ret;
 }
 

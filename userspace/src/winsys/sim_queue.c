@@ -3,6 +3,7 @@
 #include "winsys/sim_queue.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -71,8 +72,10 @@ int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queu
 {
 	if (log->dead) {
 		sim_queue_drop(made, NULL);
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the device context is lost: an earlier job of it failed");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the context on the device model is lost, as an earlier job of it failed; "
+			"make a new context");
 	}
 	for (struct sim_job *job = made->first; job; job = job->next)
 		job->seqno = ++log->submitted;
@@ -134,13 +137,20 @@ static struct timespec deadline_of(uint64_t timeout_ns)
 	return at;
 }
 
-static int wait_error(int why, struct wnn_error *err)
+static int wait_error(int why, uint64_t seqno, uint64_t timeout_ns, struct wnn_error *err)
 {
 	if (why == EINVAL)
-		return wnn_error_set(err, WNN_OPERATION_ERROR, "no job has this number");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"internal error, please report it: no job has the number %" PRIu64, seqno);
 	if (why == ENODEV)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device is lost");
-	return wnn_error_set(err, WNN_OPERATION_ERROR, "the job did not end in time");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the device model is lost: its firmware stopped; please report it");
+	return wnn_error_set(
+		err, WNN_OPERATION_ERROR,
+		"the job did not end within %g seconds: the device hangs, or is very slow",
+		(double)timeout_ns / 1e9);
 }
 
 int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqno,
@@ -164,7 +174,7 @@ int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqn
 							       &deadline);
 	}
 	if (ret)
-		ret = wait_error(ret, err);
+		ret = wait_error(ret, seqno, timeout_ns, err);
 	else
 		collect(log, seqno, result);
 	pthread_mutex_unlock(&sync->lock);

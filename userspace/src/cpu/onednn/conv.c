@@ -513,8 +513,9 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 		r.addend = in[c->operands];
 	cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
 	if (atomic_load(&r.failed))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "oneDNN cannot run a convolution or product");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without it");
 	return 0;
 }
 

@@ -180,8 +180,9 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	cpu_threads_run(cpu->workers, mm->batches / mm->together * mm->parts * mm->across, run_call,
 			&r);
 	if (atomic_load(&r.failed))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "oneDNN cannot run a convolution or product");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without it");
 	return 0;
 }
 

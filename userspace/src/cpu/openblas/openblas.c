@@ -71,8 +71,10 @@ static int find_functions(void *handle, struct wnn_error *err)
 		void *function = dlsym(handle, functions[i].name);
 
 		if (!function)
-			return wnn_error_set(err, WNN_UNKNOWN_ERROR, "%s has no function %s",
-					     OPENBLAS_SONAME, functions[i].name);
+			return wnn_error_set(
+				err, WNN_UNKNOWN_ERROR,
+				"%s has no function %s, so it is not OpenBLAS: install libopenblas0",
+				OPENBLAS_SONAME, functions[i].name);
 		*(void **)functions[i].to = function;
 	}
 	return 0;
