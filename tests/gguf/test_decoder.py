@@ -91,8 +91,9 @@ class Weights:
 
 class Model:
     """A decoder as Hugging Face's exporters write it: it appends to the past, or shares one buffer."""
-    def __init__(self, weights, shared, past="past_key_values.", present="present.", extra=()):
-        self.nodes, self.constants, self.count = [], [], 0
+    def __init__(self, weights, shared, past="past_key_values.", present="present.", extra=(), more=(),
+                 kind=TensorProto.FLOAT):
+        self.nodes, self.constants, self.count, self.kind = [], [], 0, kind
         self.inputs = [self.value("input_ids", "batch", "tokens"), self.value("attention_mask", "batch", "total"),
                        self.value("position_ids", "batch", "tokens"), *(self.value(name, 1) for name in extra)]
         self.outputs = []
@@ -109,6 +110,9 @@ class Model:
             self.bias = self.add("Unsqueeze", mask, self.constant(np.array([1, 2])))
         for i, parts in enumerate(weights.layers):
             x = self.add("Add", x, self.layer(x, parts, shared, f"{past}{i}.", f"{present}{i}."))
+        for name in more:
+            self.nodes.append(helper.make_node("Identity", [x], [name]))
+            self.outputs.append(self.value(name, "batch", "tokens", HEADS * SIZE, kind=TensorProto.FLOAT))
         self.nodes.append(helper.make_node("MatMul", [x, self.constant(weights.head)], ["logits"]))
         self.outputs.insert(0, helper.make_tensor_value_info("logits", TensorProto.FLOAT, [
             "batch", "tokens", weights.head.shape[1]]))
@@ -133,7 +137,7 @@ class Model:
         q, k, v = (self.add("MatMul", x, self.constant(w)) for w in parts[:3])
         for kind in ("key", "value"):
             shape = "batch", HEADS, "past", SIZE
-            self.inputs.append(self.value(past + kind, *shape, kind=TensorProto.FLOAT))
+            self.inputs.append(self.value(past + kind, *shape, kind=self.kind))
             self.outputs.append(self.value(present + kind, "batch", HEADS, "all", SIZE, kind=TensorProto.FLOAT))
         if shared:
             y = f"y{len(self.nodes)}"
@@ -288,6 +292,26 @@ class Decoder(unittest.TestCase):
         self.save(pair_json(), extra=["token_type_ids"])
         self.refuses('its input "token_type_ids" is unknown; known are input_ids, attention_mask, position_ids and '
                      'those that begin with "past_key_values." (--past)')
+        self.save(pair_json(), kind=TensorProto.INT32)
+        self.refuses(f'its input "past_key_values.0.key" is int32 [batch, {HEADS}, past, {SIZE}]; it has to be [batch, '
+                     'heads, positions, size] of float or float16, with known heads and size')
+        self.save(pair_json())
+        model = onnx.load(self.path)
+        for name, missing in (("input_ids", "input_ids"), ("attention_mask", "attention_mask"),
+                              ("past_key_values.", "past_key_values.…")):
+            part = onnx.ModelProto()
+            part.CopyFrom(model)
+            del part.graph.input[:]
+            part.graph.input.extend(i for i in model.graph.input if not i.name.startswith(name))
+            onnx.save(part, self.path)
+            self.refuses(f'it is no decoder of texts: it has no input "{missing}"; needed are input_ids, attention_mask '
+                         'and inputs that begin with "past_key_values." (--past)')
+        for output in model.graph.output:
+            if output.name == "logits":
+                del output.type.tensor_type.shape.dim[0]
+        onnx.save(model, self.path)
+        self.refuses(f'its output "logits" is float [tokens, {self.count}]; it has to be [batch, tokens, vocabulary] of '
+                     'float or float16, with a known vocabulary')
 
 
 if __name__ == "__main__":

@@ -243,7 +243,8 @@ class Generate(unittest.TestCase):
         self.model()
         self.refuses(3, "prompt: the text is not UTF-8 at byte 1", data=b"a\xff")
         self.refuses(3, "the prompt is empty, and the model has no token to begin with", "-p", "")
-        self.refuses(3, "the prompt has 70 tokens, which leaves no room for an answer: at most 64 are possible together",
+        self.refuses(3, "the prompt has 70 tokens, which leaves no room for an answer: at most 64 are possible "
+                     "together; shorten it, or give a larger --context",
                      "-p", "b" * 70)
         self.refuses(3, "the prompt has 4 tokens, which leaves no room for an answer: at most 3 are", "-p", "bbbb",
                      "--context", 3)

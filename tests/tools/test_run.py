@@ -212,9 +212,9 @@ class Messages(ToolTest):
 
     def test_damaged_tensor(self):
         model = same(self.folder, "same", [6])
-        for change, text in ((lambda t: t.dims.append(2), "another number of elements"),
+        for change, text in ((lambda t: t.dims.append(2), "it is damaged: it has 6 elements, its shape says 12"),
                              (lambda t: setattr(t, "data_type", TensorProto.COMPLEX64), "which WebNN does not have"),
-                             (lambda t: t.dims.extend([1] * 8), "its shape is not of up to 8"),
+                             (lambda t: t.dims.extend([1] * 8), "dimension 8 of 9 is 1; at most 8 dimensions from 0 to"),
                              (lambda t: t.external_data.add(), "its elements are in another file")):
             tensor = numpy_helper.from_array(X[0])
             change(tensor)

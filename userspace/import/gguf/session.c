@@ -270,7 +270,7 @@ static int dispatch(struct gguf_session *s, const struct gguf_caches *text,
 		s->inputs[INPUTS + i].tensor = s->outputs[OUTPUTS + i].tensor = text->tensors[i];
 	if (wnnContextDispatch(s->context, step->graph, INPUTS + caches, s->inputs,
 			       OUTPUTS + caches, s->outputs) != WNNStatus_Success)
-		return gguf_fail_last(error, "a dispatch failed");
+		return gguf_fail_last(error, "the model did not run");
 	return 0;
 }
 

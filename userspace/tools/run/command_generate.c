@@ -343,7 +343,8 @@ static int build(struct generation *g)
 		return complain(BAD_FILE,
 				"the prompt has %" PRIu64
 				" tokens, which leaves no room for an answer: at "
-				"most %" PRIu64 " are possible together",
+				"most %" PRIu64
+				" are possible together; shorten it, or give a larger --context",
 				count, most);
 	ret = language_build(&g->language, &g->options, length,
 			     least(given ? given : count, LANGUAGE_BLOCK));

@@ -10,6 +10,7 @@
  */
 #include "decoder.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,31 @@ static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *na
 		if (same_text(values.data[i].name, name))
 			return &values.data[i];
 	return NULL;
+}
+
+#define DESCRIPTION 256
+
+/* Writes the type and shape of a value for a message, such as "float [1, 8, past, 64]". */
+static const char *describe(const WNNOnnxValueInfo *value, char text[DESCRIPTION])
+{
+	int used = snprintf(text, DESCRIPTION, "%.*s [",
+			    value->elementType.length < 30 ? (int)value->elementType.length : 30,
+			    value->elementType.data);
+
+	for (size_t i = 0; i < value->rank && used < DESCRIPTION - 60; i++) {
+		const WNNOnnxDimension *dimension = &value->dimensions[i];
+		int length = dimension->name.length < 40 ? (int)dimension->name.length : 40;
+		const char *between = i ? ", " : "";
+
+		if (dimension->size >= 0)
+			used += snprintf(text + used, DESCRIPTION - (size_t)used, "%s%" PRId64,
+					 between, dimension->size);
+		else
+			used += snprintf(text + used, DESCRIPTION - (size_t)used, "%s%.*s", between,
+					 length ? length : 1, length ? dimension->name.data : "?");
+	}
+	snprintf(text + used, DESCRIPTION - (size_t)used, "]");
+	return text;
 }
 
 static int fail_onnx(struct gguf_error *error)
@@ -50,7 +76,7 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(d->model);
 	struct decoder_cache *cache = &d->caches[d->count];
 	const WNNOnnxValueInfo *output = NULL;
-	char name[200];
+	char name[200], text[DESCRIPTION];
 
 	snprintf(name, sizeof(name), "%s%.*s", present, (int)(input->name.length - strlen(past)),
 		 input->name.data + strlen(past));
@@ -62,11 +88,9 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 	    (input->dataType != WNNOperandDataType_Float32 &&
 	     input->dataType != WNNOperandDataType_Float16))
 		return gguf_fail(error,
-				 "its input \"%.*s\", with elements '%.*s', has to be [batch, "
-				 "heads, positions, size] of float or float16, with known heads "
-				 "and size",
-				 (int)input->name.length, input->name.data,
-				 (int)input->elementType.length, input->elementType.data);
+				 "its input \"%.*s\" is %s; it has to be [batch, heads, positions, "
+				 "size] of float or float16, with known heads and size",
+				 (int)input->name.length, input->name.data, describe(input, text));
 	*cache = (struct decoder_cache){ .past = input->name,
 					 .present = output->name,
 					 .type = input->dataType,
@@ -115,6 +139,8 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 {
 	const WNNOnnxValueInfo *logits;
 	WNNOnnxValueInfoArray inputs;
+	const char *missing;
+	char text[DESCRIPTION];
 
 	*d = (struct decoder){ 0 };
 	if (wnnOnnxLoadFile(WNN_STR(path), NULL, &d->model) != WNNStatus_Success)
@@ -127,23 +153,26 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 		if (read_input(d, &inputs.data[i], past, present, error))
 			return -1;
 	d->has_positions = find(inputs, "position_ids") != NULL;
-	if (!find(inputs, "input_ids") || !find(inputs, "attention_mask") || !d->count)
-		return gguf_fail(error,
-				 "it is no decoder of texts: it needs inputs input_ids, "
-				 "attention_mask and some that begin with \"%s\" (--past)",
-				 past);
+	missing = !find(inputs, "input_ids")	  ? "input_ids" :
+		  !find(inputs, "attention_mask") ? "attention_mask" :
+		  !d->count			  ? past :
+						    NULL;
+	if (missing)
+		return gguf_fail(
+			error,
+			"it is no decoder of texts: it has no input \"%s%s\"; needed are "
+			"input_ids, attention_mask and inputs that begin with \"%s\" (--past)",
+			missing, missing == past ? "\xe2\x80\xa6" : "", past);
 	logits = find(wnnOnnxModelGetOutputs(d->model), "logits");
 	if (!logits || logits->rank != 3 || logits->dimensions[2].size < 1 ||
-	    logits->dimensions[2].size > INT32_MAX)
+	    logits->dimensions[2].size > INT32_MAX ||
+	    (logits->dataType != WNNOperandDataType_Float32 &&
+	     logits->dataType != WNNOperandDataType_Float16))
 		return gguf_fail(error,
-				 "it needs an output logits [batch, tokens, vocabulary], with "
-				 "a known vocabulary");
-	if (logits->dataType != WNNOperandDataType_Float32 &&
-	    logits->dataType != WNNOperandDataType_Float16)
-		return gguf_fail(error,
-				 "its output logits has elements '%.*s'; they have to be float or "
-				 "float16",
-				 (int)logits->elementType.length, logits->elementType.data);
+				 "its output \"logits\" %s%s; it has to be [batch, tokens, "
+				 "vocabulary] of float or float16, with a known vocabulary",
+				 logits ? "is " : "is missing",
+				 logits ? describe(logits, text) : "");
 	d->rows = (uint32_t)logits->dimensions[2].size;
 	d->logit_type = logits->dataType;
 	return 0;
@@ -197,10 +226,12 @@ static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *err
 
 			if (same_view(outputs[k].name, d->caches[i].present) &&
 			    (shape.count != 4 || shape.data[2] != masked))
-				ret = gguf_fail(error,
-						"its output \"%.*s\" has to have as many positions "
-						"as its input, or one more",
-						(int)outputs[k].name.length, outputs[k].name.data);
+				ret = gguf_fail(
+					error,
+					"its output \"%.*s\" has %u positions, its input %u: "
+					"as many or one more are allowed",
+					(int)outputs[k].name.length, outputs[k].name.data,
+					shape.count > 2 ? shape.data[2] : 0, d->length);
 		}
 	if (!ret && wnnGraphBuilderBuildSync(builder, count, outputs, WNN_WAIT_FOREVER, &d->step) !=
 			    WNNStatus_Success)
@@ -262,18 +293,20 @@ static int build_move(struct decoder *d, struct gguf_error *error)
 		if (d->caches[i].heads != heads)
 			ret = gguf_fail(error,
 					"its caches have %u and %u heads; all caches that a model "
-					"appends to must have one number",
+					"appends to must have equally many",
 					heads, d->caches[i].heads);
 		else
 			outputs[i] =
 				(WNNNamedOperand){ WNN_STR(d->caches[i].moved),
 						   move_row(d, builder, &d->caches[i], place) };
 		if (!ret && !outputs[i].operand)
-			ret = gguf_fail_last(error, "the graph that moves caches cannot be built");
+			ret = gguf_fail_last(
+				error, "the graph that stores keys and values cannot be built");
 	}
 	if (!ret && wnnGraphBuilderBuildSync(builder, d->count, outputs, WNN_WAIT_FOREVER,
 					     &d->move) != WNNStatus_Success)
-		ret = gguf_fail_last(error, "the graph that moves caches cannot be built");
+		ret = gguf_fail_last(error,
+				     "the graph that stores keys and values cannot be built");
 	free(outputs);
 	if (builder)
 		wnnGraphBuilderRelease(builder);
@@ -461,7 +494,7 @@ static int dispatch(struct decoder *d, WNNGraph graph, size_t inputs, size_t out
 	if (wnnContextDispatch(d->context, graph, inputs, d->inputs, outputs, d->outputs) ==
 	    WNNStatus_Success)
 		return 0;
-	return gguf_fail_last(error, "a dispatch failed");
+	return gguf_fail_last(error, "the model did not run");
 }
 
 static int run_step(struct decoder *d, const struct gguf_caches *text, struct gguf_error *error)

@@ -270,7 +270,9 @@ static int run_dot(FILE *from, FILE *to)
 		if (errno != EINTR)
 			return complain(BAD_FILE, "dot: %s", strerror(errno));
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return complain(BAD_FILE, "the program dot could not draw the graph");
+		return complain(
+			BAD_FILE,
+			"the program dot could not draw the graph; what it says stands above");
 	rewind(to);
 	return DONE;
 }
@@ -337,13 +339,15 @@ int drawing_write(const struct drawing *drawing, const char *path, bool page)
 	int ret = DONE;
 
 	if (!graph || !svg)
-		ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
+		ret = complain(BAD_FILE, "a temporary file in %s cannot be written: %s", P_tmpdir,
+			       strerror(errno));
 	if (!ret)
 		ret = write_graph(graph, drawing);
 	if (!ret) {
 		/* dot reads the file from its start. */
 		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
-			ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
+			ret = complain(BAD_FILE, "a temporary file in %s cannot be written: %s",
+				       P_tmpdir, strerror(errno));
 	}
 	if (!ret)
 		ret = run_dot(graph, svg);

@@ -76,9 +76,10 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 	if (tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
 		return DONE;
 	if (!location || leaves_folder(location))
-		return complain(BAD_MODEL,
-				"the data of \"%s\" are in no file of the model's folder",
-				tensor->name);
+		return complain(
+			BAD_MODEL,
+			"the data of \"%s\" are in a file outside the model's folder, or in none: save the model anew with its data",
+			tensor->name);
 	if (asprintf(&path, "%s/%s", folder, location) < 0)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", tensor->name);
 	ret = read_data(path, tensor, &data, &size);
@@ -157,7 +158,9 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 			"weights instead of holding them",
 			path, *size);
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
-		return complain(BAD_FILE, "%s: it is not a regular file", path);
+		return complain(
+			BAD_FILE,
+			"%s: it is not a regular file, and --output needs one or a new name", path);
 	if (asprintf(&part, "%s.part", path) < 0)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
 	sink.file = fopen(part, "wb");

@@ -289,7 +289,7 @@ static enum MHD_Result reply(struct server *s, struct job *job, const char *path
 			route = &routes[i];
 	if (!route) {
 		refuse(&refusal, 404, NULL,
-		       "there is nothing at %.100s; there are /v1/completions, "
+		       "there is nothing at \"%.100s\"; there are /v1/completions, "
 		       "/v1/chat/completions, /v1/models and /health",
 		       path);
 		return send_refusal(job, &refusal);
@@ -464,7 +464,9 @@ static int serve(struct server *s, int socket, const struct sockaddr *address)
 
 	if (!daemon) {
 		close(socket);
-		return complain(BAD_DEVICE, "the server: libmicrohttpd does not start");
+		return complain(
+			BAD_DEVICE,
+			"the server does not start: open files (ulimit -n) or memory may be exhausted");
 	}
 	print_address(s, address);
 	ending_signals(&set);

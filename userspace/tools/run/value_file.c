@@ -3,6 +3,7 @@
  * webnn-run: reads and writes values in files that contain type and shape: .npy, and ONNX tensors.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,16 +184,18 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 				"%s: its elements are in another file: convert it to .npy", path);
 	for (size_t i = 0; i < tensor->n_dims; i++) {
 		if (i == VALUE_MAX_RANK || tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
-			return complain(BAD_FILE, "%s: its shape is not of up to 8 dimensions",
-					path);
+			return complain(BAD_FILE,
+					"%s: dimension %zu of %zu is %" PRId64
+					"; at most %d dimensions from 0 to %d are allowed",
+					path, i, tensor->n_dims, tensor->dims[i], VALUE_MAX_RANK,
+					INT32_MAX);
 		shape[i] = (uint32_t)tensor->dims[i];
 		count = count > INT32_MAX ? count : count * shape[i];
 	}
 	if (count != elements_held(tensor, type))
 		return complain(BAD_FILE,
-				"%s: it is damaged: it has another number of elements than its "
-				"shape says",
-				path);
+				"%s: it is damaged: it has %zu elements, its shape says %" PRIu64,
+				path, elements_held(tensor, type), count);
 	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
 		return BAD_FILE;
 	copy_elements(tensor, value);
