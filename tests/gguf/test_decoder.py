@@ -292,6 +292,9 @@ class Decoder(unittest.TestCase):
         self.save(pair_json(), extra=["token_type_ids"])
         self.refuses('its input "token_type_ids" is unknown; known are input_ids, attention_mask, position_ids and '
                      'those that begin with "past_key_values." (--past)')
+        self.save(pair_json(), more=["hidden_states"])
+        self.refuses('its output "hidden_states" is unknown; known are logits, and an output that begins with "present." '
+                     '(--present) for each cache: webnn-run extract makes a model without it')
         self.save(pair_json(), kind=TensorProto.INT32)
         self.refuses(f'its input "past_key_values.0.key" is int32 [batch, {HEADS}, past, {SIZE}]; it has to be [batch, '
                      'heads, positions, size] of float or float16, with known heads and size')

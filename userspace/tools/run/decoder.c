@@ -134,6 +134,28 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 			 (int)input->name.length, input->name.data, past);
 }
 
+/* Refuses an output that is neither logits nor a cache, because a step gives it no tensor. */
+static int check_outputs(const struct decoder *d, const char *present, struct gguf_error *error)
+{
+	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(d->model);
+
+	for (size_t i = 0; i < outputs.count; i++) {
+		WNNStringView name = outputs.data[i].name;
+		bool known = same_text(name, "logits");
+
+		for (size_t k = 0; !known && k < d->count; k++)
+			known = same_view(name, d->caches[k].present);
+		if (!known)
+			return gguf_fail(
+				error,
+				"its output \"%.*s\" is unknown; known are logits, and an "
+				"output that begins with \"%s\" (--present) for each cache: "
+				"webnn-run extract makes a model without it",
+				(int)name.length, name.data, present);
+	}
+	return 0;
+}
+
 int decoder_read(struct decoder *d, const char *path, const char *past, const char *present,
 		 struct gguf_error *error)
 {
@@ -163,6 +185,8 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 			"it is no decoder of texts: it has no input \"%s%s\"; needed are "
 			"input_ids, attention_mask and inputs that begin with \"%s\" (--past)",
 			missing, missing == past ? "\xe2\x80\xa6" : "", past);
+	if (check_outputs(d, present, error))
+		return -1;
 	logits = find(wnnOnnxModelGetOutputs(d->model), "logits");
 	if (!logits || logits->rank != 3 || logits->dimensions[2].size < 1 ||
 	    logits->dimensions[2].size > INT32_MAX ||
