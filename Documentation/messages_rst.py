@@ -5,10 +5,10 @@ messages.txt.
     messages_rst.py FOLDER    writes the pages messages.rst, by section, and messages_index.rst, by the alphabet
     messages_rst.py --check   fails when messages.txt does not have every message, or has others
 
-messages.txt has sections. Each says which sources it is about, which functions take messages there,
-and what a message of the section means. Messages with causes of their own follow, each with its
-cause on an indented line after it. In a section whose line "each" says "listed", every message has
-to be there with its cause.
+messages.txt has sections. Lines that begin with "#" say which sources a section is about, which
+functions take messages there, and what a message of the section means. Messages with causes of
+their own follow, each with its cause on an indented line after it. In a section whose line "# each"
+says "listed", every message has to be there with its cause.
 """
 import fnmatch
 import pathlib
@@ -21,7 +21,7 @@ CAUSES = HERE / "messages.txt"
 FOLDERS = ("userspace/src", "userspace/import", "userspace/tools", "driver", "emulator", "bindings/node/src", "scripts")
 SUFFIXES = (".c", ".sh")
 FUNCTIONS = """wnn_error_set wnn_error_missing rule_error api_error_status supports_not plan_fail onnx_error
-    onnx_refuse onnx_refuse_variable complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
+    complain argp_error drm_err drm_err_ratelimited drm_notice drm_warn
     dev_err dev_err_probe reject_image vfu_server_log broken throw_internal""".split()
 DIE = re.compile(r'^[^#\n]*\bdie "((?:[^"\\]|\\.)*)', re.M)
 INTERNAL = "internal error, please report it: "
@@ -43,17 +43,18 @@ class Section:
 def read_causes():
     sections, message = [], None
     for number, line in enumerate(CAUSES.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
+        key, _, value = line.removeprefix("# ").partition(": ")
+        if not line.strip():
             continue
-        key, _, value = line.partition(": ")
         if line.startswith("== "):
             sections.append(Section(line[3:]))
         elif line[0] == "\t":
             sections[-1].causes[message] = (sections[-1].causes.get(message, "") + " " + line.strip()).strip()
-        elif key in ("sources", "functions"):
-            setattr(sections[-1], key, value.split())
-        elif key in ("about", "each"):
-            setattr(sections[-1], key, value)
+        elif line.startswith("#"):
+            if key in ("sources", "functions"):
+                setattr(sections[-1], key, value.split())
+            elif key in ("about", "each"):
+                setattr(sections[-1], key, value)
         elif line in sections[-1].causes:
             sys.exit(f"messages.txt:{number}: this message stands here twice")
         else:
