@@ -41,7 +41,7 @@ static inline void fuzz_unroll(const uint8_t *data, size_t size)
 	shlo_arena_exit(&file.arena);
 }
 
-/* Each device must have one of the slices. */
+/* Each device must have one of the slices, and one of the addends. */
 static inline void fuzz_slices(WNNStablehloSlices slices)
 {
 	size_t count = 1;
@@ -52,6 +52,9 @@ static inline void fuzz_slices(WNNStablehloSlices slices)
 		abort();
 	for (size_t i = 0; slices.rank && i < slices.partitions; i++)
 		if (slices.slices[i] >= count)
+			abort();
+	for (size_t i = 0; slices.addends && i < slices.partitions; i++)
+		if (slices.addend[i] >= slices.addends)
 			abort();
 }
 

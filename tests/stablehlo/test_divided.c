@@ -27,16 +27,20 @@
 static WNNInstance instance;
 static WNNContext contexts[DEVICES];
 
-/* Marks of values: the first dimension over x, over x and y, the second over y, and none. */
-#define MARK(dims) "{sdy.sharding = #sdy.sharding<@grid, [" dims "]>}"
-#define ROWS	   MARK("{\"x\"}, {}")
-#define ALL_ROWS   MARK("{\"x\", \"y\"}, {}")
-#define COLUMNS	   MARK("{}, {\"y\"}")
-#define WHOLE	   MARK("{}, {}")
-#define LIST	   MARK("{}")
-#define PARTS	   MARK("{\"x\"}")
-#define PICTURES   MARK("{\"x\", \"y\"}, {}, {}, {}")
-#define KERNEL	   MARK("{}, {}, {}, {}")
+/*
+ * Marks of values: the first dimension over x, over x and y, the second over y, and none. OPEN: the
+ * devices along axes have addends
+ */
+#define MARK(dims)	 "{sdy.sharding = #sdy.sharding<@grid, [" dims "]>}"
+#define OPEN(dims, axes) "{sdy.sharding = #sdy.sharding<@grid, [" dims "], unreduced={" axes "}>}"
+#define ROWS		 MARK("{\"x\"}, {}")
+#define ALL_ROWS	 MARK("{\"x\", \"y\"}, {}")
+#define COLUMNS		 MARK("{}, {\"y\"}")
+#define WHOLE		 MARK("{}, {}")
+#define LIST		 MARK("{}")
+#define PARTS		 MARK("{\"x\"}")
+#define PICTURES	 MARK("{\"x\", \"y\"}, {}, {}, {}")
+#define KERNEL		 MARK("{}, {}, {}, {}")
 
 #define ADD                                            \
 	"({^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"  \
@@ -238,6 +242,49 @@ static const struct {
 	  { "\"stablehlo.add\"(%arg1, %arg1) : (tensor<4x6xf32>", "stablehlo.all_gather",
 	    "stablehlo.dynamic_slice" },
 	  "func.call" },
+	/* Two products are added up once, after all that can be done with addends. */
+	{ "open-sums",
+	  "@main(%a: tensor<8x6xf32> " COLUMNS
+	  ", %b: tensor<6x5xf32> " MARK("{\"y\"}, {}") ", %c: tensor<5xf32> " OPEN(
+		  "{}",
+		  "\"y\"") ") -> (tensor<5x4xf32> " WHOLE ") {\n"
+			   "%p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+			   "(tensor<8x6xf32>, tensor<6x5xf32>) -> tensor<8x5xf32>\n"
+			   "%q = sdy.sharding_constraint %p <@grid, [{}, {}], unreduced={\"y\"}> : tensor<8x5xf32>\n"
+			   "%e = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<5xf32>) -> tensor<8x5xf32>\n"
+			   "%f = sdy.sharding_constraint %e <@grid, [{}, {}], unreduced={\"y\"}> : tensor<8x5xf32>\n"
+			   "%g = stablehlo.add %q, %f : tensor<8x5xf32>\n"
+			   "%h = sdy.sharding_constraint %g <@grid, [{}, {}], unreduced={\"y\"}> : tensor<8x5xf32>\n"
+			   "%s = stablehlo.slice %h [0:4, 0:5] : (tensor<8x5xf32>) -> tensor<4x5xf32>\n"
+			   "%i = sdy.sharding_constraint %s <@grid, [{}, {}], unreduced={\"y\"}> : tensor<4x5xf32>\n"
+			   "%t = stablehlo.transpose %i, dims = [1, 0] : (tensor<4x5xf32>) -> tensor<5x4xf32>\n"
+			   "%j = sdy.sharding_constraint %t <@grid, [{}, {}], unreduced={\"y\"}> : tensor<5x4xf32>\n"
+			   "%k = sdy.reshard %j <@grid, [{}, {}]> : tensor<5x4xf32>\n"
+			   "return %k : tensor<5x4xf32>\n}",
+	  { "handle = 1,", "(tensor<5x4xf32>) -> (tensor<5x4xf32>)" },
+	  "handle = 2," },
+	/* The product of two values that are addends is none: one is added up before. */
+	{ "product-of-sums",
+	  "@main(%a: tensor<4xf32> " OPEN("{}", "\"x\"") ", %b: tensor<4xf32> " OPEN(
+		  "{}",
+		  "\"x\"") ") -> (tensor<4xf32> " LIST ") {\n"
+			   "%c = stablehlo.multiply %a, %b : tensor<4xf32>\n"
+			   "%d = sdy.sharding_constraint %c <@grid, [{}], unreduced={\"x\"}> : tensor<4xf32>\n"
+			   "%e = stablehlo.exponential %d : tensor<4xf32>\n"
+			   "return %e : tensor<4xf32>\n}",
+	  { "handle = 2," },
+	  "handle = 3," },
+	/* A part with zeros around it is an addend, and so is the whole value on one device. */
+	{ "addends",
+	  "@main(%a: tensor<4x6xf32> " ROWS ", %b: tensor<4x6xf32> " WHOLE
+	  ") -> (tensor<4x6xf32> " WHOLE ", tensor<4x6xf32> " COLUMNS ") {\n"
+	  "%c = sdy.reshard %a <@grid, [{}, {}], unreduced={\"x\"}> : tensor<4x6xf32>\n"
+	  "%d = sdy.reshard %c <@grid, [{}, {}]> : tensor<4x6xf32>\n"
+	  "%e = sdy.reshard %b <@grid, [{}, {}], unreduced={\"y\", \"x\"}> : tensor<4x6xf32>\n"
+	  "%f = sdy.reshard %e <@grid, [{}, {\"y\"}]> : tensor<4x6xf32>\n"
+	  "return %d, %f : tensor<4x6xf32>, tensor<4x6xf32>\n}",
+	  { "dynamic_update_slice", "stablehlo.select", "stablehlo.all_reduce" },
+	  "stablehlo.all_gather" },
 	{ "asked-for",
 	  "@main(%a: tensor<8x6xf32> " WHOLE ") -> tensor<8x6xf32> {\n"
 	  "%b = sdy.sharding_constraint %a <@grid, [{\"y\"}, {\"x\"}]> : tensor<8x6xf32>\n"

@@ -363,6 +363,70 @@ static void test_waits(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+#define OPEN "<@pair, [{}], unreduced={\"x\"}>"
+
+/*
+ * Tests values of which each device has an addend: they stay as they are between regions and marks
+ * that want them so, are added up where something needs the value, and are made of a value.
+ */
+static void test_addends(void **state)
+{
+	static const char text[] = PAIR
+		"func.func @main(%a: tensor<2xf32> {sdy.sharding = #sdy.sharding" OPEN "}) ->\n"
+		"    (tensor<2xf32> {sdy.sharding = #sdy.sharding" OPEN "}, tensor<2xf32>,\n"
+		"     tensor<2xf32> {sdy.sharding = #sdy.sharding" OPEN "}) {\n"
+		"  %m = sdy.sharding_constraint %a " OPEN " : tensor<2xf32>\n"
+		"  %r = sdy.manual_computation(%m) in_shardings=[" OPEN "] out_shardings=[" OPEN
+		"]\n"
+		"      manual_axes={\"x\"} (%s: tensor<2xf32>) {\n"
+		"    %d = stablehlo.multiply %s, %s : tensor<2xf32>\n"
+		"    sdy.return %d : tensor<2xf32>\n"
+		"  } : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"  %b = sdy.manual_computation(%r) in_shardings=[" OPEN
+		"] out_shardings=[<@pair, [{}]>]\n"
+		"      manual_axes={\"x\"} (%s: tensor<2xf32>) {\n"
+		"    %most = \"stablehlo.all_reduce\"(%s) <{channel_handle = #stablehlo.channel_handle<\n"
+		"        handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,\n"
+		"        use_global_device_ids}> ({\n"
+		"    ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+		"      %pq = stablehlo.maximum %p, %q : tensor<f32>\n"
+		"      stablehlo.return %pq : tensor<f32>\n"
+		"    }) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"    sdy.return %most : tensor<2xf32>\n"
+		"  } : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"  return %r, %b, %b : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>\n}\n";
+	static const char whole[] = PAIR
+		"func.func @main(%a: tensor<2xf32> {sdy.sharding = #sdy.sharding" OPEN
+		"}) -> tensor<2xf32> {\n"
+		"  %n = stablehlo.negate %a : tensor<2xf32>\n"
+		"  return %n : tensor<2xf32>\n}\n";
+	static const float a[2][2] = { { 1, 2 }, { 10, 20 } };
+	static const float squares[2][2] = { { 1, 4 }, { 100, 400 } };
+	static const float most[2] = { 100, 400 }, none[2] = { 0, 0 }, negative[2] = { -11, -22 };
+	WNNStablehloTensor inputs[2] = { { a[0], sizeof(a[0]), 0, NULL },
+					 { a[1], sizeof(a[1]), 0, NULL } };
+	const WNNStablehloTensor *lists[2] = { &inputs[0], &inputs[1] };
+	WNNStablehloProgram program = load(text, 2);
+	WNNStablehloSlices slices = wnnStablehloProgramGetInputSlices(program, 0, 0);
+
+	(void)state;
+	assert_int_equal(wnnStablehloProgramGetRefusals(program).count, 0);
+	assert_int_equal(slices.addends, 2);
+	assert_int_equal(slices.addend[1], 1);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists));
+	for (size_t i = 0; i < 2; i++) {
+		check_floats(program, i, 0, squares[i], 2);
+		check_floats(program, i, 1, most, 2);
+		check_floats(program, i, 2, i ? none : most, 2);
+	}
+	wnnStablehloProgramRelease(program);
+	program = load(whole, 2);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists));
+	check_floats(program, 0, 0, negative, 2);
+	check_floats(program, 1, 0, negative, 2);
+	wnnStablehloProgramRelease(program);
+}
+
 #define PARALLEL(results, programs, types)                                                        \
 	PAIR "func.func @main() -> (" types ") {\n"                                               \
 	     "  %r:" results " = \"interpreter.run_parallel\"() {programs = [[" programs "]]} : " \
@@ -492,10 +556,10 @@ static void test_refusals(void **state)
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
 		"it has another number of dimensions than the value");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"y\"}>"), 4,
-		"sums that are not yet made (unreduced)");
-	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"y\"}>"), 4,
-		"sums that are not yet made (unreduced)");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
+		"the mesh has no axis 'z'");
+	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
+		"an axis cuts it twice: 'x'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
 		"an axis has no such part: 'x'");
 	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,
@@ -560,7 +624,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_waits),	      cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_axes),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
-		cmocka_unit_test(test_other_results),
+		cmocka_unit_test(test_other_results), cmocka_unit_test(test_addends),
 	};
 	int failed;
 

@@ -11,11 +11,14 @@ enum {
 	SHARDING_DIMS = 3,
 	SHARDING_DEVICES = 4,
 	SHARDING_LAST_IS_COPIES = 6,
+	SHARDING_LAST_KINDS = 8,
+	KIND_COPIES = 0,
 	KIND_TILED = 3,
+	KIND_ADDENDS = 6,
 };
 
 /* The largest message; the numbers of devices and dimensions in it are small. */
-#define MOST_BYTES (64 + 8 * (ONPU_MAX_RANK + 2 * ONPU_MAX_DEVICES))
+#define MOST_BYTES (80 + 8 * (ONPU_MAX_RANK + 2 * ONPU_MAX_DEVICES))
 
 struct writer {
 	unsigned char bytes[MOST_BYTES];
@@ -44,30 +47,48 @@ static void put_inside(struct writer *w, int field, const struct writer *inside)
 	w->size += inside->size;
 }
 
+/* Puts the devices in the order of slices, then of addends: those that have the same come together. */
+static void put_devices(struct writer *w, const WNNStablehloSlices *slices, size_t count,
+			size_t addends)
+{
+	for (size_t i = 0; i < count * addends; i++)
+		for (size_t device = 0; device < slices->partitions; device++)
+			if (slices->slices[device] == i / addends &&
+			    (addends == 1 || slices->addend[device] == i % addends))
+				put_number(w, device);
+}
+
 static void put_sharding(struct writer *w, const WNNStablehloSlices *slices)
 {
-	struct writer dims = { .size = 0 }, devices = { .size = 0 };
-	size_t count = 1;
+	struct writer dims = { .size = 0 }, devices = { .size = 0 }, kinds = { .size = 0 };
+	size_t count = 1, addends = slices->addends > 1 ? slices->addends : 1, copies;
 
 	w->size = 0;
-	/* An empty message says that each device has the whole. */
-	if (!slices->rank)
-		return;
-	put_field(w, SHARDING_KIND, KIND_TILED);
 	for (size_t i = 0; i < slices->rank; i++) {
 		put_number(&dims, (uint64_t)slices->parts[i]);
 		count *= (size_t)slices->parts[i];
 	}
-	if (count < slices->partitions)
-		put_number(&dims, slices->partitions / count);
-	/* The devices that have a slice come together. */
-	for (size_t i = 0; i < count; i++)
-		for (size_t device = 0; device < slices->partitions; device++)
-			if (slices->slices[device] == i)
-				put_number(&devices, device);
+	/* An empty message says that each device has the whole. */
+	if (count * addends == 1)
+		return;
+	copies = slices->partitions / (count * addends);
+	put_field(w, SHARDING_KIND, count * copies == 1 ? KIND_ADDENDS : KIND_TILED);
+	if (count * copies == 1)
+		return;
+	if (addends > 1) {
+		put_number(&dims, addends);
+		put_number(&kinds, KIND_ADDENDS);
+	}
+	if (copies > 1) {
+		put_number(&dims, copies);
+		put_number(&kinds, KIND_COPIES);
+	}
+	put_devices(&devices, slices, count, addends);
 	put_inside(w, SHARDING_DIMS, &dims);
 	put_inside(w, SHARDING_DEVICES, &devices);
-	if (count < slices->partitions)
+	if (addends > 1)
+		put_inside(w, SHARDING_LAST_KINDS, &kinds);
+	else if (copies > 1)
 		put_field(w, SHARDING_LAST_IS_COPIES, 1);
 }
 

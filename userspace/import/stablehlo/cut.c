@@ -146,13 +146,29 @@ static void drop_casts(struct shlo_block *block)
 	block->op_count = count;
 }
 
-/* ---- values that no device needs as a whole */
+/* ---- marks that ask for the slices that are there */
 
-/* By slot of a value in a function: its slices, and whether something needs the whole, too. */
-struct values {
-	const struct shlo_slices **slices;
-	bool *is_whole;
-};
+static bool is_mark(const struct shlo_op *op)
+{
+	return (!strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard")) &&
+	       op->operand_count == 1 && op->result_count == 1 &&
+	       shlo_type_same(op->operands[0]->type, op->results[0]->type);
+}
+
+/* Returns the slices that a mark within the function asks for. */
+static const struct shlo_slices *
+read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
+{
+	const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
+	struct shlo_reading r = { .file = file,
+				  .module = module,
+				  .location = op->location,
+				  .op = op->name,
+				  .is_quiet = true };
+
+	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
+	return r.at ? shlo_reading_sharding(&r, op->results[0]->type) : NULL;
+}
 
 static bool are_same(const struct shlo_slices *a, const struct shlo_slices *b, size_t devices)
 {
@@ -161,8 +177,64 @@ static bool are_same(const struct shlo_slices *a, const struct shlo_slices *b, s
 	return a->rank == b->rank && a->count == b->count &&
 	       !memcmp(a->parts, b->parts, (size_t)a->rank * sizeof(*a->parts)) &&
 	       !memcmp(a->own, b->own, devices * sizeof(*a->own)) &&
-	       !memcmp(a->devices, b->devices, devices * a->count * sizeof(*a->devices));
+	       !memcmp(a->devices, b->devices, devices * a->count * sizeof(*a->devices)) &&
+	       a->addends == b->addends &&
+	       !memcmp(a->own_addend, b->own_addend, devices * sizeof(*a->own_addend)) &&
+	       !memcmp(a->adding, b->adding, devices * a->addends * sizeof(*a->adding));
 }
+
+/*
+ * Removes marks that ask for the slices that their operand has, so that a value stays on its devices
+ * as it is. @slices: by slot, those of arguments and of results of manual computations
+ */
+static void drop_marks(struct shlo_file *file, const struct shlo_module *module,
+		       const struct shlo_slices **slices, struct shlo_value **instead,
+		       struct shlo_block *block)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < block->op_count; i++) {
+		struct shlo_op *op = block->ops[i];
+		const struct shlo_slices *asked;
+
+		for (size_t k = 0; k < op->operand_count; k++)
+			if (instead[op->operands[k]->slot])
+				op->operands[k] = instead[op->operands[k]->slot];
+		for (size_t k = 0; op->cut && k < op->result_count; k++)
+			slices[op->results[k]->slot] = op->cut->out[k];
+		for (size_t k = 0; k < op->region_count; k++)
+			drop_marks(file, module, slices, instead, &op->regions[k]->block);
+		asked = is_mark(op) && slices[op->operands[0]->slot] ?
+				read_constraint(file, module, op) :
+				NULL;
+		if (asked && are_same(asked, slices[op->operands[0]->slot], file->partitions))
+			instead[op->results[0]->slot] = op->operands[0];
+		else
+			block->ops[count++] = op;
+	}
+	block->op_count = count;
+}
+
+static void drop_marks_of(struct shlo_file *file, const struct shlo_module *module,
+			  struct shlo_function *function)
+{
+	size_t slots = function->slot_count;
+	const struct shlo_slices **slices = shlo_arena_alloc(&file->arena, slots, sizeof(*slices));
+	struct shlo_value **instead = shlo_arena_alloc(&file->arena, slots, sizeof(*instead));
+	struct shlo_block *block = &function->region->block;
+
+	for (size_t i = 0; function->cut && i < block->argument_count; i++)
+		slices[block->arguments[i]->slot] = function->cut->in[i];
+	drop_marks(file, module, slices, instead, block);
+}
+
+/* ---- values that no device needs as a whole */
+
+/* By slot of a value in a function: its slices, and whether something needs the whole, too. */
+struct values {
+	const struct shlo_slices **slices;
+	bool *is_whole;
+};
 
 static void find_slices(struct values *values, const struct shlo_block *block)
 {
@@ -224,21 +296,6 @@ static void set_local(const struct values *values, const struct shlo_block *bloc
 /* ---- results without a mark, whose slices are open */
 
 #define MOST_STEPS 256 /* operations that are looked through, from a result backwards */
-
-/* Returns the slices that the sharding of a sharding_constraint or reshard asks for, or NULL. */
-static const struct shlo_slices *
-read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
-{
-	const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
-	struct shlo_reading r = { .file = file,
-				  .module = module,
-				  .location = op->location,
-				  .op = op->name,
-				  .is_quiet = true };
-
-	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
-	return r.at ? shlo_reading_sharding(&r, op->results[0]->type) : NULL;
-}
 
 /*
  * Whether each element of the result depends only on the elements at the same position in operands
@@ -322,7 +379,7 @@ static const struct shlo_slices *coming(const struct within *in, const struct sh
 		return op->cut->out[index_of(op->results, op->result_count, value)];
 	if (!strcmp(op->name, "func.call"))
 		return coming_back(in, op, index_of(op->results, op->result_count, value));
-	if (!strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard"))
+	if (is_mark(op))
 		return read_constraint(in->file, in->module, op);
 	for (size_t i = 0; is_elementwise(op) && i < op->operand_count && !slices; i++)
 		if (shlo_dims_fit(op->operands[i]->type, value->type))
@@ -333,7 +390,8 @@ static const struct shlo_slices *coming(const struct within *in, const struct sh
 /* Whether a value of the type can be cut like another value. */
 static bool can_have(const struct shlo_type *type, const struct shlo_slices *slices)
 {
-	if (!slices || type->kind != SHLO_TENSOR || type->rank != slices->rank)
+	if (!slices || slices->addends > 1 || type->kind != SHLO_TENSOR ||
+	    type->rank != slices->rank)
 		return false;
 	for (int i = 0; i < type->rank; i++)
 		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % slices->parts[i])
@@ -406,6 +464,7 @@ void shlo_cut_resolve(struct shlo_file *file)
 				continue;
 			drop_casts(&function->region->block);
 			cut_block(file, module, &function->region->block);
+			drop_marks_of(file, module, function);
 		}
 		if (entry && entry->cut && entry->region->block.op_count)
 			cut_results(file, module, entry);
@@ -438,7 +497,13 @@ WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partit
 	WNNStablehloSlices told = { 0 };
 
 	if (slices)
-		told = (WNNStablehloSlices){ (size_t)slices->rank, slices->parts, partitions,
-					     slices->own };
+		told = (WNNStablehloSlices){
+			.rank = (size_t)slices->rank,
+			.parts = slices->parts,
+			.partitions = partitions,
+			.slices = slices->own,
+			.addends = slices->addends,
+			.addend = slices->own_addend,
+		};
 	return told;
 }

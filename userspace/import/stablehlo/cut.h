@@ -25,6 +25,13 @@ struct shlo_slices {
 	/* for each device, @count numbers: the devices of its group that have the slices, in
 	 * row-major order; and the index of its own slice */
 	const size_t *devices, *own;
+	/*
+	 * Number of devices whose values are added up, where a sum is not yet made (unreduced), else 1;
+	 * for each device, so many numbers: the devices that have the addends, and the number of its
+	 * own one. A whole value becomes the addend of the first device, and zeros on the others.
+	 */
+	size_t addends;
+	const size_t *adding, *own_addend;
 };
 
 /* The operands and results of sdy.manual_computation, or arguments and results of a function. */
@@ -52,7 +59,7 @@ WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partit
 
 /*
  * Return new values: the slice of a whole value that this device has, and the whole value, of which
- * each device of the group gives its slice.
+ * each device of the group gives its slice, after slices that are addends are added up.
  */
 struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
 				   const struct shlo_slices *slices);

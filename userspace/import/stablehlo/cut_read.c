@@ -14,22 +14,17 @@ void shlo_reading_refuse(struct shlo_reading *r, const char *reason, const char 
 	r->is_wrong = true;
 }
 
-/* Skips blanks and the given word in a text; false: the text has something else there. */
-static bool take_of(const char **text, const char *word)
+/* Skips blanks and the given word; false: the text has something else there. */
+static bool take(struct shlo_reading *r, const char *word)
 {
-	const char *at = *text;
+	const char *at = r->at;
 
 	while (isspace((unsigned char)*at))
 		at++;
 	if (strncmp(at, word, strlen(word)))
 		return false;
-	*text = at + strlen(word);
+	r->at = at + strlen(word);
 	return true;
-}
-
-static bool take(struct shlo_reading *r, const char *word)
-{
-	return take_of(&r->at, word);
 }
 
 void shlo_reading_expect(struct shlo_reading *r, const char *word)
@@ -138,7 +133,7 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 	r->axes[r->count++] = axis;
 }
 
-/* Reads the axes of one dimension. */
+/* Reads the axes of one dimension, or with -1 those of sums that are not yet made. */
 static void read_dimension(struct shlo_reading *r, int dim)
 {
 	shlo_reading_expect(r, "{");
@@ -165,28 +160,23 @@ static void read_dimension(struct shlo_reading *r, int dim)
 }
 
 /*
- * Whether a text begins with "unreduced={" and the list is not empty: along these axes, the devices
- * have parts of a sum.
+ * Reads what follows the dimensions, up to the end of the sharding: the axes of sums that are not
+ * yet made. The rest says which axes no one may cut along.
  */
-static bool is_unreduced(const char *text)
+static void read_rest(struct shlo_reading *r)
 {
-	return take_of(&text, "unreduced") && take_of(&text, "=") && take_of(&text, "{") &&
-	       !take_of(&text, "}");
-}
-
-/* Skips what follows the dimensions, up to the end of the sharding. */
-static void skip_rest(struct shlo_reading *r)
-{
+	r->cut_count = r->count;
 	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
-		if (*r->at == 'u' && is_unreduced(r->at)) {
-			shlo_reading_refuse(
-				r, "sums that are not yet made (unreduced) are not done here", "");
-			return;
-		}
-		if (strchr("<[{(", *r->at))
+		if (!depth && take(r, "unreduced") && take(r, "=")) {
+			read_dimension(r, -1);
+			if (r->is_wrong)
+				return;
+			r->at--;
+		} else if (strchr("<[{(", *r->at)) {
 			depth++;
-		else if (strchr(">]})", *r->at))
+		} else if (strchr(">]})", *r->at)) {
 			depth--;
+		}
 	}
 	shlo_reading_expect(r, ">");
 }
@@ -236,55 +226,67 @@ int64_t *shlo_reading_positions(struct shlo_reading *r)
 }
 
 /*
- * Finds the slice that each device has, and the devices that have the other slices of its group. No
- * two axes share a digit of a device's number, so that there are at most as many slices as devices.
+ * Finds the groups of devices that differ along these axes alone. Returns their number of members;
+ * *members: for each device those of its group, the last axis varying fastest; *own: its number
+ * among them. The axes have no digits in common, so that no group has more than all devices.
  */
-static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
+static size_t groups_of(struct shlo_reading *r, size_t first, size_t end, const int64_t *positions,
+			const size_t **members, const size_t **own)
 {
 	struct shlo_arena *arena = &r->file->arena;
-	size_t devices = r->file->partitions, *at, *own, *who;
-	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
-	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
-	int64_t *positions = shlo_reading_positions(r);
+	size_t devices = r->file->partitions, count = 1, *at, *which, *who;
 
-	slices->rank = type->rank;
-	slices->count = 1;
-	for (int i = 0; i < type->rank; i++)
-		parts[i] = 1;
-	for (size_t i = 0; i < r->count; i++) {
-		parts[r->dims[i]] *= r->axes[i].size;
-		slices->count *= (size_t)r->axes[i].size;
-	}
-	if (r->is_wrong)
-		return NULL;
-	at = shlo_arena_alloc(arena, devices * slices->count, sizeof(*at));
-	own = shlo_arena_alloc(arena, devices, sizeof(*own));
+	for (size_t i = first; i < end; i++)
+		count *= (size_t)r->axes[i].size;
+	at = shlo_arena_alloc(arena, devices * count, sizeof(*at));
+	which = shlo_arena_alloc(arena, devices, sizeof(*which));
 	who = shlo_arena_alloc(arena, devices, sizeof(*who));
 	for (size_t d = 0; d < devices; d++)
 		who[positions[d]] = d;
 	for (size_t d = 0; d < devices; d++) {
 		int64_t start = positions[d];
 
-		for (size_t i = 0; i < r->count; i++) {
+		for (size_t i = first; i < end; i++) {
 			int64_t digit = positions[d] / r->axes[i].stride % r->axes[i].size;
 
 			start -= digit * r->axes[i].stride;
-			own[d] = own[d] * (size_t)r->axes[i].size + (size_t)digit;
+			which[d] = which[d] * (size_t)r->axes[i].size + (size_t)digit;
 		}
-		/* Axes come in the order of dimensions, so that the last one varies fastest. */
-		for (size_t k = 0; k < slices->count; k++) {
+		for (size_t k = 0; k < count; k++) {
 			int64_t position = start;
 			size_t rest = k;
 
-			for (size_t i = r->count; i-- > 0; rest /= (size_t)r->axes[i].size)
+			for (size_t i = end; i-- > first; rest /= (size_t)r->axes[i].size)
 				position += (int64_t)(rest % (size_t)r->axes[i].size) *
 					    r->axes[i].stride;
-			at[d * slices->count + k] = who[position];
+			at[d * count + k] = who[position];
 		}
 	}
+	*members = at;
+	*own = which;
+	return count;
+}
+
+/* Finds the slice that each device has, and the devices that have the other ones and addends. */
+static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
+{
+	struct shlo_arena *arena = &r->file->arena;
+	struct shlo_slices *slices = shlo_arena_alloc(arena, 1, sizeof(*slices));
+	int64_t *parts = shlo_arena_alloc(arena, (size_t)type->rank, sizeof(*parts));
+	int64_t *positions = shlo_reading_positions(r);
+
+	if (r->is_wrong)
+		return NULL;
+	slices->rank = type->rank;
+	for (int i = 0; i < type->rank; i++)
+		parts[i] = 1;
+	for (size_t i = 0; i < r->cut_count; i++)
+		parts[r->dims[i]] *= r->axes[i].size;
 	slices->parts = parts;
-	slices->devices = at;
-	slices->own = own;
+	/* Axes come in the order of dimensions, so that slices are in row-major order. */
+	slices->count = groups_of(r, 0, r->cut_count, positions, &slices->devices, &slices->own);
+	slices->addends = groups_of(r, r->cut_count, r->count, positions, &slices->adding,
+				    &slices->own_addend);
 	return slices;
 }
 
@@ -313,7 +315,7 @@ void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type)
 		read_dimension(r, dim++);
 	}
 	if (!r->is_wrong)
-		skip_rest(r);
+		read_rest(r);
 	if (r->is_wrong || !r->count)
 		return;
 	if (type->kind != SHLO_TENSOR || type->rank != dim)

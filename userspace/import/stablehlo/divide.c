@@ -88,7 +88,9 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 
 		if (r.axes[i].size > 1 && !number)
 			return false;
-		if (number)
+		if (number && r.dims[i] < 0)
+			spec->sums |= UINT32_C(1) << number;
+		else if (number)
 			spec->dims[r.dims[i]] |= number << 4 * filled[r.dims[i]]++;
 	}
 	return true;
@@ -251,7 +253,9 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 		return false;
 	for (uint32_t rest = axes; rest; rest >>= 4)
 		for (int i = 0; i < value->type->rank; i++)
-			if (i != dim && has_axis(value->spec.dims[i], rest & 15))
+			if (value->spec.sums >> (rest & 15) & 1)
+				return false;
+			else if (i != dim && has_axis(value->spec.dims[i], rest & 15))
 				return false;
 	return true;
 }
@@ -346,6 +350,9 @@ static bool take_marks(struct shlo_divider *d)
 		if (!read_spec(d, mark, value->type, &value->spec))
 			return false;
 		value->is_fixed = !strchr(mark->text, '?');
+		/* A sum that is not made for the mark need not be made for the operand. */
+		if (!d->values[d->steps[i].in[0]].is_fixed)
+			d->values[d->steps[i].in[0]].spec.sums |= value->spec.sums;
 	}
 	return true;
 }
@@ -366,6 +373,7 @@ static bool take_results(struct shlo_divider *d, bool is_before)
 
 		if (!mark) {
 			d->result_specs[i] = value->spec;
+			d->result_specs[i].sums = 0;
 			continue;
 		}
 		if (!read_spec(d, mark, value->type, &d->result_specs[i]))

@@ -18,6 +18,8 @@
  */
 struct shlo_spec {
 	uint32_t dims[SHLO_DIVIDED_RANK];
+	/* a bit, 1 << number, for each axis along which the devices have addends (unreduced) */
+	uint32_t sums;
 };
 
 /*
@@ -53,9 +55,10 @@ struct shlo_version {
 
 struct shlo_divided {
 	const struct shlo_type *type; /* of the whole value */
-	struct shlo_spec spec;	      /* how it is divided, if nothing else is asked for */
-	bool is_fixed;		      /* the program says how */
-	size_t maker;		      /* number of the step that gives it, + 1; 0: an argument */
+	/* how it is divided, if nothing else is asked for; sums need not be made along @sums */
+	struct shlo_spec spec;
+	bool is_fixed; /* the program says how */
+	size_t maker;  /* number of the step that gives it, + 1; 0: an argument */
 	size_t version_count;
 	struct shlo_version *versions;
 };
@@ -84,6 +87,29 @@ int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
 
 /* Fills in the rule of a step; one without indices is computed whole on each device. */
 void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step);
+/*
+ * How the sum of results follows from addends: from those of all operands of a range, or of one of
+ * these, with the whole of the others.
+ */
+enum shlo_linear { SHLO_LINEAR_NOT, SHLO_LINEAR_ALL, SHLO_LINEAR_ONE };
+/* Returns how the only result of a step is linear in the operands from *first to before *end. */
+enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct shlo_step *step,
+				    size_t *first, size_t *end);
+
+/*
+ * Returns the axes of each index of a step, but those of @sums: results come first, unless an operand
+ * has more elements, since moving what is large costs more.
+ */
+uint32_t *shlo_divide_choose(const struct shlo_divider *d, const struct shlo_step *step,
+			     uint32_t sums);
+/* Whether the parts of a result that is divided along a sum are added up. */
+bool shlo_divide_is_addition(const struct shlo_op *op);
+/*
+ * Returns the axes along which a step takes addends of the operands from *first to before *end, and
+ * gives an addend of its result, since no one wants that sum yet.
+ */
+uint32_t shlo_divide_passed(const struct shlo_divider *d, const struct shlo_step *step,
+			    size_t *first, size_t *end);
 /* Replaces the function's operations by those of one device. */
 void shlo_divide_emit(struct shlo_divider *d);
 

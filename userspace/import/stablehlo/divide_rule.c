@@ -468,3 +468,46 @@ void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
 		by_other(d, step, rule);
 	}
 }
+
+/* Whether a conversion keeps sums, but for rounding. */
+static bool keeps_sums(enum shlo_element from, enum shlo_element to)
+{
+	return shlo_class(from) == shlo_class(to) && from != SHLO_I1 && to != SHLO_I1;
+}
+
+enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct shlo_step *step,
+				    size_t *first, size_t *end)
+{
+	static const char *const of_all[] = {
+		"add",	     "subtract",	 "concatenate", "negate",  "reshape",
+		"transpose", "broadcast_in_dim", "slice",	"reverse", "real",
+		"imag",	     "complex"
+	};
+	static const char *const of_first[] = { "divide", "dynamic_slice", "gather" };
+	const struct shlo_op *op = step->op;
+
+	*first = 0;
+	*end = op->operand_count;
+	for (size_t i = 0; i < sizeof(of_all) / sizeof(*of_all); i++)
+		if (is_named(op, of_all[i]))
+			return SHLO_LINEAR_ALL;
+	if (is_named(op, "multiply") || is_named(op, "dot_general"))
+		return SHLO_LINEAR_ONE;
+	if (is_named(op, "select")) {
+		*first = 1;
+		return SHLO_LINEAR_ALL;
+	}
+	*end = is_named(op, "dynamic_update_slice") ? 2 : 1;
+	if (*end == 2)
+		return SHLO_LINEAR_ALL;
+	for (size_t i = 0; i < sizeof(of_first) / sizeof(*of_first); i++)
+		if (is_named(op, of_first[i]))
+			return SHLO_LINEAR_ALL;
+	if ((is_named(op, "pad") && is_number(d, step->in[1], 0)) ||
+	    (is_named(op, "convert") &&
+	     keeps_sums(in_type(op, 0)->element, out_type(op)->element)) ||
+	    (is_named(op, "reduce") && op->result_count == 1 &&
+	     shlo_only_binary(op->regions[0]) == SHLO_B_ADD && is_number(d, step->in[1], 0)))
+		return SHLO_LINEAR_ALL;
+	return SHLO_LINEAR_NOT;
+}

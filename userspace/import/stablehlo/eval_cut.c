@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Cuts values into the slices of devices, and concatenates the slices of all devices of a group. */
+#include <string.h>
+
 #include "collective.h"
+#include "combine.h"
 #include "cut.h"
 
 /* The channel of exchanges that no operation of the file asks for. */
@@ -31,47 +34,80 @@ struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tenso
 		dims[i] = whole->dims[i] / slices->parts[i];
 	slice = shlo_tensor_like(run, &whole->type, slices->rank, dims);
 	find_start(slice, slices, slices->own[device_of(run)], start);
-	if (slice->count)
+	if (slices->own_addend[device_of(run)])
+		memset(slice->data, 0, shlo_bytes_of(slice));
+	else if (slice->count)
 		shlo_copy_box(slice, first, whole, start, slice->dims);
 	return slice;
 }
 
 /*
- * Fills in the group of this device, whose members have one slice each. Returns the tensor that
- * holds their list.
+ * Returns what the members of a group have, of which this device is member @own; @members: their
+ * numbers.
  */
-static struct shlo_tensor *group_of(struct shlo_run *run, const struct shlo_slices *slices,
-				    struct shlo_group *group)
+static struct shlo_tensor *exchanged(struct shlo_run *run, const struct shlo_tensor *mine,
+				     size_t count, const size_t *members, size_t own)
 {
-	size_t device = device_of(run), first = run->process - device;
-	struct shlo_tensor *room = shlo_scratch(run, slices->count);
-	size_t *members = room->data;
+	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = count };
+	struct shlo_tensor *all = shlo_tensor_new(run, &tuple), *room = shlo_scratch(run, count);
+	struct shlo_exchange parts = shlo_exchange_new(run, count);
+	struct shlo_group group = { count, room->data, own };
 
-	for (size_t i = 0; i < slices->count; i++)
-		members[i] = first + slices->devices[device * slices->count + i];
-	*group = (struct shlo_group){ slices->count, members, slices->own[device] };
-	return room;
-}
-
-struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tensor *slice,
-				    const struct shlo_slices *slices)
-{
-	struct shlo_type tuple = { .kind = SHLO_TUPLE, .item_count = slices->count };
-	struct shlo_tensor *all = shlo_tensor_new(run, &tuple), *whole, *room;
-	struct shlo_exchange parts = shlo_exchange_new(run, slices->count);
-	int64_t dims[SHLO_MAX_RANK], start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
-	struct shlo_group group;
-
-	room = group_of(run, slices, &group);
-	for (size_t i = 0; i < slices->count; i++) {
-		all->items[i] = i == group.own ? shlo_tensor_get((struct shlo_tensor *)slice) :
-						 shlo_tensor_unset(run, &slice->type);
-		parts.out[i] = (struct shlo_shard){ slice->data, shlo_bytes_of(slice) };
-		parts.in[i] = (struct shlo_shard){ all->items[i]->data, shlo_bytes_of(slice) };
+	for (size_t i = 0; i < count; i++) {
+		((size_t *)room->data)[i] = run->process - device_of(run) + members[i];
+		all->items[i] = i == own ? shlo_tensor_get((struct shlo_tensor *)mine) :
+					   shlo_tensor_unset(run, &mine->type);
+		parts.out[i] = (struct shlo_shard){ mine->data, shlo_bytes_of(mine) };
+		parts.in[i] = (struct shlo_shard){ all->items[i]->data, shlo_bytes_of(mine) };
 	}
 	run->world->swap(run, &group, CUT_CHANNEL, parts.out, parts.in);
 	shlo_tensor_put(parts.room);
 	shlo_tensor_put(room);
+	return all;
+}
+
+/* Returns the sum of the addends that the devices have, added up in their order. */
+static struct shlo_tensor *added(struct shlo_run *run, const struct shlo_tensor *addend,
+				 const struct shlo_slices *slices)
+{
+	size_t device = device_of(run), bytes = shlo_bytes_of(addend);
+	enum shlo_element element = addend->type.element;
+	struct shlo_tensor *all = exchanged(run, addend, slices->addends,
+					    slices->adding + device * slices->addends,
+					    slices->own_addend[device]);
+	struct shlo_tensor *sum =
+		shlo_tensor_like(run, &addend->type, addend->type.rank, addend->dims);
+	bool done;
+
+	if (bytes)
+		memcpy(sum->data, all->items[0]->data, bytes);
+	for (size_t i = 1; i < slices->addends; i++) {
+		const void *other = all->items[i]->data;
+
+		if (shlo_combine(SHLO_B_ADD, element, sum->data, sum->data, other,
+				 (size_t)sum->count))
+			continue;
+		for (size_t k = 0; k < (size_t)sum->count; k++)
+			shlo_store(element, sum->data, k,
+				   shlo_binary(SHLO_B_ADD, element,
+					       shlo_load(element, sum->data, k),
+					       shlo_load(element, other, k), &done));
+	}
+	shlo_tensor_put(all);
+	return sum;
+}
+
+/* Returns the whole value, of which each device of the group has a slice. */
+static struct shlo_tensor *joined(struct shlo_run *run, const struct shlo_tensor *slice,
+				  const struct shlo_slices *slices)
+{
+	size_t device = device_of(run);
+	struct shlo_tensor *all = exchanged(run, slice, slices->count,
+					    slices->devices + device * slices->count,
+					    slices->own[device]);
+	int64_t dims[SHLO_MAX_RANK], start[SHLO_MAX_RANK], first[SHLO_MAX_RANK] = { 0 };
+	struct shlo_tensor *whole;
+
 	for (int i = 0; i < slices->rank; i++)
 		dims[i] = slice->dims[i] * slices->parts[i];
 	whole = shlo_tensor_like(run, &slice->type, slices->rank, dims);
@@ -80,6 +116,21 @@ struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tens
 		shlo_copy_box(whole, start, all->items[i], first, slice->dims);
 	}
 	shlo_tensor_put(all);
+	return whole;
+}
+
+struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tensor *slice,
+				    const struct shlo_slices *slices)
+{
+	struct shlo_tensor *sum = slices->addends > 1 ?
+					  added(run, slice, slices) :
+					  shlo_tensor_get((struct shlo_tensor *)slice);
+	struct shlo_tensor *whole;
+
+	if (slices->count == 1)
+		return sum;
+	whole = joined(run, sum, slices);
+	shlo_tensor_put(sum);
 	return whole;
 }
 

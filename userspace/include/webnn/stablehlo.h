@@ -490,6 +490,13 @@ typedef struct WNNStablehloSlices {
 	size_t partitions;
 	/** For each partition, the number of its slice, in row-major order. */
 	size_t const *slices;
+	/**
+	 * Of how many values of partitions a slice is the sum, which is not yet made (unreduced); 0 and 1:
+	 * each partition has the slice itself.
+	 */
+	size_t addends;
+	/** For each partition, the number of its addend; NULL where addends is 0. */
+	size_t const *addend;
 } WNNStablehloSlices;
 
 /** Whether a run may take the memory of an input for an output. */
@@ -587,7 +594,7 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResultsOf(WNNStablehloP
  * @param module Number of the module, from 0.
  * @param index Number of the input, from 0.
  *
- * @return The slices; rank is 0 where each device has the whole.
+ * @return The slices; rank and addends are 0 where each device has the whole.
  */
 WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProgram program,
 								size_t module, size_t index);
@@ -602,7 +609,7 @@ WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProg
  * @param module Number of the module, from 0.
  * @param index Number of the output, from 0.
  *
- * @return The slices; rank is 0 where each device has the whole.
+ * @return The slices; rank and addends are 0 where each device has the whole.
  */
 WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram program,
 								 size_t module, size_t index);
