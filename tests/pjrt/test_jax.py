@@ -258,10 +258,28 @@ class Programs(unittest.TestCase):
         many = jax.jit(step, in_shardings=(places, at("data"), at("data")), out_shardings=(places, at()))
         for a, b in zip(leaves(many(WEIGHTS, BATCH, LABELS)), leaves(step(WEIGHTS, BATCH, LABELS))):
             numpy.testing.assert_allclose(a, b, RTOL, ATOL)
+        text = many.lower(WEIGHTS, BATCH, LABELS).compile().as_text()
+        self.assertIn("all-reduce", text)
+        self.assertIn("f32[16,8]", text)
         # A result whose sharding is open comes in parts.
         y = jax.jit(lambda x: jnp.tanh(x) @ numpy.ones((8, 2), numpy.float32))(jax.device_put(BATCH, at("data")))
         self.assertEqual(y.sharding.spec, PartitionSpec("data"))
         numpy.testing.assert_allclose(y, numpy.tanh(BATCH) @ numpy.ones((8, 2)), RTOL, ATOL)
+
+    @unittest.skipIf(RELEASE == "0.7.2", "this release has no unreduced shardings")
+    def test_open_sums(self):
+        """A product whose sum is made later: each device has its addend."""
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+        spec = PartitionSpec
+        with jax.set_mesh(mesh):
+            a = jax.device_put(numpy.arange(4.0, dtype=numpy.float32).reshape(2, 2), spec(None, "x"))
+            b = jax.device_put(numpy.arange(4.0, dtype=numpy.float32).reshape(2, 2), spec("x", None))
+            product = jax.jit(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=spec(None, None, unreduced={"x"})))(a, b)
+            self.assertEqual(product.sharding.spec.unreduced, {"x"})
+            shards = [numpy.asarray(shard.data) for shard in product.addressable_shards]
+            numpy.testing.assert_allclose(shards, [[[0, 0], [0, 2]], [[2, 3], [6, 9]]], rtol=RTOL, atol=ATOL)
+            made = jax.sharding.reshard(product + product, spec("x", None))
+            numpy.testing.assert_allclose(made, [[4, 6], [12, 22]], rtol=RTOL, atol=ATOL)
 
     def test_donation(self):
         x, y = jnp.arange(4.0) + 1, jnp.arange(4.0)

@@ -285,6 +285,26 @@ static const struct {
 	  "return %d, %f : tensor<4x6xf32>, tensor<4x6xf32>\n}",
 	  { "dynamic_update_slice", "stablehlo.select", "stablehlo.all_reduce" },
 	  "stablehlo.all_gather" },
+	/* A region that takes and gives parts stands between operations that are divided. */
+	{ "region",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x6xf32> " WHOLE
+	  ") -> (tensor<8x6xf32> " ROWS ", tensor<1x6xf32> " WHOLE ") {\n"
+	  "%n = stablehlo.negate %b : tensor<8x6xf32>\n"
+	  "%r:2 = sdy.manual_computation(%a, %n) in_shardings=[<@grid, [{\"x\"}, {}]>, "
+	  "<@grid, [{}, {\"x\"}]>] out_shardings=[<@grid, [{\"x\"}, {}]>, "
+	  "<@grid, [{}, {}], unreduced={\"x\"}>] manual_axes={\"x\"} "
+	  "(%p: tensor<4x6xf32>, %q: tensor<8x3xf32>) {\n"
+	  "%t = stablehlo.slice %q [0:4, 0:3] : (tensor<8x3xf32>) -> tensor<4x3xf32>\n"
+	  "%u = stablehlo.concatenate %t, %t, dim = 1 : "
+	  "(tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x6xf32>\n"
+	  "%s = stablehlo.add %p, %u : tensor<4x6xf32>\n"
+	  "%v = stablehlo.slice %s [1:2, 0:6] : (tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+	  "sdy.return %s, %v : tensor<4x6xf32>, tensor<1x6xf32>\n"
+	  "} : (tensor<8x6xf32>, tensor<8x6xf32>) -> (tensor<8x6xf32>, tensor<1x6xf32>)\n"
+	  "%c = stablehlo.add %r#0, %a : tensor<8x6xf32>\n"
+	  "return %c, %r#1 : tensor<8x6xf32>, tensor<1x6xf32>\n}",
+	  { "(%arg0, %arg1)", "(tensor<8x3xf32>) -> (tensor<8x3xf32>)", "stablehlo.all_reduce" },
+	  "stablehlo.all_gather" },
 	{ "asked-for",
 	  "@main(%a: tensor<8x6xf32> " WHOLE ") -> tensor<8x6xf32> {\n"
 	  "%b = sdy.sharding_constraint %a <@grid, [{\"y\"}, {\"x\"}]> : tensor<8x6xf32>\n"
@@ -401,6 +421,24 @@ static void compare(const char *name, WNNStablehloProgram divided, WNNStablehloP
 	}
 }
 
+/* The program of a device is the region with all operations, without those of Shardy. */
+static void check_device_text(const char *name, WNNStablehloProgram divided,
+			      WNNStablehloProgram whole)
+{
+	WNNStringView view = { 0 };
+	char *text;
+
+	assert_int_equal(wnnStablehloProgramGetDeviceText(divided, &view), WNNStatus_Success);
+	text = strndup(view.data, view.length);
+	assert_non_null(text);
+	if (!view.length || strstr(text, "sdy.") || !strstr(text, "func.return"))
+		fail_msg("%s as a device has it:\n%s", name, text);
+	free(text);
+	assert_int_equal(wnnStablehloProgramGetDeviceText(whole, &view), WNNStatus_Success);
+	if (!strcmp(name, "region"))
+		assert_int_equal(view.length, 0);
+}
+
 static void test_programs(void **state)
 {
 	(void)state;
@@ -423,6 +461,7 @@ static void test_programs(void **state)
 		if (strstr(text, programs[i].never))
 			fail_msg("%s has %s:\n%s", name, programs[i].never, text);
 		free(text);
+		check_device_text(name, divided, whole);
 		/* All numbers are quarters, and their sums are exact. */
 		run(whole, NULL);
 		run(divided, NULL);

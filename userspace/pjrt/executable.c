@@ -337,22 +337,34 @@ onpu_Executable_GetCompileOptions(struct pjrt_Executable_GetCompileOptions_args 
 	return NULL;
 }
 
-/* Returns the program as it was compiled: MLIR, text or bytecode. */
+/*
+ * Returns the program of one device as MLIR, which JAX shows as HLO: text without operations of
+ * Shardy, which JAX cannot take, or what was compiled.
+ */
 struct pjrt_error *
 onpu_Executable_OptimizedProgram(struct pjrt_Executable_OptimizedProgram_args *args)
 {
 	struct pjrt_program *program = args->program;
 	struct pjrt_executable *executable = args->executable;
+	WNNStringView text;
+	WNNStatus status;
 
+	pthread_mutex_lock(&executable->lock);
+	status = wnnStablehloProgramGetDeviceText(executable->program, &text);
+	pthread_mutex_unlock(&executable->lock);
+	if (status != WNNStatus_Success)
+		return onpu_stablehlo_error(status, "the program cannot be shown");
+	if (!text.length)
+		text = (WNNStringView){ executable->code, executable->code_size };
 	program->format = "mlir";
 	program->format_length = strlen("mlir");
-	if (program->code && program->code_size < executable->code_size)
+	if (program->code && program->code_size < text.length)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program has %zu bytes, there is room for %zu",
-				  executable->code_size, program->code_size);
+				  text.length, program->code_size);
 	if (program->code)
-		memcpy(program->code, executable->code, executable->code_size);
-	program->code_size = executable->code_size;
+		memcpy(program->code, text.data, text.length);
+	program->code_size = text.length;
 	return NULL;
 }
 

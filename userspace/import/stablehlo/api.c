@@ -311,6 +311,23 @@ WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView 
 	return WNNStatus_Success;
 }
 
+WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram program, WNNStringView *text)
+{
+	struct shlo_file *file;
+
+	if (!program || !text)
+		return shlo_set_error(WNNStatus_TypeError, "program or text is missing");
+	*text = (WNNStringView){ NULL, 0 };
+	file = &program->file;
+	if (setjmp(file->guard.jump))
+		return shlo_set_error(file->guard.status, "%s", file->guard.message);
+	if (!program->device_text)
+		program->device_text = shlo_print_device(&file->arena, file);
+	if (program->device_text)
+		*text = view(program->device_text);
+	return WNNStatus_Success;
+}
+
 /* ---- running */
 
 WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns)

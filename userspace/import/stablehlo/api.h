@@ -23,6 +23,7 @@ struct WNNStablehloProgramImpl {
 	struct shlo_file file;
 	WNNStablehloRefusal *refusals;
 	const char *text; /* the program as text; NULL: not printed yet */
+	const char *device_text;
 	uint64_t loop_limit, unroll_limit;
 	/* Lists of inputs and of outputs, one pair for each module. */
 	WNNStablehloValueInfoArray (*values)[2];

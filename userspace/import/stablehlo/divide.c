@@ -59,39 +59,70 @@ static uint32_t number_of(struct shlo_divider *d, const struct shlo_axis *axis, 
 	return (uint32_t)++d->axis_count;
 }
 
+/* Reads the sharding that comes next; false: it is one that is not divided here. */
+static bool read_next(struct shlo_divider *d, struct shlo_reading *r, const struct shlo_type *type,
+		      struct shlo_spec *spec)
+{
+	int filled[SHLO_DIVIDED_RANK] = { 0 };
+
+	memset(spec, 0, sizeof(*spec));
+	shlo_reading_axes(r, type);
+	if (r->is_wrong)
+		return false;
+	if (!r->count)
+		return true;
+	if (type->quant || type->rank > SHLO_DIVIDED_RANK ||
+	    (d->mesh && strcmp(d->mesh, r->mesh_name)))
+		return false;
+	if (!d->mesh)
+		d->positions = shlo_reading_positions(r);
+	if (r->is_wrong)
+		return false;
+	d->mesh = r->mesh_name;
+	for (size_t i = 0; i < r->count; i++) {
+		uint32_t number = r->axes[i].size > 1 ? number_of(d, &r->axes[i], r->names[i]) : 0;
+
+		if (r->axes[i].size > 1 && !number)
+			return false;
+		if (number && r->dims[i] < 0)
+			spec->sums |= UINT32_C(1) << number;
+		else if (number)
+			spec->dims[r->dims[i]] |= number << 4 * filled[r->dims[i]]++;
+	}
+	return true;
+}
+
 /* Reads a sharding; false: it is one that is not divided here. */
 static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 		      const struct shlo_type *type, struct shlo_spec *spec)
 {
 	struct shlo_reading r = { .file = d->file, .module = d->module, .is_quiet = true };
-	int filled[SHLO_DIVIDED_RANK] = { 0 };
 
 	memset(spec, 0, sizeof(*spec));
 	r.at = mark && mark->text ? strchr(mark->text, '<') : NULL;
-	if (!r.at)
-		return false;
-	shlo_reading_axes(&r, type);
-	if (r.is_wrong)
-		return false;
-	if (!r.count)
-		return true;
-	if (type->quant || type->rank > SHLO_DIVIDED_RANK ||
-	    (d->mesh && strcmp(d->mesh, r.mesh_name)))
-		return false;
-	if (!d->mesh)
-		d->positions = shlo_reading_positions(&r);
-	if (r.is_wrong)
-		return false;
-	d->mesh = r.mesh_name;
-	for (size_t i = 0; i < r.count; i++) {
-		uint32_t number = r.axes[i].size > 1 ? number_of(d, &r.axes[i], r.names[i]) : 0;
+	return r.at && read_next(d, &r, type, spec);
+}
 
-		if (r.axes[i].size > 1 && !number)
+/* Reads a list of shardings, one for each value. */
+static bool read_specs(struct shlo_divider *d, const struct shlo_op *op, const char *name,
+		       struct shlo_value *const *values, size_t count, struct shlo_spec *specs)
+{
+	const struct shlo_attr *list = shlo_attr_find(&op->attrs, name);
+	const struct shlo_attr *axes = shlo_attr_find(&op->attrs, "manual_axes");
+	struct shlo_reading r = { .file = d->file,
+				  .module = d->module,
+				  .is_quiet = true,
+				  .manual = axes && axes->text ? axes->text : "" };
+
+	r.at = list && list->text ? strchr(list->text, '[') : NULL;
+	if (!r.at)
+		return !count;
+	shlo_reading_expect(&r, "[");
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			shlo_reading_expect(&r, ",");
+		if (r.is_wrong || !read_next(d, &r, values[i]->type, &specs[i]))
 			return false;
-		if (number && r.dims[i] < 0)
-			spec->sums |= UINT32_C(1) << number;
-		else if (number)
-			spec->dims[r.dims[i]] |= number << 4 * filled[r.dims[i]]++;
 	}
 	return true;
 }
@@ -141,13 +172,15 @@ static void capture(struct shlo_divider *d, const size_t *numbers, struct shlo_s
  */
 static bool is_odd(const struct shlo_op *op)
 {
+	/* Its region computes with parts: nothing in there is divided. */
+	if (shlo_divide_is_manual(op))
+		return false;
 	if (!op->kind || op->kind->family == SHLO_CHECK || op->kind->async ||
 	    !strncmp(op->name, "interpreter.", 12))
 		/* Slices may be asynchronous, and exchange nothing. */
 		if (!op->kind || !strstr(op->name, "slice"))
 			return true;
-	if (!strcmp(op->name, "sdy.manual_computation") || strstr(op->name, "_id") ||
-	    strstr(op->name, "async_") || strstr(op->name, "-"))
+	if (strstr(op->name, "_id") || strstr(op->name, "async_") || strstr(op->name, "-"))
 		return true;
 	for (size_t i = 0; i < op->operand_count; i++)
 		if (op->operands[i]->type->kind != SHLO_TENSOR)
@@ -208,6 +241,12 @@ static void add_step(struct shlo_divider *d, size_t *numbers, const struct shlo_
 		step.in[i] = numbers[op->operands[i]->slot] - 1;
 	for (size_t k = 0; k < op->region_count; k++)
 		capture(d, numbers, &step, &op->regions[k]->block);
+	if (shlo_divide_is_manual(op)) {
+		d->is_odd |= step.captured_count;
+		step.in_specs = shlo_arena_alloc(d->arena, op->operand_count + op->result_count + 1,
+						 sizeof(*step.in_specs));
+		step.out_specs = step.in_specs + op->operand_count;
+	}
 	for (size_t i = 0; i < op->result_count; i++) {
 		step.out[i] = add_value(d, op->results[i]->type, d->step_count + 1);
 		numbers[op->results[i]->slot] = step.out[i] + 1;
@@ -325,6 +364,24 @@ static void spread_all(struct shlo_divider *d)
 
 /* ---- what the program says */
 
+/* Sets the values around a region that computes with parts. */
+static bool take_manual(struct shlo_divider *d, const struct shlo_step *step)
+{
+	const struct shlo_op *op = step->op;
+
+	if (!read_specs(d, op, "in_shardings", op->operands, op->operand_count, step->in_specs) ||
+	    !read_specs(d, op, "out_shardings", op->results, op->result_count, step->out_specs))
+		return false;
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (!d->values[step->in[i]].is_fixed)
+			d->values[step->in[i]].spec = step->in_specs[i];
+	for (size_t i = 0; i < op->result_count; i++) {
+		d->values[step->out[i]].spec = step->out_specs[i];
+		d->values[step->out[i]].is_fixed = true;
+	}
+	return true;
+}
+
 /* Sets the values whose shardings the program says; false: one is not divided here. */
 static bool take_marks(struct shlo_divider *d)
 {
@@ -344,6 +401,8 @@ static bool take_marks(struct shlo_divider *d)
 		const struct shlo_attr *mark = shlo_attr_find(&op->attrs, "sharding");
 		struct shlo_divided *value;
 
+		if (d->steps[i].in_specs && !take_manual(d, &d->steps[i]))
+			return false;
 		if (strcmp(op->name, "sdy.sharding_constraint") && strcmp(op->name, "sdy.reshard"))
 			continue;
 		value = &d->values[d->steps[i].out[0]];

@@ -41,6 +41,8 @@ struct shlo_step {
 	const struct shlo_op *op;
 	size_t *in, *out;
 	struct shlo_rule rule;
+	/* how sdy.manual_computation has operands and results; NULL: it is another operation */
+	struct shlo_spec *in_specs, *out_specs;
 	/* values from around the operation that its regions read, and their numbers */
 	size_t captured_count;
 	const struct shlo_value **captured;
@@ -82,6 +84,9 @@ struct shlo_divider {
 	bool is_odd;	   /* the program has something that is not divided here */
 };
 
+/* Whether an operation is sdy.manual_computation, whose region computes with parts of values. */
+bool shlo_divide_is_manual(const struct shlo_op *op);
+
 /* Returns the number of parts that axes make. */
 int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
 
@@ -116,7 +121,7 @@ void shlo_divide_emit(struct shlo_divider *d);
 /*
  * Divides the functions that run, in a file that is checked and for several partitions. Returns
  * whether one was changed: it then has all operations in a sdy.manual_computation, and its values
- * are cut anew. Programs with parts that divide themselves stay as they are.
+ * are cut anew. Regions of such operations that the file has are put in as they are.
  */
 bool shlo_divide(struct shlo_file *file);
 

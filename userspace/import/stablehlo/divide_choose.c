@@ -29,6 +29,11 @@ static void offer(const struct shlo_divider *d, const struct shlo_step *step, si
 	}
 }
 
+bool shlo_divide_is_manual(const struct shlo_op *op)
+{
+	return !strcmp(op->name, "sdy.manual_computation");
+}
+
 /* An operand or result of a step, and the number of its elements. */
 struct offered {
 	size_t position;

@@ -234,6 +234,34 @@ static void combine(struct shlo_emitter *e, const struct shlo_step *step, struct
 	     shlo_make_result(e, op, shlo_make_type(e->d, of->type, spec), true));
 }
 
+/* Puts the operations of a region that computes with parts in the place of the step. */
+static void emit_manual(struct shlo_emitter *e, const struct shlo_step *step)
+{
+	const struct shlo_op *manual = step->op;
+	const struct shlo_block *block = &manual->regions[0]->block;
+	const struct shlo_op *last = block->ops[block->op_count - 1];
+	struct shlo_value **parts =
+		shlo_arena_alloc(e->d->arena, manual->operand_count + 1, sizeof(*parts));
+	int level;
+
+	for (size_t i = 0; i < manual->operand_count; i++) {
+		parts[i] = get(e, step->in[i], &step->in_specs[i]);
+		e->copies[block->arguments[i]->slot] = parts[i];
+	}
+	level = shlo_make_level(e, parts, manual->operand_count, false);
+	for (size_t i = 0; i + 1 < block->op_count; i++) {
+		struct shlo_op *op = shlo_arena_alloc(e->d->arena, 1, sizeof(*op));
+
+		*op = *block->ops[i];
+		copy_op(e, op);
+		for (size_t k = 0; k < op->result_count; k++)
+			e->levels[op->results[k]->slot - e->first] = level;
+		shlo_make_append(e, op, level);
+	}
+	for (size_t k = 0; k < manual->result_count; k++)
+		keep(e, step->out[k], &step->out_specs[k], e->copies[last->operands[k]->slot]);
+}
+
 static void emit_step(struct shlo_emitter *e, const struct shlo_step *step)
 {
 	const struct shlo_rule *rule = &step->rule;
@@ -416,7 +444,10 @@ void shlo_divide_emit(struct shlo_divider *d)
 		keep(&e, d->arguments[i], &of->spec, inner.arguments[i]);
 	}
 	for (size_t i = 0; i < d->step_count; i++)
-		emit_step(&e, &d->steps[i]);
+		if (d->steps[i].in_specs)
+			emit_manual(&e, &d->steps[i]);
+		else
+			emit_step(&e, &d->steps[i]);
 	end = shlo_make_op(&e, "sdy.return", outs, 0);
 	for (size_t i = 0; i < outs; i++)
 		end->operands[i] = get(&e, d->results[i], &d->result_specs[i]);

@@ -235,6 +235,11 @@ void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
  * NULL: the text would be too long.
  */
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
+/*
+ * Returns the program of a device, without operations of Shardy; NULL: the file has none of these, or
+ * devices compute with whole values, too.
+ */
+const char *shlo_print_device(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds invalid and unknown ones to the refusals. */
 void shlo_verify(struct shlo_file *file);
 /* Fills in for all operations of a function which values they are the last to read. */

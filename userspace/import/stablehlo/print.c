@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cut.h"
 #include "text.h"
 
 struct printer {
@@ -15,10 +16,22 @@ struct printer {
 	int *parts;
 	size_t next, next_argument;
 	int depth;
+	/*
+	 * For the program of a device: by slot, the value that stands for the result of a mark; the
+	 * functions that it calls; whether it has a region with parts of its own.
+	 */
+	bool is_device;
+	const struct shlo_value **instead;
+	const struct shlo_module *module;
+	const struct shlo_function **called;
+	size_t called_count;
+	bool has_parts, has_left_out;
 };
 
 static void add_value(struct printer *p, const struct shlo_value *value)
 {
+	while (p->is_device && p->instead[value->slot])
+		value = p->instead[value->slot];
 	if (!value->op)
 		shlo_text_add(&p->text, "%%arg%zu", p->numbers[value->slot]);
 	else if (p->parts[value->slot] < 0)
@@ -66,8 +79,45 @@ static void add_ops(struct printer *p, const struct shlo_block *block)
 	add_indent(p);
 }
 
+/* Notes a function that the program of a device calls. */
+static void note_call(struct printer *p, const struct shlo_function *function)
+{
+	for (size_t i = 0; i < p->called_count; i++)
+		if (p->called[i] == function)
+			return;
+	if (!function)
+		return;
+	p->called = shlo_arena_grow(p->text.arena, p->called, p->called_count, sizeof(*p->called));
+	p->called[p->called_count++] = function;
+}
+
+/* Whether an operation of Shardy is not part of the program of a device; its result is its operand. */
+static bool is_left_out(struct printer *p, const struct shlo_op *op)
+{
+	if (!p->is_device)
+		return false;
+	if (!strcmp(op->name, "func.call"))
+		note_call(p, shlo_function_find(p->module, shlo_attr_text(op, "callee", "")));
+	p->has_parts |= !strcmp(op->name, "sdy.manual_computation") ||
+			!strcmp(op->name, "sdy.named_computation");
+	if (strncmp(op->name, "sdy.", 4) || !op->operand_count || op->region_count)
+		return false;
+	for (size_t i = 0; i < op->result_count; i++)
+		p->instead[op->results[i]->slot] = op->operands[i];
+	if (!strcmp(op->name, "sdy.return"))
+		return false;
+	p->has_left_out = true;
+	return true;
+}
+
 static void add_op(struct printer *p, const struct shlo_op *op)
 {
+	/* The region that all operations are in is not there in the program of a device. */
+	const char *name = p->is_device && !strcmp(op->name, "sdy.return") ? "func.return" :
+									     op->name;
+
+	if (is_left_out(p, op))
+		return;
 	add_indent(p);
 	if (op->result_count) {
 		shlo_text_add(&p->text, "%%%zu", p->next);
@@ -80,7 +130,7 @@ static void add_op(struct printer *p, const struct shlo_op *op)
 		p->parts[op->results[i]->slot] = op->result_count > 1 ? (int)i : -1;
 	}
 	p->next += op->result_count > 0;
-	shlo_text_add(&p->text, "\"%s\"(", op->name);
+	shlo_text_add(&p->text, "\"%s\"(", name);
 	for (size_t i = 0; i < op->operand_count; i++) {
 		shlo_text_add(&p->text, i ? ", " : "");
 		add_value(p, op->operands[i]);
@@ -107,18 +157,23 @@ static void add_op(struct printer *p, const struct shlo_op *op)
 	shlo_text_add(&p->text, "\n");
 }
 
-static void add_function(struct printer *p, const struct shlo_function *function)
+/* Adds a function with this body, which is its own or that of a device; NULL: it is only declared. */
+static void add_function(struct printer *p, const struct shlo_function *function,
+			 const struct shlo_block *block)
 {
 	const struct shlo_type *type = function->type;
+	const struct shlo_op *last = block && block->op_count ? block->ops[block->op_count - 1] :
+								NULL;
 
 	p->numbers = shlo_arena_alloc(p->text.arena, function->slot_count, sizeof(*p->numbers));
 	p->parts = shlo_arena_alloc(p->text.arena, function->slot_count, sizeof(*p->parts));
+	p->instead = shlo_arena_alloc(p->text.arena, function->slot_count, sizeof(*p->instead));
 	p->next = 0;
 	p->next_argument = 0;
-	shlo_text_add(&p->text, "  func.func %s@", function->region ? "" : "private ");
+	shlo_text_add(&p->text, "  func.func %s@", block ? "" : "private ");
 	shlo_text_add_string(&p->text, function->name, strlen(function->name));
-	if (function->region) {
-		add_arguments(p, &function->region->block);
+	if (block) {
+		add_arguments(p, block);
 	} else {
 		shlo_text_add(&p->text, "(");
 		for (size_t i = 0; i < type->item_count; i++) {
@@ -130,16 +185,28 @@ static void add_function(struct printer *p, const struct shlo_function *function
 	shlo_text_add(&p->text, " -> (");
 	for (size_t i = 0; i < type->result_count; i++) {
 		shlo_text_add(&p->text, i ? ", " : "");
-		shlo_text_add_type(&p->text, type->results[i]);
+		shlo_text_add_type(&p->text, p->is_device && last ? last->operands[i]->type :
+								    type->results[i]);
 	}
 	shlo_text_add(&p->text, ")");
-	if (function->region) {
+	if (block) {
 		shlo_text_add(&p->text, " {\n");
 		p->depth = 1;
-		add_ops(p, &function->region->block);
+		add_ops(p, block);
 		shlo_text_add(&p->text, "}");
 	}
 	shlo_text_add(&p->text, "\n");
+}
+
+static void begin_module(struct printer *p, const struct shlo_module *module, bool is_first)
+{
+	shlo_text_add(&p->text, is_first ? "module" : "// -----\nmodule");
+	if (*module->name) {
+		shlo_text_add(&p->text, " @");
+		shlo_text_add_string(&p->text, module->name, strlen(module->name));
+	}
+	shlo_text_add_attrs(&p->text, " attributes ", "", &module->attrs);
+	shlo_text_add(&p->text, " {\n");
 }
 
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file)
@@ -149,17 +216,56 @@ const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file)
 	for (size_t m = 0; m < file->module_count; m++) {
 		const struct shlo_module *module = file->modules[m];
 
-		shlo_text_add(&p.text, m ? "// -----\nmodule" : "module");
-		if (*module->name) {
-			shlo_text_add(&p.text, " @");
-			shlo_text_add_string(&p.text, module->name, strlen(module->name));
+		begin_module(&p, module, !m);
+		for (size_t i = 0; i < module->function_count; i++) {
+			const struct shlo_function *function = module->functions[i];
+
+			add_function(&p, function,
+				     function->region ? &function->region->block : NULL);
 		}
-		shlo_text_add_attrs(&p.text, " attributes ", "", &module->attrs);
-		shlo_text_add(&p.text, " {\n");
-		for (size_t i = 0; i < module->function_count; i++)
-			add_function(&p, module->functions[i]);
 		shlo_text_add(&p.text, "}\n");
 	}
 	shlo_text_add(&p.text, "%s", "");
+	return p.text.data;
+}
+
+/* Returns the operations of one device: those of a region that is all of the function, if it is. */
+static const struct shlo_block *device_block(const struct shlo_function *function)
+{
+	const struct shlo_block *block = &function->region->block;
+	const struct shlo_op *op = block->ops[0];
+	const struct shlo_cut *cut = op->cut;
+
+	if (!cut)
+		return block;
+	if (block->op_count != 2)
+		return NULL;
+	for (size_t i = 0; i < op->operand_count; i++)
+		if (op->operands[i] != block->arguments[i] || (cut->in[i] && !cut->in_local[i]))
+			return NULL;
+	for (size_t i = 0; i < op->result_count; i++)
+		if (block->ops[1]->operands[i] != op->results[i] ||
+		    (cut->out[i] && !cut->out_local[i]))
+			return NULL;
+	return &op->regions[0]->block;
+}
+
+const char *shlo_print_device(struct shlo_arena *arena, const struct shlo_file *file)
+{
+	const struct shlo_module *module = file->module_count == 1 ? file->modules[0] : NULL;
+	const struct shlo_function *entry = module ? shlo_module_entry(module) : NULL;
+	const struct shlo_block *block = entry && entry->region ? device_block(entry) : NULL;
+	struct printer p = { .text = { .arena = arena }, .is_device = true, .module = module };
+
+	if (!block)
+		return NULL;
+	begin_module(&p, module, true);
+	add_function(&p, entry, block);
+	for (size_t i = 0; i < p.called_count; i++)
+		add_function(&p, p.called[i],
+			     p.called[i]->region ? &p.called[i]->region->block : NULL);
+	shlo_text_add(&p.text, "}\n");
+	if (p.has_parts || (!p.has_left_out && block == &entry->region->block))
+		return NULL;
 	return p.text.data;
 }

@@ -282,6 +282,27 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehlo
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView *text);
 
+/**
+ * Returns the program that each device of a replica runs, as text of MLIR: types are those of
+ * slices, and collective operations stand where devices exchange them. It has no operations of
+ * Shardy (sdy), so that tools without these can read it.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program.
+ * @param text Filled with the text, which belongs to the program; it is empty when the program has no
+ *     operations of Shardy, or when devices compute with whole values around regions with slices.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: program or text is missing
+ * - OperationError: the text would have more than 2^28 bytes
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram program,
+						      WNNStringView *text);
+
 /** The default of the most iterations of a loop: 2^22. */
 #define WNN_STABLEHLO_LOOP_LIMIT_DEFAULT (UINT64_C(4194304))
 
@@ -514,9 +535,9 @@ typedef enum WNNStablehloDonation {
 /**
  * Loads MLIR for several devices of this process, as wnnStablehloLoadMemory() does for one. Each
  * device of a replica is a partition: it has the slices of inputs and outputs that their shardings
- * (sdy.sharding) say, and the regions of sdy.manual_computation compute with slices. If there are
- * none of these, and the module says mhlo.num_replicas = 1, each device computes its part of the
- * operations, too, as shardings of arguments, results and constraints spread over the values;
+ * (sdy.sharding) say, and the regions of sdy.manual_computation compute with slices. If the module
+ * says mhlo.num_replicas = 1, each device computes its part of the other operations, too, as
+ * shardings of arguments, results and constraints spread over the values;
  * wnnStablehloProgramGetText() shows the parts and the collective operations between them. All else
  * is computed on each device with whole values.
  *
