@@ -305,6 +305,16 @@ static const struct {
 	  "return %c, %r#1 : tensor<8x6xf32>, tensor<1x6xf32>\n}",
 	  { "(%arg0, %arg1)", "(tensor<8x3xf32>) -> (tensor<8x3xf32>)", "stablehlo.all_reduce" },
 	  "stablehlo.all_gather" },
+	/* Values that go through a barrier together are divided along one axis. */
+	{ "barrier",
+	  "@main(%a: tensor<8x6xf32> " ROWS ", %b: tensor<8x6xf32> " ROWS
+	  ", %n: tensor<8xi32> " PARTS ") -> (tensor<8x6xf32> " ROWS ", tensor<8x6xf32> " ROWS
+	  ") {\n"
+	  "%r:3 = stablehlo.optimization_barrier %a, %b, %n : tensor<8x6xf32>, tensor<8x6xf32>, tensor<8xi32>\n"
+	  "%c = stablehlo.add %r#0, %r#1 : tensor<8x6xf32>\n"
+	  "return %c, %r#1 : tensor<8x6xf32>, tensor<8x6xf32>\n}",
+	  { "stablehlo.optimization_barrier", "\"stablehlo.add\"(%1, %2) : (tensor<4x6xf32>" },
+	  "stablehlo.all" },
 	{ "asked-for",
 	  "@main(%a: tensor<8x6xf32> " WHOLE ") -> tensor<8x6xf32> {\n"
 	  "%b = sdy.sharding_constraint %a <@grid, [{\"y\"}, {\"x\"}]> : tensor<8x6xf32>\n"

@@ -256,6 +256,23 @@ static void add_step(struct shlo_divider *d, size_t *numbers, const struct shlo_
 	shlo_divide_rule(d, &d->steps[d->step_count++]);
 }
 
+/*
+ * Adds a barrier as a step for each value that goes through it: the values are divided without regard
+ * to each other.
+ */
+static void add_barrier(struct shlo_divider *d, size_t *numbers, const struct shlo_op *op)
+{
+	for (size_t i = 0; i < op->operand_count; i++) {
+		struct shlo_op *one = shlo_arena_alloc(d->arena, 1, sizeof(*one));
+
+		*one = *op;
+		one->operand_count = one->result_count = 1;
+		one->operands = &op->operands[i];
+		one->results = &op->results[i];
+		add_step(d, numbers, one);
+	}
+}
+
 /* Adds the operations of a function, and those of functions that it calls in their positions. */
 static void add_steps(struct shlo_divider *d, const struct shlo_function *function,
 		      const size_t *arguments, size_t *results)
@@ -275,6 +292,8 @@ static void add_steps(struct shlo_divider *d, const struct shlo_function *functi
 			d->is_odd = true;
 		else if (!strcmp(op->name, "func.call"))
 			add_call(d, numbers, op);
+		else if (!strcmp(op->name, "stablehlo.optimization_barrier"))
+			add_barrier(d, numbers, op);
 		else
 			add_step(d, numbers, op);
 	}

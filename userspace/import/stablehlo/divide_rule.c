@@ -79,15 +79,6 @@ static void by_element(const struct shlo_op *op, struct shlo_rule *rule)
 	}
 }
 
-/* Gives each dimension of operand k an index, which result k has, too. */
-static void by_pairs(const struct shlo_op *op, struct shlo_rule *rule)
-{
-	for (size_t k = 0; k < op->operand_count; k++)
-		for (int i = 0; i < in_type(op, k)->rank; i++)
-			rule->in[k][i] = rule->out[k][i] =
-				add_index(rule, in_type(op, k)->dims[i], false);
-}
-
 static void by_map(const struct shlo_op *op, struct shlo_rule *rule, const char *name,
 		   bool is_order)
 {
@@ -423,11 +414,9 @@ static void by_other(const struct shlo_divider *d, const struct shlo_step *step,
 		by_gather(op, rule);
 	} else if (is_named(op, "scatter")) {
 		by_scatter(d, step, rule);
-	} else if (is_named(op, "optimization_barrier")) {
-		by_pairs(op, rule);
-	} else if (is_named(op, "sharding_constraint") || is_named(op, "reshard") ||
-		   is_named(op, "propagation_barrier") || is_named(op, "reduce_precision") ||
-		   is_named(op, "complex")) {
+	} else if (is_named(op, "optimization_barrier") || is_named(op, "sharding_constraint") ||
+		   is_named(op, "reshard") || is_named(op, "propagation_barrier") ||
+		   is_named(op, "reduce_precision") || is_named(op, "complex")) {
 		by_element(op, rule);
 	}
 }
