@@ -228,6 +228,16 @@ class Programs(unittest.TestCase):
         numpy.testing.assert_array_equal(moved + 1, v + 1)
 
     @ASKS
+    @ASKS
+    def test_factors(self):
+        """Tests rules with loops within shard_map, where each device has matrices of its own."""
+        mesh = Mesh(numpy.array(jax.devices()[:2]), ("x",))
+        a, spec = random(4, 3, 3), PartitionSpec("x")
+        for name, function in ("qr", lambda a: jnp.linalg.qr(a)[1]), ("det", jnp.linalg.det):
+            with self.subTest(name):
+                made = jax.jit(jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec))(a)
+                numpy.testing.assert_allclose(made, function(a), RTOL, ATOL)
+
     def test_data_parallel(self):
         """Tests that a training step on four devices gives the results of a step on one."""
         mesh = Mesh(numpy.array(jax.devices()), ("data",))

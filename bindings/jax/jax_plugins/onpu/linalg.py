@@ -132,6 +132,16 @@ def _lenient(rule: Any) -> Any:
     return call
 
 
+def _alone(lowering: Any) -> Any:
+    """Has a rule see arrays without how they lie on a mesh: within shard_map, its loops begin with arrays of zeros,
+    which JAX takes for another type than those that vary over devices."""
+    def lower(context: Any, *args: Any, **options: Any) -> Any:
+        arrays = [jax.core.ShapedArray(array.shape, array.dtype, array.weak_type) for array in context.avals_in]
+        return lowering(context.replace(avals_in=arrays), *args, **options)
+
+    return lower
+
+
 def register(platform: str) -> None:
     """Registers the rules for a platform that JAX knows."""
     # pylint: disable=import-outside-toplevel
@@ -142,4 +152,8 @@ def register(platform: str) -> None:
                             (linalg.eig_p, _eig), (linalg.eigh_p, _eigh), (linalg.hessenberg_p, _hessenberg),
                             (linalg.schur_p, _schur), (linalg.svd_p, _svd), (linalg.tridiagonal_p, _tridiagonal)):
         several = primitive is not linalg.householder_product_p
-        mlir.register_lowering(primitive, mlir.lower_fun(_lenient(rule), multiple_results=several), platform=platform)
+        lowering = _alone(mlir.lower_fun(_lenient(rule), multiple_results=several))
+        mlir.register_lowering(primitive, lowering, platform=platform)
+    # JAX's own rule, which it does not allow itself within shard_map.
+    mlir.register_lowering(linalg.lu_p, _alone(mlir.lower_fun(linalg._lu_python)),  # pylint: disable=protected-access
+                           platform=platform)
