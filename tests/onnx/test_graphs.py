@@ -145,6 +145,18 @@ NETWORKS = {
     "lstm_coupled": recurrent("lstm_coupled", "LSTM", 4, lengths=[1, 5, 4], input_forget=1),
     "gru_lengths": recurrent("gru_lengths", "GRU", 3, lengths=[3, 5, 1], clip=2.0),
     "gru_after": recurrent("gru_after", "GRU", 3, lengths=[3, 1, 4], linear_before_reset=1),
+    "rnn": recurrent("rnn", "RNN", 1, lengths=[2, 5, 1], clip=4.0),
+    # Functions that WebNN's networks have not, with parameters; the directions of two networks differ.
+    "lstm_functions": recurrent(
+        "lstm_functions", "LSTM", 4, lengths=[4, 5, 1],
+        activations=["HardSigmoid", "ScaledTanh", "Softsign", "Sigmoid", "Affine", "Tanh"],
+        activation_alpha=[0.3, 0.7, 0.8], activation_beta=[0.4, 1.2, 0.1]),
+    "rnn_functions": recurrent("rnn_functions", "RNN", 1, activations=["ThresholdedRelu", "Elu"],
+                               activation_alpha=[0.5, 0.75]),
+    "gru_functions": recurrent("gru_functions", "GRU", 3, clip=5.0, activation_alpha=[0.25, 0.25],
+                               activations=["Sigmoid", "LeakyRelu"] * 2),
+    "gru_softplus": recurrent("gru_softplus", "GRU", 3, clip=3.0, linear_before_reset=1,
+                              activations=["HardSigmoid", "Softplus"] * 2),
 }
 
 

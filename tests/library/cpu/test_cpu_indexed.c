@@ -293,16 +293,22 @@ static void add_operands(struct rig *rig, const struct network *n)
 
 static bool recurrent_round(bool lstm)
 {
-	static const int activations[] = { IR_SIGMOID, IR_TANH, IR_RELU };
+	static const int activations[] = { IR_SIGMOID,	   IR_TANH,	    IR_RELU,
+					   IR_SCALED_TANH, IR_HARD_SIGMOID, IR_LEAKY_RELU,
+					   IR_ELU,	   IR_SOFTSIGN,	    IR_LINEAR };
+	bool plain = !lstm && !random_below(3);
 	struct network n = { .lstm = lstm,
 			     .cell = !random_below(3),
 			     .batch = between(1, 3),
 			     .input = between(1, 9),
 			     .hidden = between(1, 20),
 			     .directions = 1,
-			     .gates = lstm ? 4 : 3,
+			     .gates = lstm  ? 4 :
+				      plain ? 1 :
+					      3,
 			     .dtype = random_below(3) ? IR_F32 : IR_F16 };
 	union ir_attrs attrs = { .rnn = { .cell = n.cell,
+					  .plain = plain,
 					  .reset_after = random_below(2),
 					  .gate_order = random_below(2) } };
 	struct ir_type types[3];
@@ -317,8 +323,11 @@ static bool recurrent_round(bool lstm)
 		attrs.rnn.return_sequence = random_below(2);
 		n.directions = attrs.rnn.direction == IR_BOTH ? 2 : 1;
 	}
-	for (int i = 0; i < 3; i++)
-		attrs.rnn.activations[i] = activations[random_below(3)];
+	for (int i = 0; i < 3; i++) {
+		attrs.rnn.activations[i] = activations[random_below(9)];
+		attrs.rnn.alphas[i] = 0.2f + (float)random_below(8) / 10;
+		attrs.rnn.betas[i] = (float)random_below(8) / 10;
+	}
 	attrs.rnn.clip = random_below(3) ? 0 : 0.5f;
 	attrs.rnn.coupled = lstm && random_below(3) == 0;
 	attrs.rnn.late_peephole = lstm && random_below(2);

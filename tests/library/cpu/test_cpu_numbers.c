@@ -463,6 +463,7 @@ static void test_gates(void **state)
 		{ .kind = IR_MISH },
 		{ .kind = IR_GELU_TANH, .alpha = 0.1f, .beta = 1.6f },
 		{ .kind = IR_HARD_GATE, .alpha = 0.2f, .beta = 0.5f },
+		{ .kind = IR_STEP_GATE, .alpha = 0.5f },
 	};
 
 	(void)state;
@@ -478,6 +479,9 @@ static void test_gates(void **state)
 	check_unary(IR_SWISH, -1, 0, INFINITY, NAN);
 	check_unary(IR_SWISH, -1, 0, -100, -100);
 	check_unary(IR_HARD_GATE, 0.25f, 0.5f, 1, 0.75);
+	check_unary(IR_STEP_GATE, 0.5f, 0, 0.5, 0);
+	check_unary(IR_STEP_GATE, -2, 0, -1, -1);
+	check_unary(IR_SCALED_TANH, 2, 3, 0.5, 2 * tanh(1.5));
 }
 
 int main(void)

@@ -201,6 +201,50 @@ static void resampling(void **state)
 			  "type int32");
 }
 
+/* The chained structure has activations that WebNN has not, and makes a network without gates. */
+static void check_functions(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r,
+			    WNNRecurrentDetails *details)
+{
+	WNNRecurrentActivation acts[] = {
+		{ WNNRecurrentFunction_HardSigmoid, 0.25, 0.5 },
+		{ WNNRecurrentFunction_ScaledTanh, 2, 3 },
+	};
+	WNNOperand flat = INPUT(f, Float32, 2, 5, 3), square = INPUT(f, Float32, 2, 5, 5);
+	WNNGruOptions o = WNN_GRU_OPTIONS_INIT;
+	WNNLstmOptions lstm = WNN_LSTM_OPTIONS_INIT;
+	WNNOperand out[2] = { NULL };
+	const struct ir_node *node;
+
+	o.direction = WNNRecurrentNetworkDirection_Both;
+	o.nextInChain = lstm.nextInChain = &details->chain;
+	details->activationCount = 2;
+	details->activations = acts;
+	assert_int_equal(wnnGraphBuilderGru(f->b, x, w, r, 4, 5, &o, 1, out), 0);
+	node = out[0]->value->def;
+	assert_int_equal(node->attrs.rnn.activations[0], IR_HARD_SIGMOID);
+	assert_int_equal(node->attrs.rnn.activations[1], IR_SCALED_TANH);
+	assert_true(node->attrs.rnn.alphas[0] == 0.25f && node->attrs.rnn.betas[1] == 3);
+#define FUNCTIONS(w, r) (wnnGraphBuilderGru(f->b, x, w, r, 4, 5, &o, 1, out), out[0])
+	details->activationCount = 3;
+	assert_type_error(FUNCTIONS(w, r), "activationCount is 3; it must be 2 or 0");
+	details->activationCount = 2;
+	acts[1].function = (WNNRecurrentFunction)12;
+	assert_type_error(FUNCTIONS(w, r),
+			  "activations[1].function is 12; it must be from 1 to 11");
+	details->plain = WNN_TRUE;
+	details->activationCount = 1;
+	assert_int_equal(wnnGraphBuilderGru(f->b, x, flat, square, 4, 5, &o, 1, out), 0);
+	node = out[0]->value->def;
+	assert_true(node->attrs.rnn.plain && node->attrs.rnn.activations[0] == IR_HARD_SIGMOID);
+	details->activationCount = 0;
+	assert_int_equal(wnnGraphBuilderGru(f->b, x, flat, square, 4, 5, &o, 1, out), 0);
+	assert_int_equal(out[0]->value->def->attrs.rnn.activations[0], IR_TANH);
+	assert_type_error(FUNCTIONS(w, r), "weight has shape [2,15,3], expected [2,5,3]");
+	assert_type_error((wnnGraphBuilderLstm(f->b, x, w, r, 4, 5, &lstm, 2, out), out[0]),
+			  "plain is of gru only");
+	details->plain = WNN_FALSE;
+}
+
 /* The chained structure has lengths of sequences and limits of gates. */
 static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r)
 {
@@ -230,6 +274,7 @@ static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOper
 	details.sequenceLengths = INPUT(f, Int64, 2);
 	assert_type_error(DETAILS(), "sequenceLengths has type int64; allowed is int32");
 	details.sequenceLengths = NULL;
+	check_functions(f, x, w, r, &details);
 	details.chain.next = &second.chain;
 	assert_type_error(DETAILS(), "is not known for this operator, or given twice");
 }

@@ -80,9 +80,9 @@ static const char *const lines[] = {
 	"float32[3,4] = gather(%4, %3) axis axis=0 ; gather",
 	"float32[2,4] = scatter(%4, %3, %1) elements axis=1 ; scatterElements",
 	"float32[1,1,2], %11 float32[5,1,1,2] = gru(%7, %5, %6) steps=5 hidden=2 reset_after sequence "
-	"backward gates=rzn activations=sigmoid,tanh clip=0 ; gru",
+	"backward gates=rzn activations=sigmoid,tanh alphas=0,0 betas=0,0 clip=0 ; gru",
 	"float32[1,1,2], %11 float32[1,1,2] = lstm(%7, %5, %6, -, -, -, -, -) steps=5 hidden=2 forward "
-	"gates=iofg activations=sigmoid,tanh,relu clip=0 ; lstm",
+	"gates=iofg activations=sigmoid,scaled_tanh,relu alphas=0,0.5,0 betas=0,1.25,0 clip=0 ; lstm",
 };
 
 static struct ir_graph *parsed(const char *text)

@@ -70,7 +70,10 @@ static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
 
 static union ir_attrs random_attrs(const struct shape *s)
 {
-	static const int kinds[3] = { IR_RELU, IR_SIGMOID, IR_TANH };
+	/* From the fourth one on, kinds have parameters and bounds, or are not of gates. */
+	static const int kinds[9] = { IR_RELU,	       IR_SIGMOID,  IR_TANH,
+				      IR_HARD_SIGMOID, IR_SOFTSIGN, IR_SCALED_TANH,
+				      IR_LEAKY_RELU,   IR_ELU,	    IR_LINEAR };
 	union ir_attrs attrs;
 
 	memset(&attrs, 0, sizeof(attrs));
@@ -86,13 +89,20 @@ static union ir_attrs random_attrs(const struct shape *s)
 		attrs.rnn.return_sequence = random_below(2);
 		attrs.rnn.direction = random_below(3);
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		attrs.rnn.activations[i] = random_below(2) ? (i ? IR_TANH : IR_SIGMOID) :
-							     kinds[random_below(3)];
+							     kinds[random_below(i ? 9 : 6)];
+		attrs.rnn.alphas[i] = 0.125f * (float)random_below(8);
+		attrs.rnn.betas[i] = 0.125f * (float)random_below(8);
+	}
+	/* A plain network has a single activation. */
+	attrs.rnn.plain = s->op == IR_OP_GRU && random_below(3) == 0;
+	if (attrs.rnn.plain)
+		attrs.rnn.activations[0] = attrs.rnn.activations[1];
 	/*
 	 * Repeated products, and long sums, would grow without bounds, and their errors with them.
 	 */
-	if (s->op == IR_OP_GRU || s->steps > 4 || s->hidden > 24)
+	else if (s->op == IR_OP_GRU || s->steps > 4 || s->hidden > 24)
 		attrs.rnn.activations[0] = IR_SIGMOID;
 	/* A gate above 1 would make its complement negative, and states grow. */
 	if (attrs.rnn.coupled)
@@ -104,7 +114,7 @@ static struct ir_node *build(struct test_graph *t, const struct shape *s,
 			     const union ir_attrs *attrs)
 {
 	bool lstm = s->op == IR_OP_LSTM;
-	int64_t rows = (lstm ? 4 : 3) * s->hidden, dirs = directions(attrs);
+	int64_t rows = (lstm ? 4 : attrs->rnn.plain ? 1 : 3) * s->hidden, dirs = directions(attrs);
 	int64_t x[3] = { s->steps, s->batch, s->input }, first = s->cell;
 	int64_t state[3] = { dirs, s->batch, s->hidden };
 	int64_t sequence[4] = { s->steps, dirs, s->batch, s->hidden };

@@ -1,34 +1,52 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recurrent networks. LSTM and GRU become WebNN's operators, which have the same gates in the same
- * order, with WNNRecurrentDetails where a node asks for more. RNN, and networks with other
- * activations, are unrolled.
+ * Recurrent networks become WebNN's operators lstm and gru, which have the same gates in the same
+ * order, with WNNRecurrentDetails where a node asks for more. A network of two directions with
+ * different activations becomes two networks.
  */
 #include <string.h>
 
 #include <webnn/webnn_npu.h>
 
 #include "ops.h"
-#include "recurrent.h"
 
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+struct recurrent {
+	WNNOperand x, w, r, bias, recurrent_bias, h, c, peephole;
+	WNNOperand lengths; /* length of each sequence; NULL: all are as long as the input */
+	uint32_t steps, hidden, directions, gates;
+	bool batch_first;
+	bool coupled;	  /* the forget gate of an LSTM is 1 minus its input gate */
+	bool reset_after; /* a GRU applies the reset gate after the recurrent product */
+	double clip;	  /* bound of the gates' inputs; 0: none */
+	WNNRecurrentNetworkDirection direction;
+	uint32_t activation_count;		  /* number of activations for one direction */
+	WNNRecurrentActivation activations[2][3]; /* of each direction */
+};
+
+/* The outputs of a network: the last states, hidden and cell, and the states of all steps. */
+struct outputs {
+	WNNOperand state[2], sequence;
+};
 
 static const struct {
 	const char *name;
 	bool has_alpha, has_beta;
 	double alpha, beta; /* defaults of the attributes */
+	WNNRecurrentFunction function;
 } functions[] = {
-	[A_RELU] = { "Relu", false, false, 0, 0 },
-	[A_SIGMOID] = { "Sigmoid", false, false, 0, 0 },
-	[A_TANH] = { "Tanh", false, false, 0, 0 },
-	[A_AFFINE] = { "Affine", true, true, 1, 0 },
-	[A_LEAKY_RELU] = { "LeakyRelu", true, false, 0.01, 0 },
-	[A_THRESHOLDED_RELU] = { "ThresholdedRelu", true, false, 1, 0 },
-	[A_SCALED_TANH] = { "ScaledTanh", true, true, 1, 1 },
-	[A_HARD_SIGMOID] = { "HardSigmoid", true, true, 0.2, 0.5 },
-	[A_ELU] = { "Elu", true, false, 1, 0 },
-	[A_SOFTSIGN] = { "Softsign", false, false, 0, 0 },
-	[A_SOFTPLUS] = { "Softplus", false, false, 0, 0 },
+	{ "Relu", false, false, 0, 0, WNNRecurrentFunction_Relu },
+	{ "Sigmoid", false, false, 0, 0, WNNRecurrentFunction_Sigmoid },
+	{ "Tanh", false, false, 0, 0, WNNRecurrentFunction_Tanh },
+	{ "Affine", true, true, 1, 0, WNNRecurrentFunction_Linear },
+	{ "LeakyRelu", true, false, 0.01, 0, WNNRecurrentFunction_LeakyRelu },
+	{ "ThresholdedRelu", true, false, 1, 0, WNNRecurrentFunction_ThresholdedRelu },
+	{ "ScaledTanh", true, true, 1, 1, WNNRecurrentFunction_ScaledTanh },
+	{ "HardSigmoid", true, true, 0.2, 0.5, WNNRecurrentFunction_HardSigmoid },
+	{ "Elu", true, false, 1, 0, WNNRecurrentFunction_Elu },
+	{ "Softsign", false, false, 0, 0, WNNRecurrentFunction_Softsign },
+	{ "Softplus", false, false, 0, 0, WNNRecurrentFunction_Softplus },
 };
 
 static bool is_name(const ProtobufCBinaryData *text, const char *name)
@@ -50,6 +68,12 @@ static double parameter(const Onnx__AttributeProto *attr, size_t *used, bool has
 	return has && attr && *used < attr->n_floats ? (double)attr->floats[(*used)++] : fallback;
 }
 
+/* Returns the activation that is item i of the attribute. */
+static WNNRecurrentActivation *activation(struct recurrent *n, size_t i)
+{
+	return &n->activations[i / n->activation_count][i % n->activation_count];
+}
+
 static int read_activations(struct onnx_node *node, struct recurrent *n)
 {
 	const Onnx__AttributeProto *attr = onnx_attr(node, "activations");
@@ -58,8 +82,9 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 	size_t alpha = 0, beta = 0;
 
 	for (uint32_t i = 0; i < n->activation_count * n->directions; i++)
-		n->functions[i].kind = i % n->activation_count || n->gates == 1 ? A_TANH :
-										  A_SIGMOID;
+		activation(n, i)->function = i % n->activation_count || n->gates == 1 ?
+						     WNNRecurrentFunction_Tanh :
+						     WNNRecurrentFunction_Sigmoid;
 	if (!attr || !attr->n_strings)
 		return 0;
 	if (attr->n_strings != n->activation_count * n->directions)
@@ -78,35 +103,14 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 				"HardSigmoid, Elu, Softsign and Softplus",
 				(int)(attr->strings[i].len < 100 ? attr->strings[i].len : 100),
 				(const char *)attr->strings[i].data);
-		n->functions[i] = (struct activation){
-			.kind = (enum activation_kind)k,
+		*activation(n, i) = (WNNRecurrentActivation){
+			.function = functions[k].function,
 			.alpha = parameter(alphas, &alpha, functions[k].has_alpha,
 					   functions[k].alpha),
 			.beta = parameter(betas, &beta, functions[k].has_beta, functions[k].beta),
 		};
 	}
 	return 0;
-}
-
-/*
- * Whether WebNN has the activations of the network, and both directions have equal ones; sets
- * @webnn to those of one direction.
- */
-static bool simple_activations(const struct recurrent *n, WNNRecurrentNetworkActivation *webnn)
-{
-	static const WNNRecurrentNetworkActivation simple[] = {
-		[A_RELU] = WNNRecurrentNetworkActivation_Relu,
-		[A_SIGMOID] = WNNRecurrentNetworkActivation_Sigmoid,
-		[A_TANH] = WNNRecurrentNetworkActivation_Tanh,
-	};
-
-	for (uint32_t i = 0; i < n->activation_count * n->directions; i++) {
-		if (n->functions[i].kind > A_TANH ||
-		    n->functions[i].kind != n->functions[i % n->activation_count].kind)
-			return false;
-		webnn[i % n->activation_count] = simple[n->functions[i].kind];
-	}
-	return true;
 }
 
 static WNNOperand optional(struct onnx_node *node, size_t input, int *result)
@@ -251,79 +255,165 @@ static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent 
 }
 
 /* Sets output Y and the last states; with layout 1 the batch comes first. Returns 0 or -1. */
-static int write_outputs(struct onnx_node *node, const struct recurrent *n, WNNOperand sequence,
-			 const WNNOperand *states, size_t count)
+static int write_outputs(struct onnx_node *node, const struct recurrent *n,
+			 const struct outputs *outputs)
 {
 	static const uint32_t batch_first[] = { 2, 0, 1, 3 };
+	WNNOperand sequence = outputs->sequence;
 
 	if (onnx_wants(node, 0) &&
 	    onnx_out(node, 0, n->batch_first ? x_transpose(node, sequence, batch_first) : sequence))
 		return -1;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < (n->gates == 4 ? 2 : 1); i++) {
+		WNNOperand state = outputs->state[i];
+
 		if (onnx_wants(node, 1 + i) &&
-		    onnx_out(node, 1 + i,
-			     n->batch_first ? x_move_axis(node, states[i], 1, 0) : states[i]))
+		    onnx_out(node, 1 + i, n->batch_first ? x_move_axis(node, state, 1, 0) : state))
 			return -1;
+	}
 	return 0;
 }
 
-static int unrolled(struct onnx_node *node, const struct recurrent *n)
+/* In ONNX, the peephole of the output gate reads the new cell state. */
+static WNNRecurrentDetails details_of(const struct recurrent *n)
 {
-	WNNOperand sequence = NULL, states[2] = { NULL };
+	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;
 
-	if (onnx_recurrent_steps(node, n, &sequence, states))
+	details.sequenceLengths = n->lengths;
+	details.clip = n->clip > 0 ? n->clip : 0;
+	details.coupledGates = n->coupled;
+	details.latePeephole = n->peephole != NULL;
+	details.plain = n->gates == 1;
+	details.activationCount = n->activation_count;
+	details.activations = n->activations[0];
+	return details;
+}
+
+static int add_lstm(struct onnx_node *node, const struct recurrent *n, struct outputs *outputs)
+{
+	WNNRecurrentDetails details = details_of(n);
+	WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
+	WNNOperand all[3] = { NULL };
+
+	options.nextInChain = &details.chain;
+	options.label = node->options.label;
+	options.peepholeWeight = n->peephole;
+	options.bias = n->bias;
+	options.recurrentBias = n->recurrent_bias;
+	options.initialHiddenState = n->h;
+	options.initialCellState = n->c;
+	options.returnSequence = WNN_TRUE;
+	options.direction = n->direction;
+	options.layout = WNNLstmWeightLayout_Iofg;
+	if (wnnGraphBuilderLstm(node->b, n->x, n->w, n->r, n->steps, n->hidden, &options, 3, all) !=
+	    WNNStatus_Success)
+		return onnx_out(node, 0, NULL);
+	*outputs = (struct outputs){ { all[0], all[1] }, all[2] };
+	return 0;
+}
+
+static int add_gru(struct onnx_node *node, const struct recurrent *n, struct outputs *outputs)
+{
+	WNNRecurrentDetails details = details_of(n);
+	WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+	WNNOperand all[2] = { NULL };
+
+	options.nextInChain = &details.chain;
+	options.label = node->options.label;
+	options.bias = n->bias;
+	options.recurrentBias = n->recurrent_bias;
+	options.initialHiddenState = n->h;
+	options.resetAfter = n->reset_after;
+	options.returnSequence = WNN_TRUE;
+	options.direction = n->direction;
+	options.layout = WNNGruWeightLayout_Zrn;
+	if (wnnGraphBuilderGru(node->b, n->x, n->w, n->r, n->steps, n->hidden, &options, 2, all) !=
+	    WNNStatus_Success)
+		return onnx_out(node, 0, NULL);
+	*outputs = (struct outputs){ { all[0] }, all[1] };
+	return 0;
+}
+
+static int add_network(struct onnx_node *node, const struct recurrent *n, struct outputs *outputs)
+{
+	return n->gates == 4 ? add_lstm(node, n, outputs) : add_gru(node, n, outputs);
+}
+
+/* Returns the network that is direction @d of a network of two. */
+static struct recurrent one_direction(struct onnx_node *node, const struct recurrent *both,
+				      uint32_t d)
+{
+	struct recurrent n = *both;
+	WNNOperand *const of_directions[] = { &n.w, &n.r, &n.bias,    &n.recurrent_bias,
+					      &n.h, &n.c, &n.peephole };
+
+	for (size_t i = 0; i < SIZE(of_directions); i++)
+		if (*of_directions[i])
+			*of_directions[i] = x_slice_axis(node, *of_directions[i], 0, d, 1, 1);
+	n.directions = 1;
+	n.direction = d ? WNNRecurrentNetworkDirection_Backward :
+			  WNNRecurrentNetworkDirection_Forward;
+	memcpy(n.activations[0], both->activations[d], sizeof(n.activations[0]));
+	return n;
+}
+
+/* Adds a network for each direction, and joins their outputs. Returns 0 or -1. */
+static int add_directions(struct onnx_node *node, const struct recurrent *both,
+			  struct outputs *outputs)
+{
+	struct outputs one[2] = { 0 };
+
+	for (uint32_t d = 0; d < 2; d++) {
+		struct recurrent n = one_direction(node, both, d);
+
+		if (add_network(node, &n, &one[d]))
+			return -1;
+	}
+	for (size_t i = 0; i < 2 && one[0].state[i]; i++)
+		outputs->state[i] =
+			x_concat(node, 2, (WNNOperand[]){ one[0].state[i], one[1].state[i] }, 0);
+	outputs->sequence =
+		x_concat(node, 2, (WNNOperand[]){ one[0].sequence, one[1].sequence }, 1);
+	return 0;
+}
+
+static bool same_activations(const struct recurrent *n)
+{
+	for (uint32_t i = 0; n->directions == 2 && i < n->activation_count; i++) {
+		const WNNRecurrentActivation *a = &n->activations[0][i], *b = &n->activations[1][i];
+
+		if (a->function != b->function || a->alpha != b->alpha || a->beta != b->beta)
+			return false;
+	}
+	return true;
+}
+
+static int recurrent(struct onnx_node *node, uint32_t gates)
+{
+	struct outputs outputs = { 0 };
+	struct recurrent n;
+
+	if (read_inputs(node, gates, &n))
 		return -1;
-	return write_outputs(node, n, sequence, states, n->gates == 4 ? 2 : 1);
+	if (same_activations(&n) ? add_network(node, &n, &outputs) :
+				   add_directions(node, &n, &outputs))
+		return -1;
+	return write_outputs(node, &n, &outputs);
 }
 
 int onnx_op_rnn(struct onnx_node *node)
 {
-	struct recurrent n;
-
-	return read_inputs(node, 1, &n) ? -1 : unrolled(node, &n);
+	return recurrent(node, 1);
 }
 
-/*
- * Fills in @details, and returns whether the network needs them. In ONNX, the peephole of the
- * output gate reads the new cell state.
- */
-static bool set_details(const struct recurrent *n, WNNRecurrentDetails *details)
+int onnx_op_gru(struct onnx_node *node)
 {
-	details->sequenceLengths = n->lengths;
-	details->clip = n->clip > 0 ? n->clip : 0;
-	details->coupledGates = n->coupled;
-	details->latePeephole = n->peephole != NULL;
-	return n->lengths || n->clip > 0 || n->coupled || n->peephole;
+	return recurrent(node, 3);
 }
 
 int onnx_op_lstm(struct onnx_node *node)
 {
-	WNNRecurrentNetworkActivation activations[3];
-	WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
-	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;
-	WNNOperand outputs[3] = { NULL };
-	struct recurrent n;
-
-	if (read_inputs(node, 4, &n))
-		return -1;
-	if (!simple_activations(&n, activations))
-		return unrolled(node, &n);
-	if (set_details(&n, &details))
-		options.nextInChain = &details.chain;
-	options.label = node->options.label;
-	options.peepholeWeight = n.peephole;
-	options.bias = n.bias;
-	options.recurrentBias = n.recurrent_bias;
-	options.initialHiddenState = n.h;
-	options.initialCellState = n.c;
-	options.returnSequence = WNN_TRUE;
-	options.direction = n.direction;
-	options.layout = WNNLstmWeightLayout_Iofg;
-	options.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(activations);
-	if (wnnGraphBuilderLstm(node->b, n.x, n.w, n.r, n.steps, n.hidden, &options, 3, outputs) !=
-	    WNNStatus_Success)
-		return onnx_out(node, 0, NULL);
-	return write_outputs(node, &n, outputs[2], outputs, 2);
+	return recurrent(node, 4);
 }
 
 /*
@@ -372,33 +462,4 @@ int onnx_op_dynamic_quantize_lstm(struct onnx_node *node)
 	node->inputs = inputs;
 	node->input_count = 8;
 	return onnx_op_lstm(node);
-}
-
-int onnx_op_gru(struct onnx_node *node)
-{
-	WNNRecurrentNetworkActivation activations[2];
-	WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
-	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;
-	WNNOperand outputs[2] = { NULL };
-	struct recurrent n;
-
-	if (read_inputs(node, 3, &n))
-		return -1;
-	if (!simple_activations(&n, activations))
-		return unrolled(node, &n);
-	if (set_details(&n, &details))
-		options.nextInChain = &details.chain;
-	options.label = node->options.label;
-	options.bias = n.bias;
-	options.recurrentBias = n.recurrent_bias;
-	options.initialHiddenState = n.h;
-	options.resetAfter = n.reset_after;
-	options.returnSequence = WNN_TRUE;
-	options.direction = n.direction;
-	options.layout = WNNGruWeightLayout_Zrn;
-	options.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(activations);
-	if (wnnGraphBuilderGru(node->b, n.x, n.w, n.r, n.steps, n.hidden, &options, 2, outputs) !=
-	    WNNStatus_Success)
-		return onnx_out(node, 0, NULL);
-	return write_outputs(node, &n, outputs[1], outputs, 1);
 }

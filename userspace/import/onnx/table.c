@@ -310,13 +310,12 @@ static const struct onnx_op table[] = {
 	  "composed of argMax and an input that is drawn" },
 
 	/* Recurrent networks */
-	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "unrolled" },
+	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "gru without gates" },
 	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,
-	  "unrolled with activations other than Relu, Sigmoid and Tanh, or others in each "
-	  "direction; clip limits the gates and not the cell" },
+	  "clip limits the gates and not the cell; two networks where the directions have "
+	  "different activations" },
 	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0,
-	  "unrolled with activations other than Relu, Sigmoid and Tanh, or others in each "
-	  "direction" },
+	  "two networks where the directions have different activations" },
 
 	/* Constants, branches and sequences */
 	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0,

@@ -171,6 +171,38 @@ typedef enum WNNIntegerFunction {
 } WNNIntegerFunction;
 
 /**
+ * An activation function of WNNRecurrentActivation.
+ */
+typedef enum WNNRecurrentFunction {
+	/** None: TypeError. */
+	WNNRecurrentFunction_Undefined = 0,
+	/** max(0, x). */
+	WNNRecurrentFunction_Relu = 1,
+	/** 1 / (1 + exp(-x)). */
+	WNNRecurrentFunction_Sigmoid = 2,
+	/** Hyperbolic tangent. */
+	WNNRecurrentFunction_Tanh = 3,
+	/** alpha * x + beta. */
+	WNNRecurrentFunction_Linear = 4,
+	/** x, or alpha * x where x is negative. */
+	WNNRecurrentFunction_LeakyRelu = 5,
+	/** x where x is larger than alpha, else x times 0. */
+	WNNRecurrentFunction_ThresholdedRelu = 6,
+	/** alpha * tanh(beta * x). */
+	WNNRecurrentFunction_ScaledTanh = 7,
+	/** max(0, min(1, alpha * x + beta)). */
+	WNNRecurrentFunction_HardSigmoid = 8,
+	/** x, or alpha * (exp(x) - 1) where x is negative. */
+	WNNRecurrentFunction_Elu = 9,
+	/** x / (1 + |x|). */
+	WNNRecurrentFunction_Softsign = 10,
+	/** log(1 + exp(x)). */
+	WNNRecurrentFunction_Softplus = 11,
+	/** Makes the type 32 bits wide; no value. */
+	WNNRecurrentFunction_Force32 = 0x7FFFFFFF
+} WNNRecurrentFunction;
+
+/**
  * What a mapped tensor may be used for.
  */
 typedef enum WNNMapMode {
@@ -518,6 +550,28 @@ typedef struct WNNTensorHostMemory {
 	WNN_VALUE(WNNTensorHostMemory, WNN_TENSOR_HOST_MEMORY_STATIC_INIT)
 
 /**
+ * An activation of a recurrent network, with its parameters.
+ */
+typedef struct WNNRecurrentActivation {
+	/** The function. */
+	WNNRecurrentFunction function;
+	/** First parameter of the functions that have one. Default: 1. Default: 1. */
+	double alpha;
+	/** Second parameter of the functions that have two. Default: 0. Default: 0. */
+	double beta;
+} WNNRecurrentActivation;
+
+/** Initialiser of WNNRecurrentActivation with the defaults, for static objects in strict C. */
+#define WNN_RECURRENT_ACTIVATION_STATIC_INIT { \
+	/* .function = */ WNNRecurrentFunction_Undefined, \
+	/* .alpha = */ 1.0, \
+	/* .beta = */ 0.0 \
+}
+/** A WNNRecurrentActivation with the defaults. */
+#define WNN_RECURRENT_ACTIVATION_INIT \
+	WNN_VALUE(WNNRecurrentActivation, WNN_RECURRENT_ACTIVATION_STATIC_INIT)
+
+/**
  * Options of recurrent networks that other formats have and WebNN has not, in the chain of
  * WNNLstmOptions or WNNGruOptions.
  */
@@ -544,6 +598,20 @@ typedef struct WNNRecurrentDetails {
 	 * weights. Default: false. Default: false.
 	 */
 	WNNBool latePeephole;
+	/**
+	 * GRU only: a network without gates, which is RNN of ONNX. The new state is the activation
+	 * of both products and their biases; weights and biases have hiddenSize rows for each
+	 * direction, and there is one activation, tanh unless given. resetAfter and layout have no
+	 * effect. Default: false. Default: false.
+	 */
+	WNNBool plain;
+	/**
+	 * Number of items of activations: as many as the options take, 1 with plain; 0: those of
+	 * the options hold. Default: 0.
+	 */
+	size_t activationCount;
+	/** The activations, in the order of those of the options, whose place they take. */
+	WNNRecurrentActivation const *activations;
 } WNNRecurrentDetails;
 
 /** Initialiser of WNNRecurrentDetails with the defaults, for static objects in strict C. */
@@ -552,7 +620,10 @@ typedef struct WNNRecurrentDetails {
 	/* .sequenceLengths = */ NULL, \
 	/* .clip = */ 0.0, \
 	/* .coupledGates = */ WNN_FALSE, \
-	/* .latePeephole = */ WNN_FALSE \
+	/* .latePeephole = */ WNN_FALSE, \
+	/* .plain = */ WNN_FALSE, \
+	/* .activationCount = */ 0, \
+	/* .activations = */ NULL \
 }
 /** A WNNRecurrentDetails with the defaults. */
 #define WNN_RECURRENT_DETAILS_INIT \

@@ -429,6 +429,15 @@ static int copy_expressions(struct late *l, uint32_t first)
 	return 0;
 }
 
+/* Returns true if a call has lengths of sequences: an operand that is in no list of the call. */
+static bool has_lengths(const struct wnn_op_call *call)
+{
+	const WNNOperatorOptions *options = call->options;
+
+	return wnn_op_info[call->op].details == WNNSType_RecurrentDetails && options->nextInChain &&
+	       ((const WNNRecurrentDetails *)options->nextInChain)->sequenceLengths;
+}
+
 static int record(struct late *l, WNNOperand *outputs)
 {
 	uint32_t first = l->symbols->num_nodes;
@@ -437,11 +446,9 @@ static int record(struct late *l, WNNOperand *outputs)
 	if (!l->used)
 		return wnn_error_nomem(l->rule->err, l->rule->name);
 	memset(l->used, 0, l->symbols->num_names * sizeof(*l->used));
-	/* Lengths of sequences are an operand that is in no list of the call. */
-	if (wnn_op_info[l->rule->call->op].details == WNNSType_RecurrentDetails &&
-	    ((const WNNOperatorOptions *)l->rule->call->options)->nextInChain)
-		return rule_error(l->rule, "WNNRecurrentDetails cannot be used where a dimension "
-					   "is known only at dispatch");
+	if (has_lengths(l->rule->call))
+		return rule_error(l->rule, "sequenceLengths of WNNRecurrentDetails cannot be used "
+					   "where a dimension is known only at dispatch");
 	if (try_all(l) || run_plainly(l, outputs))
 		return -1;
 	return copy_expressions(l, first);

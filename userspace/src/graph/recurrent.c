@@ -8,9 +8,11 @@
 #include <webnn/webnn_npu.h>
 
 #include "graph/rules.h"
+#include "util/number.h"
 
 struct recurrent {
-	uint32_t gates; /* number of gates: 3 (gru) or 4 (lstm) */
+	const WNNRecurrentDetails *details; /* in the chain of the options; NULL: there are none */
+	uint32_t gates;			    /* number of gates: 1 (plain), 3 (gru) or 4 (lstm) */
 	bool cell;
 	int64_t directions, batch, input_size, hidden_size, steps;
 	WNNRecurrentNetworkActivationArray activations;
@@ -37,19 +39,38 @@ static int activation_kind(WNNRecurrentNetworkActivation activation)
 static int set_activations(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
 {
 	static const int defaults[3] = { IR_SIGMOID, IR_TANH, IR_TANH };
+	const int *absent = r->gates == 1 ? defaults + 1 : defaults;
 
 	if (r->activations.data && r->activations.count != r->num_activations)
 		return rule_error(rule, "options.activations has %zu items, expected %" PRIu32,
 				  r->activations.count, r->num_activations);
 	for (uint32_t i = 0; i < r->num_activations; i++)
 		attrs->rnn.activations[i] =
-			r->activations.data ? activation_kind(r->activations.data[i]) : defaults[i];
+			r->activations.data ? activation_kind(r->activations.data[i]) : absent[i];
 	return 0;
 }
 
 static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 {
 	return rule_type(rule, 0)->dtype;
+}
+
+/*
+ * Finds WNNRecurrentDetails in the chain of the options, and takes a gru for a network without
+ * gates when they say so. 0 or -1.
+ */
+static int find_details(struct wnn_rule *rule, struct recurrent *r)
+{
+	const WNNOperatorOptions *head = rule->call->options;
+
+	r->details = (const WNNRecurrentDetails *)head->nextInChain;
+	if (!r->details || !r->details->plain)
+		return 0;
+	if (r->gates == 4)
+		return rule_error(rule, "plain is of gru only");
+	r->gates = 1;
+	r->num_activations = 1;
+	return 0;
 }
 
 /*
@@ -168,19 +189,54 @@ static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOp
 	return 0;
 }
 
-/*
- * Reads WNNRecurrentDetails from the chain of the options; the chain may be empty. Returns 0 or -1.
- */
+/* Sets the activations that the details have instead of those of the options. 0 or -1. */
+static int set_functions(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
+{
+	static const int kinds[] = {
+		[WNNRecurrentFunction_Relu] = IR_RELU,
+		[WNNRecurrentFunction_Sigmoid] = IR_SIGMOID,
+		[WNNRecurrentFunction_Tanh] = IR_TANH,
+		[WNNRecurrentFunction_Linear] = IR_LINEAR,
+		[WNNRecurrentFunction_LeakyRelu] = IR_LEAKY_RELU,
+		[WNNRecurrentFunction_ThresholdedRelu] = IR_STEP_GATE,
+		[WNNRecurrentFunction_ScaledTanh] = IR_SCALED_TANH,
+		[WNNRecurrentFunction_HardSigmoid] = IR_HARD_SIGMOID,
+		[WNNRecurrentFunction_Elu] = IR_ELU,
+		[WNNRecurrentFunction_Softsign] = IR_SOFTSIGN,
+		[WNNRecurrentFunction_Softplus] = IR_SOFTPLUS,
+	};
+	size_t count = r->details->activationCount;
+
+	if (count && count != r->num_activations)
+		return rule_error(rule, "activationCount is %zu; it must be %" PRIu32 " or 0",
+				  count, r->num_activations);
+	for (size_t i = 0; i < count; i++) {
+		const WNNRecurrentActivation *a = &r->details->activations[i];
+
+		if (a->function < WNNRecurrentFunction_Relu ||
+		    (size_t)a->function >= ARRAY_SIZE(kinds))
+			return rule_error(rule,
+					  "activations[%zu].function is %d; it must be from %d to "
+					  "%zu",
+					  i, (int)a->function, (int)WNNRecurrentFunction_Relu,
+					  ARRAY_SIZE(kinds) - 1);
+		attrs->rnn.activations[i] = kinds[a->function];
+		attrs->rnn.alphas[i] = wnn_double_cast(dtype_of(rule), a->alpha);
+		attrs->rnn.betas[i] = wnn_double_cast(dtype_of(rule), a->beta);
+	}
+	return 0;
+}
+
+/* Reads the details, if there are any, into the attributes. 0 or -1. */
 static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attrs *attrs)
 {
-	const WNNOperatorOptions *head = rule->call->options;
-	const WNNRecurrentDetails *details = (const WNNRecurrentDetails *)head->nextInChain;
+	const WNNRecurrentDetails *details = r->details;
 
 	if (!details)
 		return 0;
 	if (!(details->clip >= 0))
 		return rule_error(rule, "clip is %g; it must be 0 or more", details->clip);
-	if (r->gates == 3 && (details->coupledGates || details->latePeephole))
+	if (r->gates != 4 && (details->coupledGates || details->latePeephole))
 		return rule_error(rule, "coupledGates and latePeephole are of lstm only");
 	if (details->sequenceLengths) {
 		if (check_lengths(rule, r, details->sequenceLengths))
@@ -191,7 +247,8 @@ static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attr
 						    0;
 	attrs->rnn.coupled = details->coupledGates;
 	attrs->rnn.late_peephole = details->latePeephole;
-	return 0;
+	attrs->rnn.plain = details->plain;
+	return set_functions(rule, r, attrs);
 }
 
 static int ir_direction(WNNRecurrentNetworkDirection direction)
@@ -216,9 +273,10 @@ int rule_gru(struct wnn_rule *rule)
 					 .gate_order = options->layout == WNNGruWeightLayout_Rzn,
 				 } };
 
-	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
-	    check_vectors(rule, &r, 3, 2, 3 * r.hidden_size) || check_states(rule, &r, 5, 1) ||
-	    set_activations(rule, &r, &attrs) || set_details(rule, &r, &attrs))
+	if (find_details(rule, &r) || check_sizes(rule, &r) || check_weights(rule, &r) ||
+	    check_vectors(rule, &r, 3, 2, r.gates * r.hidden_size) ||
+	    check_states(rule, &r, 5, 1) || set_activations(rule, &r, &attrs) ||
+	    set_details(rule, &r, &attrs))
 		return -1;
 	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
 }
@@ -264,7 +322,7 @@ int rule_lstm(struct wnn_rule *rule)
 					 .gate_order = options->layout == WNNLstmWeightLayout_Ifgo,
 				 } };
 
-	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
+	if (find_details(rule, &r) || check_sizes(rule, &r) || check_weights(rule, &r) ||
 	    check_vectors(rule, &r, 3, 2, 4 * r.hidden_size) ||
 	    check_vectors(rule, &r, 5, 1, 3 * r.hidden_size) || check_states(rule, &r, 6, 2) ||
 	    set_activations(rule, &r, &attrs) || set_details(rule, &r, &attrs))

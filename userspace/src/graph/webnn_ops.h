@@ -150,6 +150,7 @@ extern const struct wnn_enum wnn_enum_profile_engine;
 extern const struct wnn_enum wnn_enum_exactness;
 extern const struct wnn_enum wnn_enum_compat_auto_pad;
 extern const struct wnn_enum wnn_enum_integer_function;
+extern const struct wnn_enum wnn_enum_recurrent_function;
 extern const struct wnn_enum wnn_enum_map_mode;
 extern const struct wnn_enum wnn_enum_graph_text;
 

@@ -173,11 +173,14 @@ static const struct ir_field gru[] = {
 	FIELD(rnn.steps, "steps", U32, NEEDED),
 	FIELD(rnn.hidden_size, "hidden", U32, NEEDED),
 	FIELD(rnn.reset_after, "reset_after", BOOL),
+	FIELD(rnn.plain, "plain", BOOL),
 	FIELD(rnn.return_sequence, "sequence", BOOL),
 	FIELD(rnn.cell, "cell", BOOL),
 	FIELD(rnn.direction, NULL, ENUM, WORDS(directions)),
 	FIELD(rnn.gate_order, "gates", ENUM, WORDS(gru_gates)),
 	ROW(rnn.activations, "activations", ENUM, 2, WORDS(unaries), NEEDED),
+	ROW(rnn.alphas, "alphas", FLOAT, 2),
+	ROW(rnn.betas, "betas", FLOAT, 2),
 	FIELD(rnn.clip, "clip", FLOAT),
 };
 static const struct ir_field lstm[] = {
@@ -188,6 +191,8 @@ static const struct ir_field lstm[] = {
 	FIELD(rnn.direction, NULL, ENUM, WORDS(directions)),
 	FIELD(rnn.gate_order, "gates", ENUM, WORDS(lstm_gates)),
 	ROW(rnn.activations, "activations", ENUM, 3, WORDS(unaries), NEEDED),
+	ROW(rnn.alphas, "alphas", FLOAT, 3),
+	ROW(rnn.betas, "betas", FLOAT, 3),
 	FIELD(rnn.clip, "clip", FLOAT),
 	FIELD(rnn.coupled, "coupled", BOOL),
 	FIELD(rnn.late_peephole, "late_peephole", BOOL),

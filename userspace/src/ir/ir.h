@@ -84,12 +84,13 @@ enum ir_op {
 /*
  * Functions of one operand. elu and leaky_relu use alpha; hard_sigmoid and linear use alpha and
  * beta; clamp has its limits in alpha and beta for float types, in ilo and ihi for signed integers,
- * and in ulo and uhi for unsigned integers.
+ * and in ulo and uhi for unsigned integers. scaled_tanh is alpha * tanh(beta * x).
  *
  * A gate multiplies x by a function of x, also when x is NaN or infinite: swish is
  * x * sigmoid(alpha * x), mish is x * tanh(softplus(x)), gelu_tanh is
- * x * sigmoid(x * (alpha * x * x + beta)), and hard_gate is x * hard_sigmoid(x) with its alpha and
- * beta. Gates map minus infinity to NaN, as they multiply it by 0.
+ * x * sigmoid(x * (alpha * x * x + beta)), hard_gate is x * hard_sigmoid(x) with its alpha and
+ * beta, and step_gate is x * (x > alpha). Gates map minus infinity to NaN, as they multiply it by
+ * 0.
  */
 #define IR_UNARY_KINDS(X)               \
 	X(ABS, "abs")                   \
@@ -106,6 +107,7 @@ enum ir_op {
 	X(COS, "cos")                   \
 	X(TAN, "tan")                   \
 	X(TANH, "tanh")                 \
+	X(SCALED_TANH, "scaled_tanh")   \
 	X(ERF, "erf")                   \
 	X(SIGMOID, "sigmoid")           \
 	X(GELU, "gelu")                 \
@@ -119,6 +121,7 @@ enum ir_op {
 	X(HARD_SIGMOID, "hard_sigmoid") \
 	X(HARD_SWISH, "hard_swish")     \
 	X(HARD_GATE, "hard_gate")       \
+	X(STEP_GATE, "step_gate")       \
 	X(RELU, "relu")                 \
 	X(CLAMP, "clamp")               \
 	X(LINEAR, "linear")             \
@@ -133,7 +136,8 @@ enum ir_unary {
 /* Returns true for the gates; false for other functions and IR_UNARY_NONE. */
 static inline bool ir_unary_is_gate(int kind)
 {
-	return kind == IR_SWISH || kind == IR_MISH || kind == IR_GELU_TANH || kind == IR_HARD_GATE;
+	return kind == IR_SWISH || kind == IR_MISH || kind == IR_GELU_TANH ||
+	       kind == IR_HARD_GATE || kind == IR_STEP_GATE;
 }
 
 /*
@@ -372,9 +376,11 @@ struct ir_gather_attrs {
 struct ir_rnn_attrs {
 	uint32_t steps, hidden_size;
 	bool reset_after, return_sequence, cell;
+	bool plain; /* GRU: a network without gates; the new state is the activation of the sums */
 	enum ir_rnn_direction direction;
-	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
-	int activations[3];  /* enum ir_unary, such as IR_SIGMOID, IR_TANH */
+	uint32_t gate_order;	   /* 0: zrn or iofg, 1: rzn or ifgo */
+	int activations[3];	   /* enum ir_unary, such as IR_SIGMOID, IR_TANH */
+	float alphas[3], betas[3]; /* their parameters: see struct ir_unary_attrs */
 	/* The operands of the first two activations are clamped to -clip..clip; 0: no clamp. */
 	float clip;
 	bool coupled;	    /* LSTM: the forget gate is 1 minus the input gate */
@@ -454,6 +460,22 @@ struct ir_node {
 	const char *label;  /* the label of the application; "": it has none */
 	const char *source; /* the WebNN operators that it computes: "conv2d", "conv2d+relu" */
 };
+
+/* Returns how many parts, one for each gate, the rows of the weights of a recurrent network have. */
+static inline uint32_t ir_rnn_gates(const struct ir_node *node)
+{
+	return node->op == IR_OP_LSTM ? 4 : node->attrs.rnn.plain ? 1 : 3;
+}
+
+/* Returns activation number `which` of a recurrent network. */
+static inline struct ir_unary_attrs ir_rnn_activation(const struct ir_node *node, int which)
+{
+	const struct ir_rnn_attrs *attrs = &node->attrs.rnn;
+
+	return (struct ir_unary_attrs){ .kind = attrs->activations[which],
+					.alpha = attrs->alphas[which],
+					.beta = attrs->betas[which] };
+}
 
 struct ir_output {
 	const char *name;

@@ -347,7 +347,7 @@ static int read_element(struct reader *r, const struct ir_field *field, void *da
 	case IR_FIELD_U64:
 		return read_u64(r, UINT64_MAX, data);
 	case IR_FIELD_FLOAT:
-		return read_float32(r, data);
+		return read_float32(r, (float *)data + i);
 	case IR_FIELD_ENUM:
 		return read_word(r, field, &((uint32_t *)data)[i]);
 	case IR_FIELD_FUNCTION:

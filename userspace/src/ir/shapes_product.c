@@ -196,7 +196,7 @@ bool ir_shapes_recurrent(const struct ir_node *node)
 	const struct network n = { node, !attrs->cell && attrs->direction == IR_BOTH ? 2 : 1 };
 	const struct ir_type *x = in(node, 0);
 	bool lstm = node->op == IR_OP_LSTM;
-	int64_t hidden = attrs->hidden_size, rows = (lstm ? 4 : 3) * hidden, batch, size;
+	int64_t hidden = attrs->hidden_size, rows = ir_rnn_gates(node) * hidden, batch, size;
 
 	if (!hidden || !attrs->steps || x->rank != (attrs->cell ? 2u : 3u) ||
 	    !ir_dtype_is_float(x->dtype) ||

@@ -34,11 +34,12 @@ struct pass {
 /* Applies an activation. Gates are clipped, but not the cell state. */
 static void activate(const struct network *n, int which, float *x, int64_t count)
 {
+	const struct ir_unary_attrs act = ir_rnn_activation(n->r.node, which);
 	float clip = n->r.node->attrs.rnn.clip;
 
 	for (int64_t i = 0; clip > 0 && which < 2 && i < count; i++)
 		x[i] = x[i] < -clip ? -clip : x[i] > clip ? clip : x[i];
-	n->cpu->simd->unary(n->r.node->attrs.rnn.activations[which], 0, 0, x, x, count);
+	n->cpu->simd->unary(act.kind, act.alpha, act.beta, x, x, count);
 }
 
 static void add_vectors(float *x, const float *y, int64_t count)
@@ -86,6 +87,23 @@ static void multiply_vectors(float *to, const float *x, const float *y, int64_t 
 {
 	for (int64_t i = 0; i < count; i++)
 		to[i] = x[i] * y[i];
+}
+
+/* A step of a network without gates. */
+static void step_plain(const struct pass *p, float *gates, int64_t t)
+{
+	const struct network *n = p->n;
+	int64_t size = n->r.hidden;
+
+	set_bias(n->state_gates, p->recurrent_bias, n->r.batch, size);
+	multiply(n, n->h, p->recurrent, n->state_gates, n->r.batch, size, size);
+	for (int64_t b = 0; b < n->r.batch; b++) {
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			continue;
+		add_vectors(gates + b * size, n->state_gates + b * size, size);
+		activate(n, 0, gates + b * size, size);
+		memcpy(n->h + b * size, gates + b * size, (size_t)size * sizeof(*n->h));
+	}
 }
 
 /* A step of gru that applies the reset gate to the product with the state. */
@@ -217,6 +235,8 @@ static void step(const struct pass *p, float *gates, int64_t t)
 
 	if (n->r.lstm)
 		step_lstm(p, gates, t);
+	else if (n->r.gates == 1)
+		step_plain(p, gates, t);
 	else if (n->r.node->attrs.rnn.reset_after)
 		step_gru_after(p, gates, t);
 	else

@@ -19,7 +19,7 @@ struct cell {
 
 static double activate(const struct cpu_recurrent *r, int which, double x)
 {
-	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
+	const struct ir_unary_attrs act = ir_rnn_activation(r->node, which);
 	double clip = (double)r->node->attrs.rnn.clip;
 
 	/* Gates are clipped, but not the cell state. */
@@ -69,6 +69,12 @@ static double gate_of(const struct cell *cell, int gate, int64_t j, int activati
 {
 	return activate(cell->r, activation,
 			from_input(cell, gate, j) + from_state(cell, gate, j, cell->h));
+}
+
+static void step_plain(const struct cell *cell, double *h)
+{
+	for (int64_t j = 0; j < cell->r->hidden; j++)
+		h[j] = gate_of(cell, 0, j, 0);
 }
 
 static void step_gru(const struct cell *cell, double *h)
@@ -138,6 +144,8 @@ static void run(const struct cpu_recurrent *r, int64_t direction, int64_t batch,
 		inside = cpu_recurrent_inside(r, batch, cell.step);
 		if (r->lstm)
 			step_lstm(&cell, next_h, next_c);
+		else if (r->gates == 1)
+			step_plain(&cell, next_h);
 		else
 			step_gru(&cell, next_h);
 		if (inside)

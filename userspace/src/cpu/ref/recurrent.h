@@ -13,7 +13,7 @@ struct cpu_recurrent {
 	enum ir_dtype dtype;
 	bool lstm;
 	int64_t steps, batch, input, hidden, directions;
-	int64_t gates; /* number of gates: 3 (gru) or 4 (lstm) */
+	int64_t gates; /* number of gates: 1 (plain), 3 (gru) or 4 (lstm) */
 	/* NULL when absent. The first axis of all but x is the direction. */
 	const void *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole, *hidden_state,
 		*cell_state;
@@ -42,7 +42,7 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 		.input = ir_type_dim(x, x->rank - 1),
 		.hidden = node->attrs.rnn.hidden_size,
 		.directions = node->attrs.rnn.direction == IR_BOTH ? 2 : 1,
-		.gates = lstm ? 4 : 3,
+		.gates = ir_rnn_gates(node),
 		.x = in[0],
 		.weight = in[1],
 		.recurrent = in[2],

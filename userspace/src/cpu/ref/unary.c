@@ -62,6 +62,8 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 		return tan(x);
 	case IR_TANH:
 		return tanh(x);
+	case IR_SCALED_TANH:
+		return alpha * tanh(beta * x);
 	case IR_ERF:
 		return erf(x);
 	case IR_SIGMOID:
@@ -89,6 +91,8 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 		return x * clamp(x + 3, 0, 6) / 6;
 	case IR_HARD_GATE:
 		return x * clamp(alpha * x + beta, 0, 1);
+	case IR_STEP_GATE:
+		return x * (x > alpha);
 	case IR_RELU:
 		return x > 0 || isnan(x) ? x : 0;
 	case IR_CLAMP:

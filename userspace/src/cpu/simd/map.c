@@ -161,6 +161,16 @@ INLINE struct group tanh_of(struct group x, float alpha, float beta)
 	return p;
 }
 
+INLINE struct group scaled_tanh_of(struct group x, float alpha, float beta)
+{
+	for (int k = 0; k < GROUP; k++)
+		x.v[k] *= beta;
+	x = tanh_of(x, 0, 0);
+	for (int k = 0; k < GROUP; k++)
+		x.v[k] *= alpha;
+	return x;
+}
+
 /* From here on erf(x) is 1. */
 #define MOST_ERF 4.0f
 
@@ -278,6 +288,9 @@ static void by_groups(int kind, float alpha, float beta, float *y, const float *
 		break;
 	case IR_TANH:
 		GROUPS(tanh_of);
+		break;
+	case IR_SCALED_TANH:
+		GROUPS(scaled_tanh_of);
 		break;
 	case IR_ERF:
 		GROUPS(erf_of);
@@ -405,6 +418,7 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 	case IR_EXP:
 	case IR_SIGMOID:
 	case IR_TANH:
+	case IR_SCALED_TANH:
 	case IR_ERF:
 	case IR_GELU:
 	case IR_SWISH:
@@ -420,6 +434,9 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		return true;
 	case IR_HARD_GATE:
 		EACH(v * unit(alpha * v + beta));
+		return true;
+	case IR_STEP_GATE:
+		EACH(v * (float)(v > alpha));
 		return true;
 	case IR_SIGN:
 		EACH((v > 0) - (v < 0));

@@ -115,6 +115,11 @@ static uint32_t gate_steps(const struct ir_unary_attrs *unary, struct unary_step
 	case IR_HARD_GATE:
 		set_scalars(&steps[count++], ONPU_OP_VHARDSIGMOID, unary->alpha, unary->beta);
 		return count;
+	case IR_STEP_GATE:
+		set_scalars(&steps[count++], ONPU_OP_VLINEAR, 1, -unary->alpha);
+		steps[count++].op = ONPU_OP_VRELU;
+		steps[count++].op = ONPU_OP_VSIGN;
+		return count;
 	default:
 		return 0;
 	}
@@ -126,6 +131,12 @@ uint32_t unary_steps(const struct ir_unary_attrs *unary, uint8_t dtype,
 	uint32_t count;
 
 	memset(steps, 0, UNARY_MAX_STEPS * sizeof(*steps));
+	if (unary->kind == IR_SCALED_TANH) {
+		set_scalars(&steps[0], ONPU_OP_VLINEAR, unary->beta, 0);
+		steps[1].op = ONPU_OP_VTANH;
+		set_scalars(&steps[2], ONPU_OP_VLINEAR, unary->alpha, 0);
+		return 3;
+	}
 	count = gate_steps(unary, steps);
 	if (count)
 		steps[count] = (struct unary_step){ .op = ONPU_OP_VMUL, .by_operand = true };

@@ -423,7 +423,7 @@ static int apply(struct vprog *prog, const struct ir_unary_attrs *function, int 
 static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
 {
 	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
-	const struct ir_unary_attrs act = { .kind = attrs->activations[which] };
+	const struct ir_unary_attrs act = ir_rnn_activation(r->node, which);
 	const struct ir_unary_attrs limits = { .kind = IR_CLAMP,
 					       .alpha = -attrs->clip,
 					       .beta = attrs->clip };
@@ -608,6 +608,26 @@ static void lstm_step(const struct rnn *r, int64_t s)
 	vp_emit(r->plan, &prog);
 }
 
+/* A step of a network without gates. */
+static void plain_step(const struct rnn *r, int64_t s)
+{
+	const struct npu_view *new_hidden = &r->region[REGION_NEW_HIDDEN];
+	int hidden, sum, old = -1, has_step = -1;
+	struct vprog prog;
+
+	begin_gates(r, &prog);
+	if (r->lengths) {
+		has_step = inside(r, &prog, s);
+		old = vp_input(&prog, &r->region[REGION_HIDDEN]);
+	}
+	sum = activate(r, &prog, 0, gate_input(r, &prog, &r->region[REGION_GATES], 0));
+	hidden = begin_new(r, &prog, new_hidden, old < 0 ? sum : old);
+	vp_add(&prog, ONPU_OP_VMOV, hidden, sum, -1, -1);
+	end_new(r, &prog, new_hidden, hidden, old, has_step);
+	output_sequence(r, &prog, hidden, s, has_step);
+	vp_emit(r->plan, &prog);
+}
+
 /* Emits reset gate times hidden state, the operand of the next contraction. */
 static void gru_reset(const struct rnn *r)
 {
@@ -711,7 +731,7 @@ static void begin_states(const struct rnn *r)
 	begin_state(r, REGION_HIDDEN, r->first_hidden);
 	if (r->lstm)
 		begin_state(r, REGION_STATE, r->first_cell);
-	else if (r->dtype != ONPU_DT_F32)
+	else if (r->home[REGION_STATE].rank)
 		begin_state(r, REGION_STATE, r->first_hidden);
 }
 
@@ -754,7 +774,7 @@ static void run_reset_steps(struct rnn *r)
 	products_done(&fresh);
 }
 
-/* Emits all steps of an lstm, or of a gru that applies the reset gate after the product. */
+/* Emits all steps of a network with one product for all gates of a step. */
 static void run_steps(struct rnn *r)
 {
 	struct step_products gates = { .count = 0 };
@@ -764,6 +784,8 @@ static void run_steps(struct rnn *r)
 			run_products(r, &gates, s);
 			if (r->lstm)
 				lstm_step(r, s);
+			else if (r->plain)
+				plain_step(r, s);
 			else
 				gru_step(r, s);
 			end_step(r);
@@ -782,7 +804,7 @@ void lower_recurrent(struct plan *plan, const struct ir_node *node)
 	multiply_input(&r);
 	find_inside(&r);
 	begin_states(&r);
-	if (r.lstm || r.after)
+	if (r.lstm || r.plain || r.after)
 		run_steps(&r);
 	else
 		run_reset_steps(&r);

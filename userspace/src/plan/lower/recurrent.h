@@ -36,6 +36,7 @@ struct rnn {
 	struct plan *plan;
 	const struct ir_node *node;
 	bool lstm, after; /* after: gru multiplies by the reset gate after the product */
+	bool plain;	  /* a gru that is a network without gates */
 	uint8_t dtype;
 	int64_t dirs, steps, batch, input, hidden, gates;
 	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */

@@ -20,10 +20,10 @@ uint32_t recurrent_lengths(const struct ir_node *node)
 
 bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 {
-	uint32_t count = node->op == IR_OP_LSTM ? 3 : 2;
+	int count = node->op == IR_OP_LSTM ? 3 : node->attrs.rnn.plain ? 1 : 2;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const struct ir_unary_attrs act = { .kind = node->attrs.rnn.activations[i] };
+	for (int i = 0; i < count; i++) {
+		const struct ir_unary_attrs act = ir_rnn_activation(node, i);
 
 		if (!supports_function(&act, IR_F32, reason))
 			return false;
@@ -57,14 +57,15 @@ void recurrent_analyse(const struct ir_node *node, struct rnn *r)
 	memset(r, 0, sizeof(*r));
 	r->node = node;
 	r->lstm = node->op == IR_OP_LSTM;
-	r->after = !r->lstm && node->attrs.rnn.reset_after;
+	r->plain = ir_rnn_gates(node) == 1;
+	r->after = !r->lstm && !r->plain && node->attrs.rnn.reset_after;
 	r->dtype = plan_dtype(x->dtype);
 	r->dirs = node->attrs.rnn.direction == IR_BOTH ? 2 : 1;
 	r->steps = node->attrs.rnn.steps;
 	r->batch = ir_type_dim(x, x->rank - 2);
 	r->input = ir_type_dim(x, x->rank - 1);
 	r->hidden = node->attrs.rnn.hidden_size;
-	r->gates = r->lstm ? 4 : 3;
+	r->gates = ir_rnn_gates(node);
 	memcpy(r->gate, orders[r->lstm][node->attrs.rnn.gate_order != 0], sizeof(r->gate));
 	r->bias[0] = optional(node, 3);
 	r->bias[1] = optional(node, 4);
@@ -95,8 +96,8 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 		break;
 	case REGION_STATE:
 	case REGION_NEW_STATE:
-		/* The hidden state of a float32 gru is in float32 already. */
-		if (!r->lstm && r->dtype == ONPU_DT_F32)
+		/* The hidden state of a float32 gru is in float32 already; no gate reads it. */
+		if (!r->lstm && (r->plain || r->dtype == ONPU_DT_F32))
 			view.rank = 0;
 		break;
 	case REGION_INSIDE:
@@ -105,7 +106,7 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 		memcpy(view.dim, (int64_t[]){ r->steps, r->batch }, 2 * sizeof(*view.dim));
 		break;
 	case REGION_RESET:
-		if (r->lstm || r->after)
+		if (r->lstm || r->after || r->plain)
 			view.rank = 0;
 		/* fallthrough */
 	default:
@@ -120,7 +121,7 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 	return view;
 }
 
-/* Returns true if a gru has a single state: its hidden state is in float32. */
+/* Returns true if a network has a single state: no gate reads a more exact copy of it. */
 static bool one_state(const struct rnn *r)
 {
 	return !r->home[REGION_STATE].rank;
