@@ -496,6 +496,17 @@ static void add_divisors(struct plan *plan, struct contract *c, bool counts_padd
 	add_extra(c, ONPU_OP_VDIV, &v, 1);
 }
 
+/* Exchanges rows and columns of an image. */
+static void swap_dims(struct npu_view *image)
+{
+	int64_t dim = image->dim[CD_H], stride = image->stride[CD_H];
+
+	image->dim[CD_H] = image->dim[CD_W];
+	image->stride[CD_H] = image->stride[CD_W];
+	image->dim[CD_W] = dim;
+	image->stride[CD_W] = stride;
+}
+
 /* Returns the bits of the smallest element of a type, with which a maximum is padded. */
 static uint64_t lowest_bits(uint8_t dtype)
 {
@@ -538,6 +549,29 @@ static void set_pool_kind(struct plan *plan, struct contract *c, const struct ir
 	}
 }
 
+#define LONG_COLUMN 1024 /* taps from which on a column takes too many instructions */
+
+/*
+ * Takes a long column, in an image that is one element wide, as a row: an instruction has many taps
+ * of a row, but few rows.
+ */
+static void lay_down(struct contract *c)
+{
+	if (c->taps[0] < LONG_COLUMN || c->in[1] != 1 || c->taps[1] != 1 || c->dim[CD_W] != 1 ||
+	    c->pad[1] || c->halo[1][0] || c->halo[1][1])
+		return;
+	swap_dims(&c->a);
+	swap_dims(&c->out);
+	set_result(c);
+	c->taps[1] = c->taps[0];
+	c->step[1] = c->step[0];
+	c->dilation[1] = c->dilation[0];
+	c->pad[1] = c->pad[0];
+	memcpy(c->halo[1], c->halo[0], sizeof(c->halo[0]));
+	c->taps[0] = c->step[0] = c->dilation[0] = 1;
+	c->pad[0] = c->halo[0][0] = c->halo[0][1] = 0;
+}
+
 void lower_pool(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_pool_attrs *attrs = &node->attrs.pool;
@@ -555,6 +589,7 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 		c.dilation[i] = attrs->dilations[i];
 		c.pad[i] = attrs->padding[2 * i];
 	}
+	lay_down(&c);
 	if (node->op == IR_OP_QPOOL) {
 		scale = values_view(plan, node->operands[1]);
 		scale = five_dims(&scale, (int64_t[]){ 1, 1, 1, 1, 1 }, (int64_t[5]){ 0 });
