@@ -213,6 +213,72 @@ static int branches(struct generator *g, int x)
 	return parts[0];
 }
 
+/* ---- work behind reshapes of products */
+
+/* Appends zeros on both sides of a row. */
+static int padded_row(struct generator *g, int x)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_PAD, x, GRAPH_ABSENT);
+	const uint32_t begin[3] = { 0, 0, rng_below(&g->rng, 3) };
+	const uint32_t end[3] = { 0, 0, rng_below(&g->rng, 3) };
+
+	set_list(graph_argument(node, "beginningPadding"), 3, begin);
+	set_list(graph_argument(node, "endingPadding"), 3, end);
+	return generator_append(g, node);
+}
+
+/*
+ * Appends a convolution or matrix product whose result is reshaped before factors and summands of
+ * channels, and a function; the image of the convolution may be padded in one dimension.
+ */
+static int reshaped_products(struct generator *g, int like)
+{
+	const struct fill fill = { GRAPH_UNIFORM, -1, 1 };
+	WNNOperandDataType type = g->graph->values[like].type;
+	uint32_t rows = rng_between(&g->rng, 2, 9), depth = rng_between(&g->rng, 1, 4);
+	uint32_t heads = rng_between(&g->rng, 1, 3), size = rng_between(&g->rng, 1, 3);
+	uint32_t channels = heads * size;
+	bool conv = rng_chance(&g->rng, 50);
+	int x, y, other;
+
+	if (conv) {
+		const uint32_t line[3] = { 1, depth, rows }, filter[4] = { channels, depth, 1, 2 };
+
+		x = generator_leaf(g, type, 3, line, fill);
+		if (x >= 0 && rng_chance(&g->rng, 50))
+			x = padded_row(g, x);
+		if (x < 0)
+			return GRAPH_ABSENT;
+		rows = g->graph->values[x].dims[2];
+		x = generator_reshaped(g, x, 4, (uint32_t[]){ 1, depth, 1, rows });
+		other = generator_leaf(g, type, 4, filter, fill);
+		if (other >= 0)
+			g->graph->values[other].kind = GRAPH_CONSTANT;
+		y = append(g, WNN_OP_CONV2D, x, other);
+		y = y < 0 ? y : generator_reshaped(g, y, 3, (uint32_t[]){ 1, channels, rows - 1 });
+	} else {
+		x = generator_leaf(g, type, 2, (uint32_t[]){ rows, depth }, fill);
+		y = x < 0 ? x : projected(g, x, channels, rng_chance(&g->rng, 30));
+		y = y < 0 ? y : generator_reshaped(g, y, 4, (uint32_t[]){ 1, rows, heads, size });
+	}
+	for (uint32_t i = rng_between(&g->rng, 1, 3); i-- > 0 && y >= 0;) {
+		const uint32_t wide[3] = { channels, 1 }, divided[2] = { heads, size };
+
+		if (rng_chance(&g->rng, 40)) {
+			y = function_of(g, y);
+			continue;
+		}
+		other = generator_leaf(g, type, 2, conv ? wide : divided, fill);
+		if (other < 0)
+			return GRAPH_ABSENT;
+		if (rng_chance(&g->rng, 90))
+			g->graph->values[other].kind = GRAPH_CONSTANT;
+		y = generator_either(g, rng_chance(&g->rng, 50) ? WNN_OP_MUL : WNN_OP_ADD, y,
+				     other);
+	}
+	return y;
+}
+
 /* ---- heads of an attention */
 
 /*
@@ -269,7 +335,7 @@ int generator_views(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_VIEWS > GRAPH_MAX_NODES || !g->graph->values[x].rank)
 		return GRAPH_ABSENT;
-	switch (rng_below(&g->rng, 7)) {
+	switch (rng_below(&g->rng, 8)) {
 	case 0:
 	case 1:
 		return turned(g, x);
@@ -279,6 +345,8 @@ int generator_views(struct generator *g, int x)
 		return attended(g, x);
 	case 4:
 		return g->graph->values[x].rank < 2 ? reshapes(g, x) : branches(g, x);
+	case 5:
+		return reshaped_products(g, x);
 	default:
 		return parted(g, x);
 	}

@@ -71,6 +71,17 @@ MUTATIONS = [
     _rule('rule_view', 'a transposed product loses its bias', '(product->num_operands > 2 && product->operands[2]) ||\n', ''),
     _rule('rule_view', 'a reshape in front of a transpose has the axes behind it',
           'transpose->attrs.transpose.perm[i] == axis && k <', 'i == axis && k <'),
+    # Work behind reshapes.
+    _rule('rule_reshape', 'axes may be joined behind the channels', 'if (k == to->rank || ir_type_dim(from, i) != ir_type_dim(to, k))',
+          'if (k == to->rank)'),
+    _rule('rule_reshape', 'what is added along a row is taken for a bias',
+          'if (ir_type_dim(type, i) != ir_type_dim(to, missing + i))\n\t\t\treturn false;\n\treturn axis + 1 == from->rank;',
+          'if (ir_type_dim(type, i) != ir_type_dim(to, missing + i))\n\t\t\treturn false;\n\treturn true;'),
+    _rule('rule_reshape', 'a pad is along the axes of before', 'attrs.pad.begin[axis[i]] = pad->attrs.pad.begin[i];',
+          'attrs.pad.begin[i] = pad->attrs.pad.begin[i];'),
+    _rule('rule_scale', 'a negation does not negate', 'negates ? -1 : ', 'negates ? 1 : '),
+    _rule('rule_parts', 'a reciprocal that is an output is part of softmax',
+          'rules_uses(rules, factor) == 1 &&\n\t\t    !rules_is_output(rules, factor))', 'rules_uses(rules, factor) >= 1)'),
     # Heads that are repeated.
     _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
     _rule('rule_heads', 'what is repeated is not looked for behind a transpose',

@@ -42,6 +42,9 @@ static struct ir_value *scaled_value(const struct ir_node *node, double *factor)
 	    node->attrs.unary.beta == 0) {
 		*factor = (double)node->attrs.unary.alpha;
 		value = node->operands[0];
+	} else if (node->op == IR_OP_UNARY && node->attrs.unary.kind == IR_NEG) {
+		*factor = -1;
+		value = node->operands[0];
 	} else if (node->op == IR_OP_BINARY && node->attrs.binary.act.kind == IR_UNARY_NONE) {
 		bool times = node->attrs.binary.kind == IR_MUL;
 

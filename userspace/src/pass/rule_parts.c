@@ -272,16 +272,37 @@ static bool one_axis(uint32_t axes, uint32_t *axis)
 	return axes && axes >> *axis == 1;
 }
 
+/*
+ * Returns the divisor of a quotient, or of a product with a reciprocal that nothing else uses, and
+ * sets *dividend to the other operand; NULL for other functions.
+ */
+static const struct ir_value *divisor_of(const struct rules *rules, const struct ir_node *node,
+					 const struct ir_value **dividend)
+{
+	if (node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	*dividend = node->operands[0];
+	if (node->attrs.binary.kind == IR_DIV)
+		return node->operands[1];
+	for (int i = 0; i < 2 && node->attrs.binary.kind == IR_MUL; i++) {
+		const struct ir_value *factor = unexpanded(node->operands[i]);
+		const struct ir_node *reciprocal = unary_of(factor, IR_RECIPROCAL);
+
+		*dividend = node->operands[!i];
+		if (reciprocal && rules_uses(rules, factor) == 1 && !rules_is_output(rules, factor))
+			return reciprocal->operands[0];
+	}
+	return NULL;
+}
+
 struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_value *powers = node->operands[0], *core;
+	const struct ir_value *powers, *divisor = divisor_of(rules, node, &powers), *core;
 	const struct ir_node *sum;
 	union ir_attrs attrs = { .axis = 0 };
 	struct vectors vectors;
 
-	if (node->attrs.binary.kind != IR_DIV || node->attrs.binary.act.kind != IR_UNARY_NONE)
-		return NULL;
-	sum = reduction_beside(node->operands[1], &core);
+	sum = divisor ? reduction_beside(divisor, &core) : NULL;
 	if (!sum || sum->attrs.reduce.kind != IR_REDUCE_SUM || uncast(sum->operands[0]) != powers ||
 	    rules_uses(rules, core) != 1 || rules_is_output(rules, core) ||
 	    rules_uses(rules, powers) != 2 || rules_is_output(rules, powers) ||

@@ -269,16 +269,18 @@ struct ir_value *rule_scale_behind_normalised(struct rules *rules, struct ir_nod
 
 static bool read_linear(const struct ir_node *node, struct affine *affine)
 {
+	bool negates = node->attrs.unary.kind == IR_NEG;
+
 	for (int64_t i = 0; i < affine->count; i++) {
-		affine->scale[i] = (double)node->attrs.unary.alpha;
-		affine->shift[i] = (double)node->attrs.unary.beta;
+		affine->scale[i] = negates ? -1 : (double)node->attrs.unary.alpha;
+		affine->shift[i] = negates ? 0 : (double)node->attrs.unary.beta;
 	}
 	return true;
 }
 
 struct ir_value *rule_scale_behind_linear(struct rules *rules, struct ir_node *node)
 {
-	if (node->attrs.unary.kind != IR_LINEAR)
+	if (node->attrs.unary.kind != IR_LINEAR && node->attrs.unary.kind != IR_NEG)
 		return NULL;
 	return has_out(rules, node, node->operands[0], read_linear);
 }
