@@ -238,12 +238,21 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 	return 0;
 }
 
+/* With @extra, the result is padded, extended and has the bias; else it is the whole one. */
 static WNNOperand transposed2d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
-			       uint32_t groups, const struct onnx_window *w)
+			       WNNOperand bias, uint32_t groups, const struct onnx_window *w,
+			       const int64_t *extra)
 {
 	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
-	uint32_t strides[2], dilations[2];
+	uint32_t strides[2], dilations[2], padding[4], more[2];
 
+	if (extra) {
+		to_list(padding, 2, w->begin, w->end);
+		to_list(more, 2, extra, NULL);
+		options.padding = WNN_UINT32_ARRAY(padding);
+		options.outputPadding = WNN_UINT32_ARRAY(more);
+		options.bias = bias;
+	}
 	to_list(strides, 2, w->stride, NULL);
 	to_list(dilations, 2, w->dilation, NULL);
 	options.label = node->options.label;
@@ -272,9 +281,10 @@ static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand 
 	for (int64_t i = 0; i < w->kernel[0]; i++) {
 		int64_t begin[6] = { 0 }, end[6] = { 0, 0, 0, stride - 1 };
 		struct onnx_shape shape;
-		WNNOperand y = batch_to_planes(
-			node, transposed2d(node, flat, x_at(node, filter, 2, i), groups, &plane),
-			batch);
+		WNNOperand y = batch_to_planes(node,
+					       transposed2d(node, flat, x_at(node, filter, 2, i),
+							    NULL, groups, &plane, NULL),
+					       batch);
 
 		if (!y)
 			return NULL;
@@ -318,6 +328,37 @@ static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
 	return x_add(node, y, x_reshape(node, bias, &shape));
 }
 
+/*
+ * Whether WebNN has the padding of a transposed convolution, and what it adds at the end. Padding
+ * that is wider than a window would leave an edge without taps.
+ */
+static bool is_plain(const struct onnx_window *w, const int64_t *extra)
+{
+	for (uint32_t i = 0; i < w->rank; i++) {
+		int64_t reach = (w->kernel[i] - 1) * w->dilation[i];
+
+		if (extra[i] >= w->stride[i] || w->begin[i] > reach || w->end[i] > reach)
+			return false;
+	}
+	return w->rank <= 2;
+}
+
+/* Translates a transposed convolution with padding that WebNN has. */
+static WNNOperand plain_transposed(struct onnx_node *node, WNNOperand x, WNNOperand filter,
+				   WNNOperand bias, uint32_t groups, const struct onnx_window *w,
+				   const int64_t *extra)
+{
+	struct onnx_window wide = *w;
+	const int64_t of_row[2] = { 0, extra[0] };
+
+	if (w->rank == 2)
+		return transposed2d(node, x, filter, bias, groups, w, extra);
+	widen(&wide);
+	return squeeze_row(node,
+			   transposed2d(node, x_unsqueeze(node, x, 2), x_unsqueeze(node, filter, 2),
+					bias, groups, &wide, of_row));
+}
+
 int onnx_op_conv_transpose(struct onnx_node *node)
 {
 	int64_t groups = onnx_attr_int(node, "group", 1), extra[ONNX_SPATIAL];
@@ -344,16 +385,20 @@ int onnx_op_conv_transpose(struct onnx_node *node)
 	memcpy(w.in, shape.dim + 2, sizeof(w.in));
 	if (transposed_pads(node, &w, extra))
 		return -1;
+	if (is_plain(&w, extra))
+		return onnx_out(node, 0,
+				plain_transposed(node, x, filter, bias, (uint32_t)groups, &w,
+						 extra));
 	narrow = w;
 	if (w.rank == 3) {
 		y = transposed3d(node, x, filter, (uint32_t)groups, &w);
 	} else if (w.rank == 2) {
-		y = transposed2d(node, x, filter, (uint32_t)groups, &w);
+		y = transposed2d(node, x, filter, NULL, (uint32_t)groups, &w, NULL);
 	} else {
 		widen(&narrow);
 		y = squeeze_row(node, transposed2d(node, x_unsqueeze(node, x, 2),
-						   x_unsqueeze(node, filter, 2), (uint32_t)groups,
-						   &narrow));
+						   x_unsqueeze(node, filter, 2), NULL,
+						   (uint32_t)groups, &narrow, NULL));
 	}
 	return onnx_out(node, 0, trim(node, y, bias, &w, extra));
 }
