@@ -60,7 +60,7 @@ def run(args, net, shared, folder, type="f32", batch=1, dispatches=1):
     else:
         table, shape = folder / "table", net.shapes[0]
         table.write_text(json.dumps(net.layers))
-        picture = len(shape) == 3 and net.layers[0]["op"] in ("conv", "maxpool")
+        picture = len(shape) == 3 and any(layer["op"] in ("conv", "maxpool") for layer in net.layers)
         command += ["--table", table, "--weights", net.offset, "--type", type, "--dispatches", dispatches,
                     "--input", ",".join(map(str, (batch, *shape) if picture else shape))]
     if args.sram:

@@ -447,6 +447,43 @@ static WNNOperand add_transpose(const struct net *net, WNNOperand x)
 	return wnnGraphBuilderTranspose(net->builder, x, &order);
 }
 
+/* Adds x * weight + bias, with one weight and one bias for each channel of a picture. */
+static WNNOperand add_affine(const struct net *net, const json_t *layer, WNNOperand x)
+{
+	uint32_t dims[3] = { wnnOperandGetShape(x).data[1], 1, 1 };
+
+	x = made(net, wnnGraphBuilderMul(net->builder, x, constant(net, layer, "weight", 3, dims),
+					 NULL));
+	return wnnGraphBuilderAdd(net->builder, x, constant(net, layer, "bias", 3, dims), NULL);
+}
+
+/* Adds an LSTM or a GRU of one direction over [steps, batch, n], whose result has all states. */
+static WNNOperand add_recurrent(const struct net *net, const json_t *layer, bool lstm, WNNOperand x)
+{
+	uint32_t hidden = number(layer, "hidden"), rows = number(layer, "gates") * hidden;
+	WNNUint32Array shape = wnnOperandGetShape(x);
+	uint32_t steps = shape.data[0], batch = shape.data[1];
+	WNNOperand weight =
+		constant(net, layer, "weight", 3, (uint32_t[]){ 1, rows, shape.data[2] });
+	WNNOperand recurrent =
+		constant(net, layer, "recurrent", 3, (uint32_t[]){ 1, rows, hidden });
+	WNNOperand added = constant(net, layer, "bias", 2, (uint32_t[]){ 1, rows });
+	WNNLstmOptions lstm_options = WNN_LSTM_OPTIONS_INIT;
+	WNNGruOptions gru_options = WNN_GRU_OPTIONS_INIT;
+	WNNOperand results[3] = { NULL };
+
+	lstm_options.returnSequence = gru_options.returnSequence = WNN_TRUE;
+	lstm_options.bias = gru_options.bias = added;
+	if (lstm)
+		wnnGraphBuilderLstm(net->builder, x, weight, recurrent, steps, hidden,
+				    &lstm_options, 3, results);
+	else
+		wnnGraphBuilderGru(net->builder, x, weight, recurrent, steps, hidden, &gru_options,
+				   2, results);
+	return wnnGraphBuilderReshape(net->builder, made(net, results[lstm ? 2 : 1]),
+				      WNN_UINT32_LIST(steps, batch, hidden), NULL);
+}
+
 /*
  * Adds a layer without weights and attributes; NULL: adding it failed. Ends the program when @op is
  * not known.
@@ -459,6 +496,12 @@ static WNNOperand add_plain(const struct net *net, const char *op, const WNNOper
 		return add_relu6(net, x[0]);
 	if (!strcmp(op, "gelu"))
 		return wnnGraphBuilderGelu(net->builder, x[0], NULL);
+	if (!strcmp(op, "hardsigmoid"))
+		return wnnGraphBuilderHardSigmoid(net->builder, x[0], NULL);
+	if (!strcmp(op, "hardswish"))
+		return wnnGraphBuilderHardSwish(net->builder, x[0], NULL);
+	if (!strcmp(op, "instancenorm"))
+		return wnnGraphBuilderInstanceNormalization(net->builder, x[0], NULL);
 	if (!strcmp(op, "sigmoid"))
 		return wnnGraphBuilderSigmoid(net->builder, x[0], NULL);
 	if (!strcmp(op, "add"))
@@ -499,6 +542,10 @@ static WNNOperand add_layer(struct net *net, const json_t *layer)
 		return add_heads(net, layer, x[0]);
 	if (!strcmp(op, "layernorm"))
 		return add_layernorm(net, layer, x[0]);
+	if (!strcmp(op, "affine"))
+		return add_affine(net, layer, x[0]);
+	if (!strcmp(op, "lstm") || !strcmp(op, "gru"))
+		return add_recurrent(net, layer, op[0] == 'l', x[0]);
 	if (!strcmp(op, "rmsnorm"))
 		return add_rmsnorm(net, layer, x[0]);
 	if (!strcmp(op, "rotary"))

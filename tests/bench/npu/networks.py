@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The networks of bench_npu.py: the tables of cpu/models.py, of MobileNetV1, of BERT-base and of
-the shared models.
+"""The networks of bench_npu.py: the tables of cpu/models.py and architectures.py, of MobileNetV1,
+of BERT-base and of the shared models.
 
 A table here only counts its weights; bench-npu-graph makes them from a seed. bound() returns the
 fewest cycles in which the machine can run a table. It uses the shapes in the table and the
 machine's numbers in isa.xml and machines.xml, and nothing of the compiler.
 """
+import functools
 import math
 import pathlib
 import sys
@@ -13,6 +14,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cpu"))
 import models  # noqa: E402
+import architectures  # noqa: E402
 
 UAPI = pathlib.Path(__file__).resolve().parents[3] / "uapi" / "onpu"
 
@@ -214,6 +216,10 @@ NETWORKS = {
     "gpt2_step": (lambda: gpt2_decode(kept=True), {"f16": "f16"}, 1, 1),
     "llama_decode": (llama_decode, {"f16": "f16", "int4": "w4", "fp8": "f8", "mxfp4": "mx"}, 1, 1),
     "mobilenetv2_batch8": (models.mobilenetv2, {"f32": "f32"}, 1, 8),
+    **{make.__name__: (functools.partial(make, Table), {"f16": "f16"}, 1, 1) for make in (
+        architectures.efficientnet_b0, architectures.mobilenetv3_large, architectures.convnext_tiny,
+        architectures.whisper_tiny_encoder, architectures.diffusion_block, architectures.lstm_two_layers,
+        architectures.gru)},
     "lenet_warm": (lenet_shared, {"f32": "f32"}, 2, 1),
 }
 
@@ -277,8 +283,13 @@ PASSES = {
     "softmax": ("rmax", "vsub", "vexp", "rsum", "vdiv"),
     "layernorm": ("rsum", "vsub", "rsumsq", "vmul", "vmul", "vadd"),
     "rmsnorm": ("rsumsq", "vmul", "vmul"),
-    "rotary": ("vmul", "vmul", "vadd"),
+    "rotary": ("vmul", "vmul", "vadd"), "hardsigmoid": ("vhardsigmoid",), "hardswish": ("vhardswish",),
+    "instancenorm": ("rsum", "rsumsq"), "affine": ("vfma",),
+    # For each state, the gates and: f * c, i * g + f * c, o * tanh(c); r * h, h - n, z * (h - n) + n.
+    "lstm": ("vsigmoid",) * 3 + ("vtanh",) * 2 + ("vmul", "vfma", "vmul"),
+    "gru": ("vsigmoid",) * 2 + ("vtanh",) + ("vmul", "vsub", "vfma"),
 }
+RECURRENT = ("lstm", "gru")
 
 
 class Costs:
@@ -304,13 +315,19 @@ class Costs:
     def product(self, batch, rows, columns, depth):
         return self.machine.mxu_cycles(self.instruction, batch, rows, columns, depth), batch * rows * columns * depth
 
-    def row_depth(self, layer, shape):
-        """Returns the depth of a product of one row, which the vector unit can compute, too, with
-        columns in its lanes; 0: the layer is no such product."""
-        x = self.net.shapes[layer["inputs"][0]]
-        if self.integers or layer["op"] not in ("linear", "matmul") or math.prod(shape) != shape[-1]:
-            return 0
-        return layer["matrix"][1] if layer["op"] == "linear" else x[-1]
+    def row_products(self, layer, shape):
+        """Returns (columns, depth) of each product of one row that the layer computes; the vector
+        unit can compute these, too, with columns in its lanes."""
+        op, x = layer["op"], self.net.shapes[layer["inputs"][0]]
+        if self.integers:
+            return []
+        if op in RECURRENT and shape[1] == 1:
+            return [(layer["gates"] * layer["hidden"], layer["hidden"])] * shape[0]
+        if op == "conv" and layer["groups"] == 1 and math.prod(shape) == shape[0]:
+            return [(shape[0], math.prod(layer["filter"][1:]))]
+        if op not in ("linear", "matmul") or math.prod(shape) != shape[-1]:
+            return []
+        return [(shape[-1], layer["matrix"][1] if op == "linear" else x[-1])]
 
     def weights(self, matrix, bias):
         """Returns the cycles of the vector unit to widen packed weights, and their bytes."""
@@ -337,6 +354,14 @@ class Costs:
             widen, weights = self.weights(out * depth, out if "bias" in layer else 0)
             cycles, macs = self.product(1, x[0] if len(x) > 1 else 1, out, depth)
             return [cycles, store + widen, weights, macs]
+        if op in RECURRENT:
+            # One product has the inputs of all steps; each step has a product with the state before it.
+            steps, batch, hidden = shape
+            columns = layer["gates"] * hidden
+            widen, weights = self.weights(columns * (x[-1] + hidden), columns)
+            cycles, macs = self.product(1, steps * batch, columns, x[-1])
+            step_cycles, step_macs = self.product(1, batch, columns, hidden)
+            return [cycles + steps * step_cycles, self.passes(PASSES[op], n) + widen, weights, macs + steps * step_macs]
         if op == "matmul":
             cycles, macs = self.product(*shape, x[-1])
             return [cycles, store, 0, macs]
@@ -346,7 +371,7 @@ class Costs:
             kernel, stride = layer["kernel"], layer["stride"]
             # Integers accumulate in their own type.
             element = 1 if self.integers else 4
-            return [0, self.lane_cycles(n, element) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
+            return [0, self.lane_cycles(n * min(kernel ** 2, kernel * stride + kernel), element) + store, 0, 0]
         if op == "add":
             # The accumulators of a product may start from the other operand, so that the sum costs
             # nothing.
@@ -362,10 +387,9 @@ class Costs:
         """Returns [cycles on the matrix unit, cycles if the vector unit computes it, MACs] for each
         product of one row. In a batch the product has a row for each image.
         """
-        made = ((layer, self.net.shapes[i + 1]) for i, layer in enumerate(self.net.layers))
-        sizes = ((shape[-1], self.row_depth(layer, shape)) for layer, shape in made)
         return [[self.product(1, batch, columns, depth)[0], batch * self.lane_cycles(columns) * depth, columns * depth]
-                for columns, depth in sizes if depth]
+                for i, layer in enumerate(self.net.layers)
+                for columns, depth in self.row_products(layer, self.net.shapes[i + 1])]
 
     def border_bytes(self):
         """Returns the bytes of the inputs and the outputs."""
