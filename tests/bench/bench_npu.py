@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Measures the cycles of networks and of single layers on the device model, beside a lower bound.
---machine chooses one of the named machines; without it, it is onpu-ref1.
+--machine chooses one of the named machines; without it, the default one is measured.
 
 Each network runs once, npu-only, in a process of its own. The output has for each: cycles, MACs of
 the matrix unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on
@@ -49,7 +49,7 @@ BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", 
 BUILD_SIZES = (12500, 25000, 50000, 100000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
-from networks import LAYERS, MACHINES, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, least_macs, share_of_peak  # noqa: E402
+from networks import DEFAULT_MACHINE, LAYERS, MACHINES, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, least_macs, share_of_peak  # noqa: E402
 from models import quantized  # noqa: E402
 
 
@@ -151,7 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description="Networks and layers on the device model, beside the machine's bound.")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
-    parser.add_argument("--machine", choices=sorted(MACHINES), default="onpu-ref1")
+    parser.add_argument("--machine", choices=sorted(MACHINES), default=DEFAULT_MACHINE)
     parser.add_argument("--sram", type=int, help="another size of the SRAM, in bytes")
     parser.add_argument("--dispatches", type=int, default=1, help="of the networks in several types, so many, of which the last one counts")
     parser.add_argument("--nodes", action="store_true", help="the profile of each node as well")

@@ -4,7 +4,7 @@
 other.
 
 cpu-kernels.rst has the names of the CPU's kernels that reports of the placement show, compiler.rst
-has the local rules. The page and the picture of the machine have the sizes of onpu-ref1 in
+has the local rules. The page and the picture of the machine have the sizes of the default machine in
 uapi/onpu/machines.xml, environment.rst has the names of all machines.
 """
 import pathlib
@@ -43,7 +43,7 @@ def machines():
 
 def sizes(page):
     """Returns (sizes of the machine, those of them that the page has)."""
-    machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@name='onpu-ref1']")
+    machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@default='yes']")
     caps = {cap.get("name"): cap.get("value") for cap in machine.findall("cap")}
     rows, columns, lanes, dma, sram = (
         int(caps[name], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))

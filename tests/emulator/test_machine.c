@@ -502,13 +502,14 @@ static void test_cost(void **state)
 	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
 
 	taps.loop[0].count = 1u << 15;
-	taps.loop[1].count = taps.loop[2].count = 1;
+	taps.loop[1].count = 2;
+	taps.loop[2].count = 1;
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_WIN_SUM,
 					    .dst = d,
 					    .s0 = program_slot(p, &t),
 					    .param = program_slot(p, &taps) });
 	program_end(p);
-	/* The cost is 8 + 32 * 2^15 cycles, which is more than allowed. */
+	/* The cost is 8 + 16 * 2^16 cycles with 256 lanes, which is more than allowed. */
 	expect_fault(f, ONPU_FAULT_SHAPE, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
 }
 

@@ -192,7 +192,7 @@ class Numbers(ScriptTest):
                 ("#define PROFILE_RECORD_SIZE UINT64_C(32)", "sizeof(struct onpu_profile_record)"),
                 ("enum { NUM_ENGINES = 5 };", "ONPU_ENG_COUNT"),
                 ("static const uint32_t pageSize = 4096;", "ONPU_PAGE_SIZE"),
-                ("\treturn (struct config){ .lanes = 128, .threads = 1 };", "ONPU_CAP_LANES__RESET"),
+                ("\treturn (struct config){ .lanes = 256, .threads = 1 };", "ONPU_CAP_LANES__RESET"),
                 ("\tconst unsigned int slot_bytes = 128;", "ONPU_SLOT_SIZE")):
             self.assert_fails(line, constant)
 

@@ -563,14 +563,17 @@ static uint64_t cycles_of(WNNStablehloProgram program)
 static char *train_text;
 
 /*
- * Tests that a step of training is at least 3.6 times as fast on four devices, where the slowest
- * device counts, and an exchange of gradients takes a cycle for 64 bytes.
+ * Tests that a step of training is at least 3.6 times as fast on four devices that are onpu-ref1,
+ * 3.5 times on others, where the slowest device counts, and an exchange of gradients takes a cycle
+ * for 64 bytes.
  */
 static void test_work(void **state)
 {
 	WNNStablehloProgram programs[2];
 	WNNStablehloValueInfoArray results;
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 	uint64_t whole, divided, bytes = 0;
+	bool ref1;
 
 	(void)state;
 	if (!train_text)
@@ -597,7 +600,10 @@ static void test_work(void **state)
 	divided = cycles_of(programs[1]) + bytes / 64;
 	print_message("%llu cycles on one device, %llu on %d\n", (unsigned long long)whole,
 		      (unsigned long long)divided, DEVICES);
-	assert_true(whole * 10 >= divided * 36);
+	assert_int_equal(wnnContextGetDeviceInfo(contexts[0], &info), WNNStatus_Success);
+	ref1 = info.machine.length == strlen("onpu-ref1") &&
+	       !memcmp(info.machine.data, "onpu-ref1", info.machine.length);
+	assert_true(whole * 10 >= divided * (ref1 ? 36 : 35));
 	/* More than that would be work which is not counted, as what runs outside of graphs. */
 	assert_true(whole <= divided * DEVICES);
 	wnnStablehloProgramRelease(programs[0]);

@@ -263,8 +263,9 @@ class Machine:
         return -(-elements * (bytes if self.packing else max(bytes, 4)) // (4 * self.lanes))
 
 
-MACHINES = {element.get("name"): Machine(element)
-            for element in xml.etree.ElementTree.parse(UAPI / "machines.xml").getroot().findall("machine")}
+ELEMENTS = xml.etree.ElementTree.parse(UAPI / "machines.xml").getroot().findall("machine")
+MACHINES = {element.get("name"): Machine(element) for element in ELEMENTS}
+DEFAULT_MACHINE = next(element.get("name") for element in ELEMENTS if element.get("default") == "yes")
 REF1 = MACHINES["onpu-ref1"]
 # By type: the instruction of products, bytes of an element of an input or output, bytes of a
 # weight, whether the values between layers are integers.

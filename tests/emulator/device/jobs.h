@@ -24,8 +24,8 @@ static inline uint16_t job_data(struct program *p, uint64_t offset, uint32_t n)
 }
 
 /*
- * Makes a program: load, @stages times { x = sin(x) + x, preempt }, store. SRAM holds state across
- * every preemption point, and semaphore 9 a token.
+ * Makes a program: load, @stages times { preempt, twice x = sin(x) + x }, store. SRAM holds state
+ * across every preemption point, and semaphore 9 a token.
  */
 static inline struct program *job_stages(unsigned int stages, float seed)
 {
@@ -42,18 +42,22 @@ static inline struct program *job_stages(unsigned int stages, float seed)
 			.op = ONPU_OP_DMA_COPY, .dst = x, .s0 = in, .sv = 1, .ssem = 9, .ts = 1 });
 	for (unsigned int i = 0; i < stages; i++) {
 		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = bytes });
-		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN,
-						    .dst = y,
-						    .s0 = x,
-						    .wv = !i,
-						    .wsem = i ? 0 : 9,
-						    .ts = 1 });
-		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD,
-						    .dst = x,
-						    .s0 = x,
-						    .s1 = y,
-						    .sv = i + 1 == stages,
-						    .ssem = i + 1 == stages ? 10 : 0 });
+		for (unsigned int half = 0; half < 2; half++) {
+			bool first = !i && !half, last = i + 1 == stages && half;
+
+			program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN,
+							    .dst = y,
+							    .s0 = x,
+							    .wv = first,
+							    .wsem = first ? 9 : 0,
+							    .ts = 1 });
+			program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VADD,
+							    .dst = x,
+							    .s0 = x,
+							    .s1 = y,
+							    .sv = last,
+							    .ssem = last ? 10 : 0 });
+		}
 	}
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = bytes });
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
@@ -71,10 +75,10 @@ static inline struct program *job_stages(unsigned int stages, float seed)
 static inline struct program *job_stubborn(uint64_t cycles)
 {
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
-	const uint32_t n = 32768;
+	const uint32_t n = JOB_SRAM / sizeof(float);
 	uint16_t x = job_sram(p, 0, n);
-	/* Each instruction takes 8 + n / 128 * 4 cycles. */
-	uint64_t each = 8 + n / 128 * 4;
+	/* A lane of the default machine computes a sine in 4 cycles. */
+	uint64_t each = 8 + n / ONPU_CAP_LANES__RESET * 4;
 
 	for (uint64_t i = 0; i * each < cycles; i++)
 		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN, .dst = x, .s0 = x });

@@ -34,18 +34,13 @@ static struct onpu_sim_config config_of(enum rig_size size)
 {
 	struct onpu_sim_config config = onpu_sim_config_default();
 
+	onpu_sim_config_name(&config, size == RIG_SMALL ? "onpu-ref1" : "onpu-ref2");
 	config.sram_bytes = size == RIG_LARGE ? RIG_SRAM_MAX : 64 << 10;
-	if (size == RIG_LARGE)
-		config.features |= ONPU_CAP_FEATURES_WEIGHTS__MASK;
 	if (size == RIG_ODD) {
 		config.sram_bytes = 32 << 10;
 		config.lanes = 4;
 		config.mxu_rows = 8;
 		config.mxu_cols = 16;
-		config.features = 2 << ONPU_CAP_FEATURES_MXU_FORMS__SHIFT |
-				  ONPU_CAP_FEATURES_PACKING__MASK |
-				  ONPU_CAP_FEATURES_WEIGHTS__MASK |
-				  ONPU_MACHINE_REF2 << ONPU_CAP_FEATURES_FACTORS__SHIFT;
 		config.fifo_depth = 2;
 		config.dma_bytes_per_cycle = 8;
 	}

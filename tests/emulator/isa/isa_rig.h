@@ -12,9 +12,9 @@
 
 /* Sizes of the machines that exist in each kind. */
 enum rig_size {
-	RIG_SMALL, /* array and lanes of the default machine, little SRAM */
-	RIG_ODD,   /* all sizes are small and odd */
-	RIG_LARGE, /* the default machine with WEIGHTS, 1 MiB of SRAM */
+	RIG_SMALL, /* onpu-ref1 with little SRAM */
+	RIG_ODD,   /* the features of onpu-ref2; all sizes are small and odd */
+	RIG_LARGE, /* onpu-ref2 with 1 MiB of SRAM */
 	RIG_SIZES
 };
 

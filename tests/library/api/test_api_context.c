@@ -58,7 +58,7 @@ static void devices_by_option(void **state)
 	assert_ok(try_device(instance, "sim", WNNPlacementPolicy_NPUOnly, &context));
 	assert_ok(wnnContextGetDeviceInfo(context, &info));
 	assert_true(view_is(info.device, "sim"));
-	assert_true(view_is(info.machine, "onpu-ref1"));
+	assert_true(view_is(info.machine, "onpu-ref2"));
 	assert_int_equal(info.sramBytes, 4 << 20);
 	assert_int_equal(info.peakMacsPerCycle, 2048);
 	assert_true(wnnContextGetAccelerated(context));
@@ -159,7 +159,7 @@ static void list_of_devices(void **state)
 	assert_true(view_is(devices.data[1].device, "sim"));
 	assert_true(devices.data[1].usable);
 	assert_true(devices.data[1].accelerated);
-	assert_true(view_is(devices.data[1].machine, "onpu-ref1"));
+	assert_true(view_is(devices.data[1].machine, "onpu-ref2"));
 	assert_true(view_is(devices.data[2].device, "cpu"));
 	assert_true(devices.data[2].usable);
 	wnnDeviceInfoArrayFreeMembers(devices);

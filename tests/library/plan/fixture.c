@@ -38,10 +38,9 @@ uint32_t between(uint32_t lo, uint32_t hi)
 	return lo + random_below(hi - lo + 1);
 }
 
-int fixture_setup(void **state)
+static int create_devices(void **state, const char *machine)
 {
 	struct devices *devices = calloc(1, sizeof(*devices));
-	const char *machine = getenv("WEBNN_SIM_MACHINE");
 	struct wnn_error err = { 0 };
 
 	assert_non_null(devices);
@@ -67,6 +66,23 @@ int fixture_setup(void **state)
 	assert_non_null(devices->cpu);
 	*state = devices;
 	return 0;
+}
+
+int fixture_setup(void **state)
+{
+	return create_devices(state, getenv("WEBNN_SIM_MACHINE"));
+}
+
+int fixture_setup_ref1(void **state)
+{
+	return create_devices(state, REF1);
+}
+
+const char *fixture_machine(void *state)
+{
+	struct devices *devices = state;
+
+	return devices->ws[NUM_SIZES - 1]->caps.machine;
 }
 
 int fixture_teardown(void **state)

@@ -33,9 +33,20 @@ struct test_graph {
 			  * sizes of SRAM */
 };
 
-/* Group setup and teardown for cmocka; the state is the devices. */
+/* Names of machines. */
+#define REF1 "onpu-ref1"
+#define REF2 "onpu-ref2"
+
+/*
+ * Group setup and teardown for cmocka; the state is the devices. They are the machine that
+ * WEBNN_SIM_MACHINE names, or the default one.
+ */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
+/* Makes the devices onpu-ref1, for tests of figures of this machine. */
+int fixture_setup_ref1(void **state);
+/* Returns the name of the machine. */
+const char *fixture_machine(void *state);
 
 void random_seed(uint64_t seed);
 uint32_t random_below(uint32_t n);

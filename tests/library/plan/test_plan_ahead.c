@@ -104,7 +104,7 @@ static void preemption(void **state)
 
 	random_seed(5102);
 	/* The graph takes more cycles than are allowed without a preemption point. */
-	make_graph(&t, 240);
+	make_graph(&t, 320);
 	check_kept(&t, *state);
 	assert_true(check_preempted(&t, *state, SIZE_BIG));
 	graph_free(&t);

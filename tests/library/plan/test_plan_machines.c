@@ -4,26 +4,15 @@
  * bits, and onpu-ref2 must take fewer cycles than onpu-ref1, as these graphs have work for both
  * units. The environment chooses the machine that programs are compiled for.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fixture.h"
 #include "nodes.h"
 
-#define REF1 "onpu-ref1"
-#define REF2 "onpu-ref2"
-
-static bool compiles_for_ref2(void)
-{
-	const char *machine = getenv("WEBNN_SIM_MACHINE");
-
-	return machine && !strcmp(machine, REF2);
-}
-
 static void check_sizes(struct test_graph *t, void **state)
 {
 	for (int size = 0; size < NUM_SIZES; size++) {
-		bool ref2 = compiles_for_ref2();
+		bool ref2 = !strcmp(fixture_machine(*state), REF2);
 		struct traffic traffic[2];
 
 		check_machine(t, *state, size, ref2 ? REF1 : REF2, traffic);

@@ -122,12 +122,23 @@ static void *run_first(struct test_graph *t, void *state, int size, uint32_t out
 	return out[output];
 }
 
+static bool splits_keys(struct test_graph *t, void *state, int size)
+{
+	char *text = plan_text(t, state, size);
+	bool split = strstr(text, "split-keys");
+
+	free(text);
+	return split;
+}
+
 /*
- * Every node is exact, and all sizes of SRAM give the same bits, which are also those of a graph
- * whose caches are whole values.
+ * Every node is exact or splits keys. A graph whose caches are whole values gives the same bits,
+ * unless only one of the two plans processes keys in blocks; there are few such pairs.
  */
 static void test_bits(void **state)
 {
+	int compared = 0;
+
 	for (int i = 0; i < 80; i++) {
 		struct step s = random_step(i), kept = s;
 		struct test_graph t, whole;
@@ -138,14 +149,21 @@ static void test_bits(void **state)
 		kept.kept = true;
 		make(&whole, &kept, i);
 		assert_int_equal(whole.num_outputs, 3);
-		a = run_first(&t, *state, i % NUM_SIZES, 0);
-		b = run_first(&whole, *state, i % NUM_SIZES, 2);
-		assert_memory_equal(a, b, (size_t)ir_type_bytes(&t.output[0]->type));
-		free(a);
-		free(b);
+		if (splits_keys(&t, *state, i % NUM_SIZES) !=
+		    splits_keys(&whole, *state, i % NUM_SIZES)) {
+			check_graph(&whole, *state);
+		} else {
+			a = run_first(&t, *state, i % NUM_SIZES, 0);
+			b = run_first(&whole, *state, i % NUM_SIZES, 2);
+			assert_memory_equal(a, b, (size_t)ir_type_bytes(&t.output[0]->type));
+			free(a);
+			free(b);
+			compared++;
+		}
 		graph_free(&t);
 		graph_free(&whole);
 	}
+	assert_in_range(compared, 76, 80);
 }
 
 /*

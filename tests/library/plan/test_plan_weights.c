@@ -11,16 +11,13 @@
 #include "nodes.h"
 #include "util/float16.h"
 
-#define REF1 "onpu-ref1"
-#define REF2 "onpu-ref2"
 /* Halving the bytes of so many weights saves more than other data can differ between machines. */
 #define MANY 4096
 
 /* Compares both machines; @shorter: the second one reads fewer bytes. */
 static void compare(struct test_graph *t, void *state, bool shorter)
 {
-	const char *machine = getenv("WEBNN_SIM_MACHINE");
-	bool ref2 = machine && !strcmp(machine, REF2);
+	bool ref2 = !strcmp(fixture_machine(state), REF2);
 
 	for (int size = 0; size < NUM_SIZES; size++) {
 		struct traffic traffic[2];

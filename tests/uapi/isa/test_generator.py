@@ -231,9 +231,9 @@ class MachinesTest(SpecCase):
                             Isa(os.path.join(UAPI, 'isa.xml')))
         caps = {i.name: i.reset for d in registers.domains if d.name == 'ONPU' for i in d.items
                 if i.name.startswith('CAP_')}
-        self.assertEqual(machines.default.name, 'onpu-ref1')
+        self.assertEqual(machines.default.name, 'onpu-ref2')
         self.assertEqual((caps['CAP_MACHINE'], caps['CAP_LANES'], caps['CAP_SRAM_BYTES']),
-                         (1, 128, 4 << 20))
+                         (2, 256, 4 << 20))
         self.assertEqual(caps['CAP_SAVE_BYTES'], (4 << 20) + 8192)
 
     def test_names(self):

@@ -704,7 +704,7 @@ typedef struct WNNDeviceInfo {
 	WNNStringView device;
 	/** Device node of the NPU; else empty. */
 	WNNStringView nodePath;
-	/** Named machine, such as onpu-ref1; empty for cpu. */
+	/** Named machine, such as onpu-ref2; empty for cpu. */
 	WNNStringView machine;
 	/** One sentence: why this device was chosen, or why it cannot be used. */
 	WNNStringView reason;
