@@ -35,8 +35,9 @@ ends_at()
 	echo 0 >"$counts/${1}_ms"
 }
 
-# When a process exits, the driver frees its memory, except for the program that the core dump
-# shows.
+# exit_before_dump: lets a process exit after its job has faulted and before the core dump is made,
+# and checks that the dump still shows the job's program: the driver must not free that with the
+# process's other memory.
 exit_before_dump()
 {
 	local fault=${ends%/*}/driver-test-fault

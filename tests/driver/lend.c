@@ -4,9 +4,10 @@
  *
  *   driver-lend shared|private
  *
- * It lends memory that is mapped so for the input and the output of a graph, checks the result, and
- * prints how many bytes of each were copied. Then it saves the graph, and checks the result of the
- * graph that it loads from the file. It ends with 1 when a result is wrong or no NPU has computed.
+ * It lends memory from a shared or a private mapping to the input and the output tensor of a graph,
+ * checks the result, and prints how many bytes of input and of output were copied. Then it saves
+ * the graph, loads it again, and checks the result of the loaded graph. The status is 1 when a
+ * result is wrong or no NPU has computed it.
  */
 #include <stdbool.h>
 #include <stdio.h>

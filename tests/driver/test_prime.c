@@ -156,7 +156,10 @@ TEST_F(prime, no_such_thing)
 	EXPECT_EQ(ENOENT, errno);
 }
 
-/* Returns whether BYTES can be mapped at any offset; offsets begin at 4 GiB in each driver. */
+/*
+ * Returns whether BYTES can be mapped at some offset in the 32 MiB from 4 GiB on, where a DRM
+ * driver places its first buffers.
+ */
 static bool anything_maps(int fd)
 {
 	const uint64_t first = 1ull << 32;

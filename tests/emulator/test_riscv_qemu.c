@@ -65,7 +65,7 @@ static void emit_addi(unsigned int rd, unsigned int rs1, int32_t imm)
 	emit(ref_encode_i(ref_find("addi"), rd, rs1, imm));
 }
 
-/* Emits rd = value, for addresses with zeros below bit 11. */
+/* Emits lui and addi, which set rd to value. */
 static void emit_pointer(unsigned int rd, uint32_t value)
 {
 	emit(ref_encode_u(ref_find("lui"), rd, (value + 0x800) >> 12));

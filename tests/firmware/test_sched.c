@@ -193,7 +193,7 @@ static uint64_t cycles_of(uint32_t first, uint32_t last)
 	return sum;
 }
 
-/* Returns whether the two differ by at most a tenth of the second. */
+/* Returns whether a differs from b by at most b / 10. */
 static bool equal_shares(uint64_t a, uint64_t b)
 {
 	return 10 * a >= 9 * b && 10 * a <= 11 * b;

@@ -51,8 +51,12 @@ class Runner:
 
 
 def check_model(runner, model, image, expected, tolerance, extra=None):
-    """Checks a model. `expected`: array of all outputs; `tolerance`: for each output, relative to
-    its largest value.
+    """Checks a model's outputs on the CPU and on machines with each size of SRAM, where no operator
+    may run on the CPU and all sizes must give the same bits unless a node was split.
+
+    `expected`: an array for each output; `tolerance`: the largest error, relative to an output's
+    largest value, or absolute where that is below 1; `extra`: a text and a function that returns
+    whether the outputs are right.
     """
     outputs, inexact = {}, False
     for device, sram in [("cpu", 0)] + [("sim", s) for s in SRAM_SIZES]:

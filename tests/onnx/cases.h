@@ -10,7 +10,10 @@
 
 #define MAX_VALUES 64
 
-/* A tensor of a .pb file; its elements are in WebNN's form. */
+/*
+ * A tensor of a .pb file. Its elements are dense and have the type of the file, two of 4 bits in a
+ * byte.
+ */
 struct pb_tensor {
 	int type; /* type number of ONNX */
 	uint32_t rank;

@@ -70,7 +70,9 @@ def strictly(program):
 
 
 def train():
-    """Runs forward, backward and update in one program, five times."""
+    """Returns the losses of five training steps; each is one program that computes the gradients
+    and updates the weights.
+    """
     weights, losses = WEIGHTS, []
     for _ in range(5):
         weights, value = step(weights, BATCH, LABELS)

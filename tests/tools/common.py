@@ -90,7 +90,9 @@ class ToolTest(unittest.TestCase):
         return done.stdout, done.stderr
 
     def refuses(self, status, text, *arguments):
-        """Checks that the program prints an error with this text, and nothing else."""
+        """Checks that the program ends with this status, prints nothing on its standard output, and
+        an error with this text.
+        """
         out, err = self.tool(*arguments, status=status)
         self.assertIn(text, err)
         self.assertEqual(out, "")

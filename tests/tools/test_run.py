@@ -123,7 +123,9 @@ class Inputs(ToolTest):
 
 class Ranges(ToolTest):
     def model(self):
-        """Saves y = x * w + the number of the row, for any number of rows."""
+        """Saves a model that multiplies x by a matrix and adds to each row its index, for any
+        number of rows. Returns its path and a function that computes the expected result.
+        """
         weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
         numbers = [("w", weights), ("zero", np.array(0)), ("one", np.array(1)), ("axis", np.array([1]))]
         nodes = [node("MatMul", ["x", "w"], ["product"], "product"), node("Shape", ["x"], ["shape"], "shape"),

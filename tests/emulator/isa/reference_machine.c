@@ -444,7 +444,10 @@ static bool issue(struct run *run, uint64_t pc)
 	return enqueue(run, pc, step);
 }
 
-/* Orders effects by start, then engine; starts on one engine differ. */
+/*
+ * Compares two steps for qsort(): by start, then by engine. Two steps of one engine never start at
+ * the same time.
+ */
 static int by_start(const void *a, const void *b)
 {
 	const struct ref_step *x = *(struct ref_step *const *)a, *y = *(struct ref_step *const *)b;
@@ -504,7 +507,7 @@ static void count(struct run *run, const struct ref_step *step)
 		run->r->elements += (uint64_t)ref_count(&step->op.x[0]);
 }
 
-/* Notes the bytes of DST, which may hold anything after a fault half-way. */
+/* Notes the range of DST: after a fault, its bytes may hold anything. */
 static void remember_partly(struct run *run, const struct ref_step *step)
 {
 	ref_int low, high;

@@ -44,7 +44,10 @@ struct ref_result {
 	bool bytes_known;
 	uint64_t bytes_ld, bytes_st;
 	unsigned int num_records;
-	/* The range of elements that an instruction which faulted half-way may have written. */
+	/*
+	 * Whether an instruction faulted and may have written a part of DST: the bytes of the space
+	 * from partly_from up to partly_to, which does not belong to them.
+	 */
 	bool partly;
 	unsigned int partly_space;
 	uint64_t partly_from, partly_to;

@@ -107,7 +107,10 @@ static void known_numbers(void)
 	}
 }
 
-/* Runs mma.w, or mma.f16 with a type that is only for mma.w. */
+/*
+ * Runs @op with weights of float8, which only mma.w takes, and expects the fault @code at @operand;
+ * @has_weights: whether the machine has mma.w.
+ */
 static void faults(bool has_weights, enum onpu_op op, enum onpu_fault code, unsigned int operand)
 {
 	rig_clear(&job, has_weights ? RIG_LARGE : RIG_SMALL, RIG_DATA);

@@ -123,7 +123,8 @@ static void check(const char *at, int first)
 }
 
 /*
- * Waits until the file is readable, which a fence is when it has signalled; returns whether it is.
+ * Waits up to @timeout_ms for a fence; returns whether it has signalled. A fence's file is readable
+ * then.
  */
 static bool signalled(int fd, int timeout_ms)
 {

@@ -28,7 +28,7 @@ static uint32_t count_continued(struct test_graph *t, void *state, int size, enu
 	return count;
 }
 
-/* Checks that every size gives the bits `want`, and that the bits `other` are different. */
+/* Checks that the graph gives the bits `want` with every size of SRAM, and that `other` differs. */
 static void check_bits(struct test_graph *t, void *state, const float *want, const float *other)
 {
 	size_t bytes = (size_t)ir_type_bytes(&t->output[0]->type);
