@@ -80,9 +80,12 @@ struct sg_table *onpu_shared_alloc(struct onpu_bo *bo);
 void onpu_shared_unmap(struct device *dev, struct sg_table *sgt);
 /* Puts the object's own references to its pages; does nothing if @bo->pages is NULL. */
 void onpu_shared_free(struct onpu_bo *bo);
-/* Returns how the CPU maps shared memory; @prot is a protection for cached memory. */
+/*
+ * Returns the protection with which the CPU maps shared memory: @prot, or its write-combined form
+ * if the device does not snoop the CPU's caches.
+ */
 pgprot_t onpu_shared_prot(const struct onpu_device *onpu, pgprot_t prot);
-/* Maps an object for a program, which may only read; 0 or -EACCES. */
+/* Maps an object for a program, which may only read it; -EACCES: it asks to write. */
 int onpu_shared_mmap(struct onpu_bo *bo, struct vm_area_struct *vma);
 
 /* ---- onpu_wrap.c */

@@ -157,7 +157,8 @@ pool_run()
 	set +m
 	pid=$!
 	pool_lines[$pid]=$lines
-	# The kernel tells the guard when ./npu has ended, in whatever way.
+	# This process, the guard, ends the function when ./npu has ended, in whatever way: the kernel
+	# sends SIGHUP to the guard then.
 	# shellcheck disable=SC2016
 	setpriv --pdeathsig HUP perl -e '$SIG{HUP} = sub { kill "-TERM", $ARGV[0]; exit }; sleep' "$pid" \
 		</dev/null >/dev/null 2>&1 &

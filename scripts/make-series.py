@@ -92,8 +92,9 @@ def settle(text, have, known=()):
 
 
 def in_kernel_style(text):
-    """Returns a generated header as the kernel would write it: with its types and assertions, and
-    without long lines.
+    """Returns a generated header as the kernel would write it: with the kernel's types and
+    assertions, without conditions for other users, and with the comment at the end of a line that
+    is too long on a line of its own before it.
     """
     text = settle(text, {name for name, value in IN_KERNEL.items() if value}, IN_KERNEL)
     text = text.replace("#include <linux/types.h>\n", "#include <linux/build_bug.h>\n#include <linux/types.h>\n")

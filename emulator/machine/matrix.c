@@ -228,7 +228,7 @@ static void pack_weights(const struct task *t, float *out, uint32_t k, uint32_t 
 				 t->width, out, 1);
 }
 
-/* Packs one tap of the panel, column by column: k is dense. */
+/* Packs one tap of the panel, column by column: k is dense, and the columns are not. */
 static void pack_columns(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
 	const struct side *side = &t->m->columns;
@@ -254,7 +254,7 @@ static void pack_columns(const struct task *t, uint32_t *out, const char *base, 
 }
 
 /*
- * Packs one tap of the panel, one k after the other: k is not dense, or the columns are dense, too.
+ * Packs one tap of the panel, one k after the other, for strides that pack_columns() does not take.
  */
 static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {

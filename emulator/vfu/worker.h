@@ -27,16 +27,22 @@ struct vfu_worker {
 	bool started, awake, stop;
 };
 
-/* Initializes the worker; its @device must be set before vfu_worker_start(). */
+/*
+ * Initializes the worker, and clears its @device: the caller sets that before vfu_worker_start(),
+ * which returns false if it cannot create the thread.
+ */
 void vfu_worker_init(struct vfu_worker *worker, bool sync);
 bool vfu_worker_start(struct vfu_worker *worker);
 void vfu_worker_destroy(struct vfu_worker *worker);
 
 /* Tells the worker that there is work; may be called by any thread. */
 void vfu_worker_wake(struct vfu_worker *worker);
-/* Called by the thread that makes the accesses; these functions do nothing unless in sync mode. */
+/*
+ * The thread that makes the accesses calls these functions, which run the device in sync mode and
+ * do nothing in the other mode. vfu_worker_settle() runs up to SYNC_BUDGET cycles, before an access
+ * is answered. vfu_worker_continue() runs a shorter slice, and returns true when work is left.
+ */
 void vfu_worker_settle(struct vfu_worker *worker);
-/* Returns true when work is left. */
 bool vfu_worker_continue(struct vfu_worker *worker);
 
 #endif
