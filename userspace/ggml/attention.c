@@ -88,7 +88,7 @@ static WNNOperand make_steps(struct onpu_emit *e, const struct rope *rope)
 	return operand;
 }
 
-/* Returns one element of each pair, [.., pairs]. */
+/* Returns the first (`which` 0) or the second element of each pair of x: [.., pairs]. */
 static WNNOperand take(struct onpu_emit *e, const struct rope *rope, WNNOperand x,
 		       struct onpu_shape shape, uint32_t which)
 {
@@ -101,7 +101,10 @@ static WNNOperand take(struct onpu_emit *e, const struct rope *rope, WNNOperand 
 	return x_reshape(e, x, SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], rope->pairs));
 }
 
-/* Returns rows made of the first and the second elements of pairs, [.., pairs] each. */
+/*
+ * Returns [.., 2 * pairs] from the first elements of the pairs (a) and the second ones (b), both
+ * [.., pairs]: one after the other where a row is split into halves, else interleaved.
+ */
 static WNNOperand concat_pairs(struct onpu_emit *e, const struct rope *rope, WNNOperand a,
 			       WNNOperand b, struct onpu_shape shape)
 {

@@ -251,7 +251,7 @@ static int read_enums(struct reader *reader, const struct member *member, const 
 	for (size_t i = 0; i < count; i++)
 		if (read_enum(reader, member, json_array_get(json, i), &items[i]))
 			return -1;
-	/* Enumerations are 32 bits wide, so that all structs of arrays have this layout. */
+	/* Arrays of every enumeration have this layout, because enumerations are 32 bits wide. */
 	memcpy(to, &(WNNUint32Array){ count, items }, sizeof(WNNUint32Array));
 	return 0;
 }

@@ -127,7 +127,10 @@ static void join(struct joined *joined, const struct form *form, struct gguf_tex
 	append_string(joined, form->answer);
 }
 
-/* Checks that a form has a place for each message. */
+/*
+ * Checks that a form takes a system message wherever there is one: a nested form has it only before
+ * a first message of the user. Returns 0, or what gguf_fail() returns.
+ */
 static int check_messages(const struct form *form, const struct gguf_message *messages,
 			  size_t count, struct gguf_error *error)
 {

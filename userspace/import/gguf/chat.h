@@ -19,8 +19,9 @@ struct gguf_message {
 
 /*
  * Returns the text of a conversation, up to where the answer begins, in the form of the file's
- * template; gguf_free() frees it. NULL after a failure: the file has no template, one that is
- * unknown, or one without a place for a message.
+ * template, and sets *size to its bytes; gguf_free() frees it. NULL, with *error: the file has no
+ * template or an unknown one, its template allows no system message where @messages has one, or
+ * memory is exhausted.
  */
 char *gguf_chat(const struct gguf *gguf, const struct gguf_message *messages, size_t count,
 		size_t *size, struct gguf_error *error);

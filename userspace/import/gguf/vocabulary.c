@@ -103,8 +103,10 @@ float gguf_token_score(const struct gguf_vocabulary *v, uint32_t token)
 /* ---- bytes and their characters */
 
 /*
- * Printable characters of Latin-1 stand for themselves; all other bytes, in order, are characters
- * from U+0100 on. Returns the first byte whose value or character is the one that is given, or 256.
+ * Converts between a byte and the character that stands for it in a token: printable characters of
+ * Latin-1 stand for themselves, and characters from U+0100 on for all other bytes, in order.
+ * Returns the byte for the character @wanted (@is_character), or @wanted itself, and sets
+ * *character to the byte's character; 256: no byte has this character.
  */
 static uint32_t find_byte(uint32_t wanted, bool is_character, uint32_t *character)
 {

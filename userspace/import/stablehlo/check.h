@@ -41,7 +41,10 @@ int shlo_known_ints(struct shlo_check *check, size_t operand, int64_t *numbers);
  * the count.
  */
 int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count);
-/* Demands that an operand which is a constant holds the dimensions of the result. */
+/*
+ * Demands that the operand is a list of integers, one for each dimension of the result; if it is a
+ * constant, each must be able to be the size of that dimension.
+ */
 void shlo_need_shape(struct shlo_check *check, size_t operand);
 
 /* ---- processes */

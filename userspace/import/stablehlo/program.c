@@ -9,7 +9,7 @@
 struct compiler {
 	struct shlo_arena *arena;
 	struct shlo_program *program;
-	size_t *slots, *registers; /* register of each value that has one */
+	size_t *slots, *registers; /* of each value with a register: its slot, and the register */
 	size_t known;
 };
 

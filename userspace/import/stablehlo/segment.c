@@ -35,7 +35,7 @@ struct segment {
 	size_t first, end; /* range of operations in the block */
 	bool built, only_constants;
 	bool lacked_memory; /* the last try to build the graph lacked memory */
-	WNNGraph graph;	    /* NULL, although built: it could not be built */
+	WNNGraph graph;	    /* NULL after build() (`built`): no graph could be built */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;
 	uint64_t cpu_operators;

@@ -317,7 +317,10 @@ static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
-/* Finds the sizes of a family's names, and checks the tensors against them. Returns 0 or -1. */
+/*
+ * Finds the sizes that the shapes of the input tensors give to the names of dimensions, and checks
+ * that the output tensors have these sizes. Returns 0 or -1.
+ */
 static int check_sizes(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNGraph graph = d->graph;

@@ -22,7 +22,7 @@
 #include "util/alloc.h"
 #include "util/memory.h"
 
-/* least bytes of a block for which fresh pages are worthwhile */
+/* least bytes of a cleared block for which pages of the kernel, which are 0, are worthwhile */
 #define LARGE	   ((size_t)1 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
 #define SOME_PAGES ((size_t)64 << 10) /* least bytes for which a system call is worthwhile */

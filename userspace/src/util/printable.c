@@ -10,8 +10,9 @@
 #define REPLACEMENT 0xfffd
 
 /*
- * Returns the next character; *used becomes the number of its bytes. An invalid byte is a character
- * by itself.
+ * Returns the first character of the text at p, which has `left` bytes, and sets *used to the
+ * number of its bytes. When these are not valid UTF-8, returns REPLACEMENT for the first byte
+ * alone.
  */
 static uint32_t decode(const unsigned char *p, size_t left, size_t *used)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most tokens; the number of a token that is larger is an error of the file. */
+/* Most tokens; a file with the number MAX_TOKENS or a larger one is refused. */
 #define MAX_TOKENS (1 << 22)
 /* The score of a token that is not the result of a merge. */
 #define NEVER (-1e9f)

@@ -40,8 +40,9 @@ static bool is_direct(const struct cpu_conv *g)
 }
 
 /*
- * Whether pixels as columns waste fewer lanes of vectors than output channels as columns, whose
- * results must be transposed as well.
+ * Returns whether the convolution is faster with pixels as columns of the product than with output
+ * channels as columns: vectors then have about as many lanes in use, or more, and results need not
+ * be transposed. False for nhwc.
  */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *g)
 {

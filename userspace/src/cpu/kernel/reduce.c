@@ -355,7 +355,10 @@ int cpu_normalize(struct cpu_context *cpu, const struct ir_node *node, const voi
 
 /* --- Interleaved channels: each element has a mean, a factor and a bias of its own --- */
 
-/* ROW: the least elements of a row; PIECE: elements that are computed at a time. */
+/*
+ * ROW: the least elements of a row, for which row_of() repeats the period of channels. PIECE: the
+ * most elements that are computed at a time.
+ */
 #define ROW   1024
 #define PIECE 2048
 

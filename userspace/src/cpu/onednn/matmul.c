@@ -33,8 +33,8 @@
 #define MIN_LINES 8
 
 /*
- * The primitive for calls with equal numbers of rows and columns. The last calls of a matrix may
- * have fewer: they use the second form.
+ * The primitive for calls with this number of rows and columns. A matrix has calls of at most two
+ * forms: forms[1] is for its last calls when these have fewer rows or columns.
  */
 struct form {
 	int64_t rows, columns;

@@ -145,7 +145,7 @@ struct contract_tile {
 	bool n_inner; /* the loop over n is inside the loop over positions */
 	bool direct;  /* sums use the bytes of the result instead of a tile of their own */
 	uint32_t a_slots, b_slots, acc_slots;		 /* number of tiles in SRAM */
-	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes; /* bytes of a tile; 0: it needs none */
+	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes; /* bytes of a tile; 0: there is none */
 	uint64_t real_bytes;  /* bytes of a data tile that was dequantised to float32 */
 	uint64_t spare_bytes; /* bytes of the spare tile of gates */
 	uint64_t wide_bytes;  /* bytes of a dequantised filter tile; SRAM holds WEIGHTS_SLOTS */

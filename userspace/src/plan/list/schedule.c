@@ -107,8 +107,9 @@ static uint32_t pop(struct simulation *sim, struct heap *heap)
 }
 
 /*
- * Finds the kind of engine with the most cycles of work in the segment of instruction `i`: between
- * the emitted preemption points around it.
+ * Sets busy[] to the cycles of work of each kind of engine in the segment of instruction `i`, which
+ * lies between two emitted preemption points, and *busiest to the kind with the most. DMA counts
+ * half, as it has two engines.
  */
 static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *busy,
 			 enum kind *busiest)

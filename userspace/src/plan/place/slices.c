@@ -170,7 +170,10 @@ static bool is_copied(const struct plan *plan, const struct ir_value *value)
 	       is_copied(plan, value->def->operands[0]);
 }
 
-/* Returns true if a node is a concat that would copy more than half of its result. */
+/*
+ * Returns true if a node is a concat of at most VALUES_MAX_SLICES operands that would copy more
+ * than half of its result, and the result is not an output.
+ */
 static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 {
 	int64_t copied = 0, all = ir_type_elements(&node->results[0]->type);

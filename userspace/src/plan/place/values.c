@@ -620,7 +620,7 @@ uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int6
 	memset(halo, 0, sizeof(home->halo));
 	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
 		return 0;
-	/* A view that has all rows and columns of its root has the root's padding, too. */
+	/* A view with all rows of its root has the root's padding rows; so it is with columns. */
 	for (int i = 0; i < 2; i++) {
 		uint8_t axis = home->image_axis[2 + i];
 

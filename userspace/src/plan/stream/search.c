@@ -474,7 +474,10 @@ static uint64_t room_for(uint64_t insns)
 	return room < SEARCH_MOST ? room : SEARCH_MOST;
 }
 
-/* Searches for a candidate with these groups that is faster than the best so far. */
+/*
+ * Plans candidates that stream these groups, with other blocks or without some of the groups, and
+ * keeps in *s the fastest one of all so far.
+ */
 static void search_with(struct search *s, const struct plan *plan,
 			const struct stream_groups *groups)
 {

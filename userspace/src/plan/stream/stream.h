@@ -20,9 +20,9 @@
 #define STREAM_MAX_NODES 96 /* the most nodes of a group */
 
 struct stream_group {
-	uint32_t *nodes; /* indices in the range, in order; the last node has the only result */
+	uint32_t *nodes; /* indices in the range, in order; the last one's result leaves the group */
 	uint32_t num_nodes;
-	int64_t block[IR_MAX_RANK]; /* extents of a block of that result; 0 beyond its rank */
+	int64_t block[IR_MAX_RANK]; /* extents of a block of the result; 0 beyond its rank */
 	uint64_t num_blocks;
 	uint32_t lag; /* distance between consecutive blocks, in nodes */
 	/* Attention: blocks of keys for each block of rows; 0: rows of scores are not divided. */
