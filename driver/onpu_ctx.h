@@ -224,7 +224,10 @@ void onpu_ctx_reap(struct onpu_ctx *ctx);
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
-/* Called once, before the firmware runs; undone as described at onpu_mmu_init(). */
+/*
+ * Creates what all contexts of the device share. Called once, before the firmware runs; undone as
+ * described at onpu_mmu_init(). Returns 0 or an errno.
+ */
 int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* Ends completed jobs of the context on @queue; called by the interrupt thread. */

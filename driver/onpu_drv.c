@@ -214,7 +214,10 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 	return 0;
 }
 
-/* End contexts before handles are closed, so that no job faults on a buffer that is gone. */
+/*
+ * Closes a client's file: ends its contexts before DRM closes its handles, so that no job faults on
+ * a buffer that is gone.
+ */
 static int onpu_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *drm_file = filp->private_data;

@@ -103,7 +103,10 @@ static inline u64 onpu_map_va(const struct onpu_map *map)
 /* Queue for work that frees memory; it is drained before the module is unloaded. */
 extern struct workqueue_struct *onpu_free_wq;
 
-/* Creates an address space for @user, whose reference is taken over on success. */
+/*
+ * Creates an address space for @user, and takes over the caller's reference to @user on success.
+ * Returns 0 or an errno.
+ */
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
 void onpu_vm_put(struct onpu_vm *vm);
@@ -121,9 +124,9 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 void onpu_map_remove(struct onpu_map *map);
 
 /*
- * Called once, before the firmware runs. The effects of this function and of onpu_ctx_init() are
- * undone when the last reference to the DRM device is put, maybe long after the device was
- * unplugged.
+ * Creates what all address spaces of the device share. Called once, before the firmware runs. The
+ * effects of this function and of onpu_ctx_init() are undone when the last reference to the DRM
+ * device is put, maybe long after the device was unplugged. Returns 0 or an errno.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
 /* Called by the interrupt thread when INV_DONE has changed. */

@@ -53,7 +53,11 @@ int onpu_queue_kill(struct onpu_ctx *ctx)
 	return blame(ctx, request_ctx(ctx, ONPU_MSG_CTX_KILL));
 }
 
-/* @head: gets the number of ring entries that the device has taken; valid for QUEUE_UNBIND. */
+/*
+ * Sends the firmware a request about the context and a hardware queue. Sets *@head to the number of
+ * ring entries that the device has taken, which only the response to QUEUE_UNBIND tells. Returns 0
+ * or an errno.
+ */
 static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32 mode, u32 *head)
 {
 	union onpu_msg msg = {

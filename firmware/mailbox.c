@@ -105,7 +105,10 @@ static bool can_take(struct firmware *fw)
 	return mailbox_room(fw) && !fw->answering && waiting && !hw_read(ONPU_REG_CORE_FAULT_COUNT);
 }
 
-/* Takes one request at a time, so that the scheduler runs between two requests. */
+/*
+ * Answers requests, after taking at most one, so that the scheduler runs between two requests.
+ * Returns true if another request can be taken.
+ */
 bool mailbox_poll(struct firmware *fw)
 {
 	answer(fw);

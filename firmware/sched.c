@@ -472,9 +472,9 @@ static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue, uint32_t pa
 }
 
 /*
- * Makes a queue without work leave. A doorbell may come after the first has_work() and before the
- * CP has left the queue, and the CP may then have begun with the job. The second has_work() sees
- * that.
+ * Makes a queue without work leave the CP; false: it has work or does not leave, and stays ready. A
+ * doorbell may come after the first has_work() and before the CP has left the queue, and the CP may
+ * then have begun with the job. The second has_work() sees that.
  */
 bool sched_evict(struct firmware *fw, uint32_t queue)
 {
@@ -488,8 +488,9 @@ bool sched_evict(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * Makes a queue leave. The CP leaves a running job at its next preemption point, or ends it when
- * SWITCH_LIMIT is over. As RUN_QUEUE names the queue no longer, it does not become resident again.
+ * Makes a queue leave the CP; false: it has not left in time, and stays ready. The CP leaves a
+ * running job at its next preemption point, or ends it when SWITCH_LIMIT is over. As RUN_QUEUE
+ * names the queue no longer, it does not become resident again.
  */
 bool sched_preempt(struct firmware *fw, uint32_t queue)
 {
@@ -501,8 +502,9 @@ bool sched_preempt(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * Aborts the job of a queue. RUN_QUEUE is written before KILL: otherwise a queue that the CP is
- * about to make resident could become so after KILL has checked it.
+ * Aborts the job of a queue; false: the CP has not confirmed it in time. RUN_QUEUE is written
+ * before KILL: otherwise a queue that the CP is about to make resident could become so after KILL
+ * has checked it.
  */
 bool sched_kill(struct firmware *fw, uint32_t queue)
 {

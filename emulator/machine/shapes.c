@@ -96,7 +96,10 @@ static int shape_reduce_lanes(const struct sim_work *w)
 	return d->rank != q || memcmp(d->dim, s->dim, q * sizeof(d->dim[0])) ? DST : -1;
 }
 
-/* Checks that operand @reduced has the dimensions of S0, with 1 in place of the axis. */
+/*
+ * Checks that operand @reduced has the dimensions of S0, with 1 in place of the axis. Returns -1,
+ * or the operand whose shape is wrong.
+ */
 static int shape_axis(const struct sim_work *w, unsigned int reduced)
 {
 	const struct sim_tensor *r = &w->t[reduced], *s = &w->t[S0];

@@ -186,7 +186,10 @@ static bool param_values(const struct sim_work *w)
 	}
 }
 
-/* Reads all slots before any check. check_index() reports an index beyond the table. */
+/*
+ * Reads the slots of all operands, before any of them is checked; leaves out an index beyond the
+ * table, which check_index() reports. False: a read has faulted.
+ */
 static bool read_slots(struct sim_context *c, struct sim_work *w,
 		       const struct sim_slot_source *slots, union onpu_slot *slot)
 {
@@ -258,7 +261,10 @@ static bool is_partial(const struct sim_tensor *lanes, const struct sim_tensor *
 	return lanes->dtype == (sim_is_float(t->dtype) ? ONPU_DT_F32 : t->dtype);
 }
 
-/* Checks the operands that hold lanes or a carry: their type follows from another operand. */
+/*
+ * Returns false if the operand holds partial lanes or a carry and has another type than the one
+ * that follows from the result or from S0.
+ */
 static bool check_partial(const struct sim_work *w, unsigned int operand)
 {
 	const struct sim_tensor *d = &w->t[ONPU_OPERAND_DST], *s0 = &w->t[ONPU_OPERAND_S0];

@@ -14,7 +14,7 @@
 struct vfu_map {
 	uint64_t address, size;
 	uint8_t *base; /* NULL: the device cannot access this range */
-	/* The mapping around it, of whole huge pages if the file has them. */
+	/* The mapping that contains the range: of whole huge pages if the file has them. */
 	uint8_t *mapping;
 	size_t mapping_size;
 	bool readable, writable;

@@ -48,7 +48,7 @@ bool pci_config_write(struct pci_config *config, uint32_t offset, const void *da
 void pci_config_reset(struct pci_config *config);
 
 /*
- * Return whether the function answers accesses of its BARs, and whether it may send requests and
+ * Return whether the function answers accesses to its BARs, and whether it may send requests and
  * interrupts.
  */
 bool pci_config_memory_enabled(const struct pci_config *config);

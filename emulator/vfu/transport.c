@@ -309,8 +309,9 @@ bool vfu_conn_error(struct vfu_conn *conn, int error)
 }
 
 /*
- * Removes the socket that a server has left behind. A socket on which a server listens, or a file
- * of another kind, stays.
+ * Removes a socket that a server has left behind, so that @address can be bound. Returns true if it
+ * can; false, with errno: a server listens on the socket, the file is of another kind, or the check
+ * fails.
  */
 static bool remove_stale(const struct sockaddr_un *address)
 {
