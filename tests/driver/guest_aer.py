@@ -76,8 +76,8 @@ def computes():
 
 
 def start():
-    """Starts a program that computes until its context is lost, and waits until it computes. The
-    program accepts that the device works again before it notices the loss.
+    """Starts a program that computes until its context is lost, waits until it computes, and
+    returns it. The program accepts that the device works again before it notices the loss.
     """
     program = subprocess.Popen([LOAD, NODE, 'lost'])
 

@@ -91,7 +91,10 @@ static struct onpu_insn long_vector(struct program *p)
 	};
 }
 
-/* The gaps between rows keep rows from being merged, so that each is a vector of its own. */
+/*
+ * Returns an element-wise instruction with many rows. The gaps between them keep the machine from
+ * merging rows, so that each is a vector of its own.
+ */
 static struct onpu_insn long_elementwise(struct program *p)
 {
 	return (struct onpu_insn){

@@ -26,7 +26,8 @@ def run(model, array):
 
 
 def scaled(path, width, height):
-    """Scales a picture with Pillow, which rounds to integers."""
+    """Returns a picture scaled by Pillow, which rounds to integers, as floats [height, width, 3].
+    """
     with Image.open(path) as picture:
         picture = picture.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
         return np.asarray(picture).astype(float)
@@ -114,7 +115,9 @@ class Classify(ExampleTest):
 
 class Detect(ExampleTest):
     def check_faces(self, device, path, threshold):
-        """Compares boxes and probabilities after the removal of overlapping boxes."""
+        """Checks that the example prints the boxes and probabilities that ONNX Runtime gives after
+        the removal of overlapping boxes; returns the printed rows.
+        """
         scores, boxes = run(ULTRAFACE, ((scaled(path, 320, 240) - 127) / 128).transpose(2, 0, 1)[None])
         with Image.open(path) as picture:
             size = picture.size

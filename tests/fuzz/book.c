@@ -128,7 +128,10 @@ static const char *compare_counters(const struct onpu_job_result *r)
 	return unlike;
 }
 
-/* Compares bytes, but for those that an instruction which faulted half-way may have written. */
+/*
+ * Returns whether the bytes are equal, except those that an instruction which faulted half-way may
+ * have written; prints the first that differs.
+ */
 static bool equal(const uint8_t *got, const uint8_t *expected, unsigned int space, uint64_t base,
 		  uint64_t size)
 {

@@ -25,7 +25,9 @@ EVEN = {"temperature": 100, "top_k": 0, "top_p": 1, "min_p": 0}
 
 
 def make_model(path, context=64):
-    """Saves a model that ends no text by itself: with temperature 0 its special tokens are never the likeliest."""
+    """Saves a model that ends no text by itself: with temperature 0 its special tokens are never
+    the likeliest. Returns the texts of its tokens.
+    """
     merges = [f"{small_model.CHARACTERS[first]} {small_model.CHARACTERS[second]}"
               for first in range(0xc3, 0xc7) for second in range(0x80, 0xc0)]
     file, words, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", template="<|im_start|>",
@@ -39,7 +41,8 @@ def make_model(path, context=64):
 
 
 def make_numbers(path, **options):
-    """Saves a model in which the embedding of the token b is NaN."""
+    """Saves a model in which the embedding of the token b is NaN; returns the texts of its tokens.
+    """
     file, words, weights = small_model.small(small_model.pair_tokenizer, "gpt-2", **options)
     at = next(i for i, t in enumerate(file.tensors) if t[0] == "token_embd.weight")
     rows = weights["token_embd.weight"].copy()
@@ -392,7 +395,9 @@ class Refusals(ServerTest):
         self.assertEqual(server.close(), (0, ""))
 
     def test_numbers_of_the_gone(self):
-        """Tests that a prompt whose client goes away while it is read does not reach later answers."""
+        """Tests that the NaN of a prompt whose client goes away while the server reads the prompt
+        does not reach later answers.
+        """
         path = pathlib.Path(self.folder.name) / "nan.gguf"
         words = make_numbers(path, context=1 << 15)
         server = Server(PROGRAM, path, "--context", 1 << 15, "--slots", 1)

@@ -350,7 +350,10 @@ int draw_triangular(struct draw *d)
 	return 0;
 }
 
-/* Distributes the prime factors of the element count over the new dimensions. */
+/*
+ * Draws a new shape for the operand: distributes the prime factors of its element count over a
+ * random number of dimensions. Returns 0; -1: the operand has too many elements.
+ */
 int draw_reshape(struct draw *d)
 {
 	uint32_t rank = rng_below(RNG, IR_MAX_RANK + 1), dims[IR_MAX_RANK];

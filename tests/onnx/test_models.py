@@ -66,7 +66,7 @@ def make_input(name, shape, integers, network):
 
 def make_case(model, case, shapes):
     """Writes the folder that onnx-cases reads: the model, given as a path or as bytes, random
-    inputs, and ONNX Runtime's outputs.
+    inputs, and ONNX Runtime's outputs. Returns inputs and outputs.
     """
     data = case / "test_data_set_0"
     data.mkdir(parents=True)

@@ -252,7 +252,9 @@ class Ranks(unittest.TestCase):
     # ---- the sharded examples
 
     def make_inputs(self, text):
-        """Makes files of all inputs of a program; sharded inputs are also written as four slices.
+        """Makes files of all inputs of a program, each whole and for each of four ranks: a slice if
+        the input is sharded, else a copy. Returns the values by name, and the options for one rank
+        and for four.
         """
         draw = numpy.random.default_rng(7)
         axes = {"w1": 1, "b1": 0, "w2": 0, "wq": 1, "wk": 1, "wv": 1, "wo": 0}

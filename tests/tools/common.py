@@ -53,7 +53,9 @@ def perceptron(folder, scale=1.0):
 
 
 def convolution(folder):
-    """Saves a model that turns a picture of 16x16 into the probabilities of four classes."""
+    """Saves a model that turns a picture of 16x16 into the probabilities of four classes; returns
+    the path.
+    """
     random = np.random.default_rng(8)
     weights = [("filter", random.uniform(-1, 1, (8, 3, 3, 3)).astype(np.float32)),
                ("dense", random.uniform(-1, 1, (8 * 8 * 8, 4)).astype(np.float32))]
@@ -71,7 +73,7 @@ CONVOLUTION_TENSORS = ["c", "r", "p", "f", "d", "y"]
 
 
 def same(folder, name, shape, kind=TensorProto.FLOAT):
-    """Saves a model whose output is its input."""
+    """Saves a model whose output is its input; returns the path."""
     return save(folder, name, [node("Identity", ["x"], ["y"], "copy")], [("x", shape, kind)],
                 [("y", shape, kind)])
 

@@ -12,13 +12,13 @@ from common import ToolTest, main, same
 
 
 def write_png(path, pixels):
-    """Writes bytes of [height, width, 3 or 1] as a PNG file."""
+    """Writes bytes of [height, width, 3 or 1] as a PNG file; returns the path."""
     path.write_bytes(picture_files.png([row.tobytes() for row in pixels], pixels.shape[2]))
     return path
 
 
 def write_jpeg(path, levels):
-    """Writes grey blocks of 8x8 pixels as a JPEG file."""
+    """Writes grey blocks of 8x8 pixels as a JPEG file; returns the path."""
     path.write_bytes(picture_files.jpeg(levels.tolist()))
     return path
 

@@ -139,7 +139,8 @@ class Ranges(ToolTest):
 
     @on_devices
     def test_one_graph_for_a_range(self, device):
-        """Tests that a graph for 1 to 64 rows gives what the model says for some of them."""
+        """Tests that a graph for 1 to 64 rows gives what the model says for some numbers of rows.
+        """
         model, expected = self.model()
         for rows in 1, 5, 64:
             x = np.linspace(-2, 2, rows * 4, dtype=np.float32).reshape(rows, 4)

@@ -21,7 +21,7 @@ UAPI = pathlib.Path(__file__).resolve().parents[3] / "uapi" / "onpu"
 
 class Table(models.Net):
     def input(self, *shape):
-        """Adds an input besides value 0."""
+        """Adds a further input, besides value 0, and returns its value."""
         return self.add("input", [0], shape, dims=list(shape))
 
     def reshape(self, x, *shape):

@@ -59,7 +59,10 @@ void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_ins
  */
 bool rig_check(struct rig_job *job);
 
-/* Checks as rig_check() does, and that the fault is this one. */
+/*
+ * Checks as rig_check() does, and that the reference reports this fault; returns whether all is
+ * right.
+ */
 bool rig_check_fault(struct rig_job *job, enum onpu_fault code, unsigned int operand);
 
 extern unsigned int rig_runs;

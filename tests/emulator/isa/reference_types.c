@@ -185,7 +185,10 @@ bool ref_is_small(unsigned int dtype)
 	return dtype >= ONPU_DT_F8E4M3 && dtype <= ONPU_DT_F8E8M0;
 }
 
-/* Lists the numbers of E2M1; the wider types are computed bit by bit. */
+/*
+ * Returns the number of a float of 4 or 8 bits: from a list for E2M1, computed bit by bit for the
+ * wider types.
+ */
 float ref_from_small(unsigned int dtype, unsigned int x)
 {
 	static const float e2m1[8] = { 0, 0.5F, 1, 1.5F, 2, 3, 4, 6 };

@@ -749,7 +749,7 @@ static void test_random_pages(void)
 		}
 }
 
-/* Reads bytes that are no saved state. */
+/* Reads like memory whose bytes are all 0x5a, which is no saved state. */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;

@@ -531,7 +531,7 @@ static void graphs_of_numbers_become_one(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* y[rows, 4] = x + a constant of that shape: element (i, k) is `step` * i + k. */
+/* Records y[rows, 4] = x + a constant of that shape: element (i, k) is `step` * i + k. */
 static WNNGraphBuilder record_constant(WNNContext context, uint32_t rows, float step,
 				       WNNNamedOperand *output)
 {
