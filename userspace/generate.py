@@ -26,7 +26,9 @@ def render_map(api):
 
 
 def render_symbols(api):
-    """Since which version of the package each function is there: its member "since", or the first one."""
+    """Returns the symbols file of the Debian package, which says for each function since which
+    version it is there: its member "since", or the first version.
+    """
     since = model.since(api)
     names = "".join(f" {name}@WEBNN_1 {since.get(name, '0.1.0')}\n" for name in ["WEBNN_1"] + model.exports(api))
     return ("# SPDX-License-Identifier: MIT\nlibwebnn-npu.so.1 libwebnn-npu1 #MINVER#\n"
@@ -34,7 +36,7 @@ def render_symbols(api):
 
 
 def outputs(api):
-    """Path from this directory -> contents of every generated file."""
+    """Returns the contents of every generated file by its path from this directory."""
     return {
         "include/webnn/webnn.h": headers.render_header(api, "webnn"),
         "include/webnn/webnn_npu.h": headers.render_header(api, "webnn_npu"),

@@ -68,7 +68,7 @@ def render_enum(enum):
 
 
 def attribute(api, member, struct):
-    """Renders a row of a table of struct wnn_attribute; struct is the C type that has the member.
+    """Returns a row of a table of struct wnn_attribute; struct is the C type that has the member.
     """
     kind, values, stands_for = member["type"], "NULL", "0"
     field = member["name"] if struct.startswith("WNN") else lower(member["name"])
@@ -180,8 +180,9 @@ def render_operands(api, index, operator):
 
 
 def details(api, method):
-    """Renders the struct that the chain of a method's options may hold, and the types that all
-    operands may have then.
+    """Returns two initialisers of a row of the table of operators: the struct that the chain of the
+    method's options may hold, and the types that all operands may have then. Both are 0 if there is
+    no such struct.
     """
     name = method.get("details")
     if not name:

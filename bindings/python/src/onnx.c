@@ -317,7 +317,7 @@ bool add_onnx(PyObject *module)
 
 #else
 
-/* Built without libwebnn-onnx the module lacks the name, and webnn_npu.onnx tells the reason. */
+/* Adds nothing, as the module is built without libwebnn-onnx; webnn_npu.onnx tells the user so. */
 bool add_onnx(PyObject *module)
 {
 	(void)module;

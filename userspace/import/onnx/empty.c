@@ -127,7 +127,7 @@ static int as_arg(struct onnx_node *node, struct onnx_shape *shape, int *type)
 	return onnx_shape_elements(shape) ? 1 : 0;
 }
 
-/* The result of a lookup has the shape of the indices and the type of the data. */
+/* Sets shape and type of the result of a lookup: those of the indices and of the data. */
 static int as_indices(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	*shape = *onnx_in_shape(node, 1);

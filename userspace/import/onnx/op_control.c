@@ -402,8 +402,10 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 	return onnx_out_value(node, 0, result);
 }
 
-/* An optional value that is present is passed on as its content. */
-/* Variant 1, OptionalGetElement, refuses an absent value. */
+/*
+ * Translates Optional and OptionalGetElement (variant 1): passes on a value that is present. For an
+ * absent value, Optional gives an absent value, and OptionalGetElement is refused.
+ */
 int onnx_op_optional(struct onnx_node *node)
 {
 	struct onnx_value *value;

@@ -43,8 +43,8 @@ void shlo_exchange_swap(struct shlo_call *call, const struct shlo_group *group,
 struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,
 				  size_t operand);
 /*
- * Cuts x along @dim into one slice for each member, and exchanges them: item i of the result is the
- * slice that member i sent to this process.
+ * Cuts x along @dim into one slice for each member, and exchanges them. Returns a tuple: item i is
+ * the slice that member i sent to this process.
  */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim);

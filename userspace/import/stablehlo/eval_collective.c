@@ -302,7 +302,10 @@ static struct shlo_tensor *slice_of(struct shlo_run *run, const struct shlo_tens
 	return out;
 }
 
-/* Where dimensions are open, values of different sizes show as slices of different sizes. */
+/*
+ * Where a dimension is open, the processes may have values of different sizes: the exchange finds
+ * slices of different sizes then.
+ */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim)
 {

@@ -170,7 +170,10 @@ static void walk_row(struct walk *w, int64_t row)
 
 /* ---- the largest weight of each channel */
 
-/* Without the sign, bits of floats have the order of the numbers, and NaN is the largest. */
+/*
+ * Returns the bits of the larger of two floats without sign: such bits have the order of the
+ * numbers, and NaN is the largest.
+ */
 static uint32_t larger_bits(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;

@@ -55,7 +55,7 @@ def _multiply(a: Any, factors: Any) -> Any:
 
 
 def _batched(function: Any) -> Any:
-    """Applies a function of matrices to batches of them."""
+    """Returns a function that applies a function of matrices to batches of them."""
     def call(a: Any, *rest: Any) -> Any:
         batched = function
         for _ in range(a.ndim - 2):
@@ -66,7 +66,9 @@ def _batched(function: Any) -> Any:
 
 
 def _factors(name: str, a: Any, *results: tuple[tuple[int, ...], Any]) -> Any:
-    """Calls a function of the plugin; results are shapes without those of the batch, and types."""
+    """Returns the results of a function of the plugin for a batch of matrices. `results`: shape,
+    without the dimensions of the batch, and type of each.
+    """
     batch = a.shape[:-2]
     return jax.ffi.ffi_call(name, tuple(jax.ShapeDtypeStruct((*batch, *shape), kind) for shape, kind in results))(a)
 

@@ -32,9 +32,9 @@ static const float *bias_of(const struct ir_node *node, const void *const *in)
 /* --- Padding --- */
 
 /*
- * The kernels multiply padding, which is 0, by the filter. If a factor is infinite or NaN, that
- * gives NaN, whereas the reference leaves padding out. So a convolution with such a filter runs on
- * the reference, and its filter is never packed.
+ * Returns whether the convolution pads its image. The kernels multiply padding, which is 0, by the
+ * filter. If a factor is infinite or NaN, that gives NaN, whereas the reference leaves padding out.
+ * So a padded convolution with such a filter runs on the reference, and its filter is never packed.
  */
 static bool has_padding(const struct cpu_conv *g)
 {

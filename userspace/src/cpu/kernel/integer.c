@@ -37,7 +37,7 @@ struct part {
 	int64_t begin, depth;
 };
 
-/* The largest distance of an integer from its zero point. */
+/* Returns the largest distance of an integer of the type from the zero point. */
 static int64_t largest(enum ir_dtype dtype, int64_t zero)
 {
 	int64_t below = zero - cpu_int_min(dtype), above = cpu_int_max(dtype) - zero;

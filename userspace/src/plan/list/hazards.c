@@ -74,8 +74,8 @@ static void learn(struct clock *clock, const struct clock *from)
 }
 
 /*
- * Waits for the latest instructions first: their engines have themselves waited for many earlier
- * instructions, for which no further wait is necessary then.
+ * Chooses waits for the latest instructions first: their engines have themselves waited for many
+ * earlier instructions, for which no further wait is necessary then.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT])
