@@ -41,7 +41,9 @@ class KernelLog:
 
     @staticmethod
     def open(path):
-        """Opens the log. When another running guest has the name, a number is put in the name."""
+        """Opens the log and clears it; returns its path and file. When another running guest has
+        the name, a number is put in the name.
+        """
         os.makedirs(os.path.dirname(path), exist_ok=True)
         base, suffix = os.path.splitext(path)
         number = 1

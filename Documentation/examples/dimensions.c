@@ -23,7 +23,7 @@ static void check(WNNStatus status)
 	exit(1);
 }
 
-/* The table has a dimension with a name; the query is of numbers. */
+/* The table has a dimension that is known only at dispatch; those of the query are fixed. */
 static WNNGraph build(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);

@@ -310,8 +310,8 @@ static void take_tile(const struct network *n, const struct picture *large, stru
 }
 
 /*
- * Goes from left to right and down: each tile overwrites the right and lower margins of the tiles
- * before it.
+ * Returns the enlarged picture. Tiles are computed from left to right and down, and each overwrites
+ * the right and lower margins of those before it.
  */
 static struct picture upscale(const struct network *n, const struct picture *p)
 {

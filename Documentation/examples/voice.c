@@ -226,7 +226,10 @@ static void detector_close(struct detector *d)
 	wnnGraphRelease(d->graph);
 }
 
-/* Runs the network on a chunk; @samples begins with the last samples of the chunk before. */
+/*
+ * Returns the probability of speech in a chunk; @samples begins with the last samples of the chunk
+ * before.
+ */
 static float detector_hear(struct detector *d, const float *samples)
 {
 	const WNNNamedTensor in[] = { { WNN_STR("input"), d->input },
@@ -244,7 +247,10 @@ static float detector_hear(struct detector *d, const float *samples)
 	return probability;
 }
 
-/* Runs the network on the whole recording; the last chunk is filled up with silence. */
+/*
+ * Returns the probability of speech in each chunk of the recording, in an array that the caller
+ * frees; the last chunk is filled up with silence.
+ */
 static float *listen(struct detector *d, const struct recording *r, size_t *count)
 {
 	float samples[CONTEXT + CHUNK] = { 0 }, *probabilities;
