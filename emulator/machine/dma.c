@@ -2,7 +2,8 @@
 /*
  * dma.copy, dma.fill and dma.pad. A copy visits elements in the order of the view in memory, so
  * that a dense run there is one access. Where the other view is not dense in this order, the
- * elements go through a buffer. SRAM is addressed directly.
+ * elements go through a buffer. SRAM is addressed directly. Functions return false when an access
+ * has faulted or the copy cannot go on.
  */
 #include <string.h>
 

@@ -218,7 +218,10 @@ void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *c
 	m->watch.ctx = ctx;
 }
 
-/* Clears only the bytes that may not be zero, so that a small job takes the host little time. */
+/*
+ * Clears SRAM; only the bytes that may differ from 0, so that a small job takes the host little
+ * time.
+ */
 void machine_clear_sram(struct onpu_machine *m)
 {
 	memset(m->context.sram, 0, m->sram_dirty);
@@ -359,7 +362,7 @@ static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t s
 /*
  * Starts an instruction of any engine: checks the cycle limit, takes its tokens, writes the profile
  * and schedules the tokens that it signals at its end. @ready is the time when it could have
- * started without waiting for tokens.
+ * started without waiting for tokens. False: the job has faulted.
  */
 static bool start_common(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
 			 uint64_t ready)
@@ -427,7 +430,10 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 	return true;
 }
 
-/* Stores {start, busy cycles of each engine}; only cycles before the start count. */
+/*
+ * Stores {start, busy cycles of each engine}; only cycles before the start count. False: the job
+ * has faulted.
+ */
 static bool timestamp(struct onpu_machine *m, uint64_t start)
 {
 	const struct sim_tensor *t = &m->work->t[ONPU_OPERAND_DST];

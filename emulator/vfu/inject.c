@@ -358,7 +358,9 @@ bool vfu_inject_spoils(struct vfu_injector *in)
 	return spoils;
 }
 
-/* Changes one bit of each word of a message. */
+/*
+ * Changes one bit of each word of a message of the firmware if the fault corrupt-message hits it.
+ */
 void vfu_inject_memory(struct vfu_injector *in, uint64_t address, uint8_t *data, size_t size)
 {
 	pthread_mutex_lock(&in->lock);

@@ -195,7 +195,7 @@ void gen_written(struct gen *g, unsigned int x, unsigned int rank, const uint32_
 	gen_fill(g, x, (unsigned int)rng_below(&g->random, FILL_STYLES));
 }
 
-/* Makes the source the destination itself; returns false when it cannot be. */
+/* Makes the source the destination itself, in a few cases; returns whether it has. */
 static bool in_place(struct gen *g, unsigned int x)
 {
 	struct onpu_slot_tensor *t = &g->slot[x].tensor;

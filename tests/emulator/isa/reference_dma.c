@@ -95,7 +95,7 @@ static void dma_pad(struct ref_machine *m, const struct ref_op *op, struct ref_f
 	} while (!fault->code && ref_next(dst->dim, dst->rank, i));
 }
 
-/* Returns value(j) of #index. */
+/* Returns value(j) of #index; sets *fault when it is out of range or cannot be read. */
 static uint32_t value(struct ref_machine *m, const struct ref_op *op, const uint32_t *j, ref_int n,
 		      struct ref_fault *fault)
 {

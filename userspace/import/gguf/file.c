@@ -210,7 +210,9 @@ static int read_keys(struct gguf *gguf, struct cursor *cursor)
 
 /* ---- tensors */
 
-/* Sets the number of elements and bytes. */
+/*
+ * Sets the numbers of elements and bytes of a tensor. Returns 0; -1 when its sizes are not valid.
+ */
 static int measure(struct gguf_tensor *tensor, struct gguf_error *error)
 {
 	uint64_t elements = 1;
@@ -236,7 +238,7 @@ static int measure(struct gguf_tensor *tensor, struct gguf_error *error)
 	return 0;
 }
 
-/* Reads all of a tensor but its data, of which it returns the offset. */
+/* Reads all of a tensor but its data, and sets *offset to that of the data. Returns 0 or -1. */
 static int read_tensor(struct cursor *cursor, struct gguf_tensor *tensor, uint64_t *offset)
 {
 	uint64_t rank, type;

@@ -55,7 +55,9 @@ static double draw(struct gguf_sampler *s)
 	return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
 }
 
-/* The largest logit comes first, and the lower token of equal ones. */
+/*
+ * Compares choices for qsort(): the largest logit comes first, and of equal ones the lower token.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct gguf_choice *x = a, *y = b;
@@ -104,8 +106,9 @@ static uint32_t draw_token(struct gguf_sampler *s, size_t count)
 }
 
 /*
- * Makes the likeliest tokens the choices, as many as top-k says, in the order of compare(). Sorts
- * all tokens when top-k is more than MOST_INSERTED. Returns the number of choices.
+ * Makes tokens the choices, in the order of compare(): the likeliest ones, as many as top-k says;
+ * all tokens when top-k is 0 or more than MOST_INSERTED, and keep() leaves some later. Returns the
+ * number of choices.
  */
 static size_t choose(struct gguf_sampler *s, const float *logits, size_t count)
 {

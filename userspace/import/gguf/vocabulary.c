@@ -137,7 +137,10 @@ size_t gguf_byte_text(uint8_t byte, char *text)
 	return 2;
 }
 
-/* Writes the bytes of a token of byte pairs; characters that stand for no byte stay. */
+/*
+ * Writes the bytes of a token of byte pairs, and returns their number; characters that stand for no
+ * byte stay.
+ */
 static size_t bytes_of_pairs(struct gguf_text text, char *bytes)
 {
 	size_t count = 0;
@@ -161,7 +164,7 @@ static size_t bytes_of_pairs(struct gguf_text text, char *bytes)
 	return count;
 }
 
-/* Writes the bytes of a token of characters; U+2581 becomes a space. */
+/* Writes the bytes of a token of characters, and returns their number; U+2581 becomes a space. */
 static size_t bytes_of_characters(struct gguf_text text, char *bytes)
 {
 	size_t count = 0;
@@ -177,7 +180,7 @@ static size_t bytes_of_characters(struct gguf_text text, char *bytes)
 	return count;
 }
 
-/* Whether a text is the name of a byte, such as <0x0A>. */
+/* Whether a text is the name of a byte, such as <0x0A>; *byte becomes that byte. */
 static bool is_byte(struct gguf_text text, unsigned int *byte)
 {
 	char name[7] = { 0 }, end;

@@ -530,8 +530,9 @@ static int64_t power_of_two(int64_t n)
 }
 
 /*
- * Divides the work by channels instead of rows, and returns true, when the filter has at least
- * `least` elements and at least as many as the input, and few channels are computed twice.
+ * Divides the work of a float32 node without groups by channels instead of rows, and returns true,
+ * when the filter has at least `least` elements and at least as many as the input, and few channels
+ * are computed twice.
  */
 static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {
@@ -648,7 +649,10 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	c->has_bias = node->num_operands > 2 && node->operands[2];
 }
 
-/* Sets up an integer node; false when oneDNN cannot compute it exactly, or for float16. */
+/*
+ * Sets up an integer node; false when oneDNN cannot compute it exactly, for a float16 result, and
+ * for an addend that is not float32.
+ */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_value *addend = node->num_operands > 4 ? node->operands[4] : NULL;

@@ -14,8 +14,8 @@
 #define MAX_STEPS  512 /* the most blocks of rows times blocks of keys */
 #define LEAST_ROWS 8   /* the fewest rows of a block that iterates over blocks of keys */
 /*
- * The most rows of such a block, in multiples of the matrix unit's rows. Large blocks save loads,
- * as all keys are loaded for each block.
+ * The most rows of a block that iterates over blocks of keys, in multiples of the matrix unit's
+ * rows. Large blocks save loads, as all keys are loaded for each block.
  */
 #define KEYS_ROWS 4
 /* The share of the SRAM for values between nodes; kernels need the rest. */
@@ -86,7 +86,7 @@ static void block_load(const struct finder *f, const struct stream_set *set,
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
-/* Sets end[i] to the last node of a set that reads the result of node i. */
+/* Sets end[i] to the last node of a set that reads the result of node i; to i if none does. */
 static void find_ends(const struct finder *f, const struct stream_set *set, uint32_t *end)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
@@ -366,7 +366,10 @@ static bool choose_keys(const struct finder *f, const struct stream_set *set, st
 	return false;
 }
 
-/* Returns true if the set is no attention, or SRAM holds a matrix unit's rows of its scores. */
+/*
+ * Returns true if the set is no attention, or SRAM can hold as many rows of its scores as the
+ * matrix unit has.
+ */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
 	struct stream_slice slices[STREAM_MAX_NODES];
@@ -541,7 +544,10 @@ static bool settle_group(const struct plan *plan, struct stream_group *group)
 	return carried == group->carry;
 }
 
-/* Doubles (finer) or halves the number of blocks along the last axis where that is possible. */
+/*
+ * Doubles (finer) or halves the number of blocks along the last axis where that is possible; false:
+ * there is no such axis, or the group would have too many blocks.
+ */
 static bool resize(const struct plan *plan, struct stream_group *group, bool finer)
 {
 	const struct finder f = { .plan = plan };
