@@ -359,9 +359,9 @@ static int write_to(int file, const char *text)
 }
 
 /*
- * Binds the device with failing allocations. Some functions of the kernel do without the memory, or
- * hide the reason of a failure: the firmware is searched in several folders, and the last one does
- * not exist.
+ * Binds the device with failing allocations; returns how many have failed, or -1: an error was
+ * found. Some functions of the kernel do without the memory, or hide the reason of a failure: the
+ * firmware is searched in several folders, and the last one does not exist.
  */
 static int run_bind(const char *address)
 {

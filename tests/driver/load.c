@@ -201,7 +201,8 @@ static _Noreturn void run_endless(const char *name, int begun)
 }
 
 /*
- * Kills processes without starting a program for each, which is slow on a kernel with debug checks.
+ * Kills `rounds` processes, each while its job runs, and returns 0. It forks them, as starting a
+ * program for each is slow on a kernel with debug checks.
  */
 static int kill_many(const char *name, int rounds)
 {

@@ -64,7 +64,10 @@ struct client {
 	struct npu_bo data;
 };
 
-/* Memory that is freed while the device sleeps is free at once: the device need not be asked. */
+/*
+ * Destroys the client's context and buffer and creates others. Checks that memory that is freed
+ * while the device sleeps is free at once: the device need not be asked.
+ */
 static void change_memory(struct client *client)
 {
 	uint64_t memory = npu_counters(client->fd).memory;

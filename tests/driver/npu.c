@@ -183,7 +183,10 @@ static void drop_synced(const uint8_t *map, int fd, uint32_t handle)
 	pthread_mutex_unlock(&synced_lock);
 }
 
-/* A mapping may have been replaced by a newer one at its address, so the last one counts. */
+/*
+ * Syncs a range of a mapped buffer of a device that is not coherent; does nothing for other memory.
+ * A mapping may have been replaced by a newer one at its address, so the last one counts.
+ */
 static void sync_range(const uint8_t *at, uint64_t size, uint32_t flags)
 {
 	struct drm_onpu_bo_sync args = { .size = size, .flags = flags };

@@ -29,7 +29,7 @@ static void ok(bool right, const char *what)
 	failures += !right;
 }
 
-/* Reads the number after @before in a file of the counters' folder. */
+/* Returns the number after @before in a file of the counters' folder. */
 static uint64_t number_in(const char *file, const char *before)
 {
 	char path[256], text[64] = "";

@@ -24,8 +24,8 @@ uint64_t digest_bytes(uint64_t sum, const void *data, size_t size)
 }
 
 /*
- * Adds the elements of a result. Every NaN counts as the same: sign and payload of a NaN depend on
- * the order in which the compiler gives operands to an addition.
+ * Returns the digest `sum` after the elements of a result. Every NaN counts as the same: sign and
+ * payload of a NaN depend on the order in which the compiler gives operands to an addition.
  */
 static uint64_t add_result(uint64_t sum, const struct graph_value *value, const void *data)
 {

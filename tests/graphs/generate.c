@@ -302,7 +302,7 @@ void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bo
 	}
 }
 
-/* Makes outputs of values that nothing uses, and of some others; removes unused leaves. */
+/* Makes outputs of results that no call uses, and of some others, and frees the scratch builder. */
 void generator_finish(struct generator *g)
 {
 	struct graph *graph = g->graph;

@@ -83,7 +83,7 @@ int draw_cast(struct draw *d)
 	return 0;
 }
 
-/* Returns the shape of a bias, which has one value for each channel. */
+/* Sets dims to the shape of a bias, which has one value for each channel, and returns its rank. */
 static uint32_t bias_shape(struct draw *d, uint32_t *dims)
 {
 	uint32_t rank = d->x->rank, axis = rank == 4 && rng_chance(RNG, 50) ? 1 : rank - 1;
@@ -94,7 +94,7 @@ static uint32_t bias_shape(struct draw *d, uint32_t *dims)
 	return rank - lead;
 }
 
-/* Returns a shape that broadcasts with that of the main operand. */
+/* Sets dims to a shape that broadcasts with that of the main operand, and returns its rank. */
 static uint32_t partner(struct draw *d, uint32_t *dims)
 {
 	uint32_t rank = d->x->rank, drop = 0;

@@ -438,7 +438,10 @@ int draw_gather_elements(struct draw *d)
 	return index_operand(d, d->x->rank, dims, d->x->dims[axis]);
 }
 
-/* Draws the shape of indices, which are tuples of k coordinates; the number of tuples is free. */
+/*
+ * Sets dims to a shape of indices, which are tuples of k coordinates, and returns its rank; k and
+ * the number of tuples are random.
+ */
 static uint32_t tuples(struct draw *d, uint32_t *dims)
 {
 	uint32_t k = rng_between(RNG, 1, d->x->rank);
@@ -494,7 +497,7 @@ int draw_scatter_nd(struct draw *d)
 
 /* --- Quantisation and normalisation --- */
 
-/* Draws a dimension of the scale: dim, 1, or a number of blocks. */
+/* Returns a random divisor of dim as a dimension of the scale: dim, 1, or a number of blocks. */
 static uint32_t blocks(struct draw *d, uint32_t dim, bool all)
 {
 	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim : rng_between(RNG, 1, dim);

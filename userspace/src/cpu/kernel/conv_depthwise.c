@@ -80,7 +80,10 @@ static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_rows
 		cpu_activate(d->simd, &a->act, p.y, p.count * p.n);
 }
 
-/* The first and the last results of a row read padding: tap_by_tap() computes them. */
+/*
+ * Computes a row of results. The first and the last ones read padding: tap_by_tap() computes them,
+ * and by_pixels() those between where it can.
+ */
 void cpu_depthwise_row(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 		       float *y, const float **taps)
 {

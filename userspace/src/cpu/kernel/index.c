@@ -56,7 +56,10 @@ static void move(const struct mover *m, int64_t at, const int64_t *offset, int64
 	for (int64_t i = 0; i < n; i++) \
 	to[i] = ((const type *)p)[at + i * step]
 
-/* Converts the n indices at positions at, at + step, ... to indices from 0 to dim - 1. */
+/*
+ * Converts the n indices at positions at, at + step, ... to indices from 0 to dim - 1: adds dim to
+ * negative ones, and limits those that are still outside.
+ */
 static void load_indices(enum ir_dtype dtype, const void *p, int64_t at, int64_t step, int64_t n,
 			 int64_t dim, int64_t *to)
 {

@@ -195,8 +195,9 @@ struct matrices {
 #define SQUARE 16
 
 /*
- * The last rows, too few for a square, are transposed together with the square before them. All
- * rows of a matrix with fewer columns than a square are transposed in one call.
+ * Transposes columns begin to end - 1 of a matrix. The last rows, too few for a square, are
+ * transposed together with the square before them. All rows of a matrix with fewer columns than a
+ * square are transposed in one call.
  */
 static void transpose_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
 			      int64_t end)
