@@ -248,7 +248,10 @@ static void forget_device(void *data)
 	pmu->onpu = NULL;
 }
 
-/* A device whose counters cannot be shown, for want of memory or a free name, works without. */
+/*
+ * Shows the device's counters to perf. A device works without that when memory or a free name is
+ * missing.
+ */
 void onpu_pmu_add(struct onpu_device *onpu)
 {
 	u32 count = onpu_read(onpu, ONPU_REG_NUM_COUNTERS);

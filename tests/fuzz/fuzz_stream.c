@@ -9,9 +9,9 @@
 #include "twins.h"
 
 /*
- * The byte of an instruction gives its kind by its size, as below. For a template, bits 2 and 3 are
- * the number of calls of template_flip(), which changes its slots, if bits 0 and 1 are 0; else the
- * slots stay as they are.
+ * The value of an instruction's first byte gives its kind, as below. For a template, bits 2 and 3
+ * of that byte are the number of calls of template_flip(), which changes its slots, if bits 0 and 1
+ * are 0; else the slots stay as they are.
  */
 #define KIND_RAW    0x40 /* smaller bytes: 16 raw bytes follow */
 #define KIND_FIELDS 0x80 /* smaller bytes: an opcode with any fields; larger ones: a template */

@@ -140,7 +140,10 @@ static bool is_product(enum wnn_op op)
 	       op == WNN_OP_MATMUL;
 }
 
-/* Replaces the second operand of the last call, which is a leaf, by dequantised integers. */
+/*
+ * Replaces the second operand of the last call by dequantised integers if it is a float leaf.
+ * Returns false when the graph has too little space left.
+ */
 static bool quantise_operand(struct generator *g)
 {
 	struct graph *graph = g->graph;

@@ -10,8 +10,8 @@
 #define BIT_ModelEditorApi 2
 
 /*
- * Copies a function from a table as bytes, since C has no cast from data to functions; NULL if
- * @there is false.
+ * Sets *function to an entry of a table, copied as bytes, since C has no cast from data to
+ * functions; to NULL if @there is false or there is no table.
  */
 static void take(void *function, const void *table, size_t index, bool there)
 {

@@ -20,7 +20,7 @@ static int send(struct onpu_device *onpu, struct request *request, u32 type)
 	return send_request(onpu, &request->wait);
 }
 
-/* The firmware writes a message. */
+/* Writes a message as the firmware does, and raises its interrupt. */
 static void respond(struct onpu_device *onpu, const union onpu_msg *msg)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;

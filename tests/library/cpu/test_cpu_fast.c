@@ -121,7 +121,8 @@ static bool conv_round(void)
 }
 
 /*
- * A depthwise convolution whose channels fill vectors, or whose planes have several blocks of rows.
+ * Compares a random depthwise 3x3 convolution of 8 channels or more with the reference; returns
+ * whether the results agree, or the window does not fit.
  */
 static bool depthwise_round(void)
 {
@@ -154,7 +155,10 @@ static bool depthwise_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
-/* A transposed convolution: the "output channels" of the filter are those of one group. */
+/*
+ * Compares a random transposed convolution with the reference; returns whether the results agree,
+ * or there are none. The filter's "output channels" are those of one group.
+ */
 static bool transposed_round(void)
 {
 	static const uint8_t axes[][4] = {

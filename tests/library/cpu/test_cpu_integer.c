@@ -279,7 +279,10 @@ static bool qbinary_round(void)
 	return rig_compare(&rig, IR_OP_QBINARY, &attrs, 1, &to, 0);
 }
 
-/* A quantised average pooling, at times over the whole image. */
+/*
+ * Compares a random quantised average pooling, at times over the whole image, with the reference;
+ * returns whether the results agree.
+ */
 static bool qpool_round(void)
 {
 	enum ir_dtype from = random_bytes(), to = random_bytes();

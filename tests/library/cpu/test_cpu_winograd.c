@@ -187,7 +187,8 @@ static void test_large_pixels(void **state)
 }
 
 /*
- * The transformed filter would overflow, too; and an infinite weight meets the zeros of the border.
+ * Tests filters that Winograd's algorithm must not get: one that overflows when it is transformed,
+ * and one with infinite weights, which the zeros of the border make NaN.
  */
 static void test_large_filter(void **state)
 {

@@ -499,7 +499,10 @@ static WNNOperand nan_test_is_no_activation(struct fixture *f, WNNOperand *outpu
 	return wnnGraphBuilderIsNaN(f->b, wnnGraphBuilderMul(f->b, x, x, NULL), NULL);
 }
 
-/* A second constant bias would be added to the first one. */
+/*
+ * Returns a convolution with a constant bias, plus a computed bias. (A second constant bias would
+ * be added to the first one.)
+ */
 static WNNOperand computed_bias_after_bias(struct fixture *f, WNNOperand *output)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;

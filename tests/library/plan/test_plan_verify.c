@@ -221,7 +221,7 @@ static void plant_repetition(struct onpu_slot_tensor *slot)
 	slot->stride[slot->rank - 1] = 0;
 }
 
-/* The sum or product of these numbers would wrap around. */
+/* Each of the next functions plants a number with which a sum or product would wrap around. */
 static void plant_far_offset(struct onpu_slot_tensor *slot)
 {
 	slot->offset = INT64_MAX;
@@ -435,7 +435,10 @@ static void test_errors(void **state)
 	graph_free(&t);
 }
 
-/* A program for a machine with WEIGHTS, which multiplies weights of E4M3, and one without. */
+/*
+ * Tests that a machine without WEIGHTS refuses a program for one with it, which multiplies weights
+ * of E4M3.
+ */
 static void test_features(void **state)
 {
 	struct npu_caps newer = caps;

@@ -10,7 +10,7 @@
 
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
 
-/* The output function of SplitMix64. */
+/* Returns the random number for a state of the generator SplitMix64: its output function. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

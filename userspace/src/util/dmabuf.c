@@ -229,7 +229,7 @@ void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdat
 	       !(cancelled && cancelled(userdata)));
 }
 
-/* An unused dma-buf exports a sync file that has already signalled. */
+/* Returns a sync file that has already signalled, as an unused dma-buf exports it; -1 with *err. */
 int wnn_sync_file_signalled(struct wnn_error *err)
 {
 	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };

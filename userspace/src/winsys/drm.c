@@ -217,8 +217,8 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 }
 
 /*
- * An error means that the process is being killed, or that the device was unplugged, which has
- * synced all buffers.
+ * Syncs a range of a buffer for the device or for the CPU. An error can be ignored: the process is
+ * being killed, or the device was unplugged, which has synced all buffers.
  */
 static void drm_bo_sync(struct winsys_bo *base, size_t offset, size_t size, bool for_device)
 {

@@ -186,8 +186,8 @@ static int measure(struct bench *bench)
 	if (pthread_barrier_init(&bench->start, NULL, (unsigned int)bench->stream_count))
 		return complain(BAD_DEVICE, "--streams: memory is exhausted");
 	/*
-	 * The first stream runs in this thread. All others must have started, else its barrier
-	 * never opens.
+	 * The first stream runs in this thread. The barrier opens only when all streams have
+	 * started.
 	 */
 	for (started = 1; started < bench->stream_count && !ret; started++)
 		if (pthread_create(&bench->streams[started].thread, NULL, run_stream,

@@ -100,7 +100,11 @@ static void jpeg_warned(j_common_ptr jpeg, int level)
 		jpeg_failed(jpeg);
 }
 
-/* All values that must survive the jump are in the arguments. */
+/*
+ * Decodes a JPEG file; *row is freed by the caller. Returns DONE, BAD_FILE or BAD_DEVICE. A
+ * function of libjpeg that fails jumps to setjmp(): all values that must survive the jump are in
+ * the arguments.
+ */
 static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *errors, FILE *file,
 		       struct picture *picture, uint8_t **row)
 {

@@ -60,7 +60,7 @@ static int vectors(const struct dots *d, int64_t block)
 	return rest >= BLOCK ? 4 : (int)((rest + 15) / 16);
 }
 
-/* Bytes of the weights of a whole block. */
+/* Returns the bytes of the weights of a whole block. */
 static int64_t block_bytes(const struct dots *d)
 {
 	return d->depthwise ? (d->taps + 3) / 4 * 4 * BLOCK : d->taps * d->depth * BLOCK;

@@ -135,8 +135,8 @@ static uint64_t hash_group(uint64_t hash, const struct stream_group *group)
 }
 
 /*
- * The hash of a group that is planned with a few nodes around it; its first node distinguishes it
- * from other groups.
+ * Returns the hash of a group that is planned with a few nodes around it; its first node
+ * distinguishes it from other groups.
  */
 static uint64_t hash_in_excerpt(const struct stream_group *group)
 {
