@@ -8,7 +8,10 @@
 /* Numbers from here on stand for symbols: this plus 1 + the index in the builder's graph. */
 #define WNN_FIRST_DIMENSION 0x80000000u
 
-/* Returns whether an operand has a dimension, or an option a number, that is known late. */
+/*
+ * Returns whether an operand has a dimension, or an option a number, that is known only at
+ * dispatch.
+ */
 bool wnn_call_is_late(const struct wnn_builder *builder, struct wnn_op_call *call);
 
 /*

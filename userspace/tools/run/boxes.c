@@ -38,7 +38,10 @@ static bool begin_alike(const Onnx__NodeProto *a, const Onnx__NodeProto *b, int 
 	       !memcmp(node_label(a), node_label(b), length);
 }
 
-/* Begins a box at each node whose name begins otherwise than the one before. */
+/*
+ * Sets first[] to the first node of each box: a box begins at each node whose name begins otherwise
+ * than the one before. Returns the number of boxes.
+ */
 static size_t divide_by_names(const Onnx__GraphProto *graph, int depth, size_t *first)
 {
 	size_t count = 0;
@@ -49,7 +52,7 @@ static size_t divide_by_names(const Onnx__GraphProto *graph, int depth, size_t *
 	return count;
 }
 
-/* Begins a box at every @share-th node. */
+/* Sets first[] to the first node of each box: every @share-th node. Returns the number of boxes. */
 static size_t divide_equally(const Onnx__GraphProto *graph, size_t share, size_t *first)
 {
 	size_t count = 0;

@@ -171,7 +171,7 @@ static bool packed_matrices(const struct work *work, uint64_t *macs)
 	return product(work->out.elements, (uint64_t)number(work->node, "K"), macs);
 }
 
-/* Each step and row of the batch is multiplied with both weight matrices. */
+/* A recurrent network multiplies each step and row of the batch with both weight matrices. */
 static bool recurrent(const struct work *work, uint64_t *macs)
 {
 	struct known x, w, r;
@@ -182,7 +182,7 @@ static bool recurrent(const struct work *work, uint64_t *macs)
 	       product(size_of(&x, 0) * size_of(&x, 1), w.elements + r.elements, macs);
 }
 
-/* Two products: queries times keys, and scores times values. */
+/* Attention has two products: queries times keys, and scores times values. */
 static bool attention(const struct work *work, uint64_t *macs)
 {
 	struct known query, key, past;
@@ -200,7 +200,10 @@ static bool attention(const struct work *work, uint64_t *macs)
 	return product(query.elements + work->out.elements, length, macs);
 }
 
-/* An einsum of two operands takes as many as the product of the sizes of all its letters. */
+/*
+ * An einsum of two operands takes as many multiply-accumulates as the product of the sizes of all
+ * its letters.
+ */
 static bool einsum(const struct work *work, uint64_t *macs)
 {
 	const Onnx__AttributeProto *equation = find_attribute(work->node, "equation");
