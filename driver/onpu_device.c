@@ -50,8 +50,9 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 }
 
 /*
- * The device does not answer during a function reset, and must not be accessed while it sleeps;
- * this returns false then.
+ * Returns whether the device answers. It does not during a function reset, and must not be accessed
+ * while it sleeps: returns false then. Asks for a reset if it does not answer otherwise, unless it
+ * is unplugged.
  */
 bool onpu_device_present(struct onpu_device *onpu)
 {
