@@ -170,7 +170,10 @@ static int guarded(struct generator *g, int x)
 	return where(g, generator_either(g, WNN_OP_LOGICAL_OR, none, infinite), number(g, x, 0), x);
 }
 
-/* Appends softmax, its logarithm, or the logarithm of a sum of powers. */
+/*
+ * Appends softmax, its logarithm, or the logarithm of a sum of powers, composed of simple
+ * operators. Returns the index of the last value.
+ */
 static int softmax_parts(struct generator *g, int x)
 {
 	uint32_t rank = g->graph->values[x].rank, axis = rng_below(&g->rng, rank);

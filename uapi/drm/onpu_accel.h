@@ -382,7 +382,7 @@ struct drm_onpu_counters {
 	/** @jobs: Number of jobs that came to their end, well or not. */
 	__u64 jobs;
 
-	/** @failed_jobs: Number of those whose fence has an error. */
+	/** @failed_jobs: Number of the ended jobs whose fence has an error. */
 	__u64 failed_jobs;
 
 	/** @resets: Number of resets of the whole device. */

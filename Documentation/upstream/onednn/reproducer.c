@@ -300,7 +300,10 @@ int main(int argc, char **argv)
 
 	CHECK(dnnl_engine_create(&engine, dnnl_cpu, 0));
 	CHECK(dnnl_stream_create(&stream, engine, 0));
-	/* First, because oneDNN takes another convolution where it knows no cache sizes. */
+	/*
+	 * The convolutions come before forget_caches(): without cache sizes, oneDNN would use
+	 * another implementation for them.
+	 */
 	for (int stride = 1; stride <= 3; stride++)
 		wrong |= convolution(8, 3, stride, 16);
 	wrong |= convolution(8, 1, 2, 16);

@@ -8,7 +8,7 @@
 #include "run.h"
 
 #define MOST_ELEMENTS 65536 /* elements of a list of offsets */
-#define MOST_STEPS    64    /* steps that are done one after the other */
+#define MOST_STEPS    64    /* elements of a window that are combined one after the other */
 
 /* ---- padding: one dimension after the other, as the middle one of three */
 

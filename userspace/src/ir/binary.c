@@ -256,7 +256,10 @@ static struct ir_late get_late(struct wnn_reader *r)
 	return (struct ir_late){ (uint16_t)field, (uint16_t)element, wnn_get_u32(r) };
 }
 
-/* Reads the rest of a node and adds it to the graph; false: no memory. */
+/*
+ * Reads the rest of a node and adds it to the graph. Returns false when out of memory; true, with
+ * s->r->failed set, when the data is invalid.
+ */
 static bool add_node(struct source *s, enum ir_op op, uint32_t operands, struct ir_value **operand)
 {
 	uint32_t results;

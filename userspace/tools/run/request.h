@@ -39,8 +39,8 @@ struct request {
 };
 
 /*
- * Reads the body of a request. Returns 0, or -1 with a refusal; request_exit() is called in both
- * cases.
+ * Reads the body of a request. Returns 0, or -1 with a refusal; the caller must call request_exit()
+ * in both cases.
  */
 int request_read(struct request *request, const char *body, size_t size, bool chat,
 		 struct refusal *refusal);

@@ -7,7 +7,10 @@
 
 #include "../chrome.h"
 
-/* Returns the node's label, or its kind of operator when it has none. */
+/*
+ * Returns the node's label, or its kind of operator when it has none; @otherwise when @node is
+ * WNN_NODE_NONE.
+ */
 static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const char *otherwise)
 {
 	const WNNProfileNode *of;
