@@ -171,7 +171,7 @@ static WNNStatus run_small(WNNStablehloProgram program, WNNContext context, int3
 	"stablehlo.dynamic_update_slice " x ", " value ", " at \
 	" : (tensor<4xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4xf32>\n"
 
-/* Tests that values which another operation reads keep their elements. */
+/* Tests that an update in a loop does not change values which other operations read, too. */
 static void test_readers(void **state)
 {
 	static const struct {
