@@ -59,6 +59,39 @@ static uint32_t number_of(struct shlo_divider *d, const struct shlo_axis *axis, 
 	return (uint32_t)++d->axis_count;
 }
 
+/* Reads the sharding that comes next into *spec; false: it is of a kind that is not divided here. */
+static bool read_next(struct shlo_divider *d, struct shlo_reading *r, const struct shlo_type *type,
+		      struct shlo_spec *spec)
+{
+	int filled[SHLO_DIVIDED_RANK] = { 0 };
+
+	memset(spec, 0, sizeof(*spec));
+	shlo_reading_axes(r, type);
+	if (r->is_wrong)
+		return false;
+	if (!r->count)
+		return true;
+	if (type->quant || type->rank > SHLO_DIVIDED_RANK ||
+	    (d->mesh && strcmp(d->mesh, r->mesh_name)))
+		return false;
+	if (!d->mesh)
+		d->positions = shlo_reading_positions(r);
+	if (r->is_wrong)
+		return false;
+	d->mesh = r->mesh_name;
+	for (size_t i = 0; i < r->count; i++) {
+		uint32_t number = r->axes[i].size > 1 ? number_of(d, &r->axes[i], r->names[i]) : 0;
+
+		if (r->axes[i].size > 1 && !number)
+			return false;
+		if (number && r->dims[i] < 0)
+			spec->sums |= UINT32_C(1) << number;
+		else if (number)
+			spec->dims[r->dims[i]] |= number << 4 * filled[r->dims[i]]++;
+	}
+	return true;
+}
+
 /*
  * Reads a sharding into *spec; false: there is none, or it is of a kind by which nothing is divided
  * here.

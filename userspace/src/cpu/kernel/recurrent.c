@@ -89,6 +89,23 @@ static void multiply_vectors(float *to, const float *x, const float *y, int64_t 
 		to[i] = x[i] * y[i];
 }
 
+/* Computes step t of a network without gates. */
+static void step_plain(const struct pass *p, float *gates, int64_t t)
+{
+	const struct network *n = p->n;
+	int64_t size = n->r.hidden;
+
+	set_bias(n->state_gates, p->recurrent_bias, n->r.batch, size);
+	multiply(n, n->h, p->recurrent, n->state_gates, n->r.batch, size, size);
+	for (int64_t b = 0; b < n->r.batch; b++) {
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			continue;
+		add_vectors(gates + b * size, n->state_gates + b * size, size);
+		activate(n, 0, gates + b * size, size);
+		memcpy(n->h + b * size, gates + b * size, (size_t)size * sizeof(*n->h));
+	}
+}
+
 /* Computes step t of a gru that applies the reset gate to the product with the state. */
 static void step_gru_after(const struct pass *p, float *gates, int64_t t)
 {
