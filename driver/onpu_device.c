@@ -175,7 +175,10 @@ static int check_dma(struct onpu_device *onpu)
 	onpu->snoops = snoops(dev);
 	/* Only where the kernel uses bounce buffers is there a limit to the size of a mapping. */
 	onpu->bounces = dma_max_mapping_size(dev) < SIZE_MAX;
-	/* Pages of a restricted pool have no references to be counted. */
+	/*
+	 * A restricted pool gives reserved pages, whose references the kernel does not count; but
+	 * a program that maps a page must keep it after the driver is unbound.
+	 */
 	reserved = PageReserved(page);
 	dma_free_pages(dev, PAGE_SIZE, page, addr, DMA_BIDIRECTIONAL);
 	if (!reserved && !is_encrypted_guest())

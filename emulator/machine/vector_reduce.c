@@ -175,13 +175,13 @@ static void reduce_across(const struct reduce *r, const struct walk_block *p, un
 }
 
 /*
- * The position in the elements of one output, which are read as dense arrays: each array but the
- * last has a multiple of ONPU_REDUCE_LANES elements.
+ * The next of the elements of S0 that are reduced to one output. They are copied into dense chunks;
+ * each chunk but the last has a multiple of ONPU_REDUCE_LANES elements.
  */
 struct gather {
-	uint32_t at[ONPU_MAX_RANK];
-	int64_t position;
-	uint64_t left;
+	uint32_t at[ONPU_MAX_RANK]; /* index in the reduced dimensions */
+	int64_t position;	    /* address */
+	uint64_t left;		    /* number of elements that are not read yet */
 };
 
 static uint32_t gather_row(const struct reduce *r, struct gather *g, uint32_t room)

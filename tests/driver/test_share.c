@@ -257,7 +257,10 @@ static int busy_client(uint32_t contexts, uint64_t share)
 	uint16_t all = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, data.va, 1 << 20);
 	struct drm_onpu_job job[256];
 
-	/* Jobs are short, so that a running one, which is not counted, matters little. */
+	/*
+	 * A job has few fills: device_cycles() may not count the job that is running, and so misses
+	 * few cycles.
+	 */
 	for (uint32_t i = 0; i < fills; i++) {
 		npu_insn(&program,
 			 (struct onpu_insn){

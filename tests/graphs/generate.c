@@ -302,7 +302,7 @@ void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bo
 	}
 }
 
-/* Makes outputs of results that no call uses, and of some others, and frees the scratch builder. */
+/* Makes outputs of the results that no node reads, and of some others. */
 void generator_finish(struct generator *g)
 {
 	struct graph *graph = g->graph;
@@ -432,7 +432,10 @@ static void seed_values(struct generator *g)
 	}
 }
 
-/* Returns whether a function can exceed every bound; such functions are rarer. */
+/*
+ * Returns whether the results of an operator, or the errors of its inputs in them, can become
+ * arbitrarily large; such operators are drawn less often.
+ */
 static bool is_wild(enum wnn_op op)
 {
 	return op == WNN_OP_EXP || op == WNN_OP_POW || op == WNN_OP_REDUCE_PRODUCT ||

@@ -120,7 +120,7 @@ static const struct {
 	const char *error;
 } models[] = {
 #define ROW(bytes, error) { bytes, sizeof(bytes) - 1, error }
-	/* The type of the output is empty. */
+	/* The output has only a type, which is empty. */
 	ROW(MODEL("\x04") "\x62\x02\x12\x00", "an output has no name"),
 	ROW(MODEL("\x12") NEG("z", "y") OUTPUT("y"),
 	    "node \"y\" (Neg) has an input that no other node makes: \"z\""),

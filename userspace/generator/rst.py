@@ -28,8 +28,9 @@ def indent(text):
 
 
 def declared(kind, declarations, body):
-    """Returns the description of something of C, which the index lists; kind is a directive of
-    Sphinx's domain c.
+    """Returns reStructuredText that describes C declarations, separated by semicolons, with the
+    text body; Sphinx adds them to the index. kind is a directive of its domain c, such as
+    "function".
     """
     lines = [" ".join(d.split()) for d in declarations.split(";") if d.strip()]
     return f".. c:{kind}:: " + "\n              ".join(lines) + "\n\n" + indent(body)

@@ -410,10 +410,11 @@ static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_gra
 }
 
 /*
- * Whether not to take a graph with ONNX Runtime 1.23. That version does not say whether a graph is
- * within a node, and names the first group of each graph alike, with which the session then fails.
- * A graph that uses outer values, or has no inputs, may be within a node; and only one graph of a
- * session is taken.
+ * Returns whether a graph may be within a node, and must be refused, with ONNX Runtime 1.23; false
+ * with later versions. 1.23 does not say which graphs are within nodes, and gives the first group of
+ * each graph one name, so that a session fails when groups of two graphs are taken. A graph may be
+ * within a node if it uses outer values, has no inputs, or comes next after one that was taken.
+ * c->ep->has_taken becomes true when the result is false, else false.
  */
 static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
 {

@@ -401,7 +401,7 @@ static void names_of_another_encoding(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* A graph has no inputs: everything is computed when it is built. */
+/* A graph without inputs: the build computes all nodes but the one that makes the output. */
 static void a_constant_graph(void **state)
 {
 	struct fixture *f = *state;

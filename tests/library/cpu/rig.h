@@ -76,7 +76,11 @@ void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *at
 /* Returns the kernel of the last plan that was made to be kept; NULL: none was. */
 const char *rig_kept_name(void);
 
-/* Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op). */
+/*
+ * Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op), except
+ * kernels only for plans that are kept. With IR_OP_CONV and oneDNN, checks that there was a kept
+ * plan.
+ */
 void rig_expect_all_seen(uint64_t ops);
 
 #define RIG_OPS_INTEGER                                                                            \

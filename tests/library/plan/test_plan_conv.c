@@ -236,7 +236,10 @@ static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t 
 			       &attrs));
 }
 
-/* The planner leaves out zeros between pixels: an instruction computes many results, not one. */
+/*
+ * A transposed convolution with strides takes few instructions: the planner skips products with the
+ * zeros that the strides put between the pixels of the input.
+ */
 static void test_conv_wide(void **state)
 {
 	static const struct {

@@ -15,9 +15,10 @@
 static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
 
 /*
- * Operators that add up products, and one that puts zeros around its input: a stand-in of one zero
- * gives the result, as a sum without terms is 0. Bit i of @zeros is set when input i, a zero point,
- * is left out then: with it, the stand-in would mean another number than 0.
+ * Operators whose result is 0 when an input has no elements: a sum of no products is 0, and
+ * CenterCropPad puts zeros around its input. Such an input is replaced by a stand-in of one zero,
+ * which gives the same result. Bit i of @zeros is set when input i is a zero point: the node then
+ * runs without it, since a zero point would give the stand-in another value than 0.
  */
 static const struct sum {
 	int (*translate)(struct onnx_node *node);

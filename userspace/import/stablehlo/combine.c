@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The arrays do not overlap unless they are equal, which "restrict" tells the compiler. */
+/* @sum may be @x; no arrays overlap otherwise, which "restrict" tells the compiler. */
 #define LOOP(type, expression)                              \
 	do {                                                \
 		const type *restrict b = y;                 \

@@ -166,7 +166,11 @@ static struct shlo_spec spec_of(const int *positions, const uint32_t *axes)
 	return spec;
 }
 
-/* Gives the operation the attributes of its part. */
+/*
+ * Changes the attributes of an operation whose operands and results are one device's parts already:
+ * the attribute rule->sizes takes the sizes of the first operand's part along the divided
+ * dimensions, and the value of a constant takes the type of the part.
+ */
 static void set_sizes(struct shlo_emitter *e, struct shlo_op *op, const struct shlo_rule *rule,
 		      const uint32_t *axes)
 {

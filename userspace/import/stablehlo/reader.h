@@ -139,7 +139,8 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op);
 void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs);
 /* Finds the resources of the text, which come after their uses. */
 void shlo_read_resources(struct shlo_reader *r);
-void shlo_skip_resources(struct shlo_reader *r); /* skips the resources, when they come next */
+/* Skips the resources; an error of reading unless they come next. */
+void shlo_skip_resources(struct shlo_reader *r);
 /* Reads what follows the word dense_resource. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
 /*

@@ -138,8 +138,9 @@ static uint32_t region_of(const struct layout_change *t, uint32_t node)
 }
 
 /*
- * Finds regions: a node that reads the result of a region's node belongs to the region, too, if its
- * layout can change.
+ * Finds regions. A region begins at each node with is_start(); a node whose layout can change
+ * belongs to the region of a node that makes one of its operands, and joins the regions of several
+ * into one.
  */
 static void find_regions(struct layout_change *t)
 {

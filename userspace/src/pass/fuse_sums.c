@@ -196,8 +196,9 @@ static const struct ir_node *next_node(const struct fusion *f, const struct ir_n
 }
 
 /*
- * Skips two casts, to an integer and back to a float, after a product that is an integer: the
- * casts do not change the product.
+ * Takes two casts of a product that is an integer, to an integer type and back, which do not change
+ * the product: adds *node, the first cast, to s->following, sets *node to the second, and returns
+ * true. Returns false if *node is no such cast.
  */
 static bool take_casts(const struct fusion *f, struct sum *s, const struct ir_node **node)
 {

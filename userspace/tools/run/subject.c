@@ -80,8 +80,8 @@ static int set_dimensions(const struct subject *subject)
 }
 
 /*
- * Reports what is wrong with the names of --outputs, with similar names for one that does not
- * exist.
+ * Reports the first name of --outputs that does not exist, with similar names, or else what the
+ * library says of them. Returns an exit code.
  */
 static int bad_outputs(const struct subject *subject, size_t count, const WNNStringView *names)
 {

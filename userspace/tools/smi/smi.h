@@ -41,8 +41,8 @@ void wait_seconds(double seconds);
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Prints @root, which is taken over, and returns DONE; NULL means that memory is exhausted, which
- * is an error.
+ * Prints @root, which is taken over; NULL: memory was exhausted. Returns DONE; FAILED, after a
+ * message, if @root is NULL or cannot be printed.
  */
 int write_json(json_t *root, size_t flags);
 
