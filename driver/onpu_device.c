@@ -50,9 +50,8 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 }
 
 /*
- * Returns whether the device answers. It does not during a function reset, and must not be accessed
- * while it sleeps: returns false then. Asks for a reset if it does not answer otherwise, unless it
- * is unplugged.
+ * During a reset and while the device sleeps, this returns false without an access: the device need
+ * not answer then, and an access while it sleeps is forbidden.
  */
 bool onpu_device_present(struct onpu_device *onpu)
 {

@@ -11,7 +11,7 @@ struct generator {
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
 	bool compose;		 /* operands may be existing values */
-	bool blocks;		 /* dimensions are large enough to be cut into blocks */
+	bool blocks;		 /* most dimensions of ranks above 4 can be divided */
 	bool averages;		 /* windows compute averages */
 	WNNOperandDataType real; /* float type between the integers of a quantised graph */
 	bool depthwise;		 /* each convolution has one group for each channel */
@@ -119,7 +119,10 @@ WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);
 void set_word(struct graph_attr *attr, uint32_t word);
 void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
 void set_real(struct graph_attr *attr, double value);
-/* With even chances, leave an attribute out or draw its value. */
+/*
+ * Draw the value of an attribute, or leave the attribute out: one enum or boolean of four, and
+ * every second real number, is left out.
+ */
 void maybe_enum(struct draw *d, const char *name, uint32_t count);
 void maybe_bool(struct draw *d, const char *name);
 void maybe_real(struct draw *d, const char *name, double lo, double hi);

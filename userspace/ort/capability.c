@@ -139,7 +139,11 @@ static bool has_unknown(const struct capability *c)
 	return false;
 }
 
-/* Repeats the attempt that had the fewest refusals; *chunks and *model belong to it. */
+/*
+ * Calls attempt() with each size of @trials until one has no refusal; otherwise, if the last was
+ * not the one with the fewest refusals, repeats that one. *chunks and *model belong to the attempt
+ * whose results are in *c.
+ */
 static struct ort_status *best_attempt(struct capability *c, const struct ort_graph *graph,
 				       struct import_chunk **chunks, WNNOnnxModel *model)
 {
@@ -169,7 +173,7 @@ static struct ort_status *best_attempt(struct capability *c, const struct ort_gr
 
 /*
  * Asks the importer about a group alone, because values from other groups are not constant in it.
- * *changed is set when it refuses a node.
+ * Clears p->supported for each node that the importer refuses, and sets *changed then.
  */
 static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
 				      bool *changed)
@@ -382,8 +386,8 @@ static bool has_heavy(const WNNOnnxGraph *graph)
 }
 
 /*
- * Takes each EPContext node as a group of its own; other nodes of such a model stay with ONNX
- * Runtime.
+ * Takes each EPContext node as a group of its own, and sets *compiled if there is one; other nodes
+ * of such a model stay with ONNX Runtime.
  */
 static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_graph *graph,
 					struct ort_support *support, bool *compiled)
@@ -411,8 +415,8 @@ static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_gra
 
 /*
  * Returns whether a graph may be within a node, and must be refused, with ONNX Runtime 1.23; false
- * with later versions. 1.23 does not say which graphs are within nodes, and gives the first group of
- * each graph one name, so that a session fails when groups of two graphs are taken. A graph may be
+ * with later versions. 1.23 does not say which graphs are within nodes, and gives the first group
+ * of each graph one name: a session fails when groups of two graphs are taken. A graph may be
  * within a node if it uses outer values, has no inputs, or comes next after one that was taken.
  * c->ep->has_taken becomes true when the result is false, else false.
  */

@@ -93,8 +93,8 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 }
 
 /*
- * Keeps constants that a run does not pass: small ones, and those that only graphs within nodes
- * use.
+ * Copies the constants that are not inputs of the fused node, so that a run does not pass them:
+ * small ones, and those that only graphs within nodes use.
  */
 static struct ort_status *keep_constants(struct onpu_group *group, const struct onpu_reading *r)
 {

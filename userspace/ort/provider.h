@@ -53,7 +53,7 @@ struct onpu_ep {
 	WNNInstance instance;
 	WNNContext context;
 	char *compatibility; /* see onpu_compatibility() */
-	bool has_taken;	     /* whether it has taken nodes of a graph */
+	bool has_taken;	     /* 1.23: the last graph that had nodes to take was taken */
 	pthread_mutex_t report_lock;
 	FILE *report;
 	struct profiler *profilers; /* see profile.c */

@@ -13,7 +13,10 @@
 			return ort_tried;              \
 	} while (0)
 
-/* A table of names, which onpu_names_begin() makes before any other use. */
+/*
+ * A table that gives names numbers. onpu_names_begin() makes it, before any other use.
+ * onpu_names_begin() and onpu_names_set() return 0, or -1 when memory is exhausted.
+ */
 struct onpu_names {
 	size_t room;
 	struct onpu_name {

@@ -50,10 +50,7 @@ bool is_short(void)
 	return rounds() < 40;
 }
 
-/*
- * Returns whether this run compares only levels of oneDNN; other runs compare the levels of our own
- * kernels.
- */
+/* Returns whether this run compares only the layer onednn with the reference. */
 static bool only_onednn(void)
 {
 	return from_environment("WNN_CPU_ONEDNN", 0) != 0;

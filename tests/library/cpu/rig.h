@@ -55,9 +55,9 @@ double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
 void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 
 /*
- * rig_compare - run the node on the reference layer and on the fast one at every level of vector
- * instructions that the host has, with one thread and with several, and end the test where they
- * differ
+ * rig_compare - run the node on the reference layer, on the fast one at every level of vector
+ * instructions that the host has, and on the layer onednn, with one thread and with several, and
+ * end the test where they differ
  * @tolerance: the allowed error divided by 1 + |expected|; for integers the allowed error. Results
  * with any number of threads have the same bits.
  *

@@ -15,10 +15,10 @@
 static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
 
 /*
- * Operators whose result is 0 when an input has no elements: a sum of no products is 0, and
- * CenterCropPad puts zeros around its input. Such an input is replaced by a stand-in of one zero,
- * which gives the same result. Bit i of @zeros is set when input i is a zero point: the node then
- * runs without it, since a zero point would give the stand-in another value than 0.
+ * Operators that give the right results when a stand-in of one zero replaces an input without
+ * elements: they add up products, and a sum of no products is 0; CenterCropPad puts zeros around
+ * its input. Bit i of @zeros is set when input i is a zero point: the translator then runs without
+ * it, since a zero point would give the stand-in another value than 0.
  */
 static const struct sum {
 	int (*translate)(struct onnx_node *node);
@@ -350,9 +350,10 @@ static int make_sums(struct onnx_node *node, struct trial *trial, const struct o
 }
 
 /*
- * Makes the outputs constants without elements, if their shapes follow from those for three sizes
- * of the empty dimensions; those with elements are sums without terms. Returns 0; -1: refused; 1:
- * a shape is not known, or the elements are not.
+ * Makes the outputs, if their shapes follow from those for three sizes of the empty dimensions:
+ * constants if none has elements; else first states of a network, the bias of a transposed
+ * convolution, or sums of no products. Returns 0; -1: refused; 1: a shape is not known, or the
+ * elements are not.
  */
 static int make_outputs(struct onnx_node *node, const int64_t *from, struct trial *trial)
 {

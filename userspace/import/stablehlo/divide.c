@@ -276,7 +276,7 @@ static void add_barrier(struct shlo_divider *d, size_t *numbers, const struct sh
 	}
 }
 
-/* Adds the operations of a function, and those of functions that it calls in their positions. */
+/* Adds the operations of a function; for a call, adds those of the called function. */
 static void add_steps(struct shlo_divider *d, const struct shlo_function *function,
 		      const size_t *arguments, size_t *results)
 {

@@ -36,7 +36,10 @@ struct shlo_rule {
 	const char *sizes;
 };
 
-/* An operation of the program without calls, with numbers of the values it takes and gives. */
+/*
+ * An operation of the program, in which the operations of functions stand in place of their calls;
+ * in, out: the numbers of its operands and results in shlo_divider.values.
+ */
 struct shlo_step {
 	const struct shlo_op *op;
 	size_t *in, *out;
@@ -57,7 +60,10 @@ struct shlo_version {
 
 struct shlo_divided {
 	const struct shlo_type *type; /* of the whole value */
-	/* how it is divided, if nothing else is asked for; sums need not be made along @sums */
+	/*
+	 * how it is divided unless a step asks for another way; along spec.sums the devices may
+	 * keep addends
+	 */
 	struct shlo_spec spec;
 	bool is_fixed; /* the program says how */
 	size_t maker;  /* number of the step that gives it, + 1; 0: an argument */
@@ -93,21 +99,25 @@ int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
 /* Fills in the rule of a step; one without indices is computed whole on each device. */
 void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step);
 /*
- * How the sum of results follows from addends: from those of all operands of a range, or of one of
- * these, with the whole of the others.
+ * Which operands of a range must be addends, so that the results of the devices are addends of the
+ * step's result: all; one, while each device has the whole of the others; or NOT: there are none.
  */
 enum shlo_linear { SHLO_LINEAR_NOT, SHLO_LINEAR_ALL, SHLO_LINEAR_ONE };
-/* Returns how the only result of a step is linear in the operands from *first to before *end. */
+/* Sets the range, from *first to before *end, of a step with one result, and returns which. */
 enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct shlo_step *step,
 				    size_t *first, size_t *end);
 
 /*
- * Returns the axes of each index of a step, but those of @sums: results come first, unless an operand
- * has more elements, since moving what is large costs more.
+ * Returns, by index of a step, the axes that divide it; axes of @sums divide none. The indices get
+ * the axes of the largest operand or result first, since moving it costs most; of equals a result
+ * comes before an operand.
  */
 uint32_t *shlo_divide_choose(const struct shlo_divider *d, const struct shlo_step *step,
 			     uint32_t sums);
-/* Whether the parts of a result that is divided along a sum are added up. */
+/*
+ * Whether the parts of a result that devices compute for a summed index are added up: false for a
+ * reduction with another operation than addition.
+ */
 bool shlo_divide_is_addition(const struct shlo_op *op);
 /*
  * Returns the axes along which a step takes addends of the operands from *first to before *end, and

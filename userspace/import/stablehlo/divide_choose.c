@@ -6,7 +6,10 @@
 #include "divide.h"
 #include "lower.h"
 
-/* Notes axes for the indices of a value's dimensions, those that no index has yet. */
+/*
+ * Gives each index of a value's dimensions that has no axes yet those that divide the dimension, if
+ * the number of parts divides the index; an axis goes to one index only.
+ */
 static void offer(const struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		  const int *positions, uint32_t *axes, bool *used)
 {

@@ -44,7 +44,10 @@ static int length_of(uint32_t axes)
 	return count;
 }
 
-/* Returns the version from which one that is divided by @to is made: no other has fewer sums to do. */
+/*
+ * Returns the version of a value from which the version @to is made: the first that leaves the same
+ * sums open, so that none must be computed; if there is none, the first version.
+ */
 static const struct shlo_version *nearest(const struct shlo_divided *of, const struct shlo_spec *to)
 {
 	for (size_t i = 0; i < of->version_count; i++)
@@ -53,7 +56,7 @@ static const struct shlo_version *nearest(const struct shlo_divided *of, const s
 	return &of->versions[0];
 }
 
-/* Returns the value as it is divided by @to, which it may have to be made from another version. */
+/* Returns the version @to of a value; makes it from another version unless it exists. */
 static struct shlo_value *get(struct shlo_emitter *e, size_t number, const struct shlo_spec *to)
 {
 	struct shlo_divided *of = &e->d->values[number];
@@ -356,7 +359,7 @@ static void add_spec(struct shlo_text *text, const struct shlo_divider *d, int r
 	shlo_text_add(text, spec->sums ? "}>" : ">");
 }
 
-/* Sets a list of shardings, in the form in which files have them. */
+/* Sets the attribute @name to the shardings of values, as the text that files have for them. */
 static void set_list(struct shlo_emitter *e, struct shlo_op *op, const char *name, size_t count,
 		     struct shlo_value *const *values, const struct shlo_spec *specs)
 {
@@ -389,7 +392,7 @@ static void set_axes(struct shlo_emitter *e, struct shlo_op *op)
 	shlo_make_set(e, &op->attrs, "manual_axes", attr);
 }
 
-/* Makes a sdy.manual_computation of the operations, and the function one that calls it. */
+/* Puts the block @inner into an sdy.manual_computation, which becomes the body of the function. */
 static void wrap(struct shlo_emitter *e, struct shlo_block *inner, const struct shlo_spec *in_specs)
 {
 	struct shlo_function *function = e->d->function;

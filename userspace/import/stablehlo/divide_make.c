@@ -220,7 +220,7 @@ static int64_t number_along(const struct shlo_divider *d, size_t device, uint32_
 	return number;
 }
 
-/* Returns the element of a table, with one for each device, that this device has. */
+/* Makes operations that read this device's element of a table, which has one for each device. */
 static struct shlo_value *own_of(struct shlo_emitter *e, enum shlo_element element,
 				 const void *table)
 {

@@ -7,7 +7,7 @@
 
 struct shlo_made {
 	struct shlo_op *op;
-	int level; /* number of collectives on the way to it; odd: it is one itself */
+	int level; /* twice the most collectives on a path to it; + 1: it is one itself */
 	size_t order;
 };
 
@@ -71,7 +71,7 @@ struct shlo_value *shlo_make_part(struct shlo_emitter *e, struct shlo_value *x,
 struct shlo_value *shlo_make_sum(struct shlo_emitter *e, struct shlo_value *x, uint32_t sums);
 /* Returns an addend: the value on the first device along axes, zeros on the others. */
 struct shlo_value *shlo_make_addend(struct shlo_emitter *e, struct shlo_value *x, uint32_t sums);
-/* Returns zeros with the part of this device, which is one along axes of dimension @dim. */
+/* Returns this device's part @x among zeros for the other parts along axes of dimension @dim. */
 struct shlo_value *shlo_make_placed(struct shlo_emitter *e, struct shlo_value *x, int dim,
 				    uint32_t axes);
 

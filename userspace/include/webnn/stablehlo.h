@@ -512,8 +512,8 @@ typedef struct WNNStablehloSlices {
 	/** For each partition, the number of its slice, in row-major order. */
 	size_t const *slices;
 	/**
-	 * Of how many values of partitions a slice is the sum, which is not yet made (unreduced); 0 and 1:
-	 * each partition has the slice itself.
+	 * The number of partitions whose values must be added up to give a slice (the sharding is
+	 * unreduced); 0 and 1: each partition has the slice itself.
 	 */
 	size_t addends;
 	/** For each partition, the number of its addend; NULL where addends is 0. */
@@ -615,7 +615,7 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResultsOf(WNNStablehloP
  * @param module Number of the module, from 0.
  * @param index Number of the input, from 0.
  *
- * @return The slices; rank and addends are 0 where each device has the whole.
+ * @return The slices; all members are 0 where each device has the whole, or there is no such input.
  */
 WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProgram program,
 								size_t module, size_t index);
@@ -630,7 +630,7 @@ WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProg
  * @param module Number of the module, from 0.
  * @param index Number of the output, from 0.
  *
- * @return The slices; rank and addends are 0 where each device has the whole.
+ * @return The slices; all members are 0 where each device has the whole, or there is no such output.
  */
 WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram program,
 								 size_t module, size_t index);

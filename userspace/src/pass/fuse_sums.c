@@ -297,7 +297,10 @@ static bool find_sum(const struct fusion *f, const struct ir_node *node, struct 
 
 /* ---- making nodes */
 
-/* Adds a node that has the name of the product; NULL when out of memory. */
+/*
+ * Adds a node with the label of the product, and returns its result: one number, or a vector of as
+ * many as the longest operand has. NULL when an operand is NULL, or out of memory.
+ */
 static struct ir_value *add_node(struct rewrite *rw, const struct sum *s, enum ir_op op,
 				 struct ir_value *const *operands, uint32_t count,
 				 enum ir_dtype dtype, const union ir_attrs *attrs)

@@ -50,8 +50,8 @@ int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *opti
 /*
  * wnn_place_node - check that a node alone has a device, before its graph is known
  *
- * Returns a TypeError with the sentence of wnn_place() for a graph in which only this node has
- * none.
+ * Returns 0; or -1 with a TypeError, whose message is that of wnn_place() for a graph in which only
+ * this node has no device.
  */
 int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,
 		   struct wnn_error *err);

@@ -111,8 +111,8 @@ static int bad_outputs(const struct subject *subject, size_t count, const WNNStr
 }
 
 /*
- * Adds the names of one text to *count others: the text, if that is a tensor's name, or else its
- * parts between commas.
+ * Appends to @names, and counts in *count, the text if it is a tensor's name, or else its parts
+ * between commas.
  */
 static void split_outputs(const struct subject *subject, const char *text, WNNStringView *names,
 			  size_t *count)

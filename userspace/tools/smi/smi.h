@@ -30,7 +30,10 @@ extern const struct argp common_argp;
 /* Parses a command line with only the options of all commands. */
 void parse_common(int argc, char **argv, const char *doc, struct options *options);
 
-/* Parse a number of the command line; they end the program with a message when the text is none. */
+/*
+ * Parse a number of the command line; end the program with a message when the text is not a number,
+ * or the number is out of range.
+ */
 double parse_seconds(const char *text, const char *option, struct argp_state *state);
 unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
 

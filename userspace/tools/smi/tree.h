@@ -17,7 +17,7 @@ void tree_set_root(const char *root);
  */
 bool tree_is_copy(void);
 
-/* Sets the real path of a file. Returns @path, which has PATH_MAX bytes. */
+/* Writes the path of a file below the root. Returns @path, which has PATH_MAX bytes. */
 char *tree_path(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 bool tree_exists(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -49,7 +49,10 @@ int tree_link(char *text, size_t size, const char *format, ...)
 /* Returns the last component of a path. */
 const char *tree_base(const char *path);
 
-/* The sorted names in a folder; NULL, with errno set, when it cannot be read. */
+/*
+ * The sorted names in a folder, but those that begin with a dot; NULL, with errno set, when it
+ * cannot be read.
+ */
 struct tree_names {
 	char **names;
 	size_t count;
