@@ -181,13 +181,17 @@ static inline bool sim_stop(const struct sim_context *c, uint64_t n)
 /* execute.c: sim_given_up() as a callback for onpu_pool_run(), which waits for other threads. */
 void sim_idle(const void *context);
 
-/* slots.c: decodes the operands of w->insn and makes all checks that need no execution. */
+/* slots.c: where sim_decode() reads the slots of a program. */
 struct sim_slot_source {
 	void *ctx;
 	uint32_t count;
 	/* Copies a slot; false: the context's fault tells why. */
 	bool (*read)(void *ctx, uint32_t index, union onpu_slot *slot);
 };
+/*
+ * Decodes the operands of w->insn, and makes all checks that need no execution; false: c->fault
+ * tells why.
+ */
 bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots);
 
 /* shapes.c: checks an instruction's rules about dimensions; returns the operand at fault or -1. */

@@ -241,8 +241,8 @@ static bool dense(const struct walk_block *p, unsigned int operand, unsigned int
 }
 
 /*
- * Copies rows of a few dense float32 numbers, 16 bytes at a time; the last 16 bytes of a row may
- * overlap those before. A call for each row would cost more than the row.
+ * Copies rows of a few dense float32 numbers, at least 4, 16 bytes at a time; the last 16 bytes of
+ * a row may overlap those before. A call for each row would cost more than the row.
  */
 static void copy_short_rows(float *dst, const char *src, int64_t row_step, uint32_t rows,
 			    uint32_t columns)

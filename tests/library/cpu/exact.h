@@ -27,7 +27,7 @@ void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_
 void add_ints(struct rig *rig, enum ir_dtype dtype, int64_t n, const int64_t *ints);
 void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *reals);
 
-/* Checks that both layers give exactly these bits; all NaN are equal. Frees the rig. */
+/* Checks that each of the three layers gives these bits; all NaN are equal. Frees the rig. */
 void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const struct ir_type *type,
 	    const int64_t *ints, const double *reals);
 void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,

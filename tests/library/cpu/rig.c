@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runs one node on both layers of the CPU back end. */
+/* Runs one node on several layers of the CPU back end, and compares their results. */
 #include "../../random.h"
 #include "rig.h"
 

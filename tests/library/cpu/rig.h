@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Helpers that the tests of the CPU back end share: random numbers, and a graph of one node whose
- * results both layers compute.
+ * results several layers compute.
  *
  * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of nodes of
  * each family; WNN_CPU_ONEDNN=1 compares only the layer onednn with the reference, with our own

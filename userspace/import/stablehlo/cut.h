@@ -22,13 +22,16 @@ struct shlo_slices {
 	int rank;
 	size_t count;	      /* number of slices, and devices of a group */
 	const int64_t *parts; /* number of slices along each dimension */
-	/* for each device, @count numbers: the devices of its group that have the slices, in
-	 * row-major order; and the index of its own slice */
+	/*
+	 * devices: for each device a row of @count numbers: the devices of its group that have the
+	 * slices, in row-major order; own: for each device the index of its own slice
+	 */
 	const size_t *devices, *own;
 	/*
-	 * Number of devices whose values are added up, where a sum is not yet made (unreduced), else 1;
-	 * for each device, so many numbers: the devices that have the addends, and the number of its
-	 * own one. A whole value becomes the addend of the first device, and zeros on the others.
+	 * Number of devices whose values must be added up to give a slice (unreduced), else 1.
+	 * adding: for each device a row of @addends numbers: the devices that have the addends of
+	 * its slice; own_addend: for each device the index of its own addend. A whole value becomes
+	 * the addend of the first device, and zeros on the others.
 	 */
 	size_t addends;
 	const size_t *adding, *own_addend;
@@ -58,8 +61,9 @@ const struct shlo_type *shlo_cut_type(struct shlo_arena *arena, const struct shl
 WNNStablehloSlices shlo_cut_tell(const struct shlo_slices *slices, size_t partitions);
 
 /*
- * Return new values: the slice of a whole value that this device has, and the whole value, of which
- * each device of the group gives its slice, after slices that are addends are added up.
+ * shlo_cut_slice() returns this device's slice of a whole value. shlo_cut_concat() returns the
+ * whole value of which each device of the group has a slice; it adds up slices that are addends
+ * first.
  */
 struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tensor *whole,
 				   const struct shlo_slices *slices);

@@ -21,7 +21,7 @@ struct shlo_reading {
 	const char *mesh_name;
 	bool is_wrong, is_quiet; /* quiet: an error in the sharding adds no refusal */
 	struct shlo_axis axes[SHLO_READING_AXES];
-	/* the dimension that each axis cuts; -1, of the last ones: sums along it are still to be made */
+	/* the dimension that each axis cuts; -1 for the last ones, along which there are addends */
 	int dims[SHLO_READING_AXES];
 	const char *names[SHLO_READING_AXES]; /* axes as a sharding names them */
 	size_t count, cut_count; /* number of all axes, and of those that cut dimensions */

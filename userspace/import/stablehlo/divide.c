@@ -59,7 +59,7 @@ static uint32_t number_of(struct shlo_divider *d, const struct shlo_axis *axis, 
 	return (uint32_t)++d->axis_count;
 }
 
-/* Reads the sharding that comes next into *spec; false: it is of a kind that is not divided here. */
+/* Reads the sharding that comes next; false: shlo_divide() does not handle it. */
 static bool read_next(struct shlo_divider *d, struct shlo_reading *r, const struct shlo_type *type,
 		      struct shlo_spec *spec)
 {
@@ -92,10 +92,7 @@ static bool read_next(struct shlo_divider *d, struct shlo_reading *r, const stru
 	return true;
 }
 
-/*
- * Reads a sharding into *spec; false: there is none, or it is of a kind by which nothing is divided
- * here.
- */
+/* Reads a sharding; false: shlo_divide() does not handle it. */
 static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 		      const struct shlo_type *type, struct shlo_spec *spec)
 {
@@ -260,8 +257,8 @@ static void add_step(struct shlo_divider *d, size_t *numbers, const struct shlo_
 }
 
 /*
- * Adds a barrier as a step for each value that goes through it: the values are divided without regard
- * to each other.
+ * Adds a barrier as a step for each value that goes through it, so that each of the values may be
+ * divided in its own way.
  */
 static void add_barrier(struct shlo_divider *d, size_t *numbers, const struct shlo_op *op)
 {
@@ -386,7 +383,10 @@ static void spread_all(struct shlo_divider *d)
 
 /* ---- what the program says */
 
-/* Sets the values around a region that computes with parts. */
+/*
+ * Reads how the operands and results of an sdy.manual_computation are divided, and divides their
+ * values so; false: one of the shardings is not divided here.
+ */
 static bool take_manual(struct shlo_divider *d, const struct shlo_step *step)
 {
 	const struct shlo_op *op = step->op;
@@ -404,7 +404,7 @@ static bool take_manual(struct shlo_divider *d, const struct shlo_step *step)
 	return true;
 }
 
-/* Sets the values whose shardings the program says; false: one is not divided here. */
+/* Sets the division of values that the program shards; false: shlo_divide() cannot handle one. */
 static bool take_marks(struct shlo_divider *d)
 {
 	const struct shlo_function *function = d->function;

@@ -220,7 +220,7 @@ static void by_reduction(const struct shlo_divider *d, const struct shlo_step *s
 	}
 }
 
-/* Gives an index to each dimension that has one size in the first @operands and in result 0. */
+/* Gives an index to each dimension that has equal sizes in the first @operands and in result 0. */
 static void by_equal(const struct shlo_op *op, struct shlo_rule *rule, size_t operands)
 {
 	for (int i = 0; i < out_type(op)->rank; i++) {
@@ -318,8 +318,8 @@ static void by_gather(const struct shlo_op *op, struct shlo_rule *rule)
 }
 
 /*
- * Fills in the rule of a scatter. Where one into zeros adds up its updates, devices may divide
- * these.
+ * Fills in the rule of a scatter. If it adds its updates to zeros, devices may divide the updates:
+ * their results are added up.
  */
 static void by_scatter(const struct shlo_divider *d, const struct shlo_step *step,
 		       struct shlo_rule *rule)
