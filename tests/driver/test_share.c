@@ -185,7 +185,10 @@ TEST_F(share, interrupted_jobs_go_on)
 		EXPECT_EQ(cycles, npu_state(self->fd, ctx[i].id).cycles);
 }
 
-/* A context, a client and the device go while jobs are interrupted or wait to run. */
+/*
+ * Contexts are destroyed, or their client closes its file, while jobs are interrupted or wait to
+ * run: all fences signal, and the device works afterwards.
+ */
 TEST_F(share, ends_of_interrupted_jobs)
 {
 	for (unsigned int round = 0; round < 6; round++) {

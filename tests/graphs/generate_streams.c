@@ -55,7 +55,8 @@ static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 }
 
 /*
- * Returns an earlier result of that type and shape, the latest first; GRAPH_ABSENT: there is none.
+ * Returns the latest earlier value of that type and shape that is no constant; GRAPH_ABSENT: there
+ * is none.
  */
 static int earlier_like(const struct generator *g, int value)
 {
@@ -81,7 +82,7 @@ static int add_branch(struct generator *g, int value, int branch)
 						  swap ? value : branch));
 }
 
-/* Makes weights, and other leaves that only the last node uses, constants. */
+/* Makes the inputs that the last node reads constants, except its first operand. */
 static void fix_weights(struct generator *g)
 {
 	const struct graph_node *node = &g->graph->nodes[g->graph->num_nodes - 1];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Draws a name for a size of a graph: all dimensions of inputs and constants, and all sizes in
- * options, that are this number follow the name. The graph that is built once with the name must
- * give the bits of those that are built for a number.
+ * arguments of nodes, that are this number follow the name; constants with the name become inputs.
+ * The graph that is built once with the name must give the bits of those that are built for a
+ * number.
  */
 #include <string.h>
 

@@ -152,7 +152,7 @@ static bool cut_begin(struct minimiser *m)
 	return false;
 }
 
-/* Replaces the result of a call by one of its operands. */
+/* Makes later calls use an operand of a call in place of the call's first result. */
 static bool bypass(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++)
@@ -200,7 +200,7 @@ static bool drop_option(struct minimiser *m)
 	return false;
 }
 
-/* Changes every dimension of a leaf, and every argument, from @from to @to. */
+/* Changes every dimension of a value, and every number in an argument, from @from to @to. */
 static void replace_size(struct graph *graph, uint32_t from, uint32_t to)
 {
 	for (uint32_t v = 0; v < graph->num_values; v++)

@@ -74,7 +74,8 @@ enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
 
 /*
  * run_on - run the node's kernel on other numbers in place of its operands
- * @which: absolute values, those plus the errors, those that are at least 1, or the errors
+ * @which: absolute values; those plus the errors; those plus the errors, but at least 1; or the
+ *	errors
  * @mask: operands that are replaced; the others stay
  * @change: changes the node before the run; may be NULL
  * @r: index of the result that is returned, malloc'ed

@@ -19,7 +19,7 @@ struct import_block {
 struct import_block_type {
 	uint32_t number; /* the number of the type in a file */
 	const char *name;
-	uint32_t elements, bytes; /* numbers of a block */
+	uint32_t elements, bytes; /* number of elements and of bytes of a block */
 	/*
 	 * For types of integers with scales: the form of what unpack() returns; otherwise 0 and
 	 * NULL.

@@ -218,7 +218,10 @@ static int scattered(const struct shlo_divided *of, const struct shlo_spec *have
 	return dim;
 }
 
-/* Combines the parts of a result over the devices along the axes of a sum. */
+/*
+ * Adds an all_reduce that combines the devices' parts of a step's result along the axes @sums, or a
+ * reduce_scatter if the result is then divided along these axes.
+ */
 static void combine(struct shlo_emitter *e, const struct shlo_step *step, struct shlo_value *part,
 		    struct shlo_spec *spec, uint32_t sums)
 {

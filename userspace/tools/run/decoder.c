@@ -69,7 +69,10 @@ static bool begins(WNNStringView name, const char *text)
 
 /* ---- the model */
 
-/* Adds the cache of an input, whose sizes and output the model must have. */
+/*
+ * Adds the cache that an input has; refuses a model that has no output for it, or does not say the
+ * number and size of its heads. Returns 0, or -1 with a message.
+ */
 static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const char *past,
 		     const char *present, struct gguf_error *error)
 {
