@@ -219,7 +219,7 @@ static void count_refused(WNNLogLevel level, WNNStringView message, void *userda
 
 /*
  * Builds two sines of constants that are outputs, and so are not computed when the graph is built,
- * and one that is.
+ * and two in a row, added to an input, that are.
  */
 static WNNStatus build_constant_sines(WNNContext context, WNNGraph *graph)
 {
@@ -284,8 +284,9 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 }
 
 /*
- * Tests y = x + sin(sin(-1)), of which the NPU runs the addition; the builder goes on after calls
- * that failed.
+ * Sines that the NPU would have to run are refused in the call, after which the builder goes on.
+ * With constant folding y = x + sin(sin(-1)) builds, as its sines are computed at build; without,
+ * they are refused, too, and y = x + 1.
  */
 static void npu_only_refuses_in_the_call(void **state)
 {
@@ -323,8 +324,8 @@ static void npu_only_refuses_in_the_call(void **state)
 /* --- Operators that turn out not to compile --- */
 
 /*
- * Makes a transposed convolution with one pixel at each `stride` in both directions: no tile has
- * space for the zeros between two of them.
+ * Makes a transposed convolution, which puts the pixels `stride` apart in both directions. With a
+ * stride of 200 or more no tile has space for the zeros between two pixels.
  */
 static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const char *label)
 {
