@@ -696,7 +696,7 @@ static void memory_of_the_device_alone(struct kunit *test)
 
 /*
  * An unplug ends the DMA mapping of the driver's memory, which the kernel still has mapped and can
- * read. The test holds a reference to the last page: it is the only one when the memory is freed.
+ * read. The test's reference to the last page is the only one left when the memory is freed.
  */
 static void memory_of_an_unplugged_device(struct kunit *test)
 {

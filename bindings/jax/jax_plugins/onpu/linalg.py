@@ -135,8 +135,8 @@ def _lenient(rule: Any) -> Any:
 
 
 def _alone(lowering: Any) -> Any:
-    """Has a rule see arrays without how they lie on a mesh: within shard_map, its loops begin with arrays of zeros,
-    which JAX takes for another type than those that vary over devices."""
+    """Returns a rule that sees arrays without their sharding over a mesh: within shard_map, its loops begin with
+    arrays of zeros, which JAX takes for another type than those that vary over devices."""
     def lower(context: Any, *args: Any, **options: Any) -> Any:
         arrays = [jax.core.ShapedArray(array.shape, array.dtype, array.weak_type) for array in context.avals_in]
         return lowering(context.replace(avals_in=arrays), *args, **options)
