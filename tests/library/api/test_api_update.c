@@ -391,9 +391,9 @@ static void what_cannot_be_an_update(void **state)
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache, f.stored), WNNStatus_TypeError,
 		      "updateInput of \"cache\": output is float32[2,64,8], and the input is "
 		      "float32[128,8]; both must be equal");
-	assert_failed(
-		wnnGraphBuilderUpdateInput(b, other, f.whole), WNNStatus_TypeError,
-		"updateInput of \"other\": the new value is made of another input or of a constant");
+	assert_failed(wnnGraphBuilderUpdateInput(b, other, f.whole), WNNStatus_TypeError,
+		      "updateInput of \"other\": the new value is made of another input or of a "
+		      "constant");
 	wide = wnnGraphBuilderRelu(b, f.whole, NULL);
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache, wide), WNNStatus_TypeError,
 		      "relu lies between the input and the new value");

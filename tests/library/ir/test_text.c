@@ -389,13 +389,16 @@ static void mistakes_are_named(void **state)
 		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = layernorm(%0) axes=0,0,0,0,0,0,0,0,0",
 		  "line 2, column 52: there are too many elements" },
 		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = softmax(%0) axis=1",
-		  "internal error, please report it: node 0 (softmax): attribute axis is an axis that is not below the rank" },
+		  "internal error, please report it: node 0 (softmax): attribute axis is an axis "
+		  "that is not below the rank" },
 		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = reverse(%0) axes=6",
-		  "internal error, please report it: node 0 (reverse): attribute axes has a bit that is not below the rank" },
+		  "internal error, please report it: node 0 (reverse): attribute axes has a bit "
+		  "that is not below the rank" },
 		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = copy(%0, %0)",
 		  "internal error, please report it: node 0 (copy): wrong number of operands" },
 		{ "%0 float32[1] = input \"x\"\n%1 float32[1] = copy(-)",
-		  "internal error, please report it: node 0 (copy): a required operand is missing" },
+		  "internal error, please report it: node 0 (copy): a required operand is "
+		  "missing" },
 		{ "output \"x\" = -", "line 1, column 15: an output is a value" },
 		{ "what", "line 1, column 1: the end of the line is expected" },
 	};
@@ -409,12 +412,15 @@ static void mistakes_of_updates_are_named(void **state)
 {
 	static const struct mistake cases[] = {
 		{ CACHE STORED "output \"y\" = %3",
-		  "internal error, please report it: node 0 (scatter): in_place is for the nodes that update an input" },
+		  "internal error, please report it: node 0 (scatter): in_place is for the nodes "
+		  "that update an input" },
 		{ CACHE "%3 float32[4,2] = scatter(%0, %1, %2) nd\noutput \"y\" = %3 updates %0",
-		  "internal error, please report it: node 0 (scatter): in_place is for the nodes that update an input" },
+		  "internal error, please report it: node 0 (scatter): in_place is for the nodes "
+		  "that update an input" },
 		{ CACHE STORED "%4 float32[4,2] = unary(%0) neg(0,0)\n"
 			       "output \"y\" = %3 updates %0\noutput \"z\" = %4",
-		  "internal error, please report it: output \"y\": another operator reads the input that scatter overwrites, "
+		  "internal error, please report it: output \"y\": another operator reads the "
+		  "input that scatter overwrites, "
 		  "or it is an output; only the new value can be read" },
 		{ CACHE STORED "output \"y\" = %3 updates %0\noutput \"z\" = %3 updates %0",
 		  "internal error, please report it: two outputs update one input" },

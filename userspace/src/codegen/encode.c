@@ -423,7 +423,8 @@ static void put_jobs(struct encoder *enc)
 	if (enc->plan->sram.pinned) {
 		plan_fail(
 			enc->plan,
-			"a program that keeps weights in SRAM must be one job of the NPU, and this one "
+			"a program that keeps weights in SRAM must be one job of the NPU, and this "
+			"one "
 			"needs several");
 		return;
 	}

@@ -537,7 +537,8 @@ static int check_keep(const struct verifier *v)
 	if (v->slots[0].program.keep)
 		return wnn_error_set(
 			v->err, WNN_OPERATION_ERROR,
-			"internal error, please report it: the program names what it keeps in SRAM");
+			"internal error, please report it: the program names what it keeps in "
+			"SRAM");
 	if (start >= v->program->num_insns)
 		return wnn_error_set(
 			v->err, WNN_OPERATION_ERROR,
@@ -639,7 +640,8 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 	if (!jobs_cover(program))
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"internal error, please report it: the last job does not end where the program ends");
+			"internal error, please report it: the last job does not end where the "
+			"program ends");
 	for (uint32_t i = 0; i < program->num_patches; i++)
 		if (program->patches[i].slot >= program->num_slots)
 			return wnn_error_set(err, WNN_OPERATION_ERROR,

@@ -191,7 +191,8 @@ int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writ
 	if (!sound || at.node != graph->num_nodes || at.input != graph->num_inputs)
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"internal error, please report it: the graph is not in the order of its values");
+			"internal error, please report it: the graph is not in the order of its "
+			"values");
 	wnn_put_u32(w, graph->num_outputs);
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		put_string(w, graph->outputs[i].name);

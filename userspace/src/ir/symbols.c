@@ -352,7 +352,8 @@ struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *num
 		if (!ir_shapes_fit(to->nodes[i]))
 			ret = wnn_error_set(
 				err, WNN_OPERATION_ERROR,
-				"internal error, please report it: %s is not valid for these dimensions",
+				"internal error, please report it: %s is not valid for these "
+				"dimensions",
 				ir_node_name(to->nodes[i], name, sizeof(name)));
 	wnn_free(map);
 	if (!ret)

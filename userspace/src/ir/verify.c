@@ -208,7 +208,8 @@ static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 			if (graph->outputs[k].updates == output->updates)
 				ret = wnn_error_set(
 					err, WNN_OPERATION_ERROR,
-					"internal error, please report it: two outputs update one input");
+					"internal error, please report it: two outputs update one "
+					"input");
 		if (!ret && output->updates)
 			ret = verify_update(output, reads, err);
 	}

@@ -303,7 +303,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	}
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the page where the NPU reports the end of jobs cannot be mapped: %s; are driver and "
+		"the page where the NPU reports the end of jobs cannot be mapped: %s; are driver "
+		"and "
 		"library of one release?",
 		strerror(errno));
 	drm_ctx_destroy(ctx);
@@ -350,7 +351,8 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	case EIO:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the context on the NPU is lost, as an earlier job of it failed; make a new "
+			"the context on the NPU is lost, as an earlier job of it failed; make a "
+			"new "
 			"context");
 	case ENODEV:
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
@@ -358,7 +360,8 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	case ENOSPC:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"internal error, please report it: a context has more than the %u jobs that the "
+			"internal error, please report it: a context has more than the %u jobs "
+			"that the "
 			"NPU takes at a time",
 			ctx->drm->info.max_queued_jobs);
 	default:
@@ -714,7 +717,8 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		return &drm->base;
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver does not tell the properties of the NPU: %s; are driver and library of one release?",
+		"the driver does not tell the properties of the NPU: %s; are driver and library of "
+		"one release?",
 		strerror(-ret));
 	drm_destroy(&drm->base);
 	return NULL;

@@ -182,7 +182,8 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	if (atomic_load(&r.failed))
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without it");
+			"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes "
+			"without it");
 	return 0;
 }
 

@@ -74,7 +74,8 @@ static int fail(struct wnn_error *err)
 {
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without it");
+		"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without "
+		"it");
 }
 
 static void destroy(void *argument)

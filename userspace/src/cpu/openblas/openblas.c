@@ -73,7 +73,8 @@ static int find_functions(void *handle, struct wnn_error *err)
 		if (!function)
 			return wnn_error_set(
 				err, WNN_UNKNOWN_ERROR,
-				"%s has no function %s, so it is not OpenBLAS: install libopenblas0",
+				"%s has no function %s, so it is not OpenBLAS: install "
+				"libopenblas0",
 				OPENBLAS_SONAME, functions[i].name);
 		*(void **)functions[i].to = function;
 	}

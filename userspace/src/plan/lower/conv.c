@@ -49,7 +49,8 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	return !pads_infinity(node) ||
 	       supports_not(
 		       reason, NPU_REASON_OPERATOR,
-		       "the weights have an infinity or NaN, which padding with zeros would make NaN "
+		       "the weights have an infinity or NaN, which padding with zeros would make "
+		       "NaN "
 		       "on the NPU");
 }
 

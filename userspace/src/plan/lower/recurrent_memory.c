@@ -33,7 +33,8 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
-				"the NPU computes this operator on operands of one type, float32 or "
+				"the NPU computes this operator on operands of one type, float32 "
+				"or "
 				"float16");
 	return supports_is_float(node->operands[0]) ||
 	       supports_not(reason, NPU_REASON_DATA_TYPE,

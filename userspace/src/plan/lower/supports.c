@@ -59,7 +59,8 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 			if (value->type.dim[d].symbol)
 				return supports_not(
 					reason, NPU_REASON_RANK,
-					"the NPU needs the size of each dimension when the graph is built");
+					"the NPU needs the size of each dimension when the graph "
+					"is built");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
@@ -101,7 +102,8 @@ bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 	if (unary->kind < 0 || unary->kind >= IR_UNARY_COUNT)
 		return supports_not(
 			reason, NPU_REASON_OPERATOR,
-			"internal error, please report it: the NPU's compiler does not know the function");
+			"internal error, please report it: the NPU's compiler does not know the "
+			"function");
 	unary_steps(unary, plan_dtype(dtype), steps);
 	if (!supports_insn_takes(steps[0].op, dtype) ||
 	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
@@ -142,7 +144,8 @@ static bool operator_fits(const struct ir_node *node, struct npu_reason *reason)
 	if (node->op >= IR_OP_COUNT)
 		return supports_not(
 			reason, NPU_REASON_OPERATOR,
-			"internal error, please report it: the NPU's compiler does not know the operator");
+			"internal error, please report it: the NPU's compiler does not know the "
+			"operator");
 	return !plan_operators[node->op].supports ||
 	       plan_operators[node->op].supports(node, reason);
 }
