@@ -551,7 +551,7 @@ static void test_refusals(void **state)
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"z\"}]>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}]>"), 2,
-		"there are not as many partitions as devices in mesh 'grid'");
+		"partitions, which are not the devices of mesh 'grid'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@none, [{}, {\"x\"}]>"), 4,
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,

@@ -30,7 +30,7 @@ static bool take(struct shlo_reading *r, const char *word)
 void shlo_reading_expect(struct shlo_reading *r, const char *word)
 {
 	if (!r->is_wrong && !take(r, word))
-		shlo_reading_refuse(r, "it is not as Shardy writes it; missing is", word);
+		shlo_reading_refuse(r, "it is not written as Shardy writes it; missing is", word);
 }
 
 static int64_t read_number(struct shlo_reading *r)
@@ -89,7 +89,11 @@ static bool check_mesh(struct shlo_reading *r)
 		}
 	}
 	if (devices != (int64_t)r->file->partitions)
-		shlo_reading_refuse(r, "there are not as many partitions as devices in mesh",
+		shlo_reading_refuse(r,
+				    shlo_arena_printf(&r->file->arena,
+						      "the program is loaded for %zu partitions, "
+						      "which are not the devices of mesh",
+						      (size_t)r->file->partitions),
 				    r->mesh_name);
 	return !r->is_wrong;
 }
@@ -319,7 +323,8 @@ void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type)
 	if (r->is_wrong || !r->count)
 		return;
 	if (type->kind != SHLO_TENSOR || type->rank != dim)
-		shlo_reading_refuse(r, "it has another number of dimensions than the value", "");
+		shlo_reading_refuse(
+			r, "it has another number of dimensions than the value that it cuts", "");
 	else
 		check_dimensions(r, type);
 }

@@ -266,7 +266,9 @@ static struct shlo_tensor *concatenated(struct shlo_run *run, struct shlo_tensor
 		dims[dim] += values[i]->dims[dim];
 		for (int k = 0; k < first->type.rank; k++)
 			if (k != dim && values[i]->dims[k] != first->dims[k])
-				shlo_run_error(run, "the processes have values of different types");
+				shlo_run_error(
+					run,
+					"the processes have values of different shapes or types");
 	}
 	out = shlo_tensor_like(run, &first->type, first->type.rank, dims);
 	stride = row_bytes(out, dim);
@@ -352,7 +354,8 @@ void shlo_eval_all_to_all(struct shlo_call *call)
 
 	shlo_need_group(call, &group);
 	if ((size_t)exchange != group.count)
-		shlo_run_error(call->run, "split_count is %lld for a group of %zu",
+		shlo_run_error(call->run,
+			       "split_count is %lld, the group has %zu members: both must be equal",
 			       (long long)exchange, group.count);
 	for (size_t i = 0; i < call->op->operand_count; i++) {
 		struct shlo_tensor *mine = shlo_dealt(call, &group, call->in[i], split);

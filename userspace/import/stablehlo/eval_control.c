@@ -122,7 +122,8 @@ void shlo_eval_async_start(struct shlo_call *call)
 	struct shlo_type type = { .kind = SHLO_FUTURE, .item_count = last->operand_count };
 
 	if (region->block.argument_count != call->op->operand_count)
-		shlo_run_error(call->run, "its region takes another number of arguments");
+		shlo_run_error(call->run, "its region takes %zu values, but it has %zu operands",
+			       region->block.argument_count, call->op->operand_count);
 	call->out[0] = shlo_tensor_new(call->run, &type);
 	shlo_call_region(call->run, call->frame, region, call->in, call->out[0]->items);
 }
@@ -130,7 +131,8 @@ void shlo_eval_async_start(struct shlo_call *call)
 void shlo_eval_async_done(struct shlo_call *call)
 {
 	if (call->in[0]->type.item_count != call->op->result_count)
-		shlo_run_error(call->run, "the future has another number of values");
+		shlo_run_error(call->run, "the future has %zu values, but it has %zu results",
+			       call->in[0]->type.item_count, call->op->result_count);
 	for (size_t i = 0; i < call->op->result_count; i++)
 		call->out[i] = shlo_tensor_get(call->in[0]->items[i]);
 }

@@ -66,7 +66,11 @@ static void broadcast_in_dim(struct shlo_call *call, struct shlo_tensor *out, co
 	for (int i = 0; i < x->type.rank; i++)
 		if (map[i] >= out->type.rank ||
 		    (x->dims[i] != 1 && x->dims[i] != out->dims[map[i]]))
-			shlo_run_error(call->run, "dimension %d of the operand does not fit", i);
+			shlo_run_error(
+				call->run,
+				"dimension %d of the operand has size %lld, which is neither 1 nor "
+				"that of the result",
+				i, (long long)x->dims[i]);
 	if (!out->count)
 		return;
 	do {

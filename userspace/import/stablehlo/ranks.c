@@ -69,7 +69,7 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	const char *error;
 
 	if (!world)
-		return shlo_set_error(WNNStatus_TypeError, "world is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the ranks (world) are NULL");
 	*world = ranks;
 	if (ranks && ranks->refs) {
 		ranks->refs++;
@@ -79,7 +79,7 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	if (ranks)
 		return shlo_set_error(
 			WNNStatus_InvalidStateError,
-			"this process has left the other ranks, which is once and for all");
+			"this process has released its ranks, and cannot join the others again");
 	ranks = import_alloc(sizeof(*ranks));
 	if (!ranks)
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
@@ -99,7 +99,7 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	}
 	if (error) {
 		import_free(ranks);
-		return shlo_set_error(WNNStatus_OperationError, "MPI does not begin: %s", error);
+		return shlo_set_error(WNNStatus_OperationError, "MPI does not start: %s", error);
 	}
 	ranks->refs = 1;
 	ranks->gone = -1;
@@ -361,7 +361,7 @@ void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stag
 		return;
 	note_failure(
 		ranks,
-		"a rank has failed before, in the middle of a transfer: the ranks cannot go on");
+		"a rank has failed before, in the middle of a transfer: start the program anew");
 	throw_failure(ranks, guard);
 }
 
@@ -392,7 +392,7 @@ WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world)
 	struct shlo_guard guard;
 
 	if (!world)
-		return shlo_set_error(WNNStatus_TypeError, "world is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the ranks (world) are NULL");
 	if (setjmp(guard.jump))
 		return shlo_set_error(guard.status, "%s", guard.message);
 	shlo_ranks_arrive(world, SHLO_STAGE_AGREE, 0, &guard);

@@ -102,12 +102,16 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 	office->arrived++;
 	office->left_over = office->left_over || note->numbers[3];
 	if (note->numbers[1] != office->first.numbers[1]) {
-		fail_all(ranks, note->numbers[0] & ~INT64_C(1), "rank %u is at %s, rank %u at %s",
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
+			 "rank %u is at %s, rank %u at %s: all must run the same programs in the "
+			 "same order",
 			 note->from, stage_text(note->numbers[1]), office->first.from,
 			 stage_text(office->first.numbers[1]));
 	} else if (note->numbers[2] != office->first.numbers[2]) {
 		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
-			 "ranks %u and %u run different programs", note->from, office->first.from);
+			 "ranks %u and %u run different programs: all must have the same files and "
+			 "--partitions",
+			 note->from, office->first.from);
 	} else if (office->arrived == ranks->seat.count) {
 		go.numbers[1] = office->left_over;
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
@@ -188,7 +192,9 @@ static void stalled(struct WNNStablehloWorldImpl *ranks, const struct shlo_note 
 	stall->key = note->numbers[1];
 	stall->peer = note->numbers[2];
 	if (is_stuck(ranks->office, ranks->seat.count)) {
-		fail_all(ranks, ranks->begun, "all ranks wait for each other");
+		fail_all(ranks, ranks->begun,
+			 "all ranks wait for each other: they came to different operations, "
+			 "groups, channels or sizes");
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
 			ranks->office->stalls[i].times = 0;
 	}

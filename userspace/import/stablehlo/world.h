@@ -47,6 +47,11 @@ struct shlo_world {
 	void (*run_parallel)(struct shlo_call *call, const struct shlo_attr *programs);
 };
 
+/*
+ * Fails unless the functions of interpreter.run_parallel take as many values in all as it has
+ * operands, and give as many as it has results.
+ */
+void shlo_parallel_check(struct shlo_call *call, const struct shlo_attr *programs);
 /* Returns the function of a process of interpreter.run_parallel; fails when there is none. */
 const struct shlo_function *
 shlo_parallel_function(struct shlo_call *call, const struct shlo_attr *programs, size_t process);

@@ -74,7 +74,9 @@ static size_t packed_size(struct shlo_run *run, struct shlo_tensor *const *value
 		if (type->kind == SHLO_TOKEN)
 			continue;
 		if (type->kind != SHLO_TENSOR)
-			shlo_run_error(run, "only tensors and tokens go from rank to rank");
+			shlo_run_error(
+				run,
+				"a tuple or future cannot go from rank to rank: return its parts");
 		size += (size_t)(type->rank + 1) * sizeof(int64_t) +
 			(size_t)values[i]->count * shlo_elements[type->element].bytes;
 	}
@@ -116,7 +118,7 @@ static const uint8_t *get_bytes(struct shlo_run *run, const uint8_t **from, cons
 	const uint8_t *at = *from;
 
 	if ((size_t)(end - at) < size)
-		shlo_run_error(run, "the processes have values of different types");
+		shlo_run_error(run, "the processes have values of different shapes or types");
 	*from += size;
 	return at;
 }
@@ -137,7 +139,8 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		}
 		memcpy(&rank, get_bytes(run, &from, end, sizeof(rank)), sizeof(rank));
 		if (types[i]->kind != SHLO_TENSOR || rank < 0 || rank > SHLO_MAX_RANK)
-			shlo_run_error(run, "the processes have values of different types");
+			shlo_run_error(run,
+				       "the processes have values of different shapes or types");
 		memcpy(dims, get_bytes(run, &from, end, (size_t)rank * sizeof(*dims)),
 		       (size_t)rank * sizeof(*dims));
 		values[i] = shlo_tensor_like(run, types[i], (int)rank, dims);
@@ -145,7 +148,7 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		memcpy(values[i]->data, get_bytes(run, &from, end, bytes), bytes);
 	}
 	if (from != end)
-		shlo_run_error(run, "the processes have values of different types");
+		shlo_run_error(run, "the processes have values of different shapes or types");
 }
 
 /*
@@ -224,6 +227,7 @@ static const struct shlo_function *place_of(struct shlo_call *call,
 	size_t arguments = 0, results = 0;
 	const struct shlo_function *own = NULL;
 
+	shlo_parallel_check(call, programs);
 	for (size_t i = 0; i < count; i++) {
 		const struct shlo_function *function = shlo_parallel_function(call, programs, i);
 
@@ -235,8 +239,6 @@ static const struct shlo_function *place_of(struct shlo_call *call,
 		arguments += function->type->item_count;
 		results += function->type->result_count;
 	}
-	if (arguments != call->op->operand_count || results != call->op->result_count)
-		shlo_run_error(call->run, "its programs take or give another number of values");
 	return own;
 }
 
@@ -310,10 +312,12 @@ static void run_parallel(struct shlo_call *call, const struct shlo_attr *program
 	struct shlo_tensor *results, *packed, *sizes, *all;
 
 	if (count > ranks->seat.count)
-		shlo_throw(&call->run->guard, WNNStatus_NotSupportedError,
-			   "line %u, column %u: %zu processes need as many ranks, there are %u",
-			   call->op->location.line, call->op->location.column, count,
-			   ranks->seat.count);
+		shlo_throw(
+			&call->run->guard, WNNStatus_NotSupportedError,
+			"line %u, column %u: %zu processes need as many ranks, there are %u: start "
+			"as many with mpirun -n",
+			call->op->location.line, call->op->location.column, count,
+			ranks->seat.count);
 	ranks->infeeds++;
 	results = run_own(call, own, argument, programs);
 	size = packed_size(call->run, results->items, results->type.item_count);

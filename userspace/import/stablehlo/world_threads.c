@@ -209,7 +209,7 @@ static void swap_shards(struct shlo_run *run, const struct shlo_group *group, in
 		drop_meeting(t, m);
 	pthread_mutex_unlock(&t->lock);
 	if (!fits)
-		shlo_run_error(run, "the processes have values of different types");
+		shlo_run_error(run, "the processes have values of different shapes or types");
 	if (failed)
 		shlo_run_error(run, OTHER_FAILED);
 }
@@ -436,6 +436,24 @@ const struct shlo_function *shlo_parallel_function(struct shlo_call *call,
 	return function;
 }
 
+void shlo_parallel_check(struct shlo_call *call, const struct shlo_attr *programs)
+{
+	size_t count = programs->count * programs->items[0]->count;
+	size_t arguments = 0, results = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct shlo_function *function = shlo_parallel_function(call, programs, i);
+
+		arguments += function->type->item_count;
+		results += function->type->result_count;
+	}
+	if (arguments != call->op->operand_count || results != call->op->result_count)
+		shlo_run_error(call->run,
+			       "its functions take %zu values and give %zu in all, but it has %zu "
+			       "operands and %zu results: the numbers must be equal",
+			       arguments, results, call->op->operand_count, call->op->result_count);
+}
+
 static void run_task(void *data)
 {
 	struct task *task = data;
@@ -447,13 +465,11 @@ static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_
 {
 	size_t argument = 0, result = 0;
 
+	shlo_parallel_check(call, programs);
 	for (size_t i = 0; i < p->count; i++) {
 		struct task *task = &p->tasks[i];
 		const struct shlo_function *function = shlo_parallel_function(call, programs, i);
 
-		if (argument + function->type->item_count > call->op->operand_count ||
-		    result + function->type->result_count > call->op->result_count)
-			shlo_run_error(call->run, "its programs take or give more values");
 		task->function = function;
 		task->arguments = (struct shlo_tensor **)call->in + argument;
 		argument += function->type->item_count;
@@ -465,8 +481,6 @@ static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_
 		task->run.loop_limit = call->run->loop_limit;
 		p->threads[i] = (struct shlo_thread){ &task->run, run_task, task };
 	}
-	if (argument != call->op->operand_count || result != call->op->result_count)
-		shlo_run_error(call->run, "its programs take or give fewer values");
 }
 
 /*
