@@ -155,6 +155,8 @@ class Ranges(ToolTest):
         self.assertIn('output "y": float32[rows,3]', str(said))
         self.refuses(2, 'dimension "rows" is 5, which is not in the range from 1 to 4', "run", model, "--random", 1,
                      "--dim", "rows=1..4", "--dim", "rows=5")
+        self.refuses(2, 'no input has a dimension that is called "c?ls"', "run", model, "--random", 1, "--dim",
+                     "c\nls=1..4")
         self.refuses(2, "no input has a dimension that is called", "run", model, "--random", 1, "--dim", "cols=1..4")
         self.refuses(64, "the range ends below its begin", "run", model, "--random", 1, "--dim", "rows=4..1")
         self.refuses(64, "a range is NAME=MIN..MAX", "run", model, "--random", 1, "--dim", "a..b=4")

@@ -13,23 +13,12 @@
 
 #include "../common/memory.h"
 #include "../common/blocks.h"
+#include "../common/printable.h"
 #include "gguf.h"
 
 /* The least bytes of a key (length of its name, kind, one byte) and of a tensor. */
 #define LEAST_KEY    (8 + 4 + 1)
 #define LEAST_TENSOR (8 + 4 + 4 + 8)
-
-void gguf_printable(char *text)
-{
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)text[0], next = (unsigned char)text[1];
-
-		if (byte < ' ' || byte == 0x7f)
-			text[0] = '?';
-		else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) /* U+0080 to U+009F */
-			text[0] = text[1] = '?';
-	}
-}
 
 int gguf_fail(struct gguf_error *error, const char *format, ...)
 {
@@ -38,7 +27,7 @@ int gguf_fail(struct gguf_error *error, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(error->text, sizeof(error->text), format, ap);
 	va_end(ap);
-	gguf_printable(error->text);
+	import_printable(error->text);
 	return -1;
 }
 

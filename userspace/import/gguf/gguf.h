@@ -15,8 +15,6 @@ struct gguf_error {
 	char text[400];
 };
 
-/* Replaces control characters by '?': they may be commands for a terminal. */
-void gguf_printable(char *text);
 /* Writes the message, in which names of the file are printable, and returns -1. */
 int gguf_fail(struct gguf_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

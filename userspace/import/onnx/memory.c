@@ -9,6 +9,8 @@
 
 #include <webnn/onnx.h>
 
+#include "../common/printable.h"
+
 static _Thread_local WNNStatus last_status;
 static _Thread_local char last_message[1024];
 
@@ -49,6 +51,7 @@ WNNStatus onnx_error(WNNStatus status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(last_message, sizeof(last_message), format, args);
 	va_end(args);
+	import_printable(last_message);
 	last_status = status;
 	return status;
 }

@@ -10,6 +10,8 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "../common/printable.h"
+
 #define MAX_REFUSALS 10000
 #define MAX_UNROLLED 200000
 #define MAX_MEMORY   ((size_t)256 << 20)
@@ -106,6 +108,7 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
+	import_printable(reason);
 	return add_refusal(node, attribute, NULL,
 			   onnx_arena_printf(node->import->arena, "%s", reason));
 }
@@ -156,6 +159,7 @@ int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format,
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
+	import_printable(reason);
 	return add_refusal(
 		node, "", value ? value->origin : NULL,
 		onnx_arena_printf(node->import->arena,

@@ -141,8 +141,12 @@ static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct
 		size_t named = 0;
 
 		item->builder = wnnContextCreateGraphBuilder(context);
-		if (!item->builder)
-			return onnx_error(wnnGetLastError(NULL), "no builder can be made");
+		if (!item->builder) {
+			WNNStatus status = wnnGetLastError(&error);
+
+			return onnx_error(status, "no builder can be made: %.*s",
+					  (int)error.message.length, error.message.data);
+		}
 		set_sizes(model, item->sizes.data);
 		if (wnnOnnxModelAddToBuilder((WNNOnnxModel)model, item->builder, &count,
 					     &outputs) == WNNStatus_Success)

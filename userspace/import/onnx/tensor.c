@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Makes constants from tensors in a file, and from external data. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +10,15 @@
 #include "value.h"
 #include "wire.h"
 
-static WNNStatus bad(const Onnx__TensorProto *tensor, const char *what)
+__attribute__((format(printf, 2, 3))) static WNNStatus bad(const Onnx__TensorProto *tensor,
+							   const char *format, ...)
 {
+	char what[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
 	return onnx_error(WNNStatus_OperationError, "tensor \"%s\": %s",
 			  tensor->name ? tensor->name : "", what);
 }
@@ -51,7 +61,10 @@ static WNNStatus external_file(struct onnx_model *model, const Onnx__TensorProto
 		return bad(tensor, "the name of its external data is missing or leads out of the "
 				   "folder of the model");
 	if (!model->folder)
-		return bad(tensor, "it is in another file, and no folder was given");
+		return bad(
+			tensor,
+			"its data is in another file: load the model from a file, so that its "
+			"folder is known");
 	path = onnx_arena_printf(&model->build_arena, "%s/%s", model->folder, location);
 	if (!path)
 		return onnx_nomem();
@@ -78,7 +91,8 @@ static WNNStatus external_number(const Onnx__TensorProto *tensor, const char *ke
 		return WNNStatus_Success;
 	*value = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end)
-		return bad(tensor, "offset or length of its external data is no number");
+		return bad(tensor, "%s of its external data is \"%.40s\"; it has to be a number",
+			   key, text);
 	return WNNStatus_Success;
 }
 
@@ -95,9 +109,14 @@ static WNNStatus external_data(struct onnx_model *model, const Onnx__TensorProto
 	if (status != WNNStatus_Success)
 		return status;
 	if (length != size)
-		return bad(tensor, "its external data is not as long as its shape and type say");
+		return bad(tensor,
+			   "its external data has %" PRIu64 " bytes, its shape and type say %zu",
+			   length, size);
 	if (offset > value->file->size || length > value->file->size - offset)
-		return bad(tensor, "its external data is beyond the end of the file");
+		return bad(tensor,
+			   "its external data has %" PRIu64 " bytes from %" PRIu64
+			   " on, the file has %zu",
+			   length, offset, (size_t)value->file->size);
 	value->data = value->file->data + offset;
 	return WNNStatus_Success;
 }
@@ -129,7 +148,7 @@ static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *t
 		break;
 	}
 	if (count != (bits < 8 ? onnx_data_size(value->type, (int64_t)elements) : elements))
-		return bad(tensor, "it has not as many elements as its shape says");
+		return bad(tensor, "it has %zu elements, its shape says %zu", count, elements);
 	data = onnx_arena_alloc(arena, onnx_data_size(value->type, (int64_t)elements));
 	if (!data)
 		return onnx_nomem();
@@ -158,9 +177,11 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 
 	value->type = tensor->data_type;
 	if (!onnx_type_bits(value->type))
-		return bad(tensor, "its type is not one that constants may have");
+		return bad(tensor, "it has type %d of ONNX, which constants cannot have here",
+			   tensor->data_type);
 	if (tensor->n_dims > ONNX_MAX_RANK)
-		return bad(tensor, "it has more than 8 dimensions");
+		return bad(tensor, "it has %zu dimensions; at most %d are allowed", tensor->n_dims,
+			   ONNX_MAX_RANK);
 	value->shape.rank = (uint32_t)tensor->n_dims;
 	for (uint32_t i = 0; i < value->shape.rank; i++)
 		value->shape.dim[i] = tensor->dims[i];
@@ -181,10 +202,14 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 		struct onnx_span span;
 
 		if (tensor->raw_data.len != sizeof(span))
-			return bad(tensor, "its data is at a place that is not known");
+			return bad(
+				tensor,
+				"internal error, please report it: its data is at no place of the "
+				"file");
 		memcpy(&span, tensor->raw_data.data, sizeof(span));
 		if (span.size != size)
-			return bad(tensor, "it has not as many bytes as its shape and type say");
+			return bad(tensor, "it has %zu bytes, its shape and type say %zu",
+				   (size_t)span.size, size);
 		value->file = onnx_model_lends(model) ? model->file : NULL;
 		/* Lent memory begins at address 0, so that the offset is the address. */
 		value->data = (const uint8_t *)((uintptr_t)model->file->data + span.offset);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <common/blocks.h>
+#include <common/printable.h>
 #include <gguf/gguf.h>
 
 /* More than import_block_type() knows. */
@@ -72,7 +73,7 @@ static int read_facts(const struct gguf *gguf, struct facts *facts, struct gguf_
 static const char *shown(char copy[128], struct gguf_text text)
 {
 	snprintf(copy, 128, "%.*s", GGUF_ARGS(text));
-	gguf_printable(copy);
+	import_printable(copy);
 	return copy;
 }
 
