@@ -58,7 +58,8 @@ int language_read(struct language *l, const char *path, const struct language_na
 	if (l->vocabulary.count > l->rows)
 		return complain(
 			BAD_MODEL,
-			"%s: its tokenizer has %zu tokens, its model only %u: take the tokenizer of this model",
+			"%s: its tokenizer has %zu tokens, its model only %u: take the tokenizer "
+			"of this model",
 			path, l->vocabulary.count, l->rows);
 	for (size_t i = 0; i < l->vocabulary.count; i++)
 		if (l->vocabulary.texts[i].size > longest)

@@ -78,7 +78,8 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 	if (!location || leaves_folder(location))
 		return complain(
 			BAD_MODEL,
-			"the data of \"%s\" are in a file outside the model's folder, or in none: save the model anew with its data",
+			"the data of \"%s\" are in a file outside the model's folder, or in none: "
+			"save the model anew with its data",
 			tensor->name);
 	if (asprintf(&path, "%s/%s", folder, location) < 0)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", tensor->name);

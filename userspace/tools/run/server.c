@@ -466,7 +466,8 @@ static int serve(struct server *s, int socket, const struct sockaddr *address)
 		close(socket);
 		return complain(
 			BAD_DEVICE,
-			"the server does not start: open files (ulimit -n) or memory may be exhausted");
+			"the server does not start: open files (ulimit -n) or memory may be "
+			"exhausted");
 	}
 	print_address(s, address);
 	ending_signals(&set);
