@@ -562,8 +562,8 @@ static void constants_are_cut(void **state)
 
 	(void)state;
 	assert_failed(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes), WNNStatus_TypeError,
-		      "a constant of float32 with \"rows\" = 2, of 1 to 12 is no part of the one "
-		      "with the largest sizes");
+		      "a constant of float32 with \"rows\" = 2, of 1 to 12 must be the first "
+		      "elements, along each axis");
 	wnnGraphBuilderRelease(sizes[1].builder);
 	sizes[1].builder = record_constant(context, 2, 8, &unused);
 	assert_ok(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes));
