@@ -36,7 +36,7 @@ static napi_value error_value(struct addon *addon, WNNStatus status, WNNStringVi
 				    &arguments[1]) != napi_ok ||
 	    napi_get_undefined(env, &receiver) != napi_ok ||
 	    napi_call_function(env, receiver, make, 2, arguments, &error) != napi_ok) {
-		throw_internal(env, "no error object could be made");
+		throw_internal(env, "Node.js made no error object: memory may be exhausted");
 		return NULL;
 	}
 	return error;
@@ -70,7 +70,7 @@ bool arguments(napi_env env, napi_callback_info info, size_t count, napi_value *
 {
 	if (napi_get_cb_info(env, info, &count, values, NULL, NULL) == napi_ok)
 		return true;
-	throw_internal(env, "no arguments");
+	throw_internal(env, "call the package webnn-npu, not its addon: no arguments");
 	return false;
 }
 
@@ -92,7 +92,7 @@ struct request *request_create(struct addon *addon, napi_value done)
 	}
 	if (napi_create_reference(addon->env, done, 1, &request->done) != napi_ok) {
 		free(request);
-		throw_internal(addon->env, "no reference could be made");
+		throw_internal(addon->env, "Node.js made no reference: memory may be exhausted");
 		return NULL;
 	}
 	request->addon = addon;
@@ -229,7 +229,7 @@ static napi_value native_initialize(napi_env env, napi_callback_info info)
 		return NULL;
 	if (!addon->make_error &&
 	    napi_create_reference(env, argument, 1, &addon->make_error) != napi_ok)
-		throw_internal(env, "no reference could be made");
+		throw_internal(env, "Node.js made no reference: memory may be exhausted");
 	return NULL;
 }
 

@@ -60,7 +60,8 @@ static bool get_place(napi_env env, struct object *builder, napi_value value, WN
 
 	if (napi_get_value_uint32(env, value, &place) != napi_ok ||
 	    place >= builder->operand_count) {
-		throw_internal(env, "the value is no operand");
+		throw_internal(
+			env, "call the package webnn-npu, not its addon: the value is no operand");
 		return false;
 	}
 	*operand = builder->operands[place];
@@ -80,7 +81,8 @@ bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOper
 		return get_place(env, builder, value, operand);
 	if (napi_get_element(env, value, 0, &other) != napi_ok ||
 	    napi_get_element(env, value, 1, &place) != napi_ok) {
-		throw_internal(env, "the value is no operand");
+		throw_internal(
+			env, "call the package webnn-npu, not its addon: the value is no operand");
 		return false;
 	}
 	foreign = object_get(env, other, OBJECT_BUILDER);
@@ -107,7 +109,7 @@ bool get_number(napi_env env, napi_value value, WNNNumber *number)
 	number->kind = WNNNumberKind_Uint64;
 	if (napi_get_value_bigint_uint64(env, value, &number->uint64Value, &lossless) == napi_ok)
 		return true;
-	throw_internal(env, "the value is no number");
+	throw_internal(env, "call the package webnn-npu, not its addon: the value is no number");
 	return false;
 }
 

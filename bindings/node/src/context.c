@@ -204,7 +204,8 @@ static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNam
 	uint32_t length;
 
 	if (napi_get_array_length(env, names, &length) != napi_ok) {
-		throw_internal(env, "the value is no array");
+		throw_internal(env,
+			       "call the package webnn-npu, not its addon: the value is no array");
 		return false;
 	}
 	named = calloc((size_t)length + 1, sizeof(*named));
@@ -222,7 +223,10 @@ static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNam
 			tensor = object_get(env, value, OBJECT_TENSOR);
 		if (!tensor) {
 			free_named(named, length);
-			throw_internal(env, "a named tensor is wrong");
+			throw_internal(
+				env,
+				"call the package webnn-npu, not its addon: a named tensor is "
+				"wrong");
 			return false;
 		}
 		named[i].tensor = tensor->tensor;
@@ -314,7 +318,7 @@ napi_value native_graph_descriptors(napi_env env, napi_callback_info info)
 	inputs = descriptors(env, wnnGraphGetInputs(graph->graph));
 	outputs = descriptors(env, wnnGraphGetOutputs(graph->graph));
 	if (!inputs || !outputs || napi_create_array_with_length(env, 2, &result) != napi_ok) {
-		throw_internal(env, "no array could be made");
+		throw_internal(env, "Node.js made no array: memory may be exhausted");
 		return NULL;
 	}
 	napi_set_element(env, result, 0, inputs);

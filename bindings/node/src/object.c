@@ -75,7 +75,8 @@ napi_value object_create(struct addon *addon, enum object_kind kind, void *handl
 	atomic_fetch_add(&addon->references, 1);
 	if (napi_create_external(addon->env, object, finalize, NULL, &value) != napi_ok) {
 		finalize(addon->env, object, NULL);
-		throw_internal(addon->env, "no external value could be made");
+		throw_internal(addon->env,
+			       "Node.js made no external value: memory may be exhausted");
 		return NULL;
 	}
 	object->bytes = bytes;
@@ -96,7 +97,10 @@ struct object *object_get(napi_env env, napi_value value, enum object_kind kind)
 		if (object->kind == kind)
 			return object;
 	}
-	throw_internal(env, "the value is no handle of the kind that is needed");
+	throw_internal(
+		env,
+		"call the package webnn-npu, not its addon: the value is no handle of the kind "
+		"that is needed");
 	return NULL;
 }
 
@@ -104,7 +108,8 @@ bool get_bytes(napi_env env, napi_value value, void **data, size_t *size)
 {
 	if (napi_get_typedarray_info(env, value, NULL, size, data, NULL, NULL) == napi_ok)
 		return true;
-	throw_internal(env, "the value is no Uint8Array");
+	throw_internal(env,
+		       "call the package webnn-npu, not its addon: the value is no Uint8Array");
 	return false;
 }
 
@@ -114,7 +119,8 @@ bool get_text(napi_env env, napi_value value, WNNStringView *text)
 	char *data;
 
 	if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) {
-		throw_internal(env, "the value is no string");
+		throw_internal(env,
+			       "call the package webnn-npu, not its addon: the value is no string");
 		return false;
 	}
 	data = malloc(length + 1);
@@ -134,7 +140,8 @@ bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count)
 	uint32_t *list;
 
 	if (napi_get_array_length(env, value, &length) != napi_ok) {
-		throw_internal(env, "the value is no array");
+		throw_internal(env,
+			       "call the package webnn-npu, not its addon: the value is no array");
 		return false;
 	}
 	/* One more item, because NULL would mean that the list is absent. */
@@ -155,7 +162,9 @@ bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count)
 		napi_close_handle_scope(env, scope);
 		if (status != napi_ok) {
 			free(list);
-			throw_internal(env, "an item is no number");
+			throw_internal(
+				env,
+				"call the package webnn-npu, not its addon: an item is no number");
 			return false;
 		}
 	}

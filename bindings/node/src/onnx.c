@@ -109,7 +109,7 @@ static void start_work(struct addon *addon, struct work *work, napi_value done)
 			napi_delete_async_work(addon->env, work->handle);
 		}
 		request_free(work->request);
-		throw_internal(addon->env, "no work could be queued");
+		throw_internal(addon->env, "Node.js queued no work: memory may be exhausted");
 	}
 	free_work(work);
 }
@@ -309,7 +309,7 @@ napi_value native_onnx_values(napi_env env, napi_callback_info info)
 		return NULL;
 	for (uint32_t i = 0; i < array.count; i++) {
 		if (!set_value(env, result, i, &array.data[i])) {
-			throw_internal(env, "no array could be made");
+			throw_internal(env, "Node.js made no array: memory may be exhausted");
 			return NULL;
 		}
 	}
@@ -344,7 +344,7 @@ napi_value native_onnx_reasons(napi_env env, napi_callback_info info)
 		    !set_item(env, item, 3, reason->reason) ||
 		    !set_item(env, item, 4, reason->input) ||
 		    napi_set_element(env, result, i, item) != napi_ok) {
-			throw_internal(env, "no array could be made");
+			throw_internal(env, "Node.js made no array: memory may be exhausted");
 			return NULL;
 		}
 	}

@@ -303,7 +303,9 @@ napi_value native_operator(napi_env env, napi_callback_info info)
 	if (napi_get_value_uint32(env, values[1], &index) != napi_ok ||
 	    index >= sizeof(operator_table) / sizeof(operator_table[0]) ||
 	    napi_get_value_uint32(env, values[3], &count) != napi_ok) {
-		throw_internal(env, "there is no such operator");
+		throw_internal(
+			env,
+			"call the package webnn-npu, not its addon: there is no such operator");
 		return NULL;
 	}
 	call.builder = call.object->builder;

@@ -46,7 +46,7 @@ napi_value native_context_device(napi_env env, napi_callback_info info)
 	    !set_text(env, result, "machine", device.machine) ||
 	    !set_text(env, result, "reason", device.reason) ||
 	    !set_number(env, result, "memoryUsed", (double)device.memoryUsed)) {
-		throw_internal(env, "no object could be made");
+		throw_internal(env, "Node.js made no object: memory may be exhausted");
 		return NULL;
 	}
 	return result;
@@ -93,7 +93,7 @@ napi_value native_graph_placement(napi_env env, napi_callback_info info)
 		return NULL;
 	for (size_t i = 0; i < placement.nodeCount; i++) {
 		if (!set_node(env, result, (uint32_t)i, &placement.nodes[i])) {
-			throw_internal(env, "no object could be made");
+			throw_internal(env, "Node.js made no object: memory may be exhausted");
 			return NULL;
 		}
 	}
@@ -202,7 +202,7 @@ napi_value native_graph_profile(napi_env env, napi_callback_info info)
 	    !set_number(env, result, "cycles", (double)profile.cycles) ||
 	    !set_number(env, result, "nanoseconds", (double)profile.hostNanoseconds) ||
 	    !set_lists(env, result, &profile)) {
-		throw_internal(env, "no object could be made");
+		throw_internal(env, "Node.js made no object: memory may be exhausted");
 		result = NULL;
 	}
 	wnnGraphProfileFreeMembers(profile);

@@ -133,7 +133,7 @@ static napi_value array_buffer(struct request *request)
 		return value;
 	}
 	if (napi_create_arraybuffer(env, request->size, &copy, &value) != napi_ok) {
-		throw_internal(env, "no ArrayBuffer could be made");
+		throw_internal(env, "Node.js made no ArrayBuffer: memory may be exhausted");
 		return NULL;
 	}
 	memcpy(copy, request->data, request->size);
