@@ -402,7 +402,7 @@ static int allow_large_pages(struct onpu_device *onpu)
 	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
 
 	if (ret)
-		drm_notice(&onpu->drm, "buffers get no large pages (slower): %pe\n", ERR_PTR(ret));
+		drm_notice(&onpu->drm, "no large pages, the device is slower: %pe\n", ERR_PTR(ret));
 	/* Linux 7.3 returns 0 even if it could not mount, and then no buffer can be made. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }

@@ -285,7 +285,8 @@ static bool fw_resets_exhausted(struct onpu_device *onpu, enum onpu_reset_reason
 	onpu->fw_reset_at = jiffies;
 	if (onpu->fw_resets++ < MAX_FW_RESETS)
 		return false;
-	drm_err(&onpu->drm, "the firmware still fails after %u resets\n", MAX_FW_RESETS);
+	drm_err(&onpu->drm, "the firmware still fails after %u resets; no more are tried\n",
+		MAX_FW_RESETS);
 	halt_device(onpu);
 	return true;
 }

@@ -87,7 +87,7 @@ static void accept_client(struct vfu_server *server)
 	if (fd < 0) {
 		/* Report an error once: it may occur again at once, many times. */
 		if (errno != server->refused)
-			vfu_server_log(server, "no client accepted: %s", strerror(errno));
+			vfu_server_log(server, "a client cannot be accepted: %s", strerror(errno));
 		server->refused = errno;
 		return;
 	}

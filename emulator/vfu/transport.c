@@ -212,11 +212,11 @@ enum vfu_receive vfu_conn_receive(struct vfu_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return VFU_RECEIVE_LATER;
 		if (n < 0 && errno == EPROTO)
-			return broken(conn, "a message has more than 16 descriptors");
+			return broken(conn, "a message has more than 16 file descriptors");
 		if (n < 0 || (!n && !conn->have))
 			return VFU_RECEIVE_GONE;
 		if (!n)
-			return broken(conn, "the stream ends inside a message");
+			return broken(conn, "it ended in the middle of a message");
 		conn->have += (size_t)n;
 		if (in_header && conn->have == head) {
 			const char *why = check_header(&conn->header);
