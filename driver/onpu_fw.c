@@ -182,7 +182,7 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 		drm_err(&onpu->drm, "the firmware crashed with exception %u of RISC-V (mcause); please report it\n",
 			detail);
 	else
-		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x\n",
+		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x; please report it\n",
 			status);
 }
 

@@ -252,8 +252,7 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     options->simThreads, MAX_SIM_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "simSramBytes is %" PRIu64
-				     "; the machine has a multiple of %d "
+				     "simSramBytes is %" PRIu64 "; it must be a multiple of %d "
 				     "bytes, at most %" PRIu64,
 				     sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
 	return 0;

@@ -349,7 +349,9 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
 	ret = pthread_create(&jobs->thread, NULL, work, jobs);
 	if (ret)
-		return complain(BAD_DEVICE, "the server: no thread can be made: %s", strerror(ret));
+		return complain(BAD_DEVICE,
+				"the server: no thread can be made: %s; ulimit -u tells the limit",
+				strerror(ret));
 	jobs->started = true;
 	return DONE;
 }
