@@ -241,7 +241,8 @@ static void bad_context_options(void **state)
 		      WNNStatus_NotSupportedError, "simSramBytes");
 	device.simSramBytes = 65537;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "simSramBytes is 65537; the machine has");
+		      WNNStatus_NotSupportedError,
+		      "simSramBytes is 65537; it must be a multiple of");
 	device.simSramBytes = 0;
 	device.simThreads = 65;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

@@ -61,10 +61,9 @@ static WNNStatus external_file(struct onnx_model *model, const Onnx__TensorProto
 		return bad(tensor, "the name of its external data is missing or leads out of the "
 				   "folder of the model");
 	if (!model->folder)
-		return bad(
-			tensor,
-			"its data is in another file: load the model from a file, so that its "
-			"folder is known");
+		return bad(tensor,
+			   "its data is in another file: load the model from a file, so that its "
+			   "folder is known");
 	path = onnx_arena_printf(&model->build_arena, "%s/%s", model->folder, location);
 	if (!path)
 		return onnx_nomem();
