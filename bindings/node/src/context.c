@@ -224,9 +224,8 @@ static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNam
 		if (!tensor) {
 			free_named(named, length);
 			throw_internal(
-				env,
-				"call the package webnn-npu, not its addon: a named tensor is "
-				"wrong");
+				env, "call the package webnn-npu, not its addon: a named tensor is "
+				     "wrong");
 			return false;
 		}
 		named[i].tensor = tensor->tensor;
