@@ -36,6 +36,7 @@ void check_add_floats(void);
 void check_quantize(void);
 void check_dequantize(void);
 void check_integers(void);
+void check_interleave(void);
 
 void check_whole_unary(void);
 void check_whole_binary(void);

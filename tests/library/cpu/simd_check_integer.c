@@ -238,3 +238,17 @@ void check_integers(void)
 	for (int i = 0; i < 3; i++)
 		guard_free(&memory[i]);
 }
+
+void check_interleave(void)
+{
+	int64_t n = whole_between(1, 300), step = n + whole_between(0, 9);
+	int rows = whole_between(2, 4);
+	struct guard memory[2];
+	uint8_t *y = bytes(&memory[0], rows * n), *x = bytes(&memory[1], (rows - 1) * step + n);
+
+	simd->interleave(y, x, step, rows, n);
+	for (int64_t i = 0; i < rows * n; i++)
+		expect("interleave", i, y[i], x[i % rows * step + i / rows], 0.5);
+	for (int i = 0; i < 2; i++)
+		guard_free(&memory[i]);
+}

@@ -715,7 +715,8 @@ static const struct {
 	ENTRY(finish_floats), ENTRY(widen),
 	ENTRY(add_floats),    ENTRY(quantize),
 	ENTRY(dequantize),    ENTRY(integers),
-	ENTRY(widen_weights), ENTRY(weigh),
+	ENTRY(interleave),    ENTRY(widen_weights),
+	ENTRY(weigh),
 };
 
 /* The tested entries are all that the table has. */

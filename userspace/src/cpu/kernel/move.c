@@ -180,12 +180,15 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 		cpu_parallel_ranges(cpu, s->y.count / s->run, GRAIN / s->run + 1, copy_runs, s);
 }
 
-/* Transposes matrices of 32-bit elements, such as channels-first images to channels-last. */
+/*
+ * Transposes matrices, such as channels-first images to channels-last: of 32-bit elements of any
+ * type, which are only moved, or of few rows of bytes.
+ */
 struct matrices {
 	const struct cpu_simd *simd;
 	int64_t rows, columns; /* size of the source matrix */
-	const float *from;     /* elements of any 32-bit type, which are only moved */
-	float *to;
+	const void *from;
+	void *to;
 };
 
 /*
@@ -220,8 +223,28 @@ static void transpose_items(void *argument, int64_t begin, int64_t end)
 		int64_t at = i / items * m->rows * m->columns, first = i % items * SQUARE;
 		int64_t last = first + SQUARE;
 
-		transpose_columns(m, m->from + at, m->to + at, first,
+		transpose_columns(m, (const float *)m->from + at, (float *)m->to + at, first,
 				  last < m->columns ? last : m->columns);
+	}
+}
+
+/* The most rows of bytes that interleave() takes. */
+#define MAX_INTERLEAVED 4
+/* Columns that it takes at a time. */
+#define STRIP 4096
+
+static void interleave_items(void *argument, int64_t begin, int64_t end)
+{
+	const struct matrices *m = argument;
+	int64_t items = (m->columns + STRIP - 1) / STRIP;
+
+	for (int64_t i = begin; i < end; i++) {
+		int64_t at = i / items * m->rows * m->columns, first = i % items * STRIP;
+		int64_t n = m->columns - first < STRIP ? m->columns - first : STRIP;
+
+		m->simd->interleave((uint8_t *)m->to + at + first * m->rows,
+				    (const uint8_t *)m->from + at + first, m->columns, (int)m->rows,
+				    n);
 	}
 }
 
@@ -237,7 +260,7 @@ static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x
 
 	while (same < x->rank && perm[same] == same)
 		same++;
-	if (same == x->rank || ir_dtype_bits(node->results[0]->type.dtype) != 32)
+	if (same == x->rank)
 		return false;
 	split = perm[same];
 	for (uint32_t i = same; i < x->rank; i++)
@@ -254,10 +277,20 @@ int cpu_transpose(struct cpu_context *cpu, const struct ir_node *node, const voi
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
 	struct matrices m = { .simd = cpu->simd, .from = in[0], .to = out[0] };
+	uint32_t bits = ir_dtype_bits(node->results[0]->type.dtype);
 	struct strided s = { .run = 1 };
 
 	(void)err;
-	if (turns_matrices(node, &x, &m.rows, &m.columns)) {
+	if (!turns_matrices(node, &x, &m.rows, &m.columns))
+		bits = 0;
+	if (bits == 8 && m.rows > 1 && m.rows <= MAX_INTERLEAVED) {
+		int64_t items = (m.columns + STRIP - 1) / STRIP;
+
+		cpu_parallel_ranges(cpu, x.count / (m.rows * m.columns) * items, GRAIN / STRIP,
+				    interleave_items, &m);
+		return 0;
+	}
+	if (bits == 32) {
 		int64_t items = (m.columns + SQUARE - 1) / SQUARE;
 
 		cpu_parallel_ranges(cpu, x.count / (m.rows * m.columns) * items,

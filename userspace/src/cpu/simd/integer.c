@@ -220,6 +220,25 @@ static void integers(const struct cpu_integers *op, uint8_t *y, const uint8_t *a
 		combine_kind(op, IR_MUL, y, a, b, n);
 }
 
+/* The number of rows is a constant in each instance of this loop. */
+INLINE void interleave_rows(uint8_t *restrict y, const uint8_t *restrict x, int64_t step, int rows,
+			    int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		for (int r = 0; r < rows; r++)
+			y[i * rows + r] = x[r * step + i];
+}
+
+static void interleave(uint8_t *y, const uint8_t *x, int64_t step, int rows, int64_t n)
+{
+	if (rows == 2)
+		interleave_rows(y, x, step, 2, n);
+	else if (rows == 3)
+		interleave_rows(y, x, step, 3, n);
+	else
+		interleave_rows(y, x, step, 4, n);
+}
+
 void LEVEL_TABLE(fill_integer)(struct cpu_simd *simd)
 {
 	simd->finish = finish;
@@ -229,4 +248,5 @@ void LEVEL_TABLE(fill_integer)(struct cpu_simd *simd)
 	simd->quantize = quantize;
 	simd->dequantize = dequantize;
 	simd->integers = integers;
+	simd->interleave = interleave;
 }

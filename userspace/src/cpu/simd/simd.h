@@ -335,6 +335,8 @@ struct cpu_simd {
 	void (*dequantize)(const struct cpu_quanta *quanta, float *y, const uint8_t *x, int64_t n);
 	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,
 			 const uint8_t *b, int64_t n);
+	/* y[i * rows + r] = x[r * step + i], for 2 to 4 rows of n bytes. */
+	void (*interleave)(uint8_t *y, const uint8_t *x, int64_t step, int rows, int64_t n);
 	/*
 	 * widen_weights() converts weights to floats, [depth][columns]; weigh() multiplies rows
 	 * with weights. @vecs: vectors of columns. weigh() multiplies sums over a block with its
