@@ -19,7 +19,7 @@
 
 #include "cpu/cpu.h"
 
-#define RIG_MAX 9
+#define RIG_MAX 12
 
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks of the dot products of bytes, which only some levels have, against plain loops. */
+#include <math.h>
 #include <string.h>
 
 #include "cpu/ref/requantize.h"
@@ -47,11 +48,43 @@ static uint8_t result(const struct end *end, int64_t sum, int64_t i)
 	return (uint8_t)cpu_requantize(&end->attrs, end->dtype, sum, end->scale.data[i]);
 }
 
+/* Draws an operation that tiles compute after a result of `end`, and the bytes that it adds. */
+static struct cpu_integers random_after(const struct end *end)
+{
+	bool is_signed = random_below(2);
+
+	return (struct cpu_integers){
+		.kind = IR_ADD,
+		.a_signed = end->dtype == IR_I8,
+		.b_signed = random_below(2),
+		.a_zero = (int32_t)cpu_int_min(end->dtype) + (int32_t)random_below(256),
+		.b_zero = (int32_t)random_below(256) - 128,
+		.a_scale = 1.0f / (float)between(1, 64),
+		.b_scale = 1.0f / (float)between(1, 64),
+		.scale = random_below(2) ? 1.0f / (float)(1 << random_below(6)) :
+					   0.01f * (float)between(1, 300),
+		.zero = (float)random_below(128),
+		.least = is_signed ? INT8_MIN : 0,
+		.most = is_signed ? INT8_MAX : UINT8_MAX,
+	};
+}
+
+/* Returns the result of the operation for a byte of a result and one that is added, or NULL. */
+static uint8_t after(const struct cpu_integers *o, uint8_t a, const uint8_t *b)
+{
+	float v = (float)((o->a_signed ? (int8_t)a : a) - o->a_zero) * o->a_scale;
+
+	if (b)
+		v += (float)((o->b_signed ? (int8_t)*b : *b) - o->b_zero) * o->b_scale;
+	v = nearbyintf(v / o->scale) + o->zero;
+	return (uint8_t)(int32_t)fminf(fmaxf(v, o->least), o->most);
+}
+
 static void check_tile(int vecs)
 {
 	int64_t taps = between(1, 4), depth = 4 * between(1, 9), columns = vecs * 16;
 	int rows = simd->dot_rows[vecs];
-	struct guard weight_memory, result_memory, x_memory[CPU_DOT_ROWS];
+	struct guard weight_memory, result_memory, addend_memory, x_memory[CPU_DOT_ROWS];
 	const uint8_t *table[4 * CPU_DOT_ROWS];
 	int8_t *weights = (int8_t *)bytes(&weight_memory, taps * depth * columns);
 	struct cpu_dots t = { .rows = table,
@@ -62,10 +95,17 @@ static void check_tile(int vecs)
 			      .raw = random_below(3) == 0,
 			      .count = (int)between(1, (uint32_t)rows),
 			      .columns = (int)(columns - random_below(16)) };
+	struct cpu_integers op;
+	const uint8_t *addend;
 	struct end end;
 	uint8_t *y;
 
 	end_init(&end, columns);
+	op = random_after(&end);
+	t.after = random_below(2) ? &op : NULL;
+	t.addend_step = t.columns + random_below(5);
+	addend = bytes(&addend_memory, (t.count - 1) * t.addend_step + t.columns);
+	t.addend = random_below(3) ? addend : NULL;
 	t.finish = end.finish;
 	t.is_signed = end.dtype == IR_I8;
 	t.out_step = t.raw ? columns * 4 : t.columns;
@@ -80,11 +120,12 @@ static void check_tile(int vecs)
 				r < t.count ? x + tap * depth :
 					      table[tap * CPU_DOT_ROWS + t.count - 1];
 	}
-	simd->dots[vecs](&t);
+	simd->dots[vecs][t.count](&t);
 	for (int r = 0; r < t.count; r++)
 		for (int64_t i = 0; i < columns; i++) {
-			int64_t column = vecs == 4 ? cpu_dot_channel((int)i) : i;
+			int64_t column = cpu_dot_channel((int)i, vecs);
 			int64_t sum = end.finish.bias[i];
+			uint8_t byte;
 			int32_t raw;
 
 			if (column >= t.columns && !t.raw)
@@ -93,24 +134,29 @@ static void check_tile(int vecs)
 				sum += (int64_t)(table[k / depth * CPU_DOT_ROWS + r][k % depth] ^
 						 t.flip) *
 				       weights[(k / 4 * columns + i) * 4 + k % 4];
-			memcpy(&raw, y + r * t.out_step + (t.raw ? i * 4 : 0), sizeof(raw));
-			if (t.raw)
-				expect("raw dots", i, raw, (double)sum, 0.5);
-			else
-				expect("dots", column, y[r * t.out_step + column],
-				       result(&end, sum, i), 0.5);
+			byte = result(&end, sum, i);
+			if (t.after && !t.raw)
+				byte = after(&op, byte,
+					     t.addend ? addend + r * t.addend_step + column : NULL);
+			if (!t.raw) {
+				expect("dots", column, y[r * t.out_step + column], byte, 0.5);
+				continue;
+			}
+			memcpy(&raw, y + r * t.out_step + i * 4, sizeof(raw));
+			expect("raw dots", i, raw, (double)sum, 0.5);
 		}
 	for (int r = 0; r < rows; r++)
 		guard_free(&x_memory[r]);
 	guard_free(&weight_memory);
 	guard_free(&result_memory);
+	guard_free(&addend_memory);
 	end_free(&end);
 }
 
 void check_dots(void)
 {
 	for (int vecs = 1; vecs <= 4; vecs++)
-		if (simd->dots[vecs]) {
+		if (simd->dots[vecs][1]) {
 			expect("dot_rows", vecs, CPU_DOT_ROWS % simd->dot_rows[vecs], 0, 0.5);
 			check_tile(vecs);
 		}
@@ -118,16 +164,22 @@ void check_dots(void)
 
 void check_channel_dots(void)
 {
-	int64_t taps = between(1, 26), groups = (taps + 3) / 4, channels = between(1, 64);
-	int64_t count = between(1, 5), step = between(1, 90);
+	int shared = (int)random_below(3);
+	int64_t taps = shared ? 12 : between(1, 26), groups = (taps + 3) / 4,
+		channels = between(1, 64);
+	int64_t count = between(1, 5), unit = between(1, 45);
+	/* Columns that pixels share are a unit apart. */
+	int64_t step = shared ? unit * (3 - shared) : between(1, 90),
+		far = shared ? 2 * unit + 3 : 0;
 	struct guard x_memory, weight_memory, result_memory, padding_memory;
 	const uint8_t *x[28], *padding = bytes(&padding_memory, channels);
 	int64_t steps[28];
 	int8_t *weights = (int8_t *)bytes(&weight_memory, groups * 256);
-	uint8_t *data = bytes(&x_memory, (count - 1) * step + channels), *y;
+	uint8_t *data = bytes(&x_memory, (count - 1) * step + far + channels), *y;
 	struct cpu_channel_dots d = { .x = x,
 				      .step = steps,
 				      .taps = taps,
+				      .shared = shared,
 				      .weights = weights,
 				      .flip = random_below(2) ? 0x80 : 0,
 				      .channels = channels,
@@ -136,27 +188,30 @@ void check_channel_dots(void)
 	struct end end;
 
 	if (simd->channel_dots) {
+		int64_t outside = random_below(5); /* the row that is padding */
+
 		end_init(&end, 64);
 		d.finish = end.finish;
 		d.is_signed = end.dtype == IR_I8;
 		y = bytes(&result_memory, (count - 1) * d.out_step + channels);
 		d.out = y;
 		for (int64_t t = 0; t < 4 * groups; t++) {
-			bool padded = random_below(4) == 0;
+			bool padded = shared ? t % 4 == outside : random_below(4) == 0;
 
-			x[t] = padded ? padding : data;
+			x[t] = padded ? padding : data + (shared ? t / 4 * unit + t % 4 : 0);
 			steps[t] = padded ? 0 : step;
 		}
 		simd->channel_dots(&d);
 		for (int64_t p = 0; p < count; p++)
 			for (int i = 0; i < 64; i++) {
-				int channel = cpu_dot_channel(i);
+				int channel = cpu_dot_channel(i, 4);
 				int64_t sum = end.finish.bias[i];
 
 				if (channel >= channels)
 					continue;
 				/* Taps after the last one have weights, too, and are added. */
-				for (int64_t t = 0; t < 4 * groups; t++)
+				for (int64_t t = 0; t < 4 * groups;
+				     t += shared && t % 4 == 2 ? 2 : 1)
 					sum += (int64_t)(x[t][p * steps[t] + channel] ^ d.flip) *
 					       weights[(t / 4 * 64 + i) * 4 + t % 4];
 				expect("channel_dots", channel, y[p * d.out_step + channel],

@@ -3,6 +3,7 @@
  * Compares the fast layer with the reference kernels: operators on 8-bit integers, bit by bit, and
  * packed weights.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,136 @@ static bool qmatmul_round(void)
 	return compare(&rig, IR_OP_QMATMUL, &attrs, &type);
 }
 
+/* --- Products with the function of their bytes that is fused with them --- */
+
+/* Adds scale and zero point of integers of a type. */
+static void add_quanta(struct rig *rig, enum ir_dtype dtype)
+{
+	static const float odd[] = { 0, INFINITY, NAN, 1e-42f, 3e38f, 0x1.fffffep-3f, -0.25f };
+	int64_t one = 1;
+	float *scale = rig_add_between(rig, IR_F32, 1, &one, 0.05, 2);
+
+	if (!random_below(3))
+		*scale = 1 / (float)(1 << random_below(6));
+	else if (!random_below(8))
+		*scale = odd[random_below(7)];
+	rig_add(rig, dtype, 1, &one);
+}
+
+/* Adds the operands of an addition to @sum, which is its operand @place, or of a conversion. */
+static struct ir_node *add_function(struct rig *rig, struct ir_value *sum, int place, bool adds)
+{
+	enum ir_dtype other = random_bytes(), y = random_bytes();
+	enum ir_dtype types[2] = { place ? other : sum->type.dtype,
+				   place ? sum->type.dtype : other };
+	struct ir_type type = ir_type_make(
+		y, 2, (int64_t[]){ ir_type_dim(&sum->type, 0), ir_type_dim(&sum->type, 1) });
+	union ir_attrs attrs = { .unary = { .kind = IR_UNARY_NONE } };
+	uint32_t first = rig->num_operands, n;
+
+	for (int i = 0; i < (adds ? 2 : 1); i++) {
+		if ((i ? 3 : 0) == place)
+			rig_skip(rig);
+		else
+			rig_add(rig, types[i], 2,
+				(int64_t[]){ ir_type_dim(&type, 0), ir_type_dim(&type, 1) });
+		add_quanta(rig, types[i]);
+	}
+	add_quanta(rig, y);
+	rig->operand[first + (place ? 3 : 0)] = sum;
+	n = rig->num_operands - first;
+	if (adds)
+		attrs.binary = (struct ir_binary_attrs){
+			.kind = IR_ADD,
+			.act = { .kind = random_below(2) ? IR_UNARY_NONE :
+					 random_below(2) ? IR_RELU :
+							   IR_CLAMP,
+				 .alpha = -1 + (float)random_below(3),
+				 .beta = random_below(2) ? 6 : INFINITY },
+		};
+	return ir_add_node(rig->graph, adds ? IR_OP_QBINARY : IR_OP_QUNARY, rig->operand + first, n,
+			   &type, 1, &attrs, "", NULL);
+}
+
+/* Returns the result of a product and its function by the reference kernels, one after the other. */
+static uint8_t *expected(struct rig *rig, const struct ir_node *product, const struct ir_node *next,
+			 int64_t bytes)
+{
+	struct cpu_context *cpu = cpu_context_create(1);
+	const void *in[RIG_MAX] = { NULL };
+	uint32_t n = product->num_operands;
+	void *sum = malloc((size_t)bytes), *y = malloc((size_t)bytes);
+
+	assert_true(cpu && sum && y);
+	memcpy(in, rig->data, n * sizeof(*in));
+	assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, product, in, &sum, NULL), 0);
+	for (uint32_t i = 0; i < next->num_operands; i++)
+		in[i] = next->operands[i] == product->results[0] ? sum : rig->data[n + i];
+	assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, next, in, &y, NULL), 0);
+	free(sum);
+	cpu_context_destroy(cpu);
+	return y;
+}
+
+/* Runs the plan of a product with which the function is fused. */
+static void run_fused(struct rig *rig, struct cpu_context *cpu, struct cpu_plan *plan,
+		      const struct ir_node *next, uint32_t n, void *y)
+{
+	void *packed = aligned_alloc(64, (cpu_plan_pack_bytes(plan) + 63) / 64 * 64);
+	const void *in[RIG_MAX] = { NULL };
+	struct wnn_error err = { 0 };
+	uint32_t count = n;
+
+	assert_non_null(packed);
+	assert_true(cpu_plan_fuse(plan, cpu, next));
+	assert_int_equal(cpu_plan_pack(plan, rig->data[1], packed, &err), 0);
+	memcpy(in, rig->data, n * sizeof(*in));
+	for (uint32_t i = n; i < rig->num_operands; i++)
+		if (rig->data[i])
+			in[count++] = rig->data[i];
+	assert_int_equal(cpu_plan_run(plan, cpu, packed, in, &y, &err), 0);
+	free(packed);
+}
+
+static bool fused_round(void)
+{
+	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_bytes();
+	int64_t m = between(1, 30), k = between(1, 40), n = between(1, 150), bytes = m * n;
+	union ir_attrs attrs = { .qmatmul = { .matmul = { .alpha = 1 },
+					      .integer = random_integer(a, b, y) } };
+	struct ir_type type = ir_type_make(y, 2, (int64_t[]){ m, n });
+	struct cpu_context *cpu = cpu_context_create(2);
+	struct ir_node *product, *next;
+	struct wnn_error err = { 0 };
+	struct cpu_plan *plan;
+	uint8_t *want, *got = malloc((size_t)bytes);
+	bool adds = random_below(3);
+	struct rig rig;
+
+	assert_true(cpu && got);
+	rig_init(&rig);
+	rig_add(&rig, a, 2, (int64_t[]){ m, k });
+	rig_add(&rig, b, 2, (int64_t[]){ k, n });
+	rig_make_constant(&rig, 1);
+	add_scaling(&rig, n, k, y);
+	product = ir_add_node(rig.graph, IR_OP_QMATMUL, rig.operand, rig.num_operands, &type, 1,
+			      &attrs, "", NULL);
+	next = add_function(&rig, product->results[0], adds && random_below(2) ? 3 : 0, adds);
+	plan = cpu_plan_create(cpu, product, CPU_PACKS | CPU_KEEPS, &err);
+	assert_non_null(plan);
+	if (!strcmp(cpu_plan_name(plan), "cpu/integer-dots")) {
+		want = expected(&rig, product, next, bytes);
+		run_fused(&rig, cpu, plan, next, product->num_operands, got);
+		assert_memory_equal(got, want, (size_t)bytes);
+		free(want);
+	}
+	cpu_plan_destroy(plan);
+	cpu_context_destroy(cpu);
+	free(got);
+	rig_exit(&rig);
+	return true;
+}
+
 static bool wmatmul_round(void)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
@@ -320,6 +451,7 @@ static bool qpool_round(void)
 FAMILY(qconv)
 FAMILY(qpool)
 FAMILY(qmatmul)
+FAMILY(fused)
 FAMILY(wmatmul)
 FAMILY(qunary)
 FAMILY(qbinary)
@@ -339,10 +471,10 @@ static void test_all_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
-		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
-		cmocka_unit_test(test_wmatmul),	    cmocka_unit_test(test_qpool),
-		cmocka_unit_test(test_all_kernels),
+		cmocka_unit_test(test_qconv),  cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary), cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_fused),  cmocka_unit_test(test_wmatmul),
+		cmocka_unit_test(test_qpool),  cmocka_unit_test(test_all_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,23 +21,27 @@ static uint64_t run_align(uint64_t bytes)
 	return wnn_align_up(bytes, 256);
 }
 
-/* Whether a node adds a float32 value of the same shape to `value`. */
+/* Whether a node adds a float32 value or integers of the same shape to `value`. */
 static bool adds_to(const struct ir_node *node, const struct ir_value *value)
 {
 	const struct ir_type *type = &node->results[0]->type;
+	bool integers = node->op == IR_OP_QBINARY;
+	uint32_t second = integers ? 3 : 1;
 
-	if (node->op != IR_OP_BINARY || node->attrs.binary.kind != IR_ADD || type->dtype != IR_F32)
+	if ((node->op != IR_OP_BINARY && !integers) || node->attrs.binary.kind != IR_ADD)
 		return false;
-	for (uint32_t k = 0; k < 2; k++)
-		if (node->operands[k]->type.dtype != IR_F32 ||
-		    !ir_type_same_shape(&node->operands[k]->type, type))
+	for (uint32_t k = 0; k <= second; k += second)
+		if (!ir_type_same_shape(&node->operands[k]->type, type) ||
+		    (!integers &&
+		     (node->operands[k]->type.dtype != IR_F32 || type->dtype != IR_F32)))
 			return false;
-	return node->operands[0] == value || node->operands[1] == value;
+	return node->operands[0] == value || node->operands[second] == value;
 }
 
-static bool convolves(const struct ir_node *node, const struct ir_value *value)
+/* Whether a node is a convolution, or a function of one integer, of `value`. */
+static bool reads_first(const struct ir_node *node, const struct ir_value *value)
 {
-	return node->op == IR_OP_CONV && node->operands[0] == value;
+	return (node->op == IR_OP_CONV || node->op == IR_OP_QUNARY) && node->operands[0] == value;
 }
 
 /*
@@ -55,7 +59,7 @@ static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_
 	/* A node that was planned early already has the strides of its operands and result. */
 	if (c->early[node->id] || step->count != 1 || node->id != step->first + 1 ||
 	    producer->num_results != 1 || uses[value->id] != 1 ||
-	    (!adds_to(node, value) && !convolves(node, value)))
+	    (!adds_to(node, value) && !reads_first(node, value)))
 		return false;
 	if (!step->plan)
 		step->plan = cpu_plan_create(c->device->cpu, producer, RUN_CPU_USE, problem);

@@ -489,26 +489,6 @@ static void look_up(void *argument, int64_t begin, int64_t end)
 		l->to[i] = l->table[l->from[i]];
 }
 
-/* Computes all 256 results with the reference kernel, and looks the results up in that table. */
-int cpu_integer_unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		      void *const *out, struct wnn_error *err)
-{
-	struct lookup l = { .from = in[0], .to = out[0] };
-	struct ir_value result = *node->results[0], *results[1] = { &result };
-	const void *operands[5] = { NULL, in[1], in[2], in[3], in[4] };
-	uint8_t values[NUM_VALUES];
-	struct ir_node table = *node;
-
-	(void)err;
-	result.type = ir_type_make(result.type.dtype, 1, (int64_t[]){ NUM_VALUES });
-	table.results = results;
-	operands[0] = values;
-	all_values(values);
-	cpu_ref_qunary(&table, operands, (void *[]){ l.table });
-	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, look_up, &l);
-	return 0;
-}
-
 struct binary {
 	const struct cpu_simd *simd;
 	struct cpu_integers op;
@@ -523,29 +503,65 @@ static void combine_range(void *argument, int64_t begin, int64_t end)
 	b->simd->integers(&b->op, b->out + begin, b->a + begin, b->b + begin, end - begin);
 }
 
+bool cpu_integer_is_byte(const struct ir_value *value)
+{
+	return value->type.dtype == IR_I8 || value->type.dtype == IR_U8;
+}
+
+struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *const *in)
+{
+	bool binary = node->op == IR_OP_QBINARY;
+	const struct ir_unary_attrs *act = &node->attrs.binary.act;
+	enum ir_dtype a = node->operands[0]->type.dtype, y = node->results[0]->type.dtype;
+	uint32_t result = node->num_operands - 2; /* the scale of the result */
+	struct cpu_integers op = {
+		.a_signed = a == IR_I8,
+		.a_zero = (int32_t)cpu_load_int(a, in[2], 0),
+		.a_scale = *(const float *)in[1],
+		.scale = *(const float *)in[result],
+		.zero = (float)cpu_load_int(y, in[result + 1], 0),
+		.lo = -INFINITY,
+		.hi = INFINITY,
+		.least = (float)cpu_int_min(y),
+		.most = (float)cpu_int_max(y),
+	};
+
+	if (!binary)
+		return op;
+	op.kind = node->attrs.binary.kind;
+	op.b_signed = node->operands[3]->type.dtype == IR_I8;
+	op.b_zero = (int32_t)cpu_load_int(node->operands[3]->type.dtype, in[5], 0);
+	op.b_scale = *(const float *)in[4];
+	if (act->kind == IR_RELU || act->kind == IR_CLAMP)
+		op.lo = act->kind == IR_RELU ? 0 : act->alpha;
+	if (act->kind == IR_CLAMP)
+		op.hi = act->beta;
+	return op;
+}
+
+bool cpu_integers_are_tame(struct cpu_integers *op)
+{
+	int exponent;
+	/* A float32 just below a power of two is the only one whose reciprocal is not near enough. */
+	bool full = frexpf(op->scale, &exponent) == 1 - 0x1p-24f;
+	float zero = op->zero, least = op->least;
+
+	if (!(op->scale >= 0x1p-40f && op->scale <= 0x1p40f) || full ||
+	    !(512 * (fabsf(op->a_scale) + fabsf(op->b_scale)) <= 0x1p20f * op->scale))
+		return false;
+	op->least = fminf(fmaxf(least, zero + nearbyintf(op->lo / op->scale)), op->most);
+	op->most = fmaxf(fminf(op->most, zero + nearbyintf(op->hi / op->scale)), least);
+	op->lo = -INFINITY;
+	op->hi = INFINITY;
+	return true;
+}
+
 int cpu_integer_binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		       void *const *out, struct wnn_error *err)
 {
-	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[3]->type.dtype;
-	enum ir_dtype y = node->results[0]->type.dtype;
-	const struct ir_unary_attrs *act = &node->attrs.binary.act;
 	struct binary work = {
 		.simd = cpu->simd,
-		.op = { .kind = node->attrs.binary.kind,
-			.a_signed = a == IR_I8,
-			.b_signed = b == IR_I8,
-			.a_zero = (int32_t)cpu_load_int(a, in[2], 0),
-			.b_zero = (int32_t)cpu_load_int(b, in[5], 0),
-			.a_scale = *(const float *)in[1],
-			.b_scale = *(const float *)in[4],
-			.scale = *(const float *)in[6],
-			.zero = (float)cpu_load_int(y, in[7], 0),
-			.lo = act->kind == IR_RELU  ? 0 :
-			      act->kind == IR_CLAMP ? act->alpha :
-						      -INFINITY,
-			.hi = act->kind == IR_CLAMP ? act->beta : INFINITY,
-			.least = (float)cpu_int_min(y),
-			.most = (float)cpu_int_max(y) },
+		.op = cpu_integers_of(node, in),
 		.a = in[0],
 		.b = in[3],
 		.out = out[0],
@@ -554,6 +570,48 @@ int cpu_integer_binary(struct cpu_context *cpu, const struct ir_node *node, cons
 	(void)err;
 	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, combine_range,
 			    &work);
+	return 0;
+}
+
+/* Converts integers to another scale and zero point: the sum with themselves times 0. */
+static int convert_scale(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+			 void *const *out)
+{
+	struct binary work = {
+		.simd = cpu->simd,
+		.op = cpu_integers_of(node, in),
+		.a = in[0],
+		.b = in[0],
+		.out = out[0],
+	};
+
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, combine_range,
+			    &work);
+	return 0;
+}
+
+/*
+ * Computes all 256 results of a function with the reference kernel, and looks the results up in
+ * that table.
+ */
+int cpu_integer_unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		      void *const *out, struct wnn_error *err)
+{
+	struct lookup l = { .from = in[0], .to = out[0] };
+	struct ir_value result = *node->results[0], *results[1] = { &result };
+	const void *operands[5] = { NULL, in[1], in[2], in[3], in[4] };
+	uint8_t values[NUM_VALUES];
+	struct ir_node table = *node;
+
+	(void)err;
+	if (node->attrs.unary.kind == IR_UNARY_NONE)
+		return convert_scale(cpu, node, in, out);
+	result.type = ir_type_make(result.type.dtype, 1, (int64_t[]){ NUM_VALUES });
+	table.results = results;
+	operands[0] = values;
+	all_values(values);
+	cpu_ref_qunary(&table, operands, (void *[]){ l.table });
+	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), CHUNK, look_up, &l);
 	return 0;
 }
 

@@ -9,41 +9,16 @@
  */
 #include <string.h>
 
-#include "cpu/kernel/conv.h"
 #include "cpu/element.h"
+#include "cpu/kernel/integer_dots.h"
 #include "cpu/kernel/kernels.h"
 #include "util/malloc.h"
 
-#define BLOCK	  64	/* columns of a block */
 #define MAX_DEPTH 32768 /* products of bytes whose sum certainly fits in 31 bits */
 /*
  * Bytes of weights that stay in the second-level cache while all pixels of a share are multiplied.
  */
 #define GROUP_BYTES ((int64_t)256 << 10)
-
-struct dots {
-	struct cpu_plan base;
-	const struct ir_node *node;
-	const struct cpu_simd *simd;
-	const struct ir_integer_attrs *attrs;
-	const struct ir_unary_attrs *act;
-	struct cpu_conv conv; /* of a matrix product: 1x1, with its rows as pixels of one row */
-	struct ir_conv_attrs plain;
-	bool depthwise;
-	/*
-	 * Whether a row of a window is one tap, because pixels are no whole multiples of four bytes.
-	 */
-	bool by_rows;
-	int64_t pixels, columns, blocks;
-	int64_t taps, depth; /* taps of a tile, and bytes of a tap */
-	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
-	/*
-	 * depthwise: output pixels in one vector; several when they have few channels and stride 1
-	 */
-	int64_t fold;
-	uint8_t flip, filter_flip, zero;
-	uint8_t *padding; /* zero points, for the pixels of a vector */
-};
 
 static struct dots *dots_of(const struct cpu_plan *plan)
 {
@@ -60,12 +35,6 @@ static int vectors(const struct dots *d, int64_t block)
 	return rest >= BLOCK ? 4 : (int)((rest + 15) / 16);
 }
 
-/* Returns the bytes of the weights of a whole block. */
-static int64_t block_bytes(const struct dots *d)
-{
-	return d->depthwise ? (d->taps + 3) / 4 * 4 * BLOCK : d->taps * d->depth * BLOCK;
-}
-
 static size_t weights_bytes(const struct dots *d)
 {
 	return (size_t)(block_bytes(d) * d->blocks);
@@ -75,9 +44,9 @@ static size_t weights_bytes(const struct dots *d)
 static int64_t column_of(const struct dots *d, int64_t block, int i)
 {
 	if (d->depthwise)
-		return (block * BLOCK + cpu_dot_channel(i)) %
+		return (block * BLOCK + cpu_dot_channel(i, 4)) %
 		       (d->fold > 1 ? d->columns : INT64_MAX);
-	return block * BLOCK + (vectors(d, block) == 4 ? cpu_dot_channel(i) : i);
+	return block * BLOCK + cpu_dot_channel(i, vectors(d, block));
 }
 
 /* Returns the weight of a column that is multiplied with byte k of a tap. */
@@ -114,7 +83,8 @@ static void pack_block(const struct dots *d, const uint8_t *from, int64_t block,
 
 				for (int j = 0; j < 4; j++) {
 					int8_t w = d->depthwise ?
-							   weight(d, from, column, tap * 4 + j, 0) :
+							   weight(d, from, column,
+								  channel_tap(d, tap * 4 + j), 0) :
 							   weight(d, from, column, tap, k * 4 + j);
 
 					*to++ = w;
@@ -141,46 +111,30 @@ static int pack(const struct cpu_plan *plan, const void *from, void *to, struct 
 
 /* --- Running --- */
 
-struct run {
-	const struct dots *d;
-	const uint8_t *x, *end; /* the first operand and its end */
-	const void *packed;
-	char *y;
-	const int32_t *bias;
-	const float *scale;
-	const void *addend; /* addends of a float result, or NULL */
-	uint32_t addend_step;
-	int64_t shares, per_share; /* pixels of a share */
-	int64_t group;		   /* blocks of columns of an item */
-	char *scratch;
-	size_t worker_bytes;
-};
-
 /* Sets bias and scale of all columns, in the order of the packed weights. */
 static void set_columns(const struct dots *d, const void *const *in, const int32_t *sums,
 			int32_t *bias, float *scale)
 {
 	const struct ir_node *node = d->node;
-	bool has_bias = node->num_operands > 3 && node->operands[3];
-	int64_t scales = ir_type_elements(&node->operands[2]->type);
-	int64_t biases = has_bias ? ir_type_elements(&node->operands[3]->type) : 0;
+	const int32_t *own = node->num_operands > 3 && node->operands[3] ? in[3] : NULL;
+	bool each = own && ir_type_elements(&node->operands[3]->type) > 1;
+	bool scales = ir_type_elements(&node->operands[2]->type) > 1;
 	/* The 128 that makes a signed byte unsigned is part of its zero point. */
 	int32_t zero = (int32_t)d->attrs->a_zero + (d->flip ? 128 : 0);
 
-	for (int64_t i = 0; i < d->blocks * BLOCK; i++) {
-		int64_t c = column_of(d, i / BLOCK, i % BLOCK);
-		const int32_t *own = has_bias ? in[3] : NULL;
+	for (int64_t block = 0; block < d->blocks; block++) {
+		int vecs = d->depthwise ? 4 : vectors(d, block);
 
-		c = c < d->columns ? c : d->columns - 1;
-		bias[i] = (own ? own[biases > 1 ? c : 0] : 0) - zero * sums[i];
-		scale[i] = ((const float *)in[2])[scales > 1 ? c : 0];
+		for (int i = 0; i < BLOCK; i++, bias++, scale++, sums++) {
+			int64_t c = block * BLOCK + cpu_dot_channel(i, vecs);
+
+			if (c >= d->columns)
+				c = d->fold > 1 ? c % d->columns : d->columns - 1;
+			*bias = (own ? own[each ? c : 0] : 0) - zero * *sums;
+			*scale = ((const float *)in[2])[scales ? c : 0];
+		}
 	}
 }
-
-/* Where an output pixel lies. */
-struct pixel {
-	int64_t image, row, column;
-};
 
 static struct pixel pixel_of(const struct cpu_conv *g, int64_t number)
 {
@@ -200,31 +154,38 @@ static void advance(const struct cpu_conv *g, struct pixel *p)
 	p->image++;
 }
 
-/* Returns the pixel of the input that a tap reads for an output pixel. */
-static const uint8_t *tap_at(const struct run *run, const struct pixel *p, int64_t kh, int64_t kw)
+/*
+ * Returns what the first tap reads for an output pixel whose taps all lie inside the image; NULL
+ * for other pixels.
+ */
+static const uint8_t *inner_window(const struct run *run, const struct pixel *p)
 {
 	const struct cpu_conv *g = &run->d->conv;
 	const struct ir_conv_attrs *a = g->attrs;
-	int64_t h = p->row * a->strides[0] + kh * a->dilations[0] - a->padding[0];
-	int64_t w = p->column * a->strides[1] + kw * a->dilations[1] - a->padding[2];
+	int64_t h = p->row * a->strides[0] - a->padding[0];
+	int64_t w = p->column * a->strides[1] - a->padding[2];
 
-	if (h < 0 || w < 0 || h >= g->in_h || w >= g->in_w)
-		return run->d->padding;
+	if (h < 0 || w < 0 || h + (g->kh - 1) * a->dilations[0] >= g->in_h ||
+	    w + (g->kw - 1) * a->dilations[1] >= g->in_w)
+		return NULL;
 	return run->x + ((p->image * g->in_h + h) * g->in_w + w) * g->in_c;
 }
 
 /* Sets the table of pointers for `count` pixels. */
 static void find_rows(const struct run *run, int64_t first, int count, const uint8_t **rows)
 {
-	const struct cpu_conv *g = &run->d->conv;
+	const struct dots *d = run->d;
+	const struct cpu_conv *g = &d->conv;
 	struct pixel p = pixel_of(g, first);
 
 	for (int r = 0; r < count; r++, advance(g, &p)) {
-		const uint8_t **at = rows + r;
+		const uint8_t *from = inner_window(run, &p);
+		const uint8_t **to = rows + r;
 
 		for (int64_t kh = 0; kh < g->kh; kh++)
-			for (int64_t kw = 0; kw < g->kw; kw++, at += CPU_DOT_ROWS)
-				*at = tap_at(run, &p, kh, kw);
+			for (int64_t kw = 0; kw < g->kw; kw++, to += CPU_DOT_ROWS)
+				*to = from ? from + kh * d->tap_step[0] + kw * d->tap_step[1] :
+					     tap_at(run, &p, kh, kw);
 	}
 }
 
@@ -259,17 +220,14 @@ static void find_window_rows(const struct run *run, int64_t first, int count, co
 	struct pixel p = pixel_of(g, first);
 
 	for (int r = 0; r < count; r++, advance(g, &p)) {
-		int64_t w = p.column * a->strides[1] - a->padding[2];
-		bool whole = a->dilations[1] == 1 && w >= 0 && w + g->kw <= g->in_w;
+		const uint8_t *from = a->dilations[1] == 1 ? inner_window(run, &p) : NULL;
 
+		if (from && from + (g->kh - 1) * d->tap_step[0] + d->depth > run->end)
+			from = NULL;
 		for (int64_t kh = 0; kh < g->kh; kh++, copies += d->depth) {
-			const uint8_t *at = tap_at(run, &p, kh, 0);
-
-			if (!whole || at == d->padding || at + d->depth > run->end) {
+			if (!from)
 				copy_row(run, &p, kh, copies);
-				at = copies;
-			}
-			rows[kh * CPU_DOT_ROWS + r] = at;
+			rows[kh * CPU_DOT_ROWS + r] = from ? from + kh * d->tap_step[0] : copies;
 		}
 	}
 }
@@ -303,10 +261,19 @@ static void finish_real(const struct run *run, const int32_t *sums, const struct
 	}
 }
 
-/*
- * Multiplies `count` pixels from `first` on, whose pointers are in the table, with a block of
- * columns.
- */
+/* Computes the fused node for a tile of bytes. */
+static void finish_bytes(const struct run *run, const uint8_t *bytes, const struct cpu_dots *t,
+			 char *out)
+{
+	const struct dots *d = run->d;
+
+	for (int r = 0; r < t->count; r++, bytes += BLOCK)
+		/* A conversion adds itself 0 times. */
+		d->simd->integers(&run->after, (uint8_t *)out + r * d->columns, bytes,
+				  t->addend ? t->addend + r * t->addend_step : bytes, t->columns);
+}
+
+/* Multiplies `count` pixels from the first on, whose pointers are in the table, with a block. */
 static void block_tiles(const struct run *run, const uint8_t *const *table, int64_t first,
 			int64_t count, int64_t block)
 {
@@ -314,6 +281,7 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 	int64_t column = block * BLOCK;
 	int vecs = vectors(d, block), rows = d->simd->dot_rows[vecs];
 	bool real = ir_dtype_is_float(d->node->results[0]->type.dtype);
+	bool wild = d->next && !run->tame;
 	int32_t sums[CPU_DOT_ROWS * BLOCK];
 	struct cpu_dots t = {
 		.taps = d->taps,
@@ -325,16 +293,25 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		.raw = real,
 		.is_signed = d->node->results[0]->type.dtype == IR_I8,
 		.columns = (int)(d->columns - column < BLOCK ? d->columns - column : BLOCK),
-		.out_step = real ? (int64_t)(BLOCK * sizeof(*sums)) : d->columns,
+		.out_step = real ? (int64_t)(BLOCK * sizeof(*sums)) :
+			    wild ? BLOCK :
+				   d->columns,
+		.after = d->next && !wild ? &run->after : NULL,
+		.addend_step = d->columns,
 	};
 
 	for (int64_t i = 0; i < count; i += rows) {
+		char *out = run->y + (first + i) * d->columns + column;
+
 		t.rows = table + i;
 		t.count = (int)(count - i < rows ? count - i : rows);
-		t.out = real ? (char *)sums : run->y + (first + i) * d->columns + column;
-		d->simd->dots[vecs](&t);
+		t.out = real || wild ? (char *)sums : out;
+		t.addend = run->other ? run->other + (first + i) * d->columns + column : NULL;
+		d->simd->dots[vecs][t.count](&t);
 		if (real)
 			finish_real(run, sums, &t, first + i, block);
+		else if (wild)
+			finish_bytes(run, (const uint8_t *)sums, &t, out);
 	}
 }
 
@@ -364,86 +341,6 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/*
- * Computes `count` pixels of a row for a block of channels. Each tap moves by the same distance
- * from pixel to pixel, so that it must read the image for all of them, or padding for all.
- */
-static void channel_pixels(const struct run *run, const struct pixel *first, int64_t count,
-			   int64_t block, const uint8_t **x, int64_t *step)
-{
-	const struct dots *d = run->d;
-	const struct cpu_conv *g = &d->conv;
-	int64_t channel = block * BLOCK, rest = d->columns - channel, fold = d->fold;
-	struct cpu_channel_dots dots = {
-		.x = x,
-		.step = step,
-		.taps = d->taps,
-		.weights = (const int8_t *)run->packed + block * block_bytes(d),
-		.finish = { run->scale + channel, run->bias + channel, (float)d->attrs->zero,
-			    (float)d->attrs->lo, (float)d->attrs->hi },
-		.flip = d->flip,
-		.is_signed = d->node->results[0]->type.dtype == IR_I8,
-		.channels = rest * fold < BLOCK ? rest * fold : BLOCK,
-		.out = (uint8_t *)run->y +
-		       ((first->image * g->out_h + first->row) * g->out_w + first->column) *
-			       d->columns +
-		       channel,
-		.out_step = d->columns * fold,
-	};
-
-	for (int64_t tap = 0; tap < (d->taps + 3) / 4 * 4; tap++) {
-		const uint8_t *at = tap < d->taps ? tap_at(run, first, tap / g->kw, tap % g->kw) :
-						    d->padding;
-
-		x[tap] = at == d->padding ? at : at + channel;
-		step[tap] = at == d->padding ? 0 : (int64_t)g->attrs->strides[1] * g->in_c * fold;
-	}
-	if (count >= fold) {
-		dots.count = count / fold;
-		d->simd->channel_dots(&dots);
-		for (int64_t tap = 0; tap < d->taps; tap++)
-			x[tap] += dots.count * step[tap];
-		dots.out += dots.count * dots.out_step;
-	}
-	if (count % fold) {
-		dots.count = 1;
-		dots.channels = count % fold * d->columns;
-		d->simd->channel_dots(&dots);
-	}
-}
-
-/*
- * Computes one row of a depthwise convolution: pixels whose windows reach padding one by one, those
- * between them together.
- */
-static void channel_row(void *argument, int64_t item, unsigned int worker)
-{
-	const struct run *run = argument;
-	const struct dots *d = run->d;
-	const struct cpu_conv *g = &d->conv;
-	const struct ir_conv_attrs *a = g->attrs;
-	int64_t groups = (d->taps + 3) / 4 * 4, stride = a->strides[1];
-	const uint8_t **x = (const uint8_t **)(void *)(run->scratch + worker * run->worker_bytes);
-	int64_t *step = (int64_t *)(void *)(x + groups);
-	int64_t reach = (g->kw - 1) * a->dilations[1], pad = a->padding[2];
-	int64_t begin = (pad + stride - 1) / stride;
-	int64_t end = g->in_w + pad > reach ? (g->in_w + pad - reach - 1) / stride + 1 : 0;
-
-	begin = begin < g->out_w ? begin : g->out_w;
-	end = end < g->out_w ? end : g->out_w;
-	end = end < begin ? begin : end;
-	for (int64_t block = 0; block < d->blocks; block++) {
-		struct pixel p = { item / g->out_h, item % g->out_h, 0 };
-
-		for (; p.column < begin; p.column++)
-			channel_pixels(run, &p, 1, block, x, step);
-		if (end > begin)
-			channel_pixels(run, &p, end - begin, block, x, step);
-		for (p.column = end; p.column < g->out_w; p.column++)
-			channel_pixels(run, &p, 1, block, x, step);
-	}
-}
-
 /* Divides the pixels into shares, so that all threads have work; returns the number of items. */
 static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struct run *run)
 {
@@ -458,6 +355,35 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 	run->per_share = (run->per_share + CPU_DOT_ROWS - 1) / CPU_DOT_ROWS * CPU_DOT_ROWS;
 	run->shares = (d->pixels + run->per_share - 1) / run->per_share;
 	return groups * run->shares;
+}
+
+/* Exchanges the operands of a commutative operation. */
+static void exchange(struct cpu_integers *op)
+{
+	struct cpu_integers old = *op;
+
+	op->a_signed = old.b_signed;
+	op->b_signed = old.a_signed;
+	op->a_zero = old.b_zero;
+	op->b_zero = old.a_zero;
+	op->a_scale = old.b_scale;
+	op->b_scale = old.a_scale;
+}
+
+/* Sets what the fused node computes; its operands follow those of this node. */
+static void set_after(const struct dots *d, const void *const *in, struct run *run)
+{
+	const void *all[8] = { NULL };
+	uint32_t other = d->next_operand ? 0 : 3;
+
+	in += d->node->num_operands;
+	for (uint32_t i = 0; i < d->next->num_operands; i++)
+		all[i] = i == d->next_operand ? NULL : *in++;
+	run->after = cpu_integers_of(d->next, all);
+	run->other = d->next->op == IR_OP_QBINARY ? all[other] : NULL;
+	if (!other)
+		exchange(&run->after);
+	run->tame = cpu_integers_are_tame(&run->after);
 }
 
 static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
@@ -488,8 +414,11 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 		work.addend = in[4];
 		work.addend_step = ir_type_elements(&d->node->operands[4]->type) > 1;
 	}
+	if (d->next)
+		set_after(d, in, &work);
 	if (d->depthwise) {
-		cpu_threads_run(cpu->workers, d->conv.batch * d->conv.out_h, channel_row, &work);
+		cpu_threads_run(cpu->workers, d->conv.batch * d->conv.out_h,
+				cpu_integer_channel_row, &work);
 		return 0;
 	}
 	items = divide(cpu, d, &work);
@@ -498,6 +427,24 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 }
 
 /* --- Preparing --- */
+
+/* Fuses the addition of other bytes, or a conversion to another scale. */
+static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
+{
+	const struct cpu_ask ask = { .cpu = cpu, .node = next };
+	struct dots *d = dots_of(plan);
+	bool sum = next->op == IR_OP_QBINARY;
+
+	if (d->depthwise || !cpu_integer_is_byte(d->node->results[0]) ||
+	    !cpu_integer_is_byte(next->results[0]))
+		return false;
+	if (sum ? next->attrs.binary.kind != IR_ADD || cpu_integer_binary_refuses(&ask) :
+		  next->op != IR_OP_QUNARY || next->attrs.unary.kind != IR_UNARY_NONE)
+		return false;
+	d->next = next;
+	d->next_operand = sum && next->operands[0] != d->node->results[0] ? 3 : 0;
+	return true;
+}
 
 static void destroy(struct cpu_plan *plan)
 {
@@ -602,9 +549,14 @@ static void set_sizes(struct dots *d)
 	d->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;
 	d->filter_flip = node->operands[1]->type.dtype == IR_U8 ? 0x80 : 0;
 	d->by_rows = !d->depthwise && d->conv.in_per_group % 4;
+	d->by_columns = d->depthwise && d->conv.kh == 3 && d->conv.kw == 3;
 	d->taps = d->conv.kh * (d->by_rows ? 1 : d->conv.kw);
+	if (d->by_columns)
+		d->taps = 4 * d->conv.kw;
 	d->depth = d->by_rows ? (d->conv.kw * d->conv.in_per_group + 3) / 4 * 4 :
 				d->conv.in_per_group;
+	d->tap_step[0] = d->conv.attrs->dilations[0] * d->conv.in_w * d->conv.in_c;
+	d->tap_step[1] = d->conv.attrs->dilations[1] * d->conv.in_c;
 	d->base.packed_bytes = weights_bytes(d) + (size_t)(d->blocks * BLOCK) * sizeof(int32_t);
 }
 
@@ -619,6 +571,7 @@ struct cpu_plan *cpu_integer_dots_plan(const struct cpu_ask *ask)
 	d->base.pack = pack;
 	d->base.run = run;
 	d->base.destroy = destroy;
+	d->base.fuse = fuse;
 	d->node = node;
 	d->simd = ask->cpu->simd;
 	if (node->op == IR_OP_QMATMUL) {

@@ -56,6 +56,19 @@ PLAN(cpu_integer_product_plan)
 RUN(cpu_integer_unary)
 SENTENCE(cpu_integer_binary_refuses)
 RUN(cpu_integer_binary)
+/* Whether a value has 8-bit integers. */
+bool cpu_integer_is_byte(const struct ir_value *value);
+/*
+ * Returns what a QBINARY, or a QUNARY without a function, computes: it reads scales and zero points
+ * from the operands. A QUNARY has no second operand.
+ */
+struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *const *in);
+/*
+ * Makes lo and hi part of least and most, and returns true, when no number of the operation can be
+ * infinite, NaN or far above the integers, and quotients can be computed to the bit from the
+ * reciprocal of its scale. Otherwise it changes nothing.
+ */
+bool cpu_integers_are_tame(struct cpu_integers *op);
 SENTENCE(cpu_pool_integer_refuses)
 RUN(cpu_pool_integer)
 

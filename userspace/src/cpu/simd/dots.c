@@ -11,51 +11,58 @@
 #define INLINE static inline __attribute__((always_inline))
 #define LANES  16
 
-/* Numbers beyond this are outside of both 8-bit types, whatever the zero point. */
+/* Numbers above this are above both 8-bit types, whatever the zero point. */
 #define BEYOND 1000.0f
 
-/* The zero point and limits of results, in each lane. */
+/* --- From sums to bytes --- */
+
+/* The zero point of results in each 16-bit lane, and their limits in each byte. */
 struct ends {
 	__m512i zero, lo, hi;
+	bool is_signed;
 };
 
-INLINE struct ends ends_of(const struct cpu_finish *f)
+INLINE struct ends ends_of(float zero, float lo, float hi, bool is_signed)
 {
-	return (struct ends){ _mm512_set1_epi32((int)f->zero), _mm512_set1_epi32((int)f->lo),
-			      _mm512_set1_epi32((int)f->hi) };
-}
-
-/* Returns roundEven(sum * scale) + zero, not limited yet; NaN becomes a number below all limits. */
-INLINE __m512i scaled(__m512i sum, __m512 scale, const struct ends *ends)
-{
-	__m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale);
-
-	/* When an operand is NaN, the result is the second one. */
-	v = _mm512_max_ps(v, _mm512_set1_ps(-BEYOND));
-	v = _mm512_min_ps(v, _mm512_set1_ps(BEYOND));
-	return _mm512_add_epi32(_mm512_cvtps_epi32(v), ends->zero);
-}
-
-INLINE __m512i limited(__m512i y, const struct ends *ends)
-{
-	return _mm512_min_epi32(_mm512_max_epi32(y, ends->lo), ends->hi);
+	return (struct ends){ _mm512_set1_epi16((short)zero), _mm512_set1_epi8((char)(int)lo),
+			      _mm512_set1_epi8((char)(int)hi), is_signed };
 }
 
 /*
- * Converts four vectors of sums, in the order of cpu_dot_channel(), to 64 results in order. The
- * results of unsigned types are from 0 to 255, which the two steps of packing keep.
+ * Returns roundEven(v). Numbers below all limits and NaN become the least integer, which stays below
+ * all limits in the saturating steps after this.
  */
-INLINE __m512i pack(const __m512i sum[4], const float *scale, bool is_signed,
-		    const struct ends *ends)
+INLINE __m512i rounded(__m512 v)
 {
-	__m512i y[4], low, high;
+	/* When an operand is NaN, the result is the second one. */
+	return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(BEYOND), v));
+}
+
+/*
+ * Packs four vectors of integers to bytes, adds the zero point and limits the results. Each quarter
+ * of the result has four bytes of each vector.
+ */
+INLINE __m512i bytes_of(const __m512i y[4], const struct ends *ends)
+{
+	__m512i low = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), ends->zero);
+	__m512i high = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), ends->zero);
+
+	if (ends->is_signed)
+		return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), ends->lo),
+				       ends->hi);
+	return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), ends->lo), ends->hi);
+}
+
+/* Returns 64 results of sums in the order of cpu_dot_channel(), in order. */
+INLINE __m512i results(const __m512i sum[4], const float *scale, const struct ends *ends)
+{
+	__m512i y[4];
 
 #pragma GCC unroll 4
 	for (int j = 0; j < 4; j++)
-		y[j] = limited(scaled(sum[j], _mm512_loadu_ps(scale + j * LANES), ends), ends);
-	low = _mm512_packs_epi32(y[0], y[1]);
-	high = _mm512_packs_epi32(y[2], y[3]);
-	return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+		y[j] = rounded(_mm512_mul_ps(_mm512_cvtepi32_ps(sum[j]),
+					     _mm512_loadu_ps(scale + j * LANES)));
+	return bytes_of(y, ends);
 }
 
 INLINE __mmask64 first_bytes(int64_t n)
@@ -73,31 +80,139 @@ INLINE __m512i dword(const uint8_t *at)
 	return _mm512_set1_epi32(four);
 }
 
-/* Stores a row of results. */
-INLINE void store_row(const struct cpu_dots *t, int row, const int vecs, const __m512i sum[4],
-		      const struct ends *ends)
+/* Stores the sums of a row as they are. */
+INLINE void store_raw(const struct cpu_dots *t, int row, const int vecs, const __m512i *sum)
 {
-	char *to = (char *)t->out + row * t->out_step;
+#pragma GCC unroll 4
+	for (int v = 0; v < vecs; v++)
+		_mm512_storeu_si512((char *)t->out + row * t->out_step + v * 64, sum[v]);
+}
+
+/*
+ * Returns the 32-bit elements of bytes_of() that row r has in order, where each quarter has @vecs
+ * elements of each of 4 / @vecs rows. It begins with those of the first quarter.
+ */
+INLINE __m512i order_of(const int vecs, const int r)
+{
+	int32_t from[LANES];
+
+#pragma GCC unroll 16
+	for (int i = 0; i < LANES; i++)
+		from[i] = (i / vecs % 4 * 4 + i % vecs + r * vecs) % LANES;
+	return _mm512_loadu_si512(from);
+}
+
+/* Loads the bytes of row r of the addend, and of the rows after it, in the order of bytes_of(). */
+INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
+{
+	const int rows = 4 / vecs;
+	__m512i bytes = _mm512_setzero_si512();
+
+#pragma GCC unroll 4
+	for (int r = 0; r < rows && first + r < t->count; r++) {
+		__m512i row = _mm512_maskz_loadu_epi8(first_bytes(t->columns),
+						      t->addend + (first + r) * t->addend_step);
+		int32_t to[LANES];
+
+		if (vecs == 4)
+			return row;
+#pragma GCC unroll 16
+		for (int i = 0; i < LANES; i++)
+			to[i] = i / 4 * vecs + i % 4 % vecs;
+		bytes = _mm512_mask_permutexvar_epi32(
+			bytes, (__mmask16)(((1 << vecs) - 1) * 0x1111 << r * vecs),
+			_mm512_loadu_si512(to), row);
+	}
+	return bytes;
+}
+
+/*
+ * Returns v / scale, rounded as a division rounds it, from the rounded reciprocal: the first step
+ * makes a number next to the quotient, and then the second one is exact (Markstein). It takes half
+ * of the time of a division.
+ */
+INLINE __m512 quotient(__m512 v, __m512 scale, __m512 reciprocal)
+{
+	__m512 q = _mm512_mul_ps(v, reciprocal);
+
+	q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, scale, v), reciprocal, q);
+	return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, scale, v), reciprocal, q);
+}
+
+/* Computes t->after: the integer of scaled sums, and of vector j of the bytes of the addend. */
+INLINE __m512i function(const struct cpu_dots *t, __m512 v, __m512i addend, int j)
+{
+	const __m512i spread = _mm512_set1_epi32((int)0x80808000);
+	const __m512i element = _mm512_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+	const struct cpu_finish *f = &t->finish;
+	const struct cpu_integers *o = t->after;
+	__m512i from =
+		_mm512_add_epi32(_mm512_add_epi32(spread, element), _mm512_set1_epi32(4 * j));
+
+	/* When an operand is NaN, the result is the second one. */
+	v = _mm512_max_ps(v, _mm512_set1_ps(f->lo - f->zero));
+	v = _mm512_min_ps(v, _mm512_set1_ps(f->hi - f->zero));
+	v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+	v = _mm512_add_ps(v, _mm512_set1_ps(f->zero - (float)o->a_zero));
+	v = _mm512_mul_ps(v, _mm512_set1_ps(o->a_scale));
+	if (t->addend) {
+		__m512i b = _mm512_shuffle_epi8(addend, from);
+		int32_t zero = o->b_zero + (o->b_signed ? 128 : 0);
+		__m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(b, _mm512_set1_epi32(zero)));
+
+		v = _mm512_add_ps(v, _mm512_mul_ps(other, _mm512_set1_ps(o->b_scale)));
+	}
+	return _mm512_cvtps_epi32(
+		quotient(v, _mm512_set1_ps(o->scale), _mm512_set1_ps(1 / o->scale)));
+}
+
+/* Stores one row of four or three vectors of sums, two rows of two, or four of one. */
+INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m512i (*const sum)[4],
+		       const struct ends *ends)
+{
+	const int rows = 4 / vecs;
+	__m512i y[4], packed, addend = _mm512_setzero_si512();
+
+	if (t->after && t->addend)
+		addend = _mm512_xor_si512(addend_of(t, first, vecs),
+					  _mm512_set1_epi8(t->after->b_signed ? -128 : 0));
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++) {
+		const int v = j < rows * vecs ? j % vecs : 0, r = j < rows * vecs ? j / vecs : 0;
+		__m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][v]),
+					      _mm512_loadu_ps(t->finish.scale + v * LANES));
+
+		y[j] = t->after ? function(t, scaled, addend, j) : rounded(scaled);
+	}
+	packed = bytes_of(y, ends);
+#pragma GCC unroll 4
+	for (int r = 0; r < rows; r++)
+		if (first + r < t->count)
+			_mm512_mask_storeu_epi8(
+				(char *)t->out + (first + r) * t->out_step, first_bytes(t->columns),
+				vecs == 4 ? packed :
+					    _mm512_permutexvar_epi32(order_of(vecs, r), packed));
+}
+
+/* Stores the sums of a tile. */
+INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
+		       __m512i (*const sum)[4])
+{
+	const struct cpu_integers *o = t->after;
+	const struct ends ends =
+		o ? ends_of(o->zero, o->least, o->most, o->least < 0) :
+		    ends_of(t->finish.zero, t->finish.lo, t->finish.hi, t->is_signed);
 
 	if (t->raw) {
-#pragma GCC unroll 4
-		for (int v = 0; v < vecs; v++)
-			_mm512_storeu_si512(to + v * 64, sum[v]);
+#pragma GCC unroll 16
+		for (int r = 0; r < rows; r++)
+			if (r < t->count)
+				store_raw(t, r, vecs, sum[r]);
 		return;
 	}
-	if (vecs == 4) {
-		_mm512_mask_storeu_epi8(to, first_bytes(t->columns),
-					pack(sum, t->finish.scale, t->is_signed, ends));
-		return;
-	}
-#pragma GCC unroll 4
-	for (int v = 0; v < vecs; v++) {
-		__m512 scale = _mm512_loadu_ps(t->finish.scale + v * LANES);
-		__m512i y = limited(scaled(sum[v], scale, ends), ends);
-
-		_mm_mask_storeu_epi8(to + v * LANES, (__mmask16)first_bytes(t->columns - v * LANES),
-				     _mm512_cvtepi32_epi8(y));
-	}
+#pragma GCC unroll 16
+	for (int r = 0; r < rows; r += 4 / vecs)
+		store_rows(t, r, vecs, sum + r, &ends);
 }
 
 /* @rows and @vecs are constants in each instance, so that sums are in registers. */
@@ -105,7 +220,6 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs)
 {
 	const __m512i flip = _mm512_set1_epi8((char)t->flip);
 	const int8_t *weights = t->weights;
-	struct ends ends = ends_of(&t->finish);
 	__m512i sum[CPU_DOT_ROWS][4], w[4];
 
 #pragma GCC unroll 16
@@ -130,31 +244,28 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs)
 			}
 		}
 	}
-#pragma GCC unroll 16
-	for (int r = 0; r < rows; r++)
-		if (r < t->count)
-			store_row(t, r, vecs, sum[r], &ends);
+	store_tile(t, rows, vecs, sum);
 }
 
-static void tile_1(const struct cpu_dots *t)
-{
-	tile(t, 12, 1);
-}
-
-static void tile_2(const struct cpu_dots *t)
-{
-	tile(t, 12, 2);
-}
-
-static void tile_3(const struct cpu_dots *t)
-{
-	tile(t, 6, 3);
-}
-
-static void tile_4(const struct cpu_dots *t)
-{
-	tile(t, 6, 4);
-}
+#define TILE(rows, vecs)                                           \
+	static void tile_##rows##x##vecs(const struct cpu_dots *t) \
+	{                                                          \
+		tile(t, rows, vecs);                               \
+	}
+/* Rows of one vector are stored in fours, rows of two vectors in pairs. */
+TILE(4, 1)
+TILE(12, 1)
+TILE(2, 2)
+TILE(6, 2)
+TILE(12, 2)
+TILE(1, 3)
+TILE(2, 3)
+TILE(4, 3)
+TILE(6, 3)
+TILE(1, 4)
+TILE(2, 4)
+TILE(4, 4)
+TILE(6, 4)
 
 /* --- Windows of single channels --- */
 
@@ -170,12 +281,64 @@ INLINE void interleave(__m512i to[4], const __m512i x[4])
 	to[3] = _mm512_unpackhi_epi16(high[0], high[1]);
 }
 
-INLINE void channels(const struct cpu_channel_dots *d, const int64_t groups)
+/* Reads the taps of group g for pixel i, interleaved; the last tap only if @taps is 4. */
+INLINE void read_group(const struct cpu_channel_dots *d, int64_t i, int64_t g, const int taps,
+		       __mmask64 mask, __m512i to[4])
 {
 	const __m512i flip = _mm512_set1_epi8((char)d->flip);
-	__mmask64 mask = first_bytes(d->channels);
-	struct ends ends = ends_of(&d->finish);
+	__m512i x[4] = { [3] = _mm512_setzero_si512() };
 
+#pragma GCC unroll 4
+	for (int t = 0; t < taps; t++) {
+		const int64_t tap = g * 4 + t;
+
+		x[t] = _mm512_maskz_loadu_epi8(mask, d->x[tap] + i * d->step[tap]);
+		x[t] = _mm512_xor_si512(x[t], flip);
+	}
+	interleave(to, x);
+}
+
+/* Adds the products of a group. */
+INLINE void add_group(const struct cpu_channel_dots *d, int64_t g, const __m512i q[4],
+		      __m512i sum[4])
+{
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++)
+		sum[j] = _mm512_dpbusd_epi32(sum[j], q[j],
+					     _mm512_loadu_si512(d->weights + g * 256 + j * 64));
+}
+
+INLINE void channels(const struct cpu_channel_dots *d, const int64_t groups)
+{
+	__mmask64 mask = first_bytes(d->channels);
+	const struct ends ends = ends_of(d->finish.zero, d->finish.lo, d->finish.hi, d->is_signed);
+
+	for (int64_t i = 0; i < d->count; i++) {
+		__m512i sum[4], q[4];
+
+#pragma GCC unroll 4
+		for (int j = 0; j < 4; j++)
+			sum[j] = _mm512_loadu_si512(d->finish.bias + j * LANES);
+#pragma GCC unroll 3
+		for (int64_t g = 0; g < groups; g++) {
+			read_group(d, i, g, 4, mask, q);
+			add_group(d, g, q, sum);
+		}
+		_mm512_mask_storeu_epi8(d->out + i * d->out_step, mask,
+					results(sum, d->finish.scale, &ends));
+	}
+}
+
+/* Does the work of channels() for three groups, of which the next pixel reads @shared again. */
+INLINE void sliding(const struct cpu_channel_dots *d, const int shared)
+{
+	__mmask64 mask = first_bytes(d->channels);
+	const struct ends ends = ends_of(d->finish.zero, d->finish.lo, d->finish.hi, d->is_signed);
+	__m512i q[3][4];
+
+#pragma GCC unroll 2
+	for (int g = 0; g < shared; g++)
+		read_group(d, 0, g, 3, mask, q[g]);
 	for (int64_t i = 0; i < d->count; i++) {
 		__m512i sum[4];
 
@@ -183,45 +346,55 @@ INLINE void channels(const struct cpu_channel_dots *d, const int64_t groups)
 		for (int j = 0; j < 4; j++)
 			sum[j] = _mm512_loadu_si512(d->finish.bias + j * LANES);
 #pragma GCC unroll 3
-		for (int64_t g = 0; g < groups; g++) {
-			const int8_t *w = d->weights + g * 256;
-			__m512i x[4], q[4];
-
-#pragma GCC unroll 4
-			for (int t = 0; t < 4; t++) {
-				const int64_t tap = g * 4 + t;
-
-				x[t] = _mm512_maskz_loadu_epi8(mask, d->x[tap] + i * d->step[tap]);
-				x[t] = _mm512_xor_si512(x[t], flip);
-			}
-			interleave(q, x);
+		for (int g = 0; g < 3; g++) {
+			if (g >= shared)
+				read_group(d, i, g, 3, mask, q[g]);
+			add_group(d, g, q[g], sum);
+		}
+#pragma GCC unroll 2
+		for (int g = 0; g < shared; g++)
 #pragma GCC unroll 4
 			for (int j = 0; j < 4; j++)
-				sum[j] = _mm512_dpbusd_epi32(sum[j], q[j],
-							     _mm512_loadu_si512(w + j * 64));
-		}
+				q[g][j] = q[g + 3 - shared][j];
 		_mm512_mask_storeu_epi8(d->out + i * d->out_step, mask,
-					pack(sum, d->finish.scale, d->is_signed, &ends));
+					results(sum, d->finish.scale, &ends));
 	}
 }
 
 static void channel_dots(const struct cpu_channel_dots *d)
 {
-	if (d->taps <= 12 && d->taps > 8)
+	if (d->shared == 2)
+		sliding(d, 2);
+	else if (d->shared == 1)
+		sliding(d, 1);
+	else if (d->taps <= 12 && d->taps > 8)
 		channels(d, 3);
 	else
 		channels(d, (d->taps + 3) / 4);
 }
 
+/* Sets the function of tiles of up to @rows rows, from the last one that has a function on. */
+static void set_tiles(struct cpu_simd *simd, int vecs, int rows, cpu_dots_fn function)
+{
+	for (int r = rows; r && !simd->dots[vecs][r]; r--)
+		simd->dots[vecs][r] = function;
+	simd->dot_rows[vecs] = rows;
+}
+
 void cpu_fill_dots_avx512(struct cpu_simd *simd)
 {
-	static const int rows[] = { 0, 12, 12, 6, 6 };
-
-	for (int v = 0; v < 5; v++)
-		simd->dot_rows[v] = rows[v];
-	simd->dots[1] = tile_1;
-	simd->dots[2] = tile_2;
-	simd->dots[3] = tile_3;
-	simd->dots[4] = tile_4;
+	set_tiles(simd, 1, 4, tile_4x1);
+	set_tiles(simd, 1, 12, tile_12x1);
+	set_tiles(simd, 2, 2, tile_2x2);
+	set_tiles(simd, 2, 6, tile_6x2);
+	set_tiles(simd, 2, 12, tile_12x2);
+	set_tiles(simd, 3, 1, tile_1x3);
+	set_tiles(simd, 3, 2, tile_2x3);
+	set_tiles(simd, 3, 4, tile_4x3);
+	set_tiles(simd, 3, 6, tile_6x3);
+	set_tiles(simd, 4, 1, tile_1x4);
+	set_tiles(simd, 4, 2, tile_2x4);
+	set_tiles(simd, 4, 4, tile_4x4);
+	set_tiles(simd, 4, 6, tile_6x4);
 	simd->channel_dots = channel_dots;
 }

@@ -99,35 +99,19 @@ struct cpu_finish {
 #define CPU_DOT_ROWS 12 /* the most rows of a tile of an integer product */
 
 /*
- * One tile of a product of bytes: `count` rows, and columns of up to four vectors of 16. Row r of
- * the first operand is, for each tap t, `depth` bytes at rows[t * CPU_DOT_ROWS + r]; depth is a
- * multiple of 4. All pointers of the tile's rows are valid, also after the count-th. An element of
- * the result is the sum of (byte ^ flip) * weight, where the first factor is unsigned, plus the
- * column's bias. The columns of four vectors are in the order of cpu_dot_channel(): those of
- * weights, scale, bias and raw results.
- */
-struct cpu_dots {
-	const uint8_t *const *rows;
-	int64_t taps, depth;
-	const int8_t *weights;	  /* [taps * depth / 4][vectors][16][4] */
-	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
-	uint8_t flip;
-	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
-	bool is_signed; /* whether result bytes are signed */
-	int count, columns;
-	void *out;
-	int64_t out_step; /* bytes */
-};
-
-/*
  * Up to 64 channels of `count` pixels of a depthwise convolution of bytes in channels-last layout.
  * Taps are read as in cpu_dots; x and step have a multiple of 4 entries. Weights, scale and bias
- * are in the order of cpu_dot_channel().
+ * are in the order of cpu_dot_channel() for four vectors.
  */
 struct cpu_channel_dots {
 	const uint8_t *const *x; /* for each tap, what the first pixel reads */
 	const int64_t *step;	 /* for each tap, bytes to what the next pixel reads */
 	int64_t taps;
+	/*
+	 * How many of the groups of 4 taps read at the next pixel what the last groups read at this
+	 * one. If it is 1 or 2, there are three groups, and the last tap of each is not read.
+	 */
+	int shared;
 	const int8_t *weights; /* [taps / 4, rounded up][64][4] */
 	struct cpu_finish finish;
 	uint8_t flip;
@@ -137,10 +121,10 @@ struct cpu_channel_dots {
 	int64_t out_step;
 };
 
-/* Returns the channel of element i of 64 weights. */
-static inline int cpu_dot_channel(int i)
+/* Returns the column of element i of @vecs vectors of 16. */
+static inline int cpu_dot_channel(int i, int vecs)
 {
-	return i % 16 / 4 * 16 + i / 16 * 4 + i % 4;
+	return i % 16 / 4 * 4 * vecs + i / 16 * 4 + i % 4;
 }
 
 /* The arguments of an 8-bit integer operation a op b, by the formula of QBINARY in ir/ops.def. */
@@ -151,6 +135,35 @@ struct cpu_integers {
 	float a_scale, b_scale, scale, zero;
 	float lo, hi;	   /* limits of the real result */
 	float least, most; /* limits of the integer result */
+};
+
+/*
+ * One tile of a product of bytes: `count` rows, and columns of up to four vectors of 16. Row r of
+ * the first operand is, for each tap t, `depth` bytes at rows[t * CPU_DOT_ROWS + r]; depth is a
+ * multiple of 4. All pointers of the tile's rows are valid, also after the count-th. An element of
+ * the result is the sum of (byte ^ flip) * weight, where the first factor is unsigned, plus the
+ * column's bias. Columns are in the order of cpu_dot_channel(): those of weights, scale, bias and
+ * raw results.
+ */
+struct cpu_dots {
+	const uint8_t *const *rows;
+	int64_t taps, depth;
+	const int8_t *weights;	  /* [taps * depth / 4][vectors][16][4] */
+	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
+	uint8_t flip;
+	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
+	bool is_signed; /* whether bytes by cpu_finish are */
+	int count, columns;
+	void *out;
+	int64_t out_step; /* bytes */
+	/*
+	 * NULL, or the operation that makes results of the bytes by cpu_finish: the sum with the
+	 * bytes of the addend or, when that is NULL, a conversion. It has no limits lo and hi, and
+	 * cpu_integers_are_tame() has made it.
+	 */
+	const struct cpu_integers *after;
+	const uint8_t *addend;
+	int64_t addend_step; /* bytes from one row to the next */
 };
 
 /*
@@ -209,13 +222,15 @@ struct cpu_weighted {
 	float lo, hi; /* limits of results, see struct cpu_tile */
 };
 
+typedef void (*cpu_dots_fn)(const struct cpu_dots *dots);
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
 	const char *name;
 	int lanes; /* floats of a vector */
 	int rows;  /* the most rows of a tile */
-	/* rows of a tile of dots[], by its vectors of columns; they divide CPU_DOT_ROWS */
+	/* the most rows of a tile of dots[], by its vectors of columns; they divide CPU_DOT_ROWS */
 	int dot_rows[5];
 	/*
 	 * Functions that compute a tile, by the number of its rows and of its vectors of columns.
@@ -312,10 +327,10 @@ struct cpu_simd {
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
 	/*
-	 * Tiles of integer products, by their vectors of columns; NULL where the processor has no
-	 * dot products of bytes.
+	 * Tiles of integer products, by their vectors of columns and the number of their rows; NULL
+	 * where the processor has no dot products of bytes.
 	 */
-	void (*dots[5])(const struct cpu_dots *dots);
+	cpu_dots_fn dots[5][CPU_DOT_ROWS + 1];
 	void (*channel_dots)(const struct cpu_channel_dots *dots);
 	/*
 	 * Converts n sums to 8-bit results; a sum is a float32 plus an integer of `before`, which
