@@ -112,10 +112,9 @@ bool has_lines(void)
 	const char *level = getenv(LEVEL_VARIABLE);
 
 	if (level && *level)
-		return !strcmp(level, "avx2");
+		return strcmp(level, "base") != 0;
 #ifdef __x86_64__
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       !__builtin_cpu_supports("avx512f");
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
 	return false;
 #endif

@@ -54,8 +54,8 @@ WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand
 char *exchange_level(const char *level);
 
 /*
- * Returns whether contexts on the CPU run at the level avx2: only there does the library have
- * kernels for single rows, which fuse the operators after them, too.
+ * Returns whether contexts on the CPU run at the level avx2 or avx512: only there does the library
+ * have kernels for single rows, which fuse the operators after them, too.
  */
 bool has_lines(void);
 

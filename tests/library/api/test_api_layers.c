@@ -296,13 +296,13 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
-		{ .shape = { 1, 64, 8, 8 } },
-		{ .shape = { 1, 64, 8, 8 }, .first = true },
-		{ .shape = { 1, 64, 8, 8 }, .constant = true },
+		{ .shape = { 1, 32, 8, 16 } },
+		{ .shape = { 1, 32, 8, 16 }, .first = true },
+		{ .shape = { 1, 32, 8, 16 }, .constant = true },
 		{ .shape = { 1, 1, 8, 512 } },
 		{ .shape = { 1, 1, 8, 512 }, .constant = true, .first = true },
-		{ .shape = { 1, 64, 8, 8 }, .wide = true },
-		{ .shape = { 1, 64, 8, 8 }, .constant = true, .wide = true },
+		{ .shape = { 1, 32, 8, 16 }, .wide = true },
+		{ .shape = { 1, 32, 8, 16 }, .constant = true, .wide = true },
 		{ .shape = { 1, 1, 8, 512 }, .first = true, .wide = true },
 	};
 	char path[] = "/tmp/test_api_layers-XXXXXX";

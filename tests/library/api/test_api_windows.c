@@ -251,7 +251,7 @@ static void wide_padding(void **state)
 {
 	(void)state;
 	check(&(struct network){
-		1, 60, 90, 8, 136, { 7, 6, 5, 4 }, { 1, 1 }, true, 0, false, false });
+		1, 60, 90, 8, 144, { 7, 6, 5, 4 }, { 1, 1 }, true, 0, false, false });
 }
 
 static void few_pixels(void **state)

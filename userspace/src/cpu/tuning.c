@@ -8,6 +8,7 @@ static const struct cpu_tuning table[CPU_LEVEL_COUNT] = {
 	[CPU_LEVEL_AVX2] = { .tiles = true,
 			     .min_rows = 8,
 			     .min_columns = 64,
+			     .max_row = INT64_MAX,
 			     .window_results = 64,
 			     .few_channels = 4,
 			     .min_window_pixels = 16,
@@ -22,7 +23,13 @@ static const struct cpu_tuning table[CPU_LEVEL_COUNT] = {
 	 * Tiles were measured against oneDNN for products of computed matrices only: with more
 	 * multiplications than max_work, oneDNN takes a twentieth to a fifth less time.
 	 */
-	[CPU_LEVEL_AVX512] = { .matmul_tiles = true,
+	[CPU_LEVEL_AVX512] = { .tiles = true,
+			       .min_rows = 8,
+			       .min_columns = 64,
+			       .max_row = 64,
+			       .window_results = INT64_MAX,
+			       .max_direct = 416 * 1024,
+			       .matmul_tiles = true,
 			       .min_lines = 8,
 			       .max_depth = 2048,
 			       .max_work = 64 * 64 * 64 },

@@ -21,6 +21,8 @@ struct cpu_tuning {
 	 * fast.
 	 */
 	int64_t min_rows, min_columns;
+	/* The most rows of that matrix for which it is not slower on our tiles than oneDNN. */
+	int64_t max_row;
 	/*
 	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and few
 	 * input channels, or few pixels of the result with a filter of many elements.

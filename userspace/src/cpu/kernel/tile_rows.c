@@ -484,6 +484,8 @@ const char *cpu_tile_rows_loses(const struct cpu_ask *ask)
 	set_shape(&l, ask->node);
 	if (l.m < t->min_rows)
 		return "it has too few rows";
+	if (ask->cpu->layer == CPU_ONEDNN && l.k > t->max_row)
+		return "its rows are too long with this level of instructions";
 	return l.n >= t->min_columns || l.n >= l.k ? NULL : "it has too few columns";
 }
 
