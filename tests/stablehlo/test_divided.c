@@ -75,7 +75,8 @@ static const struct {
 	  "@main(%n: tensor<8xi32> " PARTS ", %u: tensor<8x6xf32> " ROWS
 	  ") -> (tensor<7x6xf32> " WHOLE ") {\n"
 	  "%i = stablehlo.abs %n : tensor<8xi32>\n"
-	  "%z = stablehlo.constant dense<0.0> : tensor<7x6xf32>\n"
+	  "%c = stablehlo.constant dense<0.0> : tensor<7x6xf32>\n"
+	  "%z = sdy.sharding_constraint %c <@grid, [{}, {}]> : tensor<7x6xf32>\n"
 	  "%s = \"stablehlo.scatter\"(%z, %i, %u) <{scatter_dimension_numbers = "
 	  "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
 	  "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> " ADD

@@ -51,7 +51,8 @@ static bool is_number(const struct shlo_divider *d, size_t value, int64_t number
 		const struct shlo_step *step = &d->steps[d->values[value].maker - 1];
 
 		op = step->op;
-		if (!is_named(op, "broadcast_in_dim") && !is_named(op, "convert"))
+		if (!is_named(op, "broadcast_in_dim") && !is_named(op, "convert") &&
+		    !is_named(op, "sharding_constraint") && !is_named(op, "reshard"))
 			break;
 		value = step->in[0];
 	}
