@@ -27,7 +27,7 @@ import jax  # pylint: disable=wrong-import-position
 import jax.numpy as jnp  # pylint: disable=wrong-import-position
 import numpy  # pylint: disable=wrong-import-position
 from jax import lax  # pylint: disable=wrong-import-position
-from jax.experimental import serialize_executable  # pylint: disable=wrong-import-position
+from jax.experimental import io_callback, serialize_executable  # pylint: disable=wrong-import-position
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # pylint: disable=wrong-import-position
 
 RANDOM = numpy.random.default_rng(1)
@@ -230,7 +230,6 @@ class Programs(unittest.TestCase):
         numpy.testing.assert_array_equal(moved + 1, v + 1)
 
     @ASKS
-    @ASKS
     def test_factors(self):
         """Tests rules with loops within shard_map, where each device has matrices of its own."""
         mesh = Mesh(numpy.array(jax.devices()[:2]), ("x",))
@@ -240,6 +239,28 @@ class Programs(unittest.TestCase):
                 made = jax.jit(jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec))(a)
                 numpy.testing.assert_allclose(made, function(a), RTOL, ATOL)
 
+    def test_callbacks(self):
+        """Programs call into Python: with results, in their order, and within a loop."""
+        seen, two = [], jax.ShapeDtypeStruct((2,), numpy.float32)
+
+        @jax.jit
+        def program(x):
+            jax.debug.callback(lambda x: seen.append(("debug", float(x[0]))), x)
+            for i in range(2):
+                io_callback(lambda x, i=i: seen.append((i, float(x[1]))), None, x, ordered=True)
+            return lax.fori_loop(0, 3, lambda _, x: jax.pure_callback(lambda x: x * 2, two, x), x)
+
+        numpy.testing.assert_array_equal(program(numpy.float32([1, 3])), [8, 24])
+        jax.effects_barrier()
+        self.assertEqual(seen, [("debug", 1), (0, 3), (1, 3)])
+
+        def wrong(x):
+            raise ValueError("not today")
+
+        with self.assertRaisesRegex(Exception, "not today"):
+            jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(wrong, two, x))(numpy.float32([1, 3])))
+
+    @ASKS
     def test_data_parallel(self):
         """Tests that a training step on four devices gives the results of a step on one."""
         mesh = Mesh(numpy.array(jax.devices()), ("data",))

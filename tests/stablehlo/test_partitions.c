@@ -566,6 +566,59 @@ static void test_refusals(void **state)
 		"it is written as mhlo.sharding");
 }
 
+static _Atomic int calls;
+
+/* Function 7 doubles two numbers, 8 fails, and 9 has no results. */
+static char const *call(uint64_t number, size_t ins, void const *const *in, size_t outs,
+			void *const *out)
+{
+	calls++;
+	if (number == 8)
+		return "not today";
+	if (ins != 1 || outs != (number == 7))
+		return "wrong numbers of operands and results";
+	for (size_t i = 0; outs && i < 2; i++)
+		((float *)out[0])[i] = 2 * ((const float *)in[0])[i];
+	return NULL;
+}
+
+#define CALL(config, result)                                                                \
+	"  " result "\"stablehlo.custom_call\"(%a) {call_target_name = \"onpu.callback\", " \
+	"has_side_effect = true, backend_config = \"" config "\"} : (tensor<2xf32>) -> "
+#define CALLS(text)   PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
+#define RETURN(value) "  return " value " : tensor<2xf32>\n"
+
+/* Tests functions of the application: each device calls them, but those that are called once. */
+static void test_callbacks(void **state)
+{
+	static const float a[2] = { 1, 2 }, doubled[2] = { 2, 4 };
+	WNNStablehloTensor input = { a, sizeof(a), 0, NULL };
+	const WNNStablehloTensor *lists[2] = { &input, &input };
+	WNNStablehloProgram program = load(
+		CALLS(CALL("7", "%r = ") "tensor<2xf32>\n" CALL("9 once", "") "()\n" RETURN("%r")),
+		2);
+
+	(void)state;
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists),
+	      "this process has no functions to call");
+	wnnStablehloSetCallback(call);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists));
+	check_floats(program, 0, 0, doubled, 2);
+	check_floats(program, 1, 0, doubled, 2);
+	assert_int_equal(calls, 3);
+	wnnStablehloProgramRelease(program);
+	program = load(CALLS(CALL("8", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1);
+	fails(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input), "onpu.callback: not today");
+	wnnStablehloProgramRelease(program);
+	wnnStablehloSetCallback(NULL);
+	refuses(CALLS(CALL("x", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
+		"backend_config of onpu.callback must be the number");
+	refuses(CALLS(CALL("7 once", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
+		"backend_config of onpu.callback must be the number");
+	refuses(CALLS(CALL("7", "%r = ") "tensor<?xf32>\n" RETURN("%a")), 1,
+		"result 0 of onpu.callback is tensor<?xf32>; its sizes must be known");
+}
+
 /* Tests that a result without a mark may not have other dimensions than the returned value. */
 static void test_other_results(void **state)
 {
@@ -625,6 +678,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_axes),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
 		cmocka_unit_test(test_other_results), cmocka_unit_test(test_addends),
+		cmocka_unit_test(test_callbacks),
 	};
 	int failed;
 

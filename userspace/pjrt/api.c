@@ -108,3 +108,11 @@ __attribute__((visibility("default"))) const struct pjrt_api *GetPjrtApi(void)
 {
 	return &api;
 }
+
+/* Sets the function by which programs call into Python: jax_plugins.onpu finds it by its name. */
+__attribute__((visibility("default"))) void onpu_set_callback(WNNStablehloCallback callback);
+
+void onpu_set_callback(WNNStablehloCallback callback)
+{
+	wnnStablehloSetCallback(callback);
+}

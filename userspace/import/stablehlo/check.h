@@ -86,6 +86,7 @@ void shlo_need_accuracy(struct shlo_check *check);
  */
 void shlo_check_assertion(struct shlo_check *check);
 /* Checks a custom call that factors matrices. */
+void shlo_check_callback(struct shlo_check *check);
 void shlo_check_factor(struct shlo_check *check, const char *name);
 bool shlo_is_factor(const char *name);
 

@@ -191,6 +191,10 @@ void shlo_eval_custom_call(struct shlo_call *call)
 		shlo_eval_factor(call);
 		return;
 	}
+	if (!strcmp(name, "onpu.callback")) {
+		shlo_eval_callback(call);
+		return;
+	}
 	if (strncmp(name, "check.", 6)) {
 		shlo_eval_mark(call);
 		return;

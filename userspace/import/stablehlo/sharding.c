@@ -153,6 +153,10 @@ void shlo_check_custom_call(struct shlo_check *check)
 		shlo_check_factor(check, name);
 		return;
 	}
+	if (!strcmp(name, "onpu.callback")) {
+		shlo_check_callback(check);
+		return;
+	}
 	if (!shlo_is_mark(name, &gives))
 		shlo_wrong(check, "there is no function '%s' for a custom call", name);
 	if (!check->in_count || check->op->result_count != (gives ? check->in_count : 0))

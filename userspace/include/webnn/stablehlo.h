@@ -303,6 +303,32 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
 WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram program,
 						      WNNStringView *text);
 
+/**
+ * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of operations.
+ * Several threads may call it at once. It must not run the program that calls it.
+ *
+ * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
+ *     several devices only the first calls the function, which then has no results.
+ * @param inCount Number of operands.
+ * @param in Elements of each operand, row by row, which the function only reads.
+ * @param outCount Number of results.
+ * @param out Memory for the elements of each result, which the function sets.
+ *
+ * @return NULL, or why the program fails; the text must stay until this thread's next call.
+ */
+typedef char const *(*WNNStablehloCallback)(uint64_t number, size_t inCount, void const *const *in,
+					    size_t outCount, void *const *out);
+
+/**
+ * Sets the function that all programs of the process call. Without one, programs with such calls load,
+ * and fail when they run.
+ *
+ * Since: 1.2.0
+ *
+ * @param callback The function, or NULL.
+ */
+WNN_EXPORT void wnnStablehloSetCallback(WNNStablehloCallback callback);
+
 /** The default of the most iterations of a loop: 2^22. */
 #define WNN_STABLEHLO_LOOP_LIMIT_DEFAULT (UINT64_C(4194304))
 

@@ -84,3 +84,9 @@ def initialize() -> None:
     except (ImportError, AttributeError, TypeError, NotImplementedError) as error:
         # The rules use names of JAX that a later release may not have; all else works without them.
         logging.getLogger(__name__).warning("onpu has no rules for QR in this release of JAX: %s", error)
+    try:
+        from . import callback  # pylint: disable=import-outside-toplevel
+
+        callback.register(PLATFORM, find_library())
+    except (ImportError, AttributeError, OSError) as error:
+        logging.getLogger(__name__).warning("onpu cannot call into Python in this release of JAX: %s", error)

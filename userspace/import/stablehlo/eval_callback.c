@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/* Custom calls of functions of the application, which is how programs of JAX call into Python. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/stablehlo.h>
+
+#include "check.h"
+#include "collective.h"
+
+static _Atomic(WNNStablehloCallback) handler;
+
+void wnnStablehloSetCallback(WNNStablehloCallback callback)
+{
+	atomic_store(&handler, callback);
+}
+
+/*
+ * Reads the number of a function, and whether only the first device calls it; false: it is neither
+ * "number" nor "number once".
+ */
+static bool read_number(const struct shlo_op *op, uint64_t *number, bool *once)
+{
+	const char *text = shlo_attr_text(op, "backend_config", "");
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	*once = !strcmp(end, " once");
+	return end != text && (*once || !*end) && !errno && *text != '-';
+}
+
+void shlo_check_callback(struct shlo_check *check)
+{
+	uint64_t number;
+	bool once;
+
+	if (!read_number(check->op, &number, &once) || (once && check->op->result_count))
+		shlo_wrong(check,
+			   "backend_config of onpu.callback must be the number of a function, or "
+			   "where it has no results a number and 'once'");
+	for (size_t i = 0; i < check->op->result_count; i++) {
+		const struct shlo_type *type = check->op->results[i]->type;
+
+		if (type->kind != SHLO_TENSOR || type->quant || shlo_type_count(type) < 0)
+			shlo_wrong(check,
+				   "result %zu of onpu.callback is %s; its sizes must be known", i,
+				   shlo_type_text(check->arena, type));
+	}
+}
+
+/* Calls the function with the operands, which writes the results. */
+void shlo_eval_callback(struct shlo_call *call)
+{
+	WNNStablehloCallback function = atomic_load(&handler);
+	const struct shlo_op *op = call->op;
+	struct shlo_tensor *room =
+		shlo_scratch(call->run, op->operand_count + op->result_count + 1);
+	const void **in = room->data;
+	void **out = (void **)room->data + op->operand_count;
+	const char *message;
+	uint64_t number;
+	bool once;
+
+	read_number(op, &number, &once);
+	if (!function)
+		shlo_run_error(call->run,
+			       "onpu.callback: this process has no functions to call; set "
+			       "them by wnnStablehloSetCallback()");
+	if (once && call->run->world && call->run->process % call->run->world->partitions) {
+		shlo_tensor_put(room);
+		return;
+	}
+	for (size_t i = 0; i < op->operand_count; i++)
+		in[i] = call->in[i]->data;
+	for (size_t i = 0; i < op->result_count; i++)
+		out[i] = shlo_result(call, i)->data;
+	message = function(number, op->operand_count, in, op->result_count, out);
+	shlo_tensor_put(room);
+	if (message)
+		shlo_run_error(call->run, "onpu.callback: %s", message);
+}
