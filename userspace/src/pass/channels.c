@@ -71,6 +71,20 @@ struct ir_value *channels_constant(struct rewrite *rw, enum ir_dtype dtype, cons
 	return value;
 }
 
+int channels_reshaped_axis(const struct ir_type *from, uint32_t axis, const struct ir_type *to)
+{
+	int64_t before = 1, elements = 1;
+
+	for (uint32_t i = 0; i < axis; i++)
+		before *= ir_type_dim(from, i);
+	for (uint32_t k = 0; k < to->rank; k++) {
+		if (elements == before && ir_type_dim(to, k) == ir_type_dim(from, axis))
+			return (int)k;
+		elements *= ir_type_dim(to, k);
+	}
+	return -1;
+}
+
 double channels_depth(const struct ir_node *node)
 {
 	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;

@@ -31,6 +31,12 @@ struct ir_value *channels_vector(struct rewrite *rw, const struct ir_node *like,
 struct ir_value *channels_constant(struct rewrite *rw, enum ir_dtype dtype, const void *data,
 				   int64_t count);
 
+/*
+ * Returns the axis of `to` that has the elements of axis `axis` of `from` after a reshape from one
+ * type to the other; -1: there is none.
+ */
+int channels_reshaped_axis(const struct ir_type *from, uint32_t axis, const struct ir_type *to);
+
 /* Returns the number of products that each sum adds. */
 double channels_depth(const struct ir_node *node);
 /*

@@ -336,6 +336,40 @@ struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 	return NULL;
 }
 
+/*
+ * Takes the maximum or minimum with a number as a limit, which merges with others. A zero counts
+ * only with the sign that wins against the other zero. What is dequantised stays as it is.
+ */
+struct ir_value *rule_limit(struct rules *rules, struct ir_node *node)
+{
+	bool max = node->attrs.binary.kind == IR_MAX;
+	const struct ir_type *type = &node->results[0]->type;
+
+	if ((!max && node->attrs.binary.kind != IR_MIN) ||
+	    node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		struct ir_value *x = node->operands[i];
+		union ir_attrs attrs = {
+			.unary = { .kind = IR_CLAMP, .alpha = -INFINITY, .beta = INFINITY }
+		};
+		double number;
+
+		if (!rewrite_number(node->operands[!i], &number) || !isfinite(number) ||
+		    (number == 0 && max == (bool)signbit(number)) || x->kind == IR_VALUE_CONSTANT ||
+		    !ir_type_same_shape(&x->type, type) || rules_maker(x, IR_OP_DEQUANTIZE))
+			continue;
+		if (max && number == 0)
+			attrs = (union ir_attrs){ .unary = { .kind = IR_RELU } };
+		else if (max)
+			attrs.unary.alpha = (float)number;
+		else
+			attrs.unary.beta = (float)number;
+		return rules_emit(rules, IR_OP_UNARY, &x, 1, type, &attrs, node, NULL);
+	}
+	return NULL;
+}
+
 /* ---- casts */
 
 /* Whether every number of type `from` is also one of type `to`. */

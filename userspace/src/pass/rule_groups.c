@@ -130,6 +130,14 @@ static struct ir_value *as_channels(struct rules *rules, struct ir_value *value,
 		       rules_emit(rules, IR_OP_RESHAPE, &value, 1, &type, NULL, node, NULL);
 }
 
+/* Whether an operand of a normalisation is absent, or this number for all channels. */
+static bool is_number(const struct ir_value *value, double wanted)
+{
+	double number;
+
+	return !value || (rewrite_number(value, &number) && number == wanted);
+}
+
 /*
  * Fuses a product or sum with one number per channel with the instance normalisation before it, as
  * its scale or bias.
@@ -147,7 +155,8 @@ struct ir_value *rule_scale_of_norm(struct rules *rules, struct ir_node *node)
 		struct ir_value *other = node->operands[!side];
 
 		if (!norm || norm->op != IR_OP_INSTNORM || norm->attrs.norm.layout != IR_NCHW ||
-		    operand_of(norm, 2) || (mul && operand_of(norm, 1)) ||
+		    !is_number(operand_of(norm, 2), 0) ||
+		    (mul && !is_number(operand_of(norm, 1), 1)) ||
 		    !ir_type_same_shape(&norm->results[0]->type, &node->results[0]->type) ||
 		    !lies_along_channels(&other->type, &norm->results[0]->type))
 			continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules that move work between a product and a reshape of its result in front of the reshape, where
- * it becomes part of the product, and pads behind a reshape, where they become part of windows.
+ * Rules that move work behind a reshape or transpose of a product's result in front of it, where it
+ * becomes part of the product, and pads behind a reshape, where they become part of windows.
  * Convolutions and pools of one dimension have such reshapes around them, and so have products
  * whose columns are divided into heads.
  *
@@ -24,119 +24,117 @@ static bool is_integer(const struct ir_value *value)
 	       (node->operands[0]->type.dtype == IR_I8 || node->operands[0]->type.dtype == IR_U8);
 }
 
-/*
- * Returns the reshape that makes a value of a product's result, when nothing else uses either; else
- * NULL.
- */
-static const struct ir_node *reshaped_product(const struct rules *rules,
-					      const struct ir_value *value)
+static bool is_product(const struct ir_node *node)
 {
-	const struct ir_node *reshape = rules_sole(rules, value), *product;
 	int act;
 
-	if (!reshape || reshape->op != IR_OP_RESHAPE)
-		return NULL;
-	product = rules_sole(rules, reshape->operands[0]);
-	if (!product || (product->op != IR_OP_CONV && product->op != IR_OP_MATMUL) ||
-	    is_integer(product->operands[0]))
-		return NULL;
-	act = product->op == IR_OP_CONV ? product->attrs.conv.act.kind :
-					  product->attrs.matmul.act.kind;
-	return act == IR_UNARY_NONE ? reshape : NULL;
+	if (!node || (node->op != IR_OP_CONV && node->op != IR_OP_MATMUL) ||
+	    is_integer(node->operands[0]))
+		return false;
+	act = node->op == IR_OP_CONV ? node->attrs.conv.act.kind : node->attrs.matmul.act.kind;
+	return act == IR_UNARY_NONE;
 }
 
 /*
- * Emits a node with the operands in front of the reshape, and the reshape behind it. NULL when out
- * of memory.
+ * Returns the reshape or transpose that makes a value of a product's result, when nothing else uses
+ * either; else NULL.
  */
+static const struct ir_node *viewed_product(const struct rules *rules, const struct ir_value *value)
+{
+	const struct ir_node *view = rules_sole(rules, value);
+
+	if (!view || (view->op != IR_OP_RESHAPE && view->op != IR_OP_TRANSPOSE))
+		return NULL;
+	return is_product(rules_sole(rules, view->operands[0])) ? view : NULL;
+}
+
+/* Emits a node with the operands in front of a view, and the view behind it. NULL: no memory. */
 static struct ir_value *emit_in_front(struct rules *rules, const struct ir_node *node,
 				      struct ir_value *const *operands, const union ir_attrs *attrs,
-				      const struct ir_node *reshape)
+				      const struct ir_node *view)
 {
 	struct ir_value *value = rules_emit(rules, node->op, operands, node->num_operands,
-					    &reshape->operands[0]->type, attrs, node, NULL);
+					    &view->operands[0]->type, attrs, node, NULL);
 
-	return value ? rules_emit(rules, IR_OP_RESHAPE, &value, 1, &node->results[0]->type, NULL,
-				  reshape, NULL) :
+	return value ? rules_emit(rules, view->op, &value, 1, &node->results[0]->type, &view->attrs,
+				  view, NULL) :
 		       NULL;
 }
 
-struct ir_value *rule_function_behind_reshape(struct rules *rules, struct ir_node *node)
+/* Whether a value is the sum of a product and another value. */
+static bool is_sum(const struct rules *rules, const struct ir_value *value)
 {
-	const struct ir_node *reshape = reshaped_product(rules, node->operands[0]);
+	const struct ir_node *sum = rules_sole(rules, value);
 
-	if (!reshape || node->results[0]->type.dtype != node->operands[0]->type.dtype)
+	return sum && sum->op == IR_OP_BINARY && sum->attrs.binary.kind == IR_ADD &&
+	       sum->attrs.binary.act.kind == IR_UNARY_NONE &&
+	       (is_product(rules_sole(rules, sum->operands[0])) ||
+		is_product(rules_sole(rules, sum->operands[1])));
+}
+
+struct ir_value *rule_function_behind_view(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *view = viewed_product(rules, node->operands[0]);
+	const struct ir_node *reshape = rules_sole(rules, node->operands[0]);
+
+	if (!view && reshape && reshape->op == IR_OP_RESHAPE && is_sum(rules, reshape->operands[0]))
+		view = reshape;
+	if (!view || node->results[0]->type.dtype != node->operands[0]->type.dtype)
 		return NULL;
-	return emit_in_front(rules, node, reshape->operands, &node->attrs, reshape);
+	return emit_in_front(rules, node, view->operands, &node->attrs, view);
 }
 
-/*
- * Sets *axis to the axis of a reshape's result that is axis `from_axis`, not of size 1, of its
- * operand; false when the reshape does more than add and remove axes of size 1.
- */
-static bool find_axis(const struct ir_node *reshape, uint32_t from_axis, uint32_t *axis)
+/* Returns the axis behind a view along which the channels of the product in front lie; -1: none. */
+static int axis_behind(const struct ir_node *view)
 {
-	const struct ir_type *from = &reshape->operands[0]->type, *to = &reshape->results[0]->type;
-	bool found = false;
-	uint32_t k = 0;
+	const struct ir_type *from = &view->operands[0]->type, *to = &view->results[0]->type;
+	uint32_t axis = channels_axis(view->operands[0]->def);
 
-	for (uint32_t i = 0; i < from->rank; i++) {
-		if (ir_type_dim(from, i) == 1)
-			continue;
-		while (k < to->rank && ir_type_dim(to, k) == 1)
-			k++;
-		if (k == to->rank || ir_type_dim(from, i) != ir_type_dim(to, k))
-			return false;
-		if (i == from_axis) {
-			*axis = k;
-			found = true;
-		}
-		k++;
-	}
-	/* As many elements are left as there are, so that the rest of the axes have size 1. */
-	return found;
+	if (view->op == IR_OP_RESHAPE)
+		return channels_reshaped_axis(from, axis, to);
+	for (uint32_t k = 0; k < to->rank; k++)
+		if (view->attrs.transpose.perm[k] == axis)
+			return (int)k;
+	return -1;
 }
 
-struct ir_value *rule_norm_behind_reshape(struct rules *rules, struct ir_node *node)
+struct ir_value *rule_norm_behind_view(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_node *reshape = reshaped_product(rules, node->operands[0]), *product;
+	const struct ir_node *view = viewed_product(rules, node->operands[0]);
 	struct ir_value *operands[5];
 	union ir_attrs attrs = node->attrs;
-	uint32_t axis;
 
-	if (!reshape)
+	if (!view || axis_behind(view) != (int)node->attrs.norm.axis)
 		return NULL;
-	product = reshape->operands[0]->def;
-	if (!find_axis(reshape, channels_axis(product), &axis) || axis != node->attrs.norm.axis)
-		return NULL;
-	attrs.norm.axis = channels_axis(product);
+	attrs.norm.axis = channels_axis(view->operands[0]->def);
 	for (uint32_t i = 0; i < node->num_operands; i++)
-		operands[i] = i ? node->operands[i] : reshape->operands[0];
-	return emit_in_front(rules, node, operands, &attrs, reshape);
+		operands[i] = i ? node->operands[i] : view->operands[0];
+	return emit_in_front(rules, node, operands, &attrs, view);
 }
 
 /*
- * Whether a constant that is broadcast to a reshape's result has one element for each channel of
+ * Whether a constant that is broadcast to the result of a view has one element for each channel of
  * the product in front of it. The channels are one axis there, or, where they are the last one of
- * the product, the reshape may divide them.
+ * the product, a reshape may divide them.
  */
-static bool has_channels(const struct ir_type *type, const struct ir_node *reshape)
+static bool has_channels(const struct ir_type *type, const struct ir_node *view)
 {
-	const struct ir_type *from = &reshape->operands[0]->type, *to = &reshape->results[0]->type;
-	uint32_t axis = channels_axis(reshape->operands[0]->def), own, missing, first = 0;
+	const struct ir_type *from = &view->operands[0]->type, *to = &view->results[0]->type;
+	uint32_t axis = channels_axis(view->operands[0]->def), missing, first = 0;
+	int own = axis_behind(view);
 
 	if (type->rank > to->rank || ir_type_elements(type) != ir_type_dim(from, axis))
 		return false;
 	missing = to->rank - type->rank;
-	if (find_axis(reshape, axis, &own) && own >= missing &&
-	    ir_type_dim(type, own - missing) == ir_type_elements(type))
+	if (own >= (int)missing &&
+	    ir_type_dim(type, (uint32_t)own - missing) == ir_type_elements(type))
 		return true;
 	while (first < type->rank && ir_type_dim(type, first) == 1)
 		first++;
 	for (uint32_t i = first; i < type->rank; i++)
 		if (ir_type_dim(type, i) != ir_type_dim(to, missing + i))
 			return false;
-	return axis + 1 == from->rank;
+	return view->op == IR_OP_RESHAPE && axis + 1 == from->rank;
 }
 
 /* Returns a constant with an element for each channel of a product in the shape for its result. */
@@ -153,26 +151,45 @@ static struct ir_value *along_channels(struct rules *rules, const struct ir_valu
 	return rules_reshaped(rules, constant, &type);
 }
 
-struct ir_value *rule_bias_behind_reshape(struct rules *rules, struct ir_node *node)
+/*
+ * Returns the other operand of a sum, product, quotient or difference as it is in front of a view:
+ * a constant for the channels or for all, or, in a sum behind a reshape, a value of equal shape;
+ * else NULL.
+ */
+static struct ir_value *in_front(struct rules *rules, const struct ir_node *node,
+				 const struct ir_node *view, struct ir_value *other)
+{
+	if (other->kind == IR_VALUE_CONSTANT)
+		return ir_type_elements(&other->type) == 1 || has_channels(&other->type, view) ?
+			       along_channels(rules, other, view->operands[0]->def) :
+			       NULL;
+	/* The reshape of what is moved already would be a copy. */
+	if (other->kind == IR_VALUE_RESULT &&
+	    (other->def->op == IR_OP_TRANSPOSE || other->def->op == IR_OP_EXPAND ||
+	     other->def->op == IR_OP_SLICE))
+		return NULL;
+	return node->attrs.binary.kind == IR_ADD && view->op == IR_OP_RESHAPE &&
+			       ir_type_same_shape(&other->type, &node->results[0]->type) ?
+		       rules_emit(rules, IR_OP_RESHAPE, &other, 1, &view->operands[0]->type, NULL,
+				  view, NULL) :
+		       NULL;
+}
+
+struct ir_value *rule_bias_behind_view(struct rules *rules, struct ir_node *node)
 {
 	struct ir_value *operands[2];
 
 	if (node->attrs.binary.act.kind != IR_UNARY_NONE)
 		return NULL;
 	for (int side = 0; side < 2; side++) {
-		struct ir_value *constant = node->operands[!side];
-		const struct ir_node *reshape = reshaped_product(rules, node->operands[side]);
+		const struct ir_node *view = viewed_product(rules, node->operands[side]);
 
-		if (!reshape || constant->kind != IR_VALUE_CONSTANT ||
-		    !ir_type_same_shape(&reshape->results[0]->type, &node->results[0]->type) ||
-		    (ir_type_elements(&constant->type) != 1 &&
-		     !has_channels(&constant->type, reshape)))
+		if (!view || !ir_type_same_shape(&view->results[0]->type, &node->results[0]->type))
 			continue;
-		operands[side] = reshape->operands[0];
-		operands[!side] = along_channels(rules, constant, reshape->operands[0]->def);
-		return operands[!side] ?
-			       emit_in_front(rules, node, operands, &node->attrs, reshape) :
-			       NULL;
+		operands[side] = view->operands[0];
+		operands[!side] = in_front(rules, node, view, node->operands[!side]);
+		if (operands[!side])
+			return emit_in_front(rules, node, operands, &node->attrs, view);
 	}
 	return NULL;
 }

@@ -317,42 +317,66 @@ static bool lies_along(const struct ir_type *type, const struct ir_type *input, 
 		ir_type_elements(type) == ir_type_dim(input, axis));
 }
 
-static bool read_in_front(const struct ir_node *node, const struct ir_node *product,
-			  struct affine *affine)
+/* Reads the factors and summands of a node whose result has its channels along `axis`. */
+static bool read_in_front(const struct ir_node *node, int axis, struct affine *affine)
 {
-	uint32_t axis = input_axis(product);
 	int side;
 
+	if (axis < 0)
+		return false;
 	if (node->op == IR_OP_BATCHNORM)
-		return node->attrs.norm.axis == axis && read_normalisation(node, affine);
+		return node->attrs.norm.axis == (uint32_t)axis && read_normalisation(node, affine);
 	if (node->op != IR_OP_BINARY || node->attrs.binary.act.kind != IR_UNARY_NONE)
 		return false;
 	side = constant_side(node);
 	return side >= 0 &&
-	       lies_along(&node->operands[side]->type, &product->operands[0]->type, axis) &&
+	       lies_along(&node->operands[side]->type, &node->results[0]->type, (uint32_t)axis) &&
 	       read_binary(node, affine);
+}
+
+/*
+ * Returns the node that makes the first operand of a product, before a reshape where there is one,
+ * and sets *axis to the axis of its result along which the channels lie; -1: there is none.
+ */
+static const struct ir_node *node_in_front(const struct rules *rules, const struct ir_node *product,
+					   const struct ir_node **reshape, int *axis)
+{
+	const struct ir_node *node = rules_sole(rules, product->operands[0]);
+
+	*reshape = node && node->op == IR_OP_RESHAPE ? node : NULL;
+	*axis = (int)input_axis(product);
+	if (!*reshape)
+		return node;
+	*axis = channels_reshaped_axis(&node->results[0]->type, input_axis(product),
+				       &node->operands[0]->type);
+	return rules_sole(rules, node->operands[0]);
 }
 
 struct ir_value *rule_scale_before(struct rules *rules, struct ir_node *product)
 {
-	const struct ir_node *node = rules_sole(rules, product->operands[0]);
+	const struct ir_node *reshape, *node;
 	struct rules_scaling *s;
 	struct ir_value *value = NULL, *input;
 	struct affine affine;
+	int axis;
 
+	node = node_in_front(rules, product, &reshape, &axis);
 	if (!is_product(product) || !node ||
 	    (node->op != IR_OP_BINARY && node->op != IR_OP_BATCHNORM) ||
 	    product->operands[0] == product->operands[1] || !can_scale(rules, product) ||
 	    !can_shift(product) || !make_affine(rules, &affine, input_channels(product)))
 		return NULL;
-	s = read_in_front(node, product, &affine) ? scaling_begin(rules, product) : NULL;
+	s = read_in_front(node, axis, &affine) ? scaling_begin(rules, product) : NULL;
 	if (s) {
 		input = node->operands[node->op == IR_OP_BINARY ? !constant_side(node) : 0];
-		if (ir_type_same_shape(&input->type, &product->operands[0]->type) &&
+		if (ir_type_same_shape(&input->type, &node->results[0]->type) &&
 		    input->type.dtype == product->operands[0]->type.dtype &&
 		    scale_input(rules, product, s, &affine)) {
-			value = emit(rules, product, input, s, node);
-			s = NULL;
+			if (reshape)
+				input = rules_emit(rules, IR_OP_RESHAPE, &input, 1,
+						   &reshape->results[0]->type, NULL, reshape, NULL);
+			value = input ? emit(rules, product, input, s, node) : NULL;
+			s = input ? NULL : s;
 		}
 	}
 	rules_scaling_destroy(s);
