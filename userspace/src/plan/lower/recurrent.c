@@ -305,39 +305,6 @@ static void run_product(const struct rnn *r, struct step_product *p, int64_t s)
 	contract_run(r->plan, &p->c, &p->prepared);
 }
 
-/*
- * Returns how many of n columns the matrix unit computes, when the vector unit computes the others
- * at the same time. The vector unit takes part when a single row and the weights are in SRAM.
- */
-static int64_t share_of_matrix_unit(const struct rnn *r, enum region from, int64_t n)
-{
-	const struct npu_caps *caps = r->plan->caps;
-	int64_t best = n, step = caps->mxu_cols;
-	uint64_t least = UINT64_MAX;
-
-	if (r->batch > 1 || !recurrent_in_sram(r, r->node->operands[2]) ||
-	    r->region[from].base != NPU_BASE_NONE || r->region[REGION_GATES].base != NPU_BASE_NONE)
-		return n;
-	for (int64_t x = 0, last = -1; x > last; last = x, x = x + step < n ? x + step : n) {
-		uint64_t matrix = 0, vector = 0;
-
-		if (x > 0)
-			matrix = plan_cost_mma(caps, 1, 1, (uint64_t)x, (uint64_t)r->hidden,
-					       r->dtype);
-		if (x < n)
-			vector = ONPU_CYCLES_VECTOR +
-				 plan_cost_lanes(caps, (uint64_t)(n - x), sizeof(float)) *
-					 (uint64_t)r->hidden;
-		if (vector > matrix)
-			matrix = vector;
-		if (matrix < least) {
-			least = matrix;
-			best = x;
-		}
-	}
-	return best;
-}
-
 static bool add_product(const struct rnn *r, struct step_products *all, struct step_product part)
 {
 	struct step_product *p = &all->part[all->count];
@@ -356,7 +323,7 @@ static bool add_product(const struct rnn *r, struct step_products *all, struct s
 static bool prepare_products(const struct rnn *r, struct step_products *all, enum region from,
 			     int first, int count, bool adds_input)
 {
-	int64_t n = count * r->hidden, matrix = share_of_matrix_unit(r, from, n);
+	int64_t n = count * r->hidden, matrix = recurrent_matrix_share(r, from, n);
 	struct step_product part = {
 		.from = from,
 		.first = first * r->hidden,

@@ -76,6 +76,11 @@ void recurrent_swap(struct rnn *r);
 bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value);
 /* Returns true if an operand is in SRAM: as a copy, or because it stays there. */
 bool recurrent_in_sram(const struct rnn *r, const struct ir_value *value);
+/*
+ * Returns how many of n columns the matrix unit computes, when the vector unit computes the others
+ * at the same time. The vector unit takes part when a single row and the weights are in SRAM.
+ */
+int64_t recurrent_matrix_share(const struct rnn *r, enum region from, int64_t n);
 /* Returns the view of an operand: of its copy in SRAM, when there is one. */
 struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *value);
 

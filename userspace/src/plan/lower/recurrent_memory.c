@@ -4,6 +4,7 @@
  * current step, and the operands that every step reads stay in SRAM, as far as there is room, so
  * that no step waits for memory.
  */
+#include "plan/list/cost.h"
 #include "plan/list/split.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/recurrent.h"
@@ -279,6 +280,35 @@ struct npu_view recurrent_operand(const struct rnn *r, const struct ir_value *va
 	const struct recurrent_constant *copy = find(r, value);
 
 	return copy ? copy->sram : values_view(r->plan, value);
+}
+
+int64_t recurrent_matrix_share(const struct rnn *r, enum region from, int64_t n)
+{
+	const struct npu_caps *caps = r->plan->caps;
+	int64_t best = n, step = caps->mxu_cols;
+	uint64_t least = UINT64_MAX;
+
+	if (r->batch > 1 || !recurrent_in_sram(r, r->node->operands[2]) ||
+	    r->region[from].base != NPU_BASE_NONE || r->region[REGION_GATES].base != NPU_BASE_NONE)
+		return n;
+	for (int64_t x = 0, last = -1; x > last; last = x, x = x + step < n ? x + step : n) {
+		uint64_t matrix = 0, vector = 0;
+
+		if (x > 0)
+			matrix = plan_cost_mma(caps, 1, 1, (uint64_t)x, (uint64_t)r->hidden,
+					       r->dtype);
+		if (x < n)
+			vector = ONPU_CYCLES_VECTOR +
+				 plan_cost_lanes(caps, (uint64_t)(n - x), sizeof(float)) *
+					 (uint64_t)r->hidden;
+		if (vector > matrix)
+			matrix = vector;
+		if (matrix < least) {
+			least = matrix;
+			best = x;
+		}
+	}
+	return best;
 }
 
 /* Moves the regions that are live between two steps from SRAM to the arena, or back. */
