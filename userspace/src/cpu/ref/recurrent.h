@@ -32,7 +32,8 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 						    const void *const *in, void *const *out)
 {
 	const struct ir_type *x = &node->operands[0]->type;
-	bool lstm = node->op == IR_OP_LSTM, other = node->attrs.rnn.gate_order;
+	bool lstm = node->op == IR_OP_LSTM;
+	bool other = node->attrs.rnn.gate_order && !node->attrs.rnn.plain;
 	struct cpu_recurrent r = {
 		.node = node,
 		.dtype = x->dtype,

@@ -68,7 +68,7 @@ void recurrent_analyse(const struct ir_node *node, struct rnn *r)
 	r->input = ir_type_dim(x, x->rank - 1);
 	r->hidden = node->attrs.rnn.hidden_size;
 	r->gates = ir_rnn_gates(node);
-	memcpy(r->gate, orders[r->lstm][node->attrs.rnn.gate_order != 0], sizeof(r->gate));
+	memcpy(r->gate, orders[r->lstm][node->attrs.rnn.gate_order && !r->plain], sizeof(r->gate));
 	r->bias[0] = optional(node, 3);
 	r->bias[1] = optional(node, 4);
 	r->peephole = r->lstm ? optional(node, 5) : NULL;
