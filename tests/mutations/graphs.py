@@ -14,7 +14,7 @@ _COMMANDS = {
 }
 
 SETUP = [f'meson setup {_DIR}']
-EVIDENCE = r'FAILED graph \d+.*'
+EVIDENCE = r'FAILED( graph \d+|  \] ).*'
 BUILD = f'ninja -C {_DIR} tests/graphs/graph-fuzz'
 
 
@@ -24,6 +24,13 @@ def _mutation(name, file, old, new, device='sim'):
 
 def _plan(name, file, old, new):
     return _mutation(name, 'userspace/src/plan/' + file, old, new)
+
+
+def _tested(name, file, old, new, test):
+    """An error in what random graphs do not draw: options that WebNN has not."""
+    program = 'tests/library/' + test
+    return {'name': name, 'file': 'userspace/src/' + file, 'old': old, 'new': new, 'command': f'{_DIR}/{program}',
+            'build': f'ninja -C {_DIR} {program}'}
 
 
 def _pass(name, file, old, new):
@@ -99,12 +106,14 @@ MUTATIONS = [
           'view = columns_of(r, view, gate);', 'view = columns_of(r, view, r->gate[gate] % 3);'),
     _plan('a backward network runs forwards', 'lower/recurrent.c',
           'direction == IR_BACKWARD || direction == 1', 'direction == IR_BOTH && direction == 1'),
-    _plan('a network without gates has no activation', 'lower/recurrent.c',
-          'sum = activate(r, &prog, 0, gate_input(r, &prog, &r->region[REGION_GATES], 0));',
-          'sum = gate_input(r, &prog, &r->region[REGION_GATES], 0);'),
-    _plan('a scaled tanh is scaled twice', 'lower/elementwise.c',
-          'set_scalars(&steps[2], ONPU_OP_VLINEAR, unary->alpha, 0);',
-          'set_scalars(&steps[2], ONPU_OP_VLINEAR, unary->alpha * unary->beta, 0);'),
+    _tested('a network without gates has no activation', 'plan/lower/recurrent.c',
+            'sum = activate(r, &prog, 0, gate_input(r, &prog, &r->region[REGION_GATES], 0));',
+            'sum = gate_input(r, &prog, &r->region[REGION_GATES], 0);', 'plan/test_plan_recurrent'),
+    _tested('a network without gates has the order of gates', 'plan/lower/recurrent_memory.c',
+            '[node->attrs.rnn.gate_order && !r->plain]', '[node->attrs.rnn.gate_order]', 'plan/test_plan_recurrent'),
+    _tested('a scaled tanh is scaled twice', 'plan/lower/elementwise.c',
+            'set_scalars(&steps[2], ONPU_OP_VLINEAR, unary->alpha, 0);',
+            'set_scalars(&steps[2], ONPU_OP_VLINEAR, unary->alpha * unary->beta, 0);', 'plan/test_plan_vector'),
     _plan('the cell state begins with 0', 'lower/recurrent.c',
           'begin_state(r, REGION_STATE, r->first_cell);', 'begin_state(r, REGION_STATE, NULL);'),
     _plan('the second half of the updates is put first', 'lower/gather.c',
@@ -317,8 +326,8 @@ MUTATIONS = [
          'for (int64_t j = 0; j < n && attrs->alpha != 1; j++)', 'for (int64_t j = 1; j < n && attrs->alpha != 1; j++)'),
     _cpu('peepholes of the fast lstm are in the order of the gates', 'kernel/recurrent.c',
          'p->peephole[gate * size + i]', 'p->peephole[p->n->r.gate[gate] % 3 * size + i]'),
-    _cpu('activations of recurrent networks have no parameters', 'kernel/recurrent.c',
-         'act.kind, act.alpha, act.beta, x', 'act.kind, 0, 0, x'),
+    _tested('activations of recurrent networks have no parameters', 'cpu/kernel/recurrent.c',
+            'act.kind, act.alpha, act.beta, x', 'act.kind, 0, 0, x', 'cpu/test_cpu_indexed'),
     _cpu('the fast lstm goes on behind the end of a sequence', 'kernel/recurrent.c',
          'continue;\n\t\tadd_vectors(line,', ';\n\t\tadd_vectors(line,'),
     _cpu('dimensions merge though the last operand repeats', 'kernel/walk.h',
