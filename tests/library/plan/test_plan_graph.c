@@ -235,7 +235,7 @@ static void test_refusals(void **state)
 			const char *why = npu_refusals_why(&refusals, t.graph->nodes[k]);
 
 			assert_int_equal(why != NULL, k == 3 || (k == 1 && !i));
-			assert_true(!why || strstr(why, "than the 39 slots"));
+			assert_true(!why || strstr(why, "than the 39 that a job"));
 		}
 		npu_refusals_destroy(&refusals);
 	}
