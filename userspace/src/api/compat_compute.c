@@ -37,8 +37,8 @@ static WNNStatus data_error(const char *kind, WNNStringView name, const char *wh
 }
 
 /*
- * Finds the input or output to which a buffer belongs; *index becomes its index in the graph's
- * list.
+ * Checks the name and the memory of an input's or output's buffer, and sets *index to its index in
+ * the graph's list. Returns an error for an unknown or repeated name, and for NULL memory.
  */
 static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptorArray list,
 			      size_t first, WNNStringView name, const void *data, const char *kind,
@@ -54,7 +54,10 @@ static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptor
 	return WNNStatus_Success;
 }
 
-/* Makes a tensor for one input or output, whose bytes must fit in the buffer. */
+/*
+ * Makes a tensor for one input or output, whose bytes must fit in the buffer. Returns Success or an
+ * error.
+ */
 static WNNStatus make_tensor(struct compute *c, WNNNamedTensor *named,
 			     const WNNNamedOperandDescriptor *port, size_t size, const char *kind)
 {
@@ -95,7 +98,10 @@ static WNNStatus write_inputs(struct compute *c, WNNNamedOperandDescriptorArray 
 	return status;
 }
 
-/* Makes tensors for all outputs, also for those that the application does not ask for. */
+/*
+ * Makes tensors for all outputs, also for those that the application does not ask for. Returns
+ * Success or an error.
+ */
 static WNNStatus make_outputs(struct compute *c, WNNNamedOperandDescriptorArray list, size_t count,
 			      const WNNCompatOutput *outputs)
 {

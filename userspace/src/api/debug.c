@@ -119,8 +119,8 @@ static struct record **find(const void *object)
 }
 
 /*
- * Allocates from the C library and not from the instance's allocator, because records live longer
- * than instances.
+ * Returns memory of zeros from the C library; NULL: out of memory. Records live longer than
+ * instances, so that they cannot use an instance's allocator.
  */
 static void *own_memory(size_t size)
 {

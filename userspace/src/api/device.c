@@ -57,7 +57,10 @@ static int parse_number(const char *name, size_t length)
 	return number;
 }
 
-/* Chooses the NPU that "npu:NUMBER" names. */
+/*
+ * Chooses the NPU that "npu:NUMBER" names. Returns 0, or -1 with *err when the options have a path
+ * of a device node, too.
+ */
 static int choose_number(int number, struct context_config *config, struct wnn_error *err)
 {
 	char node[64], text[64];
@@ -99,7 +102,10 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 			     text, named_by);
 }
 
-/* Reads the layer of the CPU's kernels, which is for tests and measurements. */
+/*
+ * Reads the layer of the CPU's kernels from WEBNN_CPU_LAYER, which is for tests and measurements.
+ * Returns 0, also when the variable is not set, or -1 with *err for an unknown layer.
+ */
 static int parse_layer(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LAYER");
@@ -120,7 +126,10 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     text);
 }
 
-/* Reads the level of vector instructions, which changes results by rounding only. */
+/*
+ * Reads the level of vector instructions from WEBNN_CPU_LEVEL; it changes results by rounding only.
+ * Returns 0, also when the variable is not set, or -1 with *err for an unknown level.
+ */
 static int parse_level(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LEVEL");
@@ -140,7 +149,10 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 		text, known);
 }
 
-/* Sets *named to the name of the machine that the device sim is; to NULL for the default one. */
+/*
+ * Sets *named to the name of the machine that the device sim is; to NULL for the default one.
+ * Returns 0, or -1 with *err.
+ */
 static int parse_machine(const char **named, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_SIM_MACHINE");
@@ -162,7 +174,10 @@ static int parse_machine(const char **named, struct wnn_error *err)
 			     text, ONPU_MACHINE_NAMES);
 }
 
-/* Reads "-name,-name": rules that are disabled, to find out which one changes results. */
+/*
+ * Reads "-name,-name": rules that are disabled, to find out which one changes results. Returns 0,
+ * or -1 with *err.
+ */
 static int parse_rules(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_RULES");
@@ -186,7 +201,10 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 	return 0;
 }
 
-/* Reads how long the CPU's threads spin before they sleep, which does not change results. */
+/*
+ * Reads how long the CPU's threads spin before they sleep, which does not change results. Returns
+ * 0, or -1 with *err.
+ */
 static int parse_spin(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_CPU_SPIN");

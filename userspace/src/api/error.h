@@ -22,7 +22,9 @@ _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 
 /* Keeps an error for wnnGetLastError; returns its status. */
 WNNStatus api_error(const struct wnn_error *err);
-/* Like api_error(), for an error that the debug layer has reported already. */
+/*
+ * Keeps an error, which the debug layer has reported already, like api_error(); returns its status.
+ */
 WNNStatus api_error_reported(const struct wnn_error *err);
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

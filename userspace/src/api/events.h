@@ -203,7 +203,7 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 
 /* Makes a request fail that is not delivered yet, even if it was completed with success. */
 void request_revoke(struct request *request, WNNStatus status, const char *message);
-/* Whether the request is still pending and not cancelled. */
+/* Returns true if the request is still pending and not cancelled. */
 bool request_wanted(struct request *request);
 
 /*

@@ -281,7 +281,7 @@ static bool has_inputs(WNNGraph graph, const struct run_compiled *compiled)
 	return ir->num_inputs == of->num_inputs && ir->num_outputs == of->num_outputs;
 }
 
-/* Compiles the graph for these sizes as another graph; NULL with *err. */
+/* Compiles the graph for these sizes. Returns the result with a reference; NULL with *err. */
 static struct run_compiled *compile(WNNGraph graph, const uint32_t *numbers, struct wnn_error *err)
 {
 	struct wnn_recording *recording =

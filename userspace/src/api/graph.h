@@ -102,7 +102,10 @@ int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error 
  * destroyed. @what begins the message.
  */
 struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn_error *err);
-/* Sets the error of a destroyed graph; always -1. */
+/*
+ * Sets an InvalidStateError that says that the graph is destroyed; returns -1. @what begins the
+ * message.
+ */
 int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err);
 
 /* Returns the port whose entry in one of the graph's lists has that name; NULL: there is none. */

@@ -318,7 +318,10 @@ struct queues {
 	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
 };
 
-/* Notes the engine on one side of a semaphore; -1: another engine is there already. */
+/*
+ * Notes `engine` as the engine on one side of a semaphore. Returns 0, or -1 with an error when
+ * another engine is there already.
+ */
 static int own(const struct verifier *v, uint32_t pc, int *owner, uint8_t engine)
 {
 	if (*owner >= 0 && *owner != engine)
@@ -526,7 +529,7 @@ static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *coun
 /*
  * Checks KEEP_START, the instruction at which a job begins that finds the bytes of the first loads
  * in SRAM: all these bytes must be in SRAM at the end of a job, and semaphores must begin with the
- * tokens that the first loads signal.
+ * tokens that the first loads signal. Returns 0 or -1.
  */
 static int check_keep(const struct verifier *v)
 {

@@ -130,7 +130,10 @@ static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_
 	}
 }
 
-/* Compares integers of one type: below 0, 0 or above 0. uint64 needs the unsigned order. */
+/*
+ * Compares integers of one type. Returns a number below 0, 0, or a number above 0. uint64 needs the
+ * unsigned order.
+ */
 static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	if (dtype == IR_U64)

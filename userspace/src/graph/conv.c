@@ -126,7 +126,7 @@ static int64_t transposed_size(int64_t in, uint32_t stride, int64_t window, cons
 
 /*
  * Checks an output size that the application gives: the convolution must be able to have it for
- * this input.
+ * this input. Returns 0 or -1.
  */
 static int check_output_size(struct wnn_rule *rule, uint32_t given, int64_t calculated,
 			     uint32_t stride, int i)

@@ -122,6 +122,7 @@ static int64_t sign_extend(enum ir_dtype dtype, uint64_t bits)
 
 /*
  * Sets the bounds of clamp for a floating-point type. A bound that is absent or NaN does not limit.
+ * Returns 0, or -1 when the lower bound is above the upper one.
  */
 static int clamp_float(struct wnn_rule *rule, enum ir_dtype dtype, const WNNClampOptions *options,
 		       struct ir_unary_attrs *clamp)

@@ -40,7 +40,7 @@ int rule_gather(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_GATHER, &type, &attrs);
 }
 
-/* Checks that indices have the sizes of input, except along the axis. */
+/* Checks that indices have the sizes of input, except along the axis. Returns 0 or -1. */
 static int check_elements(struct wnn_rule *rule, uint32_t axis)
 {
 	const struct ir_type *input = rule_type(rule, 0), *indices = rule_type(rule, 1);
@@ -70,7 +70,7 @@ int rule_gather_elements(struct wnn_rule *rule)
 
 /*
  * Sets *type to the shape of the result: indices.shape without its last dimension, then the
- * dimensions of input that the coordinates do not cover.
+ * dimensions of input that the coordinates do not cover. Returns 0 or -1.
  */
 static int nd_type(struct wnn_rule *rule, struct ir_type *type)
 {

@@ -378,8 +378,8 @@ static int try_all(struct late *l)
 /* ---- recording */
 
 /*
- * Runs the rule in the builder's graph with the maximum of all names, as the rule knows numbers
- * only: the types of operands have no symbols meanwhile.
+ * Runs the rule in the builder's graph with the maximum of all names, because the rule knows
+ * numbers only: the types of operands have no symbols meanwhile. Returns 0 or -1.
  */
 static int run_plainly(struct late *l, WNNOperand *outputs)
 {
@@ -412,7 +412,10 @@ static int run_plainly(struct late *l, WNNOperand *outputs)
 	return ret;
 }
 
-/* Copies the expressions from the nodes of the first point to those of the builder's graph. */
+/*
+ * Copies the expressions from the nodes of the first point to those of the builder's graph. Returns
+ * 0, or -1 when out of memory.
+ */
 static int copy_expressions(struct late *l, uint32_t first)
 {
 	const struct ir_graph *from = l->points[0].graph;

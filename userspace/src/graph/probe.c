@@ -367,8 +367,8 @@ static int probe_types(struct probe *probe, struct variable *variables, uint32_t
 /* --- Ranks --- */
 
 /*
- * Sets *highest to the highest rank up to which all ranks can be run; the operands' own lowest rank
- * is the minimum.
+ * Sets *highest to the highest rank such that the back end can run all ranks from the operands' own
+ * lowest rank to it. Returns 0 or -1.
  */
 static int probe_ranks(struct probe *probe, struct variable *variables, uint32_t count,
 		       uint32_t *highest)

@@ -7,7 +7,7 @@
 
 /*
  * Checks that every size of input is a multiple of that of operand `i`: each element of the scale
- * belongs to a block of the input.
+ * belongs to a block of the input. Returns 0 or -1.
  */
 static int check_blocks(struct wnn_rule *rule, size_t i)
 {

@@ -143,7 +143,7 @@ static bool lost_default(const struct wnn_rule *rule, const struct wnn_attribute
 /*
  * Refuses options that the application initialised with { 0 }, so that factors are 0 whose default
  * is 1. Such options have a label without data and with length 0: the INIT macro sets the length
- * WNN_STRLEN, and a label of the application has data.
+ * WNN_STRLEN, and a label of the application has data. Returns 0 or -1.
  */
 static int check_made(struct wnn_rule *rule)
 {

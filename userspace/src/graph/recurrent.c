@@ -57,7 +57,7 @@ static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 
 /*
  * Finds WNNRecurrentDetails in the chain of the options, and takes a gru for a network without
- * gates when they say so. 0 or -1.
+ * gates when they say so. Returns 0 or -1.
  */
 static int find_details(struct wnn_rule *rule, struct recurrent *r)
 {
@@ -189,7 +189,7 @@ static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOp
 	return 0;
 }
 
-/* Sets the activations that the details have instead of those of the options. 0 or -1. */
+/* Sets the activations that the details have instead of those of the options. Returns 0 or -1. */
 static int set_functions(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
 {
 	static const int kinds[] = {
@@ -227,7 +227,7 @@ static int set_functions(struct wnn_rule *rule, const struct recurrent *r, union
 	return 0;
 }
 
-/* Reads the details, if there are any, into the attributes. 0 or -1. */
+/* Reads the details, if there are any, into the attributes. Returns 0 or -1. */
 static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attrs *attrs)
 {
 	const WNNRecurrentDetails *details = r->details;
@@ -281,7 +281,7 @@ int rule_gru(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
 }
 
-/* The operands are those of IR_OP_GRU, where the hidden state comes last. */
+/* Adds an IR_OP_GRU node, which has the hidden state as its last operand. Returns 0 or -1. */
 int rule_gru_cell(struct wnn_rule *rule)
 {
 	const WNNGruCellOptions *options = rule_options(rule, WNNGruCellOptions);
@@ -330,7 +330,7 @@ int rule_lstm(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_LSTM, &r, 2, &attrs);
 }
 
-/* The operands are those of IR_OP_LSTM, where the states come last. */
+/* Adds an IR_OP_LSTM node, which has the states as its last operands. Returns 0 or -1. */
 int rule_lstm_cell(struct wnn_rule *rule)
 {
 	const WNNLstmCellOptions *options = rule_options(rule, WNNLstmCellOptions);

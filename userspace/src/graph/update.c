@@ -41,7 +41,7 @@ static int check_types(const struct ir_type *have, const struct ir_type *want, c
 			     wnn_shape_text(want, other, sizeof(other)));
 }
 
-/* Checks that neither the input nor the output is in another update. */
+/* Checks that neither the input nor the output is in another update. Returns 0 or -1. */
 static int check_new(const struct wnn_builder *builder, const struct ir_value *input,
 		     const struct ir_value *output, const char *what, struct wnn_error *err)
 {

@@ -529,7 +529,10 @@ void ir_graph_destroy(struct ir_graph *graph); /* takes NULL; drops its referenc
 struct ir_value *ir_add_input(struct ir_graph *graph, const char *name, const struct ir_type *type);
 struct ir_value *ir_add_constant(struct ir_graph *graph, const struct ir_type *type,
 				 struct ir_constant *constant); /* taken over on success */
-/* Adds a copy of an input or constant of another graph; both graphs share the constant. */
+/*
+ * Adds a copy of an input or constant of another graph; both graphs share the constant. NULL: no
+ * memory.
+ */
 struct ir_value *ir_copy_leaf(struct ir_graph *graph, const struct ir_value *value);
 struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *result_types,
@@ -701,7 +704,9 @@ char *ir_print(const struct ir_graph *graph);
  * must leave valid. Returns 0, or -1 with *err.
  */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
-/* Checks a compiled graph like ir_verify(); its constants may have been dropped. */
+/*
+ * Checks a compiled graph like ir_verify(); its constants may have been dropped. Returns 0 or -1.
+ */
 int ir_verify_dropped(const struct ir_graph *graph, struct wnn_error *err);
 
 #endif

@@ -152,7 +152,10 @@ static int read_i64(struct reader *r, int64_t *value)
 	return 0;
 }
 
-/* Reads a number into *value, or the bits of a NaN into *nan, which is 0 for a number. */
+/*
+ * Reads a number into *value, or the bits of a NaN into *nan, which is 0 for a number. Returns 0 or
+ * -1.
+ */
 static int read_float(struct reader *r, float *value, uint32_t *nan)
 {
 	char *end;
@@ -226,14 +229,20 @@ static int read_number(struct reader *r, uint32_t *number)
 	return 0;
 }
 
-/* Reads the symbol before a number that is known only at dispatch, if there is one. */
+/*
+ * Reads the symbol in front of a number that is known only at dispatch, if there is one. Returns 0,
+ * also without a symbol, or -1.
+ */
 static int read_symbol(struct reader *r, uint32_t *symbol)
 {
 	*symbol = 0;
 	return accept(r, "s") && (read_u32(r, symbol) || expect(r, ":")) ? -1 : 0;
 }
 
-/* Reads element `element` of a field of numbers, which may be known only at dispatch. */
+/*
+ * Reads element `element` of a field of numbers, which may be known only at dispatch. Returns 0 or
+ * -1.
+ */
 static int read_late(struct reader *r, uint32_t element, uint32_t *number)
 {
 	struct ir_late late = { r->field, (uint16_t)element, 0 };

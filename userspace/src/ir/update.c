@@ -27,7 +27,10 @@ static const struct ir_value *before(const struct ir_value *value)
 	return value->def ? ir_updated(value->def) : NULL;
 }
 
-/* Checks that the chain's nodes alone read the values that scatters overwrite. */
+/*
+ * Checks that the chain's nodes alone read the values that scatters overwrite. Returns 0, or -1
+ * with *err.
+ */
 static int check_readers(const struct ir_value *value, const uint32_t *uses, const char *what,
 			 struct wnn_error *err)
 {

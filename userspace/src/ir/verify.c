@@ -82,7 +82,10 @@ static int verify_names(const struct ir_graph *graph, struct wnn_error *err)
 				     "internal error, please report it: a name is malformed");
 }
 
-/* Checks a node; defined[id] is true for the values that exist before it. */
+/*
+ * Checks a node; defined[id] is true for the values that exist before it. Returns 0, or -1 with
+ * *err.
+ */
 static int verify_node(const struct ir_graph *graph, struct ir_node *node, const bool *defined,
 		       struct wnn_error *err)
 {
@@ -194,7 +197,10 @@ static int verify_update(const struct ir_output *output, const uint32_t *reads,
 	return -1;
 }
 
-/* Checks the outputs that update inputs, and that only their nodes write in place. */
+/*
+ * Checks the outputs that update inputs, and that only their nodes write in place. Returns 0, or -1
+ * with *err.
+ */
 static int verify_updates(const struct ir_graph *graph, struct wnn_error *err)
 {
 	uint32_t *reads = count_reads(graph);

@@ -143,7 +143,7 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 
 /*
  * Reads a literal of the syntax. Unlike with match_text(), a field may follow without a gap, as in
- * "d12", where "d" is the literal.
+ * "d12", where "d" is the literal. Returns 0 or -1.
  */
 static int read_literal(struct reader *r, const struct onpu_op_info *op, const char *text)
 {
@@ -333,7 +333,10 @@ static const struct onpu_op_info *find_op(const struct reader *r)
 	return best;
 }
 
-/* Reads the fields before the name, which are equal in all instructions: those of nop. */
+/*
+ * Reads the fields before the name, which are equal in all instructions: those of nop. Returns 0 or
+ * -1.
+ */
 static int read_prefix(struct reader *r, struct onpu_insn *insn)
 {
 	const struct onpu_op_info *op = &onpu_op_info[0];

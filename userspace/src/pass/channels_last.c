@@ -391,7 +391,10 @@ static bool is_permuted_result(const struct layout_change *t, const struct ir_va
 	return value->kind == IR_VALUE_RESULT && t->last[value->def->id];
 }
 
-/* Emits a reduction of a channels-last operand, whose result has the same order in both layouts. */
+/*
+ * Emits a reduction of a channels-last operand, whose result has the same order in both layouts.
+ * Returns 0 or -1.
+ */
 static int emit_reduction(struct layout_change *t, const struct ir_node *node)
 {
 	union ir_attrs attrs = node->attrs;

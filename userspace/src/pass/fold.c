@@ -24,8 +24,8 @@
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
 /*
- * Estimates how many elements a node reads for one element of its result; for a convolution more
- * than that: all elements of the filter.
+ * Returns about how many elements a node reads for one element of its result; for a convolution
+ * more than that: all elements of the filter.
  */
 static uint64_t depth(const struct ir_node *node)
 {

@@ -60,8 +60,9 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 }
 
 /*
- * The fused node stands at the position of the producer, whose operands exist there. The activation
- * has no other operand, so that it needs no value that is made between the two nodes.
+ * Fuses activations with the nodes before them. The fused node stands at the position of the
+ * producer, whose operands exist there; the activation has no other operand, so that no value made
+ * between the two nodes is missing. Returns 0 or -1.
  */
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx)
 {

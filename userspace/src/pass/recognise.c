@@ -692,7 +692,7 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 
 /*
  * Finds patterns that have no node in common. Curves come first, because linear functions may be
- * part of them.
+ * part of them. Returns 0, or -1 when out of memory.
  */
 static int find_all(struct rewrite *rw, const struct ir_node **user, struct pattern **pattern,
 		    bool *gone)

@@ -486,7 +486,7 @@ static void put_in_order(struct ir_graph *graph, struct ir_node *node, struct ir
 
 /*
  * Sorts the nodes so that operands come first. *before gets the nodes in their old order; the
- * caller frees it.
+ * caller frees it. Returns 0, or -1 when out of memory.
  */
 static int sort(struct rules *rules, struct ir_node ***before)
 {

@@ -15,7 +15,7 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* Rounds up to the alignment of programs, constants and values. */
+/* Returns bytes rounded up to the alignment of programs, constants and values. */
 static uint64_t run_align(uint64_t bytes)
 {
 	return wnn_align_up(bytes, 256);
@@ -477,6 +477,7 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 /*
  * Plans CPU nodes, converts constants to the form that their kernels read, and drops each constant
  * that only packing has read, so that the originals and the copies are never all in memory at once.
+ * Returns 0 or -1.
  */
 static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
@@ -526,6 +527,7 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 
 /*
  * Computes the remaining constants at build, because several threads may read them at a time later.
+ * Returns 0 or -1.
  */
 static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
 {
@@ -538,7 +540,7 @@ static int compute_constants(const struct run_compiled *c, struct wnn_error *err
 
 /*
  * Loads programs with their constants, packs operands, computes the other constants that CPU nodes
- * read, and drops the constants that nothing reads.
+ * read, and drops the constants that nothing reads. Returns 0 or -1.
  */
 static int place_constants(struct run_compiled *c, struct wnn_error *err)
 {

@@ -143,10 +143,10 @@ void run_place_views(struct run_compiled *c);
 /* ---- compile.c: all that can be computed from the graph and its programs */
 /*
  * Makes the steps: one for each run of consecutive NPU nodes; one for each CPU node, or for two
- * that are fused; none for views. CPU nodes must have valid shapes.
+ * that are fused; none for views. CPU nodes must have valid shapes. Returns 0 or -1.
  */
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
-/* Chooses the location of each value; call it when the steps are made. */
+/* Chooses the location of each value; call it when the steps are made. Returns 0 or -1. */
 int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /*
  * Sets the offsets of a step's program, constants, slots and time stamps; call it in the order of
@@ -155,7 +155,7 @@ int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_err
 void run_set_offsets(struct run_compiled *c, struct run_step *step);
 /*
  * Sets the offsets in the arena of values that several steps use, and of the scratch memory of
- * programs.
+ * programs. Returns 0 or -1.
  */
 int run_make_arena(struct run_compiled *c, struct wnn_error *err);
 

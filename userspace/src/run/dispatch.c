@@ -189,8 +189,8 @@ static int begin_access(struct run_dispatch *d)
 }
 
 /*
- * Whether the processor accesses buffers during the whole dispatch: true for a device without
- * fences, which does its work on the processor.
+ * Returns true if the processor accesses buffers during the whole dispatch: without a device, and
+ * on a device without fences, whose work the processor does.
  */
 static bool by_processor(const struct run_dispatch *d)
 {

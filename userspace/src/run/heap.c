@@ -23,9 +23,9 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 }
 
 /*
- * Counts bytes that are going to be allocated; -1 when they exceed the limit, or the memory that
- * the machine has left. The memory that is left is not checked when the application has its own
- * allocator, whose memory may come from elsewhere.
+ * Counts bytes that are going to be allocated. Returns 0, or -1 when they exceed the limit, or the
+ * memory that the machine has left. The memory that is left is not checked when the application has
+ * its own allocator, whose memory may come from elsewhere.
  */
 static int reserve(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
 {
@@ -125,7 +125,10 @@ static int wrap(struct run_heap *heap, void *map, size_t size, bool writes, stru
 	return heap->ws->ops->bo_wrap(heap->ws, map, size, writes, bo, err);
 }
 
-/* Fills in a buffer over memory that wrap() has wrapped. *bo is destroyed after a failure. */
+/*
+ * Fills in a buffer over memory that wrap() has wrapped. *bo is destroyed after a failure. Returns
+ * 0 or -1.
+ */
 static int take_wrapped(struct run_heap *heap, struct run_buffer *buffer, struct winsys_bo *bo,
 			size_t size, const char *what, struct wnn_error *err)
 {
@@ -154,7 +157,10 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 	return 0;
 }
 
-/* Creates a buffer for a copy of memory of the application, which run_buffer_fetch() fills. */
+/*
+ * Creates a buffer for a copy of memory of the application, which run_buffer_fetch() fills. Returns
+ * 0 or -1.
+ */
 static int lend_copy(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		     const char *what, struct wnn_error *err)
 {

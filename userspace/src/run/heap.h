@@ -75,7 +75,7 @@ size_t run_buffer_return(const struct run_buffer *buffer);
 void *run_buffer_data(const struct run_buffer *buffer);
 /*
  * Lets the processor read the buffer, and with @writes also write it, until run_buffer_end(). The
- * device must not be using the buffer meanwhile. 0 or -1; only a dma-buf can fail.
+ * device must not be using the buffer meanwhile. Returns 0 or -1; only a dma-buf can fail.
  */
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
 void run_buffer_end(const struct run_buffer *buffer, bool writes);
@@ -83,7 +83,7 @@ void run_buffer_end(const struct run_buffer *buffer, bool writes);
 void run_buffer_flush(const struct run_buffer *buffer, size_t offset, size_t size);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
-/* Allocates host memory, aligned to WNN_ALIGNMENT and not cleared. */
+/* Allocates host memory, aligned to WNN_ALIGNMENT and not cleared. NULL with *err. */
 void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err);
 void run_host_free(struct run_heap *heap, void *memory, size_t size); /* NULL is fine */
 

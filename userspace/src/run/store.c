@@ -100,7 +100,7 @@ static int unsound(struct wnn_error *err, const char *what)
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "%s", what);
 }
 
-/* Reads how each node runs; NULL with *err. */
+/* Reads where each node runs. Returns an array with an entry for each node; NULL with *err. */
 static uint32_t *get_places(struct run_stored *stored, const struct run_compiled *c,
 			    struct wnn_error *err)
 {
@@ -133,7 +133,10 @@ static bool *on_npu_of(const uint32_t *places, uint32_t count, struct wnn_error 
 	return on_npu;
 }
 
-/* Checks that the steps of the file are those that this library makes of the graph. */
+/*
+ * Checks that the steps of the file are those that this library makes of the graph. Returns 0, or
+ * -1 with *err.
+ */
 static int check_steps(const struct run_compiled *c, const uint32_t *places, struct wnn_error *err)
 {
 	static const char *const how[] = {
@@ -172,7 +175,10 @@ static int check_values(const struct ir_graph *graph, struct wnn_error *err)
 	return bytes < MAX_VALUE_BYTES ? 0 : unsound(err, "its values are too big");
 }
 
-/* Checks that the values which a program expects in memory have a location there. */
+/*
+ * Checks that the values which a program expects in memory have a location there. Returns 0, or -1
+ * with *err.
+ */
 static int check_bindings(const struct run_compiled *c, const struct npu_program *program,
 			  struct wnn_error *err)
 {
@@ -213,7 +219,7 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 
 /*
  * Plans a node of the CPU with the kernel that the file names, for which the file's operand was
- * packed.
+ * packed. Returns 0, or -1 with *err.
  */
 static int read_plan(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
 		     struct wnn_error *err)
@@ -257,7 +263,10 @@ static int read_packed(struct run_step *step, struct run_stored *stored, struct 
 	return 0;
 }
 
-/* Checks that the CPU can run its nodes and that their shapes fit: kernels rely on both. */
+/*
+ * Checks that the CPU can run its nodes and that their shapes fit: kernels rely on both. Returns 0,
+ * or -1 with *err.
+ */
 static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, struct wnn_error *err)
 {
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
@@ -284,7 +293,10 @@ static bool is_missing(const struct run_compiled *c, const struct ir_value *valu
 	return home->kind == IR_VALUE_CONSTANT && !home->constant;
 }
 
-/* Checks that the file contains the constants that a step on the CPU reads. */
+/*
+ * Checks that the file contains the constants that a step on the CPU reads. Returns 0, or -1 with
+ * *err.
+ */
 static int check_constants(const struct run_compiled *c, const struct run_step *step,
 			   struct wnn_error *err)
 {

@@ -23,7 +23,9 @@ int run_tensor_lend(struct run_device *device, struct run_tensor *tensor, void *
 		    struct wnn_error *err);
 int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *data,
 		    struct wnn_error *err);
-/* Creates a tensor of zeros; *file becomes a descriptor of its memory as dma-buf. */
+/*
+ * Creates a tensor of zeros; *file becomes a descriptor of its memory as dma-buf. Returns 0 or -1.
+ */
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err);
 /*

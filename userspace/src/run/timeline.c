@@ -20,8 +20,9 @@ struct timeline {
 };
 
 /*
- * Waits for a task, and takes it when no other thread runs a task; calls idle() first when the
- * queue is empty. NULL: the queue is empty and the timeline has been stopped.
+ * Waits until the queue has a task and no other thread runs one, then takes and returns the task;
+ * calls idle() first when the queue is empty. NULL: the queue is empty and the timeline has been
+ * stopped.
  */
 static struct timeline_task *next_task(struct timeline *timeline)
 {

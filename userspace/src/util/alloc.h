@@ -24,7 +24,7 @@ struct wnn_allocator wnn_allocator_current(void);
 
 /* Returns memory aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
 void *wnn_allocate(const struct wnn_allocator *allocator, size_t size);
-/* Like wnn_allocate(), with all bytes 0. */
+/* Like wnn_allocate(), with all bytes 0. NULL: no memory. */
 void *wnn_allocate_cleared(const struct wnn_allocator *allocator, size_t size);
 void wnn_deallocate(const struct wnn_allocator *allocator, void *memory); /* NULL is fine */
 

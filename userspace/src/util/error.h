@@ -34,11 +34,11 @@ struct wnn_error {
 int wnn_error_set(struct wnn_error *err, enum wnn_status status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets a TypeError that says which operand is NULL. */
+/* Sets a TypeError that says which operand is NULL. Returns -1. */
 int wnn_error_missing(struct wnn_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Sets the error for exhausted memory. */
+/* Sets the error for exhausted memory. Returns -1. */
 int wnn_error_nomem(struct wnn_error *err, const char *what);
 
 #endif

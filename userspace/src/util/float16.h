@@ -58,7 +58,7 @@ static inline uint16_t wnn_float_to_half(float f)
 	return (uint16_t)(sign | half);
 }
 
-/* Converts a double to binary16 with a single rounding. */
+/* Returns a double converted to binary16 with a single rounding. */
 static inline uint16_t wnn_double_to_half(double d)
 {
 	float f = (float)d;

@@ -120,8 +120,9 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 }
 
 /*
- * Memory that is mapped shared becomes a buffer of the pages that it lies in. The driver refuses
- * private mappings, and more memory than the user may lock; the caller copies such memory.
+ * Makes a buffer of the pages in which memory lies. The memory must be mapped shared: the driver
+ * refuses private mappings, and more memory than the user may lock; *out is NULL then, and the
+ * caller copies the memory. Returns 0 or -1.
  */
 static int drm_bo_wrap(struct winsys *ws, void *map, size_t size, bool writes,
 		       struct winsys_bo **out, struct wnn_error *err)

@@ -90,7 +90,10 @@ static void full_bo_destroy(struct winsys_bo *base)
 	wnn_free(bo);
 }
 
-/* Imports a dma-buf: its pages replace those that the machine has at the buffer's addresses. */
+/*
+ * Imports a dma-buf: its pages replace those that the machine has at the buffer's addresses. NULL
+ * with *err.
+ */
 static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
 					struct wnn_error *err)
 {
@@ -186,7 +189,10 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
 }
 
-/* The device's thread calls this after each run of the device. */
+/*
+ * Moves waiting jobs into the rings; the device's thread calls it after each run of the device.
+ * Returns true if it moved any.
+ */
 bool full_feed(struct full *full)
 {
 	bool any = false;

@@ -9,7 +9,10 @@
 #include "onpu_sim.h"
 #include "util/alloc.h"
 
-/* Stores the calling thread's allocator in @allocator, which must live as long as the model. */
+/*
+ * Stores the calling thread's allocator in @allocator, which must live as long as the model.
+ * Returns the memory functions of the model, which use it.
+ */
 struct onpu_sim_memory sim_heap_memory(struct wnn_allocator *allocator);
 
 #endif

@@ -64,7 +64,7 @@ struct sim_sync {
 
 void sim_sync_init(struct sim_sync *sync);
 void sim_sync_destroy(struct sim_sync *sync);
-/* Waits for a job as winsys_ops.wait does. */
+/* Waits for a job, with the results of winsys_ops.wait. */
 int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqno,
 		 uint64_t timeout_ns, struct winsys_result *result, struct wnn_error *err);
 

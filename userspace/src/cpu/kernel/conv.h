@@ -112,7 +112,7 @@ struct cpu_planes {
 	float fill; /* value of the padding */
 };
 
-/* Bytes that cpu_planes_init() needs for its tables. */
+/* Returns the bytes that cpu_planes_init() needs for its tables. */
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
 /*
  * Computes the members of @planes that the caller has not set: it sets `fill`, and in, out, taps,

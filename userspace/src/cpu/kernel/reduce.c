@@ -123,7 +123,7 @@ static void fold_parts(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* Folds two parts. A NaN is both the largest and the smallest number. */
+/* Returns two parts folded into one. A NaN is both the largest and the smallest number. */
 static double joined(enum cpu_fold fold, double a, double b)
 {
 	if (fold == CPU_FOLD_MAX)

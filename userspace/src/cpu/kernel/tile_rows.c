@@ -156,7 +156,7 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 
 /*
  * Runs products with too few blocks for the threads: the threads divide the columns, so that each
- * reads only its slice of the matrix.
+ * reads only its slice of the matrix. Returns 0, or -1 when out of memory.
  */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
@@ -179,8 +179,8 @@ static int run_shared(struct run *run, struct cpu_context *cpu)
 }
 
 /*
- * Divides the rows into blocks, equally many for each thread unless blocks become too small. The
- * division changes no bit.
+ * Returns the division of the rows into blocks: equally many for each thread, unless blocks would
+ * become too small. The division changes no bit of the results.
  */
 static struct cpu_split share_lines(int64_t m, int64_t threads)
 {

@@ -415,7 +415,7 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	return 0;
 }
 
-/* Computes the convolution with another kernel and the original filter. */
+/* Computes the convolution with another kernel and the original filter. Returns 0 or -1. */
 static int run_plainly(const struct run *run, const void *packed, const void *const *in,
 		       void *const *out, struct wnn_error *err)
 {

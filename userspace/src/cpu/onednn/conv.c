@@ -210,7 +210,10 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 	return ret;
 }
 
-/* Keeps the layout of the filter that the first primitive chooses; -1 when it is unknown. */
+/*
+ * Keeps the layout of the filter that the first primitive chooses; -1 when it is unknown. Returns 0
+ * when it is known.
+ */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {
 	const struct onednn *dnn = c->dnn;

@@ -96,6 +96,7 @@ bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
 /*
  * Makes the attributes of a primitive whose caller provides scratch memory; the caller destroys
  * them, also after a failure. They have no activation: oneDNN's activations replace NaN by a limit.
+ * Returns 0 on success.
  */
 int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr);
 

@@ -170,7 +170,10 @@ static int make_memories(struct state *s)
 	return 0;
 }
 
-/* Describes the first primitive; *fast: oneDNN has an optimised implementation of it. */
+/*
+ * Describes the first primitive; sets *fast to whether oneDNN has an optimised implementation of
+ * it. Returns 0 or -1.
+ */
 static int begin(struct state *s, bool *fast)
 {
 	const struct onednn *dnn = s->dnn;

@@ -127,7 +127,7 @@ static struct conv conv_of(const struct ir_node *node, const void *const *in)
 	};
 }
 
-/* Computes result i in row-major order; *channel becomes its channel. */
+/* Returns result i in row-major order; *channel becomes its channel. */
 static double conv_result(const struct conv *c, int64_t i, int64_t *channel)
 {
 	int64_t n = i / c->y.sn, o = i / c->y.sc % c->y.c, h = i / c->y.sh % c->y.h,
@@ -154,8 +154,8 @@ void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const
 }
 
 /*
- * Computes a float result from the sum, a scale and an addend, which may be NULL; each step is
- * rounded to float32.
+ * Returns a float result, computed from the sum, a scale and an addend, which may be NULL; each
+ * step is rounded to float32.
  */
 static double real_of_sum(const struct ir_node *node, const void *addend, int64_t sum, float scale,
 			  int64_t o)
@@ -342,7 +342,9 @@ struct span {
 };
 
 /*
- * Computes the taps instead of counting them: padding may make a window much larger than the image.
+ * Returns the taps of result `out` that lie inside the image, which has `in` elements along the
+ * axis. They are computed and not counted, because padding may make a window much larger than the
+ * image.
  */
 static struct span span_of(const struct ir_pool_attrs *a, int axis, int64_t out, int64_t in)
 {

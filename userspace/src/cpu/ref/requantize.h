@@ -18,7 +18,7 @@ static inline int64_t cpu_requantize(const struct ir_integer_attrs *attrs, enum 
 	return v > attrs->hi ? attrs->hi : v;
 }
 
-/* Converts the sum of a window to an 8-bit average, by the formula of QPOOL. */
+/* Returns the 8-bit average of a window whose elements have this sum, by the formula of QPOOL. */
 static inline int64_t cpu_average(enum ir_dtype dtype, int64_t sum, int64_t count, float scale,
 				  int64_t zero)
 {

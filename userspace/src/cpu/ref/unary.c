@@ -164,8 +164,8 @@ void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *cons
 }
 
 /*
- * Converts a float to an integer: values out of range saturate, NaN becomes 0. The specification
- * leaves both to the implementation.
+ * Returns a float converted to an integer: values out of range saturate, NaN becomes 0. The
+ * specification leaves both to the implementation.
  */
 static int64_t float_to_int(double x, enum ir_dtype dtype)
 {

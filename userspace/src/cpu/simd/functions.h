@@ -86,7 +86,7 @@ static inline double cpu_log(double x)
 	return x < INFINITY ? p : x;
 }
 
-/* Rounds to the nearest integer; |x| must be below 2^51. */
+/* Returns x rounded to the nearest integer; |x| must be below 2^51. */
 static inline double cpu_rounded(double x)
 {
 	static const double whole = 0x1.8p52;

@@ -95,7 +95,7 @@ static inline vec even(vec a, vec b)
 #endif
 }
 
-/* Clamps v to lo and hi. NaN stays. */
+/* Returns v clamped to lo and hi. NaN stays. */
 static inline vec between(vec v, vec lo, vec hi)
 {
 	v = choose((ivec)(v <= lo), lo, v);

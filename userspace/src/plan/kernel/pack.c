@@ -215,7 +215,10 @@ static void copy_runs(uint8_t *to, const uint8_t *from, const struct copy *c, ui
 		copy_runs(to + i * c->axis[axis].to, from + i * c->axis[axis].from, c, axis + 1);
 }
 
-/* Compares axes for qsort(): those with larger strides in `from` come first. */
+/*
+ * Compares axes for qsort(): those with larger strides in `from` come first; among equal strides
+ * those of lower dims.
+ */
 static int by_source(const void *a, const void *b)
 {
 	const struct axis *x = a, *y = b;

@@ -189,7 +189,7 @@ static bool are_apart(const struct columns *a, const struct columns *b)
 }
 
 /*
- * Clips columns to range i, which may be shorter than a row of them; false: none is in the range.
+ * Clips *columns to range i, which may be shorter than a row of them; false: none is in the range.
  */
 static bool clip(const struct plan_depend *g, size_t i, struct columns *columns)
 {
@@ -384,7 +384,10 @@ static int follow_range(struct plan_depend *g, const struct range *range,
 	return follow_parts(g, range, columns, op, true);
 }
 
-/* Adds `op` to the accesses of each range of bytes [lo, hi), of which it writes columns. */
+/*
+ * Adds `op` to the accesses of each range of bytes [lo, hi), of which it writes columns. Returns 0,
+ * or -1 when out of memory.
+ */
 static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 			const struct columns *columns, uint32_t op)
 {

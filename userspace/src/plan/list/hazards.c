@@ -74,8 +74,10 @@ static void learn(struct clock *clock, const struct clock *from)
 }
 
 /*
+ * Sets *waits to the engines that `engine` must wait for, and after[] to their instructions.
  * Chooses waits for the latest instructions first: their engines have themselves waited for many
- * earlier instructions, for which no further wait is necessary then.
+ * earlier instructions, for which no further wait is necessary then. Returns 0, or -1 when out of
+ * memory.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT])

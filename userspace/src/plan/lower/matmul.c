@@ -17,7 +17,10 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 	return supports_contraction(node, &node->attrs.matmul.act, reason);
 }
 
-/* Checks a product with integer weights (IR_OP_WMATMUL), which passes make from constants. */
+/*
+ * Returns true if the NPU can compute a product with integer weights (IR_OP_WMATMUL), which passes
+ * make from constants; false with *reason.
+ */
 bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (uint32_t i = 1; i < 4; i++)

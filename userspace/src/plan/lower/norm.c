@@ -43,7 +43,10 @@ static struct npu_view split_dim(struct npu_view view, uint32_t dim, int64_t cou
 	return view;
 }
 
-/* Adds the scale or bias of channels as two dims: groups, and channels of a group. */
+/*
+ * Adds the scale or bias of channels as two dims: groups, and channels of a group. Returns the
+ * program's number of this input.
+ */
 static int operand_of_groups(struct plan *plan, struct vprog *prog, const struct ir_value *value,
 			     uint32_t channel)
 {

@@ -175,7 +175,7 @@ static struct npu_view half_of(const struct topk *t, struct npu_view entries,
 	return entries;
 }
 
-/* Changes a view of rows into one with the dims of a tile of values. */
+/* Returns a view of rows with the dims of a tile of values. */
 static struct npu_view as_tile(const struct topk *t, struct npu_view view, const int64_t *dim)
 {
 	int64_t row = view.stride[0], element = view.stride[2];

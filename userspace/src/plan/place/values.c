@@ -464,7 +464,10 @@ static void detach_all(struct plan *plan)
 	}
 }
 
-/* Chooses the offsets of values and scratch memory in the arena. Not 0: no memory. */
+/*
+ * Chooses the offsets of values and scratch memory in the arena. Returns 0, or -1 when out of
+ * memory.
+ */
 static int pack_arena(struct plan *plan)
 {
 	struct plan_values *values = plan->values;

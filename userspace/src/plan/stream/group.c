@@ -302,7 +302,10 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 	return false;
 }
 
-/* Estimates the cycles of a set if its nodes are not streamed; resident values need no loads. */
+/*
+ * Returns the estimated cycles of a set whose nodes are not streamed; resident values need no
+ * loads.
+ */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;

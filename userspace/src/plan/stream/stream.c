@@ -290,7 +290,7 @@ static struct ir_value *add_binary(struct maker *m, const struct ir_node *like, 
 	return add_node(m, like, IR_OP_BINARY, both, 2, &type, &attrs);
 }
 
-/* Adds the reduction of each row to one float32 number. */
+/* Adds the reduction of each row to one float32 number. Returns the new value; NULL on failure. */
 static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, enum ir_reduce kind,
 				   struct ir_value *x)
 {
@@ -309,7 +309,10 @@ static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, 
 	return add_node(m, like, IR_OP_REDUCE, &x, 1, &type, &attrs);
 }
 
-/* Adds the product of the weights of a block of keys and the values of these keys, in float32. */
+/*
+ * Adds the product of the weights of a block of keys and the values of these keys, in float32.
+ * Returns the new value; NULL on failure.
+ */
 static struct ir_value *add_product(struct maker *m, const struct ir_node *product,
 				    struct ir_value *weights, const struct stream_slice *slices,
 				    const struct box *result)
