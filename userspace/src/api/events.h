@@ -216,12 +216,12 @@ bool request_set_busy(struct request *request);
 /*
  * request_wait - wait for the end of the operation of a Sync function
  *
- * Releases the second reference. On Success the caller gets *result; another status is kept for the
- * thread.
+ * Releases the second reference. Returns the status of the operation: on Success the caller gets
+ * *result; another status is kept for the thread.
  */
 WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union request_result *result);
 
-/* Whether the calling thread runs a callback, in which waiting is not allowed. */
+/* Returns true if the calling thread runs a callback; waiting is not allowed there. */
 bool events_in_callback(void);
 
 #endif

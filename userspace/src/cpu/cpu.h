@@ -134,15 +134,19 @@ struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_n
 bool cpu_plan_arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
 		      const int64_t *strides);
 /*
- * cpu_plan_pack - convert a constant operand 1 to the form that the kernel reads
+ * cpu_plan_pack_bytes() returns the bytes of a packed operand 1; 0 when the kernel reads the
+ * operand as it is.
  *
- * Writes cpu_plan_pack_bytes() bytes to @to, which is aligned to 64 bytes. cpu_plan_pack_bytes() is
- * 0 when the kernel reads the operand as it is. A node that runs with the packed operand does not
- * read the original.
+ * cpu_plan_pack() converts a constant operand 1 to the form that the kernel reads, and writes these
+ * bytes to @to, which is aligned to 64 bytes. A node that runs with the packed operand does not
+ * read the original. Returns 0, or not 0 with *err.
  */
 size_t cpu_plan_pack_bytes(const struct cpu_plan *plan);
 int cpu_plan_pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err);
-/* @packed: what cpu_plan_pack() wrote; NULL if cpu_plan_pack_bytes() is 0. */
+/*
+ * Computes the node. @packed: what cpu_plan_pack() wrote; NULL if cpu_plan_pack_bytes() is 0.
+ * Returns 0, or not 0 with *err.
+ */
 int cpu_plan_run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
 		 const void *const *in, void *const *out, struct wnn_error *err);
 
@@ -152,6 +156,8 @@ int cpu_plan_run(struct cpu_plan *plan, struct cpu_context *cpu, const void *pac
  * @in: data of the operands (NULL where the operand is absent), dense row-major
  * @out: memory of the results, dense row-major; it overlaps no input, except that operands of a
  *   concat may lie in its result already
+ *
+ * Returns 0, or not 0 with *err.
  */
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err);

@@ -46,8 +46,8 @@ void *wnn_builder_owner(const struct wnn_builder *builder);
 int wnn_builder_can_build(const struct wnn_builder *builder, struct wnn_error *err);
 
 /*
- * Adds an input. @ranges: dimensions that are known only at dispatch; NULL: there are none. This
- * and the functions below set *out to NULL on error.
+ * Adds an input. @ranges: dimensions that are known only at dispatch; NULL: there are none. Returns
+ * 0, or -1 with *err; *out is NULL then. The functions below that have @out do the same.
  */
 int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 		      const WNNOperandDescriptor *descriptor, const WNNDimensionRanges *ranges,
@@ -73,7 +73,7 @@ int wnn_builder_constant(struct wnn_builder *builder, const WNNOperandDescriptor
 
 /*
  * Does the checks of wnn_builder_constant() alone, for a caller that would otherwise copy the data
- * before an error is found.
+ * before an error is found. Returns 0, or -1 with *err.
  */
 int wnn_builder_check_constant(const struct wnn_builder *builder,
 			       const WNNOperandDescriptor *descriptor, const void *data,
@@ -118,7 +118,7 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
  *
  * Checks types, and that the operand is made of the input by operators that can write in place.
  * wnn_builder_build() checks that nothing else reads what they overwrite, and that the operand is
- * an output.
+ * an output. Returns 0, or -1 with *err.
  */
 int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand output,
 		       struct wnn_error *err);
@@ -161,7 +161,8 @@ struct wnn_recording {
  *
  * The graph of the recording has only inputs, constants and nodes that outputs depend on, in the
  * order in which they were made. A call that fails with TypeError leaves the builder usable; after
- * every other call, also a successful one, the builder cannot be used any more.
+ * every other call, also a successful one, the builder cannot be used any more. Returns 0, or -1
+ * with *err.
  */
 int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,

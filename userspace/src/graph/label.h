@@ -11,7 +11,10 @@ struct wnn_arena;
 /* Returns the number of bytes of a string view. */
 size_t wnn_view_length(const WNNStringView *view);
 
-/* Compares two names like memcmp(), with U+FFFD for bytes that are not UTF-8; 0: they are equal. */
+/*
+ * Compares two names, with U+FFFD for bytes that are not UTF-8; the result has the sign of that of
+ * memcmp(), and is 0 for equal names.
+ */
 int wnn_view_compare(const WNNStringView *a, const WNNStringView *b);
 
 /*

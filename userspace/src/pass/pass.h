@@ -82,7 +82,7 @@ struct wnn_pass_report {
  *	outlive the report
  * @report: to be destroyed with wnn_pass_report_destroy when this succeeds
  *
- * On error the recording's graph is the one before the pass that failed.
+ * Returns 0, or -1 with *err: the recording's graph then is the one before the pass that failed.
  */
 int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_options *options,
 		   struct wnn_pass_report *report, struct wnn_error *err);

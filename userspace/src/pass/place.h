@@ -42,15 +42,15 @@ struct wnn_placement {
  * @out: filled on success, and also when nodes have no device, which `failed` says; to be destroyed
  *   in any case
  *
- * OperationError when nodes have no device: the message names them, as many as fit, with the reason
- * of each. NotSupportedError for policy NPUOnly on a CPU device.
+ * Returns 0, or -1 with *err. OperationError: nodes have no device; the message names them, as many
+ * as fit, with the reason of each. NotSupportedError: policy NPUOnly on a CPU device.
  */
 int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *options,
 	      struct wnn_placement *out, struct wnn_error *err);
 /*
  * wnn_place_node - check that a node alone has a device, before its graph is known
  *
- * Returns 0; or -1 with a TypeError, whose message is that of wnn_place() for a graph in which only
+ * Returns 0, or -1 with a TypeError that has the sentence of wnn_place() for a graph in which only
  * this node has no device.
  */
 int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,

@@ -44,13 +44,15 @@ void rewrite_destroy(struct rewrite *rw); /* also destroys the new graph, unless
 /* Sets the error "out of memory"; returns -1. */
 int rewrite_nomem(const struct rewrite *rw);
 
-/* Copies a node to the new graph, with the new values of its operands. */
+/* Copies a node to the new graph, with the new values of its operands. Returns 0 or -1. */
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node);
 
 /*
  * rewrite_add - add a node to the new graph without setting the fate of old nodes
  * @type: type of its only result
  * @main, @other: nodes that give label and source; @other may be NULL
+ *
+ * Returns the new node; NULL when out of memory.
  */
 struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *type,
@@ -62,6 +64,8 @@ struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *
  * @operands: values of the new graph
  * @main, @other: give label and source, and are reported as kept and as fused; @other may be NULL.
  *	The new node's result replaces that of @other, or of @main without @other
+ *
+ * Returns the new node; NULL when out of memory.
  */
 struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
 			     uint32_t num_operands, const union ir_attrs *attrs,

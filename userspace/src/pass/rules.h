@@ -82,6 +82,7 @@ struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value 
 struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data);
 /*
  * Adds a constant of finite floats that is computed when it is first read; see ir_constant_later().
+ * NULL when out of memory.
  */
 struct ir_value *rules_later(struct rules *rules, const struct ir_type *type,
 			     const struct ir_recipe *recipe, void *userdata);

@@ -29,6 +29,8 @@ struct run_statistics {
  * @refusals: gets the nodes that do not compile for the NPU; run_compile() may succeed when they
  *   run on the CPU
  * @out: with one reference
+ *
+ * Returns 0, or -1 with *err.
  */
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
 		struct npu_refusals *refusals, struct run_compiled **out, struct wnn_error *err);

@@ -49,7 +49,7 @@ struct run_job {
  * @ws: the winsys, taken over in any case; NULL: CPU only
  * @threads: of the CPU back end; 0: as many as processors
  *
- * After a failure only run_device_exit() may be called, which is needed then as well.
+ * Returns 0 or -1. After a failure only run_device_exit() may be called, and it must be called.
  */
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err);
@@ -75,7 +75,7 @@ void run_device_settle(struct run_device *device);
 
 /*
  * Makes later work wait for a sync file, which is taken over in any case. Jobs wait if the device
- * has fences; else this call waits.
+ * has fences; else this call waits. Returns 0, or -1 with *err.
  */
 int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err);
 

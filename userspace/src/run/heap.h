@@ -36,7 +36,10 @@ struct run_buffer {
 	struct wnn_dmabuf dmabuf; /* the dma-buf whose memory it is; all 0: it has its own memory */
 };
 
-/* Allocates a buffer. @what names it in messages: "the intermediate results of a graph". */
+/*
+ * Allocates a buffer. @what names it in messages: "the intermediate results of a graph". Returns 0,
+ * or -1 with *err, as do the functions below that have @err and return int.
+ */
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err);
 /*

@@ -52,11 +52,13 @@ struct npu_program;
 struct npu_job;
 
 /**
- * run_profile_add_job - takes the time stamps of a job that completed
+ * run_profile_add_job - add the time stamps of a job that completed to a profile
  * @first_node: index of the program's first node in the graph
  * @records: struct onpu_profile_record, one for each of the job's instructions
  * @cycles: cycles that the job took
  * @sram_bytes: size of the device's SRAM
+ *
+ * Returns 0, or -1 with *err.
  */
 int run_profile_add_job(struct run_profile *profile, const struct npu_program *program,
 			const struct npu_job *job, uint32_t first_node, const void *records,

@@ -37,8 +37,8 @@ struct run_stored {
  *	or as soon as nothing of the memory is used any more
  * @out: with one reference
  *
- * Programs pass the same verifier as compiled ones. -1 with *err: OperationError for bytes that are
- * not sound, with a clause about the file: "its programs do not fit its code".
+ * Verifies programs like compiled ones. Returns 0, or -1 with *err: OperationError for bytes that
+ * are not sound, with a clause about the file: "its programs do not fit its code".
  */
 int run_load(struct run_device *device, struct run_stored *stored, struct run_compiled **out,
 	     struct wnn_error *err);

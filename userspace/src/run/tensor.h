@@ -16,8 +16,8 @@ int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size
 int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
 		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err);
 /*
- * Like run_buffer_lend() and run_buffer_move() for a tensor: creates it in memory of the
- * application, or moves it to other memory of the application.
+ * run_tensor_lend() creates a tensor in memory of the application, see run_buffer_lend().
+ * run_tensor_move() moves it to other memory of the application. Both return 0 or -1.
  */
 int run_tensor_lend(struct run_device *device, struct run_tensor *tensor, void *data, size_t size,
 		    struct wnn_error *err);

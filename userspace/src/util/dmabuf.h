@@ -34,7 +34,7 @@ void wnn_dmabuf_close(struct wnn_dmabuf *buffer); /* a buffer that is all 0 is f
 
 /*
  * Begin and end the processor's access to the memory. wnn_dmabuf_begin() waits for devices whose
- * fences the dma-buf has.
+ * fences the dma-buf has; it returns 0, or -1 with *err.
  */
 int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_error *err);
 void wnn_dmabuf_end(const struct wnn_dmabuf *buffer, bool writes);

@@ -54,9 +54,9 @@ void cpu_tile_multiply(const struct cpu_simd *simd, const struct cpu_tile_produc
 
 /*
  * Compute a product like cpu_tile_multiply(), with equal bits, in items that threads can share.
- * First cpu_tile_pack_strip() packs each of the cpu_tile_strips() strips of rows, which may be 0,
- * into one buffer of as many floats as a has; then cpu_tile_multiply_columns() computes items of
- * some columns each, which begin at a panel.
+ * cpu_tile_strips() returns how many strips of rows there are, which may be 0. The caller packs
+ * each of them by cpu_tile_pack_strip() into one buffer of as many floats as a has. After that
+ * cpu_tile_multiply_columns() computes columns [begin, end), where `begin` is the start of a panel.
  */
 int64_t cpu_tile_strips(const struct cpu_simd *simd, const struct cpu_tile_product *p);
 void cpu_tile_pack_strip(const struct cpu_simd *simd, const struct cpu_tile_product *p,

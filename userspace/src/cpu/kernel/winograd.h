@@ -53,8 +53,9 @@ typedef int (*cpu_winograd_make_fn)(const void *library, const struct cpu_winogr
 				    struct cpu_winograd_products *products);
 
 /*
- * Plans a node that cpu_winograd_refuses() takes, with the products of a library; NULL when our own
- * tiles are faster. @make NULL: products are computed on our own tiles.
+ * Plans a node for which cpu_winograd_refuses() returns NULL, with the products of a library. @make
+ * NULL: products are computed on our own tiles. Returns NULL when our own tiles are faster, or when
+ * out of memory.
  */
 struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_fn make,
 				   const void *library);

@@ -13,7 +13,7 @@ const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask);
 struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask);
 const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask);
 struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask);
-/* For nodes that cpu_winograd_refuses() takes. */
+/* The node must be one for which cpu_winograd_refuses() returns NULL. */
 struct cpu_plan *cpu_onednn_winograd_plan(const struct cpu_ask *ask);
 
 #endif
