@@ -21,7 +21,7 @@
 
 /* A graph that is compiled for certain sizes. */
 struct member {
-	struct run_compiled *compiled; /* a reference; NULL: there is no member */
+	struct run_compiled *compiled; /* a reference; NULL: this entry is empty */
 	uint32_t *numbers;	       /* by name */
 	uint64_t used;		       /* the family's clock at the last use */
 	uint64_t uses, build_ns;

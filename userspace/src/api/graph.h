@@ -37,7 +37,7 @@ struct WNNGraphImpl {
 	 * the last complete dispatch; before the first dispatch, the largest sizes
 	 */
 	struct run_compiled *compiled;
-	/* NULL: all dimensions are numbers; api/family.h; its members are protected by the lock */
+	/* the compiled graphs for all sizes, see api/family.h; NULL: all dimensions are numbers */
 	struct graph_family *family;
 	uint64_t dispatch_count; /* this and the next two are protected by the lock */
 	struct run_statistics statistics;

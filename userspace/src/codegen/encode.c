@@ -443,8 +443,8 @@ static void put_jobs(struct encoder *enc)
 }
 
 /*
- * Adds the bytes of prefetches to the reports of their nodes: a job that does not find the bytes in
- * SRAM loads them at its begin as well.
+ * Adds the bytes of prefetches to bytes_ld in the reports of their nodes, beside those of the loads
+ * at the begin: a job that does not find the bytes in SRAM executes both.
  */
 static void count_loads_ahead(struct plan *plan)
 {

@@ -112,7 +112,10 @@ static void get_patches(struct source *s)
 	s->r->failed |= p->constant_bytes > MAX_BYTES || p->arena_bytes > MAX_BYTES;
 }
 
-/* Finds the values that nodes of the program update in place; each is visited once. */
+/*
+ * Sets s->updated[id] for the result of each node of the program that updates its operand in place,
+ * and for all earlier values in the same memory. Visits each value once.
+ */
 static void find_updated(struct source *s)
 {
 	s->updated = wnn_calloc((size_t)s->graph->num_values + 1, sizeof(*s->updated));

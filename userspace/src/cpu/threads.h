@@ -19,7 +19,7 @@ typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 
 /* Creates a pool; its threads start with the first work for them. NULL when out of memory. */
 struct cpu_threads *cpu_threads_create(unsigned int threads);
-/* NULL is fine; does not wait for the threads to end */
+/* Destroys a pool, which may be NULL; does not wait for the threads to end. */
 void cpu_threads_destroy(struct cpu_threads *pool);
 
 /*

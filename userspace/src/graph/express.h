@@ -26,7 +26,7 @@ struct late {
 	struct wnn_arena *arena;
 	struct ir_graph *symbols; /* the builder's graph, for its names and symbols */
 	bool *used;		  /* by name: whether numbers may depend on it */
-	/* The first point has the maximum of all names. */
+	/* points[0] has the maximum of all names. */
 	uint32_t num_points, cap_points;
 	struct point *points;
 	int64_t *numbers; /* by point: the number that becomes an expression */

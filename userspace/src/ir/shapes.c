@@ -276,7 +276,10 @@ static bool append(struct ir_type *type, const struct ir_type *like, uint32_t fr
 	return true;
 }
 
-/* Checks the shape `part` of a gather's result, or of a scatter's updates. */
+/*
+ * Returns true if `part`, the result of a gather or the updates of a scatter, has the shape that
+ * follows from the data and the indices.
+ */
 static bool indexed(const struct ir_node *node, const struct ir_type *data,
 		    const struct ir_type *part)
 {

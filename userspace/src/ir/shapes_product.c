@@ -85,8 +85,9 @@ bool ir_shapes_conv(const struct ir_node *node)
 #define MOST_PADDING (INT64_C(1) << 33) /* the most padding of an axis, on both sides together */
 
 /*
- * Checks a pool. The sizes of the result are only checked to be possible: windows in graphs lack
- * the taps that read only padding, so that the sizes do not follow from them.
+ * Returns true if the types and shapes of a pool fit. The sizes of the result need only be
+ * possible: windows in graphs lack the taps that read only padding, so that the sizes do not follow
+ * from them.
  */
 bool ir_shapes_pool(const struct ir_node *node)
 {

@@ -507,9 +507,10 @@ static void restore(struct finder *f, const struct state *s)
 }
 
 /*
- * When one slice shares the memory of its value, this may cost memory that is saved when all slices
- * share it. The first attempt therefore shares everything without a check; if this raises the peak
- * of live bytes, a second attempt checks each node by itself.
+ * Makes nodes read and write values with strides where steps can be left out. When one slice shares
+ * the memory of its value, this may cost memory that is saved when all slices share it. The first
+ * attempt therefore shares everything without a check; if this raises the peak of live bytes, a
+ * second attempt checks each node by itself.
  */
 void views_find_strided(struct finder *f)
 {

@@ -12,7 +12,7 @@
 
 /* The live range of a value's memory, in nodes of the graph. */
 struct life {
-	/* first is NEVER if the value has no memory of its own in the arena */
+	/* both ends included; first is NEVER if the value has no memory of its own in the arena */
 	uint32_t first, last;
 };
 

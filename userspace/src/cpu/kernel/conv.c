@@ -205,7 +205,10 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 			  (const float **)(d->scratch + worker * d->worker_bytes));
 }
 
-/* Chooses the rows of a block, so that its planes and results stay in the cache. */
+/*
+ * Sets up d->planes for blocks of as many rows as keep planes and results in the cache; sets
+ * d->is_3x3.
+ */
 static void plan_planes(struct depthwise *d, void *tables)
 {
 	const struct cpu_conv *g = &d->lines.conv;

@@ -67,7 +67,7 @@ bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
  */
 struct cpu_axis {
 	int64_t in, out, taps, stride, dilation, pad;
-	int64_t phases, reach; /* reach: the largest jump */
+	int64_t phases, reach; /* number of phases that taps read; the largest jump */
 	/*
 	 * [taps]: the phase that a tap reads, and its distance from the output's position in that
 	 * phase.
@@ -101,7 +101,7 @@ struct cpu_planes {
 	 * columns beyond them that only taps read.
 	 */
 	int64_t lines, width;
-	int64_t phase_size, size; /* counts of floats */
+	int64_t phase_size, size; /* floats of one phase, and of all phases */
 	/* [h.taps * w.taps]: the offset in the planes that each tap reads for output 0 */
 	int64_t *at;
 	/*

@@ -91,8 +91,9 @@ struct indexed {
 };
 
 /*
- * The functions below set the byte offsets of n runs from run `at` of the dense tensor on. All n
- * runs are in one line of x->line runs.
+ * along_axis() and the three functions after it set offset[i] to the byte offset, in the tensor
+ * that is addressed by index, of run at + i of the dense tensor. All n runs are in one line of
+ * x->line runs.
  */
 static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
@@ -104,7 +105,7 @@ static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *
 		offset[i] = (o * dim + offset[i]) * inner;
 }
 
-/* A line is the indices that differ only in the dimensions after the axis. */
+/* Here a line is the indices that differ only in the dimensions after the axis. */
 static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
 	int64_t dim = x->data.dim[x->axis], r = at / x->line, j = at - r * x->line;
@@ -116,7 +117,10 @@ static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t 
 		offset[i] = base + offset[i] * row + i * element;
 }
 
-/* Like of_elements() for the last axis, where each of its lines would be a single element. */
+/*
+ * Does the work of of_elements() for the last axis, where each line of of_elements() would be a
+ * single element.
+ */
 static void of_last_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
 	int64_t dim = x->data.dim[x->axis], first = at / x->line * dim, element = x->element;

@@ -65,7 +65,7 @@ struct strided {
 	uint32_t outer;		     /* axes in front of that of a row */
 	/* run: elements of a run; line: runs of a row; step: elements between runs in the source */
 	int64_t run, line, step;
-	int64_t parts; /* parts of GRAIN elements of a run */
+	int64_t parts; /* number of parts of a run, of GRAIN elements each but the last */
 	size_t element;
 	const char *from;
 	char *to;
@@ -136,7 +136,7 @@ static void copy_runs(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* Copies parts of runs that are so long that threads share one. */
+/* Copies parts begin to end - 1 of all runs, so that threads can share a long run. */
 static void copy_parts(void *argument, int64_t begin, int64_t end)
 {
 	const struct strided *s = argument;

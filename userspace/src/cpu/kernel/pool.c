@@ -145,7 +145,7 @@ static bool is_whole(const struct pool *p)
 	       a->dilations[1] == 1 && !a->padding[0] && !a->padding[2];
 }
 
-/* Chooses the rows of a block, so that its planes and results stay in the cache. */
+/* Sets up p->planes for blocks of as many rows as keep planes and results in the cache. */
 static void plan_planes(struct pool *p, void *tables)
 {
 	const struct ir_pool_attrs *a = p->attrs;

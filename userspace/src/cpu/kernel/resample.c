@@ -22,7 +22,7 @@ struct plan {
 	size_t element;
 	int64_t outer, a_in, a_out, middle, b_in, b_out, inner;
 	struct position *a, *b;
-	/* linear only: blocks of the input and of the output as floats */
+	/* linear only, as floats: two blocks of the input, their blend, a block of the output */
 	float *row[2], *blend, *result;
 };
 

@@ -40,7 +40,10 @@ static void run_rows(struct cpu_context *cpu, struct rows *r, cpu_range_fn work)
 	cpu_parallel_ranges(cpu, r->y.count / r->ny, GRAIN / r->ny + 1, work, r);
 }
 
-/* Finds the last axis that pad or tile makes longer. After it, operand and result are equal. */
+/*
+ * Sets r->last to the last axis that pad or tile makes longer, 0 when there is none, and the sizes
+ * of rows: a row is all elements from this axis on.
+ */
 static void measure_rows(struct rows *r)
 {
 	r->last = r->y.rank;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * c[m][n] = a[m][k] * b[k][n] on our own tiles (cpu/simd/simd.h), with b packed once. n is a multiple of
- * simd->lanes, and all rows are contiguous.
+ * Computes c[m][n] = a[m][k] * b[k][n] on our own tiles (cpu/simd/simd.h), with b packed once. n is
+ * a multiple of simd->lanes, and all rows are contiguous.
  */
 #ifndef WNN_CPU_TILE_PRODUCT_H
 #define WNN_CPU_TILE_PRODUCT_H

@@ -28,7 +28,10 @@ const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
 	return cpu_onednn_absent;
 }
 
-/* choose.c does not call these functions, because cpu_onednn_form() returns NULL. */
+/*
+ * The functions below return NULL. choose.c does not call them, because cpu_onednn_form() returns
+ * NULL.
+ */
 struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask)
 {
 	(void)ask;

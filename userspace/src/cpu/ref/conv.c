@@ -343,8 +343,7 @@ struct span {
 
 /*
  * Returns the taps of result `out` that lie inside the image, which has `in` elements along the
- * axis. They are computed and not counted, because padding may make a window much larger than the
- * image.
+ * axis. It does not visit all taps, because padding may make a window much larger than the image.
  */
 static struct span span_of(const struct ir_pool_attrs *a, int axis, int64_t out, int64_t in)
 {

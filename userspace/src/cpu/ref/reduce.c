@@ -241,8 +241,8 @@ static bool comes_before(const struct ir_node *node, const void *in, const struc
 }
 
 /*
- * Each result is the element that comes first, in the order of the results, among those that come
- * after the previous result.
+ * Finds the first k elements of each row, in the order of the results, and their indices: each
+ * result is the element that comes first among those that come after the previous result.
  */
 void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
 {

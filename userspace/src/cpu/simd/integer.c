@@ -177,7 +177,10 @@ static inline float real(uint8_t byte, bool is_signed, int32_t zero, float scale
 	return (float)((is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) - zero) * scale;
 }
 
-/* Computes an operation. The kind and the types are constants in each instance of this loop. */
+/*
+ * Computes y = a op b: dequantises both operands, limits the result to [lo, hi], and quantises it.
+ * The kind and the types are constants in each instance of this loop.
+ */
 INLINE void combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed,
 		    uint8_t *restrict y, const uint8_t *restrict a, const uint8_t *restrict b,
 		    int64_t n)

@@ -267,7 +267,10 @@ static void take_column(struct copy *c)
 	}
 }
 
-/* Finds the innermost axes that are contiguous in `from`. */
+/*
+ * Sets c->run to the first of the innermost axes that are contiguous in `from`; to c->rank when
+ * there are none, or when elements are larger than WIDEST.
+ */
 static void find_run(struct copy *c)
 {
 	int64_t next = c->size;

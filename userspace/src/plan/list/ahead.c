@@ -162,7 +162,10 @@ static void find_loads(struct ahead *a)
 	}
 }
 
-/* Finds the last instruction that touches the bytes of each load, and whether any writes them. */
+/*
+ * Sets `touched` of each load to the last instruction that touches its bytes, and `stays` to
+ * whether no other instruction writes them.
+ */
 static void find_touched(struct ahead *a)
 {
 	for (uint32_t i = 0; i < a->list.count; i++) {

@@ -65,7 +65,7 @@ void hazards_find(const struct plan_hazards *hazards, const struct plan_op *ops,
 	}
 }
 
-/* Sets *clock to the later of both for each engine. */
+/* Sets clock->seen[] of each engine to the larger one of both clocks. */
 static void learn(struct clock *clock, const struct clock *from)
 {
 	for (int e = 0; e < ONPU_ENG_COUNT; e++)

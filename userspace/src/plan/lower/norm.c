@@ -44,8 +44,8 @@ static struct npu_view split_dim(struct npu_view view, uint32_t dim, int64_t cou
 }
 
 /*
- * Adds the scale or bias of channels as two dims: groups, and channels of a group. Returns the
- * program's number of this input.
+ * Adds the scale or bias of channels as an input with two dims: groups, and channels of a group.
+ * Returns its register.
  */
 static int operand_of_groups(struct plan *plan, struct vprog *prog, const struct ir_value *value,
 			     uint32_t channel)

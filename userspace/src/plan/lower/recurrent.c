@@ -575,7 +575,7 @@ static void lstm_step(const struct rnn *r, int64_t s)
 	vp_emit(r->plan, &prog);
 }
 
-/* A step of a network without gates. */
+/* Emits step s of a network without gates. */
 static void plain_step(const struct rnn *r, int64_t s)
 {
 	const struct npu_view *new_hidden = &r->region[REGION_NEW_HIDDEN];
