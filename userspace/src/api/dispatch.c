@@ -144,7 +144,10 @@ static int check_inputs(const struct dispatch_task *d, const struct wnn_error **
 	return 0;
 }
 
-/* Called at the end of a dispatch; dispatches end in the order of the calls. */
+/*
+ * Ends a dispatch: notes whether its outputs were written, reports its statistics or its error, and
+ * frees the task. Dispatches end in the order of the calls.
+ */
 static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 		     const struct run_statistics *statistics)
 {

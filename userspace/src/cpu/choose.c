@@ -41,7 +41,7 @@ static const struct cpu_kernel matmul[] = {
 	  .onednn = true },
 	{ "cpu/matmul-onednn", REFUSES(onednn_matmul), PLAN(onednn_matmul), .keeps = true,
 	  .onednn = true },
-	/* A product with a constant matrix as a convolution of single pixels. */
+	/* Computes a product with a constant matrix as a convolution of single pixels. */
 	{ "cpu/matmul-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
 	{ "cpu/matmul-packed", REFUSES(matmul_packed), PLAN(matmul_packed) },

@@ -27,8 +27,8 @@ int wnn_view_compare(const WNNStringView *a, const WNNStringView *b);
 char *wnn_label_copy(struct wnn_arena *arena, const WNNStringView *view);
 
 /*
- * Like wnn_label_copy(), with escapes for characters that must not be printed
- * (wnn_text_printable()).
+ * Copies a label like wnn_label_copy(), with escapes for characters that must not be printed
+ * (wnn_text_printable()). NULL when out of memory.
  */
 char *wnn_label_printable(struct wnn_arena *arena, const WNNStringView *view);
 

@@ -65,11 +65,11 @@ const char *rule_operand_name(const struct wnn_rule *rule, size_t i);
  */
 int rule_emit(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 	      uint32_t num_operands, const struct ir_type *type, const union ir_attrs *attrs);
-/* Like rule_emit(), for a node with several results. */
+/* Does what rule_emit() does, for a node with several results. Returns 0 or -1. */
 int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 		      uint32_t num_operands, const struct ir_type *types, uint32_t num_results,
 		      const union ir_attrs *attrs);
-/* Like rule_emit(), for a node with the operands of the call and one result. */
+/* Calls rule_emit() with the operands of the call. Returns 0 or -1. */
 int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
 		   const union ir_attrs *attrs);
 /* Checks the type of a result only. Returns 0 or -1. */

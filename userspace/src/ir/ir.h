@@ -285,7 +285,7 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
-	/* An average is over all taps of a window; those in the padding count as 0. */
+	/* whether an average is over all taps of a window, with 0 for those in the padding */
 	bool counts_padding;
 };
 

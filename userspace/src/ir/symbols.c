@@ -208,8 +208,8 @@ static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const s
 }
 
 /*
- * The block has the first elements of the tensor along each axis. Calls @take for each contiguous
- * run of its elements: @at is the number of bytes before the run in the tensor, @in_block in the
+ * Calls @take for each contiguous run of elements of a block, which has the first elements of a
+ * tensor along each axis: @at is the number of bytes before the run in the tensor, @in_block in the
  * block. Stops and returns false when @take returns false.
  */
 static bool each_run(const struct ir_type *whole, const struct ir_type *block,

@@ -22,7 +22,7 @@ bool quantized_any(const struct ir_value *value, struct quantized *q);
  * are positive and not extreme.
  */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
-/* Like quantized_value(), for the result of a quantisation. */
+/* Does what quantized_value() does, for the result of a quantisation. */
 bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 /* Whether all elements have one scale and zero point. */
 bool quantized_whole(const struct quantized *q);

@@ -43,8 +43,8 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
 
 /*
- * Returns the bytes of memory that a compiled graph has besides: programs with their constants,
- * constants that kernels read, packed or as they are.
+ * Returns the bytes of memory of a compiled graph without intermediate results: programs with their
+ * constants, and constants that CPU kernels read, packed or as they are.
  */
 uint64_t run_compiled_bytes(const struct run_compiled *compiled);
 

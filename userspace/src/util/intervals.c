@@ -84,9 +84,9 @@ struct proof {
 };
 
 /*
- * Groups with adjacent offsets. Intervals get their offsets mostly in the order of time, so that
- * the intervals that leave no gap for one interval in a block leave none for the next interval,
- * either: with the proof, the groups need not be visited again.
+ * The most groups of a block, which are groups with adjacent offsets and one proof. Intervals get
+ * their offsets mostly in the order of time, so that a block without a gap for one interval often
+ * has none for the next interval, either: the proof shows that without visiting the groups.
  */
 #define BLOCK_GROUPS 128
 

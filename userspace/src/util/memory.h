@@ -32,7 +32,10 @@ uint64_t wnn_memory_available(const char *proc, const char *cgroup);
  */
 bool wnn_memory_fits(size_t size, uint64_t *left);
 
-/* Note memory that the process holds from now on, or gives back; it may not have touched it. */
+/*
+ * wnn_memory_hold() adds bytes to those that the process holds, whether it has touched them or not;
+ * wnn_memory_unhold() subtracts bytes that it gives back.
+ */
 void wnn_memory_hold(size_t size);
 void wnn_memory_unhold(size_t size);
 

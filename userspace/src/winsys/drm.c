@@ -53,7 +53,7 @@ struct winsys_ctx {
 	const volatile struct onpu_completion *page;
 	pthread_mutex_t lock;	     /* protects the members below */
 	uint64_t submitted;	     /* number of the last job */
-	uint32_t syncobj[KEPT_JOBS]; /* job n has number n modulo KEPT_JOBS; 0: not created yet */
+	uint32_t syncobj[KEPT_JOBS]; /* of job n at index n modulo KEPT_JOBS; 0: not created yet */
 };
 
 static struct drm_winsys *drm_of(struct winsys *ws)

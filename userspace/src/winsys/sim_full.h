@@ -58,7 +58,7 @@ struct full_map {
 
 /* Allocates and maps memory; `user`: whether jobs may access it. Returns 0, or -1: no memory. */
 int full_map_create(struct full_memory *memory, struct full_map *map, size_t size, bool user);
-/* To unmap, call full_map_clear(), then full_invalidate(), then full_map_free(). */
+/* These two end a map: call full_map_clear(), then full_invalidate(), then full_map_free(). */
 void full_map_clear(struct full_memory *memory, const struct full_map *map);
 void full_map_free(struct full_memory *memory, const struct full_map *map, bool user);
 /*

@@ -45,7 +45,7 @@ static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint6
 	return at + size <= r->end;
 }
 
-/* Allocates a range; returns its start, or 0: there is none. */
+/* Allocates a range; returns its start, or 0 when there is no room, or no memory for the list. */
 static uint64_t ranges_alloc(struct ranges *r, uint64_t size, uint64_t align)
 {
 	uint64_t start;

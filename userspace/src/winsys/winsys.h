@@ -34,7 +34,7 @@ struct npu_caps {
 	uint32_t dma_bytes_per_cycle;
 	uint32_t num_queues;
 	uint32_t clock_khz; /* nominal frequency; 0: it has none */
-	char machine[32];   /* name of the machine; "onpu-custom": its sizes have none */
+	char machine[32];   /* name of the machine; "onpu-custom": no machine has these sizes */
 	uint32_t max_slots; /* the most slots of a job; 0: as many as an operand can name */
 	uint32_t isa_major; /* major version of the instruction set */
 };

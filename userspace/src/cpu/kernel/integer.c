@@ -26,7 +26,7 @@ struct product {
 	const struct ir_integer_attrs *attrs;
 	uint32_t axis[2];     /* for each operand, the axis along which the sum runs */
 	uint32_t channel;     /* the axis of the result that has scales and biases */
-	int64_t depth, parts; /* depth of the sum along that axis; number of its slices */
+	int64_t depth, parts; /* depth of the sum along `axis`; number of its slices */
 	int64_t part;	      /* depth of each slice but the last */
 };
 
@@ -262,8 +262,8 @@ static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t ch
 }
 
 /*
- * Like finish_run(), for float results; in chunks, so that float16 results are float32 in a buffer
- * first.
+ * Converts sums like finish_run(), for float results; in chunks, because float16 results are
+ * float32 in a buffer first.
  */
 static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {

@@ -13,10 +13,10 @@
 
 /* Convolutions. */
 SENTENCE(cpu_depthwise_refuses)
-SENTENCE(cpu_depthwise_loses) /* unless it computes several pixels at a time */
+SENTENCE(cpu_depthwise_loses) /* NULL if the kernel computes several pixels at a time */
 PLAN(cpu_depthwise_plan)
 SENTENCE(cpu_conv_packed_refuses)
-SENTENCE(cpu_conv_packed_loses) /* unless its windows are faster than oneDNN's */
+SENTENCE(cpu_conv_packed_loses) /* NULL if the kernel is faster for windows of this size */
 PLAN(cpu_conv_packed_plan)
 SENTENCE(cpu_conv_transposed_refuses)
 PLAN(cpu_conv_transposed_plan)

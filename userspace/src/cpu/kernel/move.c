@@ -62,7 +62,7 @@ int cpu_concat(struct cpu_context *cpu, const struct ir_node *node, const void *
 struct strided {
 	struct cpu_shape y;
 	int64_t stride[IR_MAX_RANK]; /* strides of the source in elements; may be 0 or negative */
-	uint32_t outer;		     /* axes in front of that of a row */
+	uint32_t outer;		     /* number of axes in front of the axis of a row */
 	/* run: elements of a run; line: runs of a row; step: elements between runs in the source */
 	int64_t run, line, step;
 	int64_t parts; /* number of parts of a run, of GRAIN elements each but the last */

@@ -31,7 +31,7 @@ struct pass {
 	const float *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 };
 
-/* Applies an activation. Gates are clipped, but not the cell state. */
+/* Applies activation number `which` in place; clips its argument first, except the cell state. */
 static void activate(const struct network *n, int which, float *x, int64_t count)
 {
 	const struct ir_unary_attrs act = ir_rnn_activation(n->r.node, which);

@@ -66,11 +66,11 @@ struct reduction {
 	enum ir_reduce kind;
 	enum cpu_fold fold;
 	struct axes a;
-	int64_t blocks; /* blocks of columns in `inner` */
+	int64_t blocks; /* number of blocks of columns in `inner` */
 	float infinite; /* the number that replaces an infinite maximum */
 	const float *x;
 	float *y;
-	int64_t parts;	/* parts of a row */
+	int64_t parts;	/* number of parts of a row */
 	double *folded; /* [outer, parts]: the folded parts, if a row has several; else NULL */
 };
 

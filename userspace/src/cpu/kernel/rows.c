@@ -20,7 +20,7 @@ struct rows {
 	size_t element;
 	uint32_t last;	/* the axis from which on elements form a row, to the end of the shape */
 	int64_t nx, ny; /* elements of a row of the operand and of the result */
-	int64_t unit;	/* elements of one index of that axis */
+	int64_t unit;	/* elements of one index of axis `last` */
 };
 
 static struct rows rows_of(const struct ir_node *node, const void *const *in, void *const *out)

@@ -199,8 +199,9 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 }
 
 /*
- * Merges matrices whose rows continue at one stride and that have the same second matrix: they are
- * rows of one matrix.
+ * Sets mm->m to the number of rows that are multiplied as one matrix: the rows of all matrices that
+ * have the same second matrix and whose rows continue at one stride. Sets mm->batches to the number
+ * of such products.
  */
 static void set_lines(struct matmul *mm)
 {

@@ -289,7 +289,10 @@ static void run_chunks(struct run *run)
 
 /* --- The filter --- */
 
-/* Transform a row of three filter elements to four numbers, and back. */
+/*
+ * spread_three() transforms a row of three filter elements to four numbers; the function after it
+ * transforms them back.
+ */
 static void spread_three(const double *g, int64_t step, double *u, int64_t to_step)
 {
 	u[0] = g[0];

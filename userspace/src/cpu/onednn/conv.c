@@ -408,7 +408,7 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	       dnn->primitive_execute(form->primitive, w->stream, count, args);
 }
 
-/* y = activation(x + addend), where y lies in the result, and the addends at equal offsets. */
+/* Sets y = activation(x + addend); y lies in the result, and the addends have the same offsets. */
 static void add_addend(const struct run *run, float *y, const float *x, int64_t n)
 {
 	const struct cpu_simd *simd = run->cpu->simd;

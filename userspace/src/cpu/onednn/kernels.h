@@ -13,7 +13,10 @@ const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask);
 struct cpu_plan *cpu_onednn_conv_plan(const struct cpu_ask *ask);
 const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask);
 struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask);
-/* The node must be one for which cpu_winograd_refuses() returns NULL. */
+/*
+ * Returns a plan with oneDNN's products; NULL when there is none. The node must be one for which
+ * cpu_winograd_refuses() returns NULL.
+ */
 struct cpu_plan *cpu_onednn_winograd_plan(const struct cpu_ask *ask);
 
 #endif

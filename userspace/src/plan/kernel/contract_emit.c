@@ -179,10 +179,10 @@ static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 }
 
 /*
- * A packed filter has its dims in the order in which the instruction reads them: matrix
- * instructions have the channels of the result (CB_N) innermost and groups outermost; window
- * instructions have these channels innermost, then groups. Other filters keep the order of their
- * strides.
+ * Returns the view of a filter tile in SRAM. A packed filter has its dims in the order in which the
+ * instruction reads them: matrix instructions have the channels of the result (CB_N) innermost and
+ * groups outermost; window instructions have these channels innermost, then groups. Other filters
+ * keep the order of their strides.
  */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {

@@ -84,7 +84,7 @@ int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *valu
 struct vp_op *vp_add(struct vprog *prog, enum onpu_op op, int dst, int a, int b, int c);
 struct vp_op *vp_scalar(struct vprog *prog, enum onpu_op op, int dst, int a, uint64_t alpha,
 			uint64_t beta);
-/* Adds dst = reduction of a over a mask of axes. */
+/* Adds dst = reduction of a over a mask of axes; returns the operation. */
 struct vp_op *vp_reduce(struct vprog *prog, enum onpu_op op, int dst, int a, uint8_t axes);
 /* Returns the bits of a float32, as parameters hold them. */
 uint64_t vp_f32(float value);

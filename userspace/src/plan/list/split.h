@@ -17,8 +17,8 @@ int plan_split(struct plan *plan, uint32_t max_slots);
  */
 bool plan_pause(struct plan *plan);
 /*
- * Like plan_pause(), for a kernel that keeps more than tiles in SRAM and leaves SRAM empty less
- * often. *paused_at belongs to the kernel, and is 0 at first.
+ * Does what plan_pause() does, for a kernel that keeps more than tiles in SRAM and leaves SRAM
+ * empty less often. *paused_at belongs to the kernel, and is 0 at first.
  */
 bool plan_pause_since(struct plan *plan, size_t *paused_at);
 

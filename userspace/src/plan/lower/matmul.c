@@ -88,7 +88,10 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 	return v;
 }
 
-/* Moves the last two dims of *v to last[] and dim[], and broadcasts the others to the batch. */
+/*
+ * Sets last[] and dim[] to the strides and extents of the last two dims of *v, and reduces *v to
+ * its batch dims, broadcast to those of `out`.
+ */
 static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t last[2],
 			int64_t dim[2])
 {
