@@ -175,8 +175,8 @@ static int parse_machine(const char **named, struct wnn_error *err)
 }
 
 /*
- * Reads "-name,-name": rules that are disabled, to find out which one changes results. Returns 0,
- * or -1 with *err.
+ * Reads WEBNN_RULES, such as "-name,-name": names of rules that are disabled, to find out which
+ * rule changes results. Returns 0, or -1 with *err.
  */
 static int parse_rules(struct context_config *config, struct wnn_error *err)
 {

@@ -12,8 +12,8 @@ struct wnn_arena;
 size_t wnn_view_length(const WNNStringView *view);
 
 /*
- * Compares two names, with U+FFFD for bytes that are not UTF-8; the result has the sign of that of
- * memcmp(), and is 0 for equal names.
+ * Compares two names byte by byte, with U+FFFD for bytes that are not UTF-8. Returns a number below
+ * 0, 0 for equal names, or a number above 0.
  */
 int wnn_view_compare(const WNNStringView *a, const WNNStringView *b);
 

@@ -29,8 +29,8 @@ bool quantized_whole(const struct quantized *q);
 /* Returns the largest distance of an integer of the type from a zero point. */
 double quantized_largest(const struct quantized *q, int64_t zero);
 /*
- * quantized_float() returns an element of a float32 or float16 constant, the others an element of a
- * constant scale or zero point.
+ * quantized_float() returns an element of a float32 or float16 constant; quantized_scale() and
+ * quantized_zero() return element i of a constant scale or zero point.
  */
 float quantized_float(const struct ir_value *constant, int64_t i);
 float quantized_scale(const struct quantized *q, int64_t i);

@@ -86,7 +86,10 @@ static bool is_positive_constant(const struct ir_value *value)
 	return count <= MAX_SEARCHED;
 }
 
-/* Whether all elements of a value are NaN or have no sign: -0 is excluded, too. */
+/*
+ * Whether all elements of a value surely are NaN or have no sign, not even that of -0; looks at
+ * most at `height` nodes in a row.
+ */
 static bool is_positive(const struct ir_value *value, int height)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;

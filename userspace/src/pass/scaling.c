@@ -426,7 +426,10 @@ static int find_bias(const struct ir_node *product, const struct rules_scaling *
 	return 0;
 }
 
-/* Whether the new biases surely fit, judged by a bound for the sums of weights times summands. */
+/*
+ * Whether the new biases surely fit, judged by a bound for the sums of weights times summands;
+ * false only means that this is unknown.
+ */
 static bool bias_surely_fits(const struct ir_node *product, const struct rules_scaling *s)
 {
 	double most = product->operands[1]->type.dtype == IR_F16 ? MAX_HALF : (double)FLT_MAX;

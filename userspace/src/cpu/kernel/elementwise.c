@@ -90,8 +90,8 @@ static void map(struct cpu_context *cpu, const struct ir_node *node, const struc
 struct elementwise {
 	struct cpu_plan base;
 	/*
-	 * given: with the strides that cpu_plan_arrange() set; walk: the same with axes merged, or
-	 * dense
+	 * given: has the strides that cpu_plan_arrange() sets, dense ones at first; walk: `given`
+	 * with axes merged
 	 */
 	struct cpu_walk given, walk;
 };

@@ -49,7 +49,10 @@ static int64_t column_of(const struct dots *d, int64_t block, int i)
 	return block * BLOCK + cpu_dot_channel(i, vectors(d, block));
 }
 
-/* Returns the weight of a column that is multiplied with byte k of a tap. */
+/*
+ * Returns the weight of a column that is multiplied with byte k of a tap; 0 where a block or a tap
+ * is only filled up.
+ */
 static int8_t weight(const struct dots *d, const uint8_t *from, int64_t column, int64_t tap,
 		     int64_t k)
 {
@@ -171,7 +174,7 @@ static const uint8_t *inner_window(const struct run *run, const struct pixel *p)
 	return run->x + ((p->image * g->in_h + h) * g->in_w + w) * g->in_c;
 }
 
-/* Sets the table of pointers for `count` pixels. */
+/* Sets the pointers to the input pixels that each tap reads for `count` output pixels. */
 static void find_rows(const struct run *run, int64_t first, int count, const uint8_t **rows)
 {
 	const struct dots *d = run->d;

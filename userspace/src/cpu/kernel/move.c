@@ -21,7 +21,7 @@ struct concat {
 	size_t row, unit;
 };
 
-/* Copies rows of the result from each operand. */
+/* Copies rows begin to end - 1 of the result from all operands. */
 static void concat_rows(void *argument, int64_t begin, int64_t end)
 {
 	const struct concat *c = argument;

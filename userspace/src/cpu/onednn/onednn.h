@@ -107,8 +107,8 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 int onednn_check(const struct onednn *dnn, struct wnn_error *err);
 
 /*
- * Whether oneDNN computes sums of integers, and of floats, of a convolution right. @zero_point: the
- * input of integers has one.
+ * Return true if oneDNN computes a convolution right: onednn_sums_are_right() for sums of integers,
+ * onednn_floats_are_right() for floats. @zero_point: the integers of the input have a zero point.
  */
 bool onednn_sums_are_right(const struct onednn *dnn, const struct cpu_conv *conv, bool zero_point);
 bool onednn_floats_are_right(const struct cpu_conv *conv);

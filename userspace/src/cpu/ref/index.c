@@ -25,8 +25,8 @@ static struct indexed indexed_of(const struct ir_node *node, const void *const *
 }
 
 /*
- * Returns the input's offset of gathered element i of input.shape[0..axis) + indices.shape +
- * input.shape(axis..].
+ * Returns the offset in the input of element i of what is gathered or scattered along an axis. The
+ * shape of that is input.shape[0..axis) + indices.shape + input.shape(axis..].
  */
 static int64_t along_axis(const struct indexed *x, int64_t i)
 {
@@ -38,7 +38,7 @@ static int64_t along_axis(const struct indexed *x, int64_t i)
 	return (outer * n + at) * inner + i % inner;
 }
 
-/* Returns the input's offset of element i of indices.shape (gatherElements). */
+/* Returns the offset in the input of the element that index i selects (gatherElements). */
 static int64_t of_elements(const struct indexed *x, int64_t i)
 {
 	uint32_t axis = x->node->attrs.gather.axis;

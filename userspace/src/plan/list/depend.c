@@ -180,7 +180,10 @@ static struct columns columns_of(const struct hazard_access *access, int64_t lo)
 	return columns;
 }
 
-/* Returns true if two accesses to columns have no byte in common, wherever they begin and end. */
+/*
+ * Returns true if two accesses to columns with one pitch have no byte in common, wherever they
+ * begin and end; false also when the pitches differ.
+ */
 static bool are_apart(const struct columns *a, const struct columns *b)
 {
 	int64_t distance = (b->at - a->at + a->pitch) % a->pitch;

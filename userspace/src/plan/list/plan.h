@@ -215,7 +215,7 @@ struct plan_nodes {
 
 /* When kernels expect constant filters in SRAM. */
 enum plan_early {
-	PLAN_EARLY, /* before they begin: filters are loaded while earlier nodes compute */
+	PLAN_EARLY, /* before the kernel begins: filters are loaded while earlier nodes compute */
 	/* like PLAN_EARLY, with two kernels in SRAM at once: each takes at most half of the SRAM */
 	PLAN_EARLY_BESIDE,
 	PLAN_EARLY_NOT, /* the first tile waits for its filter */

@@ -230,7 +230,10 @@ struct step_products {
 	uint32_t count;
 };
 
-/* Returns the direction's part of a view whose first dim is directions. */
+/*
+ * Returns the part of a view, whose first dim is directions, for the direction that `p` computes;
+ * the whole view when `p` computes all, or the view has a single one.
+ */
 static struct npu_view slice_of(const struct step_product *p, struct npu_view view)
 {
 	if (p->direction < 0 || view.dim[0] == 1)

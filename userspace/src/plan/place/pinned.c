@@ -23,7 +23,7 @@
 
 /* How a kernel can use a pinned constant. */
 enum use {
-	REFUSED, /* it cannot */
+	REFUSED, /* it cannot use the constant */
 	PINNED,	 /* it reads the constant from SRAM */
 	WIDE,	 /* it reads the constant from SRAM as floats, which the compiler dequantised */
 	UNSEEN	 /* it does not read the constant from memory; as a state: no use was seen yet */
