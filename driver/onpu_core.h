@@ -49,7 +49,7 @@ static inline void onpu_pmu_exit(void)
 
 /* ---- onpu_reset.c */
 
-/* Resets the device and boots the firmware; no interrupt handler may be running. */
+/* Resets the device and boots the firmware; no interrupt handler may run. Returns 0 or an errno. */
 int onpu_device_start(struct onpu_device *onpu);
 /* Ends all work and halts the device: after drm_dev_unplug(), or before it is registered. */
 void onpu_device_unplug(struct onpu_device *onpu);

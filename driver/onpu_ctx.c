@@ -148,7 +148,10 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	onpu_queue_serve(cd);
 }
 
-/* Take the queue from the context; jobs that it has there are killed first. 0 or an errno. */
+/*
+ * Takes the queue, if it has one, from the context; the context's jobs on the queue are killed
+ * first. Returns 0, -EAGAIN during a reset, or the errno of a request to the firmware.
+ */
 static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;
@@ -435,9 +438,10 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 }
 
 /*
- * Creates a context; the caller has counted it with onpu_vm_add_ctx(). The number is allocated
- * last, under the array's lock: as soon as that is released, programs can use and destroy the
- * context.
+ * Creates a context, which the caller has counted with onpu_vm_add_ctx(); sets *@id and *@offset,
+ * where the completion page can be mapped. Returns 0 or an errno. The number @id is allocated last,
+ * under the lock of the array of contexts: once the lock is released, programs can use and destroy
+ * the context.
  */
 static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *args,
 		      u32 timeout_ms, u32 *id, u64 *offset)

@@ -127,8 +127,8 @@ static void destroy_wq(struct drm_device *drm, void *wq)
 }
 
 /*
- * Keeps a workqueue until the DRM device is freed: contexts have work on it that may end after the
- * driver was unbound. 0 or an errno.
+ * Stores @wq in *@to. The workqueue is destroyed with the DRM device, because contexts have work
+ * there that may end after the driver was unbound. Returns 0 or an errno, -ENOMEM if @wq is NULL.
  */
 static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 		   struct workqueue_struct *wq)
@@ -153,8 +153,8 @@ static bool is_encrypted_guest(void)
 }
 
 /*
- * Sets &onpu_device.snoops and @bounces; refuses a device that does not reach memory of its driver.
- * 0 or an errno.
+ * Sets &onpu_device.snoops and &onpu_device.bounces. Returns 0, -ENOMEM, or -EIO for a device that
+ * does not reach all memory of its driver.
  */
 static int check_dma(struct onpu_device *onpu)
 {
@@ -263,7 +263,7 @@ static irqreturn_t management_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Checks the queues of a vector; reading their completion pages costs no access to the device. */
+/* Threaded handler: looks for completed jobs on the queues that share the interrupt vector. */
 static irqreturn_t completion_thread(int irq, void *data)
 {
 	struct onpu_device **vector = data, *onpu = *vector;

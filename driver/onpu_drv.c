@@ -110,8 +110,9 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 }
 
 /*
- * Reads the device's clock beside the host's. The locks keep a reset away, and the two halves of
- * the clock together.
+ * Reads the device's clock and the host's at nearly the same time; sets the figures of @info.
+ * Returns 0 or an errno, -ENODEV if the device does not answer. The reset lock keeps resets away,
+ * and the time lock keeps the two halves of the device's clock together.
  */
 static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 {
@@ -215,8 +216,8 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 }
 
 /*
- * Closes a client's file: ends its contexts before DRM closes its handles, so that no job faults on
- * a buffer that is gone.
+ * Closes a client's file, with the result of drm_release(). Ends the contexts before DRM closes the
+ * handles, so that no job faults on a buffer that is gone.
  */
 static int onpu_release(struct inode *inode, struct file *filp)
 {
@@ -348,7 +349,7 @@ static void set_limits(struct onpu_device *onpu)
 			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
 }
 
-/* Initializes the device up to its registration with DRM. */
+/* Does everything that comes before the registration with DRM; returns 0 or an errno. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	static int (*const parts[])(struct onpu_device *onpu) = {
@@ -382,7 +383,10 @@ static void free_config(void *config)
 	kfree(config);
 }
 
-/* Saves the configuration space, which a reset needs to put the device back on the bus. */
+/*
+ * Saves the configuration space, which a reset needs to put the device back on the bus. Returns 0
+ * or an errno.
+ */
 static int save_config(struct onpu_device *onpu)
 {
 	pci_save_state(onpu->pdev);

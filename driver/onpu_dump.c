@@ -480,7 +480,7 @@ static struct onpu_device *shown_device(struct seq_file *m)
 	return to_onpu(entry->dev);
 }
 
-/* Prints a core dump of a device that has not failed. */
+/* Prints the present state of the device in the form of a core dump; returns 0 or an errno. */
 static int state_show(struct seq_file *m, void *unused)
 {
 	char *text __free(kvfree) = NULL;
@@ -504,7 +504,7 @@ static int state_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Show the buffers in each client's address space; the driver's own memory is in the upper half. */
+/* Prints one line for each mapping in the address spaces of all clients; returns 0. */
 static int buffers_show(struct seq_file *m, void *unused)
 {
 	struct onpu_device *onpu = shown_device(m);

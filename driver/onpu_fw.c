@@ -90,8 +90,9 @@ static void heartbeat_work(struct work_struct *work)
 }
 
 /*
- * Loads the firmware's image. It stays in memory, as a reset cannot rely on a file system. The copy
- * for later boots is where the device cannot write, lest a firmware that runs wild spoils it.
+ * Loads the firmware's image from its file; returns 0 or an errno. The image stays in memory,
+ * because a reset cannot rely on a file system. Each boot starts from @file, a copy that the device
+ * cannot write, so that faulty firmware cannot spoil the image.
  */
 int onpu_fw_init(struct onpu_device *onpu)
 {

@@ -116,7 +116,10 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 
 /* ---- charging users for buffers */
 
-/* Charges a buffer to a user until it is freed, whoever has handles; 0 or an errno. */
+/*
+ * Charges a buffer to a user until the buffer is freed, no matter which clients have handles.
+ * Returns 0 or an errno.
+ */
 static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -251,8 +254,8 @@ static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt
 }
 
 /*
- * Syncs the CPU's accesses to an exported buffer with this device and all others. Both directions
- * sync: writing part of a cache line reads the rest of it.
+ * Syncs an exported buffer from the CPU to the devices or back, as @flags tell: for this device, if
+ * it is not gone, and for all devices that have mapped the dma-buf. Returns 0 or an errno.
  */
 static int export_sync(struct dma_buf *buf, u32 flags)
 {
@@ -506,7 +509,10 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/* Copies from another driver's buffer, which can only be mapped whole. */
+/*
+ * Copies @size bytes at @offset of another driver's buffer, which can only be mapped whole, to @to.
+ * Returns 0 or an errno.
+ */
 static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
 	struct iosys_map memory;
@@ -633,8 +639,9 @@ struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Allocates a buffer's pages, if it has none, and maps and cleans them for the device. This comes
- * before the buffer has a handle, which a client could guess.
+ * Allocates a buffer's pages, if it has none, and maps and cleans them for the device; returns 0 or
+ * an errno. The caller gives the buffer its handle afterwards, because a client could guess the
+ * handle and use the buffer at once.
  */
 static int bo_prepare(struct onpu_bo *bo)
 {
@@ -644,7 +651,11 @@ static int bo_prepare(struct onpu_bo *bo)
 	return PTR_ERR_OR_ZERO(bo_memory(bo));
 }
 
-/* Sets *@handle and *@va only on success: DRM copies an ioctl's arguments back in any case. */
+/*
+ * Prepares a buffer and gives it a handle and an address in the client's address space. Returns 0
+ * or an errno. *@handle and *@va change only on success: DRM copies an ioctl's arguments back in
+ * any case.
+ */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
 {
 	int ret = bo_prepare(bo);

@@ -191,8 +191,8 @@ static int status_to_errno(struct onpu_device *onpu, u32 type, u32 status)
 }
 
 /*
- * Enter a request into the table, with a new id; 0 or an errno. The caller has taken a slot, so an
- * entry is free.
+ * Enters a request into the table of pending requests and gives it a new id. The caller has taken a
+ * slot, so an entry is free. Returns 0, or the error that the mailbox has failed with.
  */
 static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
@@ -214,8 +214,9 @@ static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 }
 
 /*
- * Writes a request into the ring; 0 or an errno. There is room: the ring has as many entries as the
- * table.
+ * Writes a request into the ring and tells the device. The ring always has room, as it has as many
+ * entries as the table of pending requests. Returns 0, or the error that the mailbox has failed
+ * with.
  */
 static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {

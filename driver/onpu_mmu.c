@@ -175,7 +175,10 @@ static bool can_be_large(const struct onpu_table *table, u64 va, const struct cu
 	       !table->below[entry_index(va, 1)];
 }
 
-/* Create the tables for a mapping (@flags 0), or write its entries; only the former can fail. */
+/*
+ * With @flags 0, creates the page tables that a mapping needs; returns 0 or an errno. With other
+ * @flags, writes the mapping's entries into tables that exist; returns 0.
+ */
 static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 {
 	struct onpu_vm *vm = map->vm;
@@ -459,7 +462,10 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-/* Creates an address space; the caller has charged the root table to the user. */
+/*
+ * Creates an address space in *@out; the caller has charged the root table to the user. Returns 0
+ * or an errno.
+ */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);

@@ -30,7 +30,7 @@ struct onpu_pmu {
  * holds some of its locks when it calls that function.
  */
 static DEFINE_MUTEX(pmus_lock);
-/* Protects which device each PMU has. */
+/* Protects the pointers from PMUs to their devices. */
 static DEFINE_SPINLOCK(pmu_device_lock);
 /* PMUs by the numbers of their nodes. */
 static DEFINE_XARRAY(pmus);

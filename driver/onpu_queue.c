@@ -69,7 +69,10 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 	return ret;
 }
 
-/* Creates the context at the firmware, where its number is that of its queue. */
+/*
+ * Asks the firmware to create the context, whose number there is the number of its queue. Returns 0
+ * or an errno.
+ */
 static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
@@ -109,9 +112,10 @@ static int get_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * Destroys the VM table entry of an address space that has no queue any more. After an error the
- * entry stays in use until the reset that follows, but @vm->slot is cleared:
- * onpu_queue_forget_all() finds address spaces by their contexts, and this may have been the last.
+ * Destroys the VM table entry of an address space, unless a queue still uses it. Returns 0 or an
+ * errno. After an error the entry stays in use until the reset that follows, but @vm->slot becomes
+ * -1: onpu_queue_forget_all(), which would do it, finds address spaces by their contexts, and this
+ * one may have lost its last context.
  */
 static int put_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 {
@@ -196,8 +200,9 @@ static u32 raised_priority(const struct onpu_ctx *ctx)
 }
 
 /*
- * Compares queues of the users, or for the same number those of the clients: above 0 if @a's user
- * or client has more, below 0 if @b's has.
+ * Compares how many queues the users of two contexts have; if the numbers are equal, how many the
+ * two clients have. Returns a number above 0 if @a's side has more, below 0 if @b's side has more,
+ * 0 if both numbers are equal.
  */
 static int compare_shares(const struct onpu_ctx *a, const struct onpu_ctx *b)
 {
@@ -289,7 +294,10 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	return 0;
 }
 
-/* Ends the context at the firmware and frees its queue, after QUEUE_UNBIND; 0 or an errno. */
+/*
+ * Destroys the context at the firmware, after QUEUE_UNBIND, and frees its queue and, after the last
+ * queue, the address space's VM table entry. Returns 0 or an errno.
+ */
 static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;

@@ -30,11 +30,11 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
  * takes it.
  */
 
-/* Kill the jobs on the context's queue; on success, no access by the context is under way. */
+/* Kills the jobs on the context's queue. 0: the context makes no access any more; or an errno. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
-/* Take the queue from an idle context. */
+/* Takes the queue from an idle context; returns 0 or an errno. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
-/* Called with a result of the two above: resets firmware that an error left in doubt. */
+/* Called with a result of the two above: asks for a reset after some errors of the firmware. */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
 /* Called when the device has forgotten all queues and VM table entries: frees them here, too. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);

@@ -375,9 +375,10 @@ static void onpu_reset_done(struct pci_dev *pdev)
 }
 
 /*
- * Handles an error of the bus. The PCI core does not promise to call the next step of its recovery,
- * so the device is marked as wedged at once and its contexts are lost; the last step makes it
- * usable for new contexts.
+ * Handles an error of the bus. While the bus works, asks for a reset and returns CAN_RECOVER.
+ * Otherwise returns NEED_RESET for a frozen bus and DISCONNECT for a dead one; the device is marked
+ * as wedged at once and its contexts are lost, because the PCI core does not promise to call the
+ * next step of its recovery.
  */
 static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
@@ -468,8 +469,8 @@ static int onpu_resume(struct device *dev)
 }
 
 /*
- * Suspends the device before the host sleeps; programs are frozen. Jobs that take too long are
- * cancelled, as by any reset.
+ * Suspends the device before the host sleeps; programs are frozen. Waits at most SUSPEND_WAIT_US
+ * for jobs to end, then cancels the rest, as any reset does. Returns 0.
  */
 static int onpu_suspend(struct device *dev)
 {
@@ -484,7 +485,7 @@ static int onpu_suspend(struct device *dev)
 	return 0;
 }
 
-/* Suspends a device that has no job: each context that has a job keeps it awake. */
+/* Suspends a device that has no job, as a context with a job keeps it awake; returns 0. */
 static int onpu_runtime_suspend(struct device *dev)
 {
 	put_to_sleep(dev_get_drvdata(dev));
@@ -492,8 +493,8 @@ static int onpu_runtime_suspend(struct device *dev)
 }
 
 /*
- * Wakes the device up. If it does not start, it is wedged, but awake: a function reset may revive
- * it.
+ * Wakes the device up. Returns 0 even if the device does not start: it is then wedged, but awake,
+ * and a function reset may revive it.
  */
 static int onpu_runtime_resume(struct device *dev)
 {

@@ -56,8 +56,10 @@ struct onpu_submit {
 };
 
 /*
- * Copies an array of user space; 0 or an errno. @first_size: an element's size in version 1.0.
- * Members that an element does not have become zero.
+ * Copies an array of user space to @dst, whose elements have @size bytes; @first_size is the size
+ * that an element had in version 1.0. Members that shorter elements lack become zero. Returns 0;
+ * -EINVAL for elements below @first_size; -E2BIG for elements above MAX_STRIDE or with unknown
+ * bytes that are not zero; -EFAULT.
  */
 static int copy_array(void *dst, size_t size, size_t first_size,
 		      const struct drm_onpu_obj_array *array)
@@ -229,7 +231,10 @@ static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sy
 	return 0;
 }
 
-/* Do everything that can fail before jobs are accepted; 0 or an errno. */
+/*
+ * Creates the jobs of a call with their waits and signals: everything that can fail comes before
+ * the first job is accepted. Returns 0 or an errno.
+ */
 static int prepare_submit(struct onpu_submit *submit)
 {
 	const struct drm_onpu_sync *sync = submit->syncs;

@@ -96,7 +96,10 @@ static long pin_some(struct onpu_bo *bo, unsigned long start, unsigned long coun
 	return ret ?: -EFAULT;
 }
 
-/* Pins an object's pages; 0 or an errno, after which onpu_wrap_free() frees what there is. */
+/*
+ * Pins the pages from address @start on as those of a buffer. Returns 0 or an errno; after an error
+ * onpu_wrap_free() unpins and frees what there is.
+ */
 static int pin_pages_of(struct onpu_bo *bo, unsigned long start)
 {
 	unsigned long count = bo->base.base.size / PAGE_SIZE;
