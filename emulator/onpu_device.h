@@ -120,9 +120,11 @@ void onpu_device_destroy(struct onpu_device *device);
 
 /**
  * onpu_device_mmio_read - read a register of BAR0
- * @size: bytes, 4 for registers; a read of another size or off alignment is all ones
+ * @size: bytes, 4 for registers
  *
- * Comes after all earlier accesses, so it may wait for the device's current step.
+ * Takes effect after all earlier accesses, so the call may wait for the device's current step.
+ *
+ * Return: the value, all ones for another size or an offset that is not aligned.
  */
 uint64_t onpu_device_mmio_read(struct onpu_device *device, uint64_t offset, unsigned int size);
 
@@ -160,8 +162,8 @@ struct onpu_device_event {
 /**
  * onpu_device_point - the number of the point at which an access takes effect
  *
- * For the host's functions @read, @write, @interrupt and @trace. Between two accesses with the same
- * number the device makes no step. The numbers depend on the number of threads.
+ * Only the host's functions @read, @write, @interrupt and @trace call this. The device makes no
+ * step between two accesses with the same number. The numbers depend on the number of threads.
  */
 uint64_t onpu_device_point(const struct onpu_device *device);
 
@@ -177,7 +179,7 @@ uint64_t onpu_device_point(const struct onpu_device *device);
 void onpu_device_replay(struct onpu_device *device,
 			bool (*next)(void *ctx, uint64_t point, struct onpu_device_event *event));
 
-/** onpu_device_cycle - the device clock */
+/** onpu_device_cycle - return the device's clock in cycles */
 uint64_t onpu_device_cycle(struct onpu_device *device);
 
 /**

@@ -115,7 +115,10 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 	return (uint32_t)value;
 }
 
-/* Parses a size, with K or M after it for KiB or MiB. */
+/*
+ * Returns the size in bytes, from 1 to @max, that @text tells, with K or M after it for KiB or MiB.
+ * Any other text ends the program with an error.
+ */
 static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t max)
 {
 	unsigned long long value;

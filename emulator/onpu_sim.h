@@ -60,7 +60,7 @@ struct onpu_sim_memory {
 	void (*release)(void *ctx, void *memory);
 };
 
-/** onpu_sim_config_default - the default of the named machines, one thread, best SIMD level */
+/** onpu_sim_config_default - return the default machine with one thread and the best SIMD level */
 struct onpu_sim_config onpu_sim_config_default(void);
 
 /**
@@ -185,7 +185,7 @@ struct onpu_machine *onpu_machine_create_in(const struct onpu_sim_memory *memory
 					    const char **error);
 void onpu_machine_destroy(struct onpu_machine *machine);
 
-/** onpu_machine_config - the configuration in use, with @simd resolved */
+/** onpu_machine_config - return the configuration in use, with the SIMD level in use as @simd */
 const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *machine);
 
 /**

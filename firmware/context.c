@@ -86,8 +86,9 @@ uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m)
 }
 
 /*
- * Kills a context's job. The response tells the driver that no access of the context is under way,
- * so this waits until the CP has confirmed it.
+ * Kills a context's job, if it has a queue, and waits until the CP has confirmed that no access of
+ * the context is under way. Returns the status of the response: ONPU_MSG_OK, NOT_FOUND without such
+ * a context, or INTERNAL if the CP does not confirm.
  */
 uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m)
 {

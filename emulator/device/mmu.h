@@ -79,7 +79,10 @@ void tlb_destroy(struct tlb *tlb);
 /* Finds the leaf for @va, and whether it is a 2 MiB one; false: it is not in the TLB. */
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
 void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
-/* Finds the pointer to the table of the last level for @va, which only the sticky TLB keeps. */
+/*
+ * Finds in *@pte the entry that points to the table of the last level for @va. Returns false if the
+ * TLB does not have the entry; only a sticky TLB keeps such entries.
+ */
 bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte);
 void tlb_insert_table(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte);
 void tlb_flush(struct tlb *tlb);

@@ -159,9 +159,9 @@ void queue_start_job(struct onpu_device *d)
 }
 
 /*
- * Writes the completion page; 0 or an enum onpu_fault. The order matters to a reader that polls:
- * first the sequence number of the counters, then the figures, last the sequence number of the
- * completion. A reader that finds both numbers equal has the figures of one job.
+ * Writes the completion page; returns 0 or an enum onpu_fault. The order matters to a reader that
+ * polls: first the sequence number of the counters, then the figures, last the sequence number of
+ * the completion. A reader that finds both numbers equal has the figures of one job.
  */
 static int write_completion(struct onpu_device *d, const struct onpu_completion *c,
 			    const struct onpu_job_counters *counters, bool faulted)

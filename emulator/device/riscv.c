@@ -50,8 +50,8 @@ static bool signed_less(uint32_t a, uint32_t b)
 }
 
 /*
- * Shifts right with the sign. The compiler chooses the result of >> for a negative number, so this
- * shifts unsigned and fills in the sign.
+ * Returns @a shifted right by @by bits as a signed number. In C the compiler chooses the result of
+ * >> for a negative number, so this function shifts an unsigned one and fills in the sign.
  */
 static uint32_t shift_right_arith(uint32_t a, unsigned int by)
 {
@@ -60,7 +60,10 @@ static uint32_t shift_right_arith(uint32_t a, unsigned int by)
 	return ((a ^ sign) >> by) ^ sign;
 }
 
-/* Computes the operations that OP and OP-IMM share; @alt selects SUB and SRA. */
+/*
+ * Returns the result of the operation @funct3, of the opcodes OP and OP-IMM, on @a and @b; @alt
+ * selects SUB instead of ADD and SRA instead of SRL.
+ */
 static uint32_t alu(uint32_t funct3, bool alt, uint32_t a, uint32_t b)
 {
 	switch (funct3) {

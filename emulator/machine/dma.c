@@ -77,7 +77,10 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 
 /* ---- One row or block; positions are addresses of their view's space ---- */
 
-/* Reads @n elements, @step bytes apart in memory, into a dense buffer. */
+/*
+ * Reads @n elements of S0, @step bytes apart in memory, into a dense buffer. Returns false when the
+ * machine stops or a read faults.
+ */
 static bool read_elements(const struct dma_copy *copy, uint64_t address, int64_t step, char *out,
 			  uint32_t n)
 {
@@ -148,7 +151,10 @@ static void block_walk_init(struct block_walk *b, const struct dma_copy *copy)
 	memcpy(b->buffer, block.stride[1], sizeof(b->buffer));
 }
 
-/* Moves @n elements of the view `follow` to (@gather) or from a buffer. */
+/*
+ * Moves @n elements of the view `follow` to a buffer if @gather is true, else from it. Returns
+ * false when the machine stops or a read faults.
+ */
 static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t step, char *buf,
 		       int64_t buf_step, uint32_t n, bool gather)
 {
@@ -172,9 +178,9 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 }
 
 /*
- * Moves the two inner dimensions of a block, in squares. One view may be dense along the rows and
- * the other along the columns (a transposition): moving whole rows would then load a cache line for
- * each element.
+ * Moves the two inner dimensions of a block, in squares; false: follow_row() failed. One view may
+ * be dense along the rows and the other along the columns (a transposition): moving whole rows
+ * would then load a cache line for each element.
  */
 static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
 			 char *buf, bool gather)
@@ -205,8 +211,8 @@ static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b
 }
 
 /*
- * Moves the elements that a block has in the view `follow` to or from a buffer in the order of the
- * view `lead`.
+ * Moves a block's elements from the view `follow` to a buffer if @gather is true, else back. The
+ * buffer has the order of the view `lead`. Returns false when the machine stops or a read faults.
  */
 static bool follow_block(const struct dma_copy *copy, uint64_t address, char *buf, bool gather)
 {
@@ -235,7 +241,10 @@ static bool follow_block(const struct dma_copy *copy, uint64_t address, char *bu
 	}
 }
 
-/* Copies a block that is dense in memory, through the buffer. */
+/*
+ * Copies a block that is dense in memory, through the buffer. Returns false without memory for the
+ * buffer, when the machine stops, or when an access faults.
+ */
 static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t follow)
 {
 	const struct walk *walk = &copy->walk;
@@ -254,7 +263,7 @@ static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t 
 
 /*
  * Copies @n elements of the last dimension, in several steps when they have to go through the
- * buffer.
+ * buffer. Returns false when the machine stops or an access faults.
  */
 static bool copy_row(const struct dma_copy *copy, uint64_t lead, uint64_t follow, uint32_t n)
 {

@@ -97,7 +97,8 @@ static bool counter_next(struct counter *n)
 }
 
 /*
- * dma.gather.axis: DST has the dimensions [outer, indices, slice] and S0 has [outer, axis, slice].
+ * Executes dma.gather.axis: DST has the dimensions [outer, indices, slice] and S0 has [outer, axis,
+ * slice]. Returns false when the machine stops or an index or an access faults.
  */
 static bool gather_axis(struct gather *g)
 {
@@ -122,8 +123,9 @@ static bool gather_axis(struct gather *g)
 }
 
 /*
- * dma.gather.elem and dma.scatter.elem: one element for each index. The element's coordinates in
- * the indexed operand are those of the index in S1, but along axis the value of the index.
+ * Executes dma.gather.elem and dma.scatter.elem, which move one element for each index. The
+ * element's coordinates in the indexed operand are those of the index in S1, but along the axis the
+ * value of the index. Returns false when the machine stops or an index or an access faults.
  */
 static bool gather_elem(struct gather *g)
 {
@@ -147,7 +149,8 @@ static bool gather_elem(struct gather *g)
 }
 
 /*
- * dma.gather.nd and dma.scatter.nd: the last dimension of the indices holds tuples of coordinates.
+ * Executes dma.gather.nd and dma.scatter.nd: the last dimension of the indices holds tuples of
+ * coordinates. Returns false when the machine stops or an index or an access faults.
  */
 static bool gather_nd(struct gather *g)
 {

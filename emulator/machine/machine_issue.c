@@ -4,7 +4,7 @@
 
 #include "machine/machine.h"
 
-/* Reads memory for the CP; after a failure the context's fault tells why. */
+/* Reads memory for the CP. Returns false after a failure; the context's fault tells why. */
 static bool cp_read(struct onpu_machine *m, uint64_t address, void *dst, size_t size)
 {
 	return sim_read(&m->context, ONPU_OPERAND_NONE, address, dst, size);

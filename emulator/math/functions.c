@@ -25,9 +25,9 @@ static uint64_t fn_two_over_pi_bits(unsigned int first)
 }
 
 /*
- * Reduces a large argument (Payne and Hanek): with |x| = m * 2^e, bits of 2/pi of weight 2^(2-e)
- * and more contribute multiples of 4 quadrants, so 128 bits from weight 2^(1-e) on decide the
- * angle.
+ * Returns the quadrant and the rest of a large angle, by the method of Payne and Hanek. With |x| =
+ * m * 2^e, bits of 2/pi of weight 2^(2-e) and more contribute multiples of 4 quadrants, so 128 bits
+ * of 2/pi, from weight 2^(1-e) downwards, decide the angle.
  */
 static FN_TARGET_SCALAR struct fn_angle fn_angle_huge(float x)
 {

@@ -49,9 +49,9 @@ typedef __m256i vec_i32;
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
 
 /*
- * Multiplies and adds to the accumulator in its register. GCC turns the intrinsic into other
- * instructions, too, in an unrolled loop, and moves accumulators to other registers and to the
- * stack, although all fit.
+ * Returns a * b + c, rounded once, with the accumulator @c in its register. This is assembly
+ * because in an unrolled loop GCC turns the intrinsic into other instructions, too, and moves
+ * accumulators to other registers and to the stack, although all fit.
  */
 static inline __attribute__((always_inline)) vec_f32 f32_mac(vec_f32 a, vec_f32 b, vec_f32 c)
 {
