@@ -93,7 +93,10 @@ static bool is_innocent(int fd, uint32_t ctx)
 	return false;
 }
 
-/* Works until the device is gone, which all calls must report; 0 if all was right. */
+/*
+ * Runs jobs until the device is gone or destroy_context() ran; only one round if @how begins with
+ * "once". All calls must report that the device is gone. Returns 0 if all was right, else 1.
+ */
 static int work(const char *how)
 {
 	bool once = !strncmp(how, "once", 4), endless = !strcmp(how, "endless");

@@ -84,7 +84,10 @@ uint64_t npu_fdinfo(int fd, const char *name);
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
-/* Makes shared memory of this process a buffer. The memory stays mapped when that is closed. */
+/*
+ * Returns a buffer made of shared memory of this process. The memory stays mapped when the buffer
+ * is closed.
+ */
 struct npu_bo npu_wrap(int fd, void *memory, uint64_t size, uint32_t flags);
 void npu_bo_close(int fd, struct npu_bo *bo);
 int npu_gem_close(int fd, uint32_t handle);
@@ -98,9 +101,12 @@ bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
  */
 void npu_flush(const void *at, uint64_t size);
 void npu_refresh(const void *at, uint64_t size);
-/* Like npu_all(), for what jobs have written. */
+/* Calls npu_refresh(), then returns whether all @size bytes at @at are @value. */
 bool npu_sees(const uint8_t *at, uint64_t size, uint8_t value);
-/* Begins and ends an access of the processor to a dma-buf, and checks its bytes. */
+/*
+ * Returns whether all @size bytes at @at, in a mapping of the dma-buf @file, are @value; reads them
+ * between the begin and the end of a CPU access to the dma-buf.
+ */
 bool npu_dmabuf_sees(int file, const uint8_t *at, uint64_t size, uint8_t value);
 
 /* Returns 0 or the errno. Tries again for a while as long as destroyed contexts still take room. */
@@ -141,7 +147,7 @@ void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 /* Returns the errno of SUBMIT, or 0; @seqno gets the number of the last job, unless it is NULL. */
 int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t count,
 	       uint64_t *seqno);
-/* Submits a job with a syncobj that signals at its end; 0 or an errno. */
+/* Submits a job whose end signals @syncobj; returns 0 or an errno. */
 int npu_submit_signal(int fd, uint32_t ctx, struct drm_onpu_job job, uint32_t syncobj);
 uint32_t npu_syncobj(int fd);
 bool npu_has_fence(int fd, uint32_t syncobj);

@@ -414,7 +414,7 @@ struct handles {
 	volatile bool stop;
 };
 
-/* Closes and queries handles that another thread creates. */
+/* A thread that queries and closes handles 1 to 15, which another thread creates. */
 static void *disturb(void *data)
 {
 	struct handles *handles = data;

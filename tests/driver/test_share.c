@@ -243,8 +243,8 @@ TEST_F(share, low_priority_does_not_starve)
 #define MANY_QUEUE_SLICES UINT64_C(2500000000)
 
 /*
- * Opens a client with contexts that all have work for more cycles than @share: 1024 jobs, 32,000
- * cycles a fill.
+ * Opens a client with @contexts contexts; returns its file descriptor. Each context gets 1024 jobs
+ * of 16 or 128 fills, 32,000 cycles a fill: work for more cycles than @share.
  */
 static int busy_client(uint32_t contexts, uint64_t share)
 {

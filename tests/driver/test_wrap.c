@@ -364,7 +364,7 @@ struct racer {
 	int wrong;
 };
 
-/* Replaces single pages of the mapping that others wrap. */
+/* A thread that replaces single pages of a mapping that other threads wrap, until it is stopped. */
 static void *remaps(void *data)
 {
 	struct racer *racer = data;

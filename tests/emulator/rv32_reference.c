@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Results of chapter 2, RV32I: integer computation */
+/* Each function returns the result of an instruction of chapter 2, RV32I: integer computation. */
 static uint32_t f_add(uint32_t a, uint32_t b)
 {
 	return a + b;
@@ -44,7 +44,7 @@ static uint32_t f_srl(uint32_t a, uint32_t b)
 	return a >> (b % 32);
 }
 
-/* gcc and clang define >> of a negative number as arithmetic */
+/* The shift is arithmetic: gcc and clang define >> of a negative number so. */
 static uint32_t f_sra(uint32_t a, uint32_t b)
 {
 	return (uint32_t)((int32_t)a >> (b % 32));
@@ -60,7 +60,7 @@ static uint32_t f_and(uint32_t a, uint32_t b)
 	return a & b;
 }
 
-/* Conditions of the branches */
+/* Each function returns 1 if its branch is taken, else 0. */
 static uint32_t f_eq(uint32_t a, uint32_t b)
 {
 	return a == b;
@@ -91,7 +91,7 @@ static uint32_t f_geu(uint32_t a, uint32_t b)
 	return a >= b;
 }
 
-/* Extend the bytes that a load has read from memory. */
+/* Each function returns the word that a load makes of the bytes @a read from memory. */
 static uint32_t f_lb(uint32_t a, uint32_t b)
 {
 	(void)b;
@@ -110,7 +110,10 @@ static uint32_t f_same(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* The M extension: products in 64 bits, division with the manual's table of special cases */
+/*
+ * Each function returns the result of an instruction of the M extension: products are computed in
+ * 64 bits, and divisions follow the manual's table of special cases.
+ */
 static uint32_t f_mul(uint32_t a, uint32_t b)
 {
 	return a * b;
@@ -382,7 +385,10 @@ uint32_t ref_encode_csr(const char *name, unsigned int rd, unsigned int operand,
 	return insn->match | csr << 20 | operand << 15 | rd << 7;
 }
 
-/* Gathers an immediate bit by bit: to[i] is the bit of the word that holds bit lowest + i. */
+/*
+ * Returns the immediate of @word, sign-extended from @bits bits: bit @lowest + i of the immediate
+ * is bit @to[i] of the word, and the bits below @lowest are zero.
+ */
 static int32_t gather(uint32_t word, const uint8_t *to, unsigned int bits, unsigned int lowest)
 {
 	int64_t value = 0;

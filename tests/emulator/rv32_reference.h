@@ -87,8 +87,9 @@ struct ref_outcome {
 };
 
 /*
- * Executes @word at the machine's pc. On a trap nothing changes. Legal CSR instructions, MRET and
- * WFI leave everything but pc to the caller (MRET also leaves pc).
+ * Executes @word at the machine's pc; returns the instruction and its trap or cycles. On a trap
+ * nothing changes. Legal CSR instructions and WFI only advance pc, and MRET changes nothing: the
+ * caller does the rest.
  */
 struct ref_outcome ref_step(struct ref_machine *m, uint32_t word);
 

@@ -50,7 +50,10 @@ enum onpu_rv32_stop rig_execute(struct rig *rig, uint32_t pc, uint32_t word);
 /* Fails unless the core just took this exception, from @pc to its handler. */
 void rig_expect_trap(const struct rig *rig, uint32_t pc, uint32_t cause, uint32_t tval);
 
-/* Reads or writes a CSR with an instruction, at an address outside of the program. */
+/*
+ * Read or write a CSR with an instruction at an address outside of the program; rig_csr_read()
+ * returns the value.
+ */
 uint32_t rig_csr_read(struct rig *rig, uint32_t csr);
 void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value);
 

@@ -146,7 +146,7 @@ static double ulp_error(const struct format *format, double result, double truth
 	return fabs(result - truth) * power_of_two(format->digits - 1 - exponent);
 }
 
-/* Rounds x to the format, to nearest even; used for float16 and bfloat16. */
+/* Returns x rounded to nearest even in the format, which is float16 or bfloat16. */
 static double round_to(const struct format *format, double x)
 {
 	int exponent = exponent_of(x);

@@ -291,7 +291,7 @@ static void test_preempt(void **state)
 
 /*
  * Makes a program that loads the first 64 numbers of the data to SRAM and, from KEEP_START on,
- * stores them.
+ * stores them. Returns the program's slot, where the test can change KEEP.
  */
 static struct onpu_slot_program *keeping(struct program *p)
 {

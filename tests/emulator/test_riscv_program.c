@@ -154,7 +154,8 @@ static void expect_output(unsigned int *at, uint32_t value, const char *what)
 }
 
 /*
- * Computes the CRC bit by bit, with the polynomial in the bit order that the program does not use.
+ * Returns the CRC-32 of @size bytes, computed bit by bit with the polynomial in the bit order that
+ * the program does not use.
  */
 static uint32_t host_crc32(const uint8_t *p, size_t size)
 {

@@ -49,7 +49,7 @@ static WNNContext open_device(WNNInstance instance, const char *which)
 	return context;
 }
 
-/* Builds y = x * x + 1. */
+/* Returns a graph that computes y = x * x + 1; an error ends the program. */
 static WNNGraph build(WNNContext context)
 {
 	const uint32_t shape[] = { COUNT };

@@ -43,7 +43,10 @@ static void set_cap(struct onpu_device *onpu, u32 reg, u32 value)
 	onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4] = value;
 }
 
-/* Initializes what onpu_device_init() would, and sets what it would read from registers. */
+/*
+ * Initializes the members that onpu_device_init() initializes and sets the values that it reads
+ * from registers. Returns 0 or an errno.
+ */
 static int fill_in(struct onpu_device *onpu, struct device *dev)
 {
 	void *memory;

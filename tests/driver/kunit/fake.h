@@ -11,14 +11,17 @@
 /* The seed of random numbers: they are equal in each run. */
 #define FAKE_SEED	20261125
 
-/* Set up and tear down a suite whose tests need a device, which is in &kunit.priv. */
+/*
+ * Set up and tear down a suite whose tests need a device, which is in &kunit.priv. fake_init()
+ * returns 0 or an errno.
+ */
 int fake_init(struct kunit *test);
 void fake_exit(struct kunit *test);
 
 /*
  * Do the work of fake_init() and fake_exit() for a suite whose tests share a structure of @size
- * bytes, which is in &kunit.priv. Its first member is a pointer to the device, and the others are
- * zero at first.
+ * bytes, which is in &kunit.priv. The structure's first member is a pointer to the device, and the
+ * others are zero at first. fake_init_with() returns 0 or an errno.
  */
 int fake_init_with(struct kunit *test, size_t size);
 void fake_exit_with(struct kunit *test);
@@ -32,7 +35,7 @@ u32 fake_get(struct onpu_device *onpu, u32 reg);
  */
 enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu);
 
-/* Creates an address space as opening a file does. */
+/* Creates an address space in *@vm, as opening a file does. Returns 0 or an errno. */
 int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
 /*
  * Closes the address space as closing its file does: mappings that the device must forget first

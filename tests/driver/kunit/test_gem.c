@@ -194,7 +194,7 @@ static bool seen_kill(struct task_struct *task)
 	return !seen.life || !seen.life--;
 }
 
-/* Replaces the creation of a handle: notes the buffer's state, and fails. */
+/* Runs in place of the creation of a handle: notes the buffer's state and returns -EMFILE. */
 static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle)
 {
 	created.has_memory = to_onpu_bo(obj)->base.sgt;
@@ -280,7 +280,10 @@ static int call(struct gem_test *t, u64 offset, u64 size, u32 flags)
 
 /* ---- tests */
 
-/* Creates a client with a buffer in @t, so that gem_exit() frees it even after an error. */
+/*
+ * Creates a client with a buffer in @t, where gem_exit() finds and frees what exists even after an
+ * error. Returns 0 or an errno.
+ */
 static int make_client(struct gem_test *t)
 {
 	struct onpu_bo *bo;

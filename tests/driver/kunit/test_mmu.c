@@ -85,7 +85,10 @@ static u64 wanted_flags(enum onpu_map_prot prot)
 	       prot == ONPU_MAP_USER ? leaf | write | ONPU_PTE_U : leaf | ONPU_PTE_U;
 }
 
-/* Makes memory of a few runs, some of which have room for large pages. */
+/*
+ * Makes up memory of a few runs, some of which have room for large pages. Returns the size in
+ * bytes.
+ */
 static u64 make_runs(struct mmu_test *t, struct wanted *w)
 {
 	unsigned int count = 1 + below(t, MAX_RUNS);
@@ -253,7 +256,10 @@ static void memory_not_in_pages_is_refused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->map && is_right(t, w));
 }
 
-/* Inserts mappings and removes them again, without an answer of the device. */
+/*
+ * Inserts @count mappings from @wanted[@first] on and removes them again; the device does not
+ * answer the invalidations. Returns 0 or the errno of an insertion.
+ */
 static int remove_from(struct mmu_test *t, unsigned int first, unsigned int count)
 {
 	for (unsigned int i = first; i < first + count; i++) {

@@ -150,7 +150,10 @@ static void wrap_exit(struct kunit *test)
 	fake_exit_with(test);
 }
 
-/* Maps memory, unless KUnit runs its tests in a thread of its own, which has none. */
+/*
+ * Maps shared memory and takes its first page; returns 0 or an errno. Does nothing and returns 0
+ * when KUnit runs its tests in a thread of its own, which has no address space.
+ */
 static int make_mapping(struct wrap_test *t)
 {
 	unsigned long start;

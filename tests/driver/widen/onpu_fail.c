@@ -46,8 +46,8 @@ NOKPROBE_SYMBOL(end);
 static struct kprobe doors[] = { { .pre_handler = begin }, { .pre_handler = end } };
 
 /*
- * The no_memory functions run in place of a failing function, with its arguments, and tell its
- * caller that there is no memory.
+ * Each no_memory function runs in place of a function of the kernel, with that function's
+ * arguments, and returns to the caller that there is no memory: here NULL.
  */
 static noinline void *no_memory(void)
 {

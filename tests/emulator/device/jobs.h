@@ -24,8 +24,9 @@ static inline uint16_t job_data(struct program *p, uint64_t offset, uint32_t n)
 }
 
 /*
- * Makes a program: load, @stages times { preempt, twice x = sin(x) + x }, store. SRAM holds state
- * across every preemption point, and semaphore 9 a token.
+ * Returns a program that loads JOB_ELEMENTS floats, @stages times executes preempt and then twice
+ * x = sin(x) + x, and stores the result. At every preemption point SRAM holds the floats, and
+ * semaphore 9 a token.
  */
 static inline struct program *job_stages(unsigned int stages, float seed)
 {
@@ -71,7 +72,7 @@ static inline struct program *job_stages(unsigned int stages, float seed)
 	return p;
 }
 
-/* Makes a program of consecutive instructions without a preemption point, for at least @cycles. */
+/* Returns a program without a preemption point that runs for at least @cycles cycles. */
 static inline struct program *job_stubborn(uint64_t cycles)
 {
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);

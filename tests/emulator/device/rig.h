@@ -111,8 +111,8 @@ void rig_context_create(struct rig *rig, struct rig_context *c, struct rig_vm *v
 /* Puts a program and its data in the memory of a context. */
 void rig_load(struct rig *rig, struct rig_context *c, const struct program *p);
 /*
- * rig_job() makes the ring entry of a program; rig_submit() queues it, and rings the doorbell if
- * @ring.
+ * rig_job() returns the ring entry of a program. rig_submit() writes an entry into the ring and, if
+ * @ring is true, rings the doorbell.
  */
 struct onpu_ring_job rig_job(const struct program *p);
 void rig_submit(struct rig *rig, struct rig_context *c, const struct onpu_ring_job *job, bool ring);

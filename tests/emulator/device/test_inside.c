@@ -20,7 +20,7 @@ static struct rig_vm vms[2];
 static struct rig_context contexts[2];
 static struct program *load;
 static unsigned int reads;
-/* Called at read ACT, at read LOOK, and at each read from ACT on. */
+/* @act is called at read number ACT, @look at number LOOK, @always at each read from ACT on. */
 static void (*act)(void), (*look)(void), (*always)(void);
 
 static void on_read(struct rig *r, uint64_t addr)
@@ -38,7 +38,7 @@ static void on_read(struct rig *r, uint64_t addr)
 		always();
 }
 
-/* Makes a program of @count instructions, each of which loads BYTES times the same byte. */
+/* Returns a program of @count instructions, each of which loads the same byte BYTES times. */
 static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;

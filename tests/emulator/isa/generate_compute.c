@@ -50,7 +50,10 @@ void generate_elementwise(struct gen *g)
 		gen_tri(g, dims, rank);
 }
 
-/* Draws a size of a product: usually small, sometimes larger than the array. */
+/*
+ * Returns a random size of a matrix product: at most 4 in half of the cases, else at most 90 or
+ * @budget, whichever is less, but at least 1.
+ */
 static uint32_t extent(struct gen *g, uint64_t budget)
 {
 	uint64_t most = rng_chance(&g->random, 50) ? 4 : budget > 90 ? 90 : budget;

@@ -67,7 +67,10 @@ static void generate_pad(struct gen *g)
 	gen_source(g, 1, rank, inner, STRIDES_RANDOM);
 }
 
-/* Draws one index for a dimension of n; it is out of range only if the flags make that valid. */
+/*
+ * Returns a random index for a dimension of @n elements. The index is negative or out of range only
+ * if the instruction's flags `neg` and `clamp` make that valid.
+ */
 static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 {
 	int64_t low = g->insn.neg && dtype != ONPU_DT_U32 ? -(int64_t)n : 0;

@@ -85,7 +85,10 @@ uint32_t ref_bits_of(float f);
 float ref_integer_to_float(ref_int v);
 ref_int ref_round_to_integer(float v); /* to nearest even; beyond every range: +-REF_HUGE */
 
-/* reference_memory.c: reads and writes both spaces, and notes the first fault in @fault */
+/*
+ * reference_memory.c: accesses to memory and SRAM. A function with @fault notes an access that
+ * faults there if no earlier one is noted.
+ */
 uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, bool write,
 		  struct ref_fault *fault, unsigned int operand);
 void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
@@ -144,7 +147,7 @@ void ref_resample_nearest(struct ref_machine *m, const struct ref_op *op);
 void ref_resample_linear(struct ref_machine *m, const struct ref_op *op);
 struct ref_fault ref_dma(struct ref_machine *m, const struct ref_op *op);
 
-/* Executes any instruction but those of the CP and the semaphores. */
+/* Executes any instruction but those of the CP and the semaphores; returns the fault, if any. */
 struct ref_fault ref_execute(struct ref_machine *m, const struct ref_op *op);
 
 /* reference_window.c: ref_tap_first() and ref_tap_next() go through the taps in order */

@@ -141,7 +141,10 @@ static bool param_ok(const struct ref_op *op, const union onpu_slot *slot)
 	}
 }
 
-/* Steps 1 and 2 of #checks: finds the operands, and checks that their slots are well formed. */
+/*
+ * Does steps 1 and 2 of #checks: copies the operands' slots to @op and checks that they are well
+ * formed. Returns the fault of the first check that fails.
+ */
 struct ref_fault ref_decode_slots(const struct ref_machine *m, struct ref_op *op,
 				  uint32_t num_slots, const union onpu_slot *slots)
 {
@@ -181,7 +184,10 @@ static struct ref_fault check_space(const struct ref_op *op)
 	return NONE;
 }
 
-/* Checks the types of lanes and carries by the rules of #reduce and scan.sum. */
+/*
+ * Returns whether operand @x has the type that the rules of #reduce and scan.sum demand of lanes
+ * and carries; true for all other operands.
+ */
 static bool lanes_type_ok(const struct ref_op *op, unsigned int x)
 {
 	unsigned int dst = op->x[0].dtype, s0 = op->x[1].dtype;
@@ -375,7 +381,10 @@ static struct ref_fault check_bounds(const struct ref_machine *m, const struct r
 	return NONE;
 }
 
-/* Steps 3 to 7 of #checks, after ref_decode_slots(). */
+/*
+ * Does steps 3 to 7 of #checks, after ref_decode_slots(); returns the fault of the first check that
+ * fails.
+ */
 struct ref_fault ref_check(const struct ref_machine *m, const struct ref_op *op)
 {
 	struct ref_fault fault = check_space(op);

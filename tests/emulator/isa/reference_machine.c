@@ -338,7 +338,10 @@ static void room_just_made(struct run *run, unsigned int e)
 	run->made_room_at = run->now;
 }
 
-/* Waits for a free entry in the engine's queue and puts the instruction there. */
+/*
+ * Waits for a free entry in the engine's queue and puts the instruction there. Returns false in a
+ * deadlock: no entry will become free.
+ */
 static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 {
 	unsigned int e = step->engine, waiting = 0, first = 0;
@@ -366,7 +369,7 @@ static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 	return true;
 }
 
-/* Executes #issue up to and including #checks and ownership. */
+/* Executes #issue up to and including #checks and ownership; returns the first fault. */
 static struct ref_fault take(struct run *run, struct ref_step *step, const uint32_t *word)
 {
 	struct ref_fault fault;
@@ -445,8 +448,8 @@ static bool issue(struct run *run, uint64_t pc)
 }
 
 /*
- * Compares two steps for qsort(): by start, then by engine. Two steps of one engine never start at
- * the same time.
+ * Compares two steps for qsort(), by start, then by engine; returns a negative or a positive
+ * number. Two steps of one engine never start at the same time.
  */
 static int by_start(const void *a, const void *b)
 {
@@ -532,7 +535,7 @@ static struct ref_fault effect(struct run *run, struct ref_step *step)
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
-/* Writes the profile record, when it fits. */
+/* Writes the profile record of an instruction with .ts, if it fits; returns the fault, if any. */
 static struct ref_fault record(struct run *run, const struct ref_step *step)
 {
 	const struct onpu_profile_record record = {

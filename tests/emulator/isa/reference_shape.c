@@ -95,7 +95,10 @@ static struct ref_fault scatter_elem(const struct ref_op *op)
 	return FINE;
 }
 
-/* Checks both nd forms: "big" is indexed, "small" has a slice for each tuple. */
+/*
+ * Returns the fault, if any, of the shapes of dma.gather.nd or dma.scatter.nd. `big` is the indexed
+ * operand; `small` has a slice for each tuple of indices.
+ */
 static struct ref_fault move_nd(const struct ref_op *op)
 {
 	bool scatter = op->insn.op == ONPU_OP_DMA_SCATTER_ND;

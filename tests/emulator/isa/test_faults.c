@@ -749,7 +749,7 @@ static void test_random_pages(void)
 		}
 }
 
-/* Reads like memory whose bytes are all 0x5a, which is no saved state. */
+/* Fills @dst with bytes 0x5a, which are no saved state, and returns 0, as a good read does. */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;

@@ -61,7 +61,11 @@ static void print_coverage(enum onpu_op op, const struct coverage *c)
 	printf("\n");
 }
 
-/* Tests until enough cases ran to the end; every fourth case is a mutated one. */
+/*
+ * Tests an instruction until @cases cases ran to the end; every fourth case is a mutated one. Stops
+ * after 4 * @cases tries or MAX_FAILURES failures. Returns the number of failures, and 1 if too few
+ * cases ran to the end.
+ */
 static unsigned int test_op(enum onpu_op op, uint64_t seed, uint64_t cases)
 {
 	struct coverage coverage = { 0 };

@@ -98,7 +98,10 @@ static void put_slots(struct builder *b)
 	job.program.num_slots = LAST_SLOT + 1;
 }
 
-/* Picks a byte vector of lengths[@length], in any space or, with @sram, in SRAM. */
+/*
+ * Returns the slot of a random byte vector of lengths[@length] elements, in SRAM if @sram is true,
+ * else in either space.
+ */
 static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 {
 	unsigned int i;
@@ -324,7 +327,10 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* The CP remembers 64 slots: going round 65 makes every use a fetch. */
+/*
+ * Uses 60 to 67 slots in turn, three times each. The CP remembers 64 slots, so that with 65 and
+ * more every use is a fetch. Returns the number of failures.
+ */
 static unsigned int test_recent_slots(void)
 {
 	unsigned int failures = 0;

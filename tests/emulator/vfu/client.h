@@ -52,7 +52,10 @@ int client_read(struct client *c, uint32_t region, uint64_t offset, void *data, 
 int client_write(struct client *c, uint32_t region, uint64_t offset, const void *data,
 		 uint32_t count);
 
-/* Access registers of 4 bytes or, with config16, of 2; an error reply fails the test. */
+/*
+ * Read or write a register: client_read32() and client_write32() one of 4 bytes, the other two one
+ * of 2 bytes in configuration space. An error reply fails the test.
+ */
 uint32_t client_read32(struct client *c, uint32_t region, uint64_t offset);
 void client_write32(struct client *c, uint32_t region, uint64_t offset, uint32_t value);
 uint16_t client_config16(struct client *c, uint32_t offset);
