@@ -82,7 +82,7 @@ static void queue_end_work(struct onpu_ctx *ctx)
  * onpu_ctx_fail() - End a context because of a failure.
  * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
  * @state: The context's new state.
- * @first: The error of its oldest job, the one that has failed; not used if it was destroyed.
+ * @first: The error of the oldest job, which has failed; @rest replaces it in a destroyed context.
  * @rest: The error of all other jobs.
  */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
@@ -101,7 +101,10 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
-/* Kills the jobs that a hung context has on its queue, and fails it; bind_lock is held. */
+/*
+ * Kills the jobs that a hung context has on its queue, and fails the context. If all these jobs
+ * have completed before, only takes the queue from the context. With bind_lock held.
+ */
 static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool done = false;
@@ -181,8 +184,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 }
 
 /*
- * Ends a context that takes no more jobs: takes its queue back. If the firmware cannot do that,
- * detach_ctx() has asked for a reset, which ends the context's jobs.
+ * Ends a context that takes no more jobs: takes its queue back and, if the context was destroyed,
+ * ends its jobs. If the firmware cannot give the queue back, a reset ends the jobs.
  */
 static void ctx_end_work(struct work_struct *work)
 {

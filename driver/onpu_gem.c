@@ -43,7 +43,10 @@ static void bo_mapped(struct onpu_bo *bo)
 	list_add(&bo->link, &onpu->bos);
 }
 
-/* Returns an object's memory, mapped for the device; called within drm_dev_enter(). */
+/*
+ * Returns an object's memory, mapped for the device, or an error pointer; the first call allocates
+ * and maps it. Called within drm_dev_enter().
+ */
 static struct sg_table *bo_memory(struct onpu_bo *bo)
 {
 	struct sg_table *sgt;
@@ -143,7 +146,7 @@ static void sync_chunk(struct device *dev, dma_addr_t addr, size_t size, u32 fla
 		dma_sync_single_for_cpu(dev, addr, size, dir);
 }
 
-/* Syncs a range of a mapped buffer page by page; -EINTR when the process is killed meanwhile. */
+/* Syncs a range of a mapped buffer page by page; returns 0, or -EINTR if the process is killed. */
 static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags,
 		      enum dma_data_direction dir)
 {
@@ -488,8 +491,9 @@ static int charge_import(struct drm_file *drm_file, u32 handle)
 }
 
 /*
- * Imports a dma-buf. The DRM core creates the handle under a lock that closing a handle takes, too.
- * Charging may wait for buffers that are being closed, so it is done after the core returns.
+ * Imports a dma-buf; sets *@handle and returns 0, or returns an errno. The DRM core creates the
+ * handle under a lock that closing a handle takes, too. Charging may wait for buffers that are
+ * being closed, so the user is charged after the core returns.
  */
 int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
 				u32 *handle)
@@ -598,7 +602,10 @@ static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo
 	return ret;
 }
 
-/* Gets the object's address in the client; maps it if it has none. Returns 0 or an errno. */
+/*
+ * Sets *@va to the object's address in the client's address space; maps an object that has none.
+ * Returns 0 or an errno.
+ */
 static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 {
 	struct onpu_bo_use *use;

@@ -121,8 +121,8 @@ static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
 }
 
 /*
- * Traces the clock of a device that is awake. Readers of the trace place events with cycles between
- * two such events.
+ * Adds the device's clock to the trace; the device is awake. Readers of the trace use pairs of
+ * these events to convert the cycles in other events to the host's time.
  */
 static void trace_clock(struct onpu_device *onpu)
 {
@@ -350,9 +350,10 @@ static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 }
 
 /*
- * The device may write the page at any time: each member is read once and checked. A job's error is
- * written before its number, so the error may be that of the next job; the record has the number of
- * its job.
+ * Ends the jobs that the completion page shows as completed, and fails the context if a job has
+ * faulted. The device may write the page at any time: each member is read once and checked. A job's
+ * error is written before its number, so the error may be that of the next job; the fault record
+ * has the number of its job.
  */
 void onpu_job_reap(struct onpu_ctx *ctx)
 {
@@ -403,7 +404,7 @@ static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
  * @ctx: The context, whose queue was just taken away.
  * @head: Number of ring entries that the hardware has taken.
  *
- * Return: Whether @head is possible.
+ * Return: Whether @head is possible; true also if all jobs have ended.
  */
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 {
@@ -443,8 +444,8 @@ static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 }
 
 /*
- * Returns whether no job has made progress for longer than the limit for waiting for a queue, or on
- * a queue while jobs of others run. With the context's lock held.
+ * Returns whether the context's jobs have made no progress for longer than &onpu_limits.wait.
+ * Called for a context that waits for a queue, or whose queue waits for others; its lock is held.
  */
 static bool waits_too_long(const struct onpu_ctx *ctx)
 {
@@ -719,7 +720,7 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 }
 
 /**
- * onpu_job_submit() - Number jobs and feed those that are ready, all or none.
+ * onpu_job_submit() - Accept jobs, all or none, and feed those that are ready.
  * @ctx: The context.
  * @jobs: The jobs; gets their fences unless there is an error.
  * @num_jobs: Number of @jobs.

@@ -260,7 +260,10 @@ static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 
-/* Make one request for the backlog: for its only mapping, or for all translations. */
+/*
+ * Makes one request for all mappings of the backlog: for the only mapping, or else for all
+ * translations. Does nothing while stopped or while MAX_REQUESTS requests are under way.
+ */
 static void send_backlog(struct onpu_mmu_device *mmu)
 {
 	struct onpu_map *map;
@@ -363,8 +366,8 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 /* ---- mappings */
 
 /*
- * Returns whether an object's memory consists of whole pages and has the size that is to be mapped:
- * memory that another driver exports may have any alignment and size.
+ * Returns whether an object's memory consists of whole pages and has at least @size bytes: memory
+ * that another driver exports may have any alignment and size.
  */
 static bool sgt_fits(struct sg_table *sgt, u64 size)
 {
@@ -429,7 +432,7 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 	return 0;
 }
 
-/* Run @free when the device has forgotten the mapping; size 0: the whole address space. */
+/* Runs @free when the device has forgotten the mapping; size 0: the whole address space. */
 static void forget(struct onpu_map *map, work_func_t free)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
@@ -500,8 +503,8 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 }
 
 /*
- * Charges an address space and its root table to a user; -ENOSPC beyond the limits. The limit of
- * address spaces leaves others enough numbers to open the device.
+ * Charges an address space and its root table to a user; returns 0 or, beyond the limits, -ENOSPC.
+ * The limit of address spaces leaves other users enough numbers to open the device.
  */
 static int take_vm(struct onpu_user *user, void *data)
 {

@@ -249,8 +249,9 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 /* ---- taking and giving back queues */
 
 /*
- * Returns the priority for the queue. It is raised only if a context of higher priority has a
- * queue, lest its client gets more than its share.
+ * Returns the priority with which the context gets its queue: the raised one if some context of
+ * higher priority has a queue, else the context's own. Raising the priority more often would give
+ * the client more than its share.
  */
 static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
 {
@@ -336,7 +337,10 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret ?: release_queue(cd, ctx);
 }
 
-/* Take the queue from a busy context that yields; its jobs wait for one again. 0 or an errno. */
+/*
+ * Takes the queue from a busy context that yields; the context's jobs wait for a queue again.
+ * Returns 0 or an errno, -EPROTO if the firmware tells an impossible number of taken entries.
+ */
 static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
@@ -444,7 +448,7 @@ static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 	return -1;
 }
 
-/* Make as many contexts yield as there are contexts waiting. */
+/* Makes contexts yield until as many yield as wait, or until no other can yield. */
 static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	unsigned int missing;
