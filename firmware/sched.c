@@ -237,7 +237,7 @@ static bool comes_before(const struct fw_share *share, uint32_t first, uint32_t 
 								 first > share->last;
 }
 
-/* Returns the first set bit at or after `from`, at most 32 * FW_VM_WORDS. */
+/* Returns the number of the first set bit at or after `from`; 32 * FW_VM_WORDS if there is none. */
 static uint32_t next_bit(const uint32_t *words, uint32_t from)
 {
 	for (uint32_t i = word_of(from); i < FW_VM_WORDS; i++, from = 32 * i) {
@@ -251,8 +251,8 @@ static uint32_t next_bit(const uint32_t *words, uint32_t from)
 }
 
 /*
- * Finds the clients with ready queues, and the next queue of each. Returns the number of ready
- * queues.
+ * Sets the bits in `vms` of the clients with ready queues of this priority, and notes the next
+ * queue of each client. Returns the number of ready queues.
  */
 static uint32_t find_ready(struct firmware *fw, uint32_t priority, uint32_t *vms)
 {

@@ -550,8 +550,8 @@ static uint64_t cp_event(const struct onpu_machine *m)
 }
 
 /*
- * Ends the job with a deadlock fault, which names the lowest-numbered engine whose next instruction
- * waits for a token.
+ * Ends the job with a deadlock fault. The fault names the lowest-numbered engine, from LD on, whose
+ * queue holds an instruction; if there is none, the CP.
  */
 static void deadlock(struct onpu_machine *m)
 {

@@ -704,8 +704,8 @@ static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int6
 }
 
 /*
- * Returns how many taps, from the first on, follow each other in memory in both operands, so that
- * they can be one long tap.
+ * Returns n if all taps form groups of n that follow each other in memory in both operands, so that
+ * each group can be one long tap; else 1.
  */
 static uint32_t taps_in_line(const struct matrix *m, const int64_t *s0, const int64_t *s1)
 {
