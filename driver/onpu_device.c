@@ -50,8 +50,9 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 }
 
 /*
- * During a reset and while the device sleeps, this returns false without an access: the device need
- * not answer then, and an access while it sleeps is forbidden.
+ * Returns whether the device answers; false, without an access, during a reset and while the device
+ * sleeps. If the device does not answer at any other time, asks for a reset, unless the device is
+ * unplugged.
  */
 bool onpu_device_present(struct onpu_device *onpu)
 {

@@ -767,7 +767,7 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
  * @shared: Whether the driver accesses the memory, too: through &onpu_kernel_bo.vaddr, without
  *	syncs. Otherwise only the device does.
  *
- * Return: 0, -ENOSPC, -ENOMEM.
+ * Return: 0 or an errno, such as -ENOSPC beyond the user's limit or -ENOMEM.
  */
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool shared)
 {

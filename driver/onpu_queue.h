@@ -36,7 +36,7 @@ int onpu_queue_kill(struct onpu_ctx *ctx);
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
 /* Called with a result of the two above: asks for a reset after some errors of the firmware. */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
-/* Called when the device has forgotten all queues and VM table entries: frees them here, too. */
+/* Frees all queues and VM table entries in the driver; the device has forgotten them already. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);
 /* Work of &onpu_ctx_device.bind: give queues to waiting contexts. */
 void onpu_queue_bind_work(struct work_struct *work);

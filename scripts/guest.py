@@ -219,8 +219,9 @@ class Guest:
         return [name for name in answer.stdout.strip().split(",") if name]
 
     def modules(self):
-        """Returns the arguments of insmod for each module to load before the driver. No share is mounted
-        by then, so the modules are in the root."""
+        """Returns the arguments of insmod for each module to load before the driver. No share is
+        mounted by then, so the modules are in the root.
+        """
         system = self.args.system
         folder = os.path.join(BUILD, "guest") if system == "/" else os.path.join(system, "var/lib/onpu")
         try:
@@ -281,7 +282,9 @@ class Guest:
             file.write(f":\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
 
     def write_root(self):
-        """Makes the file of a root in memory, with the command and the files that it needs."""
+        """Makes the file of a root in memory, with the command and the files that it needs. Returns
+        the file's path.
+        """
         args = self.args
         command = shutil.which(args.command[0]) or args.command[0]
         files = [args.driver, args.firmware, command, os.getcwd(), *(line[0] for line in self.modules())]
@@ -298,7 +301,9 @@ class Guest:
     # Processes
 
     def spawn(self, name, command, fds=(), stdout=None, stdin=subprocess.DEVNULL):
-        """Starts a process. Its messages are kept: the last of them are shown when it fails."""
+        """Starts a process and returns it. Its messages are kept, and the last ones are shown when
+        the process fails.
+        """
         reader, writer = os.pipe()
         try:
             process = subprocess.Popen(
@@ -533,8 +538,9 @@ class Guest:
         self.monitor.execute("device_add", **self.npu_device(npu))
 
     def inject(self, fault):
-        """Tells the first NPU's emulator, which was started with --inject=-, to inject a fault; returns its
-        answer."""
+        """Tells the first NPU's emulator, which was started with --inject=-, to inject a fault;
+        returns its answer.
+        """
         npu = self.npus[0] if self.npus else None
         if not npu or not npu.process.stdin or npu.killed:
             return "error: faults need an NPU, and the option --emu-arg=--inject=-"
@@ -543,7 +549,9 @@ class Guest:
         return npu.answers.readline().strip()
 
     def replace_emulator(self, word, number):
-        """Kills an NPU's emulator, or plugs a new NPU into its slot; returns the answer to the command."""
+        """Kills an NPU's emulator, or plugs a new NPU into its slot; returns the answer to the
+        command.
+        """
         if number >= len(self.npus):
             return "error: the guest has no NPU" + (f" {number}" if number else "")
         npu = self.npus[number]
@@ -568,7 +576,8 @@ class Guest:
         self.monitor.execute("system_wakeup" if asleep else "system_powerdown")
 
     def hear_request(self, data):
-        """Handles lines that the command writes to $ONPU_GUEST_CONTROL; answers each by one line."""
+        """Handles lines that the command writes to $ONPU_GUEST_CONTROL; answers each by one line.
+        """
         *lines, self.requests = (self.requests + data).split(b"\n")
         for line in lines:
             request = line.decode(errors="replace")

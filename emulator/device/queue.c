@@ -82,7 +82,7 @@ void queue_unbind(struct onpu_device *d, unsigned int queue)
 	cp_target_changed(d);
 }
 
-/* Faults a queue because of its ring entry rather than an instruction. */
+/* Ends a queue's job with a fault that its ring entry has caused, and no instruction. */
 static void entry_fault(struct onpu_device *d, int code, uint64_t address)
 {
 	struct onpu_fault_record fault = {

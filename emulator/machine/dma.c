@@ -457,7 +457,7 @@ static bool pad_dim(struct sim_context *c, const struct sim_work *w, unsigned in
 	return true;
 }
 
-/* Counts the elements of S0 that a pad reads, each as often as it is used. */
+/* Counts the elements that a pad writes to DST, and those of S0, each as often as it is read. */
 static void pad_count(struct sim_context *c, const struct sim_work *w)
 {
 	bool constant = w->param.pad.mode == ONPU_PAD_CONSTANT;

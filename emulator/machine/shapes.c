@@ -81,7 +81,10 @@ static int shape_reduce_whole(const struct sim_work *w, unsigned int part)
 	return -1;
 }
 
-/* Checks that S0 has the dimensions of DST followed by the lanes; the operand at fault, or -1. */
+/*
+ * Checks that S0 has the dimensions of DST followed by the lanes, and size 1 along the axes that
+ * are reduced. Returns the operand at fault, or -1.
+ */
 static int shape_reduce_lanes(const struct sim_work *w)
 {
 	const struct sim_tensor *d = &w->t[DST], *s = &w->t[S0];

@@ -116,7 +116,10 @@ struct walk_plan {
 	unsigned int parts;
 };
 
-/* Returns whether a kernel can use the rows of all operands in place. */
+/*
+ * Returns whether the walk's kernel can use the rows of all operands in place: they are dense
+ * floats and not too short.
+ */
 static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
 {
 	if (!walk->takes_rows || columns < WALK_ROW_MIN)

@@ -135,7 +135,7 @@ FN_INLINE double fn_expm1_double(double x)
 	return __builtin_fma(scale, rest, scale - 1.0);
 }
 
-/* Returns 2^x for |x| <= 1000 or NaN. */
+/* Returns 2^x; x is NaN or |x| <= 1000. */
 FN_INLINE double fn_exp2_double(double x)
 {
 	double t = x + FN_SHIFT;

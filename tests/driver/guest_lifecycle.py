@@ -100,7 +100,9 @@ class Device:
         return True
 
     def disturb(self):
-        """Resets or confuses the device behind the driver's back; the driver must find out."""
+        """Resets or confuses the device behind the driver's back. Returns True once the driver has
+        reset the device, or fails the test.
+        """
         resets = int(self.read('reset_count'))
         what = ('reset', 'request')[resets % 2]
         # The request index is lost if the driver writes its next one before the firmware has seen

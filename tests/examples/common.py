@@ -21,7 +21,9 @@ USAGE = 64
 
 @contextlib.contextmanager
 def quiet():
-    """Discards the messages about the machine that ONNX Runtime writes to standard error."""
+    """A context in which standard error is discarded: ONNX Runtime writes messages about the
+    machine there.
+    """
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:

@@ -23,7 +23,9 @@ def taps(size, length):
 
 
 def scale(pixels, width, height):
-    """Scales [rows, columns, colours] to [colours, height, width], with values from 0 to 1."""
+    """Returns the picture [rows, columns, colours] scaled to [colours, height, width], with its
+    values divided by 255.
+    """
     rows = np.tensordot(taps(height, pixels.shape[0]), pixels, (1, 0))
     return np.tensordot(taps(width, pixels.shape[1]), rows, (1, 1)).transpose(2, 1, 0) / 255
 
@@ -82,8 +84,8 @@ class Reader:
 
     @staticmethod
     def lines(boxes):
-        """Groups boxes by line of text: the middle of each is above the lower end of the line's
-        first box.
+        """Returns the boxes grouped by line of text. A box belongs to the last line if its middle
+        is above the lower end of that line's first box.
         """
         lines = []
         for box in sorted(boxes, key=lambda b: b[1] + b[3]):

@@ -41,7 +41,9 @@ class Matmul(ExampleTest):
 
 
 def layer(words, weights):
-    """Computes the layer for all words at once, without a cache, in double precision."""
+    """Returns the layer's output for all words, computed at once, without a cache, in double
+    precision.
+    """
     def normal(x):
         return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 

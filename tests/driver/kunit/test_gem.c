@@ -723,7 +723,7 @@ static void memory_of_an_unplugged_device(struct kunit *test)
 	put_page(page);
 }
 
-/* Only memory of a process that the device reads is mapped, and synced, in one direction. */
+/* Only memory of a process that the device may not write is mapped and synced in one direction. */
 static void the_direction_of_a_mapping(struct kunit *test)
 {
 	struct onpu_bo bo = { .flags = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO };

@@ -193,7 +193,7 @@ class Leaf:
 
     @property
     def opcode(self):
-        """OPC and SUB as one 16-bit number."""
+        """Returns OPC and SUB as one 16-bit number."""
         return self.match >> 112
 
 
