@@ -72,9 +72,9 @@ struct onpu_progress {
 	 *	or found that jobs of others run on the device instead.
 	 */
 	unsigned long when;
-	/** @moved: The time when a counter last changed, or the first job became ready. */
+	/** @moved: Time in jiffies when a counter last changed or the first job became ready. */
 	unsigned long moved;
-	/** @checks: Number of checks since @when; unlike the time, it stands on a stopped host. */
+	/** @checks: Number of checks since @when; it does not grow while the host is stopped. */
 	unsigned int checks;
 };
 

@@ -85,7 +85,7 @@ void onpu_shared_free(struct onpu_bo *bo);
  * if the device does not snoop the CPU's caches.
  */
 pgprot_t onpu_shared_prot(const struct onpu_device *onpu, pgprot_t prot);
-/* Maps an object for a program, which may only read it; -EACCES: it asks to write. */
+/* Maps an object for a program to read; returns 0, or -EACCES for a writable mapping. */
 int onpu_shared_mmap(struct onpu_bo *bo, struct vm_area_struct *vma);
 
 /* ---- onpu_wrap.c */

@@ -18,7 +18,7 @@ void onpu_queue_want(struct onpu_ctx *ctx);
 void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
 /* Returns whether jobs may be given to the hardware; with &onpu_ctx.lock held. */
 bool onpu_queue_may_feed(const struct onpu_ctx *ctx);
-/* Soon check whether a waiting context can have a queue. */
+/* Queues the work that gives queues to waiting contexts. */
 void onpu_queue_serve(struct onpu_ctx_device *cd);
 /* Give the hardware no more jobs of the context. Returns whether the hardware has none now. */
 bool onpu_queue_yield(struct onpu_ctx *ctx);

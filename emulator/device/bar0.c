@@ -258,7 +258,7 @@ static void write_control(struct onpu_device *d, uint32_t offset, uint32_t value
 	}
 }
 
-/* The address and the size of a ring cannot change once the firmware has started. */
+/* Writes the address or the size of a ring; ignores writes once the firmware has started. */
 static void write_ring_setup(struct onpu_device *d, uint32_t offset, uint32_t value)
 {
 	if (boot_state(d) != ONPU_STATE_RESET)

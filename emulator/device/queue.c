@@ -235,7 +235,10 @@ static void stop_queue(struct onpu_device *d, const struct onpu_fault_record *fa
 	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
-/* Ends the job of the resident queue. Without a running job, @fault tells the error of the ring. */
+/*
+ * Ends the job of the resident queue: with @fault or, if @fault is NULL, without an error. If no
+ * job is running, @fault is an error of the ring.
+ */
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 {
 	struct cp *cp = &d->cp;

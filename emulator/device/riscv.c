@@ -179,7 +179,7 @@ static void exec_op_imm(struct onpu_rv32 *core, uint32_t insn)
 	retire_value(core, insn, alu(funct3, alt, a, rv_imm_i(insn)), ONPU_RV32_COST_BASE);
 }
 
-/* Returns the bytes at @addr in the TCM, which hold any aligned access there; else NULL. */
+/* Returns where @addr is in the TCM, for an aligned access; NULL if it lies outside. */
 static uint8_t *tcm_at(const struct onpu_rv32 *core, uint32_t addr)
 {
 	uint32_t offset = addr - core->bus.tcm_base;
@@ -318,8 +318,8 @@ static void exec_branch(struct onpu_rv32 *core, uint32_t insn)
 }
 
 /*
- * Memory is in order and the next fetch sees stores, so both fences do nothing. Their unused fields
- * are ignored, as the manual demands.
+ * Executes FENCE and FENCE.I, which do nothing here, because memory is in order and the next fetch
+ * sees stores. Unused fields of the instructions are ignored, as the manual demands.
  */
 static void exec_misc_mem(struct onpu_rv32 *core, uint32_t insn)
 {

@@ -72,7 +72,10 @@ bool machine_begin_program(struct onpu_machine *m)
 	return true;
 }
 
-/* Returns the cycles to fetch a slot, and makes it the most recently used one. */
+/*
+ * Returns the cycles to fetch a slot, 0 if it is one of the most recently used ones; makes it the
+ * most recent one.
+ */
 static unsigned int slot_cycles(struct onpu_machine *m, uint16_t index)
 {
 	unsigned int at = 0, miss;

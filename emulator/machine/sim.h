@@ -227,7 +227,10 @@ bool sim_read(struct sim_context *c, unsigned int operand, uint64_t address, voi
 bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, const void *src,
 	       size_t size);
 
-/* The instructions, by engine: matrix.c, vector*.c, dma*.c. */
+/*
+ * matrix.c, vector*.c, dma*.c: each function executes a kind of instruction; false: c->fault tells
+ * why, or the job is given up.
+ */
 bool sim_matrix(struct sim_context *c, const struct sim_work *w);
 /*
  * weights.c: the values of short elements with scales (isa.xml: #weights). A table has the value of

@@ -331,7 +331,7 @@ void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, s
 	*high = last + t->esize;
 }
 
-/* Computes the first byte and the one after the last, in the operand's space. */
+/* Sets *@low to the first byte that an operand touches in its space, *@high to the end. */
 static void byte_range(const struct sim_work *w, unsigned int operand, sim_s128 *low,
 		       sim_s128 *high)
 {

@@ -69,7 +69,7 @@ void vfu_dma_destroy(struct vfu_dma *dma)
 	pthread_mutex_destroy(&dma->lock);
 }
 
-/* Returns the index of the first range that ends after @address. */
+/* Returns the index of the first range that holds @address or lies above; dma->count: none does. */
 static unsigned int find(const struct vfu_dma *dma, uint64_t address)
 {
 	unsigned int low = 0, high = dma->count;
@@ -200,8 +200,8 @@ static void unmap(struct vfu_map *map)
 }
 
 /*
- * Returns how many ranges from @at on lie within the addresses up to @end; 0 if one lies there only
- * in part.
+ * Returns how many ranges, from number @at on, lie within the addresses @address to @end; 0 if one
+ * lies there only in part.
  */
 static unsigned int count_within(const struct vfu_dma *dma, unsigned int at, uint64_t address,
 				 uint64_t end)

@@ -146,8 +146,8 @@ void vfu_function_release(struct vfu_function *f)
 }
 
 /*
- * Resets the function when its link goes down, as PCI Express demands; it is off when the link is
- * back.
+ * Resets the function when its link goes down, as PCI Express demands: when the link is back, the
+ * function is disabled.
  */
 static void lose_link(void *ctx)
 {

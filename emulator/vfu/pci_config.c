@@ -174,7 +174,7 @@ static uint32_t power_state(const struct pci_config *config)
 	return get(config->value + PM + PCI_PM_CTRL, 2) & PCI_PM_CTRL_STATE_MASK;
 }
 
-/* Whether a write to [offset, offset + len) sets the bit that starts an FLR. */
+/* Returns whether a write of @len bytes at @offset sets the bit that starts an FLR. */
 static bool starts_flr(uint32_t offset, const uint8_t *data, size_t len)
 {
 	const uint32_t at = EXPRESS + PCI_EXP_DEVCTL + 1;

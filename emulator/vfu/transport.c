@@ -309,9 +309,8 @@ bool vfu_conn_error(struct vfu_conn *conn, int error)
 }
 
 /*
- * Removes a socket that a server has left behind, so that @address can be bound. Returns true if it
- * can; false, with errno: a server listens on the socket, the file is of another kind, or the check
- * fails.
+ * Removes a socket that a server has left behind. Returns true if @address can be bound now; false,
+ * with errno: a server listens on the socket, the file is of another kind, or the check fails.
  */
 static bool remove_stale(const struct sockaddr_un *address)
 {

@@ -15,7 +15,10 @@
 
 #define DRIVER_VA (UINT64_C(1) << 37)
 
-/* Start a firmware that becomes READY; expect that it has given up with @detail. */
+/*
+ * driver_start() starts a firmware, which must become READY. driver_expect_failed() expects that
+ * the firmware has failed for the reason @detail.
+ */
 void driver_start(struct fake *f);
 void driver_expect_failed(struct fake *f, uint32_t detail);
 
@@ -25,7 +28,7 @@ void driver_expect_failed(struct fake *f, uint32_t detail);
  */
 uint32_t driver_request(struct fake *f, union onpu_msg *m);
 uint32_t driver_simple(struct fake *f, uint32_t type, uint32_t first, uint32_t second);
-/* Return valid requests. */
+/* Return valid requests to create VM @vm, and to create context @id in VM 0. */
 union onpu_msg driver_vm_message(uint32_t vm);
 union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority);
 /* Makes context 100 + @queue in VM 0 and binds it to @queue, whose jobs are like @jobs. */

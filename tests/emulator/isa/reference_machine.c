@@ -182,8 +182,8 @@ static uint64_t token_time(const struct semaphore *sem, uint64_t n)
 }
 
 /*
- * Computes when the tokens that the instruction needs are there; false: not all have been given so
- * far.
+ * Raises *@time to the time when all tokens that the instruction needs are there; false: not all
+ * have been given so far.
  */
 static bool tokens_ready(struct run *run, const struct onpu_insn *insn, uint64_t *time)
 {
@@ -574,7 +574,10 @@ static bool after_fault(const struct run *run, uint64_t time, unsigned int engin
 	return time > run->r->fault_cycle || engine >= run->overflow_late;
 }
 
-/* Finds the first time at which a semaphore's count is too large. */
+/*
+ * Ends the job with a fault at the first time when a semaphore's count is too large, unless the job
+ * has faulted before.
+ */
 static void find_overflow(struct run *run)
 {
 	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
