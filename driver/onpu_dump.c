@@ -226,7 +226,10 @@ static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
 	}
 }
 
-/* Copies memory at an address of a client, at most to the end of the buffer; returns its bytes. */
+/*
+ * Copies up to @size bytes at an address of a client, at most to the end of the buffer there.
+ * Returns the number of bytes copied, 0 if there is no buffer.
+ */
 static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 {
 	struct drm_gem_object *obj = NULL;
@@ -423,7 +426,7 @@ static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_
 	seq_buf_puts(s, "[end]\n");
 }
 
-/* Copy the state of a device that works, for debugfs. */
+/* Copies the state of a device that works; copies nothing during a reset. */
 static void copy_live_device(struct onpu_device *onpu, struct onpu_failure *failure)
 {
 	if (!down_read_trylock(&onpu->reset_lock))

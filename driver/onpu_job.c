@@ -220,7 +220,10 @@ static void end_job(struct onpu_job *job, int error)
 	job_free(job);
 }
 
-/* Write the number and error of jobs that the driver has ended to the completion page. */
+/*
+ * Writes the number of the last job that has ended, and the error, to the completion page, unless
+ * the page has that number already.
+ */
 static void write_completion_page(struct onpu_ctx *ctx, int error)
 {
 	struct onpu_completion *page = ctx->page.vaddr;

@@ -365,7 +365,8 @@ static bool may_have_work(const struct fw_sched *s, uint32_t priority)
 }
 
 /*
- * Returns, as bits, the priorities that may have work while another one runs, and notes since when.
+ * Returns, as bits, the priorities that may have work, without the running queue's own, and notes
+ * for each of them since when it has waited.
  */
 static uint32_t note_waiting(struct fw_sched *s)
 {

@@ -49,7 +49,8 @@ abi_soname()
 	inside readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'
 }
 
-# abi_compare OLD: returns 1 when a library has its old SONAME although its ABI differs.
+# abi_compare OLD: returns 1 when a library has its old SONAME although its ABI differs by more than
+# added symbols.
 abi_compare()
 {
 	local old=$1 name file headers status=0 before now

@@ -5,7 +5,7 @@
 #include "math/divide.h"
 #include "onpu/isa.h"
 
-/* Returns how many times the elements fill the lanes, of 4 bytes each. */
+/* Returns how often @elements elements of @bytes fill all lanes, of 4 bytes each, rounded up. */
 static uint64_t cost_passes(uint64_t elements, unsigned int bytes, uint32_t lanes)
 {
 	return onpu_div_up(cost_mul(elements, bytes), (uint64_t)lanes * 4);

@@ -310,7 +310,10 @@ static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32
 	}
 }
 
-/* Converts rows of other types than float32 to [row][tap][k]. */
+/*
+ * Converts the task's rows, for @taps taps from @tap on and @depth values of k, to 32-bit numbers
+ * in the order [row][tap][k]. Not called for float32 rows, which are used in place.
+ */
 static void convert_rows(const struct task *t, uint32_t tap, uint32_t taps, uint32_t k,
 			 uint32_t depth)
 {

@@ -643,7 +643,7 @@ static void end_thread(struct fuzz *f)
 		forget_file(f, i);
 }
 
-/* Returns the user's memory; waits until it is at most @bytes, as some is freed later. */
+/* Returns the user's memory; waits a while for it to be at most @bytes, as some is freed later. */
 static uint64_t settled_user_memory(uint64_t bytes)
 {
 	double end = npu_now() + NPU_PATIENCE_S * npu_patience();

@@ -414,7 +414,7 @@ struct handles {
 	volatile bool stop;
 };
 
-/* A thread that queries and closes handles 1 to 15, which another thread creates. */
+/* Runs as a thread: queries and closes handles 1 to 15, which another thread creates. */
 static void *disturb(void *data)
 {
 	struct handles *handles = data;

@@ -364,7 +364,7 @@ struct racer {
 	int wrong;
 };
 
-/* A thread that replaces single pages of a mapping that other threads wrap, until it is stopped. */
+/* Runs as a thread: replaces single pages of a mapping that other threads wrap, until @stops. */
 static void *remaps(void *data)
 {
 	struct racer *racer = data;

@@ -21,7 +21,7 @@ USAGE = 64
 
 @contextlib.contextmanager
 def quiet():
-    """A context in which standard error is discarded: ONNX Runtime writes messages about the
+    """Discards standard error within a `with` block, as ONNX Runtime writes messages about the
     machine there.
     """
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)

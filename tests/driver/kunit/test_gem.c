@@ -106,7 +106,10 @@ static bool was_done(u64 offset, u64 size, u32 flags)
 	       seen.done[1] == offset + (flags & FOR_CPU ? size : 0);
 }
 
-/* Returns the device's address of a byte of the buffer; @left: contiguous bytes from there on. */
+/*
+ * Returns the device's address of a byte of the buffer and sets *@left to the number of contiguous
+ * bytes from there on; both are U64_MAX past the end.
+ */
 static u64 wanted_addr(const struct gem_test *t, u64 offset, u64 *left)
 {
 	for (unsigned int i = 0; i < t->num_runs; i++) {
