@@ -397,9 +397,8 @@ static int save_config(struct onpu_device *onpu)
 }
 
 /*
- * Lets the kernel make buffers of large pages, which are large pages of the device, too: it then
- * reads fewer page tables. Returns 0, also when buffers have small pages only, or an error, with
- * which no buffer could be made.
+ * Lets the kernel make buffers of large pages, with which the device reads fewer page tables.
+ * Returns 0, even if buffers will have small pages only, or an errno if no buffer could be made.
  */
 static int allow_large_pages(struct onpu_device *onpu)
 {

@@ -97,11 +97,9 @@ struct fw_sched {
 	uint64_t left_at; /* the time when RUN_QUEUE was written to make that queue leave */
 	uint32_t slice;
 	uint32_t written_slice; /* the value last written to SLICE */
-	/*
-	 * The priorities that may have work while another one runs, as bits, and since when they
-	 * wait.
-	 */
+	/* The priorities that may have work while another one runs, as bits. */
 	uint32_t waiting;
+	/* By priority: since when a priority of @waiting has waited. */
 	uint64_t waits_since[ONPU_PRIORITY_COUNT];
 	/* A starved priority, whose time slice is not interrupted; ONPU_PRIORITY_COUNT: none. */
 	uint32_t owed;

@@ -178,7 +178,7 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	note_arrival(fw);
 }
 
-/* Gives a queue no more slices until its next doorbell. */
+/* Gives a queue no more slices until its next doorbell, and ends the slice that it has. */
 static void stop(struct firmware *fw, uint32_t queue)
 {
 	fw->sched.ready[word_of(queue)] &= ~bit_of(queue);

@@ -8,8 +8,8 @@ _Static_assert(ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT == ONPU_ISA_MAJO
 	       "CAP_ISA is the version that programs are checked with");
 
 /*
- * Returns a capability register; capabilities that no configuration changes have the value of
- * registers.xml.
+ * Returns the value of a capability register. Capabilities that do not depend on the configuration
+ * have the value of registers.xml.
  */
 static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 {

@@ -27,7 +27,8 @@ static bool is_running(const struct onpu_device *d, unsigned int queue)
 }
 
 /*
- * Returns the instructions of the jobs that ended, and those that the job under way has executed.
+ * Returns how many instructions the queue's ended jobs and its running or suspended job have
+ * executed.
  */
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 {
