@@ -36,8 +36,8 @@ is_debian_13()
 	[ "$(os_release ID)" = debian ] && [ "$(os_release VERSION_CODENAME)" = "$suite" ]
 }
 
-# Prints a sources.list for the root: the host's own mirrors, with Debian 13 as the suite. The root
-# gets updates and security fixes if the host does.
+# Prints a sources.list for the root: the mirror $ONPU_MIRROR or, if it is not set, the host's own
+# mirrors, with Debian 13 as the suite. The root gets updates and security fixes if the host does.
 root_sources()
 {
 	local uri release component target keyring

@@ -42,8 +42,8 @@ static uint64_t read_minstret(const struct onpu_rv32 *core)
 }
 
 /*
- * Writes a counter, which does not count the instruction that writes it: the next instruction reads
- * the written value.
+ * Writes the counter of cycles. The counter leaves out the instruction that writes it, so that the
+ * next instruction reads the written value.
  */
 static void write_mcycle(struct onpu_rv32 *core, uint64_t value)
 {

@@ -352,7 +352,7 @@ static sim_s128 magnitude(int64_t x)
 }
 
 /*
- * Returns whether two elements of a tensor share bytes, by the architecture's rule of sorted
+ * Returns whether two elements of a tensor may share bytes, by the architecture's rule of sorted
  * strides.
  */
 static bool overlaps_itself(const struct sim_tensor *t)

@@ -67,7 +67,7 @@ static bool same_result(const struct program *p, const struct onpu_job_result *f
 	       !memcmp(onpu_machine_sram(m), sram, SRAM);
 }
 
-/* Runs a program on all machines; returns whether it ended without fault. */
+/* Runs a program on all machines and compares; returns whether it ended without fault. */
 static bool compare(struct program *p, const uint8_t *start, const char *name)
 {
 	static uint8_t data[SRAM], sram[SRAM];

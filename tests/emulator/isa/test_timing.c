@@ -20,7 +20,7 @@
 #define BYTES		 16384 /* bytes of SRAM and of data that have content */
 #define BYTES_SLOTS	 100   /* slots 1 to BYTES_SLOTS: vectors of bytes */
 #define TIMES_SLOT	 110   /* the vector of timestamps */
-#define LONGS_SLOT	 112   /* u32 accumulators of a product */
+#define LONGS_SLOT	 112   /* i32 accumulators of a product */
 #define MATRIX_SLOT	 114
 #define ROW_SLOT	 116
 #define LAST_SLOT	 118

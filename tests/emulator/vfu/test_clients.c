@@ -11,7 +11,7 @@
 static struct bench b;
 static struct rig_vm vm;
 static struct rig_context context;
-/* The descriptors that were open before the first test. */
+/* The number of descriptors that were open before the first test. */
 static unsigned int descriptors;
 
 static int setup(void **state)
