@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Bridges the differences between kernel versions. Kbuild looks into the kernel's headers and
- * defines ONPU_HAVE_*.
- */
+/* Bridges differences between kernel versions, which Kbuild finds: it defines ONPU_HAVE_*. */
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H
 

@@ -12,10 +12,7 @@
 
 /* ---- references */
 
-/*
- * Frees a context. This is a work item because it takes locks that the caller of the last
- * onpu_ctx_put() may hold.
- */
+/* Frees a context: a work item, as the caller of onpu_ctx_put() may hold locks that it takes. */
 static void ctx_release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);

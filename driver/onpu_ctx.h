@@ -204,10 +204,7 @@ static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 	return ctx->fed > ctx->completed;
 }
 
-/*
- * Copies the state of a failed context for a dump (onpu_dump.c), its lock held, before jobs end.
- * Allocates nothing.
- */
+/* Copies a failed context's state for a dump, its lock held, before jobs end; allocates nothing. */
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
 /* ---- onpu_ctx.c */

@@ -13,10 +13,7 @@
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 
-/*
- * The least completion vectors to ask for, however few CPUs there are: each interrupt checks all
- * queues that share its vector.
- */
+/* The least completion vectors to ask for: each interrupt checks all queues of its vector. */
 #define MIN_COMPLETION_VECTORS	4
 
 #define MAX_SAVE_BYTES		SZ_256M

@@ -290,10 +290,7 @@ static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];
 }
 
-/*
- * Returns the first address above those of user buffers; the addresses from there up to 2^va_bits
- * are the kernel's.
- */
+/* Returns the first address above user buffers, from which on addresses are the kernel's. */
 static inline u64 onpu_va_end(const struct onpu_device *onpu)
 {
 	return BIT_ULL(FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK,
@@ -345,10 +342,7 @@ u64 onpu_usage_vm_ns(struct onpu_vm *vm);
 /* ---- onpu_reset.c */
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/*
- * Ask for a reset for an error of the firmware. Returns false if somebody else has already reset
- * the device.
- */
+/* Asks for a reset for an error of the firmware; false: the device has been reset already. */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Returns whether ioctls are to be refused: the device is unplugged or wedged. */

@@ -383,10 +383,7 @@ static void free_config(void *config)
 	kfree(config);
 }
 
-/*
- * Saves the configuration space, which a reset needs to put the device back on the bus. Returns 0
- * or an errno.
- */
+/* Saves the configuration space, with which a reset puts the device back; 0 or an errno. */
 static int save_config(struct onpu_device *onpu)
 {
 	pci_save_state(onpu->pdev);
@@ -461,10 +458,7 @@ static void onpu_remove(struct pci_dev *pdev)
 	onpu_device_unplug(onpu);
 }
 
-/*
- * The device ID is in the range that QEMU leaves to experiments; the subsystem IDs tell this device
- * from the others.
- */
+/* QEMU leaves this device ID to experiments; the subsystem IDs tell the device from others. */
 static const struct pci_device_id onpu_pci_ids[] = {
 	{ PCI_DEVICE_SUB(ONPU_PCI_VENDOR, ONPU_PCI_DEVICE, ONPU_PCI_VENDOR, ONPU_PCI_DEVICE) },
 	{}

@@ -33,10 +33,7 @@
 /* Number of messages kept of each message ring, the newest ones. */
 #define MESSAGES	8u
 
-/*
- * The most bytes of a line of [contexts] or [clients], and the most bytes of each of these two
- * lists.
- */
+/* The most bytes of a line of [contexts] or [clients], and of each of these two lists. */
 #define LINE_BYTES	384
 #define LIST_BYTES	SZ_32K
 

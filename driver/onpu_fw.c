@@ -73,10 +73,7 @@ static void heartbeat_work(struct work_struct *work)
 
 	if (!READ_ONCE(onpu->usage.running))
 		return;
-	/*
-	 * With the lock, no reset happens between an error of the firmware and the request for a
-	 * reset.
-	 */
+	/* With the lock, no reset comes between a firmware's error and the request for a reset. */
 	if (down_read_trylock(&onpu->reset_lock)) {
 		/* STATUS tells at once that the device is gone or was reset by somebody else. */
 		onpu_fw_status_irq(onpu);
@@ -295,10 +292,7 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 
 	guard(mutex)(&fw->log_lock);
 	tail = onpu_read(onpu, ONPU_REG_LOG_TAIL);
-	/*
-	 * Bytes that were overwritten are lost; a tail that goes back means that the device was
-	 * reset.
-	 */
+	/* Bytes that were overwritten are lost; a tail that goes back tells of a reset. */
 	if ((s32)(tail - fw->log_head) < 0)
 		fw->log_head = tail;
 	else if (tail - fw->log_head > ONPU_FW_LOG_BYTES)

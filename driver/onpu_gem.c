@@ -119,10 +119,7 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 
 /* ---- charging users for buffers */
 
-/*
- * Charges a buffer to a user until the buffer is freed, no matter which clients have handles.
- * Returns 0 or an errno.
- */
+/* Charges a buffer to a user until it is freed, whichever clients have handles; 0 or an errno. */
 static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -513,10 +510,7 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/*
- * Copies @size bytes at @offset of another driver's buffer, which can only be mapped whole, to @to.
- * Returns 0 or an errno.
- */
+/* Copies bytes of another driver's buffer, which it maps whole, to @to; returns 0 or an errno. */
 static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
 	struct iosys_map memory;
@@ -602,10 +596,7 @@ static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo
 	return ret;
 }
 
-/*
- * Sets *@va to the object's address in the client's address space; maps an object that has none.
- * Returns 0 or an errno.
- */
+/* Sets *@va to the object's address in the client; maps it if it has none. 0 or an errno. */
 static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 {
 	struct onpu_bo_use *use;

@@ -182,10 +182,7 @@ static void allow_sleep(struct onpu_ctx *ctx)
 	struct device *dev = ctx->onpu->drm.dev;
 
 	pm_runtime_mark_last_busy(dev);
-	/*
-	 * If the work was not queued yet, it takes over the job's reference, which keeps the device
-	 * awake.
-	 */
+	/* If the work was not queued yet, it takes over the job's reference to the device. */
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE &&
 	    !mod_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger))
 		return;
@@ -330,10 +327,7 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 	fail_faulted_ctx(ctx, &record);
 }
 
-/*
- * Traces the busy cycles of job @seqno. The completion page has those of the last job alone, not of
- * jobs that ended just before.
- */
+/* Traces a job's busy cycles; the completion page has those of the last job alone. */
 static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 {
 	const struct onpu_completion *page = ctx->page.vaddr;
@@ -463,10 +457,7 @@ bool onpu_job_overdue(struct onpu_ctx *ctx)
 	       time_after(jiffies, job->ready + ctx->onpu->limits.fence);
 }
 
-/*
- * Returns false when the job hangs; with the context's lock held. @waits: its queue waits for
- * others.
- */
+/* Returns false when the job hangs; the context's lock is held. @waits: the queue waits. */
 static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 {
 	const struct onpu_progress now = {

@@ -239,10 +239,7 @@ static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *w
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 
-	/*
-	 * A reset waits for this lock, so none can happen between the check and the request for
-	 * one.
-	 */
+	/* A reset waits for this lock: none comes between the check and the request for one. */
 	guard(spinlock)(&mbox->pending_lock);
 	if (mbox->pending[wait->id % ONPU_MBOX_SLOTS] != wait)
 		return false;

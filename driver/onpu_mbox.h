@@ -55,10 +55,7 @@ struct onpu_mbox {
 };
 
 int onpu_mbox_init(struct onpu_device *onpu);
-/*
- * Empties the rings and writes their addresses to the device; in the state RESET, with no handler
- * running.
- */
+/* Empties the rings and writes their addresses to a device in the state RESET; no handler runs. */
 void onpu_mbox_setup(struct onpu_device *onpu);
 /* Allows requests. */
 void onpu_mbox_start(struct onpu_device *onpu);

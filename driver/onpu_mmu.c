@@ -49,10 +49,7 @@ struct onpu_mmu_device {
 	struct ida asids;
 	struct list_head vms; /* protected by &onpu_device.dma_lock */
 	spinlock_t lock; /* protects everything below */
-	/*
-	 * Mappings with a request under way, in the order of requests, and mappings without a
-	 * request.
-	 */
+	/* Mappings with a request under way, in order of requests, and those without one. */
 	struct list_head requested, backlog;
 	u32 last, seen; /* number of the last request, and of the last request known to be done */
 	unsigned int checks; /* number of checks since another request was last found done */
@@ -465,10 +462,7 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-/*
- * Creates an address space in *@out; the caller has charged the root table to the user. Returns 0
- * or an errno.
- */
+/* Creates an address space in *@out; the root table is charged to the user. 0 or an errno. */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
@@ -620,10 +614,7 @@ static void mmu_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_mmu_device *mmu = data;
 
-	/*
-	 * No mapping is left, since each held a reference to the device: there is no answer to wait
-	 * for.
-	 */
+	/* No mapping is left, as each held a reference to the device: no answer is awaited. */
 	cancel_delayed_work_sync(&mmu->timeout);
 	ida_destroy(&mmu->asids);
 }

@@ -248,10 +248,7 @@ static void forget_device(void *data)
 	pmu->onpu = NULL;
 }
 
-/*
- * Shows the device's counters to perf. A device works without that when memory or a free name is
- * missing.
- */
+/* Shows the device's counters to perf; does nothing when memory or a free name is missing. */
 void onpu_pmu_add(struct onpu_device *onpu)
 {
 	u32 count = onpu_read(onpu, ONPU_REG_NUM_COUNTERS);

@@ -69,10 +69,7 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 	return ret;
 }
 
-/*
- * Asks the firmware to create the context, whose number there is the number of its queue. Returns 0
- * or an errno.
- */
+/* Asks the firmware to create the context, under the number of its queue; 0 or an errno. */
 static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
@@ -421,10 +418,7 @@ static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	return !ctx->yield && ctx->priority <= raised_priority(waiter) && may_take(ctx, waiter);
 }
 
-/*
- * Returns whether @ctx must yield now. A context that has failed need not: its own work takes its
- * queue.
- */
+/* Returns whether @ctx must yield now; not when it has failed: its own work takes its queue. */
 static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	if (READ_ONCE(ctx->dead) || ctx->priority > raised_priority(waiter) ||

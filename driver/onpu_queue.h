@@ -10,10 +10,7 @@ struct onpu_ctx_device;
 struct onpu_device;
 struct work_struct;
 
-/*
- * With &onpu_ctx.lock held, when jobs are runnable: make the context wait for a queue if it has
- * none.
- */
+/* Makes a context with runnable jobs wait for a queue, if it has none; its lock is held. */
 void onpu_queue_want(struct onpu_ctx *ctx);
 void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
 /* Returns whether jobs may be given to the hardware; with &onpu_ctx.lock held. */
@@ -25,10 +22,7 @@ bool onpu_queue_yield(struct onpu_ctx *ctx);
 /* Returns the context on a queue, with a reference; NULL: the queue is free. */
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue);
 
-/*
- * The following functions are called with &onpu_ctx_device.bind_lock held; onpu_queue_bind_work()
- * takes it.
- */
+/* These are called with &onpu_ctx_device.bind_lock; onpu_queue_bind_work() takes it. */
 
 /* Kills the jobs on the context's queue. 0: the context makes no access any more; or an errno. */
 int onpu_queue_kill(struct onpu_ctx *ctx);

@@ -125,10 +125,7 @@ static bool wait_for_config(struct onpu_device *onpu)
 	return false;
 }
 
-/*
- * Stops all use of the device. Returns the reason for which the driver has asked for a reset, or
- * ONPU_RESET_NONE.
- */
+/* Stops all use of the device; returns why the driver asked for a reset, or ONPU_RESET_NONE. */
 static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
@@ -148,10 +145,7 @@ static void mark_wedged(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 }
 
-/*
- * Logs that the device is wedged or gone, and sends the event that udev rules wait for. Allocates
- * memory.
- */
+/* Logs that the device is wedged or gone, and sends an event for udev rules; allocates memory. */
 static void report_wedged(struct onpu_device *onpu, int error)
 {
 	char event[] = "WEDGED=rebind,bus-reset";
@@ -169,10 +163,7 @@ static void report_wedged(struct onpu_device *onpu, int error)
 	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
-/*
- * Ends a reset after onpu_reset_begin(); releases reset_lock. @error: the result of starting the
- * device again.
- */
+/* Ends a reset and releases reset_lock. @error: the result of starting the device again. */
 static void onpu_reset_end(struct onpu_device *onpu, int error)
 {
 	bool tell = error && onpu->state == ONPU_DEV_UP;
@@ -296,10 +287,7 @@ void onpu_device_reset_work(struct work_struct *work)
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
 	enum onpu_reset_reason reason;
 
-	/*
-	 * Fail requests that have no answer: their callers hold reset_lock, and this is about to
-	 * wait for it.
-	 */
+	/* Fail requests without an answer: their callers hold reset_lock, which is taken next. */
 	if (!onpu_mbox_fail_for_reset(onpu))
 		return;
 	down_write(&onpu->reset_lock);
@@ -335,10 +323,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/*
- * Starts the device after a reset from outside, which gives the firmware another chance; 0 or an
- * errno.
- */
+/* Starts the device after a reset from outside; the firmware gets another chance. 0 or an errno. */
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
@@ -441,10 +426,7 @@ static void put_to_sleep(struct onpu_device *onpu)
 	halt_device(onpu);
 	/* The PCI core does not put a device to sleep that has a saved state. */
 	pci_load_saved_state(onpu->pdev, NULL);
-	/*
-	 * The device has forgotten all addresses: memory that programs free while it sleeps need
-	 * not wait for it.
-	 */
+	/* The device has forgotten all addresses: nobody waits for it to free memory. */
 	WRITE_ONCE(onpu->asleep, true);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !onpu_device_lost(onpu));
