@@ -32,7 +32,10 @@ static uint16_t sram(struct program *p, enum onpu_dtype dtype, uint64_t base, un
 	return program_slot(p, &t);
 }
 
-/* Returns the seconds for each copy of the instruction in the fastest of some runs. */
+/*
+ * Runs a program of 20 copies of the instruction ten times; returns the seconds per copy in the
+ * fastest run, or 1 after a fault, which is printed.
+ */
 static double measure(struct onpu_machine *m, struct program *p, struct onpu_insn insn)
 {
 	double best = 1e9;
@@ -74,8 +77,8 @@ static struct program *program(void)
 }
 
 /*
- * Measures the product of A [m, k] and B [k, n], which is C [m, n]; each operand has strides of its
- * own.
+ * Measures C = A B, where A is [M, K] and B is [K, N], and prints the rate. @ta, @tb and @tc say
+ * that A, B and C are stored by columns.
  */
 static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 		      enum onpu_dtype type, uint32_t M, uint32_t N, uint32_t K, int ta, int tb,
@@ -97,7 +100,7 @@ static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 	program_destroy(p);
 }
 
-/* Measures a 3x3 convolution over a padded NHWC tile. */
+/* Measures a 3x3 convolution over a padded NHWC tile, and prints the rate. */
 static void bench_conv(struct onpu_machine *m, uint32_t h, uint32_t w, uint32_t c, uint32_t n)
 {
 	struct program *p = program();
@@ -170,7 +173,7 @@ static void bench_reduce(struct onpu_machine *m, const char *name, unsigned int 
 	program_destroy(p);
 }
 
-/* Measures 3x3 windows with stride 1 over dense channels. */
+/* Measures @op on 3x3 windows with stride 1, and prints the time per element and tap. */
 static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op op, uint32_t h,
 			 uint32_t w, uint32_t c)
 {

@@ -76,7 +76,7 @@ static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
 	return n;
 }
 
-/* Callback: gives pages of the file of weights back when the library no longer needs them. */
+/* Callback: gives the whole pages of a constant that the library released back to the kernel. */
 static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ static uint64_t product(uint32_t rank, const uint32_t *dims)
 	return count;
 }
 
-/* Makes a constant that the library copies. */
+/* Returns a new constant with a copy of @data; exits when the library refuses the constant. */
 static WNNOperand copied(const struct net *net, WNNOperandDataType type, uint32_t rank,
 			 const uint32_t *dims, const void *data, uint64_t bytes)
 {
@@ -128,7 +128,7 @@ static WNNOperandDataType float_type(const struct net *net)
 								   WNNOperandDataType_Float16;
 }
 
-/* Makes a constant that has @number everywhere, in the network's type of floats. */
+/* Returns a new constant whose elements are all @number, in the network's float type. */
 static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *dims, float number)
 {
 	uint64_t count = product(rank, dims);
@@ -148,14 +148,14 @@ static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *d
 	return operand;
 }
 
-/* Returns, as float16, a number of E4M3 near @x, which is below 1. */
+/* Returns, as float16, @x rounded towards 0 to a number of E4M3; |x| must be below 1. */
 static uint16_t e4m3(float x)
 {
 	/* 2^-9 is the distance of small numbers; others keep 3 bits of fraction. */
 	return wnn_float_to_half((float)(int)(x * 512) / 512) & 0xff80;
 }
 
-/* Makes a constant from numbers of the table, in the network's type of floats. */
+/* Returns a new constant with the layer's numbers @key, in the network's float type. */
 static WNNOperand constant(const struct net *net, const json_t *layer, const char *key,
 			   uint32_t rank, const uint32_t *dims)
 {
@@ -203,7 +203,10 @@ static WNNOperand dequantized(const struct net *net, WNNOperand integers, uint32
 						    filled(net, rank, scales, scale), zero, NULL));
 }
 
-/* Makes weights whose first dimension is that of the output channels. */
+/*
+ * Returns the layer's weights in the network's float type or, in a quantised network, dequantised
+ * from integers. Their first dimension is the output channels.
+ */
 static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t rank,
 			  const uint32_t *dims)
 {
@@ -237,7 +240,10 @@ static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t r
 	return dequantized(net, operand, rank, scales, scale, type);
 }
 
-/* Makes a bias. In a quantised network it is int32, with the scale of the products. */
+/*
+ * Returns the layer's bias. In an int8 network the bias is dequantised from int32, with the scale
+ * of the products.
+ */
 static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t channels)
 {
 	const float *data = numbers(net, layer, "bias");
@@ -256,7 +262,10 @@ static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t chan
 	return dequantized(net, operand, 1, &channels, scale, WNNOperandDataType_Int32);
 }
 
-/* Converts x to uint8 and back, as a model quantised for ONNX Runtime does after each operator. */
+/*
+ * Quantises x to uint8 and returns the dequantised value, as a model quantised for ONNX Runtime
+ * does after each operator.
+ */
 static WNNOperand requantized(const struct net *net, WNNOperand x)
 {
 	static const uint32_t ones[MAX_RANK] = { 1, 1, 1, 1 };
@@ -340,8 +349,9 @@ static WNNOperand add_flatten(const struct net *net, WNNOperand x)
 }
 
 /*
- * Converts [rows, heads * n] to one matrix for each head of an attention: [heads, rows, n] or, with
- * "transposed", [heads, n, rows]. Converts [heads, rows, n] back.
+ * Returns x of shape [rows, heads * n] as one matrix for each head of an attention: [heads, rows,
+ * n] or, when the layer is "transposed", [heads, n, rows]. Returns x of shape [heads, rows, n] as
+ * [rows, heads * n].
  */
 static WNNOperand add_heads(const struct net *net, const json_t *layer, WNNOperand x)
 {
@@ -377,7 +387,7 @@ static WNNOperand add_layernorm(const struct net *net, const json_t *layer, WNNO
 	return wnnGraphBuilderLayerNormalization(net->builder, x, &options);
 }
 
-/* Adds x / sqrt(mean(x * x) + epsilon) * weight. */
+/* Returns x / sqrt(mean(x * x) + 1e-5) * weight; the mean is over the last dimension. */
 static WNNOperand add_rmsnorm(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
@@ -394,7 +404,10 @@ static WNNOperand add_rmsnorm(const struct net *net, const json_t *layer, WNNOpe
 	return wnnGraphBuilderMul(net->builder, y, constant(net, layer, "weight", 1, &size), NULL);
 }
 
-/* Adds a rotary embedding of [heads, rows, n]: x * cos + (-upper half, lower half) * sin. */
+/*
+ * Returns the rotary embedding of x of shape [heads, rows, n]: x * cos + swapped * sin. swapped is
+ * x with the halves of the last dimension exchanged and the upper half, now first, negated.
+ */
 static WNNOperand add_rotary(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNUint32Array shape = wnnOperandGetShape(x);
@@ -447,7 +460,7 @@ static WNNOperand add_transpose(const struct net *net, WNNOperand x)
 	return wnnGraphBuilderTranspose(net->builder, x, &order);
 }
 
-/* Adds x * weight + bias, with one weight and one bias for each channel of a picture. */
+/* Returns x * weight + bias, with one weight and one bias for each channel of a picture. */
 static WNNOperand add_affine(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	uint32_t dims[3] = { wnnOperandGetShape(x).data[1], 1, 1 };
@@ -457,7 +470,10 @@ static WNNOperand add_affine(const struct net *net, const json_t *layer, WNNOper
 	return wnnGraphBuilderAdd(net->builder, x, constant(net, layer, "bias", 3, dims), NULL);
 }
 
-/* Adds an LSTM or a GRU of one direction over [steps, batch, n], whose result has all states. */
+/*
+ * Adds an LSTM or a GRU of one direction over x of shape [steps, batch, n]; returns the states of
+ * all steps, [steps, batch, hidden].
+ */
 static WNNOperand add_recurrent(const struct net *net, const json_t *layer, bool lstm, WNNOperand x)
 {
 	uint32_t hidden = number(layer, "hidden"), rows = number(layer, "gates") * hidden;

@@ -11,7 +11,7 @@
 
 #define BENCH_MAX_OUTPUTS 4
 
-/* Ends the program with the library's last error; bench_check() does so unless @ok. */
+/* Prints @what and the library's last error, and exits with 1; bench_check() does so unless @ok. */
 void bench_fail(const char *what) __attribute__((noreturn));
 void bench_check(bool ok, const char *what);
 
@@ -19,20 +19,20 @@ void bench_check(bool ok, const char *what);
 enum bench_type {
 	BENCH_F32,
 	BENCH_F16,
-	BENCH_INT8, /* quantised as by ONNX Runtime: uint8 values, int8 weights for each channel */
-	BENCH_W8,   /* float16 values, int8 weights for each channel */
-	BENCH_W4,   /* float16 values, int4 weights for each block of 32 */
-	BENCH_F8,   /* float16 values, weights that are numbers of E4M3 */
-	BENCH_MX,   /* float16 values, weights of MXFP4: int8, twice E2M1, for each block of 32 */
+	BENCH_INT8, /* uint8 values as ONNX Runtime has, int8 weights with a scale per channel */
+	BENCH_W8,   /* float16 values, int8 weights with a scale per channel */
+	BENCH_W4,   /* float16 values, int4 weights with a scale per block of 32 */
+	BENCH_F8,   /* float16 values, float16 weights that are numbers of E4M3 */
+	BENCH_MX,   /* float16 values, int8 weights: twice E2M1, with a scale per block of 32 */
 };
 
 /* Returns the type of that name as an enum bench_type, or -1. */
 int bench_type_find(const char *name);
 
 /*
- * Makes the graph of a table in a file: inputs "x", "x1", ..., outputs "y", "y1", ... The weights
- * are lent to the library as long as the graph lives; with @mapped, pages of a mapped file are
- * given back as soon as the library no longer needs them.
+ * Returns the graph of the table in the file @table: inputs "x", "x1", ..., outputs "y", "y1", ...
+ * Exits on an error. @weights must live as long as the graph. @mapped says that they are a mapped
+ * file: its pages are given back to the kernel as soon as the library no longer needs them.
  */
 WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights, bool mapped,
 			   enum bench_type type, uint32_t rank, const uint32_t *input);

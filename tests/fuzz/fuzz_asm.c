@@ -14,7 +14,10 @@
 #define MAX_SLOTS      8
 #define MAX_WORDS      64
 
-/* Disassembles a word into memory of exactly @size bytes. */
+/*
+ * Disassembles an instruction into memory of exactly @size bytes and returns this memory; sets
+ * *@fault to the result of onpu_disasm().
+ */
 static char *disassemble(const uint32_t w[ONPU_INSN_WORDS], size_t size, enum onpu_fault *fault)
 {
 	char *text = malloc(size);

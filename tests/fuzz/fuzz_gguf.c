@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads all bytes, so that a sanitizer finds those that are outside. */
+/* Returns the sum of all bytes: reads each, so that a sanitizer reports one out of bounds. */
 static unsigned int sum(const void *data, size_t size)
 {
 	const uint8_t *bytes = data;

@@ -63,7 +63,8 @@ static WNNOperand constant(WNNGraphBuilder b, uint32_t rank, const uint32_t *sha
 }
 
 /*
- * Makes y = softmax(x * w + b), and after it a transposed convolution that the NPU does not take.
+ * Returns a graph with the outputs y = softmax(x * w + b) and z, the largest element of a slice of
+ * y. With @wide, a transposed convolution that the NPU does not take stands before the slice.
  */
 static WNNGraph build(WNNContext context, bool wide)
 {

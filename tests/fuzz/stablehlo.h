@@ -92,8 +92,8 @@ static inline void fuzz_partitions(const uint8_t *data, size_t size, size_t part
 }
 
 /*
- * Runs the fuzzer's input as a program for one device, and for 2, 4 or 6. A file is for some number
- * of devices: the sum of its bytes chooses one, so that most changes of the input choose another.
+ * Loads the fuzzer's input as a program for one device, and again for 2, 4 or 6 devices: the sum of
+ * the input's bytes chooses the number. Returns 0.
  */
 static inline int fuzz_stablehlo(const uint8_t *data, size_t size)
 {

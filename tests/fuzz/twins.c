@@ -58,7 +58,10 @@ static uint64_t memory_fault(void *ctx)
 	return ((struct twin *)ctx)->fault_address;
 }
 
-/* Callbacks for the saved state, which has an address space of its own. */
+/*
+ * Reads the saved state, which has an address space of its own. Returns 0; an access outside ends
+ * the program.
+ */
 static int state_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	FUZZ_CHECK(addr <= STATE_BYTES && len <= STATE_BYTES - addr, "the state is too large");

@@ -224,8 +224,8 @@ struct tally {
 };
 
 /*
- * Counts the pairs of two features that the limits allow; @full is the space in which they were
- * counted.
+ * Adds to @tally the pairs of values of the features @a and @b that @allowed has, and how many of
+ * them have run. With @list, prints those that have not. @full is the space that indexes `filled`.
  */
 static void count_pairs(enum wnn_op op, const struct space *full, const struct space *allowed,
 			uint32_t a, uint32_t b, bool list, struct tally *tally)

@@ -402,7 +402,9 @@ bool generator_fits(const struct generator *g, enum wnn_op op, const struct grap
 	return true;
 }
 
-/* Chooses a value for the next call: mostly one of the last. */
+/*
+ * Returns the id of a value for the next call: one of the last four with probability 3/5, else any.
+ */
 static int choose_main(struct generator *g)
 {
 	uint32_t n = g->graph->num_values;
@@ -457,7 +459,7 @@ static enum wnn_op choose_op(struct generator *g)
 	return (enum wnn_op)rng_below(&g->rng, WNN_OP_COUNT);
 }
 
-/* Chooses the operator of an earlier call, with the main operand of that call. */
+/* Sets *@op and *@main to the operator and the main operand of call @number. */
 static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, int *main)
 {
 	const struct graph_node *node = &g->graph->nodes[number];
@@ -466,7 +468,10 @@ static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, 
 	*main = node->operands[graph_main_operand(node->op)];
 }
 
-/* Appends what often follows a product: a bias, and a function of one element. */
+/*
+ * If the last call is a convolution or a matrix product, appends an addition and a function of
+ * single elements, each with probability 3/5.
+ */
 static void finish_layer(struct generator *g)
 {
 	static const enum wnn_op functions[] = {

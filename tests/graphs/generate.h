@@ -33,30 +33,30 @@ struct draw {
 };
 
 /*
- * Sets operands, arguments, options and num_results of the node; returns -1 when nothing fits its
- * main operand.
+ * Sets operands, arguments, options and num_results of the node; returns 0, or -1 when nothing fits
+ * its main operand. draw_function() returns the function of an operator.
  */
 typedef int (*draw_fn)(struct draw *d);
 draw_fn draw_function(enum wnn_op op);
 
-/* The range of a leaf's elements. */
+/* A leaf's elements: how they are drawn, and for GRAPH_UNIFORM the range. */
 struct fill {
 	enum graph_fill kind;
 	double lo, hi;
 };
 
-/* Adds an input or constant; returns its id. */
+/* Adds an input or constant; returns its id, or GRAPH_ABSENT when the graph has no room. */
 int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		   const uint32_t *dims, struct fill fill);
 /*
  * Returns the id of an operand of exactly this type and shape: now and then an existing value, else
- * a new one.
+ * a new one. Returns GRAPH_ABSENT when the graph has no room.
  */
 int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		      const uint32_t *dims, struct fill fill);
 /*
- * Appends a call with that main operand; returns false, and leaves the graph as before, when
- * nothing fits.
+ * Appends a call whose main operand is the value @main, and returns true. When nothing fits,
+ * returns false and leaves the graph as before.
  */
 bool generator_call(struct generator *g, enum wnn_op op, int main);
 /*
@@ -67,46 +67,47 @@ bool generator_call(struct generator *g, enum wnn_op op, int main);
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b);
 int generator_append(struct generator *g, struct graph_node *node);
 /*
- * Append a call without options and return the id of its result. generator_either(): with the
- * operands in a random order.
+ * Append a call without options and return the id of its result, or GRAPH_ABSENT as
+ * generator_append() does. generator_either() gives the two operands in a random order.
  */
 int generator_unary(struct generator *g, enum wnn_op op, int x);
 int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
 int generator_either(struct generator *g, enum wnn_op op, int a, int b);
 int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims);
 /*
- * Appends gelu, softmax or a normalisation of a float value, composed of simple operators;
- * GRAPH_ABSENT: the graph has too little space left.
+ * Appends gelu, softmax or a normalisation of a float value, composed of simple operators. Returns
+ * the id of the result, or GRAPH_ABSENT when the graph has too little space left.
  */
 int generator_parts(struct generator *g, int x);
 /*
- * Appends a gate for a float value, composed of simple operators; GRAPH_ABSENT: the graph has too
- * little space left.
+ * Appends a gate for a float value, composed of simple operators. Returns the id of the result, or
+ * GRAPH_ABSENT when the graph has too little space left.
  */
 int generator_gate(struct generator *g, int x);
 /*
  * Appends a step of a decoder for a float value of rank 2 or more, whose rows belong to new tokens:
- * they are concatenated with cached rows from inputs, and products read all of them. GRAPH_ABSENT:
- * the graph has too little space left.
+ * these rows are concatenated with cached rows from inputs, and products read all rows. Returns the
+ * id of the result, or GRAPH_ABSENT when the graph has too little space left.
  */
 int generator_step(struct generator *g, int x);
 /*
  * Appends transposes round other work, slices of a float value that are concatenated again,
- * reshapes, or concatenated products with constant matrices. GRAPH_ABSENT: the graph has too little
- * space left, or nothing fits.
+ * reshapes, or concatenated products with constant matrices. Returns the id of the result, or
+ * GRAPH_ABSENT when the graph has too little space left or nothing fits.
  */
 int generator_views(struct generator *g, int x);
 /*
  * Appends attention of a float value of rank 3 or more, in which several heads share one of the
- * fewer heads of keys and values. GRAPH_ABSENT: the graph has too little space left.
+ * fewer heads of keys and values. Returns the id of the result, or GRAPH_ABSENT when the graph has
+ * too little space left.
  */
 int generator_heads(struct generator *g, int x);
-/* Begin an empty graph of several calls, and finish it. */
+/* generator_begin() begins an empty graph of several calls, generator_finish() finishes it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);
 /* Returns whether the limits allow an operator on a value. */
 bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
-/* Returns the id of a new value; GRAPH_ABSENT: the graph has no space left. */
+/* Returns the id of a new value, or GRAPH_ABSENT when the graph has no space left. */
 int generator_value(struct generator *g);
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
 /* Draws dimensions with about @least to @most elements. */

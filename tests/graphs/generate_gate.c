@@ -17,7 +17,7 @@ static int number(struct generator *g, int like, double value)
 	return id;
 }
 
-/* Appends a call that has alpha and beta. */
+/* Appends a call of @op with the options alpha and beta; returns the id of its result. */
 static int line(struct generator *g, enum wnn_op op, int x, double alpha, double beta)
 {
 	struct graph_node *node = generator_node(g, op, x, GRAPH_ABSENT);
@@ -40,7 +40,10 @@ static int clamp(struct generator *g, int x)
 	return generator_append(g, node);
 }
 
-/* Appends x times a number, in one of the forms in which it can be written. */
+/*
+ * Appends x times a number, written as neg, linear, div or mul, and returns the id of the product;
+ * in one of six cases returns x itself.
+ */
 static int times(struct generator *g, int x)
 {
 	switch (rng_below(&g->rng, 6)) {
@@ -61,7 +64,7 @@ static int times(struct generator *g, int x)
 	}
 }
 
-/* Appends 1 + exp(-x), or the same with another multiple of x. */
+/* Appends 1 + exp(-x), or 1 + exp of another multiple of x; returns the id of the sum. */
 static int power(struct generator *g, int x)
 {
 	int y = rng_chance(&g->rng, 70) ? generator_unary(g, WNN_OP_NEG, x) : times(g, x);

@@ -97,7 +97,7 @@ static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo
 	return q;
 }
 
-/* Appends quantisation and dequantisation of a value. */
+/* Quantises and dequantises a value; returns the id of the result, or a number below 0. */
 static int through_integers(struct generator *g, int value, const struct quantum *q)
 {
 	int integers = add_result(g, WNN_OP_QUANTIZE_LINEAR, value, q->scale, q->zero);
@@ -107,7 +107,10 @@ static int through_integers(struct generator *g, int value, const struct quantum
 	return add_result(g, WNN_OP_DEQUANTIZE_LINEAR, integers, q->scale, q->zero);
 }
 
-/* Appends integer weights, with a scale for each index of one axis, or one for all. */
+/*
+ * Appends the dequantisation of integer weights with the shape of @like, and returns the id of its
+ * result. Each dimension of the scale is 1, that of the weights or half of it.
+ */
 static int draw_weights(struct generator *g, const struct graph_value *like)
 {
 	uint32_t dims[IR_MAX_RANK], axis = like->rank ? rng_below(&g->rng, like->rank) : 0;
@@ -162,7 +165,10 @@ static bool quantise_operand(struct generator *g)
 	return true;
 }
 
-/* Multiplies a product, in a dynamic graph, by a number, or by one for each column of a matrix. */
+/*
+ * Multiplies the result of @op by a number or, if @op is a product of matrices, perhaps by one for
+ * each column. Returns the id of the result, or a number below 0.
+ */
 static int scale_product(struct generator *g, enum wnn_op op, int value)
 {
 	uint32_t rank = g->graph->values[value].rank, dims[IR_MAX_RANK];
@@ -179,8 +185,9 @@ static int scale_product(struct generator *g, enum wnn_op op, int value)
 }
 
 /*
- * Adds other integers of the same shape, as residual networks do; now and then the sum is
- * transposed.
+ * Adds dequantised integers of the shape of @value, as residual networks do, and quantises and
+ * dequantises the sum, which is now and then transposed. Returns the id of the result, or a number
+ * below 0.
  */
 static int add_residual(struct generator *g, int value)
 {
@@ -237,7 +244,8 @@ static int draw_layer(struct generator *g, int value, struct quantum *q, bool re
 
 /*
  * Appends a product with a matrix that takes longer to load than to multiply, so that devices may
- * keep it in SRAM for the next dispatch. The result is quantised or not.
+ * keep the matrix in SRAM for the next dispatch. Returns the id of the result, which is mostly
+ * quantised and dequantised, or a number below 0.
  */
 static int draw_wide_layer(struct generator *g, int value)
 {

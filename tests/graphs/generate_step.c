@@ -17,7 +17,10 @@ struct rotation {
 	bool pairs; /* pairs are neighbours; else half a row apart */
 };
 
-/* Slices one half of each row; if only a part of the row rotates, one half of that part. */
+/*
+ * Slices one half of the numbers of each row that rotate; with rotation.pairs, every second number.
+ * Returns the id of the slice. Now and then the second half begins one number too early.
+ */
 static int half_of(struct generator *g, int x, bool second, struct rotation rotation)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -43,7 +46,8 @@ static int half_of(struct generator *g, int x, bool second, struct rotation rota
 }
 
 /*
- * Slices the numbers of each row that do not rotate; now and then the slice overlaps those that do.
+ * Slices the numbers of each row after the first @rotated ones, now and then from one number
+ * earlier; returns the id of the slice.
  */
 static int rest_of(struct generator *g, int x, uint32_t rotated)
 {
@@ -85,7 +89,10 @@ static int interleaved(struct generator *g, int a, int b)
 	return generator_reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
 }
 
-/* Concatenates two halves, and a rest after them if there is one. */
+/*
+ * Concatenates the halves @a and @b, with @pairs in turn number by number, and then @rest unless it
+ * is negative. Returns the id of the result, or GRAPH_ABSENT.
+ */
 static int concat_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
 	struct graph_node *node;
@@ -105,8 +112,8 @@ static int concat_halves(struct generator *g, int a, int b, int rest, bool pairs
 }
 
 /*
- * Adds an input with cosines or sines: rows of their own for all rows, one row for all, or one
- * number.
+ * Adds an input with cosines or sines, and returns its id: a row for each row of x, one row for
+ * all, or one number.
  */
 static int angles(struct generator *g, int x, uint32_t columns)
 {
@@ -117,7 +124,10 @@ static int angles(struct generator *g, int x, uint32_t columns)
 			      (struct fill){ GRAPH_UNIFORM, -1, 1 });
 }
 
-/* Rotates whole rows: x * cosines + (x with swapped halves, one of them negated) * sines. */
+/*
+ * Appends x * cosines + (x with swapped halves, one of them negated) * sines; returns the id of the
+ * sum.
+ */
 static int rotate_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
@@ -235,7 +245,10 @@ static int probable(struct generator *g, int scores)
 	return generator_append(g, node);
 }
 
-/* Scales the scores with probability 1/2, then adds a mask with probability 2/5. */
+/*
+ * Scales the scores with probability 1/2, then adds a mask with probability 2/5. Returns the id of
+ * the result, which is @scores if neither happens.
+ */
 static int prepared(struct generator *g, int scores)
 {
 	static const double factors[] = { 0.125, 0.25, 0.3, 0.1, 2 };
@@ -301,8 +314,8 @@ int generator_step(struct generator *g, int x)
 #define NODES_OF_HEADS 20 /* most nodes that the heads take */
 
 /*
- * Adds keys or values [1, heads, rows, columns] in which @shared heads in a row have the same
- * content.
+ * Adds keys or values [1, heads, rows, columns] in which each group of @shared consecutive heads
+ * has the content of one. Returns the id of the result, or GRAPH_ABSENT.
  */
 static int repeated(struct generator *g, const struct graph_value *query, uint32_t shared,
 		    uint32_t rows)

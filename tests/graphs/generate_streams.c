@@ -55,8 +55,8 @@ static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 }
 
 /*
- * Returns the latest earlier value of that type and shape that is no constant; GRAPH_ABSENT: there
- * is none.
+ * Returns the latest input or result before @value that has its type and shape; GRAPH_ABSENT when
+ * there is none.
  */
 static int earlier_like(const struct generator *g, int value)
 {
@@ -73,7 +73,7 @@ static int earlier_like(const struct generator *g, int value)
 	return GRAPH_ABSENT;
 }
 
-/* Appends the sum with an earlier value, in either order. */
+/* Appends the sum of @value and @branch, in either order; returns the id of the sum. */
 static int add_branch(struct generator *g, int value, int branch)
 {
 	bool swap = rng_chance(&g->rng, 50);
@@ -82,7 +82,7 @@ static int add_branch(struct generator *g, int value, int branch)
 						  swap ? value : branch));
 }
 
-/* Makes the inputs that the last node reads constants, except its first operand. */
+/* Makes the inputs among the last node's operands, except its first operand, constants. */
 static void fix_weights(struct generator *g)
 {
 	const struct graph_node *node = &g->graph->nodes[g->graph->num_nodes - 1];
@@ -108,7 +108,10 @@ static int append_pad(struct generator *g, int value)
 	return generator_append(g, node);
 }
 
-/* Appends a product, quotient, sum or difference with a constant for each channel, or for all. */
+/*
+ * Appends a product, quotient, sum or difference with a constant that has one element for each
+ * channel or for all. Returns the id of the result, or GRAPH_ABSENT.
+ */
 static int append_factor(struct generator *g, int value)
 {
 	static const enum wnn_op ops[] = { WNN_OP_MUL, WNN_OP_MUL, WNN_OP_DIV, WNN_OP_ADD,
@@ -150,7 +153,7 @@ struct patterns {
 	bool parts, scaled, views, gated;
 };
 
-/* Appends a layer; returns the value that the next layer takes. */
+/* Appends a layer; returns the value that the next layer takes, or a number below 0. */
 static int draw_layer(struct generator *g, int value, const struct patterns *with)
 {
 	struct graph *graph = g->graph;

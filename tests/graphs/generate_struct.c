@@ -309,7 +309,10 @@ static bool many_steps(const struct draw *d, const struct cell *c)
 	return !c->single && d->x->dims[0] > 3;
 }
 
-/* Draws operand @i; unless the cell is single, its first dimension is that of the directions. */
+/*
+ * Draws operand @i of a cell. Its first dimension is the directions, unless the cell is a single
+ * step. Returns -1 when the operand cannot be drawn.
+ */
 static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 {
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[i];
@@ -393,7 +396,10 @@ static WNNOperandDataType index_type(struct draw *d)
 	return pick_type(RNG, types);
 }
 
-/* Draws indices: mostly within the dimension, from either end; now and then beyond it. */
+/*
+ * Draws indices into a dimension of @n elements as operand 1: with probability 4/5 from -n to
+ * n - 1, else also beyond. Returns 0, or -1 when they cannot be drawn.
+ */
 static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, uint32_t n)
 {
 	WNNOperandDataType type = index_type(d);

@@ -62,7 +62,10 @@ static int function_of(struct generator *g, int x)
 
 /* ---- transposes */
 
-/* Appends work on a transposed value, some of which depends on an axis. */
+/*
+ * Appends one of seven functions of a transposed value, some of which work along an axis. Returns
+ * the id of the result; this is x when the axis of a slice has one index.
+ */
 static int work_of(struct generator *g, int x)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -122,7 +125,10 @@ static int turned(struct generator *g, int x)
 
 /* ---- slices */
 
-/* Slices an axis, works on most slices, and concatenates them in another order. */
+/*
+ * Slices x in two parts along an axis, applies functions to most parts, and concatenates the parts
+ * in another order, now and then with one of them twice. Returns the id of the result.
+ */
 static int parted(struct generator *g, int x)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -168,7 +174,10 @@ static int reshapes(struct generator *g, int x)
 
 /* ---- products of one value with several matrices */
 
-/* Appends the product with a constant matrix. */
+/*
+ * Appends the product with a constant matrix and, with @biased, the sum with a bias. Returns the id
+ * of the result, or GRAPH_ABSENT.
+ */
 static int projected(struct generator *g, int x, uint32_t columns, bool biased)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -189,7 +198,10 @@ static int projected(struct generator *g, int x, uint32_t columns, bool biased)
 	return generator_either(g, WNN_OP_ADD, y, b);
 }
 
-/* Appends products with two or three constant matrices, which are concatenated or added. */
+/*
+ * Multiplies x by each of two or three constant matrices, and concatenates or adds the products.
+ * Returns the id of the result, or GRAPH_ABSENT.
+ */
 static int branches(struct generator *g, int x)
 {
 	uint32_t count = rng_between(&g->rng, 2, 3), columns = rng_between(&g->rng, 1, 12);
@@ -215,7 +227,7 @@ static int branches(struct generator *g, int x)
 
 /* ---- work behind reshapes of products */
 
-/* Appends zeros on both sides of a row. */
+/* Appends a pad of the last of three dimensions with 0 to 2 zeros on each side; returns its id. */
 static int padded_row(struct generator *g, int x)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_PAD, x, GRAPH_ABSENT);
@@ -228,8 +240,9 @@ static int padded_row(struct generator *g, int x)
 }
 
 /*
- * Appends a convolution or matrix product whose result is reshaped before factors and summands of
- * channels, and a function; the image of the convolution may be padded in one dimension.
+ * Appends a convolution or a matrix product, reshapes the result, and appends one to three calls:
+ * factors or summands of channels, or functions. The image of the convolution may be padded in one
+ * dimension. Returns the id of the last result, or a number below 0.
  */
 static int reshaped_products(struct generator *g, int like)
 {
@@ -282,8 +295,9 @@ static int reshaped_products(struct generator *g, int like)
 /* ---- heads of an attention */
 
 /*
- * Makes queries, keys or values as [head][row][depth] or [head][depth][row], from a value of their
- * own or from a slice of one.
+ * Returns the id of queries, keys or values as [head][row][depth] or, with @turned, as
+ * [head][depth][row]. They are all of the value @all or, when @all is wider, its slice number
+ * @slice_of_all.
  */
 static int heads_of(struct generator *g, int all, uint32_t slice_of_all, const uint32_t *dims,
 		    bool turned)

@@ -94,8 +94,8 @@ uint32_t graph_main_operand(enum wnn_op op);
 
 void graph_print(const struct graph *graph, FILE *to);
 /*
- * Reads what graph_print() wrote and infers the results; returns -1 with a message that says where
- * the text is wrong.
+ * Reads what graph_print() wrote and infers the results; returns 0, or -1 with a message that says
+ * where the text is wrong.
  */
 int graph_parse(struct graph *graph, FILE *from, char *message, size_t size);
 
@@ -117,10 +117,13 @@ struct wnn_builder *graph_scratch_builder(void);
 /* Adds an input or a constant to the scratch builder; NULL on error. */
 WNNOperand graph_scratch_leaf(struct wnn_builder *builder, const struct graph_value *value, int id,
 			      const void *data);
-/* Records a node, and sets type and shape of its results; returns -1 when the rules refuse it. */
+/*
+ * Records a node, and sets type and shape of its results; returns 0, or -1 when the rules refuse
+ * the node.
+ */
 int graph_scratch_node(struct wnn_builder *builder, struct graph *graph, struct graph_node *node,
 		       WNNOperand *values, struct wnn_error *err);
-/* Infers types and shapes of all results; returns -1 when the rules refuse a node. */
+/* Infers types and shapes of all results; returns 0, or -1 when the rules refuse a node. */
 int graph_infer(struct graph *graph, struct wnn_error *err);
 /*
  * Returns the graph as recorded, before all passes; NULL on error. Outputs are in the order of the
@@ -134,12 +137,12 @@ struct wnn_recording *graph_recording(const struct graph *graph, struct wnn_erro
 typedef const WNNOpSupportLimits *graph_limits;
 
 /*
- * graph_single - one call of an operator
+ * graph_single - draw a graph with one call of an operator
  * @variant: counts the calls of this operator; it selects data type and rank of its main operand,
  * so that all combinations occur
  */
 void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed);
-/* Returns the number of combinations of type and rank. */
+/* Returns the number of combinations of type and rank of the operator's main operand. */
 uint32_t graph_variants(enum wnn_op op);
 /* Draws a graph of 5 to 15 calls of operators that @limits list. */
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
@@ -158,13 +161,16 @@ struct late {
 	uint32_t size, min, max;
 };
 
-/* Draws a name; returns false when no input has a dimension above 1. */
+/* Draws a name and returns true, or returns false when no input has a dimension above 1. */
 bool late_draw(const struct graph *graph, uint64_t seed, struct late *late);
 /* Returns whether a value has a dimension that has the name; @late may be NULL. */
 bool late_leaf(const struct late *late, const struct graph_value *value);
 /* Replaces the sizes in the arguments of a node that follow the name by a number. */
 void late_node(const struct late *late, struct graph_node *node, uint32_t number);
-/* Makes the graph with a number for the name; returns -1 when the rules refuse it. */
+/*
+ * Copies a graph to @at with the number @size for the name; returns 0, or -1 when the rules refuse
+ * the new graph.
+ */
 int late_graph(const struct graph *graph, const struct late *late, uint32_t size, struct graph *at);
 
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
@@ -273,7 +279,10 @@ struct digest {
 uint64_t digest_bytes(uint64_t sum, const void *data, size_t size);
 /* Adds the results and kernels of a run. */
 void digest_add(struct digest *digest, const struct graph *graph, const struct run *run);
-/* Lists each layer and level that the library has on this processor; returns their number. */
+/*
+ * Sets @targets to the layers and levels that the library has on this processor, @most at most;
+ * returns their number.
+ */
 uint32_t digest_targets(struct target *targets, uint32_t most);
 void digest_print(const struct target *target, const struct digest *digest);
 
@@ -286,7 +295,7 @@ double coverage_print(graph_limits limits, bool list_unfilled);
 
 /* --- Minimiser (minimise.c) ------------------------------------------------------------------ */
 
-/* Makes the graph smaller as long as @fails holds and time is left. */
+/* Makes the graph smaller, such that @fails() still returns true, for at most @seconds seconds. */
 void graph_minimise(struct graph *graph, bool (*fails)(const struct graph *graph, void *userdata),
 		    void *userdata, unsigned int seconds);
 

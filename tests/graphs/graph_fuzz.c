@@ -199,7 +199,10 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	return good;
 }
 
-/* Runs the graph with a name for a dimension; false, with fuzzer->problem: something is wrong. */
+/*
+ * Runs the graph with a name for a size on all targets. Returns false, with fuzzer->problem, when a
+ * run fails; true else, also when no name fits or the library refuses the graph with the name.
+ */
 static bool check_late(struct fuzzer *fuzzer, const struct graph *graph)
 {
 	struct late late;

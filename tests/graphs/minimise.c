@@ -200,7 +200,7 @@ static bool drop_option(struct minimiser *m)
 	return false;
 }
 
-/* Changes every dimension of a value, and every number in an argument, from @from to @to. */
+/* Replaces @from by @to in the dimensions of all values and in the arguments of all calls. */
 static void replace_size(struct graph *graph, uint32_t from, uint32_t to)
 {
 	for (uint32_t v = 0; v < graph->num_values; v++)

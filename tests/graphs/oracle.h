@@ -40,7 +40,7 @@ struct kernel {
 };
 
 void kernel_init(struct kernel *kernel, const struct work *work);
-/* Replaces operand i by these doubles. */
+/* Makes operand @i of the kernel point to @data, doubles. */
 void kernel_set(struct kernel *kernel, uint32_t i, const double *data);
 /* Makes the kernel give its result in double precision, whatever the type. */
 void kernel_widen_result(struct kernel *kernel);
@@ -67,7 +67,7 @@ double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
 double largest(const double *data, int64_t count); /* 0 for NULL */
 bool fits_integer(enum ir_dtype dtype, double x);
-/* Makes the bound infinite wherever there is an error. */
+/* Makes the bound infinite wherever @slack is above 0. */
 void taint(double *bound, const double *slack, int64_t count);
 
 enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
@@ -93,8 +93,8 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 
 /*
- * Returns the error of one more term, which may be the first, in a sum of products; 0: value is no
- * such sum.
+ * Returns the error of one more term, which may be the first, in a sum of products; 0 when @value
+ * is not the result of such a sum.
  */
 double fused_loss(const struct ir_value *value);
 

@@ -47,7 +47,10 @@ static const OrtApiBase *load(const char *library)
 	return get();
 }
 
-/* Reads the first @bytes bytes of a file; a shorter file ends the program. */
+/*
+ * Returns the first @bytes bytes of a file in memory that the caller frees; a shorter file ends the
+ * program.
+ */
 static void *read_file(const char *path, size_t bytes)
 {
 	FILE *f = fopen(path, "rb");

@@ -140,7 +140,10 @@ static void translate(struct qemu_plugin_tb *tb, void *data)
 	}
 }
 
-/* Takes one argument, "out=FILE". */
+/*
+ * Called by QEMU with one argument, "out=FILE". Opens the file and starts to count; returns 0, or
+ * -1 when the argument is another one or the file cannot be opened.
+ */
 int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
 	(void)info;

@@ -205,7 +205,10 @@ static void add_nodes(struct many *m, const char *name)
 	bench_check(false, name);
 }
 
-/* Names the last value as an output or, with @all, every value. */
+/*
+ * Returns an array of named outputs: the last value or, with @all, each computed value. Exits when
+ * memory is exhausted.
+ */
 static WNNNamedOperand *name_outputs(const struct many *m, bool all)
 {
 	WNNNamedOperand *outputs = calloc(m->count, sizeof(*outputs));
