@@ -62,7 +62,10 @@ static void copied_destroy(struct winsys_bo *base)
 	free(bo);
 }
 
-/* Copies a range. Ends the test where the driver would refuse: beyond the buffer, or imported. */
+/*
+ * Copies a range from one copy to the other. Aborts when the range is beyond the buffer or the
+ * buffer is imported, which the driver would refuse.
+ */
 static void copied_sync(struct winsys_bo *base, size_t offset, size_t size, bool for_device)
 {
 	struct copied_bo *bo = (struct copied_bo *)base;

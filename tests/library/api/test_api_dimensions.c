@@ -56,7 +56,8 @@ static uint32_t times(WNNGraphBuilder b, const struct sizes *s, const char *name
 }
 
 /*
- * Attention of q[rows, WIDTH] over k[length, WIDTH], a reshape and a slice that follow rows, and a
+ * Records a graph in a new builder, which it returns, and sets outputs[0] to outputs[2]: attention
+ * of q[rows, WIDTH] over k[length, WIDTH], a reshape and a slice whose sizes depend on rows, and a
  * pool with stride 2 over length:
  *	attended[rows, WIDTH] = softmax(q * transpose(k)) * k
  *	lower[rows, WIDTH / 2]: the second half of attended as [2 * rows, WIDTH / 2]

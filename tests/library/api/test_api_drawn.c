@@ -130,7 +130,7 @@ static size_t elements(const WNNNamedOperandDescriptor *item)
 	return count;
 }
 
-/* Writes random numbers, or random rows of the cache. */
+/* Writes random numbers to a tensor of float32, or random indices below @rows to one of int32. */
 static void fill(WNNContext context, struct rng *rng, WNNTensor tensor,
 		 const WNNNamedOperandDescriptor *item, uint32_t rows)
 {

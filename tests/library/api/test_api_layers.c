@@ -43,7 +43,10 @@ static WNNContext open_layer(WNNInstance instance, const char *layer)
 	return context;
 }
 
-/* Skips the test when oneDNN cannot be loaded; the error must say so. */
+/*
+ * Returns a context on the layer onednn. Skips the test when oneDNN cannot be loaded, and checks
+ * that the error says so.
+ */
 static WNNContext open_onednn(WNNInstance instance)
 {
 	WNNContext context;

@@ -215,7 +215,10 @@ static WNNOperand weights_of(struct run *run, uint32_t rank, const uint32_t *sha
 			return NULL;     \
 	} while (0)
 
-/* Records convolution, pooling, and a few elementwise operators. */
+/*
+ * Records convolution, pooling, and a few elementwise operators; returns the last result, or NULL
+ * when memory fails.
+ */
 static WNNOperand record_image(struct run *run, WNNOperand x)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
@@ -245,7 +248,7 @@ static WNNOperand record_image(struct run *run, WNNOperand x)
 	return x;
 }
 
-/* Records a product, a folded constant, gather and softmax. */
+/* Records a product, a folded constant, gather and softmax; returns NULL when memory fails. */
 static WNNOperand record_head(struct run *run, WNNOperand x)
 {
 	const uint32_t flat[] = { 1, 64 }, weights[] = { 64, RESULTS };
@@ -269,6 +272,7 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 
 /*
  * Records a sum after a transposed convolution whose strides are too wide for any tile of the NPU.
+ * Returns the last result, or NULL when memory fails.
  */
 static WNNOperand record_sum(struct run *run, WNNOperand x)
 {

@@ -218,8 +218,8 @@ static void count_refused(WNNLogLevel level, WNNStringView message, void *userda
 }
 
 /*
- * Builds two sines of constants that are outputs, and so are not computed when the graph is built,
- * and two in a row, added to an input, that are.
+ * Builds a graph with three sines of constants and returns the status of the build. Two sines are
+ * outputs, and so are not folded; the third is folded.
  */
 static WNNStatus build_constant_sines(WNNContext context, WNNGraph *graph)
 {

@@ -33,7 +33,7 @@
 static const char *const devices[] = { "cpu", "sim", "npu" };
 #define DEVICES 3
 
-/* Returns NULL when the machine has no such device. */
+/* Returns a context on the device, or NULL when the machine has no NPU for "npu". */
 static WNNContext try_context(WNNInstance instance, const char *device)
 {
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -77,8 +77,8 @@ static WNNTensor must_share(WNNContext context, int fd, uint64_t offset)
 }
 
 /*
- * Makes a dma-buf and maps its memory at *map, not through the dma-buf; skips the test without
- * udmabuf.
+ * Returns the descriptor of a new dma-buf, and sets *map to a mapping of its memory that does not
+ * go through the dma-buf. Skips the test without udmabuf.
  */
 static int make_udmabuf(char **map)
 {
@@ -477,7 +477,7 @@ static uint32_t begin_write(const struct vgem *vgem)
 	return attach.out_fence;
 }
 
-/* Signals the fence; returns false when the kernel had timed it out before. */
+/* Signals the fence and returns true; returns false when the kernel had timed it out before. */
 static bool end_write(const struct vgem *vgem, uint32_t fence)
 {
 	struct drm_vgem_fence_signal signal = { .fence = fence };
@@ -485,7 +485,7 @@ static bool end_write(const struct vgem *vgem, uint32_t fence)
 	return !drmIoctl(vgem->fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal);
 }
 
-/* Returns the fences of the dma-buf as a sync file. */
+/* Returns the descriptor of a sync file for which a reader of the dma-buf has to wait. */
 static int fences_of(const struct vgem *vgem)
 {
 	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };

@@ -15,7 +15,7 @@ enum { ROWS = 48, HEADS = 3, DEPTH = 20, WIDTH = HEADS * DEPTH };
 
 static const char *const levels[] = { "base", "avx2", "avx512" };
 
-/* Returns NULL when the processor lacks the level. */
+/* Returns a context on the CPU at the level, or NULL when the processor lacks the level. */
 static WNNContext open_level(WNNInstance instance, const char *level, uint32_t threads)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -38,7 +38,10 @@ static WNNContext open_level(WNNInstance instance, const char *level, uint32_t t
 	return context;
 }
 
-/* Makes queries, keys or values as [head][row][depth] or [head][depth][row]. */
+/*
+ * Returns slice @part of x as queries, keys or values: [head][row][depth] or, with @transposed,
+ * [head][depth][row].
+ */
 static WNNOperand heads(WNNGraphBuilder b, WNNOperand x, uint32_t part, bool transposed)
 {
 	WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;

@@ -93,7 +93,7 @@ static WNNTensor make(WNNContext context, WNNOperandDataType type, uint32_t rows
 	return tensor;
 }
 
-/* Makes a tensor of the cache in memory of the application. */
+/* Returns a tensor of the cache whose memory is @data. */
 static WNNTensor lend(WNNContext context, float *data)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -134,7 +134,10 @@ static void close_tensors(const struct tensors *t)
 	wnnTensorRelease(t->sums);
 }
 
-/* Writes rows for a position, and dispatches with the tensors of cache and whole. */
+/*
+ * Writes random rows and their place @position to the input tensors, and dispatches with @whole as
+ * the new cache; returns the status of the dispatch.
+ */
 static WNNStatus add_rows(WNNContext context, WNNGraph graph, struct tensors *t, int32_t position,
 			  WNNTensor whole)
 {

@@ -153,7 +153,10 @@ static bool is_one_step(WNNGraph graph)
 	return lines == 2;
 }
 
-/* Returns whether is_one_step() must hold: the kernel exists here, the image is large enough. */
+/*
+ * Returns whether is_one_step() must hold: the processor has the kernel, the kernel takes the
+ * network, and the image is large enough.
+ */
 static bool should_be_one(const struct network *n)
 {
 	long image = (long)(count_pixels(n) / n->batch * sizeof(float));
@@ -231,7 +234,7 @@ static void strides_of_two(void **state)
 		1, 79, 61, 16, 128, { 0, 1, 0, 1 }, { 2, 2 }, false, 0, false, false });
 }
 
-/* No window reads some of the rows. */
+/* Tests vertical strides of 5, with which no window reads some of the rows. */
 static void long_strides(void **state)
 {
 	(void)state;
@@ -246,7 +249,7 @@ static void several_images(void **state)
 		3, 60, 80, 8, 128, { 1, 1, 1, 1 }, { 2, 1 }, true, .25f, false, false });
 }
 
-/* Whole rows of results see only padding. */
+/* Tests padding so wide that the windows of whole rows of results see only padding. */
 static void wide_padding(void **state)
 {
 	(void)state;
@@ -261,7 +264,7 @@ static void few_pixels(void **state)
 		1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, false });
 }
 
-/* Rows are too short to be computed one by one. */
+/* Tests rows of 4 pixels, which are too short to be computed one by one. */
 static void narrow_images(void **state)
 {
 	(void)state;

@@ -175,7 +175,10 @@ const char *rig_kept_name(void)
 	return kept ? kept->name : NULL;
 }
 
-/* Packs operand 1, unless the kernel reads it as it is, and runs the plan. */
+/*
+ * Packs operand 1, unless the kernel reads it as it is, and runs the plan. Returns 0, or a negative
+ * number with the error in @err.
+ */
 static int run_plan(struct cpu_context *cpu, struct cpu_plan *plan, const void **in, void **out,
 		    struct wnn_error *err)
 {
@@ -349,8 +352,8 @@ static bool is_reference(const struct cpu_kernel *kernel, enum ir_op op)
 }
 
 /*
- * Notes the kernel that computes the node when its plan is not kept; false when that is the
- * reference.
+ * Notes the kernel that computes the node when its plan is not kept. Returns false when this is the
+ * reference kernel, else true.
  */
 static bool see(const struct ir_node *node)
 {

@@ -42,7 +42,7 @@ void rig_init(struct rig *rig);
  * the elements.
  */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
-/* Adds an operand with random elements from lo to hi. */
+/* Adds an operand with random elements from lo to hi; returns the elements. */
 void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		      double lo, double hi);
 /* Adds an operand with the given elements. */

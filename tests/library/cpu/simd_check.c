@@ -200,8 +200,8 @@ static void check_patterns(int kind, double (*exact)(double), uint32_t bits, dou
 }
 
 /*
- * Results are within a few units of the last place, for subnormal, huge and infinite arguments and
- * NaN as for others.
+ * Checks that exp, sigmoid, tanh and erf are within UNITS units of the last place, also for
+ * subnormal, huge and infinite arguments and NaN.
  */
 void check_functions(void)
 {
@@ -218,7 +218,7 @@ void check_functions(void)
 				       UNITS);
 }
 
-/* Elements may lie above max, so that the sum is infinite. */
+/* Checks exp_sum(), also where elements are so far above max that the sum is infinite. */
 void check_exp_sum(void)
 {
 	int64_t n = between(1, 200);

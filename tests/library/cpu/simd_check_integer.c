@@ -136,7 +136,10 @@ void check_add_floats(void)
 	guard_free(&before);
 }
 
-/* Draws scales and zero points for n elements, or for all. */
+/*
+ * Returns random scales and zero points, either n of each or one of each for all elements; sets
+ * memory[] to what the caller frees.
+ */
 static struct cpu_quanta random_quanta(struct guard memory[2], int64_t n)
 {
 	bool is_signed = random_below(2), is_narrow = random_below(4) == 0, each = random_below(2);

@@ -15,7 +15,7 @@ struct product {
 	struct cpu_context *cpu;
 };
 
-/* Makes a[lines][8] * b[8][8], with b a constant. */
+/* Sets *p to a node that computes a[lines][8] * b[8][8], with b a constant. */
 static void begin(struct product *p, int64_t lines, bool transposed)
 {
 	const int64_t a[] = { transposed ? 8 : lines, transposed ? lines : 8 };

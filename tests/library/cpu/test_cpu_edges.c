@@ -404,7 +404,7 @@ static void test_rotary(void **state)
 	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(4, 32, 32, 84));
 }
 
-/* x - mean is 0, so that the result is the bias. */
+/* Tests a normalisation without axes: x - mean is 0, so that the result is the bias. */
 static void test_normalisation_over_no_axes(void **state)
 {
 	union ir_attrs attrs = { .norm.epsilon = 1e-5f };
