@@ -26,7 +26,10 @@ static struct {
 	WNNGraphBuilder builder;
 } last;
 
-/* Replaces the function of api/, which needs a builder. */
+/*
+ * Replaces the function of api/, which needs a builder. Notes the call in `last`, sets the outputs
+ * to handles of their own, and returns success.
+ */
 WNNStatus wnn_builder_record(WNNGraphBuilder builder, struct wnn_op_call *call, size_t output_count,
 			     WNNOperand *outputs)
 {

@@ -58,7 +58,10 @@ static void copy_view(char *out, size_t room, WNNStringView view)
 	snprintf(out, room, "%.*s", (int)view.length, view.data);
 }
 
-/* Adds one input tensor of the graph, which may be an item of a sequence; takes the tensor over. */
+/*
+ * Adds one input tensor of the graph, which may be an item of a sequence. Takes the tensor over and
+ * returns true, or returns false when there are MAX_VALUES inputs.
+ */
 static bool add_input(struct run *run, const char *name, const struct pb_tensor *tensor,
 		      bool set_shape)
 {
@@ -74,7 +77,10 @@ static bool add_input(struct run *run, const char *name, const struct pb_tensor 
 	return true;
 }
 
-/* Reads an input. The recorded value's type may be narrower than the model's. */
+/*
+ * Reads input @number from its file. Returns PASSED, or another outcome with the reason in
+ * run->why. The recorded value's type may be narrower than the model's.
+ */
 static enum outcome read_input(struct run *run, const char *folder, size_t number,
 			       const WNNOnnxValueInfo *info, bool set_shape)
 {
@@ -119,7 +125,11 @@ static enum outcome read_inputs(struct run *run, const char *folder, bool set_sh
 	return outcome;
 }
 
-/* Builds the graph; inputs on which shapes depend become constants, one after the other. */
+/*
+ * Builds the graph; inputs on which shapes depend become constants, one after the other. Returns
+ * PASSED, also without a graph when all outputs are empty, or another outcome with the reason in
+ * run->why.
+ */
 static enum outcome build(struct run *run, WNNGraph *graph)
 {
 	for (int round = 0; round < 40; round++) {
@@ -200,7 +210,10 @@ static bool fill(struct run *run, WNNStringView name, WNNTensor tensor)
 	return draw(run, name, tensor);
 }
 
-/* Reads the expected values of output @name, which may be the item of a sequence. */
+/*
+ * Reads the expected values of output @name. If the name is that of an item of a sequence, *item is
+ * its index, else 0. Returns false when there are no such values.
+ */
 static bool expected(struct run *run, const char *folder, WNNStringView name,
 		     struct pb_values *values, size_t *item)
 {
@@ -327,7 +340,7 @@ static enum outcome dispatch(struct run *run, const char *folder, WNNGraph graph
 	return outcome;
 }
 
-/* Checks that empty outputs have the recorded shapes. */
+/* Returns PASSED if empty outputs have the recorded shapes, else FAILED. */
 static enum outcome check_empty(struct run *run, const char *folder)
 {
 	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(run->model);
@@ -371,7 +384,10 @@ static size_t count_npu_nodes(WNNGraph graph)
 									      0;
 }
 
-/* Runs one data set. Its model is loaded anew, since its shapes may differ. */
+/*
+ * Runs one data set and returns its outcome. The model is loaded anew, since shapes may differ from
+ * those of another data set.
+ */
 static enum outcome run_set(struct run *run, const char *file, const char *folder)
 {
 	WNNGraph graph = NULL;
@@ -471,8 +487,9 @@ static const char *disputed(const char *name)
 }
 
 /*
- * Reads the tolerance of a case from its own file, if it has one. Recorded zeros of an inverse
- * transform are rounding errors of sums of 10 terms.
+ * Sets the tolerance of a case, from its own file if it has one; returns whether it has. For an
+ * inverse transform the absolute tolerance is at least 1e-6, because its recorded zeros are
+ * rounding errors of sums of 10 terms.
  */
 static bool read_tolerance(const char *name)
 {

@@ -41,7 +41,10 @@ void pb_free(struct pb_values *values);
  * them.
  */
 uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size);
-/* Converts a graph's result to elements of the type of @want; the caller frees it. */
+/*
+ * Returns a graph's result as elements of the type of @want, which the caller frees; sets *size to
+ * their bytes.
+ */
 uint8_t *pb_from_graph(const struct pb_tensor *want, const void *data, size_t *size);
 /*
  * Returns whether two tensors are equal up to rounding, integers up to @steps; otherwise @why says

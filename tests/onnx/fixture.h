@@ -24,7 +24,10 @@ static inline WNNOnnxValue value(const char *name, int32_t type, size_t rank,
 			       .dimensions = dimensions };
 }
 
-/* Makes the context of a group of tests, on the device that WEBNN_DEVICE names. */
+/*
+ * Makes the context of a group of tests, on the device that WEBNN_DEVICE names; returns 0, or -1
+ * when it fails.
+ */
 static inline int open_context(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

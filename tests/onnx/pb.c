@@ -109,7 +109,10 @@ static bool add_tensor(const uint8_t *data, size_t size, struct pb_values *value
 	return good;
 }
 
-/* Adds the messages of a SequenceProto or OptionalProto in field 3 (tensors) and 5 (a sequence). */
+/*
+ * Adds the tensors in field 3 of a SequenceProto or OptionalProto, and those of the sequence in
+ * field 5. Returns false when a message is malformed.
+ */
 static bool add_all(const uint8_t *data, size_t size, struct pb_values *values)
 {
 	size_t at = 0;

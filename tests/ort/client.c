@@ -263,8 +263,8 @@ static size_t count_lines(const char *path)
 }
 
 /*
- * Counts the heap that is in use, as the number of pages depends on which threads freed memory and
- * when.
+ * Returns the bytes of the heap in use, the open files and the mappings of the process. Pages are
+ * not counted, as their number depends on which threads freed memory and when.
  */
 static struct held what_is_held(void)
 {

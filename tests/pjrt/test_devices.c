@@ -20,7 +20,10 @@ static const unsigned char twice[] = { 0x1a, 14, 0x28, 2,    0x4a, 10,	 0x1a, 3,
 static const unsigned char beyond[] = { 0x1a, 14, 0x28, 2,    0x4a, 10,	  0x1a, 3,
 					0x0a, 1,  0,	0x1a, 3,    0x0a, 1,	4 };
 
-/* Opens a client of several devices, in place of the one that other tests use. */
+/*
+ * Makes `client` a new client of @count devices; returns the client that it was before, which other
+ * tests use.
+ */
 static struct pjrt_client *open_several(int64_t count)
 {
 	struct pjrt_named_value options[2] = {

@@ -52,7 +52,10 @@ static int load_and_run(const char *data, size_t size)
 	return ret;
 }
 
-/* Only loads the program, as a loop whose condition was changed may never end. */
+/*
+ * Loads the program and does not run it, as a loop whose condition was changed may never end.
+ * Returns 1 when it is refused without a message, else 0.
+ */
 static int load(const char *data, size_t size)
 {
 	WNNStablehloProgram program;

@@ -497,7 +497,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct work works[64];
 static size_t work_count;
 
-/* Takes the place of the library's function, and notes what runs. */
+/*
+ * Takes the place of the library's function: notes context and graph in works[], calls that
+ * function and returns its status.
+ */
 WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t input_count,
 			     WNNNamedTensor const *inputs, size_t output_count,
 			     WNNNamedTensor const *outputs)

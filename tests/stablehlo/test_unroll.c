@@ -146,7 +146,7 @@ static int test_module(WNNStablehloProgram program, size_t module)
 	return ret;
 }
 
-/* Tests that a limit on iterations applies to unrolled loops, too. */
+/* Returns 0 if a limit on iterations applies to unrolled loops, too. */
 static int test_limit(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
@@ -172,7 +172,7 @@ static int test_limit(WNNStablehloProgram program)
 	return ret;
 }
 
-/* Tests that an endless loop, whose iterations could all be computed, is still an error. */
+/* Returns 0 if an endless loop, whose iterations could all be computed, is still an error. */
 static int test_endless(void)
 {
 	static const char text[] =
@@ -199,8 +199,8 @@ static int test_endless(void)
 }
 
 /*
- * Tests that a run ends with an error or the right result, however many allocations succeed before
- * one fails.
+ * Returns 0 if a run ends with an error or the right result, however many allocations succeed
+ * before one fails.
  */
 static int test_memory(WNNStablehloProgram program)
 {

@@ -79,7 +79,7 @@ static void copied_sync(struct winsys_bo *base, size_t offset, size_t size, bool
 		memcpy(own + offset, device + offset, size);
 }
 
-/* Refuses fences: with them the device works while the processor goes on. */
+/* Returns an error: with a fence the device would work while the processor goes on. */
 static int no_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err)
 {
 	(void)ctx;

@@ -38,7 +38,10 @@ struct fixture {
 	struct notes *notes;
 };
 
-/* Setup and teardown of each test: teardown checks that nothing of the test's device is left. */
+/*
+ * setup() opens the fixture of a test; teardown() releases it and checks that nothing of the test's
+ * device is left. Both return 0.
+ */
 int setup(void **state);
 int teardown(void **state);
 

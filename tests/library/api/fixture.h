@@ -30,8 +30,9 @@ void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const ch
 void check_ok(WNNStatus status, const char *file, int line);
 
 /*
- * Opens a context on "cpu" or "sim", with 64 KiB of SRAM, so that even small graphs are cut into
- * tiles. With the path of a firmware image in ONPU_FIRMWARE, sim runs in full mode.
+ * Returns a new context on "cpu" or "sim"; an error fails the test. The device sim has 64 KiB of
+ * SRAM, so that even small graphs are cut into tiles. If ONPU_FIRMWARE has the path of a firmware
+ * image, sim runs the firmware.
  */
 WNNContext open_context(WNNInstance instance, const char *device);
 WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
@@ -59,7 +60,7 @@ char *exchange_level(const char *level);
  */
 bool has_lines(void);
 
-/* Builds y = relu(x + 1); x and y are [rows,cols]. */
+/* Returns the built graph y = relu(x + 1); x and y are [rows,cols]. */
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
@@ -77,7 +78,7 @@ struct note {
 };
 
 struct notes;
-/* Notes live until the process ends: a callback may come after its test. */
+/* Returns new notes, which live until the process ends: a callback may come after its test. */
 struct notes *notes_create(void);
 size_t notes_count(struct notes *notes);
 struct note notes_get(struct notes *notes, size_t index);

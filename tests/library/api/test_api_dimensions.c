@@ -23,7 +23,10 @@ static WNNDimensionRange range(const char *name, uint32_t min, uint32_t max)
 	return (WNNDimensionRange){ WNN_STR(name), min, max };
 }
 
-/* Makes an input of two dimensions; the range `plain` means that a dimension is fixed. */
+/*
+ * Returns a new input of two dimensions, or NULL when the builder refuses it; the range `plain`
+ * means that a dimension is fixed.
+ */
 static WNNOperand late_input(WNNGraphBuilder b, const char *name, uint32_t rows, uint32_t cols,
 			     WNNDimensionRange of_rows, WNNDimensionRange of_cols)
 {
@@ -532,7 +535,10 @@ static void graphs_of_numbers_become_one(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Records y[rows, 4] = x + a constant of that shape: element (i, k) is `step` * i + k. */
+/*
+ * Records y[rows, 4] = x + c in a new builder, which it returns, and sets *output to y. Element
+ * (i, k) of the constant c is `step` * i + k.
+ */
 static WNNGraphBuilder record_constant(WNNContext context, uint32_t rows, float step,
 				       WNNNamedOperand *output)
 {

@@ -56,7 +56,10 @@ static WNNOperand draw_reader(struct rng *rng, WNNGraphBuilder b, WNNOperand x, 
 	}
 }
 
-/* Adds a scatter of some rows; now and then it is between two reshapes that undo each other. */
+/*
+ * Adds a scatter of 1 to 4 rows to x, now and then between two reshapes that undo each other;
+ * returns the new value of x.
+ */
 static WNNOperand draw_scatter(struct rng *rng, WNNGraphBuilder b, WNNOperand x, int number,
 			       uint32_t rows, uint32_t columns)
 {
@@ -82,7 +85,7 @@ static WNNOperand draw_scatter(struct rng *rng, WNNGraphBuilder b, WNNOperand x,
 	return cut ? wnnGraphBuilderReshape(b, x, WNN_UINT32_ARRAY(flat), NULL) : x;
 }
 
-/* Builds the graph of a seed, with the update declared or not. */
+/* Returns the built graph of a seed; with @declared, the builder declares the update in place. */
 static WNNGraph draw_graph(WNNContext context, uint64_t seed, bool declared)
 {
 	static const char *const names[] = { "r0", "r1", "r2" };

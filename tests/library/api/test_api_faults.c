@@ -217,8 +217,8 @@ static void a_product_of_too_many_instructions(void **state)
 }
 
 /*
- * Builds x -> four softmaxes, each after another function; those in the mask `rows` are over a
- * whole row.
+ * Builds y = four times softmax(-x), and -x at the end; returns the status of the build. A softmax
+ * whose bit in `rows` is set is over a whole row, the others are over single elements.
  */
 static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)
 {

@@ -541,7 +541,7 @@ static WNNStatus try_rules(WNNInstance instance, const char *rules, WNNContext *
 	return status;
 }
 
-/* Counts operators that are neither fused into another one nor removed. */
+/* Returns the number of operators that are neither fused into another one nor folded. */
 static uint32_t own_nodes(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;

@@ -69,8 +69,8 @@ bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps
 			 struct npu_reason *reason);
 
 /*
- * Passes convolutions that the rules would refuse on to the compiler, where they fail, so that they
- * run on the CPU.
+ * Returns true for convolutions, too, that the rules would refuse: the compiler fails on these, so
+ * that they run on the CPU.
  */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason)

@@ -13,7 +13,10 @@
 
 #include "codegen/program.h"
 
-/* Replaces npu_supports(), by the linker's --wrap. */
+/*
+ * Replaces npu_supports(), by the linker's --wrap. Returns false, with a reason, for sines and,
+ * while scatter_forbidden is set, for scatters; true for all other nodes.
+ */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason);
 
@@ -48,8 +51,9 @@ static WNNOperand label_sin(WNNGraphBuilder b, WNNOperand x, const char *label)
 }
 
 /*
- * a = |x| on the NPU, b = sin(a) on the CPU, c = -b * a on the NPU, d = sin(c) on the CPU, and
- * e = -d + x on the NPU. All but b are outputs. One CPU node and two NPU programs use a.
+ * Returns a built graph: a = |x| on the NPU, b = sin(a) on the CPU, c = -b * a on the NPU,
+ * d = sin(c) on the CPU, and e = -d + x on the NPU. All but b are outputs. One CPU node and one NPU
+ * program read a.
  */
 static WNNGraph build_mixed(WNNContext context)
 {
@@ -324,8 +328,8 @@ static void npu_only_refuses_in_the_call(void **state)
 /* --- Operators that turn out not to compile --- */
 
 /*
- * Makes a transposed convolution, which puts the pixels `stride` apart in both directions. With a
- * stride of 200 or more no tile has space for the zeros between two pixels.
+ * Returns the result of a transposed convolution of x, as an image of 1x2 pixels, with the strides
+ * `stride`. With a wide stride, no tile has space for the zeros between two pixels.
  */
 static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const char *label)
 {
@@ -342,7 +346,10 @@ static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const
 		wnnGraphBuilderConstant(b, &descriptor, &filter, sizeof(filter)), &options);
 }
 
-/* Builds y = |-(spread(-x) + spread(|x|))|; the stride 300 of the right one is too wide. */
+/*
+ * Builds y = |-(sum(spread(-x)) + sum(spread(|x|)))|; returns the status of the build. `stride` is
+ * that of the first spread(); the stride of the second, 300, is too wide for the NPU.
+ */
 static WNNStatus build_spread(WNNContext context, uint32_t stride, WNNGraph *graph)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);

@@ -135,8 +135,8 @@ static void close_tensors(const struct tensors *t)
 }
 
 /*
- * Writes random rows and their place @position to the input tensors, and dispatches with @whole as
- * the new cache; returns the status of the dispatch.
+ * Writes new rows and their place @position to the input tensors, and dispatches with @whole as the
+ * new cache; returns the status of the dispatch. Sets t->want to the content after it.
  */
 static WNNStatus add_rows(WNNContext context, WNNGraph graph, struct tensors *t, int32_t position,
 			  WNNTensor whole)

@@ -10,7 +10,10 @@
 static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I64, IR_U64 };
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
-/* Draws dimensions; now and then they are enough for several threads and chunks. */
+/*
+ * Draws dimensions and returns their number; now and then the elements are enough for several
+ * threads and chunks.
+ */
 static uint32_t random_dims(int64_t *dims)
 {
 	uint32_t rank = random_below(random_below(3) ? 5 : 9);

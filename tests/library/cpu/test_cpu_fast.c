@@ -296,7 +296,10 @@ static bool matmul_round(void)
 	return compare(&rig, IR_OP_MATMUL, &attrs, 4, y, 1e-5);
 }
 
-/* Draws dimensions of rank up to 8; the more there are, the smaller each one. */
+/*
+ * Draws @lo to 8 dimensions, each up to 7 or, if there are more than 4, up to 3; returns their
+ * number.
+ */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {
 	uint32_t rank = between(lo, random_below(3) ? 4 : 8);

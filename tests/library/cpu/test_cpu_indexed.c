@@ -154,7 +154,10 @@ static bool coordinates_round(void)
 
 static const enum ir_dtype quantized[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I4, IR_U4 };
 
-/* Draws a shape and the shape of its scale: each dimension is cut into blocks. */
+/*
+ * Draws the shape @x of a tensor and the shape @scale of its scale, and returns the rank. Each
+ * dimension of the scale divides that of the tensor.
+ */
 static uint32_t blocked(int64_t *x, int64_t *scale)
 {
 	uint32_t rank = between(0, random_below(4) ? 4 : 8);

@@ -32,15 +32,15 @@ static int64_t random_zero(enum ir_dtype dtype)
 	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
 }
 
-/* Draws the type of a product: 8 bits, or a float that is not rounded to integers. */
+/* Returns a random type of a product: 8-bit integers, float32 or float16. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
 /*
- * Draws a function after a float result that only limits it: others do not give the same bits on
- * all paths.
+ * Returns relu, clamp or no function for a result of type y, and no function for integers: other
+ * functions do not give the same bits on all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -52,7 +52,10 @@ static struct ir_unary_attrs random_limits(enum ir_dtype y)
 					.beta = 60 };
 }
 
-/* Draws the zero points and limits, so that some results exceed the limits. */
+/*
+ * Returns random zero points of a, b and y, and limits of y, which some results exceed; for a float
+ * y, zero point and limits are 0.
+ */
 static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, enum ir_dtype y)
 {
 	int64_t least = y == IR_I8 ? -128 : 0;

@@ -375,7 +375,10 @@ static void test_infinite_reductions(void **state)
 /* The most elements that a tensor may have. */
 #define FAR_COUNT INT64_C(0x7fffffff)
 
-/* Makes zeros, of which only written pages take memory, with 7 as the last element. */
+/*
+ * Returns FAR_COUNT mapped elements: the last one is 7, the others are zeros whose pages take no
+ * memory.
+ */
 static void *make_far(enum ir_dtype dtype)
 {
 	size_t size = (size_t)FAR_COUNT * ir_dtype_bits(dtype) / 8;

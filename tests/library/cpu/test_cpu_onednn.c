@@ -386,8 +386,8 @@ static dnnl_primitive_kind_t damaged;
 static int num_damaged;
 
 /*
- * Executes a primitive and, when it is of the damaged kind, changes one bit of its result: the sign
- * of the first float, or the lowest bit of the first byte.
+ * Executes a primitive and returns its status. When the primitive is of the kind `damaged`, changes
+ * one bit of its result: the highest bit of byte 3, which is the sign of the first float.
  */
 static dnnl_status_t execute_wrong(const_dnnl_primitive_t primitive, dnnl_stream_t stream,
 				   int count, const dnnl_exec_arg_t *args)

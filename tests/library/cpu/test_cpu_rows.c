@@ -14,7 +14,10 @@ static enum ir_dtype random_type(void)
 	return types[random_below(8)];
 }
 
-/* Draws dimensions; now and then they are enough for several threads. */
+/*
+ * Draws at least @lo dimensions and returns their number; now and then the elements are enough for
+ * several threads.
+ */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {
 	uint32_t rank = between(lo, random_below(3) ? 4 : 8);
@@ -26,7 +29,10 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-/* Tests pad with margins for some dimensions, for which the mode has enough elements. */
+/*
+ * Compares pad with the reference, with margins for some dimensions that are no wider than the mode
+ * allows; returns false when no fast kernel takes the node.
+ */
 static bool pad_round(void)
 {
 	int64_t dims[8], y[8];

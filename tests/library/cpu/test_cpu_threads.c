@@ -56,7 +56,7 @@ static void sleep_a_moment(void)
 	nanosleep(&moment, NULL);
 }
 
-/* Counts the threads of the process, including those that are ending. */
+/* Returns the number of threads of the process, including those that are ending. */
 static int count_threads(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -69,7 +69,7 @@ static int count_threads(void)
 	return count;
 }
 
-/* Counts the threads of the process that run or could run, besides the caller. */
+/* Returns how many threads of the process, besides the caller, run or could run. */
 static int count_awake(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -304,7 +304,7 @@ static void test_number_of_threads(void **state)
 	}
 }
 
-/* Makes a convolution that is cut into slices. */
+/* Returns a new convolution in the rig, which is so large that it is cut into slices. */
 static struct ir_node *make_conv(struct rig *rig)
 {
 	union ir_attrs attrs = { .conv = { .padding = { 1, 1, 1, 1 },
@@ -374,8 +374,8 @@ static void *end_at_once(void *argument)
 }
 
 /*
- * ThreadSanitizer starts a thread of its own with the first one, which must not count as one of the
- * pool.
+ * Starts and joins one thread; returns 0, or not 0 on an error. With the first thread
+ * ThreadSanitizer starts a thread of its own, which the tests must not count as one of a pool.
  */
 static int start_first_thread(void **state)
 {

@@ -33,13 +33,16 @@ void fixture_open(struct fixture *f);
 void fixture_open_with(struct fixture *f, const struct wnn_limits *limits);
 void fixture_close(struct fixture *f);
 
-/* Open and close a fixture as setup and teardown of a cmocka test, whose state it becomes. */
+/* Open a fixture as the state of a cmocka test, and close it; both return 0. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 #define GRAPH_TEST(function) \
 	cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
 
-/* Add inputs and constants; inputs get generated names. An error fails the test. */
+/*
+ * fixture_input() and fixture_constant() return a new input, with a generated name, or constant;
+ * fixture_build() returns the recording of a graph with one output. An error fails the test.
+ */
 WNNOperand fixture_input(struct fixture *f, WNNOperandDataType type, size_t rank,
 			 const uint32_t *shape);
 WNNOperand fixture_constant(struct fixture *f, WNNOperandDataType type, size_t rank,

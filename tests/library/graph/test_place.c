@@ -4,7 +4,10 @@
 
 #include "pass/place.h"
 
-/* Answers for an NPU that lacks exp and float16. */
+/*
+ * Returns whether an NPU that lacks exp and float16 supports a node; if not, sets *text to the
+ * reason.
+ */
 static WNNPlacementReason npu(const struct ir_node *node, void *userdata, const char **text)
 {
 	(void)userdata;

@@ -128,7 +128,7 @@ static void the_npu_offers_everything(void **state)
 	assert_true(calls > 95 * 4);
 }
 
-/* Answers that no node can run: then no operator may be listed. */
+/* Returns false: no node can run, so that no operator may be listed. */
 static bool never(const struct ir_node *node, void *userdata)
 {
 	(void)node;
@@ -188,7 +188,7 @@ static void types_are_narrowed(void **state)
 	assert_int_equal(out.where.trueValue.dataTypes, 0);
 }
 
-/* Answers that all nodes can run, except scatters of int8 with indices of int64. */
+/* Returns true for all nodes except scatters of int8 with indices of int64. */
 static bool no_int8_by_int64(const struct ir_node *node, void *userdata)
 {
 	(void)userdata;

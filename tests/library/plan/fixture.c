@@ -483,8 +483,8 @@ static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 }
 
 /*
- * Runs a program, and again when the second run can find weights in SRAM; the results are those of
- * the last run.
+ * Runs a program, and once more if it keeps weights in SRAM; the results in @bo are those of the
+ * last run. Returns the bytes and cycles of the first run, with those of the second as later_*.
  */
 static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 				  const struct npu_program *program, struct winsys_bo *const *bo)

@@ -55,8 +55,8 @@ uint32_t between(uint32_t lo, uint32_t hi);
 void graph_init(struct test_graph *t);
 void graph_free(struct test_graph *t);
 /*
- * Adds an operand with random values: floats in -2..2, integers in a small range. With @constant,
- * it is a constant; otherwise it is an input.
+ * Returns a new operand with random values: floats in -2..2, integers in a small range. With
+ * @constant, the operand is a constant; otherwise it is an input.
  */
 struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 			     const int64_t *dims, bool constant);

@@ -8,7 +8,7 @@ static void dims_of(const struct ir_value *value, int64_t *dims)
 		dims[i] = ir_type_dim(&value->type, i);
 }
 
-/* Adds a node whose result has the type of its first operand. */
+/* Adds a node whose result has the type of its first operand; returns the result. */
 static struct ir_value *same_shape(struct test_graph *t, enum ir_op op,
 				   struct ir_value *const *operands, uint32_t count,
 				   const union ir_attrs *attrs)

@@ -37,7 +37,10 @@ static void write_sum(const struct plan_section *section, uint8_t *to)
 		to[i] = (uint8_t)(from[i] + *(const uint8_t *)section->recipe);
 }
 
-/* Adds a section of the constants: the bytes of the source unchanged, or each plus a number. */
+/*
+ * Adds a section of the constants: the bytes of the source, each plus @number. Returns the offset
+ * of the section.
+ */
 static uint64_t add_section(struct plan_constants *constants, struct ir_constant *source,
 			    uint8_t number)
 {

@@ -30,7 +30,10 @@ static bool touches(const struct hazard_access *access, int64_t at)
 	return !access->pitch || (at - access->lo) % access->pitch < access->run;
 }
 
-/* Draws an access of an image whose rows have `pitch` bytes. */
+/*
+ * Returns a random access of some rows of `pitch` bytes: with probability 1/4 of whole rows, else
+ * of the same run of bytes in each row.
+ */
 static struct hazard_access draw(struct rng *rng, int64_t pitch, bool write)
 {
 	struct hazard_access access = { .base = NPU_BASE_NONE, .write = write };

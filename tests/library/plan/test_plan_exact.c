@@ -12,7 +12,7 @@
 
 #include <onpu/isa.h>
 
-/* Counts the instructions of a kind that add to the result of an earlier one. */
+/* Returns how many instructions @op of the program add to the result of an earlier one. */
 static uint32_t count_continued(struct test_graph *t, void *state, int size, enum onpu_op op)
 {
 	struct npu_program *program = compile_graph(t, state, size);

@@ -19,7 +19,7 @@ static void shape_dims(const struct shape *s, int64_t *dims)
 	memcpy(dims, s->layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-/* Adds a 3x3 convolution whose output has the size of its input. */
+/* Returns a new 3x3 convolution whose output has the size of its input, perhaps with a bias. */
 static struct ir_node *conv(struct test_graph *t, const struct shape *s, struct ir_value *in,
 			    enum ir_dtype dtype, uint32_t groups, int act)
 {

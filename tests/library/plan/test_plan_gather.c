@@ -81,7 +81,7 @@ static void random_shapes(struct shapes *s, int kind)
 }
 
 /*
- * Adds indices, which may be a constant, and fills them with some values inside and some far
+ * Returns new indices, a constant or an input, with random values; some indices of an input are far
  * outside.
  */
 static struct ir_value *add_indices(struct test_graph *t, const struct shapes *s,

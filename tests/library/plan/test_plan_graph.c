@@ -51,7 +51,10 @@ static void test_sharing(void **state)
 	graph_free(&t);
 }
 
-/* Transposes a value, and transposes it back after a node that may reuse its memory. */
+/*
+ * Transposes a value, applies abs, which may reuse the memory, and returns the value transposed
+ * back. With @by = 0 there is no abs.
+ */
 static struct ir_value *transposed(struct test_graph *t, struct ir_value *in, uint32_t by)
 {
 	uint32_t there[3], back[3];

@@ -16,15 +16,15 @@ static enum ir_dtype random_bytes(void)
 	return random_below(2) ? IR_I8 : IR_U8;
 }
 
-/* Draws the type of a product: 8 bits, or a float that is not rounded to integers. */
+/* Returns a random type of a product: 8-bit integers, float32 or float16. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
 /*
- * Draws a function after a float result that only limits the result: other functions do not give
- * the same bits on all paths.
+ * Returns relu, clamp or no function for a result of type y, and no function for integers: other
+ * functions do not give the same bits on all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -58,7 +58,7 @@ static struct ir_value *add_constant(struct test_graph *t, enum ir_dtype dtype, 
 	return value;
 }
 
-/* Adds a constant with a scale for each channel, or one scale for all channels. */
+/* Returns a new constant with a scale for each channel, or with one scale for all channels. */
 static struct ir_value *add_scale(struct test_graph *t, int64_t channels, double most)
 {
 	int64_t count = random_below(4) ? channels : 1;

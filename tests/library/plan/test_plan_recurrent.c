@@ -22,7 +22,10 @@ static int64_t directions(const union ir_attrs *attrs)
 	return attrs->rnn.direction == IR_BOTH ? 2 : 1;
 }
 
-/* Makes weights small, so that activations are not all at their limits. */
+/*
+ * Multiplies the elements of the last input by 1/4 if it is float32 and no constant, so that
+ * activations are not all at their limits. Returns @value, which must be that input.
+ */
 static struct ir_value *scaled(struct test_graph *t, struct ir_value *value)
 {
 	const float by = 0.25f;
@@ -36,7 +39,7 @@ static struct ir_value *scaled(struct test_graph *t, struct ir_value *value)
 	return value;
 }
 
-/* Adds an operand; for a cell it has no dimension for directions. */
+/* Returns a new operand [directions, a, b] or, for a cell, [a, b]; with a rank below 3, no b. */
 static struct ir_value *operand(struct test_graph *t, const struct shape *s,
 				const union ir_attrs *attrs, uint32_t rank, int64_t a, int64_t b)
 {
@@ -293,7 +296,7 @@ static void test_steps(void **state)
 	npu_program_destroy(many);
 }
 
-/* Builds a network of many steps with small inputs. */
+/* Returns a network of @steps steps over rows of 8 numbers, in a new graph. */
 static struct ir_node *build_long(struct test_graph *t, enum ir_op op, enum ir_dtype dtype,
 				  int64_t steps, int64_t batch, int64_t hidden)
 {

@@ -67,8 +67,8 @@ static struct ir_value *cache(struct test_graph *t, const struct step *s)
 }
 
 /*
- * Repeats shared heads as exporters do: along one more dimension in which keys are expanded, or by
- * the broadcast of the product.
+ * Returns shared heads with one more dimension, as exporters write them: either x is expanded along
+ * it, or its size stays 1 and the product broadcasts.
  */
 static struct ir_value *share(struct test_graph *t, const struct step *s, struct ir_value *x)
 {
@@ -216,7 +216,7 @@ static void test_traffic(void **state)
 	graph_free(&t);
 }
 
-/* Adds a concat whose operands are computed; they are written directly into its result. */
+/* Returns the result of a concat, into which the nodes before it write their results directly. */
 static struct ir_value *made_here(struct test_graph *t, const int64_t *dims)
 {
 	return node_concat(t, node_unary(t, IR_NEG, add_operand(t, IR_F32, 3, dims, false)),

@@ -167,7 +167,7 @@ static void test_batch(void **state)
 	graph_free(&t);
 }
 
-/* Counts the multiplications of all nodes of the program. */
+/* Returns the multiplications of all nodes of the program, from the text of the plan. */
 static uint64_t count_products(struct test_graph *t, void *state, int size)
 {
 	char *text = plan_text(t, state, size);

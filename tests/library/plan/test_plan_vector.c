@@ -8,7 +8,7 @@
 
 #define MAX_RANK 5
 
-/* Draws a shape with at most `most` elements. */
+/* Draws a shape with at most `most` elements; returns its rank, @least_rank or more. */
 static uint32_t random_shape(uint32_t least_rank, int64_t most, int64_t *dims)
 {
 	uint32_t rank = between(least_rank, MAX_RANK);
@@ -212,7 +212,10 @@ static void test_triangular(void **state)
 
 /* ---- rotary embedding */
 
-/* Adds cosines or sines: one number, one row or half a row, or all rows. */
+/*
+ * Returns a new operand of cosines or sines that broadcasts to @rows; with @halves, its last
+ * dimension is halved unless it is 1.
+ */
 static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 			       const int64_t *rows, bool halves)
 {
@@ -226,7 +229,7 @@ static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32
 	return add_operand(t, dtype, own, dims, random_below(2));
 }
 
-/* Builds the rotation from simple operators, for cosines and sines of whole rows. */
+/* Returns a rotation of x composed of simple operators, with cosines and sines of whole rows. */
 static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
 				   struct ir_value *cosine, struct ir_value *sine)
 {

@@ -118,7 +118,10 @@ static uint32_t find_op(const struct rig *rig, enum onpu_op op)
 	return at;
 }
 
-/* Copies the operand's slot to the spare one, so that a change affects no other instruction. */
+/*
+ * Copies slot *index behind the last slot, sets *index to the copy, and returns the copy: changing
+ * it affects no other instruction.
+ */
 static union onpu_slot *own_slot(struct rig *rig, uint16_t *index)
 {
 	union onpu_slot *slot = &rig->slots[rig->num_slots];
@@ -610,7 +613,7 @@ static void test_first_loads(void **state)
 	graph_free(&t);
 }
 
-/* Adds a scatter that writes its result to the memory of a value. */
+/* Adds a scatter that writes its result to the memory of @value; returns the result. */
 static struct ir_value *add_update(struct test_graph *t, struct ir_value *value,
 				   struct ir_value *place, struct ir_value *rows)
 {
