@@ -226,7 +226,7 @@ def ours(build, folder, threads, layer, kind, shape):
 
 
 def provider(build, folder, threads, layer, shape):
-    """Starts ONNX Runtime with this project's execution provider."""
+    """Starts ONNX Runtime with this project's execution provider and returns the process."""
     folders = [build / "userspace", build / "userspace/import/onnx"]
     libraries = [build / "userspace/ort" / name for name in ("onpu-ort-preload.so", "libonnxruntime_providers_onpu.so")]
     for path in libraries:

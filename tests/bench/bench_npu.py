@@ -94,7 +94,7 @@ def measure(args, name, net, shared):
 
 
 def measure_network(args, name):
-    """Measures one of NETWORKS in each of its types."""
+    """Measures one of NETWORKS in each of its types; returns the figures by type."""
     make, types, dispatches, batch = NETWORKS[name]
     result = {}
     for key, type in types.items():
@@ -131,7 +131,9 @@ def print_nodes(net, nodes, machine):
 
 
 def measure_build(args, name):
-    """Builds each size three times; the shortest time counts, because the machine may be busy."""
+    """Builds each size three times, and returns the shortest time in seconds by size, because the
+    machine may be busy. The key "ratio" has the growth of the time by that of the size.
+    """
     graph, device = name.split("_")[1:]
     command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph", "--graph", graph, "--device", device, "--count"]
     result = {}

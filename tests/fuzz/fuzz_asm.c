@@ -30,8 +30,8 @@ static char *disassemble(const uint32_t w[ONPU_INSN_WORDS], size_t size, enum on
 }
 
 /*
- * Disassembles a word and assembles the text again; with too little memory, the text must be the
- * beginning of the whole text.
+ * Checks that an instruction which is disassembled and assembled again is the same, and that with
+ * too little memory the text is the beginning of the whole text.
  */
 static void check_word(const uint32_t w[ONPU_INSN_WORDS], size_t cut)
 {
@@ -76,7 +76,7 @@ static void check_line(const char *line)
 	FUZZ_CHECK(memchr(err.token, 0, sizeof(err.token)), "'%s': token without an end", line);
 }
 
-/* Each line is copied to memory of its own, so that reading past its end is noticed. */
+/* Checks each line in memory of its own, so that reading past the end of the line is noticed. */
 static void check_text(struct fuzz_input in)
 {
 	while (in.left) {

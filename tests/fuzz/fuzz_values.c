@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The message is formatted, so that its arguments are read, and then dropped. */
+/* Formats the message, so that its arguments are read, drops it, and returns @code. */
 int complain(enum exit_code code, const char *format, ...)
 {
 	char text[1000];

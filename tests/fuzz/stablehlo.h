@@ -41,7 +41,7 @@ static inline void fuzz_unroll(const uint8_t *data, size_t size)
 	shlo_arena_exit(&file.arena);
 }
 
-/* Each device must have one of the slices, and one of the addends. */
+/* Aborts unless each device has one of the slices and, if there are addends, one of these. */
 static inline void fuzz_slices(WNNStablehloSlices slices)
 {
 	size_t count = 1;

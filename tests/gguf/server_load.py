@@ -64,7 +64,7 @@ class Load:
         return "left"
 
     def leave_early(self, _, path, body, __):
-        """Goes away while the request waits or is computed."""
+        """Closes the connection while the request waits or is computed; returns "left early"."""
         connection = self.server.connect()
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         connection.close()

@@ -25,8 +25,8 @@ def normed(x, weight):
 
 
 def rotated(x, count, divisors):
-    """Rotates x [positions, heads, size]: pairs of neighbours among the first @count numbers of
-    each head.
+    """Returns x [positions, heads, size] with pairs of neighbours rotated, among the first @count
+    numbers of each head.
     """
     angles = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(0, count, 2) / count) / divisors
     a, b = x[..., 0:count:2], x[..., 1:count:2]

@@ -24,8 +24,8 @@ def find_text():
 
 
 def type_of(idl):
-    """Converts a type: 'sequence <[EnforceRange ]unsigned long >' -> 'u32[]', 'MLOperand' ->
-    'Operand'.
+    """Returns our name of a type: 'u32[]' for 'sequence <[EnforceRange ]unsigned long >', 'Operand'
+    for 'MLOperand'.
     """
     idl = " ".join(re.sub(r"\[.*?\]", "", idl).split())
     match = re.fullmatch(r"sequence ?< ?(.*?) ?>", idl)
@@ -71,7 +71,7 @@ def operator_limits(text):
 
 
 def split_arguments(text):
-    """Splits at commas outside of brackets."""
+    """Returns the items of a text, without empty ones, which commas outside of brackets separate."""
     depth, parts = 0, [""]
     for char in text:
         depth += (char in "(<{[") - (char in ")>}]")

@@ -29,7 +29,9 @@ def conv(x, weights, bias=0.0, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 
 
 
 def conv_transpose(x, weights, bias=0.0, strides=(1, 1), **attributes):
-    """Computes a transposed convolution without overlaps or padding: each pixel becomes a block."""
+    """Returns a transposed convolution of one image without overlaps or padding: each pixel becomes
+    a block.
+    """
     assert tuple(weights.shape[2:]) == tuple(strides) and attributes.get("group", 1) == 1
     blocks = numpy.einsum("iyx,iohw->oyhxw", x[0], weights, optimize=True)
     channels, rows, height, columns, width = blocks.shape

@@ -381,7 +381,9 @@ def codes_of(array, bits, count):
 
 
 def matmul_bits(inputs, bits, N, K, block_size, **_):
-    """Computes MatMulNBits for the numbers of bits that older versions of ONNX Runtime refuse."""
+    """Returns the result of MatMulNBits for numbers of bits that older versions of ONNX Runtime
+    refuse, and None for 4 bits.
+    """
     if bits == 4:
         return None
     scale, zeros = inputs["s"].reshape(N, -1, 1), inputs["z"]
@@ -396,7 +398,7 @@ def matmul_bits(inputs, bits, N, K, block_size, **_):
 
 
 def nhwc_conv(inputs, **attributes):
-    """Computes convolutions whose last dimension has the channels, by Conv of ONNX."""
+    """Returns the result of a convolution whose last dimension is the channels, by Conv of ONNX."""
     fused = "activation" in attributes
     x, w = numpy.moveaxis(inputs["x"], -1, 1), inputs["w"] if fused else numpy.moveaxis(inputs["w"], -1, 1)
     feed = {"x": x, "w": w, "b": inputs["b"]}
@@ -452,8 +454,8 @@ def gemm_fast_gelu(inputs):
 
 
 def packed_attention(inputs, num_heads, scale=None):
-    """Computes MultiHeadAttention whose query, key and value are one input, or whose key and value
-    are.
+    """Returns the result of a MultiHeadAttention with query, key and value packed in one input or,
+    if there is an input "k", with key and value packed in it.
     """
     q, k = inputs["q"].astype(float), inputs["k"]
     if k is None:

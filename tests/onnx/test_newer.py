@@ -304,8 +304,8 @@ def finish(inputs, name):
 
 
 def write_sequences(folder):
-    """Writes cases whose inputs are sequences and optional values, which are passed on or taken
-    apart.
+    """Writes cases whose inputs are sequences and optional values, and which pass these on or take
+    them apart; returns the folders.
     """
     sequence = onnx.helper.make_tensor_sequence_value_info
     made = []
@@ -355,7 +355,7 @@ def write_raw(folder, graph, inputs, outputs):
 
 def write_scan(folder):
     """Writes a case of Scan of operator set 8, which runs its body for each item of the batch
-    separately.
+    separately; returns the folder.
     """
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
         t = Add(s, a) o = Identity(t) }""")

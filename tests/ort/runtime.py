@@ -32,7 +32,7 @@ def devices(onnxruntime):
 
 
 def options(onnxruntime, on, **settings):
-    """Makes the options of a session on a device, cpu or sim."""
+    """Returns the options of a session on a device, cpu or sim; @settings add to those of the provider."""
     made = onnxruntime.SessionOptions()
     made.log_severity_level = 4
     made.add_provider_for_devices(devices(onnxruntime)[:1],

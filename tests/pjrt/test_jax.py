@@ -64,7 +64,7 @@ def rebuilt(w, v):
 
 
 def strictly(program):
-    """Runs a program that allows no promotion of types."""
+    """Calls a function while JAX allows no implicit promotion of types; returns its result."""
     with jax.numpy_dtype_promotion("strict"):
         return program()
 

@@ -146,7 +146,7 @@ def vgg19():
 
 
 def encoder(net, x):
-    """Adds one encoder of BERT-base."""
+    """Adds one encoder of BERT-base; returns its result."""
     q, k, v = (net.heads(net.gemm(x, 768), 12, transposed) for transposed in (False, True, False))
     scores = net.matmul(q, k)
     scores = net.softmax(net.add("scale", [scores], net.shapes[scores], factor=64 ** -.5))
@@ -165,8 +165,8 @@ def bert():
 
 
 def quantized(net):
-    """Marks each value of the table that a quantised model has as integers. A layer and the
-    activation after it share one such value.
+    """Marks the layers whose results are integers in a quantised model, and returns the network. Of
+    a layer and the activation after it, only the activation is marked.
     """
     followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
     for i, layer in enumerate(net.layers):

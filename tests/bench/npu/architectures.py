@@ -20,8 +20,8 @@ def conv_silu(net, *args):
 
 
 def squeeze(net, x, first, gate):
-    """Multiplies each channel by a factor that two layers compute from the means of all channels.
-    `first` adds the first layer, `gate` is the activation of the second one."""
+    """Returns x with each channel multiplied by a factor that two layers compute from the means of
+    all channels. `first` adds the first layer, `gate` is the activation of the second one."""
     c, size, _ = net.shapes[x]
     y = net.conv(first(net.pool(x, "averagepool", size, size)), c, 1, act=gate)
     return net.add("mul", [x, y], net.shapes[x])
@@ -68,7 +68,7 @@ def mobilenetv3_large(Table):
 
 
 def to_rows(net, x):
-    """Adds the rows of a picture's channels: a row for each position."""
+    """Returns a picture as rows: a row of all channels for each position."""
     c, h, w = net.shapes[x]
     return net.reshape(net.add("transpose", [net.reshape(x, 1, c, h * w)], (1, h * w, c)), h * w, c)
 
@@ -80,7 +80,7 @@ def to_picture(net, x, height):
 
 
 def norm_channels(net, x):
-    """Adds a normalisation of the channels of each position of a picture."""
+    """Adds a normalisation of the channels of each position of a picture; returns its result."""
     return to_picture(net, net.layernorm(to_rows(net, x)), net.shapes[x][1])
 
 
@@ -100,7 +100,7 @@ def convnext_tiny(Table):
 
 
 def attention(net, x, context, heads):
-    """Adds an attention whose keys and values come from the rows of `context`."""
+    """Returns the result of an attention whose keys and values come from the rows of `context`."""
     n = net.shapes[x][1]
     q = net.heads(net.gemm(x, n, bias=False), heads)
     k = net.heads(net.gemm(context, n, bias=False), heads, True)
@@ -122,7 +122,7 @@ def whisper_tiny_encoder(Table, rows=1500, n=384, heads=6):
 
 
 def group_norm(net, x, groups=32):
-    """Adds a normalisation of groups of channels: an instance normalisation of a reshaped picture."""
+    """Returns a picture with normalised groups of channels, as instance normalisation of a reshape."""
     c, h, w = net.shapes[x]
     y = net.add("reshape", [x], (groups, c // groups * h, w), dims=[1, groups, c // groups * h, w])
     y = net.add("instancenorm", [y], net.shapes[y])

@@ -94,7 +94,7 @@ def bert_layer(rows=128):
 
 
 def attend(net, q, k, v):
-    """Adds softmax(q * k / sqrt(n)) * v. q and v are [heads, rows, n], k is [heads, n, rows]."""
+    """Returns softmax(q * k / sqrt(n)) * v. q and v are [heads, rows, n], k is [heads, n, rows]."""
     n = net.shapes[q][-1]
     scores = net.matmul(q, k)
     scores = net.add("scale", [scores], net.shapes[scores], factor=n ** -.5)
@@ -109,16 +109,16 @@ def attention_1024(heads=12, rows=1024, n=64):
 
 
 def cached(net, new, past, kept):
-    """Appends one row to a cache of keys or values, [heads, rows, n]; with `kept` the result is an
-    output of the network, too.
+    """Returns a cache of keys or values, [heads, rows, n], with one row appended; with `kept` this
+    value is an output of the network, too.
     """
     heads, rows, n = net.shapes[past]
     return net.add("concat", [past, new], (heads, rows + 1, n), axis=1, output=kept)
 
 
 def decode_attention(net, q, k, v, context, kept=False):
-    """Adds the attention of one token. Its keys and values, [heads, 1, n], are appended to the
-    caches; several heads of q may share each of them.
+    """Returns the attention of one token as one row. The token's keys and values, [heads, 1, n], are
+    appended to the caches; several heads of q may share one head of keys and values.
     """
     heads, _, n = net.shapes[k]
     keys = cached(net, k, net.input(heads, context - 1, n), kept)

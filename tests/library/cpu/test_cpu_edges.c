@@ -596,7 +596,7 @@ static void test_fused_negative_zero(void **state)
 	check_conv(&attrs, 9, x, 1, REALS(0x1p-100), expected);
 }
 
-/* The sum of a window may exceed float32 although the average does not. */
+/* Tests an average of large numbers: the sum of a window exceeds float32, the average does not. */
 static void test_average_of_large(void **state)
 {
 	const double large = 0x1.8p127;

@@ -458,8 +458,8 @@ static bool reduce_round(void)
 }
 
 /*
- * Threads share the slices of a row. In half of the cases each row has a NaN or an infinity: the
- * first row in its last slice, the second row in an earlier one.
+ * Tests reductions of rows so long that threads share the slices of a row. In half of the cases
+ * each row has a NaN or an infinity: the first row in its last slice, the second in an earlier one.
  */
 static void test_long_reductions(void **state)
 {
@@ -485,7 +485,7 @@ static void test_long_reductions(void **state)
 	}
 }
 
-/* Threads share a tensor, a row of it, and a run that is contiguous. */
+/* Tests operators that move so much that threads share a tensor, a row, or a contiguous run. */
 static void test_large_moves(void **state)
 {
 	static const struct {
@@ -636,8 +636,8 @@ static void test_blas_threads(void **state)
 }
 
 /*
- * Products are shared out between threads by rows, by columns or by batch; one product has a single
- * row.
+ * Tests products that are shared out between threads by rows, by columns or by batch; one product
+ * has a single row.
  */
 static void test_shared_products(void **state)
 {
@@ -668,8 +668,9 @@ static void test_shared_products(void **state)
 }
 
 /*
- * Both matrices are computed, so that none is packed; the last columns may not fill a vector. The
- * bias has one number for each column, another shape, or is missing.
+ * Tests products of two matrices of which none is constant, so that none is packed; the last
+ * columns may not fill a vector. The bias has one number for each column, another shape, or is
+ * missing.
  */
 static void test_computed_products(void **state)
 {
@@ -695,7 +696,8 @@ static void test_computed_products(void **state)
 }
 
 /*
- * The constant matrix is larger than the rows; threads share out its columns, with a bias for each.
+ * Tests products with a constant matrix that is larger than the rows; threads share out its
+ * columns, with a bias for each.
  */
 static void test_shared_columns(void **state)
 {

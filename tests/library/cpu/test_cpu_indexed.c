@@ -82,7 +82,7 @@ static bool elements_round(void)
 	return rig_compare(&rig, scatter ? IR_OP_SCATTER : IR_OP_GATHER, &attrs, 1, &type, 0);
 }
 
-/* Threads share the result. */
+/* Tests gathers so large that threads share the result. */
 static void test_large_gathers(void **state)
 {
 	static const struct {
@@ -361,8 +361,8 @@ static bool lstm_round(void)
 }
 
 /*
- * There are more steps than the buffer of gates can hold, so that they are computed in several
- * slices, from either end. The rounding errors of 700 steps add up.
+ * Tests 700 steps, more than the buffer of gates can hold: the gates are computed in several
+ * slices, from either end. The tolerance is large because rounding errors of all steps add up.
  */
 static void test_long_sequence(void **state)
 {

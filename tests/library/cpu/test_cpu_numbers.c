@@ -458,7 +458,7 @@ static void check_unary(int kind, float alpha, float beta, double x, double expe
 	}
 }
 
-/* Gates are products: -infinity times 0 is NaN. */
+/* Tests that gates are products: -infinity times 0 is NaN. */
 static void test_gates(void **state)
 {
 	static const struct ir_unary_attrs gates[] = {

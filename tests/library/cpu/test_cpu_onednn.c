@@ -350,7 +350,7 @@ static void test_channels(void **state)
 						 (enum ir_filter_layout)layout);
 }
 
-/* The results are narrow images; float images have one or two input channels. */
+/* Tests narrow results of convolutions; those of floats have one or two input channels. */
 static void test_narrow(void **state)
 {
 	(void)state;

@@ -128,7 +128,7 @@ static void check_tile(void)
 			check_one_tile(rows, vecs);
 }
 
-/* Rows are in up to four slices, which may end where the memory ends. */
+/* Checks pack() with rows in up to four slices, which may end where the memory ends. */
 static void check_pack(void)
 {
 	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
@@ -181,7 +181,7 @@ static void check_transpose(void)
 	guard_free(&y);
 }
 
-/* Long sums have hardly more error than short ones, nor does a large bias add to it. */
+/* Checks that long sums have hardly more error than short ones, also with a large bias. */
 static void check_long_sums(void)
 {
 	enum { DEPTH = 4096 };
@@ -224,7 +224,7 @@ static void check_long_sums(void)
 	guard_free(&bias);
 }
 
-/* The bits do not depend on how a block is cut into tiles. */
+/* Checks that the bits do not depend on how a block is cut into tiles. */
 static void check_same_bits(void)
 {
 	enum { DEPTH = 150 };
@@ -719,7 +719,7 @@ static const struct {
 	ENTRY(weigh),
 };
 
-/* The tested entries are all that the table has. */
+/* Tests that entries[] has every function of the table of vector instructions, in its order. */
 static void test_all_entries(void **state)
 {
 	size_t at = offsetof(struct cpu_simd, tile);

@@ -69,7 +69,7 @@ static const char *kernel_of(const struct shape *s)
 #endif
 }
 
-/* Compares all levels; false when only the reference takes the node. */
+/* Compares all levels with the reference; returns false when only the reference takes the node. */
 static bool agrees(struct rig *rig, const struct shape *s, const union ir_attrs *attrs)
 {
 	const int64_t y[4] = { s->batch, s->h + s->padding[0] + s->padding[1] - 2,
@@ -120,8 +120,8 @@ static void test_shapes(void **state)
 }
 
 /*
- * There are one or several chunks, the last one complete or not, with one call for their products
- * or several.
+ * Tests shapes with one chunk or several, the last one complete or not, and with one call for the
+ * products or several.
  */
 static void test_chunks(void **state)
 {
@@ -171,7 +171,7 @@ static void test_no_numbers(void **state)
 		}
 }
 
-/* The transformed pixels would overflow, but no result does. */
+/* Tests pixels so large that the transformed pixels would overflow, although no result does. */
 static void test_large_pixels(void **state)
 {
 	union ir_attrs attrs;

@@ -512,8 +512,8 @@ static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 }
 
 /*
- * Runs the graph on the device, as compiled for the device `maker`; with @points, preempts it
- * wherever possible, stores there how often, and measures no traffic.
+ * Runs the graph on the device `ws`, as compiled for the device `maker`; returns the traffic. With
+ * @points, preempts the job wherever possible, sets *points to how often, and returns zeros.
  */
 static struct traffic run_compiled(struct test_graph *t, struct winsys *maker, struct winsys *ws,
 				   void **out, uint32_t *points)

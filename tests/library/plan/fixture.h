@@ -38,12 +38,12 @@ struct test_graph {
 #define REF2 "onpu-ref2"
 
 /*
- * Group setup and teardown for cmocka; the state is the devices. They are the machine that
- * WEBNN_SIM_MACHINE names, or the default one.
+ * Group setup and teardown for cmocka, which return 0. The state is the devices, one for each size
+ * of SRAM, of the machine that WEBNN_SIM_MACHINE names or of the default one.
  */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
-/* Makes the devices onpu-ref1, for tests of figures of this machine. */
+/* As fixture_setup(), but with the machine onpu-ref1, for tests of figures of this machine. */
 int fixture_setup_ref1(void **state);
 /* Returns the name of the machine. */
 const char *fixture_machine(void *state);
@@ -65,7 +65,7 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 			 const int64_t *dims, const union ir_attrs *attrs);
 void add_result(struct test_graph *t, const struct ir_node *node);
 void add_output(struct test_graph *t, struct ir_value *value);
-/* Compiles for one size of SRAM; the caller frees the program. */
+/* Returns the program for one size of SRAM, which the caller frees; an error fails the test. */
 struct npu_program *compile_graph(struct test_graph *t, void *state, int size);
 /* Compiles for every size of SRAM, runs, and compares. */
 void check_graph(struct test_graph *t, void *state);

@@ -97,7 +97,7 @@ static void without_time_nothing_is_loaded(void **state)
 	graph_free(&t);
 }
 
-/* A job that is interrupted and resumed on another machine gives the same bits. */
+/* Tests that a job which is interrupted and resumed on another machine gives the same bits. */
 static void preemption(void **state)
 {
 	struct test_graph t;

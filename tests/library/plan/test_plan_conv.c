@@ -122,8 +122,8 @@ static void test_conv(void **state)
 }
 
 /*
- * Sums are so long that a small SRAM cannot hold one filter: they are cut by rows, taps and
- * channels.
+ * Tests convolutions whose sums are so long that a small SRAM cannot hold one filter: the sums are
+ * cut by rows, taps and channels.
  */
 static void test_conv_deep(void **state)
 {
@@ -237,8 +237,8 @@ static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t 
 }
 
 /*
- * A transposed convolution with strides takes few instructions: the planner skips products with the
- * zeros that the strides put between the pixels of the input.
+ * Tests that a transposed convolution with strides takes few instructions: the planner skips
+ * products with the zeros that the strides put between the pixels of the input.
  */
 static void test_conv_wide(void **state)
 {
@@ -280,7 +280,7 @@ static void test_conv_blocks(void **state)
 	graph_free(&t);
 }
 
-/* Windows, dilations and strides are so large that they reach every limit. */
+/* Tests windows, dilations and strides that are so large that they reach every limit. */
 static void test_conv_extreme(void **state)
 {
 	static const struct {

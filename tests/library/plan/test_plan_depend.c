@@ -111,7 +111,7 @@ static void test_random(void **state)
 	free(followed);
 }
 
-/* The accesses of a tile of columns [at, at + run) of an image with 100 rows of 256 bytes. */
+/* Returns an access of bytes [at, at + run) of each row of an image: 100 rows of 256 bytes. */
 static struct hazard_access tile(int64_t at, int64_t run, bool write)
 {
 	return (struct hazard_access){ .base = NPU_BASE_NONE,

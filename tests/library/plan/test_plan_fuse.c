@@ -124,8 +124,8 @@ static void test_sums(void **state)
 }
 
 /*
- * The convolution applies an activation before the addition, its result has a second use, or the
- * type is float16: the addition is not fused, and the vector unit adds.
+ * Tests that the vector unit adds, and the addition is not fused, when the convolution applies an
+ * activation before it, when its result has a second use, and for float16.
  */
 static void test_apart(void **state)
 {

@@ -146,7 +146,7 @@ static void test_scatter(void **state)
 	}
 }
 
-/* There are more indices, or larger slices, than one instruction takes. */
+/* Tests more indices, and larger slices, than one instruction takes. */
 static void test_large(void **state)
 {
 	struct shapes all[] = {
@@ -191,8 +191,8 @@ static void test_large(void **state)
 }
 
 /*
- * Operands of one concat are interleaved: the result of a gather with its input and its indices, or
- * updates and indices with the target of a scatter.
+ * Tests operands of one concat, which are interleaved in memory: the result of a gather with its
+ * input and its indices, or updates and indices with the target of a scatter.
  */
 static void test_beside_operands(void **state)
 {

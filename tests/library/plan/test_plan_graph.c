@@ -26,7 +26,7 @@ static void test_fire(void **state)
 	}
 }
 
-/* Outputs, inputs, and a value that a concat takes twice must not share memory. */
+/* Tests that outputs, inputs, and a value that a concat takes twice do not share memory. */
 static void test_sharing(void **state)
 {
 	int64_t dims[2] = { 30, 70 }, flat[1] = { 2100 };
@@ -67,7 +67,7 @@ static struct ir_value *transposed(struct test_graph *t, struct ir_value *in, ui
 	return node_transpose(t, by ? node_unary(t, IR_ABS, in) : in, back);
 }
 
-/* Random graphs have values of one shape; late nodes reuse the arena memory of early ones. */
+/* Tests random graphs of values of one shape, where late nodes reuse the memory of early ones. */
 static void test_random_graphs(void **state)
 {
 	for (int i = 0; i < 24; i++) {
@@ -128,7 +128,7 @@ static void test_random_graphs(void **state)
 	}
 }
 
-/* One node has more work than is allowed without a preemption point. */
+/* Tests a node with more work than is allowed without a preemption point. */
 static void test_long_node(void **state)
 {
 	struct ir_value *operands[3] = { NULL };
@@ -194,7 +194,7 @@ static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, 
 	return node;
 }
 
-/* A row cannot be divided between jobs, and a job has too few slots for it. */
+/* Tests that rows too long for the slots of one job are refused, as a row cannot be divided. */
 static void test_refusals(void **state)
 {
 	const struct npu_caps caps = { .sram_bytes = 16384,
@@ -245,7 +245,7 @@ static void test_refusals(void **state)
 	graph_free(&t);
 }
 
-/* Jobs with few slots give the bits of one job, whatever kind of node they divide. */
+/* Tests that jobs with few slots give the bits of one job, whatever kind of node they divide. */
 static void test_jobs(void **state)
 {
 	const uint32_t limits[] = { 48, 64, 100, 250, 1000 };
@@ -378,7 +378,7 @@ static void leaf_or_sum(struct memory_interval *interval, uint32_t i, uint32_t c
 	interval->end = leaves + i / 2;
 }
 
-/* Many intervals are packed in blocks, which must give the offsets that pack_slowly() gives. */
+/* Tests that memory_pack() gives many intervals the offsets that pack_slowly() gives. */
 static void test_memory_many(void **state)
 {
 	static const uint32_t counts[] = { 33, 200, 700, 2000 };
@@ -421,7 +421,7 @@ static void test_memory_many(void **state)
 	}
 }
 
-/* A chain needs memory for two neighbours, not for all values; values without bytes need none. */
+/* Tests that a chain of values needs memory for two neighbours only; some values have no bytes. */
 static void test_memory_chain(void **state)
 {
 	struct memory_interval interval[2000];

@@ -222,7 +222,10 @@ static void test_transposed(void **state)
 	}
 }
 
-/* The second convolution finds the first one's result in SRAM, surrounded by zero points. */
+/*
+ * Tests two convolutions, of which the second finds the result of the first in SRAM, surrounded by
+ * zero points.
+ */
 static void test_chain(void **state)
 {
 	for (int i = 0; i < 16; i++) {
@@ -300,7 +303,7 @@ static void test_matmul(void **state)
 	}
 }
 
-/* Weights have 4 or 8 bits, with a scale for each block and column, or fewer scales. */
+/* Tests weights of 4 and 8 bits, with a scale for each block and column, or with fewer scales. */
 static void test_weights(void **state)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
@@ -394,7 +397,7 @@ static void test_elementwise(void **state)
 	}
 }
 
-/* A convolution and the addition of another image to its result are one kernel. */
+/* Tests that a convolution and the addition of another image to its result are one kernel. */
 static void test_residual(void **state)
 {
 	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_HARD_SWISH };
@@ -444,7 +447,7 @@ static void test_residual(void **state)
 	}
 }
 
-/* Computes averages of windows, some of which reach beyond the image, and of whole images. */
+/* Tests averages of windows, some of which reach beyond the image, and of whole images. */
 static void test_average(void **state)
 {
 	for (int i = 0; i < 24; i++) {
@@ -509,8 +512,8 @@ static uint32_t kept(const struct npu_program *program)
 }
 
 /*
- * The weights of layers stay in SRAM: for products of 8-bit integers, and for floats times packed
- * weights; all sizes of SRAM give the same bits.
+ * Tests that the weights of layers stay in SRAM, for products of 8-bit integers and for floats
+ * times packed weights, and that all sizes of SRAM give the same bits.
  */
 static void test_kept(void **state)
 {

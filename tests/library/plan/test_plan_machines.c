@@ -59,7 +59,7 @@ static void attention(void **state)
 	}
 }
 
-/* One row times a matrix, for which the second machine has another form of its array. */
+/* Tests one row times a matrix, for which the second machine has another form of its array. */
 static void one_row(void **state)
 {
 	const int64_t row[2] = { 1, 96 }, matrix[2] = { 96, 520 };

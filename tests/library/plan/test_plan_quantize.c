@@ -80,7 +80,7 @@ static void test_random(void **state)
 	}
 }
 
-/* More dimensions have blocks than a view can split. */
+/* Tests shapes in which more dimensions have blocks than a view can split. */
 static void test_blocks_of_all_dims(void **state)
 {
 	static const struct shape shapes[] = {
@@ -95,7 +95,7 @@ static void test_blocks_of_all_dims(void **state)
 	}
 }
 
-/* Tensors are larger than SRAM, and rows begin in the middle of a byte. */
+/* Tests tensors that are larger than SRAM, with rows that begin in the middle of a byte. */
 static void test_large(void **state)
 {
 	static const struct shape shapes[] = {
@@ -110,7 +110,7 @@ static void test_large(void **state)
 	}
 }
 
-/* The result of one node is the next one's operand; a constant is between them. */
+/* Tests quantisations and dequantisations in a row, with a constant between them. */
 static void test_chain(void **state)
 {
 	const int64_t dims[2] = { 33, 65 }, blocks[2] = { 11, 13 };

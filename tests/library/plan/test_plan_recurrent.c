@@ -56,7 +56,7 @@ static struct ir_value *maybe(struct test_graph *t, const struct shape *s,
 	return random_below(3) ? operand(t, s, attrs, rank, a, b) : NULL;
 }
 
-/* Adds a length for each item of the batch, from 0 to more than the number of steps. */
+/* Returns a new operand with a length for each item of the batch, from 0 to the steps plus 1. */
 static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
 {
 	struct ir_value *value = add_operand(t, IR_I32, 1, &s->batch, random_below(3) == 0);
@@ -176,7 +176,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Gates do not fit into 16 KiB, so that products and vector programs have several tiles. */
+/* Tests gates that do not fit into 16 KiB: products and vector programs have several tiles. */
 static void test_large(void **state)
 {
 	for (int i = 0; i < 4; i++) {
@@ -189,7 +189,7 @@ static void test_large(void **state)
 	}
 }
 
-/* SRAM can hold the states before a step, but not those after it as well. */
+/* Tests states so large that SRAM holds those before a step, but not those after it as well. */
 static void test_many_rows(void **state)
 {
 	const struct shape s = { IR_OP_LSTM, IR_F16, 2, 2598, 25, 8, false };
@@ -198,7 +198,7 @@ static void test_many_rows(void **state)
 	check_shape(&s, *state);
 }
 
-/* Operands are slices of other values, and results are written into one value. */
+/* Tests operands that are slices of other values, and results that are written into one value. */
 static void test_views(void **state)
 {
 	const struct shape s = { IR_OP_LSTM, IR_F32, 4, 3, 6, 8, false };
@@ -284,7 +284,7 @@ static void test_large_weights(void **state)
 	npu_program_destroy(program);
 }
 
-/* Instructions grow with the number of steps; constants are as many as for one step. */
+/* Tests that instructions grow with the number of steps, and that constants do not. */
 static void test_steps(void **state)
 {
 	struct npu_program *some = compile_steps(100, 16), *many = compile_steps(5000, 16);
@@ -317,7 +317,7 @@ static struct ir_node *build_long(struct test_graph *t, enum ir_op op, enum ir_d
 	return build(t, &s, &attrs);
 }
 
-/* Recurrent weights are loaded once for all steps, and no state goes through memory. */
+/* Tests that recurrent weights are loaded once for all steps, and no state goes through memory. */
 static void test_weights_stay(void **state)
 {
 	for (int i = 0; i < 8; i++) {
@@ -337,7 +337,9 @@ static void test_weights_stay(void **state)
 	}
 }
 
-/* Jobs with few slots: states go to memory, and weights are loaded again, after some steps. */
+/*
+ * Tests jobs with few slots: between two jobs, states go to memory, and weights are loaded again.
+ */
 static void test_split(void **state)
 {
 	for (int i = 0; i < 6; i++) {

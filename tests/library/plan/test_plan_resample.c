@@ -49,7 +49,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Sizes have no common divisor, rows are long, and a tile of the result needs much of the input. */
+/* Tests sizes without a common divisor, long rows, and tiles that need much of the input. */
 static void test_large(void **state)
 {
 	static const struct {
@@ -70,7 +70,7 @@ static void test_large(void **state)
 	}
 }
 
-/* Infinities stay infinite, and do not reach results in which their weight is 0. */
+/* Tests that infinities stay infinite, and do not reach results in which their weight is 0. */
 static void test_infinities(void **state)
 {
 	const int64_t in[4] = { 1, 1, 9, 9 }, out[4] = { 1, 1, 27, 21 };
@@ -92,8 +92,8 @@ static void test_infinities(void **state)
 }
 
 /*
- * The result is an operand of a concat, so that its rows are not contiguous; other nodes come
- * before and after.
+ * Tests a result that is an operand of a concat, so that its rows are not contiguous; other nodes
+ * come before and after.
  */
 static void test_between_nodes(void **state)
 {

@@ -132,8 +132,8 @@ static bool splits_keys(struct test_graph *t, void *state, int size)
 }
 
 /*
- * Every node is exact or splits keys. A graph whose caches are whole values gives the same bits,
- * unless only one of the two plans processes keys in blocks; there are few such pairs.
+ * Tests that every node is exact or splits keys, and that a graph whose caches are outputs, and so
+ * whole values, gives the same bits, unless only one of the two plans processes keys in blocks.
  */
 static void test_bits(void **state)
 {
@@ -180,7 +180,7 @@ static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 	return none;
 }
 
-/* The program reads each input once and writes nothing but the result. */
+/* Tests that the program reads each input at most once and writes nothing but the result. */
 static void test_traffic(void **state)
 {
 	const struct step s = { .batch = 1,
@@ -229,7 +229,7 @@ static struct ir_value *from_outside(struct test_graph *t, const int64_t *dims)
 			   add_operand(t, IR_F32, 3, dims, false), 1);
 }
 
-/* Some uses need the whole concat; other concats would not be copied anyway. */
+/* Tests uses that need the whole concat, and a concat that would not be copied anyway. */
 static void test_wholes(void **state)
 {
 	static const uint32_t perm[3] = { 0, 2, 1 };

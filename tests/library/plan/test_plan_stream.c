@@ -54,7 +54,10 @@ static int64_t window_out(int64_t in, int64_t taps, const uint32_t *padding, uin
 	return (in + padding[0] + padding[1] - (taps - 1) * dilation - 1) / stride + 1;
 }
 
-/* Adds a convolution with any padding, stride and dilation of its rows; co 0: depthwise. */
+/*
+ * Adds a convolution with relu, with the given padding, stride and dilation of its rows; returns
+ * the result. It has @co output channels, or is depthwise when @co is 0.
+ */
 static struct image conv(struct test_graph *t, struct image in, int64_t co, int64_t taps,
 			 uint32_t stride, uint32_t dilation, uint32_t above, uint32_t below)
 {
@@ -120,7 +123,7 @@ static void check_traffic(struct test_graph *t, void *state, int size, int64_t i
 	assert_true(traffic.loaded + traffic.stored < outer + (uint64_t)inner);
 }
 
-/* The values in the middle are wide, as in MobileNetV2, and are never stored. */
+/* Tests that the values in the middle, which are wide as in MobileNetV2, are never stored. */
 static void test_bottleneck(void **state)
 {
 	for (int layout = IR_NCHW; layout <= IR_NHWC; layout++) {
@@ -146,7 +149,7 @@ static void test_bottleneck(void **state)
 	}
 }
 
-/* Each image of a batch runs through many nodes before the next one begins. */
+/* Tests that each image of a batch runs through many nodes before the next image begins. */
 static void test_batch(void **state)
 {
 	struct test_graph t;
@@ -185,8 +188,8 @@ static uint64_t count_products(struct test_graph *t, void *state, int size)
 }
 
 /*
- * Rows that two blocks need are computed once, when that takes less time than computing them twice.
- * On onpu-ref1 it does; on onpu-ref2 the first convolution computes four rows twice.
+ * Tests that rows which two blocks need are computed once, when that takes less time than computing
+ * them twice. On onpu-ref1 it does; on onpu-ref2 the first convolution computes four rows twice.
  */
 static void test_line_buffers(void **state)
 {
@@ -274,7 +277,7 @@ static void test_random_images(void **state)
 
 /* ---- rows */
 
-/* The scores of all tokens with all others are never stored. */
+/* Tests that an attention never stores the scores of all tokens with all others. */
 static void test_attention(void **state)
 {
 	static const enum ir_dtype types[] = { IR_F32, IR_F16 };
@@ -328,9 +331,9 @@ static struct ir_value *times_transposed(struct test_graph *t, struct ir_value *
 }
 
 /*
- * Rows of scores are too long for SRAM: keys are processed in blocks, wherever the largest score
- * is. Masked keys have no effect, even when they fill whole blocks, and a row without any key has
- * no result.
+ * Tests rows of scores that are too long for SRAM: keys are processed in blocks, wherever the
+ * largest score is. Masked keys have no effect, even when they fill whole blocks, and a row without
+ * any key has no result.
  */
 static void test_long_attention(void **state)
 {
@@ -376,7 +379,7 @@ static void test_long_attention(void **state)
 	}
 }
 
-/* Softmax along the columns needs all rows at once. */
+/* Tests softmax along the columns, which needs all rows at once. */
 static void test_columns(void **state)
 {
 	struct ir_value *value;

@@ -345,7 +345,7 @@ static void test_reduce(void **state)
 	}
 }
 
-/* Rows are longer than a small SRAM: in one dimension or in several, inner or outer ones. */
+/* Tests rows that are longer than a small SRAM, in one dimension or several, inner or outer. */
 static void test_reduce_long(void **state)
 {
 	static const struct {
@@ -369,7 +369,7 @@ static void test_reduce_long(void **state)
 	}
 }
 
-/* Tensors have all dimensions that a view can have; kept and reduced ones alternate. */
+/* Tests tensors with all 8 dimensions that a view can have; kept and reduced ones alternate. */
 static void test_reduce_rank8(void **state)
 {
 	static const int64_t mixed[8] = { 7, 2, 9, 2, 7, 3, 9, 2 };
@@ -548,7 +548,7 @@ static void test_norm(void **state)
 	}
 }
 
-/* Normalises groups of channels of images of all ranks, in both layouts. */
+/* Tests normalisations of groups of channels of images of rank 3 to 5, in both layouts. */
 static void test_norm_groups(void **state)
 {
 	for (int i = 0; i < 16; i++) {
@@ -596,7 +596,7 @@ static void test_norm_long(void **state)
 }
 
 /*
- * Rows are long and have values around 1,000: the errors of their sums must not exceed the
+ * Tests long rows with values around 1,000, where the errors of sums must not exceed the
  * differences from the mean.
  */
 static void test_norm_far(void **state)
