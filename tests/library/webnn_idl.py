@@ -71,7 +71,7 @@ def operator_limits(text):
 
 
 def split_arguments(text):
-    """Returns the items of a text, without empty ones, which commas outside of brackets separate."""
+    """Returns the items of a text that commas outside of brackets separate, without empty items."""
     depth, parts = 0, [""]
     for char in text:
         depth += (char in "(<{[") - (char in ")>}]")

@@ -32,7 +32,9 @@ def devices(onnxruntime):
 
 
 def options(onnxruntime, on, **settings):
-    """Returns the options of a session on a device, cpu or sim; @settings add to those of the provider."""
+    """Returns the options of a session on a device, cpu or sim; @settings are further options of
+    the provider.
+    """
     made = onnxruntime.SessionOptions()
     made.log_severity_level = 4
     made.add_provider_for_devices(devices(onnxruntime)[:1],

@@ -301,7 +301,8 @@ class Programs(unittest.TestCase):
 
     @unittest.skipIf(RELEASE == "0.7.2", "this release has no unreduced shardings")
     def test_open_sums(self):
-        """A product whose sum is made later: each device has its addend."""
+        """Tests a product whose sum is made later: until then each device has an addend of its own.
+        """
         mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
         spec = PartitionSpec
         with jax.set_mesh(mesh):

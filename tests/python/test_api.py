@@ -25,7 +25,9 @@ CONTEXTS = {device: ML().create_context(device=device) for device in ("cpu", "si
 
 class Case(unittest.TestCase):
     def refused(self, kind, text, call, *arguments, **keywords):
-        """Checks that the call raises an error of that kind whose message has the text; returns the error."""
+        """Checks that the call raises an error of that kind whose message has the text; returns the
+        error.
+        """
         with self.assertRaises(kind) as caught:
             call(*arguments, **keywords)
         self.assertIn(text, str(caught.exception))

@@ -294,9 +294,9 @@ def attributes(version=NEWEST):
 
 
 def shardy(version=NEWEST, axes=(), code=SHARDING):
-    """Makes x + x between a sharding constraint and a manual computation: operations of Shardy
-    beside those of VHLO, as JAX sends them. @axes: the mesh axes of the constraint; @code: number
-    of its attribute
+    """Returns a program with a sharding constraint and x + x in a manual computation: operations of
+    Shardy beside those of VHLO, as JAX sends them. @axes are the mesh axes of the constraint, @code
+    is the number of its attribute.
     """
     w = Writer(version)
     kind = w.tensor([2], F32)

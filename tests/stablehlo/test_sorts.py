@@ -28,7 +28,9 @@ def typed(kind, dims):
 
 
 def canonical(name, x, kind):
-    """Makes a float canonical as JAX does before it compares: one zero, one NaN."""
+    """Returns lines that compute %name, the float @x made canonical as JAX does before it compares:
+    zeros become 0, and every NaN becomes the same NaN.
+    """
     scalar, nan = f"tensor<{kind}>", {"f16": "0x7E00", "f32": "0x7FC00000"}[kind]
     return f"""
       %{name}z = stablehlo.constant dense<0.0> : {scalar}

@@ -118,7 +118,7 @@ class CompareTest(ToolTest):
 
 
 def on_devices(test):
-    """Runs a test that takes a device on each device that every machine has."""
+    """Returns a test that runs @test, which takes a device, on each of DEVICES."""
     def run(self):
         for device in DEVICES:
             with self.subTest(device):

@@ -165,8 +165,8 @@ def bert():
 
 
 def quantized(net):
-    """Marks the layers whose results are integers in a quantised model, and returns the network. Of
-    a layer and the activation after it, only the activation is marked.
+    """Marks the layers whose results are integers in a quantised model, and returns the network. A
+    layer in front of an activation is not marked; the activation is.
     """
     followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
     for i, layer in enumerate(net.layers):

@@ -122,7 +122,9 @@ def whisper_tiny_encoder(Table, rows=1500, n=384, heads=6):
 
 
 def group_norm(net, x, groups=32):
-    """Returns a picture with normalised groups of channels, as instance normalisation of a reshape."""
+    """Returns a picture with normalised groups of channels, by an instance normalisation of the
+    reshaped picture.
+    """
     c, h, w = net.shapes[x]
     y = net.add("reshape", [x], (groups, c // groups * h, w), dims=[1, groups, c // groups * h, w])
     y = net.add("instancenorm", [y], net.shapes[y])

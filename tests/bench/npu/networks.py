@@ -117,8 +117,8 @@ def cached(net, new, past, kept):
 
 
 def decode_attention(net, q, k, v, context, kept=False):
-    """Returns the attention of one token as one row. The token's keys and values, [heads, 1, n], are
-    appended to the caches; several heads of q may share one head of keys and values.
+    """Returns the attention of one token as one row. The token's keys and values, [heads, 1, n],
+    are appended to the caches; several heads of q may share one head of keys and values.
     """
     heads, _, n = net.shapes[k]
     keys = cached(net, k, net.input(heads, context - 1, n), kept)
