@@ -92,7 +92,7 @@ static WNNUint32Array list(struct fuzz_state *s)
 	uint32_t *items = s->lists[s->used_lists++ % 16];
 
 	array.count = count == 0xff ? MAX_LIST : count % MAX_LIST;
-	/* A list with a count but no data must be refused. */
+	/* 0xfe makes a list with a count but no data, which the library must refuse. */
 	if (count == 0xfe)
 		return array;
 	for (size_t i = 0; i < array.count; i++)

@@ -37,7 +37,10 @@ extern struct client gg;
 /* Ends the program with a line on stderr. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* Returns ggml's number of a type or function, whose names @name_of returns. */
+/*
+ * number_of() returns ggml's number of the function @name, where @name_of gives the name of a
+ * number; type_number() returns the number of a type. Both end the program when there is none.
+ */
 uint32_t number_of(const char *(*name_of)(uint32_t), const char *name);
 uint32_t type_number(const char *name);
 

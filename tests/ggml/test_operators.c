@@ -95,7 +95,10 @@ static void read_result(const struct gg_tensor *tensor, float *to)
 	free(bytes);
 }
 
-/* Computes a case with two sets of operands. Returns the results, of count elements each. */
+/*
+ * Computes a case with two sets of operands. Returns both results, one after the other, in memory
+ * that the caller frees; sets *count to the elements of one.
+ */
 static float *run(const struct test_case *test, int variant, struct gg_backend *backend,
 		  bool is_ours, int64_t *count)
 {

@@ -177,7 +177,7 @@ static int guarded(struct generator *g, int x)
 static int softmax_parts(struct generator *g, int x)
 {
 	uint32_t rank = g->graph->values[x].rank, axis = rng_below(&g->rng, rank);
-	/* Now and then the subtracted maximum is along another axis. */
+	/* Now and then the sum is along another axis than the maximum. */
 	uint32_t other = rng_chance(&g->rng, 15) ? rng_below(&g->rng, rank) : axis;
 	int most = reduced(g, WNN_OP_REDUCE_MAX, x, 1, &axis), shifted, powers, sum;
 

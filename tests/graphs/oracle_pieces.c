@@ -94,7 +94,7 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	return out;
 }
 
-/* Returns whether x is a number of the type that a double holds exactly. */
+/* Returns whether x is in the range of the type and within 2^53, where doubles are exact. */
 bool fits_integer(enum ir_dtype dtype, double x)
 {
 	double most = ldexp(1, ir_dtype_bits(dtype) - (cpu_int_min(dtype) < 0 ? 1 : 0));

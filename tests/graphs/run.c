@@ -92,7 +92,10 @@ void run_print_kernels(void)
 
 /* --- Recording --- */
 
-/* Adds an input of which some dimensions have a name; NULL on error. */
+/*
+ * Returns a new input whose dimensions of the size late->size have a name and a range; NULL on
+ * error.
+ */
 static WNNOperand record_late(WNNGraphBuilder builder, const struct graph_value *value,
 			      const char *name, const struct late *late)
 {
@@ -228,8 +231,8 @@ static bool has_mark(const struct graph_node *node, WNNExactness exactness)
 }
 
 /*
- * Finds the results that have the same bits for every size of SRAM: results of exact nodes whose
- * operands have them, too.
+ * Sets run->exact of each result: whether its bits are the same for every size of SRAM, because
+ * its node is exact and the operands have such bits, too.
  */
 static void follow_exactness(const struct graph *graph, const WNNGraphPlacement *placement,
 			     struct run *run)
@@ -345,8 +348,8 @@ static void read_outputs(struct target *target, const struct graph *graph,
 }
 
 /*
- * Dispatches twice: the results are those of the second dispatch, which may find weights in SRAM
- * that the first one left there.
+ * Dispatches twice and waits; returns success or the first error. The results are those of the
+ * second dispatch, which may find weights in SRAM that the first one left there.
  */
 static WNNStatus dispatch_twice(struct target *target, WNNGraph built,
 				WNNNamedOperandDescriptorArray inputs, WNNNamedTensor const *in,
@@ -418,7 +421,7 @@ static bool same_text(WNNGraph a, WNNGraph b, WNNGraphText kind)
 	return same;
 }
 
-/* Checks that both graphs have the same texts and results. */
+/* Makes the run a failed one unless both graphs have the same texts and results. */
 static void compare_saved(struct target *target, const struct graph *graph, WNNGraph built,
 			  WNNGraph loaded, struct run *run)
 {

@@ -61,7 +61,7 @@ WNNStatus run(WNNInstance instance)
 	return status;
 }
 
-/* The compiler checks the format against its arguments. */
+/* Prints an error; the compiler checks the format against its arguments. */
 void complain(WNNError error)
 {
 	printf("%s: " WNN_SV_FMT "\n", "failed", WNN_SV_ARG(error.message));

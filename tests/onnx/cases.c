@@ -238,8 +238,8 @@ static bool expected(struct run *run, const char *folder, WNNStringView name,
 }
 
 /*
- * Returns whether our result is the recorded boxes of NonMaxSuppression followed by rows of -1, of
- * which the recorded one has none.
+ * Returns whether our result of NonMaxSuppression is the recorded rows followed by rows of -1, and
+ * the library has told of such rows.
  */
 static bool is_padded(struct run *run, const struct pb_tensor *want,
 		      const WNNNamedOperandDescriptor *named, const uint8_t *data, size_t size)

@@ -31,7 +31,10 @@ static const WNNOnnxDimension head_row[] = {
 	{ 1, TEXT("") }, { 1, TEXT("") }, { 1, TEXT("") }, { SIZE, TEXT("") }
 };
 
-/* Builds a graph; @chosen: the output besides "next", instead of those of the graph, or NULL. */
+/*
+ * Returns the built graph. Unless @chosen is NULL, its outputs are "next" and @chosen, in place of
+ * those of @graph.
+ */
 static WNNGraph build(const WNNOnnxGraph *graph, const char *chosen)
 {
 	static const WNNOnnxOperatorSet sets[] = { { TEXT(""), 24 }, { TEXT("com.microsoft"), 1 } };

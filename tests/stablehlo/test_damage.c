@@ -33,7 +33,10 @@ static int has_message(void)
 	return wnnStablehloGetLastError(&error) != WNNStatus_Success && error.message.length > 5;
 }
 
-/* Returns 0, or 1 after an error without a message. */
+/*
+ * Loads a program, runs its modules that have no inputs, and prints it. Returns 0, or 1 after an
+ * error without a message.
+ */
 static int load_and_run(const char *data, size_t size)
 {
 	WNNStablehloProgram program;

@@ -432,7 +432,10 @@ static void compare(const char *name, WNNStablehloProgram divided, WNNStablehloP
 	}
 }
 
-/* The program of a device is the region with all operations, without those of Shardy. */
+/*
+ * Checks that the text of the divided program for one device has a function and no operations of
+ * Shardy, and that the whole program "region" has no such text.
+ */
 static void check_device_text(const char *name, WNNStablehloProgram divided,
 			      WNNStablehloProgram whole)
 {

@@ -127,7 +127,10 @@ static void test_scan(void **state)
 	}
 }
 
-/* Runs a program of x: tensor<4xf32> and n; returns its status, and compares its results. */
+/*
+ * Runs a program on x, tensor<4xf32>, and @n, and returns the status of the run. After a success,
+ * fails the test unless the results are @count numbers, those of @expected.
+ */
 static WNNStatus run_small(WNNStablehloProgram program, WNNContext context, int32_t n,
 			   const float *expected, size_t count)
 {

@@ -48,7 +48,10 @@ static int complain(const char *what, size_t module)
 	return 1;
 }
 
-/* Makes inputs of small numbers, equal for each call: integers from 0 to 7, floats from -2 to 2. */
+/*
+ * Makes inputs of small numbers, the same in each call: integers from 0 to 7, floats from -2 to 2.
+ * Returns false when memory is exhausted.
+ */
 static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehloTensor *inputs)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, module);

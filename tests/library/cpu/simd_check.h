@@ -14,7 +14,10 @@ struct guard floats(int64_t n);
 /* Returns n random bytes that end at an unmapped page or, with `low`, begin after one. */
 uint8_t *bytes(struct guard *memory, int64_t n);
 void put_odd_values(struct guard *g, int64_t n);
-/* Checks that a number is within the bound; infinities and the signs of zeros must be equal. */
+/*
+ * Checks that a number is within the bound of the expected one. NaN must be NaN, infinities must be
+ * equal, and with a bound of 0 zeros must have the same sign.
+ */
 void expect(const char *what, int64_t i, double actual, double expected, double bound);
 
 void check_winograd_in(void);

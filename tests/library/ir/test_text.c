@@ -234,7 +234,7 @@ static void a_symbol_is_read(void **state)
 	ir_graph_destroy(graph);
 }
 
-/* The graph for certain sizes is the one that is written for them; other sizes fail. */
+/* Tests that a graph with names becomes the graph of given sizes, and fails for invalid sizes. */
 static void a_template_becomes_a_graph(void **state)
 {
 	struct ir_graph *graph =

@@ -160,7 +160,7 @@ static void test_fault_like_flat(void **state)
 	program_destroy(p);
 }
 
-/* More jobs are submitted than the ring has entries, before anybody waits. */
+/* Tests more jobs than the ring has entries, which are submitted before anybody waits. */
 static void test_many_jobs(void **state)
 {
 	struct winsys *ws = open_sim(true);
@@ -194,8 +194,8 @@ static void test_many_jobs(void **state)
 }
 
 /*
- * Buffers come and go: a job sees the new content of a reused address, and faults on one that is
- * free.
+ * Tests buffers that are destroyed: a job sees the new content of a reused address, and faults on
+ * an address that is free.
  */
 static void test_buffers(void **state)
 {
@@ -282,7 +282,7 @@ static void test_threads(void **state)
 	program_destroy(p);
 }
 
-/* A context is destroyed with jobs queued and running; the next context can use its queue. */
+/* Tests that a context with queued and running jobs can be destroyed, and its queue used again. */
 static void test_abandoned(void **state)
 {
 	struct winsys *ws = open_sim(true);
