@@ -31,8 +31,8 @@ static void conv2d_sizes(void **state)
 }
 
 /*
- * Each list is made in a statement without braces, whose block ends before the call; the lists must
- * live until then.
+ * Tests lists of options that are made in statements without braces: such a block ends before the
+ * call, and the lists must live until the call.
  */
 static void conv2d_lists_outlive_their_block(void **state)
 {
@@ -279,7 +279,7 @@ static void pool_sizes(void **state)
 			  "maxPool2d: the output has size 0 in dimension 2");
 }
 
-/* Taps that are in the padding for every output are removed. */
+/* Tests that taps which are in the padding for every output are removed. */
 static void pool_windows_are_trimmed(void **state)
 {
 	struct fixture *f = *state;
@@ -362,7 +362,7 @@ static void pool_refusals(void **state)
 			  "options.outputSizes is [3,4]; possible are [3,3] and [4,4]");
 }
 
-/* Options of zeros are refused: with them, gemm would return zeros. */
+/* Tests that options of zeros, with which gemm would return zeros, are refused. */
 static void options_not_made_by_the_macro(void **state)
 {
 	struct fixture *f = *state;

@@ -207,7 +207,7 @@ static void binary_functions(void **state)
 		}
 }
 
-/* The chained structure names the function of integers. */
+/* Tests a chained structure that names the function of integers. */
 static void functions_of_integers(void **state)
 {
 	static const struct {

@@ -201,7 +201,7 @@ static void resampling(void **state)
 			  "type int32");
 }
 
-/* The chained structure has activations that WebNN has not, and makes a network without gates. */
+/* Checks chained details with activations that WebNN lacks, and for a network without gates. */
 static void check_functions(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r,
 			    WNNRecurrentDetails *details)
 {
@@ -245,7 +245,7 @@ static void check_functions(struct fixture *f, WNNOperand x, WNNOperand w, WNNOp
 	details->plain = WNN_FALSE;
 }
 
-/* The chained structure has lengths of sequences and limits of gates. */
+/* Checks chained details with lengths of sequences and limits of gates. */
 static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r)
 {
 	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT, second = details;

@@ -374,7 +374,7 @@ static void arguments_of_extremes(void **state)
 	assert_type_error(wnnGraphBuilderArgMin(f->b, x, 0, &o), "options.outputDataType is 12");
 }
 
-/* The chained structure says how many elements are selected. */
+/* Tests a chained structure that says how many elements are selected. */
 static void selections(void **state)
 {
 	struct fixture *f = *state;

@@ -43,8 +43,8 @@ static const char *text(const json_t *object, const char *key)
 }
 
 /*
- * Makes the inputs of a case; returns 0, 1 when a type is not one of WebNN, -1 when the data is
- * broken.
+ * Makes the inputs of a case. Returns 0; or 1 when a type is not one of WebNN; or -1 when the data
+ * is broken.
  */
 static int make_inputs(struct wnn_builder *builder, const json_t *test, struct inputs *inputs,
 		       struct wnn_error *err)

@@ -625,8 +625,8 @@ static struct ir_value *add_update(struct test_graph *t, struct ir_value *value,
 }
 
 /*
- * Reading a program takes time for its nodes and its bindings, not for their product: a file may
- * repeat a binding as often as it is long.
+ * Tests that reading a program takes time for its nodes and its bindings, not for their product: a
+ * damaged file may repeat one binding very often.
  */
 static void test_many_bindings(void **state)
 {

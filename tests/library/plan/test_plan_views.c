@@ -35,7 +35,7 @@ static struct ir_value *by_transpose(struct test_graph *t, struct ir_value *in)
 	return node_transpose(t, in, swap);
 }
 
-/* The reshape needs a dense operand, which is written in that layout. */
+/* Returns a reshape of a transpose: the reshape needs a dense operand, so the transpose moves. */
 static struct ir_value *by_transpose_and_reshape(struct test_graph *t, struct ir_value *in)
 {
 	return node_reshape(t, node_transpose(t, in, swap), 1, (int64_t[]){ ROWS * COLS });
@@ -122,7 +122,7 @@ static void test_moves(void **state)
 	}
 }
 
-/* A value with other uses keeps its layout; the operator's result is a view of it. */
+/* Tests that a value with other uses keeps its layout, of which the operator's result is a view. */
 static void test_used_twice(void **state)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
@@ -135,7 +135,7 @@ static void test_used_twice(void **state)
 	}
 }
 
-/* Outputs are dense: their producer transposes while it stores, or they are copied. */
+/* Tests that outputs are dense: their producer transposes while it stores, or they are copied. */
 static void test_outputs(void **state)
 {
 	for (int twice = 0; twice < 2; twice++) {
@@ -158,7 +158,7 @@ static void test_outputs(void **state)
 	}
 }
 
-/* Kernels of every kind can read inputs and constants in any layout. */
+/* Tests that kernels of every kind can read inputs and constants in any layout. */
 static void test_readers(void **state)
 {
 	for (int constant = 0; constant < 2; constant++) {
@@ -201,7 +201,7 @@ static struct ir_value *make_chain(struct test_graph *t, bool output_between)
 	return y;
 }
 
-/* A chain stays in SRAM when it fits; a value that is an output as well is stored once. */
+/* Tests that a chain stays in SRAM when it fits, and stores a value that is an output once. */
 static void test_chain(void **state)
 {
 	for (int between = 0; between < 2; between++) {
@@ -225,7 +225,7 @@ static void test_chain(void **state)
 	}
 }
 
-/* A set keeps equal items once, and an item keeps its index while others are added. */
+/* Tests that a set keeps equal items once, and an item's index while others are added. */
 static void test_set(void **state)
 {
 	struct wnn_error err = { 0 };

@@ -244,7 +244,7 @@ static void test_threads(void **state)
 	ws->ops->destroy(ws);
 }
 
-/* A context can be destroyed while jobs are queued and running. */
+/* Tests that a context can be destroyed while jobs are queued and running. */
 static void test_abandoned(void **state)
 {
 	struct winsys *ws = open_sim();
