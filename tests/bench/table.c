@@ -589,7 +589,8 @@ static void add_layers(struct net *net, const json_t *layers)
 }
 
 /*
- * Finds the outputs, in order: values that nothing uses or whose layer says so. Returns how many.
+ * Sets @outputs to the outputs, in order: values that no layer uses or whose layer is marked as an
+ * output. Returns how many.
  */
 static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedOperand *outputs)
 {

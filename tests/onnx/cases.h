@@ -37,8 +37,8 @@ bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *v
 bool pb_is_beyond(const struct pb_tensor *tensor);
 void pb_free(struct pb_values *values);
 /*
- * Returns the elements for a graph, in the carrier type when WebNN lacks the type; the caller frees
- * them.
+ * Returns the elements for a graph, in another type that carries them when WebNN lacks the type.
+ * The caller frees them; *size becomes their bytes.
  */
 uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size);
 /*

@@ -77,7 +77,7 @@ def sums():
 
 
 def batches():
-    """Yields batches of 0, and other results without elements."""
+    """Yields cases with batches of 0, and other cases whose results have no elements."""
     image, weight = none(0, 4, 8, 8), floats(6, 4, 3, 3)
     yield "Conv", [image, weight], [none(0, 6, 4, 4)], {"strides": [2, 2], "pads": [1, 1, 1, 1]}, ""
     yield ("FlexAttention", [none(0, 4, 3, 8), none(0, 2, 5, 8), none(0, 2, 5, 8)], [none(0, 4, 3, 8)], {},
@@ -137,7 +137,7 @@ def steps():
 
 
 def losses():
-    """Yields losses of no targets; divided by the sum of no weights they are NaN."""
+    """Yields cases of losses without targets. A mean that divides by a sum of no weights is NaN."""
     for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
         target = none(0, 4, dtype=INT64)
         for reduction, result, weighted in (("none", none(0, 4), none(0, 4)), ("sum", none(), none()),
@@ -149,7 +149,7 @@ def losses():
 
 
 def rests():
-    """Yields further cases."""
+    """Yields cases of further operators with operands or results that have no elements."""
     bias = floats(2)
     for strides, height in ((1, 2), (2, 1)):
         yield "ConvTranspose", [none(1, 4, 0, 5), floats(4, 2, 3, 3), bias], [

@@ -261,7 +261,10 @@ static void measure_many(WNNContext context, const struct options *options)
 
 /* ---- networks */
 
-/* Returns the cycles of each node, from the time stamps; views took none and are left out. */
+/*
+ * Returns an array with operator, kernel and cycles of each node, from the time stamps. Nodes
+ * without instructions, such as views, are left out.
+ */
 static json_t *describe_nodes(WNNGraph graph)
 {
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
