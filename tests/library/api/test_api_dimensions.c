@@ -320,7 +320,7 @@ static void shapes_are_computed(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A call that is not valid for every size is refused; the message names the size and its range. */
+/* Tests that a call which is invalid for some size is refused, with the size and its range. */
 static void operators_are_checked_for_every_size(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -433,7 +433,7 @@ static void ranges_are_checked(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Several threads dispatch one graph with sizes of their own; each result is right. */
+/* A thread that dispatches a graph; `first` decides its numbers of rows. */
 struct worker {
 	WNNContext context;
 	WNNGraph graph;

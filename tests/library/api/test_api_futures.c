@@ -212,7 +212,7 @@ static void bad_callback_infos(void **state)
 	assert_int_equal(notes_count(f->notes), 0);
 }
 
-/* Inside a callback, functions that wait are refused, and everything else works. */
+/* The results of calls inside a callback, where functions that wait are refused. */
 struct inside {
 	struct fixture *f;
 	WNNStatus wait, process, sync, read;

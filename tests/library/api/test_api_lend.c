@@ -84,7 +84,7 @@ static void measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y
 	assert_int_equal(statistics.npuNodes + statistics.cpuNodes, 2);
 }
 
-/* The output's memory is not aligned to cache lines, as memory of the library always is. */
+/* Tests dispatches on lent memory, where the output does not begin at a cache line. */
 static void graphs_work_in_place(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -131,7 +131,7 @@ static void graphs_work_in_place(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Writing, reading and mapping find the memory that was lent. */
+/* Tests that writing, reading and mapping a tensor use the memory that was lent. */
 static void calls_use_the_memory(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

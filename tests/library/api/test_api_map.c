@@ -36,7 +36,7 @@ static float *map(struct state *s, WNNTensor tensor, WNNMapMode mode)
 	return data;
 }
 
-/* One mapping writes, another one reads, and the graph runs in between. */
+/* Tests that a graph reads what a mapping wrote, and that another mapping reads its result. */
 static void mapped_memory_is_the_tensor(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };
