@@ -179,7 +179,7 @@ static WNNContext open_device(WNNInstance instance, const char *name)
 	return context;
 }
 
-/* Builds the graph light = mean(frame). */
+/* Builds the graph light = mean(frame) and returns it. check() ends the program if this fails. */
 static WNNGraph build(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -198,7 +198,10 @@ static WNNGraph build(WNNContext context)
 	return graph;
 }
 
-/* Makes the tensor of a frame, which has a piece of the camera's memory and none of its own. */
+/*
+ * Returns a tensor for frame number @frame. The tensor has no memory of its own, but uses the part
+ * of the camera's memory that holds the frame.
+ */
 static WNNTensor tensor_of(WNNContext context, int memory, int frame)
 {
 	WNNTensorDescriptor type = WNN_TENSOR_DESCRIPTOR_INIT;

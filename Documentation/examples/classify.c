@@ -135,7 +135,10 @@ static struct picture read_png(const char *path)
 	return p;
 }
 
-/* Reads a JPEG file. If it is wrong, libjpeg itself prints why and ends the program. */
+/*
+ * Reads a JPEG file and returns its pixels, three bytes each. For a damaged file, libjpeg itself
+ * prints a message and ends the program.
+ */
 static struct picture read_jpeg(FILE *file)
 {
 	struct jpeg_decompress_struct jpeg;
@@ -208,7 +211,10 @@ static void scaled_pixel(const struct picture *p, uint32_t width, uint32_t heigh
 		colours[c] /= sum;
 }
 
-/* Makes the input as the network wants it: planes of colours, pixels, or shades of grey. */
+/*
+ * Scales the picture to the network's input and returns the normalised numbers in allocated memory:
+ * planes of colours, pixels of colours, or one plane of greys, as the network wants it.
+ */
 static float *make_input(const struct network *n, const struct picture *p, const struct options *o)
 {
 	const size_t plane = (size_t)n->width * n->height;

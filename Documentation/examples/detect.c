@@ -121,7 +121,10 @@ static struct picture read_png(const char *path)
 	return p;
 }
 
-/* Reads a JPEG file. If it is wrong, libjpeg itself prints why and ends the program. */
+/*
+ * Reads a JPEG file and returns its pixels, three bytes each. For a damaged file, libjpeg itself
+ * prints a message and ends the program.
+ */
 static struct picture read_jpeg(FILE *file)
 {
 	struct jpeg_decompress_struct jpeg;

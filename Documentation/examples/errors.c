@@ -27,7 +27,10 @@ static int message_begins(const char *text)
 	       !memcmp(error.message.data, text, strlen(text));
 }
 
-/* Makes the first call of a chain fail: the last one tells why. */
+/*
+ * Makes the first of several calls fail and returns whether the message of the last call names the
+ * first error.
+ */
 static int bad_graph(WNNContext context)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;

@@ -106,7 +106,10 @@ static WNNOperand add_input(WNNGraphBuilder b, const char *name, WNNUint32Array 
 	return wnnGraphBuilderInput(b, WNN_STR(name), &descriptor);
 }
 
-/* Builds a graph whose only output is the operand, with the name "out". */
+/*
+ * Builds and returns a graph with one output, @operand under the name "out", and releases the
+ * builder.
+ */
 static WNNGraph finish(WNNGraphBuilder b, WNNOperand operand)
 {
 	const WNNNamedOperand out = { WNN_STR("out"), operand };
@@ -117,7 +120,10 @@ static WNNGraph finish(WNNGraphBuilder b, WNNOperand operand)
 	return graph;
 }
 
-/* Builds Sobel's filters: how much the picture changes to the right, and downwards. */
+/*
+ * Returns the graph of Sobel's filters, which compute how much the picture changes to the right and
+ * downwards.
+ */
 static WNNGraph build_edges(WNNContext context)
 {
 	static const float sobel[2][3][3] = { { { -1, 0, 1 }, { -2, 0, 2 }, { -1, 0, 1 } },
@@ -133,7 +139,8 @@ static WNNGraph build_edges(WNNContext context)
 }
 
 /*
- * Builds the graph that computes the strength of an edge: the length of the vector of two changes.
+ * Returns the graph that computes the strength of an edge: the length of the vector of the two
+ * changes.
  */
 static WNNGraph build_strength(WNNContext context)
 {

@@ -36,7 +36,8 @@ static WNNOperand random_constant(WNNGraphBuilder b, WNNUint32Array shape)
 }
 
 /*
- * Adds a 3x3 convolution that halves the size, with an activation that the compiler fuses into it.
+ * Adds a 3x3 convolution that halves the size, and a clamp to 0 to 6, which the compiler fuses into
+ * the convolution. Returns the clamp's result.
  */
 static WNNOperand stem(WNNGraphBuilder b, WNNOperand x)
 {

@@ -386,8 +386,8 @@ static float mean_of(const float *map, int width, const struct box *box)
 }
 
 /*
- * Scales a box of the map to the page. The network was trained to mark only the core of a box, so
- * the box is made larger.
+ * Returns a box of the map scaled to the page and cut at the page's edges. The network was trained
+ * to mark only the core of a box, so the box is first made larger on all sides.
  */
 static struct box grow(const struct box *core, float x_scale, float y_scale,
 		       const struct picture *page)
@@ -406,7 +406,10 @@ static struct box grow(const struct box *core, float x_scale, float y_scale,
 	};
 }
 
-/* Rounds to a multiple of 32, as the network halves its input five times. */
+/*
+ * Rounds to the nearest multiple of 32, but at least to 32, as the network halves its input five
+ * times.
+ */
 static int round_to_32(float size)
 {
 	return size < 32 ? 32 : (int)roundf(size / 32) * 32;

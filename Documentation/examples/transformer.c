@@ -206,7 +206,7 @@ static WNNOperand permute(WNNGraphBuilder b, WNNOperand x, uint32_t first, uint3
 	return wnnGraphBuilderTranspose(b, x, &options);
 }
 
-/* Reshapes [words, WIDTH] to [words, HEADS, SIZE]. */
+/* Returns x of shape [words, WIDTH], reshaped to [words, HEADS, SIZE]. */
 static WNNOperand split(WNNGraphBuilder b, WNNOperand x, uint32_t words)
 {
 	return wnnGraphBuilderReshape(b, x, WNN_UINT32_LIST(words, HEADS, SIZE), NULL);

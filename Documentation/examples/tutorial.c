@@ -35,7 +35,7 @@ static WNNGraph load(WNNContext context, const char *path)
 	return graph;
 }
 
-/* Makes a tensor of @shape that the program can write before the run, or read after it. */
+/* Returns a new float32 tensor of @shape that the program can both write and read. */
 static WNNTensor make_tensor(WNNContext context, WNNUint32Array shape)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;

@@ -176,7 +176,10 @@ static WNNContext open_device(WNNInstance instance, const char *name)
 	return context;
 }
 
-/* Builds the graph; sets the shapes that the file leaves open, and the rate, which is an input. */
+/*
+ * Loads the model and returns its graph. First sets the two shapes that the file leaves open, and
+ * gives the input "sr" the constant sample rate.
+ */
 static WNNGraph build(WNNContext context, const char *path)
 {
 	const uint32_t input[] = { 1, CONTEXT + CHUNK }, state[] = { 2, 1, STATE / 2 };

@@ -181,8 +181,9 @@ static struct gg_reg reg = {
 };
 
 /*
- * Opens the device that WEBNN_DEVICE names, else an NPU. Without an NPU, the processor is refused
- * unless WEBNN_DEVICE names it: ggml's own back end for the processor is faster.
+ * Opens the device that WEBNN_DEVICE names, else an NPU; returns false after a message if there is
+ * none. The processor is refused unless WEBNN_DEVICE names it, because ggml's own back end for the
+ * processor is faster.
  */
 static bool open_device(void)
 {

@@ -170,8 +170,9 @@ static WNNOperand make_slopes(struct onpu_emit *e, uint32_t heads, double bias)
 }
 
 /*
- * Adds the first rows of a mask to scores of a shape. The heads use the masks cyclically, and so do
- * the batches.
+ * Returns the scores, which have @shape, plus the first rows of a mask; NULL when the builder
+ * refuses. The heads use the masks cyclically, and so do the batches. A positive @bias scales the
+ * mask by the slope of each head first.
  */
 static WNNOperand add_mask(struct onpu_emit *e, WNNOperand scores, struct onpu_shape shape,
 			   const struct gg_tensor *mask, double bias)

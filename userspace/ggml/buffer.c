@@ -70,7 +70,10 @@ static void get_tensor(struct gg_buffer *buffer, const struct gg_tensor *tensor,
 	memcpy(data, (const char *)tensor->data + offset, size);
 }
 
-/* Copies between tensors in memory of the host. ggml copies others itself, in two steps. */
+/*
+ * Copies a tensor whose source is in host memory and returns true. Returns false for any other
+ * source, which ggml then copies itself, in two steps.
+ */
 static bool cpy_tensor(struct gg_buffer *buffer, const struct gg_tensor *from, struct gg_tensor *to)
 {
 	if (!from->buffer || !base.backend_buft_is_host(from->buffer->type))

@@ -50,7 +50,10 @@ static int fail_row(const struct gg_tensor *op, int64_t row, int64_t rows)
 	return -1;
 }
 
-/* Reads rows of a quantised table; each batch of indices has a table of its own. */
+/*
+ * Reads rows of a quantised table as floats; each batch of indices has a table of its own. Returns
+ * 0, or fails at an index outside of the table.
+ */
 static int get_rows(const struct gg_tensor *op)
 {
 	const struct gg_tensor *table = op->src[0], *rows = op->src[1];

@@ -26,7 +26,10 @@ float onpu_number(const struct gg_tensor *op, int index)
 
 /* ---- operators of single elements */
 
-/* Repeats a tensor to the sizes of another; WebNN itself broadcasts dimensions of size 1. */
+/*
+ * Returns x repeated to the sizes of @to, or x itself where WebNN broadcasts dimensions of size 1.
+ * Refuses sizes that are no multiples of those of @tensor.
+ */
 static WNNOperand repeat(struct onpu_emit *e, WNNOperand x, const struct gg_tensor *tensor,
 			 const struct gg_tensor *to)
 {

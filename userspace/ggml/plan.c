@@ -67,7 +67,10 @@ void onpu_forget(const void *data, size_t size)
 	onpu_weights_forget(data, size);
 }
 
-/* Notes the memory of a tensor, or of the whole tensor that it is a view of. */
+/*
+ * Adds to the plan's ranges the memory of a tensor or, for a view, of the tensor it is a view of.
+ * Returns 0, also when the range is there already; -1: memory is exhausted.
+ */
 static int add_range(struct plan *plan, const struct gg_tensor *tensor)
 {
 	uintptr_t begin = (uintptr_t)onpu_root(tensor)->data;
@@ -124,7 +127,10 @@ static int append(struct key *key, const void *data, size_t size)
 	return 0;
 }
 
-/* Appends all facts of a tensor on which a plan depends. */
+/*
+ * Appends to the key all facts of a tensor on which a plan depends. Returns 0, or another number
+ * when memory is exhausted.
+ */
 static int append_tensor(struct key *key, const struct gg_tensor *tensor)
 {
 	const struct gg_tensor *root = onpu_root(tensor);
@@ -180,7 +186,10 @@ static int add_step(struct maker *maker, struct onpu_step *step)
 	return 0;
 }
 
-/* Ends the current graph of WebNN and adds its step. */
+/*
+ * Builds the current graph of WebNN and adds its step. Returns what add_step() does; 0 when there
+ * is no current graph.
+ */
 static int finish(struct maker *maker)
 {
 	struct onpu_emit emit = maker->emit;
@@ -208,7 +217,10 @@ static int add_node(struct maker *maker, const struct gg_tensor *node)
 	return -1;
 }
 
-/* Adds a node; one that writes into the memory of another tensor is the last of its graph. */
+/*
+ * Adds a node to the current graph, or as a step of its own when it moves data. A node that writes
+ * into the memory of another tensor is the last of its graph. Returns 0 or -1.
+ */
 static int add(struct maker *maker, const struct gg_tensor *node)
 {
 	enum onpu_kind kind = onpu_kind(node);

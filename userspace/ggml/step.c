@@ -144,7 +144,10 @@ static int build(struct onpu_step *step, struct onpu_emit *e)
 	return -1;
 }
 
-/* Creates the tensor for a port of the graph, in memory of ggml or of the step's own. */
+/*
+ * Creates the tensor for a port of the graph, in memory of ggml or, with @is_own, in memory of the
+ * step. Returns 0, or -1 after a message.
+ */
 static int bind(struct bound *bound, const WNNNamedOperandDescriptor *port, bool is_own)
 {
 	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT;
@@ -182,7 +185,10 @@ static const WNNNamedOperandDescriptor *find_port(WNNNamedOperandDescriptorArray
 	return NULL;
 }
 
-/* Binds the inputs. The library may have dropped those that no result depends on. */
+/*
+ * Creates a tensor for each input of the graph and returns 0, or -1. Inputs that no result depends
+ * on get none, as the library may have dropped them.
+ */
 static int bind_inputs(struct onpu_step *step, const struct onpu_emit *e)
 {
 	WNNNamedOperandDescriptorArray ports = wnnGraphGetInputs(step->graph);
@@ -205,7 +211,10 @@ static int bind_inputs(struct onpu_step *step, const struct onpu_emit *e)
 	return 0;
 }
 
-/* Binds the outputs. One in memory that the graph also reads is written after the dispatch. */
+/*
+ * Creates a tensor for each output of the graph and returns 0, or -1. An output whose memory the
+ * graph also reads gets memory of the step, which is copied after the dispatch.
+ */
 static int bind_outputs(struct onpu_step *step)
 {
 	WNNNamedOperandDescriptorArray ports = wnnGraphGetOutputs(step->graph);

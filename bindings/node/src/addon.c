@@ -219,7 +219,10 @@ static bool start_polling(napi_env env, struct addon *addon)
 	return true;
 }
 
-/* initialize(makeError): is called once, before all other functions. */
+/*
+ * initialize(makeError): stores the function that makes errors; JavaScript calls this before all
+ * other functions. Returns undefined.
+ */
 static napi_value native_initialize(napi_env env, napi_callback_info info)
 {
 	struct addon *addon = addon_of(env);

@@ -120,10 +120,16 @@ void throw_internal(napi_env env, char const *what);
 struct addon *addon_of(napi_env env);
 bool arguments(napi_env env, napi_callback_info info, size_t count, napi_value *values);
 bool get_bytes(napi_env env, napi_value value, void **data, size_t *size);
-/* Reads a string; the caller frees text->data. */
+/*
+ * Copies a string of JavaScript; the caller frees text->data. Returns false with a pending
+ * exception.
+ */
 bool get_text(napi_env env, napi_value value, WNNStringView *text);
 
-/* Reads a shape or another list of numbers into memory that the caller frees. */
+/*
+ * Copies a shape or another list of numbers into memory that the caller frees. Returns false with a
+ * pending exception.
+ */
 bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count);
 
 /* The functions that JavaScript calls. */
@@ -182,8 +188,8 @@ bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count);
 napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand, char const *what,
 			 WNNStringView label);
 /*
- * Reads an operand of JavaScript: an index, [builder, index] for an operand of another builder, or
- * undefined.
+ * Sets *operand to an operand that JavaScript gives as an index, as [builder, index] for one of
+ * another builder, or as undefined, which becomes NULL. Returns false with a pending exception.
  */
 bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOperand *operand);
 bool get_number(napi_env env, napi_value value, WNNNumber *number);

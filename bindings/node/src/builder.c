@@ -113,7 +113,7 @@ bool get_number(napi_env env, napi_value value, WNNNumber *number)
 	return false;
 }
 
-/* createBuilder(context) */
+/* createBuilder(context): returns a new builder. */
 napi_value native_create_builder(napi_env env, napi_callback_info info)
 {
 	struct object *context;
@@ -142,7 +142,7 @@ static napi_value result(napi_env env, struct object *builder, WNNOperand operan
 	return NULL;
 }
 
-/* input(builder, name, dataType, shape) */
+/* input(builder, name, dataType, shape): adds an input and returns its operand. */
 napi_value native_input(napi_env env, napi_callback_info info)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
@@ -168,7 +168,7 @@ napi_value native_input(napi_env env, napi_callback_info info)
 	return value;
 }
 
-/* constant(builder, dataType, shape, bytes) */
+/* constant(builder, dataType, shape, bytes): adds a constant and returns its operand. */
 napi_value native_constant(napi_env env, napi_callback_info info)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
@@ -198,7 +198,7 @@ napi_value native_constant(napi_env env, napi_callback_info info)
 	return result(env, builder, operand, "constant");
 }
 
-/* constantTensor(builder, tensor) */
+/* constantTensor(builder, tensor): adds the tensor as a constant and returns its operand. */
 napi_value native_constant_tensor(napi_env env, napi_callback_info info)
 {
 	struct object *builder, *tensor;
@@ -215,7 +215,7 @@ napi_value native_constant_tensor(napi_env env, napi_callback_info info)
 		      "constant");
 }
 
-/* constantNumber(builder, dataType, value) */
+/* constantNumber(builder, dataType, value): adds a scalar constant and returns its operand. */
 napi_value native_constant_number(napi_env env, napi_callback_info info)
 {
 	WNNNumber number = WNN_NUMBER_INIT;
@@ -235,7 +235,7 @@ napi_value native_constant_number(napi_env env, napi_callback_info info)
 		      "constant");
 }
 
-/* updateInput(builder, input, output) */
+/* updateInput(builder, input, output): declares that the output updates the input in place. */
 napi_value native_update_input(napi_env env, napi_callback_info info)
 {
 	WNNOperand input = NULL, output = NULL;
@@ -252,7 +252,7 @@ napi_value native_update_input(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* operandInfo(builder, operand): [dataType, ...shape] */
+/* operandInfo(builder, operand): returns an array of the data type and then the dimensions. */
 napi_value native_operand_info(napi_env env, napi_callback_info info)
 {
 	struct object *builder;
@@ -318,7 +318,7 @@ static void start_build(struct object *builder, WNNNamedOperand const *named, si
 	request_started(request, wnnGraphBuilderBuild(builder->builder, count, named, callback));
 }
 
-/* build(builder, names, operands, done) */
+/* build(builder, names, operands, done): starts a build with these outputs; done gets the graph. */
 napi_value native_build(napi_env env, napi_callback_info info)
 {
 	struct object *builder;

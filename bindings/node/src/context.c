@@ -24,7 +24,8 @@ static void on_context(WNNStatus status, WNNContext context, WNNStringView messa
 }
 
 /*
- * createContext(powerPreference, accelerated, device, profile, done): a device of "" selects any.
+ * createContext(powerPreference, accelerated, device, profile, done): starts to open a device and
+ * calls done with the context; a device of "" selects any.
  */
 napi_value native_create_context(napi_env env, napi_callback_info info)
 {
@@ -235,7 +236,10 @@ static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNam
 	return true;
 }
 
-/* dispatch(context, graph, inputNames, inputTensors, outputNames, outputTensors) */
+/*
+ * dispatch(context, graph, inputNames, inputTensors, outputNames, outputTensors): enqueues a run of
+ * the graph; returns undefined, or throws the error of the library.
+ */
 napi_value native_dispatch(napi_env env, napi_callback_info info)
 {
 	WNNNamedTensor *inputs = NULL, *outputs = NULL;

@@ -150,7 +150,10 @@ static bool is_text(napi_env env, napi_value value)
 	return type == napi_string;
 }
 
-/* onnxLoad(path or bytes, folder, done): folder may be "". */
+/*
+ * onnxLoad(path or bytes, folder, done): loads a model in another thread and calls done with it;
+ * folder may be "".
+ */
 napi_value native_onnx_load(napi_env env, napi_callback_info info)
 {
 	struct addon *addon = addon_of(env);
@@ -200,8 +203,8 @@ static void run_build(struct work *work)
 }
 
 /*
- * onnxBuild(model, context, bytes, done): bytes is the approximate size of the graph, for the
- * garbage collector.
+ * onnxBuild(model, context, bytes, done): builds the graph in another thread and calls done with
+ * it; bytes is the approximate size of the graph, for the garbage collector.
  */
 napi_value native_onnx_build(napi_env env, napi_callback_info info)
 {
@@ -363,7 +366,10 @@ static void check(struct addon *addon, WNNStatus status)
 	throw_status(addon, status, error.message);
 }
 
-/* onnxSetDimension(model, name, size) */
+/*
+ * onnxSetDimension(model, name, size): sets the size of a named dimension; throws the error of the
+ * library.
+ */
 napi_value native_onnx_set_dimension(napi_env env, napi_callback_info info)
 {
 	napi_value values[3];
@@ -379,7 +385,7 @@ napi_value native_onnx_set_dimension(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* onnxSetShape(model, name, shape) */
+/* onnxSetShape(model, name, shape): sets the shape of an input; throws the error of the library. */
 napi_value native_onnx_set_shape(napi_env env, napi_callback_info info)
 {
 	napi_value values[3];
@@ -399,7 +405,10 @@ napi_value native_onnx_set_shape(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* onnxSetValue(model, name, bytes): bytes is undefined for an absent optional value. */
+/*
+ * onnxSetValue(model, name, bytes): makes an input a constant with these bytes; undefined means an
+ * optional value that is absent.
+ */
 napi_value native_onnx_set_value(napi_env env, napi_callback_info info)
 {
 	napi_value values[3];
@@ -422,7 +431,9 @@ napi_value native_onnx_set_value(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* onnxSetOutputs(model, names) */
+/*
+ * onnxSetOutputs(model, names): chooses the outputs of the graph; throws the error of the library.
+ */
 napi_value native_onnx_set_outputs(napi_env env, napi_callback_info info)
 {
 	napi_value values[2], item;

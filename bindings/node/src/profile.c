@@ -148,8 +148,8 @@ static bool set_span(napi_env env, napi_value list, uint32_t index, WNNProfileSp
 }
 
 /*
- * Sets the three lists of a profile. There may be many events, so that each has a handle scope of
- * its own.
+ * Sets the lists nodes, events and spans of a profile; returns false after an error of Node.js.
+ * There may be many items, so that each one has a handle scope of its own.
  */
 static bool set_lists(napi_env env, napi_value result, WNNGraphProfile const *profile)
 {

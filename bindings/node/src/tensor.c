@@ -41,7 +41,9 @@ static bool check_size(struct addon *addon, uint32_t type, uint32_t const *shape
 	return false;
 }
 
-/* createTensor(context, dataType, shape, readable, writable, done) */
+/*
+ * createTensor(context, dataType, shape, readable, writable, done): calls done with a new tensor.
+ */
 napi_value native_create_tensor(napi_env env, napi_callback_info info)
 {
 	WNNCreateTensorCallbackInfo callback = WNN_CREATE_TENSOR_CALLBACK_INFO_INIT;
@@ -77,7 +79,10 @@ napi_value native_create_tensor(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* createConstantTensor(context, dataType, shape, bytes, done) */
+/*
+ * createConstantTensor(context, dataType, shape, bytes, done): calls done with a new tensor that
+ * holds the bytes.
+ */
 napi_value native_create_constant_tensor(napi_env env, napi_callback_info info)
 {
 	WNNCreateTensorCallbackInfo callback = WNN_CREATE_TENSOR_CALLBACK_INFO_INIT;
@@ -186,7 +191,10 @@ napi_value native_read_tensor(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* writeTensor(context, tensor, bytes) */
+/*
+ * writeTensor(context, tensor, bytes): writes the bytes to the tensor; throws the error of the
+ * library.
+ */
 napi_value native_write_tensor(napi_env env, napi_callback_info info)
 {
 	struct object *context, *tensor;

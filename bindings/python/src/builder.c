@@ -203,7 +203,10 @@ static PyObject *builder_constant(PyObject *object, PyObject *arguments)
 	return finish(self, operand, "constant");
 }
 
-/* update_input(input, output): declares that the output updates the input in place. */
+/*
+ * update_input(input, output): declares that the output updates the input in place; returns None,
+ * or NULL with an exception.
+ */
 static PyObject *builder_update_input(PyObject *object, PyObject *arguments)
 {
 	struct py_builder *self = (struct py_builder *)object;

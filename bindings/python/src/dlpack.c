@@ -173,8 +173,8 @@ static void foreign_dealloc(PyObject *object)
 }
 
 /*
- * Finds the buffer format of an array. bfloat16 has none: it appears as 16-bit integers, and the
- * member data_type names it.
+ * Sets the buffer format of an array; returns false for an element type that has none. bfloat16
+ * appears as unsigned 16-bit integers, and the member data_type names the real type.
  */
 static bool find_format(struct py_foreign *self)
 {
@@ -223,7 +223,10 @@ static bool accept(struct py_foreign *self)
 	return true;
 }
 
-/* foreign(capsule): wraps the capsule, which is taken over. */
+/*
+ * foreign(capsule): takes over a DLPack capsule and returns the object that wraps it; NULL with an
+ * exception if the capsule cannot be used.
+ */
 static PyObject *foreign_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	struct py_foreign *self;

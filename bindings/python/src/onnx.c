@@ -31,7 +31,10 @@ static bool is_free(struct py_model *self)
 	return !self->busy;
 }
 
-/* model(path, bytes, folder): loads a file or, if path is None, bytes. */
+/*
+ * model(path, bytes, folder): returns a model loaded from the file at path or, if path is None,
+ * from bytes; NULL with an exception.
+ */
 static PyObject *model_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	WNNOnnxLoadOptions options = WNN_ONNX_LOAD_OPTIONS_INIT;
@@ -235,7 +238,10 @@ static PyObject *model_random_inputs(PyObject *self, void *unused)
 	return list;
 }
 
-/* draw(name, seed, run, array): fills an array with the random numbers of an input. */
+/*
+ * draw(name, seed, run, array): fills the array with the random numbers of an input; returns None,
+ * or NULL with an exception.
+ */
 static PyObject *model_draw(PyObject *self, PyObject *arguments)
 {
 	unsigned long long seed, run;
@@ -317,7 +323,10 @@ bool add_onnx(PyObject *module)
 
 #else
 
-/* Adds nothing, as the module is built without libwebnn-onnx; webnn_npu.onnx tells the user so. */
+/*
+ * Adds nothing and returns true, as the module is built without libwebnn-onnx; webnn_npu.onnx tells
+ * the user so.
+ */
 bool add_onnx(PyObject *module)
 {
 	(void)module;

@@ -98,7 +98,10 @@ static bool borrow(PyObject *memory, bool writable, Py_buffer *lent, WNNTensorHo
 	return true;
 }
 
-/* lend(memory): places the tensor in this memory. */
+/*
+ * lend(memory): waits for the tensor's work, then makes this memory the tensor's; returns None, or
+ * NULL with an exception.
+ */
 static PyObject *tensor_lend(PyObject *object, PyObject *memory)
 {
 	WNNTensorHostMemory host = WNN_TENSOR_HOST_MEMORY_INIT;
@@ -188,8 +191,8 @@ static void tensor_dealloc(PyObject *object)
 }
 
 /*
- * Copies an object with a contiguous buffer into the tensor. The library refuses a buffer of
- * another size.
+ * Copies an object with a contiguous buffer into the tensor and returns None. Without such a
+ * buffer, or when the library refuses its size, returns NULL with an exception.
  */
 static PyObject *tensor_write(PyObject *object, PyObject *data)
 {

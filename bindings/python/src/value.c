@@ -98,7 +98,10 @@ PyObject *shape_object(WNNUint32Array shape)
 	return list;
 }
 
-/* Reads a tuple of sizes; the caller frees shape->data with PyMem_Free(). */
+/*
+ * Copies a tuple of sizes; the caller frees shape->data with PyMem_Free(). Returns false with an
+ * exception when the object is no tuple of int, or a size is beyond 32 bits.
+ */
 bool get_shape(PyObject *object, WNNUint32Array *shape)
 {
 	Py_ssize_t count = PyTuple_Check(object) ? PyTuple_Size(object) : -1;
