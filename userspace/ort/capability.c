@@ -83,8 +83,8 @@ static void tell_of_graphs(struct capability *c)
 }
 
 /*
- * Reads the graph with @trial as the size of unknown dimensions, and asks the importer which nodes
- * it supports.
+ * Reads the graph with @trial as the size of unknown dimensions, and sets c->supported to the nodes
+ * that the importer supports. Returns NULL, or an error.
  */
 static struct ort_status *attempt(struct capability *c, const struct ort_graph *graph,
 				  int64_t trial, struct import_chunk **chunks, WNNOnnxModel *model)
@@ -140,9 +140,8 @@ static bool has_unknown(const struct capability *c)
 }
 
 /*
- * Calls attempt() with each size of @trials until one has no refusal; otherwise, if the last was
- * not the one with the fewest refusals, repeats that one. *chunks and *model belong to the attempt
- * whose results are in *c.
+ * Tries sizes for unknown dimensions until no node is refused; else repeats the attempt that had
+ * the fewest refusals, so that *chunks and *model belong to it. Returns NULL, or an error.
  */
 static struct ort_status *best_attempt(struct capability *c, const struct ort_graph *graph,
 				       struct import_chunk **chunks, WNNOnnxModel *model)
@@ -173,7 +172,7 @@ static struct ort_status *best_attempt(struct capability *c, const struct ort_gr
 
 /*
  * Asks the importer about a group alone, because values from other groups are not constant in it.
- * Clears p->supported for each node that the importer refuses, and sets *changed then.
+ * *changed is set when it refuses a node. Returns NULL, or an error.
  */
 static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
 				      bool *changed)
@@ -386,8 +385,8 @@ static bool has_heavy(const WNNOnnxGraph *graph)
 }
 
 /*
- * Takes each EPContext node as a group of its own, and sets *compiled if there is one; other nodes
- * of such a model stay with ONNX Runtime.
+ * Takes each EPContext node as a group of its own and sets *compiled when there is one; other nodes
+ * of such a model stay with ONNX Runtime. Returns NULL, or an error.
  */
 static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_graph *graph,
 					struct ort_support *support, bool *compiled)

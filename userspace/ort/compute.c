@@ -204,7 +204,7 @@ static bool same_shapes(const struct onpu_group *group, const struct onpu_shape 
 	return true;
 }
 
-/* Refuses a run with other shapes than those that a saved graph was compiled for. */
+/* Returns NULL; an error: an input has another shape than the saved graph was compiled for. */
 static struct ort_status *check_fixed(const struct onpu_group *group,
 				      struct ort_kernel_context *context)
 {
@@ -271,7 +271,7 @@ static void forget_programs(struct onpu_group *group)
 
 /*
  * Takes pointers to the weights that ONNX Runtime passes to the run, for a build. The caller holds
- * the lock.
+ * the lock. Returns NULL, or an error of ONNX Runtime.
  */
 static struct ort_status *take_weights(struct onpu_group *group, struct ort_kernel_context *context)
 {
@@ -290,7 +290,10 @@ static struct ort_status *take_weights(struct onpu_group *group, struct ort_kern
 	return NULL;
 }
 
-/* Gets a program for the shapes of a run, and tensors for it; put_program() releases both. */
+/*
+ * Sets *out to a program for the shapes of a run, which is built if there is none, and *binding to
+ * tensors for it; put_program() releases both. Returns NULL, or an error.
+ */
 static struct ort_status *get_program(struct onpu_group *group, struct ort_kernel_context *context,
 				      const struct onpu_shape *shapes, struct onpu_program **out,
 				      struct onpu_binding **binding)

@@ -222,8 +222,8 @@ static struct ort_status *load_embedded(struct onpu_group *group, const char *da
 }
 
 /*
- * Makes a program for the shapes that the graph was compiled for; runs with other shapes are
- * refused.
+ * Makes a program of a graph, which is taken over, for the shapes it was compiled for; runs with
+ * other shapes are refused. Returns NULL, or an error.
  */
 static struct ort_status *set_program(struct onpu_group *group, WNNGraph graph)
 {
@@ -281,7 +281,10 @@ struct ort_status *onpu_context_load(struct onpu_group *group, const struct onpu
 
 /* ---- saving */
 
-/* Sets *prefix to the path of the model with compiled graphs, without its ending. */
+/*
+ * Sets *prefix to the path of the model with compiled graphs, without its ending, in memory that
+ * the caller frees. Returns NULL; an error: the path is not known, or no memory.
+ */
 static struct ort_status *model_prefix(struct onpu_group *group, const struct ort_graph *graph,
 				       char **prefix)
 {

@@ -9,10 +9,13 @@
 
 /* Whether a node is an EPContext of this provider. */
 bool onpu_context_is(const struct ort_api *ort, const struct ort_node *node);
-/* Makes the EPContext node for a group that is built. */
+/* Sets *out to a new EPContext node for a group that is built. Returns NULL, or an error. */
 struct ort_status *onpu_context_save(struct onpu_group *group, const struct ort_graph *graph,
 				     struct ort_node **out);
-/* Fills a group from the EPContext node that is the only node of the graph. */
+/*
+ * Fills a group from the EPContext node that is the only node of the graph. Returns NULL, or an
+ * error.
+ */
 struct ort_status *onpu_context_load(struct onpu_group *group, const struct onpu_reading *reading,
 				     const struct ort_graph *graph, const struct ort_node *fused);
 

@@ -68,9 +68,9 @@ static struct ort_status *offer(struct onpu_factory *factory, const struct ort_h
 }
 
 /*
- * Offers a virtual device, which is created once. ONNX Runtime's policies take the first NPU, and
- * always the first CPU. Only policies that look for a GPU should find a virtual device, so that its
- * kind is GPU.
+ * Sets *out to virtual device @index for ONNX Runtime, and creates it at the first call. ONNX
+ * Runtime's policies take the first NPU, and always the first CPU. Only policies that look for a
+ * GPU should find a virtual device, so that its kind is GPU. Returns NULL, or an error.
  */
 static struct ort_status *offer_virtual(struct onpu_factory *factory, size_t index,
 					struct ort_ep_device **out)

@@ -93,8 +93,8 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 }
 
 /*
- * Copies the constants that are not inputs of the fused node, so that a run does not pass them:
- * small ones, and those that only graphs within nodes use.
+ * Copies constants that a run does not pass: small ones, and those that only graphs within nodes
+ * use. Returns NULL; an error: no memory.
  */
 static struct ort_status *keep_constants(struct onpu_group *group, const struct onpu_reading *r)
 {
@@ -140,7 +140,10 @@ static bool known_shapes(const struct onpu_group *group, struct onpu_shape *shap
 	return true;
 }
 
-/* Builds the graph before the first run, if the shapes are known. */
+/*
+ * Builds the graph before the first run, if the shapes are known; does nothing if they are not.
+ * Returns NULL, or an error.
+ */
 static struct ort_status *build_early(struct onpu_group *group)
 {
 	struct onpu_shape *shapes = calloc(group->input_count + 1, sizeof(*shapes));

@@ -85,10 +85,16 @@ struct ort_status *onpu_find_index(const struct onpu_reading *reading,
 				   const struct ort_value_info *const *values, size_t count,
 				   WNNStringView name, size_t *position);
 void onpu_group_release(struct onpu_group *group);
-/* Builds a graph for shapes of the inputs, in the order of the group's inputs. */
+/*
+ * Sets *program to a new program for shapes of the inputs, which are in the order of the group's
+ * inputs. Returns NULL, or an error.
+ */
 struct ort_status *onpu_group_build(struct onpu_group *group, const struct onpu_shape *shapes,
 				    struct onpu_program **program);
-/* Makes a program of a graph, which is taken over. */
+/*
+ * Sets *program to a program of a graph, which is taken over in any case. Returns NULL, or an
+ * error.
+ */
 struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 				       const struct onpu_shape *shapes,
 				       struct onpu_program **program);

@@ -31,7 +31,10 @@ static struct ort_status *name_values(struct onpu_partition *p)
 	return bad ? onpu_nomem(p->reading->ort) : NULL;
 }
 
-/* Lists the names that a node reads, including those that graphs within it use. */
+/*
+ * Sets *names to the *count names that a node reads, including those that graphs within it use;
+ * absent inputs are empty names. Returns NULL, or an error.
+ */
 static struct ort_status *node_reads(const struct onpu_partition *p, size_t node, size_t *count,
 				     WNNStringView **names)
 {
@@ -117,7 +120,7 @@ static bool is_output(const struct onpu_partition *p, size_t node)
 
 /*
  * Moves nodes that only later stages use to these stages, so that their results, such as shapes,
- * stay in the group of their consumers.
+ * stay in the group of their consumers. Returns NULL; an error: no memory.
  */
 static struct ort_status *delay(struct onpu_partition *p)
 {
@@ -199,7 +202,7 @@ static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView
 
 /*
  * Notes in @leaving all names that nodes outside of a group read: values of the group among these
- * leave it.
+ * leave it. Returns NULL, or an error.
  */
 static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t group,
 				       struct onpu_names *leaving)
@@ -223,7 +226,7 @@ static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t gr
 /*
  * Adds the values that a node of a group reads to the inputs of the group, unless they come from
  * the group or are constants. When the type or rank of an input is unknown, the node that reads it
- * becomes unsupported, and *changed is set.
+ * becomes unsupported, and *changed is set. Returns NULL, or an error.
  */
 static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, size_t node,
 				      struct onpu_names *seen, WNNOnnxGraph *out,

@@ -23,15 +23,22 @@ struct onpu_partition {
 	size_t *stage;
 };
 
-/* Prepares all that does not depend on which nodes are supported. */
+/*
+ * Prepares all of a partition that does not depend on which nodes are supported. Returns NULL, or
+ * an error.
+ */
 struct ort_status *onpu_partition_begin(struct onpu_partition *partition,
 					const struct onpu_reading *reading,
 					const struct onpu_read *read, WNNBool *supported);
-/* Forms connected groups such that no path leads out of a group and back into it. */
+/*
+ * Forms connected groups such that no path leads out of a group and back into it. Returns NULL, or
+ * an error.
+ */
 struct ort_status *onpu_partition_group(struct onpu_partition *partition);
 /*
- * Describes the graph of a group. If the type of an input is unknown, the nodes that read it become
- * unsupported, and *changed is set.
+ * Sets *out to the graph of a group and *indices to the numbers of its nodes. If the type of an
+ * input is unknown, the nodes that read it become unsupported, and *changed is set. Returns NULL,
+ * or an error.
  */
 struct ort_status *onpu_partition_describe(struct onpu_partition *partition, size_t group,
 					   WNNOnnxGraph *out, size_t **indices, bool *changed);

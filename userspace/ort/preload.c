@@ -48,8 +48,8 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *out)
 }
 
 /*
- * Finds the real OrtGetApiBase. RTLD_NEXT does not find it when the program loaded ONNX Runtime
- * with local symbols.
+ * Returns the real OrtGetApiBase; NULL: no library has it. RTLD_NEXT does not find it when the
+ * program loaded ONNX Runtime with local symbols; then the loaded libraries are searched.
  */
 static void *find_real(void)
 {
@@ -105,8 +105,8 @@ static const struct ort_ep_device *pick(const struct ort_ep_device *const *devic
 }
 
 /*
- * Finds the device in an environment. If it is not there, registers the provider's library with the
- * environment first.
+ * Sets *device to the device in an environment; NULL: there is none. If it is not there, registers
+ * the provider's library with the environment and looks again. Returns NULL, or an error.
  */
 static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_device **device)
 {
@@ -156,7 +156,10 @@ static size_t split_options(char *text, const char **keys, const char **values)
 	return count;
 }
 
-/* Makes a copy of the options with the provider added. */
+/*
+ * Sets *out to a copy of the options, or to new options, with the provider added. Returns NULL, or
+ * an error.
+ */
 static struct ort_status *add_provider(const struct ort_env *env,
 				       const struct ort_session_options *options,
 				       struct ort_session_options **out)

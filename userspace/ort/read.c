@@ -148,7 +148,10 @@ static struct ort_status *read_tensor(const struct onpu_reading *r, const struct
 	return NULL;
 }
 
-/* Reads the elements of an attribute, of @size bytes each, and their number. */
+/*
+ * Sets *elements to a copy of the elements of an attribute, which have @size bytes each, and *count
+ * to their number. Returns NULL, or an error.
+ */
 static struct ort_status *read_elements(const struct onpu_reading *r,
 					const struct ort_attribute *from, int type, size_t size,
 					size_t *count, const void **elements)
@@ -397,7 +400,7 @@ static struct ort_status *add_constant(const struct onpu_reading *r, struct list
 
 /*
  * Adds a value that a node reads, or that is an output, to the constants or inputs of the graph,
- * unless it was seen before.
+ * unless it was seen before. Returns NULL, or an error.
  */
 static struct ort_status *see(const struct onpu_reading *r, struct lists *l,
 			      const struct ort_value_info *info, struct onpu_read *out)

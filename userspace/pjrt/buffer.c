@@ -501,8 +501,8 @@ struct pjrt_error *onpu_Buffer_Memory(struct pjrt_Buffer_Memory_args *args)
 }
 
 /*
- * Says that a buffer is not on the CPU: callers may reach the elements by functions only, and not
- * use their memory as an array.
+ * Sets args->is to false and returns NULL: a buffer is never on the CPU, so that callers reach the
+ * elements by functions only, and do not use their memory as an array.
  */
 struct pjrt_error *onpu_Buffer_IsOnCpu(struct pjrt_Buffer_IsOnCpu_args *args)
 {

@@ -42,7 +42,10 @@ static bool is_named(const struct pjrt_named_value *option, const char *name)
 	       !memcmp(option->name, name, option->name_length);
 }
 
-/* Takes the number of devices from the environment; without the variable it is 1. */
+/*
+ * Sets the number of devices from the environment; without the variable it is 1. Returns NULL; an
+ * error: the number is not allowed.
+ */
 static struct pjrt_error *read_variable(struct choice *choice)
 {
 	const char *count = getenv("ONPU_PJRT_COUNT");
@@ -57,7 +60,10 @@ static struct pjrt_error *read_variable(struct choice *choice)
 	return set_count(choice, "the environment variable ONPU_PJRT_COUNT", number);
 }
 
-/* Finds the device and the number of devices among the options; any other option is an error. */
+/*
+ * Sets the device and the number of devices from the options, and a number that no option gives
+ * from the environment. Returns NULL; an error: another option, or a wrong value.
+ */
 static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *args,
 				       struct choice *choice)
 {
@@ -131,7 +137,10 @@ static struct pjrt_error *open_device(struct pjrt_client *client, WNNStringView 
 	return NULL;
 }
 
-/* Opens devices of the kind that the first one has. */
+/*
+ * Opens devices of the kind that the first one has, until the client has @count. Returns NULL; an
+ * error: one does not open, or the first is an NPU other than number 0.
+ */
 static struct pjrt_error *open_others(struct pjrt_client *client, size_t count)
 {
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;

@@ -57,7 +57,10 @@ static struct pjrt_error *refuse(WNNStablehloRefusalArray refusals)
 			  first->reason.data);
 }
 
-/* Finds the type of an input or output, and adds up its bytes. */
+/*
+ * Sets *type to the type of an input or output, and adds its bytes to *bytes. Returns NULL; an
+ * error: PJRT has no such type, or a size is unknown.
+ */
 static struct pjrt_error *take_value(const WNNStablehloValueInfo *info, const char *what,
 				     size_t index, const struct onpu_type **type, int64_t *bytes)
 {

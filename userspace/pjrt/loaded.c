@@ -125,7 +125,7 @@ static bool is_donated(const struct execution *execution, size_t index)
 	return true;
 }
 
-/* Demands that no array that is given away is another argument, too. */
+/* Returns NULL; an error: an array that is given away is another argument, too. */
 static struct pjrt_error *check_donations(const struct execution *execution,
 					  const struct inputs *inputs)
 {
@@ -212,7 +212,10 @@ static WNNStablehloTensorArray results_of(const struct execution *execution, siz
 		       wnnStablehloProgramGetResultsOf(execution->executable->program, process);
 }
 
-/* Copies the results of a process into buffers. */
+/*
+ * Copies the results of a process into buffers, which may be in donated memory. Returns NULL, or an
+ * error, after which some buffers may exist.
+ */
 static struct pjrt_error *give_outputs(struct execution *execution, size_t process)
 {
 	const struct pjrt_executable *executable = execution->executable;
@@ -244,7 +247,7 @@ static struct pjrt_error *give_outputs(struct execution *execution, size_t proce
 	return NULL;
 }
 
-/* Gives the outputs of all devices; on error there are none. */
+/* Makes the output buffers of all devices. Returns NULL; an error: there are no outputs then. */
 static struct pjrt_error *give_all(struct execution *execution)
 {
 	size_t outputs = execution->executable->outputs.count;

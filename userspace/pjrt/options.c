@@ -101,7 +101,10 @@ static void add_id(struct options *options, uint64_t id)
 		options->ids[options->columns][options->rows++] = id;
 }
 
-/* Reads the ids of a computation's devices, one by one or packed. */
+/*
+ * Adds the ids of a computation's devices to the options; the file has them one by one or packed.
+ * Returns false for damaged bytes. Notes a number of ids that differs from the column before.
+ */
 static bool read_column(struct bytes b, struct options *options)
 {
 	const uint64_t before = options->rows;
@@ -172,7 +175,10 @@ static bool is_of_xla(struct bytes name)
 	return false;
 }
 
-/* Reads an option of jit(compiler_options=...); keeps the first name that XLA does not have. */
+/*
+ * Reads an option of jit(compiler_options=...); keeps the first name that XLA does not have.
+ * Returns false for damaged bytes.
+ */
 static bool read_override(struct bytes b, struct options *options)
 {
 	struct field field;
@@ -184,7 +190,10 @@ static bool read_override(struct bytes b, struct options *options)
 	return !b.is_wrong;
 }
 
-/* Sets the devices of all processes: those of the assignment, else the first ones. */
+/*
+ * Sets the devices of all processes: those of the assignment, else the first ones. Returns NULL; an
+ * error: the client has too few devices, or the assignment does not fit.
+ */
 static struct pjrt_error *choose(const struct pjrt_client *client, struct options *options)
 {
 	struct onpu_wanted *wanted = &options->wanted;

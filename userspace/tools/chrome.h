@@ -31,7 +31,10 @@ int chrome_span(json_t *list, int process, int thread, json_t *name, double star
 		json_t *arguments);
 int chrome_instant(json_t *list, int process, int thread, json_t *name, double time,
 		   json_t *arguments);
-/* Adds an event that may overlap others of its thread; @id distinguishes it from these. */
+/*
+ * Adds an event that may overlap others of its thread; @id distinguishes it from these. Returns
+ * what chrome_span() does.
+ */
 int chrome_async(json_t *list, int process, int thread, json_t *name, const char *id, double start,
 		 double end, json_t *arguments);
 

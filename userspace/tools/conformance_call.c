@@ -134,9 +134,9 @@ static int malformed(struct reader *reader, const struct member *member, const c
 }
 
 /*
- * Refuses a value that the IDL's type cannot hold. In WebNN a language binding throws a TypeError
- * for such a value; this program acts as the binding, because the parameters in C cannot hold the
- * value either.
+ * Ends the call with a TypeError for a value that the IDL's type cannot hold; always returns -1. In
+ * WebNN a language binding throws this error; this program acts as the binding, because the
+ * parameters in C cannot hold the value either.
  */
 static int refuse(struct reader *reader, const char *fmt, ...)
 {

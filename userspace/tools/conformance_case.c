@@ -259,7 +259,10 @@ static void shape_text(char *text, size_t size, const uint32_t *dims, size_t ran
 		snprintf(text + used, size - (size_t)used, "]");
 }
 
-/* Compares type and shape of an output, as the builder gives them, with the expected ones. */
+/*
+ * Compares type and shape of an output, as the builder gives them, with the expected ones. Returns
+ * 0 when both are equal, else what end() does for a failure.
+ */
 static int check_descriptor(const char *name, WNNOperand operand, const struct values *expected,
 			    struct result *result)
 {

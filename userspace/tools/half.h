@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-/* Rounds to nearest, ties to even, in one step from the double. */
+/*
+ * Returns the bits of the float16 to which @value rounds: the nearest, ties to even, in one step.
+ */
 uint16_t half_from_double(double value);
 double half_to_double(uint16_t half);
 

@@ -100,7 +100,10 @@ static size_t parse_type(struct npy *array, const char *descr)
 	return 0;
 }
 
-/* Prints a message about a type, which is text in quotes unless elements are structures. */
+/*
+ * Prints a message about a type that is not allowed; always returns -1. @type is a text in quotes
+ * unless elements are structures.
+ */
 static int bad_type(const char *path, const char *type)
 {
 	type += strspn(type, " ");

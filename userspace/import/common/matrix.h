@@ -45,8 +45,9 @@ enum import_packed {
 };
 
 /*
- * Packs a matrix. Types of floats become float32; others keep 4 bits where all their numbers fit,
- * else 8. import_matrix_exit() is called in any case.
+ * Packs a matrix and returns IMPORT_PACKED, or why it cannot. Types of floats become float32;
+ * others keep 4 bits where all their numbers fit, else 8. import_matrix_exit() is called in any
+ * case.
  */
 enum import_packed import_matrix_init(struct import_matrix *matrix, const struct import_rows *rows);
 void import_matrix_exit(struct import_matrix *matrix);

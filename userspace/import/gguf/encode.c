@@ -19,7 +19,10 @@ struct encoding {
 	bool special, after_special;
 };
 
-/* Encodes a word by byte pairs: each byte becomes the character that stands for it. */
+/*
+ * Appends the tokens of a word to e->tokens: turns each byte into the character that stands for it,
+ * then merges pairs. Returns 0; -1: there is no token, or no memory.
+ */
 static int encode_word(void *data, struct gguf_text word)
 {
 	struct encoding *e = data;
@@ -41,7 +44,10 @@ static int encode_word(void *data, struct gguf_text word)
 	return ret;
 }
 
-/* Encodes a text by scores: each space becomes U+2581. */
+/*
+ * Appends the tokens of a text to e->tokens: turns each space into U+2581, then merges by scores.
+ * Returns 0; -1: there is no token, or no memory.
+ */
 static int encode_characters(struct encoding *e, struct gguf_text raw)
 {
 	struct gguf_merge merge = { e->v, { 0 }, e->tokens, e->error };
@@ -126,8 +132,9 @@ static int push(struct rests *rests, struct rest rest, struct gguf_error *error)
 }
 
 /*
- * Encodes a text, and all texts on the stack after it. That stack is in allocated memory, as a file
- * can have so many special tokens that a recursion would exhaust the thread's stack.
+ * Encodes @now, and then all texts on the stack @rests. The stack is in allocated memory, as a file
+ * can have so many special tokens that a recursion would exhaust the thread's stack. Returns 0; -1:
+ * an error.
  */
 static int encode_rests(struct encoding *e, struct rest now, struct rests *rests)
 {

@@ -119,7 +119,7 @@ static const uint8_t kind_sizes[GGUF_KINDS] = {
 	[GGUF_UINT64] = 8, [GGUF_INT64] = 8, [GGUF_FLOAT64] = 8,
 };
 
-/* Moves after the items of a key. */
+/* Moves the cursor behind the @count items of a key. Returns 0; -1: the file ends within them. */
 static int skip_items(struct cursor *cursor, const struct gguf_key *key, uint64_t count)
 {
 	size_t size = kind_sizes[key->kind];
@@ -262,9 +262,10 @@ static int compare_tensors(const void *a, const void *b)
 }
 
 /*
- * Sets the data of a tensor; @offset counts from the start of the data of all tensors. Tensors
- * before it have the first @used bytes. Tensors share no bytes, so that the file's size bounds the
- * memory that is taken for them.
+ * Sets tensor->data. @offset counts from @start, where the data of all tensors begins, and the
+ * tensors before this one end at *used, which moves to this one's end. Returns 0; -1: the data is
+ * outside of the file, not aligned, or overlaps another tensor's. Tensors share no bytes, so that
+ * the file's size bounds the memory that is taken for them.
  */
 static int place(const struct gguf *gguf, struct gguf_tensor *tensor, uint64_t start,
 		 uint64_t offset, uint64_t *used, struct gguf_error *error)

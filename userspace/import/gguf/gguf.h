@@ -30,7 +30,7 @@ struct gguf_text {
 #define GGUF_ARGS(text) ((text).size < 120 ? (int)(text).size : 120), (text).data
 
 bool gguf_text_is(struct gguf_text text, const char *other);
-/* Orders texts by their bytes. */
+/* Compares texts by their bytes, as memcmp() does; a text comes after its own beginnings. */
 int gguf_text_compare(struct gguf_text a, struct gguf_text b);
 
 /* The kinds of values, with the numbers of the file. */

@@ -140,7 +140,7 @@ static bool is_of_layer(struct gguf_text name, uint32_t layer_count)
 	return false;
 }
 
-/* Refuses a file with a tensor that the graph would not compute with. */
+/* Returns 0; -1: the file has a tensor that the graph would not compute with. */
 static int check_tensors(const struct gguf_llama *m, const struct gguf *gguf,
 			 struct gguf_error *error)
 {

@@ -112,8 +112,9 @@ static WNNOperand part(const struct graph *g, WNNOperand x, uint32_t heads, uint
 }
 
 /*
- * Rotates the pairs of each head [heads, tokens, size]. Number i of the first half and number i of
- * the second half of the rotated numbers are a pair, because the weights are in that order.
+ * Rotates the pairs of each head of x [heads, tokens, size] and returns the result; NULL: the
+ * builder refused. Number i of the first half and number i of the second half of the rotated
+ * numbers are a pair, because the weights are in that order. Numbers beyond m->rotated stay.
  */
 static WNNOperand rotate(const struct graph *g, WNNOperand x, uint32_t heads)
 {

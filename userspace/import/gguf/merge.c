@@ -80,7 +80,10 @@ static struct gguf_text text_of(const struct work *work, const struct part *part
 	return (struct gguf_text){ work->merge->text.data + part->at, part->size };
 }
 
-/* Adds a part and its right neighbour to the heap, if they may be merged. */
+/*
+ * Adds part @left and its right neighbour to the heap, if the two may be merged. Returns 0, also
+ * when they may not; else what push() does.
+ */
 static int consider(struct work *work, size_t left)
 {
 	const struct gguf_vocabulary *v = work->merge->v;
@@ -141,7 +144,11 @@ static size_t character_size(const struct gguf_text *text, size_t at)
 	return size;
 }
 
-/* Appends the tokens of the bytes of a part that is no token. */
+/*
+ * Appends a token for each character or byte of a part that is no token itself, or the unknown
+ * token for all that is left of it. Returns 0; -1: the vocabulary has no such token, or there is no
+ * memory.
+ */
 static int emit_bytes(const struct work *work, struct gguf_text text)
 {
 	const struct gguf_vocabulary *v = work->merge->v;

@@ -196,7 +196,10 @@ static int write(const struct gguf_session *s, WNNTensor tensor, size_t size,
 	return gguf_fail_last(error, "an input cannot be written");
 }
 
-/* Writes the vectors of the tokens; the last token is repeated until the block is full. */
+/*
+ * Writes the vectors of the tokens to the step's input; the last token is repeated until the block
+ * is full. Returns what write() does.
+ */
 static int write_vectors(const struct gguf_session *s, const struct gguf_step *step,
 			 const uint32_t *tokens, uint32_t count, struct gguf_error *error)
 {
@@ -225,7 +228,10 @@ static int write_angles(const struct gguf_session *s, const struct gguf_step *st
 	return 0;
 }
 
-/* Writes the mask, by which a token sees itself and all tokens before it. */
+/*
+ * Writes the mask, by which a token sees itself and all tokens before it. Returns what write()
+ * does.
+ */
 static int write_mask(const struct gguf_session *s, const struct gguf_step *step, uint32_t used,
 		      struct gguf_error *error)
 {
@@ -274,7 +280,10 @@ static int dispatch(struct gguf_session *s, const struct gguf_caches *text,
 	return 0;
 }
 
-/* Runs a step with @count tokens, at most those of its graph. */
+/*
+ * Runs a step with @count tokens, at most those of its graph, and adds them to text->used. Returns
+ * 0; -1: an error, and text->used stays.
+ */
 static int run(struct gguf_session *s, struct gguf_caches *text, const struct gguf_step *step,
 	       const uint32_t *tokens, uint32_t count, struct gguf_error *error)
 {

@@ -93,7 +93,10 @@ int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
 			 pcre2_get_startchar(splitter->match));
 }
 
-/* Splits a piece by pattern @at and all later patterns. */
+/*
+ * Splits a text by pattern @at and all later patterns, and calls @fn for each piece. Returns 0; -1:
+ * PCRE2 failed; else the result of @fn that is not 0, with which it ends.
+ */
 static int split(const struct gguf_splitter *splitter, size_t at, struct gguf_text text,
 		 gguf_piece_fn fn, void *data, struct gguf_error *error)
 {

@@ -238,7 +238,10 @@ static int read_tokens(struct gguf_vocabulary *v, const struct gguf *gguf, struc
 	return gguf_table_init(&v->ranks, v->merges, v->merge_count, false, error);
 }
 
-/* Reads the number of a token; when there is no such key, *token stays. */
+/*
+ * Sets *token to the number of a token; without the key, *token stays. A number beyond all tokens
+ * becomes GGUF_NO_TOKEN. Returns 0; -1: the key has no such number.
+ */
 static int read_id(struct gguf_vocabulary *v, const struct gguf *gguf, const char *key,
 		   uint32_t *token, struct gguf_error *error)
 {

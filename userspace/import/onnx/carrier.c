@@ -362,7 +362,7 @@ static double too_big(const struct onnx_format *f, bool saturate)
 
 /*
  * Rounds numbers without sign to powers of two; @power is the largest power of two that is not
- * above x.
+ * above x. Results beyond 2^127 become 2^127 with @saturate, else NaN.
  */
 static WNNOperand round_to_power(struct onnx_node *node, WNNOperand x, WNNOperand power,
 				 bool saturate, enum onnx_rounding rounding)
@@ -431,8 +431,9 @@ WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type)
 }
 
 /*
- * Converts numbers from or to int4 and uint4. WebNN does not cast these types, so that this
- * quantises or dequantises with a scale of 1.
+ * Converts numbers from @type, int4 or uint4, or to it, and returns the result; NULL after a
+ * refusal. WebNN does not cast these types, so that this dequantises or quantises with a scale of
+ * 1.
  */
 static WNNOperand four_bits(struct onnx_node *node, WNNOperand x, WNNOperandDataType type,
 			    bool from)

@@ -43,9 +43,12 @@ WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type);
 WNNOperand onnx_power_below(struct onnx_node *node, WNNOperand x, int least);
 /* Returns 2^(position - 149) as float32 for positions of int32, which count from 0. */
 WNNOperand onnx_powers(struct onnx_node *node, WNNOperand positions);
-/* Converts whole float32 numbers, which must be in range, to int4 or uint4. */
+/*
+ * Converts whole float32 numbers, which must be in range, to int4 or uint4. Returns NULL after a
+ * refusal.
+ */
 WNNOperand onnx_to_four_bits(struct onnx_node *node, WNNOperand x, WNNOperandDataType type);
-/* Converts int4 or uint4 to float32. */
+/* Converts int4 or uint4 to float32; returns NULL after a refusal. */
 WNNOperand onnx_from_four_bits(struct onnx_node *node, WNNOperand x);
 
 /* Returns the attribute saturate of Cast and QuantizeLinear. */

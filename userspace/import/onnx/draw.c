@@ -49,7 +49,7 @@ static double rounded_to(int type, double number)
 	return onnx_value_float(&value, 0);
 }
 
-/* Rounds a number to the type of the model and then to that of the input. */
+/* Returns a number rounded to the type in the model and then to the type of the graph's input. */
 static double rounded(const struct onnx_random *random, double number)
 {
 	return rounded_to(random->type, rounded_to(random->own_type, number));

@@ -127,7 +127,10 @@ static int as_arg(struct onnx_node *node, struct onnx_shape *shape, int *type)
 	return onnx_shape_elements(shape) ? 1 : 0;
 }
 
-/* Sets shape and type of the result of a lookup: those of the indices and of the data. */
+/*
+ * Sets *shape to that of the indices and *type to that of the data, which the result of a lookup
+ * has. Returns 1 when there are indices, 0 when there are none.
+ */
 static int as_indices(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	*shape = *onnx_in_shape(node, 1);

@@ -276,8 +276,9 @@ int onnx_fold_cast(struct onnx_node *node)
 }
 
 /*
- * Computes the product, sum, maximum or minimum of a vector of integers: models compute sizes of
- * flattened tensors by it.
+ * Computes the product, sum, maximum or minimum of a vector of constant integers, by which models
+ * compute the sizes of flattened tensors. Returns 0; -1: an error; 1: the node is another one, and
+ * stays in the graph.
  */
 int onnx_fold_reduce(struct onnx_node *node)
 {
@@ -311,7 +312,10 @@ int onnx_fold_reduce(struct onnx_node *node)
 	return data ? 0 : -1;
 }
 
-/* Computes Clip of small constants, with which models limit sizes. */
+/*
+ * Computes Clip of small constants, with which models limit sizes. Returns 0; -1: an error; 1: the
+ * inputs are others, and the node stays in the graph.
+ */
 int onnx_fold_clip(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0], *bound;

@@ -60,8 +60,9 @@ double onnx_format_get(int type, unsigned int code)
 }
 
 /*
- * Rounds a number to the code of a power of two. Numbers below the least power become the least
- * power, and the sign is dropped.
+ * Returns the 8-bit code of the power of two to which a number is rounded without its sign; 255,
+ * which is NaN, for NaN and infinities. Powers beyond the largest become 254 with @saturate, else
+ * 255; numbers below 2^-126 become code 0 or, rounded up, 1.
  */
 static unsigned int put_power(double number, bool saturate, enum onnx_rounding rounding)
 {

@@ -81,7 +81,10 @@ static int set_name(struct onnx_import *import, struct onnx_scope *scope, const 
 static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
 		     Onnx__NodeProto **nodes);
 
-/* Translates the body of a function of the model in place of the node that calls it. */
+/*
+ * Translates the body of a function of the model in place of the node that calls it. Returns 0; -1:
+ * refused, or functions are nested too deeply.
+ */
 static int run_function(struct onnx_node *node, const Onnx__FunctionProto *function)
 {
 	struct onnx_import *import = node->import;
@@ -121,8 +124,8 @@ static bool all_constant(const struct onnx_node *node)
 }
 
 /*
- * Refuses a node whose operator is only computed at import, and names the input that is not
- * constant.
+ * Refuses a node whose operator is only computed at import, and names its first input that is not
+ * constant. Always returns -1.
  */
 static int refuse_variable(struct onnx_node *node)
 {
@@ -378,8 +381,9 @@ static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
 }
 
 /*
- * Makes a dense value of a sparse tensor only if it is used: a few bytes in the file may take much
- * memory.
+ * Makes a dense value of a sparse tensor, if its name is used: a few bytes in the file may take
+ * much memory. Returns 0; -1: an error, which import->status has. When the sparse tensors have more
+ * than ONNX_MAX_WORK elements together, the value is marked as refused.
  */
 static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
 		      const Onnx__SparseTensorProto *tensor)
@@ -622,8 +626,8 @@ int onnx_import_nodes(struct onnx_import *import, struct onnx_scope *scope)
 }
 
 /*
- * WebNN has no tensors without elements: such an output goes to the model's list of empty outputs
- * instead of the graph's.
+ * Adds an output without elements to the model's list of empty outputs instead of the graph's,
+ * because WebNN has no such tensors. Returns import->status.
  */
 static WNNStatus add_empty(struct onnx_import *import, const char *name,
 			   const struct onnx_value *value)
@@ -672,8 +676,9 @@ static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *valu
 }
 
 /*
- * Adds an output of the graph. The value goes through an identity, because WebNN wants outputs that
- * an operator computes, each under one name.
+ * Adds an output of the graph and returns import->status. The value goes through an identity,
+ * because WebNN wants outputs that an operator computes, each under one name. A value that is
+ * refused or absent adds none.
  */
 WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
 			  WNNNamedOperand *outputs, size_t *used)

@@ -318,7 +318,10 @@ static int make_states(struct onnx_node *node, struct onnx_value *const *made,
 	return 0;
 }
 
-/* Makes the output of a transposed convolution of nothing, which is the bias. */
+/*
+ * Sets the output of a transposed convolution over no elements, which is the bias, or zeros without
+ * a bias. Returns 0; -1: refused.
+ */
 static int make_bias(struct onnx_node *node, int type, const struct onnx_shape *shape)
 {
 	struct onnx_shape wide = { shape->rank, { 0 } };

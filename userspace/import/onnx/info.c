@@ -456,8 +456,8 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 }
 
 /*
- * Copies the elements that the program gives for an input. They have the type in the file, or the
- * type that the graph's input would have.
+ * Copies the elements that the program gives for an input, in the file's type or in the type that
+ * the graph's input would have. Refuses, as a TypeError, a size that fits neither.
  */
 static WNNStatus copy_value(struct onnx_model *model, struct onnx_input *input, void const *data,
 			    size_t size)

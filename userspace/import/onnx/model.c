@@ -139,7 +139,10 @@ static WNNStatus unpack(struct onnx_model *model)
 	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
-/* Makes a model of a file. The file and the folder's name are taken over in any case. */
+/*
+ * Sets *out to a model of the file and returns WNNStatus_Success, or another status with the last
+ * error. The file and the folder's name are taken over in any case.
+ */
 static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
 {
 	struct onnx_model *model = import_alloc(sizeof(*model));

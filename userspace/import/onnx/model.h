@@ -95,7 +95,10 @@ int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
 /* Whether graphs may read weights from the model's file, which they hold a reference to. */
 bool onnx_model_lends(const struct onnx_model *model);
 
-/* Lists the inputs that are not initializers, and the outputs. */
+/*
+ * Sets the model's lists of inputs that are not initializers, and of outputs. Returns
+ * WNNStatus_Success, or an error for an input without a name or for lack of memory.
+ */
 WNNStatus onnx_model_find_values(struct onnx_model *model);
 /* Returns the description of an input, still without its shape. */
 struct onnx_input onnx_input_of(const Onnx__ValueInfoProto *proto);
@@ -119,7 +122,10 @@ void onnx_model_learn_shapes(struct onnx_model *model);
  */
 WNNStatus onnx_probe(struct onnx_model *model, WNNGraphBuilder builder, WNNBool *supported);
 
-/* Adds the model to a builder; *outputs is in build_arena. */
+/*
+ * Adds the model to a builder and sets *outputs, which is in build_arena, to its *count outputs.
+ * Returns another status than WNNStatus_Success after a refusal or error.
+ */
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
 		      WNNNamedOperand **outputs);
 

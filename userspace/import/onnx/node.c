@@ -316,8 +316,8 @@ static void put_file(const void *data, size_t size, void *file, void *unused)
 }
 
 /*
- * Makes a graph input for random numbers when a value is first used, so that unused numbers are not
- * drawn.
+ * Adds a graph input for random numbers when a value is first used, so that unused numbers are not
+ * drawn, and returns its operand; NULL: refused, or no memory.
  */
 static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *value)
 {

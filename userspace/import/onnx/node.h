@@ -164,7 +164,7 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value);
 int onnx_out(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_bool(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_as(struct onnx_node *node, size_t output, WNNOperand operand, int type);
-/* Sets an output to a value that exists already. */
+/* Sets an output to a value that exists already. Returns 0; -1: refused. */
 int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *value);
 /*
  * Sets an output to a new constant and returns its memory, which the caller fills; NULL: refused,
@@ -311,7 +311,10 @@ WNNOperand x_expand(struct onnx_node *node, WNNOperand a, const struct onnx_shap
 WNNOperand x_transpose(struct onnx_node *node, WNNOperand a, const uint32_t *permutation);
 /* Moves dimension `from` to index `to`; the other dimensions keep their order. */
 WNNOperand x_move_axis(struct onnx_node *node, WNNOperand a, uint32_t from, uint32_t to);
-/* Move the channels from the last dimension to dimension 1, and back. The rank is 2 or more. */
+/*
+ * Move the channels of x from the last dimension to dimension 1 (first) or back (last). The rank is
+ * 2 or more. They return NULL after a refusal.
+ */
 WNNOperand x_channels_first(struct onnx_node *node, WNNOperand a);
 WNNOperand x_channels_last(struct onnx_node *node, WNNOperand a);
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,

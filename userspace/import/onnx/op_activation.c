@@ -229,8 +229,8 @@ static double parameter(struct onnx_node *node, size_t index, const char *name, 
 }
 
 /*
- * Applies the activation of a fused operator of com.microsoft. Parameters that are absent have the
- * defaults of the operator that was fused.
+ * Returns y after the activation of a fused operator of com.microsoft; y itself without one; NULL:
+ * refused. Parameters that are absent have the defaults of the operator that was fused.
  */
 WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
 {

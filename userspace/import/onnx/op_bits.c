@@ -7,8 +7,8 @@
 #include "ops.h"
 
 /*
- * Replaces negative numbers by their complement: division rounds towards zero, and so shifts them
- * as a shift right does.
+ * Returns x with its complement in place of each negative number. A division then rounds as a shift
+ * right does, since it rounds towards zero. @sign: where x is negative
  */
 static WNNOperand flip_negative(struct onnx_node *node, WNNOperand sign, WNNOperand x)
 {
@@ -101,7 +101,10 @@ static bool layout_of(int type, struct layout *layout)
 	return true;
 }
 
-/* Converts integers to floats of few bits: a table holds the number of each code. */
+/*
+ * Converts codes to the floats of few bits that they stand for, and returns these as float32: a
+ * table holds the number of each code.
+ */
 static WNNOperand from_code(struct onnx_node *node, WNNOperand code, int type)
 {
 	unsigned int count = 1u << onnx_type_bits(type);

@@ -3,7 +3,7 @@
 #include "carrier.h"
 #include "ops.h"
 
-/* Converts numbers of any type to integers of few bits, by keeping the low bits. */
+/* Converts numbers to the integer type @to by keeping only the low bits that it has. */
 static WNNOperand to_integers(struct onnx_node *node, WNNOperand x, int to)
 {
 	WNNOperandDataType webnn = onnx_type_webnn(to);

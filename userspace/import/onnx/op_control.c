@@ -154,7 +154,10 @@ static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condit
 	return b ? onnx_value_of(node, x_where(node, condition, a, b), taken->type) : NULL;
 }
 
-/* Translates If with a condition that is not constant: computes both branches, selects outputs. */
+/*
+ * Translates If with a condition that is not constant: computes both branches and selects each
+ * output. Returns 0; -1: refused.
+ */
 static int both_branches(struct onnx_node *node)
 {
 	const Onnx__GraphProto *graph[2] = { branch_of(node, true), branch_of(node, false) };

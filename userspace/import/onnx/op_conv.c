@@ -64,7 +64,7 @@ static WNNOperand squeeze_row(struct onnx_node *node, WNNOperand y)
 	return x_reshape(node, y, &shape);
 }
 
-/* Merges dimension 2 of [N,C,D,H,W] into the batch: [N*D,C,H,W]. */
+/* Merges dimension 2 of x [N,C,D,H,W] into the batch and returns [N*D,C,H,W]. */
 static WNNOperand planes_to_batch(struct onnx_node *node, WNNOperand x)
 {
 	struct onnx_shape shape = x_shape(x), flat = { 4, { 0 } };
@@ -238,7 +238,11 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 	return 0;
 }
 
-/* With @extra, the result is padded, extended and has the bias; else it is the whole one. */
+/*
+ * Computes a transposed convolution of two dimensions. With @extra, applies the window's padding,
+ * adds @extra to the sizes, and adds the bias; without, returns the whole result, neither cut nor
+ * with a bias.
+ */
 static WNNOperand transposed2d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
 			       WNNOperand bias, uint32_t groups, const struct onnx_window *w,
 			       const int64_t *extra)
@@ -263,8 +267,9 @@ static WNNOperand transposed2d(struct onnx_node *node, WNNOperand x, WNNOperand 
 }
 
 /*
- * Computes a transposed convolution of three dimensions: planes of the kernel land on different
- * planes of the output, with zeros between them.
+ * Computes a transposed convolution of three dimensions as a sum over the planes of the kernel: the
+ * result of each lands on different planes of the output, with zeros between them. Returns the
+ * whole result, without padding and bias; NULL: refused.
  */
 static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
 			       uint32_t groups, const struct onnx_window *w)
@@ -305,7 +310,10 @@ static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand 
 	return sum;
 }
 
-/* Cuts the result to the size that ONNX demands, or extends it with zeros, and adds the bias. */
+/*
+ * Cuts the whole result y by the padding and extends it with @extra zeros, as ONNX demands, then
+ * adds the bias, if there is one. Returns NULL after a refusal.
+ */
 static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
 		       const struct onnx_window *w, const int64_t *extra)
 {

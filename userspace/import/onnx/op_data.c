@@ -80,7 +80,7 @@ static int64_t reflected(int64_t at, int64_t size)
 
 /*
  * Pads one dimension by gathering elements; place() gives the index of the element for a position
- * before, in or after the axis.
+ * before, in or after the axis. Returns NULL when refused, as for more than ONNX_INDICES positions.
  */
 static WNNOperand pad_by_position(struct onnx_node *node, WNNOperand x, uint32_t axis,
 				  int64_t begin, int64_t end,
@@ -101,7 +101,7 @@ static WNNOperand pad_by_position(struct onnx_node *node, WNNOperand x, uint32_t
 	return x_gather(node, x, x_constant_ints(node, (size_t)length, positions), axis);
 }
 
-/* Pads with elements of the input, as if the input were repeated without end. */
+/* Returns x padded with its own elements, as if x were repeated without end; NULL: refused. */
 static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begin,
 		       const int64_t *end)
 {
@@ -156,7 +156,7 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 				  (WNNUint32Array){ rank, room[1] }, &options);
 }
 
-/* Pads a tensor without elements: the whole result is padding. */
+/* Pads a tensor without elements: fills the whole result with @number. Returns 0; -1: no memory. */
 static int pad_nothing(struct onnx_node *node, const struct onnx_shape *shape, double number)
 {
 	int type = onnx_in_type(node, 0);

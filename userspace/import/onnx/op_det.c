@@ -40,7 +40,10 @@ static WNNOperand minor_of(struct onnx_node *node, WNNOperand x, uint32_t size, 
 	return sum;
 }
 
-/* Sets the output to the determinants of matrices without elements, which are 1. */
+/*
+ * Sets the output to the determinants of matrices without elements, which are 1. Returns 0; -1: no
+ * memory.
+ */
 static int det_of_nothing(struct onnx_node *node)
 {
 	struct onnx_shape shape = *onnx_in_shape(node, 0);

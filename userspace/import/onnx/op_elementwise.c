@@ -70,8 +70,8 @@ static const binary_function binary_functions[] = {
 };
 
 /*
- * Handles broadcasting before operator set 7, where an attribute tells which dimensions the second
- * operand has.
+ * Returns b, reshaped for broadcasting to a. Only operators before set 7 with the attribute
+ * broadcast need it, where the attribute axis tells the first dimension of b in a. NULL: refused.
  */
 static WNNOperand old_broadcast(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {

@@ -50,7 +50,10 @@ int onnx_op_embed_norm(struct onnx_node *node)
 	return onnx_wants(node, 2) ? onnx_out(node, 2, sum) : 0;
 }
 
-/* Normalises groups of channels over all pixels; x is [batch, channels, pixels]. */
+/*
+ * Normalises each group of channels over all pixels; x and the result are [batch, channels,
+ * pixels].
+ */
 static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t groups)
 {
 	struct onnx_shape shape = x_shape(x), flat;

@@ -62,7 +62,10 @@ static int read_grid(struct onnx_node *node, struct onnx_grid *g)
 	return 0;
 }
 
-/* Reflects positions outside of low to high back into that range, as often as needed. */
+/*
+ * Reflects positions outside of low to high back into that range, as often as needed. All become
+ * @low when the range has no length.
+ */
 static WNNOperand reflect(struct onnx_node *node, WNNOperand x, double low, double high)
 {
 	double period = 2 * (high - low);
@@ -162,7 +165,10 @@ static WNNOperand batch_starts(struct onnx_node *node, const struct onnx_grid *g
 	return starts ? x_constant(node, WNNOperandDataType_Int32, &shape, starts) : NULL;
 }
 
-/* Gathers [batch, points, channels] for one combination of taps, one tap for each dimension. */
+/*
+ * Returns [batch, points, channels] for one combination of taps, one tap for each dimension: the
+ * gathered elements, 0 where a tap is outside, times the weights of the taps.
+ */
 static WNNOperand corner(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rows,
 			 WNNOperand starts, struct tap *const *taps)
 {

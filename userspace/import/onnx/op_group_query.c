@@ -180,7 +180,10 @@ static int rotate(struct onnx_node *node, struct group *g)
 	return g->query && g->key ? 0 : onnx_out(node, 0, NULL);
 }
 
-/* Appends zeros to x, up to the number of positions of the cache. */
+/*
+ * Appends zeros to x in dimension 2, up to the number of positions of the cache. Returns NULL when
+ * x is NULL or refused.
+ */
 static WNNOperand fill(struct onnx_node *node, const struct group *g, WNNOperand x)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };

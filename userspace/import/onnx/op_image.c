@@ -102,7 +102,10 @@ int onnx_op_center_crop_pad(struct onnx_node *node)
 	return onnx_out_as(node, 0, x_pad(node, x, begin, end, 0), onnx_in_type(node, 0));
 }
 
-/* Inserts zeros between the elements of a dimension, so that neighbours are @stride apart. */
+/*
+ * Inserts zeros between the elements of a dimension, so that neighbours are @stride apart; none
+ * after the last. Returns x itself when @stride is 1.
+ */
 static WNNOperand spread(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t stride)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };

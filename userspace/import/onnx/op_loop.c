@@ -48,7 +48,10 @@ static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *val
 	return onnx_move_reshape(node, value, &shape);
 }
 
-/* Makes the scan output of a loop without iterations, with the shape that the body declares. */
+/*
+ * Returns the scan output of a loop without iterations: empty, with the shape and type that the
+ * body declares. NULL: refused, as for a body that declares none.
+ */
 static struct onnx_value *nothing_stacked(struct onnx_node *node,
 					  const Onnx__ValueInfoProto *declared, int64_t axis)
 {

@@ -18,7 +18,10 @@ static int read_reduction(struct onnx_node *node)
 	return onnx_attr_choice(node, "reduction", "mean", reductions, MEAN + 1);
 }
 
-/* Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1. */
+/*
+ * Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1.
+ * Returns 0; -1: refused.
+ */
 static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
 {
 	int reduction = read_reduction(node);

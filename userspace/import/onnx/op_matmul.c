@@ -10,7 +10,8 @@
 
 /*
  * Multiplies as numpy.matmul does: takes a vector on the left as a row, a vector on the right as a
- * column, and drops that dimension from the result.
+ * column, and drops that dimension from the result. Returns NULL when refused, or when an operand
+ * is NULL.
  */
 WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {

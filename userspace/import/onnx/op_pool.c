@@ -57,7 +57,10 @@ static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
 			       wnnGraphBuilderAveragePool2d(node->b, x, &options);
 }
 
-/* Pads x so that the windows, also those that ceil_mode adds, cover it exactly. */
+/*
+ * Returns x padded with @value so that the windows, also those that ceil_mode adds, cover it up to
+ * its end.
+ */
 static WNNOperand pad_exactly(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			      double value)
 {
@@ -74,7 +77,10 @@ static WNNOperand pad_exactly(struct onnx_node *node, WNNOperand x, const struct
 	return x_pad(node, x, begin, end, value);
 }
 
-/* Pools the spatial dimensions one after the other, which is possible for sums and extremes. */
+/*
+ * Pools the spatial dimensions one after the other, which is possible for sums and extremes.
+ * Returns the result; NULL: refused.
+ */
 static WNNOperand pool_each(struct onnx_node *node, WNNOperand x, int kind,
 			    const struct onnx_window *w)
 {

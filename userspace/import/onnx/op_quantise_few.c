@@ -5,7 +5,10 @@
 #include "carrier.h"
 #include "ops.h"
 
-/* Repeats scales or zero points that belong to blocks, so that each element has one. */
+/*
+ * Repeats scales or zero points that belong to blocks, so that each element of a tensor of shape
+ * @like has one. Returns NULL when refused, as for blocks that do not fit the shape.
+ */
 static WNNOperand spread(struct onnx_node *node, WNNOperand x, const struct onnx_shape *like)
 {
 	int64_t given = onnx_attr_int(node, "block_size", 0);

@@ -274,7 +274,10 @@ static int write_outputs(struct onnx_node *node, const struct recurrent *n,
 	return 0;
 }
 
-/* In ONNX, the peephole of the output gate reads the new cell state. */
+/*
+ * Returns the details of a recurrent operator for WebNN. The peephole of the output gate is late,
+ * because in ONNX it reads the new cell state.
+ */
 static WNNRecurrentDetails details_of(const struct recurrent *n)
 {
 	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;

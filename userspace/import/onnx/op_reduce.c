@@ -54,7 +54,9 @@ static int64_t extreme(int type, bool largest)
 			 -(int64_t)(UINT64_MAX >> (65 - bits)) - 1;
 }
 
-/* Reduces over no elements: the result is the neutral element. */
+/*
+ * Sets the output of a reduction over no elements to the neutral element. Returns 0; -1: refused.
+ */
 static int reduce_nothing(struct onnx_node *node)
 {
 	static const double neutral[] = {
@@ -129,7 +131,10 @@ int onnx_op_reduce(struct onnx_node *node)
 			   all_true(type, kind) ? ONNX_BOOL : 0);
 }
 
-/* Merges the dimensions before @axis, and those from it on, as operators before set 13 want. */
+/*
+ * Returns x as a matrix: the dimensions before @axis are merged into the rows, those from @axis on
+ * into the columns, as operators before set 13 want.
+ */
 static WNNOperand flat_from(struct onnx_node *node, WNNOperand x, uint32_t axis)
 {
 	struct onnx_shape shape = x_shape(x), flat = { 2, { 1, 1 } };

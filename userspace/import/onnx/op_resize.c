@@ -317,7 +317,10 @@ static bool unchanged(const struct resize *r, const struct onnx_shape *shape, ui
 	       r->transform != TF_HALF_PIXEL;
 }
 
-/* Replaces elements outside of the crop by the extrapolation value. */
+/*
+ * Returns x with the extrapolation value in place of all elements outside of the crop along @axis;
+ * x itself when there are none; NULL: no memory, or refused.
+ */
 static WNNOperand extrapolate(struct onnx_node *node, WNNOperand x, uint32_t axis,
 			      const struct resized *resized)
 {
@@ -349,7 +352,10 @@ static WNNOperand pick(struct onnx_node *node, WNNOperand x, uint32_t axis,
 	return x_gather(node, x, x_constant_ints(node, (size_t)resized->out, indices), axis);
 }
 
-/* Multiplies x along one dimension with the matrix of weights. */
+/*
+ * Multiplies x along one dimension with the matrix of weights. Returns NULL when refused, as for
+ * more than MAX_WEIGHTS weights.
+ */
 static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
 			const struct resized *resized)
 {
@@ -464,7 +470,10 @@ static WNNOperand resample(struct onnx_node *node, const struct resize *r, WNNOp
 	return wnnGraphBuilderResample2d(node->b, x, &options);
 }
 
-/* Converts interpolated floats back to the integer type; the fraction is cut off. */
+/*
+ * Converts interpolated floats back to the integer type; the fraction is cut off, and int8 and
+ * uint8 are clamped to their range first. NULL: refused.
+ */
 static WNNOperand back(struct onnx_node *node, WNNOperand x, WNNOperandDataType type)
 {
 	if (type == WNNOperandDataType_Uint8)

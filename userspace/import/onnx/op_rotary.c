@@ -5,8 +5,9 @@
 #include "select.h"
 
 /*
- * Rotates pairs along the first @size numbers of the last dimension: x * cos - y * sin and y * cos
- * + x * sin.
+ * Rotates pairs (x, y) along the first @size numbers of the last dimension to x * cos - y * sin and
+ * y * cos + x * sin. Pairs are neighbours if @interleaved, else elements of the two halves. Returns
+ * NULL when refused.
  */
 WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, WNNOperand sine,
 		       int64_t size, bool interleaved)

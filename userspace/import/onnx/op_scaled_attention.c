@@ -137,7 +137,10 @@ static bool all_rows_have_keys(const struct scaled *s, int64_t offset, int64_t l
 	return (right < 0 || offset + right >= 0) && (left < 0 || last - left < s->k.dim[2]);
 }
 
-/* Makes the mask of is_causal, of the windows and of nonpad_kv_seqlen. */
+/*
+ * Sets s->allowed to the mask of is_causal, of the windows and of nonpad_kv_seqlen, unless all keys
+ * are allowed. Returns 0; -1: refused.
+ */
 static int read_positions(struct onnx_node *node, struct scaled *s)
 {
 	int64_t left = onnx_attr_int(node, "left_window_size", -1);

@@ -28,8 +28,9 @@ static WNNOperand neutral(struct onnx_node *node, enum reduction how, WNNOperand
 }
 
 /*
- * Reduces updates [a, updates, b] to [a, elements, b] and combines the result with x. Indices [a,
- * updates, 1] or [a, updates, b] name the element of each update.
+ * Reduces updates [a, updates, b] to [a, elements, b] and returns x combined with the result; NULL:
+ * refused, as for too many comparisons. Indices [a, updates, 1] or [a, updates, b] name the element
+ * of each update.
  */
 static WNNOperand reduce_into(struct onnx_node *node, enum reduction how, WNNOperand x,
 			      WNNOperand indices, WNNOperand updates)
@@ -148,8 +149,8 @@ static int scatter_elements(struct onnx_node *node, enum reduction how, WNNOpera
 }
 
 /*
- * Reduces for ScatterND: merges the first dimensions, which a tuple of indices selects from, into
- * one.
+ * Reduces for ScatterND: merges the dimensions that a tuple of indices selects from into one.
+ * Returns x with the updates; NULL: refused.
  */
 static WNNOperand reduce_nd(struct onnx_node *node, enum reduction how, WNNOperand x,
 			    WNNOperand indices, WNNOperand updates)

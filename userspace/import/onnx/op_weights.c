@@ -273,7 +273,7 @@ static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WN
 /*
  * Corrects y, the product with the usual zero points, for float zero points: subtracts the sum of
  * the input over each block, times the scale of that block and the difference of its zero points.
- * The weights stay packed.
+ * The weights stay packed. Returns NULL when refused.
  */
 static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w, WNNOperand x,
 				 WNNOperand scales, WNNOperand y)
@@ -448,7 +448,10 @@ static WNNOperand gather_rows(struct onnx_node *node, const struct table *t, siz
 	return x ? x_slice_axis(node, x, x_shape(x).rank - 1, 0, count, 1) : NULL;
 }
 
-/* Dequantises integers whose last block along a dimension may be short. */
+/*
+ * Dequantises integers whose last block along @axis may be short, and returns them without padding;
+ * NULL: refused.
+ */
 static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *t, WNNOperand x,
 				    WNNOperand scales, WNNOperand zeros, uint32_t axis)
 {

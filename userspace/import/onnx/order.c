@@ -76,7 +76,10 @@ static int add_given(struct sorter *s)
 	return ret;
 }
 
-/* Adds the names of a node's outputs; fails when one of them is defined already. */
+/*
+ * Notes the node that defines each of its outputs. Fails when one of the names is defined already,
+ * or without memory.
+ */
 static WNNStatus add_outputs(struct sorter *s, size_t position)
 {
 	const Onnx__NodeProto *node = s->nodes[position];
@@ -169,8 +172,8 @@ static int find_needs(struct sorter *s, size_t position)
 }
 
 /*
- * Appends a node after all that it needs. It does not recurse, because a hostile file could make
- * the recursion deep.
+ * Appends a node to s->sorted after all that it needs; fails when nodes need each other. It does
+ * not recurse, because a hostile file could make the recursion deep.
  */
 static WNNStatus sort_from(struct sorter *s, size_t position, size_t *stack)
 {

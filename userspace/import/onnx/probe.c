@@ -118,7 +118,7 @@ static void unsupport(const Onnx__GraphProto *graph, const char *output, WNNBool
 
 /*
  * Refuses the producers of outputs that are no tensors or have no elements, as these cannot be
- * outputs of a graph.
+ * outputs of a graph. Returns another status than WNNStatus_Success only after an error.
  */
 static WNNStatus probe_outputs(struct onnx_import *import, struct onnx_scope *scope)
 {

@@ -129,7 +129,10 @@ static WNNStatus list_points(const struct onnx_model *model, struct points *poin
 	return WNNStatus_Success;
 }
 
-/* Adds the model for all points to builders of their own. */
+/*
+ * Adds the model for each point to a builder of its own. When one fails, returns its error and
+ * names the first size that is below its maximum.
+ */
 static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct points *points)
 {
 	WNNNamedOperand const *outputs;
@@ -185,7 +188,10 @@ static WNNStatus merge(struct onnx_model *model, WNNGraphBuilder builder,
 	return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* Adds the model with the largest sizes, and makes the builder's graph one for the ranges. */
+/*
+ * Adds the model with its largest sizes to @builder, after adding it for all points, and makes the
+ * builder's graph one for the ranges. Sets *outputs and *count; returns the first error.
+ */
 static WNNStatus add_all(struct onnx_model *model, WNNContext context, WNNGraphBuilder builder,
 			 struct points *points, size_t *count, WNNNamedOperand const **outputs)
 {

@@ -120,7 +120,10 @@ static WNNStatus external_data(struct onnx_model *model, const Onnx__TensorProto
 	return WNNStatus_Success;
 }
 
-/* Sets the value's data from the list of numbers that belongs to the tensor's type. */
+/*
+ * Sets the value's data from the list of numbers that belongs to the tensor's type. Fails when the
+ * list does not have @elements numbers, or without memory.
+ */
 static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *tensor,
 			    size_t elements, struct onnx_value *value)
 {

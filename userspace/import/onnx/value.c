@@ -205,7 +205,10 @@ static uint16_t double_to_half(double number)
 	return (uint16_t)(sign | (uint16_t)((exponent + 13) * 1024 + (int)scaled));
 }
 
-/* Elements of less than 8 bits follow each other without gaps, the first in the low bits. */
+/*
+ * Returns element @index of @bits bits. Elements of less than 8 bits follow each other without
+ * gaps, the first in the low bits.
+ */
 static unsigned int few_bits(const void *data, size_t index, unsigned int bits)
 {
 	const uint8_t *bytes = (const uint8_t *)data + index * bits / 8;

@@ -139,7 +139,10 @@ struct onnx_model;
 WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__TensorProto *tensor, struct onnx_value *value);
 
-/* Fills in a dense constant from a sparse tensor. */
+/*
+ * Fills in a dense constant from a sparse tensor of the file. After a failure the last error has
+ * the reason.
+ */
 WNNStatus onnx_value_of_sparse(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__SparseTensorProto *tensor, struct onnx_value *value);
 

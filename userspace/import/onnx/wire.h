@@ -29,7 +29,10 @@ enum onnx_message {
 	ONNX_INNER_TYPE
 };
 
-/* Sets *out to the slim model, which the caller frees with import_free(). */
+/*
+ * Sets *out to the slim form of a message of kind @kind, which the caller frees with import_free(),
+ * and *out_size to its bytes. Fails when @data is damaged, or without memory.
+ */
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
 			 size_t *out_size);
 

@@ -45,7 +45,10 @@ struct WNNStablehloProgramImpl {
 	uint64_t hash;
 };
 
-/* Checks the arguments of a run, and sets the error. */
+/*
+ * Checks the arguments of a run; returns WNNStatus_Success, or another status after setting the
+ * error.
+ */
 WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t module, size_t count,
 			     bool has_inputs);
 /* Forgets all about the last run. */

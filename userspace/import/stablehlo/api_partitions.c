@@ -75,7 +75,10 @@ static WNNStatus run_all(struct WNNStablehloProgramImpl *program, size_t module,
 	return status;
 }
 
-/* Demands that the module is for as many partitions and replicas as run it. */
+/*
+ * Demands that the module is for as many partitions and replicas as run it; returns an error, and
+ * sets it, when it is not.
+ */
 static WNNStatus check_devices(const struct WNNStablehloProgramImpl *program, size_t module,
 			       size_t processes)
 {

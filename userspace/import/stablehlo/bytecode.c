@@ -36,7 +36,10 @@ uint8_t shlo_bytes_byte(struct shlo_bytes *b)
 	return *b->at++;
 }
 
-/* Reads a number: as many bytes follow the first one as it has zeros at its low end. */
+/*
+ * Reads and returns a number: as many bytes follow the first one as that one has zero bits at its
+ * low end.
+ */
 uint64_t shlo_bytes_varint(struct shlo_bytes *b)
 {
 	uint8_t first = shlo_bytes_byte(b);

@@ -104,7 +104,10 @@ double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
 /* Returns the line and column of a location; @otherwise when the location has none. */
 struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise);
 
-/* Read types and attributes in the encodings of the dialects VHLO, builtin and sdy. */
+/*
+ * Read and return a type or an attribute in the encoding of the dialect VHLO, builtin or sdy; an
+ * error leaves by the file's guard.
+ */
 const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_builtin_read_type(struct shlo_bytes *b);
 const struct shlo_attr *shlo_vhlo_read_attr(struct shlo_bytes *b);

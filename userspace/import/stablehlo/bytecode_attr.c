@@ -189,7 +189,10 @@ static const struct shlo_attr *accuracy(struct shlo_bytes *b)
 	return attr;
 }
 
-/* Reads an attribute of meshes as a dictionary, which has the members of its kind @code. */
+/*
+ * Reads an attribute of meshes whose kind is @code; returns it as a dictionary of the members of
+ * that kind.
+ */
 static const struct shlo_attr *mesh_part(struct shlo_bytes *b, enum vhlo_attr code)
 {
 	struct shlo_attr *attr = new_attr(b, SHLO_ATTR_DICT);

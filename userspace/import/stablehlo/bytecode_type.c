@@ -76,7 +76,10 @@ double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element)
 	return shlo_float_value(element, (uint64_t)shlo_bytes_signed(b));
 }
 
-/* Reads a type that elements of tensors can have. */
+/*
+ * Reads and returns a type that elements of tensors can have, as a tensor of rank 0; any other type
+ * is an error of reading.
+ */
 static const struct shlo_type *element_type(struct shlo_bytes *b)
 {
 	const struct shlo_type *type = shlo_bytes_type(b);

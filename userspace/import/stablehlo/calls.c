@@ -200,8 +200,9 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 }
 
 /*
- * Expands ApproxTopK, which may miss some of the largest elements. Here it is exact: sorts both
- * operands with the call's comparator and takes the first elements.
+ * Expands ApproxTopK exactly, though it may miss some of the largest elements: sorts all operands
+ * with the call's comparator and takes the first elements. Returns NULL when the call has another
+ * form.
  */
 static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op,
 					  struct shlo_block *block)
@@ -266,7 +267,10 @@ static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op
 
 /* ---- windows */
 
-/* Expands a reduction over windows whose sizes are operands; these must be constants. */
+/*
+ * Expands a reduction over windows whose sizes are operands, which must be constants. Returns false
+ * when they are not, or the call has another form.
+ */
 static bool expand_window(struct expander *e, struct shlo_op *op)
 {
 	static const char *const names[] = { "window_dimensions", "window_strides",

@@ -264,7 +264,8 @@ static int note_call(const struct shlo_module *module, const char *name, int abo
 
 /*
  * Calls note_call() for the functions of run_parallel, whose attribute @programs names them in
- * rows. @left: number of rows and names that may still be looked at
+ * rows. Returns 0, or -1 after the first call that fails. @left: number of rows and names that may
+ * still be looked at; at 0 the rest is left out.
  */
 static int note_programs(const struct shlo_module *module, const struct shlo_attr *programs,
 			 int above, int *depth, size_t *left)

@@ -44,7 +44,10 @@ static int64_t read_number(struct shlo_reading *r)
 	return number;
 }
 
-/* Reads a name and the quote after it; the quote before it is read already. */
+/*
+ * Reads and returns a name and skips the quote after it; the quote before it is read already.
+ * Without a quote at the end, refuses and returns "".
+ */
 static const char *read_name(struct shlo_reading *r)
 {
 	const char *start = r->at, *end = strchr(start, '"');
@@ -70,7 +73,7 @@ static bool is_manual(struct shlo_reading *r, const char *name)
 	return !r->manual || strstr(r->manual, shlo_arena_printf(&r->file->arena, "\"%s\"", name));
 }
 
-/* Demands that the mesh is a grid of all partitions. */
+/* Demands that the mesh is a grid of all partitions; refuses and returns false when it is not. */
 static bool check_mesh(struct shlo_reading *r)
 {
 	const struct shlo_attr *axes = axes_of(r->mesh);
@@ -271,7 +274,10 @@ static size_t groups_of(struct shlo_reading *r, size_t first, size_t end, const 
 	return count;
 }
 
-/* Finds the slice that each device has, and the devices that have the other ones and addends. */
+/*
+ * Returns the slice that each device has, and the groups of devices that have the other slices and
+ * the addends; NULL after an earlier refusal.
+ */
 static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct shlo_type *type)
 {
 	struct shlo_arena *arena = &r->file->arena;

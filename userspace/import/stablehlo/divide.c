@@ -103,7 +103,10 @@ static bool read_spec(struct shlo_divider *d, const struct shlo_attr *mark,
 	return r.at && read_next(d, &r, type, spec);
 }
 
-/* Reads a list of shardings, one for each value. */
+/*
+ * Reads the list of shardings in attribute @name to @specs, one for each value. Returns false when
+ * one cannot be read, or is missing.
+ */
 static bool read_specs(struct shlo_divider *d, const struct shlo_op *op, const char *name,
 		       struct shlo_value *const *values, size_t count, struct shlo_spec *specs)
 {
@@ -195,7 +198,10 @@ static bool is_odd(const struct shlo_op *op)
 	return false;
 }
 
-/* Counts an operation, its operands and results, and those in its regions. */
+/*
+ * Returns the number of operations in an operation, itself included, plus the number of their
+ * operands, results and block arguments.
+ */
 static size_t parts_of(const struct shlo_op *op)
 {
 	size_t parts = 1 + op->operand_count + op->result_count;
@@ -384,8 +390,8 @@ static void spread_all(struct shlo_divider *d)
 /* ---- what the program says */
 
 /*
- * Reads how the operands and results of an sdy.manual_computation are divided, and divides their
- * values so; false: one of the shardings is not divided here.
+ * Gives the values around a region that computes with parts the shardings that its operation has.
+ * Those of results are fixed then. Returns false when they cannot be read.
  */
 static bool take_manual(struct shlo_divider *d, const struct shlo_step *step)
 {

@@ -43,7 +43,10 @@ struct offered {
 	int64_t size;
 };
 
-/* Puts what has more elements first, and of equals the last one: results come behind operands. */
+/*
+ * Compares two offers for qsort(): the one with more elements comes first, and of equals the later
+ * one, since results come behind operands.
+ */
 static int by_size(const void *a, const void *b)
 {
 	const struct offered *x = a, *y = b;

@@ -86,7 +86,7 @@ struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number);
 uint64_t shlo_float_bits(enum shlo_element element, double value);
 double shlo_float_value(enum shlo_element element, uint64_t bits);
 
-/* Converts a number between element types, as stablehlo.convert does. */
+/* Returns a number of type @from converted to type @to, as stablehlo.convert does. */
 struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struct shlo_num number);
 
 static inline struct shlo_num shlo_int(int64_t value)

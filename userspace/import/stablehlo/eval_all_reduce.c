@@ -180,8 +180,9 @@ static struct shlo_tensor *make_buffers(struct shlo_call *call, const struct shl
 }
 
 /*
- * Reduces large values: every member reduces one range of the elements and sends it to the others:
- * each sends and receives 2 (n - 1) / n of the bytes, which is the minimum.
+ * Returns the reduction of large values: every member reduces one range of the elements and sends
+ * the result to the others. Each member sends and receives 2 (n - 1) / n of the bytes, which is the
+ * minimum.
  */
 static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
 					 const struct shlo_tensor *x, struct reducer *r)
@@ -289,10 +290,10 @@ static void reduce_pair(struct reducer *r, void *sum, const void *mine, const vo
 }
 
 /*
- * Reduces by recursive halving: neighbours exchange halves and reduce one each, then pairs of
- * neighbours exchange quarters, and so on; the results then go back the same way. This sends as
- * many bytes as the direct way, but 2 log n messages instead of 2 (n - 1). Every element is reduced
- * along the same tree, with members in order.
+ * Returns the reduction by recursive halving: neighbours exchange halves and reduce one each, then
+ * pairs of neighbours exchange quarters, and so on; the results then go back the same way. This
+ * sends as many bytes as the direct way, but 2 log n messages instead of 2 (n - 1). Every element
+ * is reduced along the same tree, with members in order.
  */
 static struct shlo_tensor *reduced_by_halves(struct shlo_call *call, const struct shlo_group *group,
 					     const struct shlo_tensor *x, struct reducer *r)

@@ -252,7 +252,10 @@ static size_t row_count(const struct shlo_tensor *x, int dim)
 	return count;
 }
 
-/* Concatenates values of one type along a dimension; the caller owns the result. */
+/*
+ * Returns values of one type concatenated along a dimension; the caller owns the result. It is a
+ * run error if their other dimensions differ.
+ */
 static struct shlo_tensor *concatenated(struct shlo_run *run, struct shlo_tensor *const *values,
 					size_t count, int dim)
 {
@@ -305,8 +308,9 @@ static struct shlo_tensor *slice_of(struct shlo_run *run, const struct shlo_tens
 }
 
 /*
- * Where a dimension is open, the processes may have values of different sizes: the exchange finds
- * slices of different sizes then.
+ * Cuts x along @dim into a slice for each member of the group; returns a tuple of the slices that
+ * the members have for this one. Their sizes may differ where a dimension is open: the exchange
+ * sets the dimensions then.
  */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim)
@@ -397,7 +401,7 @@ size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size
 	return (size_t)root;
 }
 
-/* Broadcasts: the first member of the group sends its value to the others. */
+/* Broadcasts: the first member of the group sends its value to the others. Returns that value. */
 static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_group *group,
 				     size_t operand)
 {
@@ -414,8 +418,8 @@ static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_g
 }
 
 /*
- * Broadcasts the value of this member's root. Members do not know the roots of other members, so
- * that each member gets all values.
+ * Returns the value of this member's root. Members do not know the roots of other members, so that
+ * each member gets all values.
  */
 static struct shlo_tensor *broadcast_from(struct shlo_call *call, const struct shlo_group *group,
 					  size_t operand)
@@ -446,7 +450,8 @@ void shlo_eval_collective_broadcast(struct shlo_call *call)
 
 /*
  * Fills in the group of all processes that have this process's partition, or with @by_partition of
- * those that have its replica: source_target_pairs number the processes of that group.
+ * those that have its replica: source_target_pairs number the processes of that group. Returns the
+ * memory of group->members, which the caller releases.
  */
 static struct shlo_tensor *group_along(struct shlo_call *call, bool by_partition,
 				       struct shlo_group *group)

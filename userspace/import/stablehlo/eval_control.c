@@ -272,8 +272,8 @@ void shlo_eval_top_k(struct shlo_call *call)
 /* ---- scan */
 
 /*
- * Copies the slice of an input at position @at of a dimension, which is dropped; the function below
- * does the reverse for outputs.
+ * Returns a copy of the slice of an input at position @at of a dimension, which is dropped; the
+ * function below does the reverse for outputs.
  */
 static struct shlo_tensor *slice_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
 				    int64_t at, const struct shlo_type *like)

@@ -87,8 +87,9 @@ static int64_t append(const struct shlo_tensor *x, const struct shlo_list *list,
 }
 
 /*
- * Copies an operand as floats. The dimensions of the batch come first; the dimensions that are
- * summed come in front of the others, or after them.
+ * Returns a copy of an operand with elements of type @element. The dimensions of the batch come
+ * first; the dimensions that are summed come in front of the others if @inner_first, else after
+ * them. Sets @sizes to the products of the three kinds of dimensions.
  */
 static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor *x,
 				  const struct shlo_list *batch, const struct shlo_list *contract,

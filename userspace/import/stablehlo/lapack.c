@@ -182,7 +182,7 @@ static void widen(double complex *to, const double *from, size_t count)
 		to[i] = from[i];
 }
 
-/* Stores the real parts of the matrix in place of it. */
+/* Overwrites the matrix f->a with its real parts and returns it as an array of double. */
 static double *real_matrix(const struct shlo_factors *f)
 {
 	double *a = (double *)f->a;

@@ -92,7 +92,7 @@ static inline WNNOperand shlo_lower_both(const struct shlo_lower *l, shlo_combin
 	return a && b ? make(l->b, a, b, &l->options) : NULL;
 }
 
-/* Casts to @type; an operand that has this type already is the result itself. */
+/* Returns x cast to @type: x itself when it has this type already, or is NULL. */
 static inline WNNOperand shlo_lower_cast(const struct shlo_lower *l, WNNOperand x,
 					 WNNOperandDataType type)
 {
@@ -126,7 +126,11 @@ bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *reg
  */
 bool shlo_only_chooses(const struct shlo_region *region);
 
-/* Functions that the `lower` functions of kinds.def call for some operands. */
+/*
+ * Functions that the `lower` functions of kinds.def call for some operands. Those that return bool
+ * return false when a graph cannot compute the operation; without a builder they only tell this,
+ * else they set *out, to NULL when the builder refuses.
+ */
 
 /* Translates integer operations that take several operators: division, shifts, bit operations. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);

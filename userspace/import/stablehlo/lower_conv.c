@@ -31,8 +31,8 @@ static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t fi
 }
 
 /*
- * Moves groups of the batch into the feature dimension, so that each becomes a group of the
- * convolution.
+ * Returns x with @groups of the batch moved into the feature dimension, so that each becomes a
+ * group of the convolution. Updates @dims.
  */
 static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, int64_t groups,
 				      int64_t *dims)
@@ -47,8 +47,8 @@ static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, 
 }
 
 /*
- * Inserts zeros between the elements along @axis: pads a new dimension after each element, and
- * cuts off those after the last.
+ * Inserts dilation - 1 zeros between the elements along @axis: pads a new dimension after each
+ * element, and cuts off those after the last. Updates @dims and returns the result; NULL: refused.
  */
 static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, int64_t dilation,
 			  int64_t *dims)
@@ -122,7 +122,10 @@ static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand 
 	return x && kernel ? wnnGraphBuilderConv2d(l->b, x, kernel, &options) : NULL;
 }
 
-/* Transposes from batch, features and two spatial dimensions to the order of the result. */
+/*
+ * Returns y, which has the dimensions batch, features and two spatial ones, in the shape and order
+ * of the operation's result.
+ */
 static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 			 const struct shlo_conv_numbers *n)
 {

@@ -95,7 +95,7 @@ static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
 		shlo_lower_choice(l, shlo_lower_both(l, wnnGraphBuilderLesser, x, zero), minus, x));
 }
 
-/* Rounds halves away from zero. Whole numbers and infinities stay. */
+/* Rounds to the nearest integer, halves away from zero. Whole numbers and infinities stay. */
 static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
 {
 	WNNOperand size = one(l, wnnGraphBuilderAbs, x), whole = one(l, wnnGraphBuilderFloor, size);
@@ -331,7 +331,7 @@ static bool is_canonical(const struct shlo_value *value)
 	return has_one_zero(rest) && rest->op->operands[2] == x;
 }
 
-/* Compares in total order, with NaN above all numbers. */
+/* Compares the operands with NaN above all numbers and equal to NaN; -0 and 0 are equal. */
 static WNNOperand compare_canonical(const struct shlo_lower *l, enum shlo_direction direction)
 {
 	bool swapped = direction == SHLO_GT || direction == SHLO_GE;

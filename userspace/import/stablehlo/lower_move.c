@@ -7,7 +7,10 @@
 #include "numbers.h"
 #include "sharding.h"
 
-/* Translates reshape, and bitcast_convert where a graph holds both types alike. */
+/*
+ * Translates reshape, and bitcast_convert where a graph holds both types alike. Returns false for
+ * types that it holds differently, or that have different numbers of bits.
+ */
 bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_type *to = shlo_result_type(l);
@@ -27,7 +30,7 @@ bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out)
 	return l->op->operand_count <= SHLO_MOST_LOWERED;
 }
 
-/* Translates custom calls that mark a sharding, as identities. */
+/* Translates custom calls that mark a sharding, as identities. Returns false for other calls. */
 bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
 {
 	bool gives;

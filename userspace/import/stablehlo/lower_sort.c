@@ -155,7 +155,8 @@ static WNNOperand put(const struct vectors *s, WNNOperand x, WNNOperand at)
 
 /*
  * Translates a sort: the rank of each element is the number of elements before it, which is fast to
- * count for few elements.
+ * count for few elements. Returns false for too many elements or operands, or a comparator that
+ * does more than to compare and choose.
  */
 bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 {

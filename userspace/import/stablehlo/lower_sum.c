@@ -92,7 +92,7 @@ static WNNOperand slice_at(const struct shlo_lower *l, WNNOperand x, const int64
 
 /*
  * Reduces in the order of the elements: brings the operand to [kept, reduced] and combines slice by
- * slice.
+ * slice. Returns NULL when the builder refuses.
  */
 static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_list *over,
 				  int64_t cells, shlo_combine_fn combine)

@@ -65,7 +65,10 @@ static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, 
 	return x ? wnnGraphBuilderSlice(axis->l->b, x, starts.array, sizes.array, &options) : NULL;
 }
 
-/* Inserts interior padding after each element but the last. */
+/*
+ * Inserts @interior elements of padding after each element of x along the axis but the last, and
+ * updates axis->size.
+ */
 static WNNOperand spread(struct axis *axis, WNNOperand x, int64_t interior)
 {
 	const int64_t each[3] = { axis->before * axis->size, 1, axis->after };
@@ -156,7 +159,8 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 
 /*
  * Combines the windows cell by cell: gathers the elements under one cell of all windows, or the
- * initial value where the cell is padding.
+ * initial value where the cell is padding, and combines them with the sum so far. Returns the sum;
+ * NULL: refused, or no memory.
  */
 static WNNOperand cell_by_cell(const struct windows *v)
 {

@@ -224,11 +224,9 @@ const char *shlo_type_text(struct shlo_arena *arena, const struct shlo_type *typ
 
 /* Reads MLIR text; an error leaves by the file's guard. */
 void shlo_read_text(struct shlo_file *file, const char *text, size_t size);
-/*
- * Reads bytecode, which begins with a magic number of four bytes; an error leaves by the file's
- * guard.
- */
+/* Whether the data begins with the magic number of bytecode, which has four bytes. */
 bool shlo_is_bytecode(const void *data, size_t size);
+/* Reads bytecode; an error leaves by the file's guard. */
 void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
 /*
  * Returns all modules as MLIR text in generic form, without attributes that have their default;

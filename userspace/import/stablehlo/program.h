@@ -35,7 +35,7 @@ struct shlo_program {
 };
 
 enum shlo_direction shlo_direction_of(const struct shlo_op *op);
-/* Evaluates one operation on elements; there are at most three operands. */
+/* Returns the result of one operation on elements; there are at most three operands. */
 struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands);
 
 #endif

@@ -106,7 +106,7 @@ static const struct shlo_attr *read_array(struct shlo_reader *r)
 	return attr;
 }
 
-/* Reads the contents of array<i64: 1, 2>. */
+/* Reads what follows the word array in array<i64: 1, 2>, and returns the array of numbers. */
 static const struct shlo_attr *read_typed_array(struct shlo_reader *r)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_ARRAY);

@@ -13,7 +13,10 @@ struct dense {
 	int64_t count, at;
 };
 
-/* Reads an integer or float of @element; hexadecimal digits are its bits. */
+/*
+ * Reads and returns an integer, float or boolean as a number of @element; hexadecimal digits are
+ * its bits.
+ */
 static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element element)
 {
 	const char *start;

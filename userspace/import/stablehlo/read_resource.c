@@ -116,7 +116,10 @@ void shlo_skip_resources(struct shlo_reader *r)
 		}
 }
 
-/* Reads a reference to a resource: dense_resource<name> : type. */
+/*
+ * Reads a reference to a resource, dense_resource<name> : type, after its first word; returns the
+ * elements. It is an error of reading if the file has no such resource, or one of another size.
+ */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_DENSE);

@@ -256,7 +256,10 @@ bool shlo_at_type(struct shlo_reader *r)
 	       shlo_peek_word(r, "vector");
 }
 
-/* Reads a type that no value has here, and keeps its text: none, tf32, memref<…> */
+/*
+ * Reads a type that no value has here, such as none, tf32 or memref<…>, and returns a type that
+ * holds its text.
+ */
 static const struct shlo_type *read_opaque(struct shlo_reader *r)
 {
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));

@@ -105,7 +105,10 @@ void shlo_name_add(struct shlo_reader *r, const char *text, size_t count,
 struct shlo_value *shlo_read_operand(struct shlo_reader *r);
 void shlo_op_add_operand(struct shlo_reader *r, struct shlo_op *op, struct shlo_value *value);
 void shlo_op_add_region(struct shlo_reader *r, struct shlo_op *op, struct shlo_region *region);
-/* Reads a region from its {. If @arguments are given, the block uses them as its arguments. */
+/*
+ * Reads a region from its { and returns it. If @arguments are given, the block uses these @count
+ * values as its arguments.
+ */
 struct shlo_region *shlo_read_region(struct shlo_reader *r, size_t count,
 				     struct shlo_value **arguments, struct shlo_name *mark);
 void shlo_forget(struct shlo_reader *r, struct shlo_name *mark);
@@ -126,7 +129,7 @@ bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_mesh(struct shlo_reader *r); /* reads what follows sdy.mesh */
 /* Adds the mesh of an sdy.mesh in generic form to the module. */
 void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
-/* Reads the attributes of an argument or result, and notes marks of sharding. */
+/* Reads and returns the attributes of an argument or result, and notes marks of sharding. */
 const struct shlo_attr *shlo_read_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
@@ -148,10 +151,13 @@ const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
  * end the reading with an error.
  */
 const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t length);
-/* Read what follows "#vhlo…" and "!vhlo…" in text. */
+/* Read what follows "#vhlo…" and "!vhlo…" in text, and return the attribute or type. */
 const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *name);
 const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r);
-/* Reads the angle brackets after the word tensor, quantised elements included. */
+/*
+ * Reads the angle brackets after the word tensor, quantised elements included, and returns the
+ * type.
+ */
 const struct shlo_type *shlo_read_tensor(struct shlo_reader *r);
 const struct shlo_type *shlo_read_list(struct shlo_reader *r, enum shlo_type_kind kind);
 /*

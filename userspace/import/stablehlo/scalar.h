@@ -36,7 +36,7 @@ struct shlo_num shlo_binary(enum shlo_binary op, enum shlo_element element, stru
 			    struct shlo_num y, bool *done);
 bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool total,
 		  struct shlo_num x, struct shlo_num y);
-/* Rounds to fewer bits as stablehlo.reduce_precision does. */
+/* Returns @value rounded to fewer bits as stablehlo.reduce_precision does. */
 double shlo_reduce_precision(enum shlo_element element, double value, int exponent_bits,
 			     int mantissa_bits);
 

@@ -128,7 +128,7 @@ static bool inverse(enum shlo_unary op, long double x, double *result)
 	return true;
 }
 
-/* Rounds a step to float32, or to double for f64. */
+/* Returns a step of a computation rounded to double for f64, else to float32. */
 static double step(enum shlo_element element, long double x)
 {
 	return element == SHLO_F64 ? (double)x : (double)(float)x;
@@ -140,8 +140,8 @@ static double half_exp(enum shlo_element element, double x)
 }
 
 /*
- * Computes CHLO operations by StableHLO's expansion, with rounding in each step. The rounding of x
- * + log(1/2) shows for large x: coshl() is closer to the function, but not to what other
+ * Returns cosh(x) or sinh(x) by StableHLO's expansion, with rounding in each step. The rounding of
+ * x + log(1/2) shows for large x: coshl() is closer to the function, but not to what other
  * implementations give.
  */
 static double hyperbolic(enum shlo_unary op, enum shlo_element element, double x)

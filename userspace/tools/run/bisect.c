@@ -169,7 +169,10 @@ static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool
 	return bytes;
 }
 
-/* Loads the cut model; its external data is beside the original file. */
+/*
+ * Sets *model to the cut model with the shapes of all inputs; its external data is beside the
+ * original file. Returns an error when it cannot be loaded.
+ */
 static WNNStatus load(const struct search *search, const uint8_t *bytes, size_t size,
 		      WNNOnnxModel *model)
 {

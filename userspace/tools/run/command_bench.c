@@ -357,7 +357,10 @@ static int report(const struct bench *bench)
 	return write_json(&bench->options, to_json(bench, &statistics));
 }
 
-/* Opens a stream. A first dispatch shows that everything works before anything is measured. */
+/*
+ * Opens a stream and runs it once, so that everything works before anything is measured. Returns
+ * DONE, or the exit status after a message.
+ */
 static int open_stream(struct stream *stream, struct bench *bench, struct subject *subject)
 {
 	int ret;

@@ -252,8 +252,9 @@ static int run_group(struct subject *subject, struct target *target, char *const
 }
 
 /*
- * Compares tensors in the order of the model's nodes; then items of sequences, which have names of
- * their own.
+ * Compares all outputs in the order of @names, which is that of the model's nodes; then the rest,
+ * which are items of sequences and have names of their own. Returns DONE, or the exit status after
+ * a message.
  */
 static int compare_in_order(struct comparison *comparison, const struct target *got,
 			    const struct target *expected, char *const *names, size_t count)

@@ -104,7 +104,10 @@ static int add_name(const struct extraction *extraction, struct names *names, co
 	return DONE;
 }
 
-/* Adds names that are separated by commas; a name that contains commas must be given alone. */
+/*
+ * Adds names that are separated by commas; a name that contains commas must be given alone. Returns
+ * DONE, or the exit status after a message.
+ */
 static int add_names(const struct extraction *extraction, struct names *names,
 		     const struct pairs *texts, const char *option)
 {

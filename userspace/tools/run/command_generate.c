@@ -186,7 +186,10 @@ static error_t parse_device(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Parses options that a server lacks, because requests have these values in their bodies. */
+/*
+ * Parses options that a server lacks, because requests have these values in their bodies, and notes
+ * that one was given; passes all other options to parse_device().
+ */
 static error_t parse_request(int key, char *arg, struct argp_state *state)
 {
 	struct generation *g = state->input;
@@ -329,7 +332,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /*
  * Builds the graphs, with caches for the prompt and the answer. With --context the sizes do not
- * depend on the prompt: then the server computes the same numbers.
+ * depend on the prompt: then the server computes the same numbers. Returns DONE, or the exit status
+ * after a message.
  */
 static int build(struct generation *g)
 {

@@ -612,7 +612,10 @@ static int draw(const struct info *info)
 
 /* ---- the command */
 
-/* Reads the values of given inputs only, since shapes may depend on them. */
+/*
+ * Reads the values of inputs if options give any, since shapes may depend on them; without such
+ * options does nothing. Returns DONE, or the exit status after a message.
+ */
 static int read_given(struct subject *subject)
 {
 	const uint64_t seed = 1;

@@ -173,7 +173,8 @@ static int step_all(const struct run *run, const struct target *target, enum ste
 }
 
 /*
- * Saves the outputs. Files of several ranks are renamed to their final names when all are written.
+ * Saves the outputs. Files of several ranks are renamed to their final names when all ranks have
+ * written theirs, and are removed when one fails. Returns DONE, or the exit status after a message.
  */
 static int save(const struct run *run, const struct target *target)
 {

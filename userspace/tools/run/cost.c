@@ -133,7 +133,10 @@ struct work {
 	size_t second; /* index of the input that is the second operand */
 };
 
-/* Each element of the result takes as many multiply-accumulates as a filter has elements. */
+/*
+ * Sets *macs for a convolution: each element of the result takes as many multiply-accumulates as a
+ * filter has elements. Returns false when a shape is unknown, or *macs would overflow.
+ */
 static bool convolution(const struct work *work, uint64_t *macs)
 {
 	struct known filter;
@@ -143,7 +146,10 @@ static bool convolution(const struct work *work, uint64_t *macs)
 	       product(work->out.elements, filter.elements / size_of(&filter, 0), macs);
 }
 
-/* Each element of the input is multiplied with every element of a filter. */
+/*
+ * Sets *macs for a transposed convolution: each element of the input is multiplied with every
+ * element of a filter. Returns false when a shape is unknown, or *macs would overflow.
+ */
 static bool transposed(const struct work *work, uint64_t *macs)
 {
 	struct known x, filter;
@@ -182,7 +188,10 @@ static bool recurrent(const struct work *work, uint64_t *macs)
 	       product(size_of(&x, 0) * size_of(&x, 1), w.elements + r.elements, macs);
 }
 
-/* Attention has two products: queries times keys, and scores times values. */
+/*
+ * Sets *macs for attention, which has two products: queries times keys, and scores times values.
+ * Returns false when a shape is unknown or has another rank, or *macs would overflow.
+ */
 static bool attention(const struct work *work, uint64_t *macs)
 {
 	struct known query, key, past;

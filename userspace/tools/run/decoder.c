@@ -31,7 +31,10 @@ static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *na
 
 #define DESCRIPTION 256
 
-/* Writes the type and shape of a value for a message, such as "float [1, 8, past, 64]". */
+/*
+ * Writes the type and shape of a value for a message, such as "float [1, 8, past, 64]", to @text
+ * and returns @text.
+ */
 static const char *describe(const WNNOnnxValueInfo *value, char text[DESCRIPTION])
 {
 	int used = snprintf(text, DESCRIPTION, "%.*s [",
