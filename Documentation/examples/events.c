@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Waits in no call of the library: the callbacks run in the program's own event loop. */
+/*
+ * Waits in poll() instead of a call of the library: the callbacks run in the program's own event
+ * loop.
+ */
 #include <poll.h>
 #include <stdio.h>
 

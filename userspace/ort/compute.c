@@ -251,7 +251,10 @@ static struct onpu_program *find_program(struct onpu_group *group, const struct 
 	return NULL;
 }
 
-/* Frees the least recently used programs when there are too many. The caller holds the lock. */
+/*
+ * Frees the least recently used programs, unless a run uses them, when there are more than
+ * ONPU_MAX_PROGRAMS. The caller holds the lock.
+ */
 static void forget_programs(struct onpu_group *group)
 {
 	struct onpu_program **link = &group->programs;

@@ -180,7 +180,10 @@ struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t ra
 void onpu_copy(size_t rank, const int64_t *dims, size_t element, void *to,
 	       const int64_t *to_strides, const void *from, const int64_t *from_strides);
 
-/* options.c: reads the serialised options; refuses what the client does not have. */
+/*
+ * options.c: fills @wanted from the serialised options. Returns NULL; an error: the options are
+ * damaged, or ask for what the client does not have.
+ */
 struct pjrt_error *onpu_options_read(const struct pjrt_client *client, const char *options,
 				     size_t size, struct onpu_wanted *wanted);
 

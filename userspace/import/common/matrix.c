@@ -26,7 +26,10 @@ struct strip {
 	uint8_t number[IMPORT_MAX_BLOCK][COLUMNS], zero[IMPORT_MAX_SCALES][COLUMNS];
 };
 
-/* Writes a row of a strip to element @at of the matrix's numbers or zeros. */
+/*
+ * Writes a row of a strip, @count numbers, to element @at and on of the matrix's numbers or zeros.
+ * Two numbers share a byte unless the type is uint8.
+ */
 static void put(const struct import_matrix *matrix, uint8_t *to, size_t at, const uint8_t *from,
 		uint32_t count)
 {

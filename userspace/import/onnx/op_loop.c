@@ -291,7 +291,10 @@ static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_
 	return value ? onnx_move_reshape(node, value, &less) : NULL;
 }
 
-/* Sets the number of iterations, which all scanned inputs must have. Returns 0 or -1. */
+/*
+ * Sets s->length, the number of iterations, to the length of the scanned inputs along their axes.
+ * Returns 0; -1: refused, as for different lengths.
+ */
 static int read_length(struct onnx_node *node, struct scan *s)
 {
 	for (size_t i = 0; i < s->inputs; i++) {

@@ -206,7 +206,7 @@ void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo
 	} while (shlo_next(outer, dims, index));
 }
 
-/* Copies the elements at start + index * stride. */
+/* Copies to @out, for each index of @out, the element of x at start + index * stride. */
 static void slice(struct shlo_tensor *out, const struct shlo_tensor *x, const int64_t *start,
 		  const int64_t *stride)
 {

@@ -220,7 +220,10 @@ void shlo_eval_dot(struct shlo_call *call)
 
 /* ---- convolution */
 
-/* Adds up the products over a window and the input features of a group. */
+/*
+ * Adds to @sum the products of the window and the kernel for one element of the result, over the
+ * input features of a group.
+ */
 static void convolve_one(const struct shlo_conv_numbers *n, const struct shlo_tensor *x,
 			 const struct shlo_tensor *k, const int64_t *index, int64_t batch,
 			 int64_t features_from, struct sum *sum)

@@ -331,7 +331,10 @@ static bool is_canonical(const struct shlo_value *value)
 	return has_one_zero(rest) && rest->op->operands[2] == x;
 }
 
-/* Compares the operands with NaN above all numbers and equal to NaN; -0 and 0 are equal. */
+/*
+ * Compares in total order the operands of a compare whose NaN and zeros are canonical: NaN is above
+ * all numbers, and no zero is -0. NULL: refused.
+ */
 static WNNOperand compare_canonical(const struct shlo_lower *l, enum shlo_direction direction)
 {
 	bool swapped = direction == SHLO_GT || direction == SHLO_GE;

@@ -65,8 +65,8 @@ static void find_under(struct selection *s)
 }
 
 /*
- * Selects between the elements under one cell of all windows and those selected so far; false:
- * refused.
+ * For each window, selects one of two elements: the one under a cell, or the one selected so far.
+ * Sets *value to these elements and *selected to their offsets; false: refused.
  */
 static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOperand *value,
 			WNNOperand *selected)

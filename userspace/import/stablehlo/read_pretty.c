@@ -152,7 +152,10 @@ static void read_named(struct shlo_reader *r, struct shlo_op *op, const char *na
 	}
 }
 
-/* Reads the words of a comparison: GT, then perhaps SIGNED. */
+/*
+ * Adds a word of a comparison, which is read already, to the attributes: the first, such as GT, as
+ * comparison_direction, and the second, such as SIGNED, as compare_type.
+ */
 static void read_enum(struct shlo_reader *r, struct shlo_op *op, const char *word)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_ENUM);
