@@ -239,8 +239,9 @@ static bool is_heavy(WNNStringView type)
 }
 
 /*
- * Removes groups of a few cheap nodes: entering and leaving them costs more than they gain. Does
- * nothing when all nodes of the graph are supported. Returns whether it removed any.
+ * Removes groups of at most three nodes, none of them heavy: entering and leaving a group costs
+ * more than these gain. Does nothing when all nodes of the graph are supported. Returns whether it
+ * removed any.
  */
 static bool drop_small(struct capability *c, struct onpu_partition *p)
 {

@@ -103,7 +103,10 @@ static size_t quote_large(const char *from, const char *end, char *to)
 	return (size_t)(to - begin);
 }
 
-/* Returns the contents of a file, terminated by 0; NULL with errno on failure. */
+/*
+ * Returns what can be read from a file, terminated by 0, and sets *size to its bytes without the 0;
+ * NULL with errno when memory is exhausted.
+ */
 static char *read_text(FILE *file, size_t *size)
 {
 	size_t room = 1 << 16, n;

@@ -155,7 +155,10 @@ static bool is_mark(const struct shlo_op *op)
 	       shlo_type_same(op->operands[0]->type, op->results[0]->type);
 }
 
-/* Returns the slices that a mark within the function asks for. */
+/*
+ * Returns the slices that a mark within the function asks for; NULL: it has no sharding, or one
+ * that cannot be read.
+ */
 static const struct shlo_slices *
 read_constraint(struct shlo_file *file, const struct shlo_module *module, const struct shlo_op *op)
 {

@@ -27,7 +27,8 @@ static void let_go(void)
 }
 
 /*
- * Lets a child of fork() release programs, though another thread of its parent was using the list.
+ * Has fork() take the lock of the list before and release it afterwards, so that a child can
+ * release programs, even if another thread of its parent was using the list.
  */
 static void watch_fork(void)
 {

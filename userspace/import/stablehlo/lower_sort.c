@@ -143,7 +143,7 @@ static WNNOperand positions(const struct vectors *s, WNNOperand before)
 		s, shlo_lower_both(l, wnnGraphBuilderLesser, first_of(s, at), second_of(s, at)), 1);
 }
 
-/* Returns x with each element moved to its position. */
+/* Returns x with each element moved to its position in @at; NULL: refused. */
 static WNNOperand put(const struct vectors *s, WNNOperand x, WNNOperand at)
 {
 	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;

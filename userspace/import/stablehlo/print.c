@@ -79,7 +79,10 @@ static void add_ops(struct printer *p, const struct shlo_block *block)
 	add_indent(p);
 }
 
-/* Notes a function that the program of a device calls. */
+/*
+ * Adds a function that the program of a device calls to the list p->called, once; NULL adds
+ * nothing.
+ */
 static void note_call(struct printer *p, const struct shlo_function *function)
 {
 	for (size_t i = 0; i < p->called_count; i++)

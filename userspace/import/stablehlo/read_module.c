@@ -92,7 +92,10 @@ static bool at_types(struct shlo_reader *r)
 	return shlo_take(&copy, "(") && shlo_at_type(&copy);
 }
 
-/* Reads the arguments, whose types become those of the function. */
+/*
+ * Reads the arguments of a function, or only their types, and makes @type a function that takes
+ * these types.
+ */
 static void read_taken(struct shlo_reader *r, struct shlo_block *block, struct shlo_type *type)
 {
 	const struct shlo_type **items;

@@ -108,8 +108,8 @@ static void free_values(Onnx__ValueInfoProto **values, size_t count)
 }
 
 /*
- * Returns the inputs of the cut model: first the given tensors, then inputs of the model that are
- * still needed.
+ * Returns the *count inputs of the cut model: first the given tensors, then inputs of the model
+ * that are still needed. NULL: no memory.
  */
 static Onnx__ValueInfoProto **make_inputs(const struct tensors *tensors, const char *const *inputs,
 					  size_t input_count, size_t *count)

@@ -73,8 +73,8 @@ static bool begins(WNNStringView name, const char *text)
 /* ---- the model */
 
 /*
- * Adds the cache that an input has; refuses a model that has no output for it, or does not say the
- * number and size of its heads. Returns 0, or -1 with a message.
+ * Adds the cache of an input to d->caches. Returns 0; else fails, when the model has no such output
+ * or the input has another shape or type than a cache.
  */
 static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const char *past,
 		     const char *present, struct gguf_error *error)
@@ -140,7 +140,10 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 			 (int)input->name.length, input->name.data, past);
 }
 
-/* Refuses an output that is neither logits nor a cache, because a step gives it no tensor. */
+/*
+ * Returns 0; fails when the model has an output that is neither logits nor a cache, because a step
+ * gives it no tensor.
+ */
 static int check_outputs(const struct decoder *d, const char *present, struct gguf_error *error)
 {
 	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(d->model);
@@ -234,8 +237,8 @@ static int set_shapes(struct decoder *d, uint32_t masked, struct gguf_error *err
 }
 
 /*
- * Builds the graph of a token, for a mask of @masked positions. The caches that come out must have
- * @masked positions, too.
+ * Builds the graph of a token, for a mask of @masked positions. Returns 0; else fails, also when
+ * the caches that come out do not have @masked positions.
  */
 static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *error)
 {
@@ -305,7 +308,10 @@ static WNNOperand move_row(const struct decoder *d, WNNGraphBuilder b,
 	return x;
 }
 
-/* Builds the graph that copies the new rows of all caches; all have as many heads as the first. */
+/*
+ * Builds the graph that copies the new rows of all caches. Returns 0; else fails, as for a cache
+ * with another number of heads than the first one.
+ */
 static int build_move(struct decoder *d, struct gguf_error *error)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(d->context);
@@ -473,7 +479,10 @@ void decoder_caches_close(struct gguf_caches *caches, const struct decoder *d)
 
 /* ---- steps */
 
-/* Writes integers, which are in scratch as int64, in the type of a tensor. */
+/*
+ * Writes @count integers, which are in scratch as int64, to a tensor of @type, which has 64 or 32
+ * bits. Returns 0 or fails.
+ */
 static int write(const struct decoder *d, WNNTensor tensor, WNNOperandDataType type, size_t count,
 		 struct gguf_error *error)
 {

@@ -47,7 +47,7 @@ static double cosine_of(const struct value *got, const struct value *expected)
 	return both > 1 ? 1 : both < -1 ? -1 : both;
 }
 
-/* Counts the elements that differ; both values are integers of whole bytes. */
+/* Returns the number of elements that differ; both values are integers of whole bytes. */
 static size_t count_unequal(const struct value *got, const struct value *expected)
 {
 	size_t size = got->count ? got->size / got->count : 0, count = 0;

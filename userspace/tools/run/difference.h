@@ -27,8 +27,8 @@ struct difference {
 };
 
 /*
- * Compares two values with equal numbers of elements. Integers must be equal unless a tolerance was
- * given.
+ * Returns how two values with equal numbers of elements differ. Integers must be equal unless a
+ * tolerance was given.
  */
 struct difference difference_of(const struct value *got, const struct value *expected,
 				struct tolerance tolerance);

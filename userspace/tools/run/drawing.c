@@ -247,7 +247,10 @@ static int write_graph(FILE *file, const struct drawing *drawing)
 
 /* ---- the program dot */
 
-/* Runs dot from one file to another; both are at their start afterwards. */
+/*
+ * Runs dot from one file to another, both from where they are now. Returns DONE, or the exit code
+ * after a message.
+ */
 static int run_dot(FILE *from, FILE *to)
 {
 	char *const words[] = { (char[]){ "dot" }, (char[]){ "-Tsvg" }, NULL };

@@ -59,7 +59,7 @@ void job_refuse(struct job *job, const struct refusal *refusal)
 	job_add(job, reply_refusal(refusal));
 }
 
-/* Returns the size of a text without a last character that lacks bytes. */
+/* Returns the number of bytes of a text of UTF-8 up to its last complete character. */
 static size_t whole_characters(const char *text, size_t size)
 {
 	for (size_t back = 1; back <= 3 && back <= size; back++) {

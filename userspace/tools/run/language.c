@@ -150,7 +150,10 @@ uint64_t language_seed(void)
 
 /* ---- the answer */
 
-/* Feeds the next block of the prompt. Logits are read only after the last token of the prompt. */
+/*
+ * Feeds the next block of the prompt. Logits are read only after the last token of the prompt.
+ * Returns 0, or -1 with @error.
+ */
 static int feed_prompt(struct answer *a, struct language *l, struct gguf_error *error)
 {
 	size_t count = a->tokens.count - a->fed, block = l->onnx ? 1 : l->session.block.tokens;
@@ -166,7 +169,10 @@ static int feed_prompt(struct answer *a, struct language *l, struct gguf_error *
 	return 0;
 }
 
-/* Feeds the token that was drawn last, and adds time, cycles and bytes to those of the answer. */
+/*
+ * Feeds the token that was drawn last, and adds time, cycles and bytes to those of the answer.
+ * Returns 0, or -1 with @error.
+ */
 static int feed_last(struct answer *a, struct language *l, struct gguf_error *error)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
@@ -184,7 +190,10 @@ static int feed_last(struct answer *a, struct language *l, struct gguf_error *er
 	return 0;
 }
 
-/* Adds the text of the token that was drawn, or ends the answer. */
+/*
+ * Adds the text of the token that was drawn to the answer, or sets a->end when the answer ends with
+ * it. Returns 0; fails when memory is exhausted.
+ */
 static int take(struct answer *a, struct language *l, struct gguf_error *error)
 {
 	const struct gguf_vocabulary *v = &l->vocabulary;

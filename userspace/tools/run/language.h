@@ -38,7 +38,7 @@ struct language {
 int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
  * Opens the device of the options and builds the graphs for texts of up to @length tokens; prompts
- * are read in blocks of @block tokens.
+ * are read in blocks of @block tokens. Returns DONE, or the exit code after a message.
  */
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);

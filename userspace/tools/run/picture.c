@@ -307,7 +307,10 @@ static void target_size(const struct picture_options *options, const struct pict
 	}
 }
 
-/* Resizes and crops a picture to what the layout of input @name takes. */
+/*
+ * Resizes and crops a picture to what the layout of input @name takes. Returns DONE, or the exit
+ * code after a message.
+ */
 static int fit(const char *path, const struct picture_options *options, const struct layout *layout,
 	       const char *name, struct picture *picture)
 {

@@ -16,7 +16,10 @@ struct ranks {
  * after a message.
  */
 int ranks_join(struct ranks *ranks);
-/* Waits until all ranks have arrived here without an error. */
+/*
+ * Waits until all ranks have arrived here without an error. Returns DONE, or the exit code after a
+ * message.
+ */
 int ranks_agree(const struct ranks *ranks);
 /* Leaves the world; after an error it ends all ranks, and does not return if there are others. */
 void ranks_leave(struct ranks *ranks, int ret);

@@ -368,7 +368,10 @@ static json_t *node_json(const WNNProfileNode *node, const struct report_node *o
 	return json;
 }
 
-/* Returns lists with a number for each interval; all zero when there are no cycles. */
+/*
+ * Returns an object of three lists with a number for each interval: bytes read, bytes written, and
+ * bytes of SRAM. All are 0 when there are no cycles.
+ */
 static json_t *parts_json(const struct report *report)
 {
 	json_t *read = json_array(), *written = json_array(), *sram = json_array();

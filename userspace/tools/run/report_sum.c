@@ -145,7 +145,9 @@ static int sum_by(const struct report *report, struct report_sums *sums,
 	return 0;
 }
 
-/* Orders nodes by descending time; nodes of equal time keep the order of the graph. */
+/*
+ * Compares nodes for sorting by descending time; nodes of equal time keep the order of the graph.
+ */
 static int compare_nodes(const void *a, const void *b, void *of)
 {
 	const struct report *report = of;

@@ -89,7 +89,10 @@ static int read_prompt(struct request *r, const struct field *field, const json_
 	return 0;
 }
 
-/* Joins the texts of a message's parts. */
+/*
+ * Joins the texts of a message's parts in r->joined[@at]. Returns 0, or refuses a part that is no
+ * text, or a lack of memory.
+ */
 static int read_parts(struct request *r, size_t at, const json_t *parts, struct refusal *refusal)
 {
 	size_t size = 0, count = json_array_size(parts);

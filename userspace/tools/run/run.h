@@ -91,8 +91,8 @@ void pairs_free(struct pairs *pairs);
 const struct pair *pairs_find(const struct pairs *pairs, WNNStringView name);
 
 /*
- * Parse numbers of the command line; they end the program with a message when the text is no
- * number, or when it is not from @least to @most.
+ * Parse and return numbers of the command line; they end the program with a message when the text
+ * is no number, or is not in the range: parse_number() from @least to @most.
  */
 uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const char *option,
 		      struct argp_state *state);
@@ -118,7 +118,7 @@ int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 /* Returns the time of a monotonic clock. */
 uint64_t nanoseconds(void);
 
-/* Compare bytes. The views have lengths, and are not of WNN_STR. */
+/* Whether two views have the same bytes. They have lengths, and are not of WNN_STR. */
 bool same_view(WNNStringView a, WNNStringView b);
 bool same_text(WNNStringView view, const char *text);
 /* Returns whether text is wanted, as it is unless JSON goes to standard output. */

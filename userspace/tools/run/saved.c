@@ -76,8 +76,9 @@ int saved_load(struct target *target, const struct subject *subject)
 }
 
 /*
- * Loads the graph on a first target. A graph with a profile computes the same as one without, but
- * needs a context with profiling.
+ * Opens the subject's first target and loads the graph on it. If this fails, tries a context with
+ * profiling, which a graph with a profile needs though it computes the same. Returns DONE, or the
+ * exit code after a message.
  */
 static int load_first(struct subject *subject)
 {

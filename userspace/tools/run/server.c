@@ -97,7 +97,11 @@ static enum MHD_Result send_models(struct server *s, struct job *job)
 					"context_length", (json_int_t)s->options->context));
 }
 
-/* Gives libmicrohttpd the next bytes of a stream; suspends the connection until there are some. */
+/*
+ * Gives libmicrohttpd the next bytes of a stream and returns their number. Suspends the connection
+ * and returns 0 when there are none yet; returns a constant of libmicrohttpd at the end of the
+ * stream, or when the connection is gone.
+ */
 static ssize_t read_stream(void *data, uint64_t position, char *buffer, size_t room)
 {
 	struct job *job = data;
@@ -141,7 +145,10 @@ static enum MHD_Result send_stream(struct job *job)
 
 /* ---- requests to generate */
 
-/* Writes the tokens of a prompt that is a text, or of a conversation, into the answer. */
+/*
+ * Writes the tokens of a prompt that is a text, or of a conversation, into the answer. Returns 0;
+ * otherwise fills @refusal.
+ */
 static int encode(struct server *s, struct job *job, struct refusal *refusal)
 {
 	struct request *r = &job->request;
@@ -165,7 +172,10 @@ static int encode(struct server *s, struct job *job, struct refusal *refusal)
 	return ret;
 }
 
-/* Copies the tokens of a prompt that is an array of their numbers into the answer. */
+/*
+ * Copies the tokens of a prompt that is an array of their numbers into the answer. Returns 0;
+ * otherwise fills @refusal, as for a number that the model does not have.
+ */
 static int take_tokens(struct server *s, struct job *job, struct refusal *refusal)
 {
 	const struct request *r = &job->request;
@@ -303,7 +313,10 @@ static enum MHD_Result reply(struct server *s, struct job *job, const char *path
 	return send_bytes(job, allow);
 }
 
-/* Keeps a part of a body. Bytes of a body that is too large are counted, but not kept. */
+/*
+ * Adds a part of a body to job->body and returns MHD_YES. Bytes beyond MAX_BODY are counted, but
+ * not kept. Returns MHD_NO beyond MAX_RECEIVED, or when memory is exhausted.
+ */
 static enum MHD_Result receive(struct job *job, const char *data, size_t size)
 {
 	job->received += size;
@@ -329,8 +342,9 @@ static struct job *make_job(struct server *s, struct MHD_Connection *connection)
 }
 
 /*
- * libmicrohttpd calls this function with the head of a request, with each part of its body, without
- * a part at its end, and again when a connection that was suspended goes on.
+ * Handles a request. libmicrohttpd calls this function with the head of a request, with each part
+ * of its body, without a part at its end, and again when a connection that was suspended goes on.
+ * MHD_NO ends the connection.
  */
 static enum MHD_Result handle(void *data, struct MHD_Connection *connection, const char *path,
 			      const char *method, const char *version, const char *body,
@@ -450,7 +464,10 @@ static void print_address(const struct server *s, const struct sockaddr *address
 		complain(DONE, "all who reach %s can use the model: there is no password", host);
 }
 
-/* Serves at a socket, which is taken over in any case, until a signal comes. */
+/*
+ * Serves at a socket, which is taken over in any case, until a signal comes. Returns DONE, or the
+ * exit code after a message.
+ */
 static int serve(struct server *s, int socket, const struct sockaddr *address)
 {
 	size_t most = s->options->slots + s->options->queue + MORE_CONNECTIONS;

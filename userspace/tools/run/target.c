@@ -162,7 +162,10 @@ static void print_notices(const struct subject *subject)
 	fprintf(stderr, frozen > 8 ? " ...\n" : "\n");
 }
 
-/* Builds the graph. Success without a graph means that no output has elements. */
+/*
+ * Builds the graph to target->graph and returns the status. Success without a graph means that no
+ * output has elements.
+ */
 static WNNStatus build(struct target *target, struct subject *subject)
 {
 	WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context, WNN_WAIT_FOREVER,

@@ -132,8 +132,8 @@ static size_t distance(const char *a, const char *b)
 }
 
 /*
- * Similar are names at a small edit distance from @name and, if @name has three or more characters,
- * names that contain it.
+ * Writes the names most like @name to @text, at most three: those at a small edit distance and, if
+ * @name has three or more characters, those that contain it.
  */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room)
 {

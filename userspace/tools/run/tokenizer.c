@@ -227,7 +227,10 @@ static int read_tokens(struct maker *m)
 	return 0;
 }
 
-/* Writes the two parts of a merge, which is "a b" or ["a", "b"], with a space between. */
+/*
+ * Sets *text to the two parts of a merge, which is "a b" or ["a", "b"], with a space between, in
+ * memory that the caller frees. Returns 0; fails for another item, or without memory.
+ */
 static int merge_text(struct maker *m, const json_t *merge, char **text)
 {
 	const json_t *a = json_array_get(merge, 0), *b = json_array_get(merge, 1);

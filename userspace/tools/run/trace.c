@@ -78,7 +78,10 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 				     (json_int_t)event->stallCycles));
 }
 
-/* Adds the events. An event belongs to the first NPU job that does not end before the event. */
+/*
+ * Adds the events to the list. An event belongs to the first NPU job that does not end before the
+ * event. Returns 0, or another number when an event could not be added.
+ */
 static int add_events(json_t *list, const WNNGraphProfile *profile)
 {
 	size_t at = 0;

@@ -103,7 +103,10 @@ static bool find_module(const char *release, char *path, size_t size)
 	return found;
 }
 
-/* Finds "blacklist onpu" in modprobe's files or on the kernel's command line, and sets @where. */
+/*
+ * Whether a line of modprobe's files begins with "blacklist onpu", or the kernel's command line has
+ * it with "="; sets @where to the place. Looks only at the first "blacklist onpu" of a file.
+ */
 static bool is_blacklisted(char *where, size_t size)
 {
 	static const char *const folders[] = { "/etc/modprobe.d", "/run/modprobe.d",
@@ -276,7 +279,7 @@ void check_signature(struct check *check)
 
 #define IMAGE "onpu/onpu_v1.bin"
 
-/* CRC-32 as in IEEE 802.3. */
+/* Returns the CRC-32 of IEEE 802.3. */
 static uint32_t crc32_of(const unsigned char *data, size_t size)
 {
 	uint32_t crc = UINT32_MAX;

@@ -33,7 +33,7 @@ struct clients {
 	size_t hidden; /* processes that this user may not inspect */
 };
 
-/* Finds all clients of all devices. */
+/* Returns all clients of all devices. */
 struct clients clients_find(void);
 void clients_free(struct clients *clients);
 
@@ -55,8 +55,8 @@ struct processes {
 };
 
 /*
- * Lists the processes that have files open in @now, with the load since @before, @seconds earlier.
- * A new file counts from its opening. The process with the highest load comes first.
+ * Returns the processes that have files open in @now, with the load since @before, @seconds
+ * earlier. A new file counts from its opening. The process with the highest load comes first.
  */
 struct processes processes_compare(const struct clients *before, const struct clients *now,
 				   double seconds);

@@ -164,7 +164,10 @@ static int set_caps(json_t *object, const struct device *device)
 	return ret;
 }
 
-/* Sets the fields that only the device itself can answer. */
+/*
+ * Sets the fields that only the device itself can answer. Returns 0, or another number when one
+ * could not be set.
+ */
 static int set_answers(json_t *object, const struct device *device)
 {
 	const struct drm_onpu_dev_info *info = &device->info;

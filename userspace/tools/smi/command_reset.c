@@ -89,7 +89,10 @@ static size_t files_open(const struct device *device)
 	return count;
 }
 
-/* Reports the state of the device after the reset, and how many open files have it. */
+/*
+ * Prints the state of the device after the reset, and how many open files have it. Returns DONE, or
+ * FAILED after a message when the device does not work.
+ */
 static int tell(const struct reset *reset, const struct device *old)
 {
 	struct devices devices = devices_find(true);

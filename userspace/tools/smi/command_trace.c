@@ -417,6 +417,7 @@ static void end(const char *folder)
 /*
  * Reads events until there are enough, a signal interrupts it, or nobody reads the output any more.
  * After a signal it prints the events before that, and stops new ones, as they might never end.
+ * Returns DONE, or FAILED after a message.
  */
 static int read_pipe(struct trace_command *command, const char *folder, int fd,
 		     const sigset_t *ends)

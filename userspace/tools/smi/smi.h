@@ -31,8 +31,8 @@ extern const struct argp common_argp;
 void parse_common(int argc, char **argv, const char *doc, struct options *options);
 
 /*
- * Parse a number of the command line; end the program with a message when the text is not a number,
- * or the number is out of range.
+ * Parse and return a number of the command line; they end the program with a message when the text
+ * is no number.
  */
 double parse_seconds(const char *text, const char *option, struct argp_state *state);
 unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
