@@ -12,7 +12,10 @@
 
 #include <webnn/webnn_npu.h>
 
-/* Reads a string attribute of a node into the memory of the reading; NULL: the node lacks it. */
+/*
+ * Sets *data to a string attribute of a node, in the memory of the reading, and *size to its bytes;
+ * *data is NULL when the node lacks it. Returns NULL, or an error.
+ */
 static struct ort_status *get_string(const struct onpu_reading *r, const struct ort_node *node,
 				     const char *name, const char **data, size_t *size)
 {
@@ -318,7 +321,10 @@ static struct ort_status *save_to(struct onpu_group *group, const char *path)
 	return onpu_webnn_error(&group->ep->factory->ort, group->name);
 }
 
-/* Saves the graph in a file beside the model, and returns the file's name. */
+/*
+ * Saves the graph in a file beside the model, and sets *name to the file's name, which the caller
+ * frees. Returns NULL, or an error.
+ */
 static struct ort_status *save_beside(struct onpu_group *group, const struct ort_graph *graph,
 				      char **name)
 {

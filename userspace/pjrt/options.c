@@ -102,8 +102,9 @@ static void add_id(struct options *options, uint64_t id)
 }
 
 /*
- * Adds the ids of a computation's devices to the options; the file has them one by one or packed.
- * Returns false for damaged bytes. Notes a number of ids that differs from the column before.
+ * Adds the ids of a computation's devices to the options, and sets options->rows to their number;
+ * the file has them one by one or packed. Sets options->is_uneven when the column before had
+ * another number. Returns false for damaged bytes.
  */
 static bool read_column(struct bytes b, struct options *options)
 {

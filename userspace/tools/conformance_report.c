@@ -59,7 +59,10 @@ struct file_report *report_file_begin(struct report *report, const char *path, c
 	return file;
 }
 
-/* Returns a number for JSON, which has no infinity: that is a string, as in the cases. */
+/*
+ * Returns a number for JSON; any number that is not finite becomes the string "Infinity", as in the
+ * cases, because JSON has no such numbers.
+ */
 static json_t *number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_string("Infinity");

@@ -24,8 +24,8 @@ static void same_dims(struct shlo_check *check, const struct shlo_type *a,
 }
 
 /*
- * Merges the dimensions of the operands from @first on: a size that any of them knows is known in
- * @dims.
+ * Sets @dims to the dimensions of the operands from @first on, which must agree. A size is known if
+ * any of these operands knows it.
  */
 static void merged_dims(struct shlo_check *check, size_t first, int64_t *dims)
 {

@@ -45,8 +45,8 @@ static int length_of(uint32_t axes)
 }
 
 /*
- * Returns the version of a value from which the version @to is made: the first that leaves the same
- * sums open, so that none must be computed; if there is none, the first version.
+ * Returns the version from which one that is divided by @to is made: the one with the same sums to
+ * do or, without such a one, the first.
  */
 static const struct shlo_version *nearest(const struct shlo_divided *of, const struct shlo_spec *to)
 {
@@ -395,7 +395,10 @@ static void set_axes(struct shlo_emitter *e, struct shlo_op *op)
 	shlo_make_set(e, &op->attrs, "manual_axes", attr);
 }
 
-/* Puts the block @inner into an sdy.manual_computation, which becomes the body of the function. */
+/*
+ * Moves the operations of @inner into a sdy.manual_computation, which is then the function's only
+ * operation besides its return.
+ */
 static void wrap(struct shlo_emitter *e, struct shlo_block *inner, const struct shlo_spec *in_specs)
 {
 	struct shlo_function *function = e->d->function;

@@ -210,7 +210,9 @@ static bool take(const struct shlo_tensor *x, int64_t matrix, char triangle, dou
 	return finite;
 }
 
-/* Copies a matrix from column-major order, or fills it with NaN. */
+/*
+ * Copies matrix number @matrix from column-major order to @out or, unless @done, fills it with NaN.
+ */
 static void give(struct shlo_tensor *out, int64_t matrix, int64_t rows, int64_t columns,
 		 const double complex *a, bool done)
 {

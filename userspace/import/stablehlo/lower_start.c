@@ -77,7 +77,10 @@ static bool can_start(const struct shlo_lower *l, size_t first, const struct shl
 
 /* ---- slices */
 
-/* Returns the offsets of a slice with these dimensions; its starts are operands from @first on. */
+/*
+ * Returns the offsets of a slice with these dimensions, whose starts are operands from @first on;
+ * NULL: refused, or no memory.
+ */
 static WNNOperand slice_offsets(const struct shlo_lower *l, size_t first,
 				const struct shlo_type *slice)
 {

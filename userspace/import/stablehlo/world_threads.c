@@ -346,7 +346,10 @@ static bool run_all(struct threads *t)
 	return started == t->count;
 }
 
-/* Returns the first process whose error is not a consequence of another's, else any that failed. */
+/*
+ * Returns the first process whose error is not a consequence of another's, else the first that
+ * failed; NULL: none failed.
+ */
 static const struct process *find_failed(const struct threads *t)
 {
 	const struct process *found = NULL;

@@ -205,7 +205,7 @@ static int measure(struct bench *bench)
 	return ret ? ret : gather(bench);
 }
 
-/* Returns the smallest time that at least @percent of all times do not exceed. */
+/* Returns the smallest time, in milliseconds, that at least @percent of all times do not exceed. */
 static double percentile(const struct bench *bench, size_t percent)
 {
 	size_t rank = (bench->count * percent + 99) / 100;

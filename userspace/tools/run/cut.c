@@ -171,8 +171,8 @@ struct rename {
 };
 
 /*
- * Renames outputs of nodes that are kept for other outputs but also produce a given tensor, as that
- * name is an input now. Returns 0 or -1.
+ * Lists in @renames the outputs of nodes that are kept for other outputs but also produce a given
+ * tensor, and their new names, as the tensor's name is an input now. Returns 0; -1: no memory.
  */
 static int make_renames(const struct tensors *tensors, const char *const *inputs,
 			size_t input_count, const bool *nodes, struct rename *renames)

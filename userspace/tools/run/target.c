@@ -31,7 +31,7 @@ static int no_device(const char *device)
 
 /*
  * Asks the context for its device, and replaces the device's name by one that tells which NPU it
- * is. Returns DONE or an exit code.
+ * is. Returns DONE, or an exit code after a message.
  */
 static int name_device(struct target *target, const char *asked)
 {

@@ -254,7 +254,7 @@ static void print_plain(const struct dump *dump, const char *name, const char *t
 		printf("  %s\n", section->lines[i]);
 }
 
-/* Prints the registers; if all read as ones, the device was not reachable. */
+/* Prints the registers or, when all of them read as ones, that the device was not reachable. */
 static void print_registers(const struct dump *dump)
 {
 	const struct dump_section *registers = dump_find(dump, "registers");
