@@ -94,7 +94,10 @@ static void send_message(int socket, int number, int fd)
 		err(1, "the other process");
 }
 
-/* Returns false when the other process has ended. */
+/*
+ * Receives a number and, if one comes along, a file descriptor; *fd is -1 otherwise. Returns 0 when
+ * the other process has ended, else 1.
+ */
 static int receive_message(int socket, int *number, int *fd)
 {
 	char space[CMSG_SPACE(sizeof(*fd))];

@@ -224,7 +224,10 @@ static WNNNamedTensor make_tensor(WNNContext context, const WNNNamedOperandDescr
 	return tensor;
 }
 
-/* Returns the output @name of the graph, which must have @columns numbers for each place. */
+/*
+ * Returns the output @name of the graph, which must have @columns numbers for each place; ends the
+ * program when there is none.
+ */
 static const WNNNamedOperandDescriptor *find_output(WNNGraph graph, const char *name,
 						    uint32_t columns)
 {

@@ -197,7 +197,10 @@ static void free_named(WNNNamedTensor *named, size_t count)
 	free(named);
 }
 
-/* Reads two arrays of equal length, of names and of tensors; false with a pending exception. */
+/*
+ * Sets *result to the *count pairs of two arrays of equal length, of names and of tensors; returns
+ * false with a pending exception.
+ */
 static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNamedTensor **result,
 		      size_t *count)
 {

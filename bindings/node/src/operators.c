@@ -64,7 +64,10 @@ static void bad_argument(struct call *call, char const *name)
 	throw_internal(call->env, name);
 }
 
-/* Reads the next argument; false when it is undefined, so that the option keeps its default. */
+/*
+ * Sets *value to the next argument. Returns false when it is undefined, so that the option keeps
+ * its default, or when the call has failed already.
+ */
 static bool next(struct call *call, char const *name, napi_value *value)
 {
 	napi_valuetype type = napi_undefined;

@@ -158,7 +158,10 @@ static void read_number(struct call *call, char const *name, WNNNumber *target)
 		bad_argument(call, name);
 }
 
-/* Reads a string. It is the label, because no other argument is a string. */
+/*
+ * Reads a string to *target and notes it as the label of the call, because no other argument is a
+ * string.
+ */
 static void read_string(struct call *call, char const *name, WNNStringView *target)
 {
 	PyObject *value = next(call, name);

@@ -118,7 +118,7 @@ static void transpose(struct import_matrix *matrix, const struct import_rows *ro
 					type->element(row_of(rows, n) + (size_t)k * type->bytes);
 }
 
-/* Returns the bytes of so many numbers of the matrix's type. */
+/* Returns the number of bytes that @count numbers of the matrix's type take. */
 static size_t bytes_of(const struct import_matrix *matrix, size_t count)
 {
 	return matrix->type == WNNOperandDataType_Uint8 ? count : (count + 1) / 2;

@@ -22,7 +22,10 @@ struct graph {
 	size_t output_count;
 };
 
-/* Every function returns NULL for a NULL operand, which stands for one that the builder refused. */
+/*
+ * Returns x reshaped. As all functions here do, it returns NULL for a NULL operand, which stands
+ * for one that the builder refused.
+ */
 
 static WNNOperand reshape(const struct graph *g, WNNOperand x, WNNUint32Array shape)
 {

@@ -53,8 +53,8 @@ static void damaged(struct maker *m, const char *what, WNNStringView name)
 }
 
 /*
- * Makes the message of a tensor. Its data is stored as an offset into the file of lent memory; that
- * file begins at address 0, so that the offset is the address.
+ * Returns the message of a tensor; NULL: no memory. Its data is stored as an offset into the file
+ * of lent memory; that file begins at address 0, so that the offset is the address.
  */
 static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from)
 {

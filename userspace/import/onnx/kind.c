@@ -136,9 +136,9 @@ static bool is_tensorflow(const uint8_t *data, size_t size)
 }
 
 /*
- * Returns the kind of a file that begins as a model of ONNX does, with a version as field 1 and
- * bytes as field 2. A SavedModel has graphs as field 2 up to its end, a model of Core ML has field
- * 10 or fields from 200 on.
+ * Returns what a file is that begins as a model of ONNX does, with a version as field 1 and bytes
+ * as field 2, but is none; NULL: not known. A SavedModel has graphs as field 2 up to its end, a
+ * model of Core ML has field 10 or fields from 200 on.
  */
 static const char *kind_of_fields(const uint8_t *data, size_t size)
 {

@@ -31,8 +31,9 @@ static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned in
 }
 
 /*
- * On the NPU, a shift by n is a multiplication or division by 2^n. A shift by a negative number, or
- * by all bits or more, gives 0, or -1 where a shift to the right fills in the sign.
+ * Translates BitShift. On the NPU, a shift by n is a multiplication or division by 2^n. A shift by
+ * a negative number, or by all bits or more, gives 0, or -1 where a shift to the right fills in the
+ * sign.
  */
 int onnx_op_bit_shift(struct onnx_node *node)
 {

@@ -351,7 +351,10 @@ static bool is_plain(const struct onnx_window *w, const int64_t *extra)
 	return w->rank <= 2;
 }
 
-/* Translates a transposed convolution with padding that WebNN has. */
+/*
+ * Returns a transposed convolution of one or two dimensions, for padding that WebNN has; NULL:
+ * refused.
+ */
 static WNNOperand plain_transposed(struct onnx_node *node, WNNOperand x, WNNOperand filter,
 				   WNNOperand bias, uint32_t groups, const struct onnx_window *w,
 				   const int64_t *extra)

@@ -98,7 +98,10 @@ static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onn
 	return onnx_move_concat(node, count, wide, at);
 }
 
-/* Returns 1 or 0 for a constant condition, 1 for an absent one, -1 when it is not known. */
+/*
+ * Returns 1 or 0 for a constant condition and 1 for an absent one; refuses the node and returns -1
+ * when the condition is not known.
+ */
 static int holds(struct onnx_node *node, const struct onnx_value *condition)
 {
 	if (!condition || condition->refused)
@@ -121,7 +124,10 @@ struct loop {
 	struct onnx_value **in, **results, **made; /* made: [iteration][scanned] */
 };
 
-/* Allocates the inputs and outputs of the body. Returns 0 or -1. */
+/*
+ * Sets how many outputs of the body are scanned, and allocates the body's inputs and outputs.
+ * Returns 0; -1: the body has too few outputs, or no memory.
+ */
 static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, size_t first)
 {
 	size_t outputs = l->body->n_output;

@@ -30,8 +30,8 @@ static int optional(struct onnx_node *node, size_t input, WNNOperand *operand)
 }
 
 /*
- * Computes the statistics of the batch for training mode, and sets the outputs of the running
- * averages. Returns 0 or -1.
+ * Sets *mean and *variance to those of the batch, for training mode, and sets the outputs of the
+ * running averages. Returns 0 or -1.
  */
 static int train(struct onnx_node *node, WNNOperand x, WNNOperand *mean, WNNOperand *variance)
 {

@@ -346,7 +346,7 @@ static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onn
 	return p == 2 && w->rank == 2 ? x : x_linear(node, x, pow(size, 1.0 / (double)p), 0);
 }
 
-/* Returns AveragePool of an operand, with the attributes of the node. */
+/* Returns AveragePool of x, with the attributes of the node; NULL: refused. */
 WNNOperand onnx_average_pool(struct onnx_node *node, WNNOperand x)
 {
 	struct onnx_shape shape = x_shape(x);

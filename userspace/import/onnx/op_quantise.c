@@ -456,7 +456,10 @@ int onnx_range(struct onnx_node *node, WNNOperand x, struct onnx_dynamic *d)
 	return d->integers ? 0 : -1;
 }
 
-/* The range of no elements is 0 to 0. ONNX Runtime makes the scale 1 then. */
+/*
+ * Sets the outputs of DynamicQuantizeLinear for no elements: their range is 0 to 0, for which the
+ * scale is 1, as in ONNX Runtime, and the zero point 0. Returns 0 or -1.
+ */
 static int quantise_nothing(struct onnx_node *node)
 {
 	struct onnx_shape single = { 0 };

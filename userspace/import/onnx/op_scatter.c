@@ -70,7 +70,10 @@ static WNNOperand widen(struct onnx_node *node, WNNOperand x)
 		       x;
 }
 
-/* Returns the indices as int32, with negative ones counted from the start. */
+/*
+ * Returns the indices as int32; negative ones, which count from the end, become indices from the
+ * start.
+ */
 static WNNOperand from_start(struct onnx_node *node, WNNOperand indices, int64_t size)
 {
 	WNNOperand zero = x_integer(node, WNNOperandDataType_Int32, 0);

@@ -345,8 +345,8 @@ static bool try_folder(struct check *check, const char *folder, enum verdict ver
 }
 
 /*
- * Returns how bad a missing file is: a bound device has its firmware already and needs the file
- * only the next time.
+ * Returns how bad a missing file is: HINT when the driver onpu has all devices, as a bound device
+ * has its firmware already and needs the file only the next time; else BROKEN.
  */
 static enum verdict firmware_verdict(const struct check *check)
 {
