@@ -32,7 +32,7 @@ struct import_block_type {
 	float (*element)(const uint8_t *bytes);
 };
 
-/* Returns NULL for a number that no known type has. */
+/* Returns the type that has @number in files; NULL: no known type has it. */
 const struct import_block_type *import_block_type(uint32_t number);
 /* Returns the type with a name, such as "Q4_K", in letters of any case; NULL: there is none. */
 const struct import_block_type *import_block_named(const char *name);

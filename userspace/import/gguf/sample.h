@@ -42,8 +42,8 @@ void gguf_sampler_exit(struct gguf_sampler *sampler);
 void gguf_sampler_set(struct gguf_sampler *sampler, const struct gguf_sampling *sampling);
 
 /*
- * Writes the token that is chosen. Returns 0, or -1 with a message: memory is exhausted, or a logit
- * is infinite or no number.
+ * Sets *token to the token that is chosen by its @count logits. Returns 0, or -1 with a message:
+ * memory is exhausted, or a logit is infinite or no number.
  */
 int gguf_sample(struct gguf_sampler *sampler, const float *logits, size_t count, uint32_t *token,
 		struct gguf_error *error);

@@ -12,7 +12,7 @@
  */
 const char *onnx_kind_of_file(const uint8_t *data, size_t size);
 
-/* Returns such a text for a folder, by the files in it. */
+/* Returns a text as onnx_kind_of_file() does, for a folder, by the files in it. */
 const char *onnx_kind_of_folder(const char *path);
 
 #endif

@@ -79,15 +79,15 @@ int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
 
 /*
- * Fills in @info for an input or output; @input holds what the user has set, or is NULL. Returns -1
- * when memory is exhausted.
+ * Fills in @info for an input or output; @input holds what the user has set, or is NULL. Returns 0,
+ * or -1 when memory is exhausted.
  */
 int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena,
 			const Onnx__ValueInfoProto *proto, const struct onnx_input *input,
 			WNNOnnxValueInfo *info);
 /*
- * Lists the weights and the outputs of nodes, with types and shapes from @scope; NULL: from the
- * file. Returns -1 when memory is exhausted.
+ * Sets *values to the weights and the outputs of nodes, with types and shapes from @scope; NULL:
+ * from the file. Returns 0, or -1 when memory is exhausted.
  */
 int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, WNNOnnxValueInfoArray *values);

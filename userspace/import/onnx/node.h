@@ -134,13 +134,16 @@ const char *onnx_attr_string(struct onnx_node *node, const char *name, const cha
  */
 int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallback,
 		     const char *const *names, int count);
-/* Return NULL and set *count to 0 when the attribute is absent. */
+/*
+ * Returns the integers of an attribute and sets *count to their number; NULL and 0 when it is
+ * absent.
+ */
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count);
 
 bool onnx_has(struct onnx_node *node, size_t input);
 /* Whether an input is a tensor without elements. */
 bool onnx_is_empty(struct onnx_node *node, size_t input);
-/* NULL: the input is absent, or was refused */
+/* Returns the operand of an input; NULL: the input is absent, or was refused. */
 WNNOperand onnx_in(struct onnx_node *node, size_t input);
 const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input);
 int onnx_in_type(struct onnx_node *node, size_t input);

@@ -84,7 +84,7 @@ uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag);
 int64_t shlo_bytes_signed(struct shlo_bytes *b);
 /* Returns a count; each counted item takes at least one byte. */
 size_t shlo_bytes_count(struct shlo_bytes *b);
-/* Returns a range of the next @size bytes. */
+/* Returns a range of the next @size bytes, and moves after them. */
 struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size);
 /* Reads an index and returns the string of that index; sets *size unless @size is NULL. */
 const char *shlo_bytes_string(struct shlo_bytes *b, size_t *size);
@@ -99,7 +99,7 @@ const struct shlo_type *shlo_bytes_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_bytes_flagged_type(struct shlo_bytes *b, bool *flag);
 const struct shlo_type **shlo_bytes_types(struct shlo_bytes *b, size_t *count);
 const int64_t *shlo_bytes_ints(struct shlo_bytes *b, size_t *count);
-/* Returns a float from the bits of @element. */
+/* Reads the bits of a float of type @element, and returns the float. */
 double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
 /* Returns the line and column of a location; @otherwise when the location has none. */
 struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise);

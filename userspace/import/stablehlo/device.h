@@ -12,7 +12,10 @@
 
 struct shlo_device;
 
-/* Returns NULL when context is NULL, or memory is exhausted. */
+/*
+ * Returns a new device, which runs graphs on a context; NULL when the context is NULL, or memory is
+ * exhausted.
+ */
 struct shlo_device *shlo_device_create(WNNContext context);
 void shlo_device_destroy(struct shlo_device *device);
 /* Begins a run, which the functions below tell about. */

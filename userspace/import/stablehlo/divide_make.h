@@ -75,7 +75,10 @@ struct shlo_value *shlo_make_addend(struct shlo_emitter *e, struct shlo_value *x
 struct shlo_value *shlo_make_placed(struct shlo_emitter *e, struct shlo_value *x, int dim,
 				    uint32_t axes);
 
-/* The list of axes that have a bit, and the bits of a list. */
+/*
+ * shlo_axes_list() returns the list of the axes that have a bit in @sums; shlo_axes_bits() returns
+ * the bits of the axes of a list.
+ */
 uint32_t shlo_axes_list(uint32_t sums);
 uint32_t shlo_axes_bits(uint32_t axes);
 

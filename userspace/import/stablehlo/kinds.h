@@ -77,7 +77,7 @@ struct shlo_kind {
 	bool (*lower)(struct shlo_lower *l, WNNOperand *out);
 };
 
-/* Returns NULL when there is no such operation. */
+/* Returns the kind of the operation with this name; NULL: there is no such operation. */
 const struct shlo_kind *shlo_kind_find(const char *name);
 
 #define KIND(name, operands, results, regions, checker, kernel, family, code, quantised, async, \
