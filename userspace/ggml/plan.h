@@ -25,7 +25,7 @@ struct onpu_step *onpu_step_move(const struct gg_tensor *node);
  * that later ones overwrite; NULL after onpu_say(). What e holds is taken over in any case.
  */
 struct onpu_step *onpu_step_build(struct onpu_emit *e);
-/* Returns 0, or -1 after onpu_say(). */
+/* Runs a step. Returns 0, or -1 after onpu_say(). */
 int onpu_step_run(struct onpu_step *step);
 /* Frees a step. Returns the next one. */
 struct onpu_step *onpu_step_free(struct onpu_step *step);

@@ -8,8 +8,8 @@
 #include "provider.h"
 
 /*
- * Creates a profiler for a session; ONNX Runtime releases it. NULL: the session computes nothing
- * here.
+ * Sets *profiler to a new profiler for a session, which ONNX Runtime releases; NULL: the session
+ * computes nothing here. Returns NULL, or an error.
  */
 struct ort_status *onpu_profiler_create(struct ort_ep *ep, struct ort_profiler **profiler);
 /* Returns nanoseconds of the monotonic clock. */

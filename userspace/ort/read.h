@@ -59,13 +59,16 @@ struct onpu_read {
 /*
  * Reads a graph. Its inputs are all values that are neither constant nor computed by a node of it,
  * in the order of their use. Weights stay in ONNX Runtime's memory; with reading->keep, those of
- * graphs within nodes are copied.
+ * graphs within nodes are copied. Returns NULL, or an error.
  */
 struct ort_status *onpu_read_graph(const struct onpu_reading *reading,
 				   const struct ort_graph *graph, struct onpu_read *out);
 struct ort_status *onpu_read_value(const struct onpu_reading *reading,
 				   const struct ort_value_info *info, WNNOnnxValue *value);
-/* List the inputs or outputs of a node; absent ones are NULL. */
+/*
+ * Set *values to the *count inputs or outputs of a node; absent ones are NULL. They return NULL, or
+ * an error.
+ */
 struct ort_status *onpu_node_inputs(const struct onpu_reading *reading, const struct ort_node *node,
 				    size_t *count, const struct ort_value_info ***values);
 struct ort_status *onpu_node_outputs(const struct onpu_reading *reading,

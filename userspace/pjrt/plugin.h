@@ -171,12 +171,13 @@ void onpu_buffer_give(struct pjrt_buffer *buffer);
 
 /*
  * layout.c: fills in the bytes from an element to the next along each dimension, for row-major
- * elements and for those of a caller's layout.
+ * elements and for those of a caller's layout. onpu_strides_read() returns NULL, or an error for a
+ * layout that is not supported.
  */
 void onpu_strides_dense(size_t rank, const int64_t *dims, size_t element, int64_t *strides);
 struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t rank,
 				     const int64_t *dims, size_t element, int64_t *strides);
-/* Copies elements of some size from one layout to another. */
+/* Copies elements of @element bytes each from one layout to another. */
 void onpu_copy(size_t rank, const int64_t *dims, size_t element, void *to,
 	       const int64_t *to_strides, const void *from, const int64_t *from_strides);
 

@@ -83,7 +83,7 @@ void shlo_leave(struct shlo_reader *r);
 
 const struct shlo_type *shlo_read_type(struct shlo_reader *r);
 bool shlo_at_type(struct shlo_reader *r);
-/* Reads "(a, b)", or a single type. */
+/* Reads "(a, b)", or a single type; returns the list of types, and sets *count to their number. */
 const struct shlo_type *const *shlo_read_types(struct shlo_reader *r, size_t *count);
 
 const struct shlo_attr *shlo_read_attr(struct shlo_reader *r);
@@ -144,7 +144,7 @@ void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs
 void shlo_read_resources(struct shlo_reader *r);
 /* Skips the resources; an error of reading unless they come next. */
 void shlo_skip_resources(struct shlo_reader *r);
-/* Reads what follows the word dense_resource. */
+/* Reads what follows the word dense_resource, and returns the attribute with the elements. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
 /*
  * Returns the bytes that hexadecimal digits after "0x" stand for, two digits each; other characters

@@ -192,7 +192,7 @@ struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size
 void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct shlo_arena *arena,
 		     const struct shlo_type **types);
 
-/* Reads an element of a quantised tensor as its real value. */
+/* Returns the real value of an element of a quantised tensor. */
 double shlo_dequantised(const struct shlo_tensor *tensor, int64_t index);
 void shlo_set_quantised(struct shlo_tensor *tensor, int64_t index, double value);
 bool shlo_any_quantised(const struct shlo_call *call);

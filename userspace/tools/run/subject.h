@@ -77,7 +77,8 @@ int target_open(struct target *target, const struct options *options, const char
 int target_open_for(struct target *target, struct subject *subject, const char *device);
 /*
  * Builds the graph; inputs that the model needs as constants become constants, if they were given.
- * Prints notices, also of what became constant, but no message about a failure.
+ * Prints notices, also of what became constant, but no message about a failure. Returns the status
+ * of libwebnn-onnx.
  */
 WNNStatus target_try_build(struct target *target, struct subject *subject);
 int target_build(struct target *target, struct subject *subject);

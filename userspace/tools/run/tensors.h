@@ -33,7 +33,7 @@ struct tensors {
 int tensors_init(struct tensors *tensors, const Onnx__GraphProto *graph);
 void tensors_exit(struct tensors *tensors);
 
-/* Returns NULL when there is no tensor of this name. */
+/* Returns the tensor of this name; NULL: there is none. */
 struct tensor *tensors_find(const struct tensors *tensors, const char *name);
 
 /* Writes "; similar are a, b", or "; info lists inputs and outputs" when no name is similar. */

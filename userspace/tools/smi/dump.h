@@ -29,10 +29,15 @@ struct dump {
 const char *dump_parse(char *text, struct dump *dump);
 void dump_free(struct dump *dump);
 
-/* Return NULL when there is no such section, or no such key in it. */
+/*
+ * Return a section, and the value of a key in a section; NULL when there is no such section or key.
+ */
 const struct dump_section *dump_find(const struct dump *dump, const char *name);
 const char *dump_value(const struct dump *dump, const char *section, const char *key);
-/* Returns false when the value is absent, or no number. */
+/*
+ * Sets *value to the number that a key in a section has. Returns false when the value is absent, or
+ * no number.
+ */
 bool dump_number(const struct dump *dump, const char *section, const char *key, uint64_t *value);
 
 /*
