@@ -69,7 +69,7 @@ int main(void)
 	graph = build(context);
 	in.tensor = make_tensor(context, 3);
 	out.tensor = make_tensor(context, 2);
-	/* These three are queued and run in this order; the last one waits. */
+	/* These three calls are queued and run in this order; the last one waits for its result. */
 	check(wnnContextWriteTensor(context, in.tensor, data, sizeof(data)));
 	check(wnnContextDispatch(context, graph, 1, &in, 1, &out));
 	check(wnnContextReadTensorIntoSync(context, out.tensor, result, sizeof(result),

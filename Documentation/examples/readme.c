@@ -9,7 +9,7 @@ static void check(WNNStatus status)
 
 	if (status == WNNStatus_Success)
 		return;
-	/* It names the operator, what was given and what is allowed. */
+	/* The message of the last error names the operator, what was given and what is allowed. */
 	wnnGetLastError(&error);
 	fprintf(stderr, "%.*s\n", (int)error.message.length, error.message.data);
 	exit(1);

@@ -58,7 +58,7 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 	q = x_floor(node, x_div(node, rest, t));
 	high = x_linear(node, x_floor(node, x_linear(node, q, 1 / half, 0)), half, 0);
 	low = x_sub(node, q, high);
-	/* The rounded product, and its rounding error. */
+	/* Computes the rounded product of q and t, and its rounding error. */
 	product = x_mul(node, q, t);
 	error = x_sub(node, x_mul(node, high, t_high), product);
 	error = x_add(node, error, x_mul(node, high, t_low));

@@ -220,7 +220,9 @@ static void read_items(struct shlo_reader *r, struct shlo_op *op)
 		} else if (c == '{') {
 			r->at++;
 			shlo_read_dict(r, &op->attrs, '}');
-			/* constant {attributes} dense<…> */
+			/*
+			 * In "constant {attributes} dense<…>", the elements follow the attributes.
+			 */
 			if (shlo_peek_word(r, "dense"))
 				continue;
 		} else if (c == '<' && shlo_take(r, "<{")) {

@@ -297,7 +297,7 @@ static bool complex_binary(enum shlo_binary op, enum shlo_element element, struc
 		w = a == 0 && b != 0 ? 0 : cpowl(a, b);
 		break;
 	case SHLO_B_ATAN2:
-		/* -i log((y + i x) / sqrt(x² + y²)) */
+		/* atan2(x, y) is -i log((y + i x) / sqrt(x² + y²)). */
 		w = -I * clogl((b + I * a) / csqrtl(a * a + b * b));
 		break;
 	case SHLO_B_MAXIMUM:

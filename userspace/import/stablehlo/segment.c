@@ -54,7 +54,7 @@ struct shlo_device {
 	pthread_mutex_t lock; /* one process at a time dispatches the graph */
 	struct shlo_plan *plans;
 	uint64_t run; /* number of the run, from 1 */
-	/* plans that the run, and the one before it, have reached */
+	/* numbers of plans that the run, and the one before it, have reached */
 	size_t reached, reached_before;
 	bool news; /* the run has reached a plan that the run before it had not */
 	bool lacked_memory;

@@ -13,8 +13,9 @@ struct shlo_unroll {
 };
 
 /*
- * Returns the module with such loops, and the calls in them, replaced by operations that graphs can
- * hold. It shares unchanged objects with @module, which it does not modify.
+ * Returns the module with loops whose iterations can be computed before a run, and the calls in
+ * them, replaced by operations that graphs can hold. It shares unchanged objects with @module,
+ * which it does not modify.
  */
 const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 				      const struct shlo_module *module);

@@ -92,7 +92,7 @@ static bool find_module(const char *release, char *path, size_t size)
 		end = at + strcspn(at, "\n");
 		while (base && at[base - 1] != '/')
 			base--;
-		/* onpu.ko, or onpu.ko.xz */
+		/* The module's file is onpu.ko or, if it is compressed, such as onpu.ko.xz. */
 		if (length - base >= 7 && !strncmp(at + base, "onpu.ko", 7) && length < size) {
 			memcpy(path, at, length);
 			path[length] = '\0';
