@@ -61,7 +61,7 @@ HEAD = "# SPDX-License-Identifier: MIT\n# Made by generate.py of webnn.json.\n"
 
 
 def snake(name):
-    """averagePool2d -> average_pool2d, scatterND -> scatter_nd, reduceL1 -> reduce_l1."""
+    """Returns Python's form of a name: averagePool2d -> average_pool2d, scatterND -> scatter_nd."""
     name = name.replace("NaN", "Nan")
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 

@@ -211,7 +211,7 @@ class MLGraphBuilder(Operators):
         return operand
 
     def input(self, name: str, shape: Iterable[int], data_type: str = "float32") -> MLOperand:
-        """Adds an input of the graph."""
+        """Adds an input of the graph, and returns its operand."""
         sizes, number = shape_tuple(shape), type_number(data_type)
         return self._add(self._fresh().input(name, number, sizes), "input", name)
 
@@ -331,7 +331,7 @@ class MLGraphBuilder(Operators):
 
     def where_(self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *,
                label: str = "") -> MLOperand:
-        """Takes true_value where condition is not 0, else false_value. The condition may be of any type."""
+        """Returns true_value where condition is not 0, else false_value. The condition may be of any type."""
         return super().where_(self._truth("where", condition), true_value, false_value, label=label)
 
     where = where_
@@ -424,7 +424,7 @@ class MLGraphBuilder(Operators):
         self._recording.updates.append(pair)
 
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
-        """Compiles the operators that the outputs depend on. More operators may follow, and be built again."""
+        """Returns the graph of all operators that the outputs depend on. The builder can go on afterwards."""
         from ._graph import MLGraph
 
         if not isinstance(outputs, Mapping) or not outputs:

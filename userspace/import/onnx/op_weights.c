@@ -449,8 +449,8 @@ static WNNOperand gather_rows(struct onnx_node *node, const struct table *t, siz
 }
 
 /*
- * Dequantises integers whose last block along @axis may be short, and returns them without padding;
- * NULL: refused.
+ * Dequantises integers in blocks along @axis, the last of which may be short, and returns them
+ * without padding; NULL: refused.
  */
 static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *t, WNNOperand x,
 				    WNNOperand scales, WNNOperand zeros, uint32_t axis)

@@ -308,9 +308,9 @@ static struct shlo_tensor *slice_of(struct shlo_run *run, const struct shlo_tens
 }
 
 /*
- * Cuts x along @dim into a slice for each member of the group; returns a tuple of the slices that
- * the members have for this one. Their sizes may differ where a dimension is open: the exchange
- * sets the dimensions then.
+ * Cuts x along @dim into a slice for each member of the group, and returns a tuple of the slices
+ * that the members have sent to this process. Where a dimension is open, these may have different
+ * sizes, which is an error of the run that the exchange finds.
  */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim)

@@ -121,7 +121,7 @@ class Session:
                 raise
 
     def _note_values(self, model: Any) -> bool:
-        """Whether the model would be built if values of more inputs were constants."""
+        """Notes the inputs whose values must be constants for a build. Returns whether there are new ones."""
         names = {refusal["input"] for refusal in model.refusals()}
         if "" in names or not names or names <= set(self._values):
             return False
@@ -232,7 +232,7 @@ class Session:
         return compiled
 
     def _draw(self, compiled: Compiled) -> dict[str, Any]:
-        """Draws the random numbers of one run. The caller holds the lock."""
+        """Returns the random inputs of one run by their names. The caller holds the lock."""
         drawn: dict[str, Any] = {}
         model = self._drawers.get(compiled)
         if model is None:
