@@ -114,7 +114,10 @@ void runner_close(struct runner *runner)
 	runner->instance = NULL;
 }
 
-/* Opens a new context for the next case, because a fault may have made this one unusable. */
+/*
+ * Opens a new context for the next case, because a fault may have made this one unusable; keeps
+ * this one when none opens.
+ */
 static void renew_context(struct runner *runner)
 {
 	WNNContext context = open_context(runner, policy_of(runner));

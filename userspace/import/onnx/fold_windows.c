@@ -23,7 +23,7 @@ static void *output(struct onnx_node *node, const struct onnx_shape *shape, int 
 
 /*
  * Computes a window as a sum of cosines. Their period is the window's size, or size - 1 when the
- * attribute periodic is 0.
+ * attribute periodic is 0. Returns 0 or -1.
  */
 int onnx_fold_window(struct onnx_node *node)
 {

@@ -155,8 +155,8 @@ int onnx_op_dft(struct onnx_node *node)
 }
 
 /*
- * Returns frames [batch, frames, length] of the signal's real or imaginary part, times the window.
- * NULL: the signal has no imaginary part.
+ * Returns frames [batch, frames, length] of the signal's real or imaginary part, times the window
+ * if there is one. NULL: refused, or the signal has no imaginary part.
  */
 static WNNOperand frames_of(struct onnx_node *node, WNNOperand x, int64_t part, WNNOperand indices,
 			    WNNOperand window)

@@ -160,8 +160,8 @@ int onnx_op_rotary(struct onnx_node *node)
 }
 
 /*
- * Reads X as heads of four dimensions, and how many numbers of each head are rotated. Returns 0 or
- * -1.
+ * Sets the shape of input X as [batch, heads, length, size] or with heads third, where the heads
+ * are, and how many numbers of each head are rotated. Returns 0; -1: refused.
  */
 static int read_heads(struct onnx_node *node, struct rotary *r)
 {

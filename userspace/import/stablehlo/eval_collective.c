@@ -166,8 +166,8 @@ static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
 }
 
 /*
- * Returns a tuple with a tensor for the value of each member. Where the file leaves dimensions
- * open, members first exchange them.
+ * Returns a tuple with a tensor for the value of each other member of the group. Where the file
+ * leaves dimensions open, members first exchange their dimensions.
  */
 static struct shlo_tensor *receive_buffers(struct shlo_call *call, const struct shlo_group *group,
 					   const struct shlo_tensor *x,

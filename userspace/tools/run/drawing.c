@@ -248,8 +248,8 @@ static int write_graph(FILE *file, const struct drawing *drawing)
 /* ---- the program dot */
 
 /*
- * Runs dot on the text of @from, from where it is now, with @to as the output. Returns DONE, with
- * @to at its start, or the exit code after a message.
+ * Runs dot on the text of @from, from where that file is now, and writes its drawing to @to.
+ * Returns DONE, with @to at its start, or the exit code after a message.
  */
 static int run_dot(FILE *from, FILE *to)
 {

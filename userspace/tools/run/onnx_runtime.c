@@ -186,7 +186,10 @@ static int start(const struct onnx_runtime *runtime, pid_t *pid)
 	return error;
 }
 
-/* Reads the last line of the captured output, where Python names an error. */
+/*
+ * Sets @line to the last line of the captured output that is not empty, where Python names an
+ * error; "it said nothing" without one.
+ */
 static void read_last_line(const struct onnx_runtime *runtime, char *line, size_t room)
 {
 	char *path = path_of(runtime, "said"), *text = NULL;

@@ -69,7 +69,10 @@ static int make_value(struct value *value, const char *path, const char *name,
 			  (uint32_t)info->rank, shape);
 }
 
-/* Loads a value from a .npy file of equal type and shape. Returns DONE or an exit code. */
+/*
+ * Loads the elements of a value from a .npy file of equal type and number of bytes; the shape is
+ * not compared. Returns DONE, or an exit code after a message.
+ */
 static int load_value(struct value *value, const char *path)
 {
 	struct value loaded = { 0 };

@@ -177,7 +177,10 @@ static void take_cycle_of_line(struct trace_event *event)
 		event->what[i - 1] = '\0';
 }
 
-/* Reads the cycles of the engines: "busy={0x1,0x2,…}". */
+/*
+ * Reads the cycles of a job and of each engine, "busy={0x1,0x2,…}", and the device's clock at the
+ * job's end.
+ */
 static void take_engines(const char *text, struct trace_event *event)
 {
 	const char *part = dump_rest(text, "busy");
