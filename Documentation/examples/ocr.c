@@ -225,7 +225,10 @@ static struct sized *network_size(struct network *n, int width, int height)
 	return s;
 }
 
-/* Computes; returns the output, which the caller frees, and in @rows the number of its rows. */
+/*
+ * Runs the network on @input. Returns the output, which the caller frees, and sets *rows to the
+ * number of its rows.
+ */
 static float *network_run(struct network *n, int width, int height, const float *input,
 			  size_t columns, size_t *rows)
 {

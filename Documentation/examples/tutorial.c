@@ -10,7 +10,10 @@
 
 static const char *const names[4] = { "upper left", "upper right", "lower left", "lower right" };
 
-/* Each of the two libraries has a last error of its own. */
+/*
+ * Prints the last error and ends the program unless @status is success. @last is a function of the
+ * library that failed, as each of the two libraries has a last error of its own.
+ */
 static void check(WNNStatus status, WNNStatus (*last)(WNNError *))
 {
 	WNNError error = WNN_ERROR_INIT;

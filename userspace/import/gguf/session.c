@@ -13,7 +13,7 @@
 /* The number that is added to the score of a position that a token does not see. */
 #define HIDDEN (-1e9f)
 
-/* Inputs of a graph beside the caches, and outputs. */
+/* The numbers of inputs and of outputs that a graph has beside the caches. */
 #define INPUTS	6
 #define OUTPUTS 1
 

@@ -58,7 +58,10 @@ static int set_maker(struct sorter *s, const char *name, size_t maker)
 	return onnx_scope_set(&s->makers, &s->arena, name, (struct onnx_value *)(uintptr_t)maker);
 }
 
-/* Adds the names of inputs and initializers. Returns 0 or -1. */
+/*
+ * Notes the names of inputs and initializers as given, so that no node makes them. Returns 0; -1:
+ * no memory.
+ */
 static int add_given(struct sorter *s)
 {
 	const Onnx__GraphProto *graph = s->graph;

@@ -121,7 +121,10 @@ static struct shlo_tensor *packed(struct shlo_run *run, const struct shlo_tensor
 	return out;
 }
 
-/* Whether the sums are in f32 or f64, and hold the operands' elements as they are. */
+/*
+ * Whether the type of the sums is f32 or f64, and can hold the elements of the right operand, which
+ * are floats, without loss.
+ */
 static bool is_plain(const struct shlo_call *call, enum shlo_element sum)
 {
 	return (sum == SHLO_F32 || sum == SHLO_F64) && shlo_is_float(call->in[1]->type.element) &&

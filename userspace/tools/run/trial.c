@@ -202,7 +202,10 @@ static char *name_of(WNNOnnxValueInfoArray inputs, int64_t first, int64_t second
 	return found.length ? strndup(found.data, found.length) : NULL;
 }
 
-/* Merges the results of two builds: a size that differs depends on an open dimension. */
+/*
+ * Merges the results of a second build into @trials: a size that differs depends on an open
+ * dimension.
+ */
 static void merge(const struct subject *subject, struct trial *trials, const struct trial *second,
 		  size_t count)
 {
