@@ -18,7 +18,7 @@ enum kind {
 	KIND_U32_ARRAY,
 	KIND_FLOAT_ARRAY,
 	KIND_STRING,
-	KIND_ENUM,	 /* a name of ->choices, as its number */
+	KIND_ENUM,	 /* a name of ->choices: the enumeration's type */
 	KIND_ENUM_ARRAY, /* a list of such values */
 };
 
