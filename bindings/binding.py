@@ -19,7 +19,7 @@ def pascal(name):
 
 
 def upper(name):
-    """Returns a name in capitals: Conv2dOptions -> CONV2D_OPTIONS, as in the header's INIT macros."""
+    """Returns a name in capitals, as INIT macros have it: Conv2dOptions -> CONV2D_OPTIONS."""
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name.replace("NaN", "Nan"))
     return re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", name).upper()
 

@@ -424,7 +424,7 @@ class MLGraphBuilder(Operators):
         self._recording.updates.append(pair)
 
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
-        """Returns the graph of all operators that the outputs depend on. The builder can go on afterwards."""
+        """Returns the graph of these outputs. The builder can go on afterwards."""
         from ._graph import MLGraph
 
         if not isinstance(outputs, Mapping) or not outputs:

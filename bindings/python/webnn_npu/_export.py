@@ -57,7 +57,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: Any) -> bytes:
-    """Returns a member of a message in the encoding of protobuf; value is an int, float, str or bytes."""
+    """Returns a member of a message, as protobuf encodes an int, float, str or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):

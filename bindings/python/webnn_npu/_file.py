@@ -202,7 +202,7 @@ class Reader:
         self.operands.update(zip(names, results))
 
     def own(self, operator: str, operand: MLOperand, options: dict[str, Any]) -> Any:
-        """Returns the result of an operator of pywebnn that WebNN lacks: a squeeze, or a global pool."""
+        """Returns the result of a squeeze or global pool, which pywebnn has and WebNN lacks."""
         if operator.endswith("squeeze"):
             return getattr(self.builder, operator)(operand, options.get("axes"))
         method = self.builder.global_max_pool if operator == "globalMaxPool" else self.builder.global_average_pool

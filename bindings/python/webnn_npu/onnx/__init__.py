@@ -121,7 +121,7 @@ class Session:
                 raise
 
     def _note_values(self, model: Any) -> bool:
-        """Notes the inputs whose values must be constants for a build. Returns whether there are new ones."""
+        """Notes inputs whose values a build needs. Returns whether there are new ones."""
         names = {refusal["input"] for refusal in model.refusals()}
         if "" in names or not names or names <= set(self._values):
             return False
