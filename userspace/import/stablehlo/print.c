@@ -241,7 +241,8 @@ static const struct shlo_block *device_block(const struct shlo_function *functio
 
 	if (!cut)
 		return block;
-	if (block->op_count != 2)
+	if (block->op_count != 2 || op->operand_count != block->argument_count ||
+	    op->result_count != block->ops[1]->operand_count)
 		return NULL;
 	for (size_t i = 0; i < op->operand_count; i++)
 		if (op->operands[i] != block->arguments[i] || (cut->in[i] && !cut->in_local[i]))
@@ -255,7 +256,9 @@ static const struct shlo_block *device_block(const struct shlo_function *functio
 
 const char *shlo_print_device(struct shlo_arena *arena, const struct shlo_file *file)
 {
-	const struct shlo_module *module = file->module_count == 1 ? file->modules[0] : NULL;
+	/* A file that is refused may have a function without operations. */
+	const struct shlo_module *module =
+		file->module_count == 1 && !file->refusal_count ? file->modules[0] : NULL;
 	const struct shlo_function *entry = module ? shlo_module_entry(module) : NULL;
 	const struct shlo_block *block = entry && entry->region ? device_block(entry) : NULL;
 	struct printer p = { .text = { .arena = arena }, .is_device = true, .module = module };

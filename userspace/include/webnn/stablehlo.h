@@ -291,7 +291,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
  *
  * @param program The program.
  * @param text Filled with the text, which belongs to the program; it is empty when the program has no
- *     operations of Shardy, or when devices compute with whole values around regions with slices.
+ *     operations of Shardy, when devices compute with whole values around regions with slices, and
+ *     when the program has refusals.
  *
  * @return Success, or what went wrong.
  *
