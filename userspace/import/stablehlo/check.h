@@ -85,8 +85,9 @@ void shlo_need_accuracy(struct shlo_check *check);
  * not hold.
  */
 void shlo_check_assertion(struct shlo_check *check);
-/* Checks a custom call that factors matrices. */
+/* Checks a custom call of a function of the application. */
 void shlo_check_callback(struct shlo_check *check);
+/* Checks a custom call that factors matrices. */
 void shlo_check_factor(struct shlo_check *check, const char *name);
 bool shlo_is_factor(const char *name);
 

@@ -203,8 +203,9 @@ void shlo_eval_dequantised(struct shlo_call *call);
 void shlo_eval_assertion(struct shlo_call *call);
 /* Ends the run with the reason when functions of LAPACK cannot be called. */
 void shlo_need_lapack(struct shlo_run *run);
-/* Evaluates a custom call that factors matrices. */
+/* Evaluates a custom call of a function of the application. */
 void shlo_eval_callback(struct shlo_call *call);
+/* Evaluates a custom call that factors matrices. */
 void shlo_eval_factor(struct shlo_call *call);
 
 #endif
