@@ -459,10 +459,14 @@ void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
 	}
 }
 
-/* Whether a conversion keeps sums, but for rounding. */
+/*
+ * Whether a conversion keeps sums, but for rounding. A sum of integers that wraps around differs from
+ * the sum of the same integers in more bits.
+ */
 static bool keeps_sums(enum shlo_element from, enum shlo_element to)
 {
-	return shlo_class(from) == shlo_class(to) && from != SHLO_I1 && to != SHLO_I1;
+	return shlo_class(from) == shlo_class(to) && from != SHLO_I1 && to != SHLO_I1 &&
+	       (!shlo_is_integer(from) || shlo_elements[to].bits <= shlo_elements[from].bits);
 }
 
 enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct shlo_step *step,
@@ -473,7 +477,7 @@ enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct s
 		"transpose", "broadcast_in_dim", "slice",	"reverse", "real",
 		"imag",	     "complex"
 	};
-	static const char *const of_first[] = { "divide", "dynamic_slice", "gather" };
+	static const char *const of_first[] = { "dynamic_slice", "gather" };
 	const struct shlo_op *op = step->op;
 
 	*first = 0;
@@ -493,7 +497,9 @@ enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct s
 	for (size_t i = 0; i < sizeof(of_first) / sizeof(*of_first); i++)
 		if (is_named(op, of_first[i]))
 			return SHLO_LINEAR_ALL;
-	if ((is_named(op, "pad") && is_number(d, step->in[1], 0)) ||
+	/* Quotients of integers lose their remainders. */
+	if ((is_named(op, "divide") && !shlo_is_integer(out_type(op)->element)) ||
+	    (is_named(op, "pad") && is_number(d, step->in[1], 0)) ||
 	    (is_named(op, "convert") &&
 	     keeps_sums(in_type(op, 0)->element, out_type(op)->element)) ||
 	    (is_named(op, "reduce") && op->result_count == 1 &&
