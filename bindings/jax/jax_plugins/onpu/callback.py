@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import secrets
 import threading
 import weakref
 from typing import Any
@@ -16,7 +17,8 @@ import numpy
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p),
                          ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p))
-_numbers = itertools.count(1)
+# Programs of other processes, which may be serialised and loaded here, have other numbers.
+_numbers = itertools.count(secrets.randbits(62))
 _functions: weakref.WeakValueDictionary[int, "_Function"] = weakref.WeakValueDictionary()
 # The last message of each thread, which the plugin reads after the call.
 _messages = threading.local()
