@@ -254,6 +254,7 @@ static void emit_manual(struct shlo_emitter *e, const struct shlo_step *step)
 		shlo_arena_alloc(e->d->arena, manual->operand_count + 1, sizeof(*parts));
 	int level;
 
+	e->location = manual->location;
 	for (size_t i = 0; i < manual->operand_count; i++) {
 		parts[i] = get(e, step->in[i], &step->in_specs[i]);
 		e->copies[block->arguments[i]->slot] = parts[i];
