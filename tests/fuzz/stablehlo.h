@@ -82,6 +82,7 @@ static inline void fuzz_partitions(const uint8_t *data, size_t size, size_t part
 		for (size_t k = 0; k < outputs; k++)
 			fuzz_slices(wnnStablehloProgramGetOutputSlices(program, i, k));
 	}
+	wnnStablehloProgramGetDeviceText(program, &text);
 	/* The printed text is loaded again; any status will do. */
 	if (!wnnStablehloProgramGetText(program, &text) &&
 	    !wnnStablehloLoadPartitioned(text.data, text.length, NULL, partitions, &again))
