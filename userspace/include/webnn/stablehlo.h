@@ -305,8 +305,10 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram progra
 						      WNNStringView *text);
 
 /**
- * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of operations.
- * Several threads may call it at once. It must not run the program that calls it.
+ * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of operations;
+ * when the work of a program is divided over devices, calls may come in another order if none needs
+ * the result of the other. Several threads may call it at once. It must not run the program that
+ * calls it.
  *
  * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
  *     several devices only the first calls the function, which then has no results.
