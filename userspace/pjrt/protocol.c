@@ -47,7 +47,9 @@ static void put_inside(struct writer *w, int field, const struct writer *inside)
 	w->size += inside->size;
 }
 
-/* Puts the devices in the order of slices, then of addends: those that have the same come together. */
+/*
+ * Puts the devices in the order of slices, then of addends: those that have equal ones come together.
+ */
 static void put_devices(struct writer *w, const WNNStablehloSlices *slices, size_t count,
 			size_t addends)
 {

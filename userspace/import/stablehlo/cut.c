@@ -187,8 +187,8 @@ static bool are_same(const struct shlo_slices *a, const struct shlo_slices *b, s
 }
 
 /*
- * Removes marks that ask for the slices that their operand has, so that a value stays on its devices
- * as it is. @slices: by slot, those of arguments and of results of manual computations
+ * Removes marks that ask for the slices that their operand has, so that a value stays on its
+ * devices as it is. @slices: by slot, those of arguments and of results of manual computations
  */
 static void drop_marks(struct shlo_file *file, const struct shlo_module *module,
 		       const struct shlo_slices **slices, struct shlo_value **instead,

@@ -460,8 +460,8 @@ void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step)
 }
 
 /*
- * Whether a conversion keeps sums, but for rounding. A sum of integers that wraps around differs from
- * the sum of the same integers in more bits.
+ * Whether a conversion keeps sums, but for rounding. A sum of integers that wraps around differs
+ * from the sum of the same integers in more bits.
  */
 static bool keeps_sums(enum shlo_element from, enum shlo_element to)
 {

@@ -234,8 +234,8 @@ void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
  */
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /*
- * Returns the program of a device, without operations of Shardy; NULL: the file has none of these or
- * is refused, or devices compute with whole values, too.
+ * Returns the program of a device, without operations of Shardy; NULL: the file has none of these
+ * or is refused, or devices compute with whole values, too.
  */
 const char *shlo_print_device(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds invalid and unknown ones to the refusals. */

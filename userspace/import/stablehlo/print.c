@@ -94,7 +94,9 @@ static void note_call(struct printer *p, const struct shlo_function *function)
 	p->called[p->called_count++] = function;
 }
 
-/* Whether an operation of Shardy is not part of the program of a device; its result is its operand. */
+/*
+ * Whether an operation of Shardy is not part of the program of a device; its result is its operand.
+ */
 static bool is_left_out(struct printer *p, const struct shlo_op *op)
 {
 	if (!p->is_device)
@@ -160,7 +162,9 @@ static void add_op(struct printer *p, const struct shlo_op *op)
 	shlo_text_add(&p->text, "\n");
 }
 
-/* Adds a function with this body, which is its own or that of a device; NULL: it is only declared. */
+/*
+ * Adds a function with this body, which is its own or that of a device; NULL: it is only declared.
+ */
 static void add_function(struct printer *p, const struct shlo_function *function,
 			 const struct shlo_block *block)
 {

@@ -290,9 +290,9 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
  * Since: 1.2.0
  *
  * @param program The program.
- * @param text Filled with the text, which belongs to the program; it is empty when the program has no
- *     operations of Shardy, when devices compute with whole values around regions with slices, and
- *     when the program has refusals.
+ * @param text Filled with the text, which belongs to the program; it is empty when the program has
+ *     no operations of Shardy, when devices compute with whole values around regions with slices,
+ *     and when the program has refusals.
  *
  * @return Success, or what went wrong.
  *
@@ -305,10 +305,10 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram progra
 						      WNNStringView *text);
 
 /**
- * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of operations;
- * when the work of a program is divided over devices, calls may come in another order if none needs
- * the result of the other. Several threads may call it at once. It must not run the program that
- * calls it.
+ * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of
+ * operations; when the work of a program is divided over devices, two calls may change places if
+ * neither needs a result of the other. Several threads may call it at once. It must not run the
+ * program that calls it.
  *
  * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
  *     several devices only the first calls the function, which then has no results.
@@ -323,8 +323,8 @@ typedef char const *(*WNNStablehloCallback)(uint64_t number, size_t inCount, voi
 					    size_t outCount, void *const *out);
 
 /**
- * Sets the function that all programs of the process call. Without one, programs with such calls load,
- * and fail when they run.
+ * Sets the function that all programs of the process call. Without one, programs with such calls
+ * load, and fail when they run.
  *
  * Since: 1.2.0
  *
