@@ -174,7 +174,8 @@ static void read_rest(struct shlo_reading *r)
 {
 	r->cut_count = r->count;
 	for (int depth = 0; *r->at && (depth || *r->at != '>'); r->at++) {
-		if (!depth && take(r, "unreduced") && take(r, "=")) {
+		if (!depth && take(r, "unreduced")) {
+			shlo_reading_expect(r, "=");
 			read_dimension(r, -1);
 			if (r->is_wrong)
 				return;
