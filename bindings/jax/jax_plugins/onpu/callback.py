@@ -20,8 +20,9 @@ _CALL = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctyp
 # Programs of other processes, which may be serialised and loaded here, have other numbers.
 _numbers = itertools.count(secrets.randbits(62))
 _functions: weakref.WeakValueDictionary[int, "_Function"] = weakref.WeakValueDictionary()
-# The last message of each thread, which the plugin reads after the call.
-_messages = threading.local()
+# The last message of each thread, by its number. The plugin reads the message after the call, when Python has forgotten
+# what is local to a thread of the plugin.
+_messages: dict[int, Any] = {}
 
 
 class _Function:
@@ -65,8 +66,8 @@ def _call(number: int, in_count: int, ins: Any, out_count: int, outs: Any) -> in
         return None
     except BaseException as error:  # pylint: disable=broad-exception-caught
         text = f"{type(error).__name__}: {error}"
-        _messages.last = ctypes.create_string_buffer(text.encode(errors="replace"))
-        return ctypes.addressof(_messages.last)
+        message = _messages[threading.get_ident()] = ctypes.create_string_buffer(text.encode(errors="replace"))
+        return ctypes.addressof(message)
 
 
 def register(platform: str, library: str) -> None:
