@@ -88,5 +88,5 @@ def initialize() -> None:
         from . import callback  # pylint: disable=import-outside-toplevel
 
         callback.register(PLATFORM, find_library())
-    except (ImportError, AttributeError, OSError) as error:
+    except (ImportError, AttributeError, OSError, TypeError, NotImplementedError) as error:
         logging.getLogger(__name__).warning("onpu cannot call into Python in this release of JAX: %s", error)
