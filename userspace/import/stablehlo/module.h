@@ -229,8 +229,8 @@ bool shlo_is_bytecode(const void *data, size_t size);
 /* Reads bytecode; an error leaves by the file's guard. */
 void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
 /*
- * Returns all modules as MLIR text in generic form, without attributes that have their default;
- * NULL: the text would be too long.
+ * Returns all modules as MLIR text in generic form, without attributes that have their default; an
+ * error leaves by the arena's guard.
  */
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /*
