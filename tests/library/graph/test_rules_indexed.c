@@ -228,6 +228,11 @@ static void check_functions(struct fixture *f, WNNOperand x, WNNOperand w, WNNOp
 	details->activationCount = 3;
 	assert_type_error(FUNCTIONS(w, r), "activationCount is 3; it must be 2 or 0");
 	details->activationCount = 2;
+	details->activations = NULL;
+	assert_type_error(FUNCTIONS(w, r),
+			  "activations is NULL; with activationCount 2, it must point to as many "
+			  "activations");
+	details->activations = acts;
 	acts[1].function = (WNNRecurrentFunction)12;
 	assert_type_error(FUNCTIONS(w, r),
 			  "activations[1].function is 12; it must be from 1 to 11");

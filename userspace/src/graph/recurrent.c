@@ -210,6 +210,11 @@ static int set_functions(struct wnn_rule *rule, const struct recurrent *r, union
 	if (count && count != r->num_activations)
 		return rule_error(rule, "activationCount is %zu; it must be %" PRIu32 " or 0",
 				  count, r->num_activations);
+	if (count && !r->details->activations)
+		return rule_error(rule,
+				  "activations is NULL; with activationCount %zu, it must point to "
+				  "as many activations",
+				  count);
 	for (size_t i = 0; i < count; i++) {
 		const WNNRecurrentActivation *a = &r->details->activations[i];
 
