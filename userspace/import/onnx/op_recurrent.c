@@ -157,7 +157,7 @@ static int read_bias(struct onnx_node *node, struct recurrent *n)
 				   n->directions, 2 * (long long)size);
 	n->bias = x_slice_axis(node, bias, 1, 0, size, 1);
 	n->recurrent_bias = x_slice_axis(node, bias, 1, size, size, 1);
-	return 0;
+	return n->bias && n->recurrent_bias ? 0 : onnx_out(node, 0, NULL);
 }
 
 static int check_shapes(struct onnx_node *node, const struct recurrent *n)
@@ -342,22 +342,25 @@ static int add_network(struct onnx_node *node, const struct recurrent *n, struct
 	return n->gates == 4 ? add_lstm(node, n, outputs) : add_gru(node, n, outputs);
 }
 
-/* Returns the network that is direction @d of a network of two. */
-static struct recurrent one_direction(struct onnx_node *node, const struct recurrent *both,
-				      uint32_t d)
+/* Sets @n to the network that is direction @d of a network of two. Returns 0 or -1. */
+static int one_direction(struct onnx_node *node, const struct recurrent *both, uint32_t d,
+			 struct recurrent *n)
 {
-	struct recurrent n = *both;
-	WNNOperand *const of_directions[] = { &n.w, &n.r, &n.bias,    &n.recurrent_bias,
-					      &n.h, &n.c, &n.peephole };
+	WNNOperand *const of_directions[] = { &n->w, &n->r, &n->bias,	 &n->recurrent_bias,
+					      &n->h, &n->c, &n->peephole };
 
-	for (size_t i = 0; i < SIZE(of_directions); i++)
-		if (*of_directions[i])
-			*of_directions[i] = x_slice_axis(node, *of_directions[i], 0, d, 1, 1);
-	n.directions = 1;
-	n.direction = d ? WNNRecurrentNetworkDirection_Backward :
-			  WNNRecurrentNetworkDirection_Forward;
-	memcpy(n.activations[0], both->activations[d], sizeof(n.activations[0]));
-	return n;
+	*n = *both;
+	for (size_t i = 0; i < SIZE(of_directions); i++) {
+		WNNOperand *operand = of_directions[i];
+
+		if (*operand && !(*operand = x_slice_axis(node, *operand, 0, d, 1, 1)))
+			return onnx_out(node, 0, NULL);
+	}
+	n->directions = 1;
+	n->direction = d ? WNNRecurrentNetworkDirection_Backward :
+			   WNNRecurrentNetworkDirection_Forward;
+	memcpy(n->activations[0], both->activations[d], sizeof(n->activations[0]));
+	return 0;
 }
 
 /* Adds a network for each direction, and joins their outputs. Returns 0 or -1. */
@@ -367,9 +370,9 @@ static int add_directions(struct onnx_node *node, const struct recurrent *both,
 	struct outputs one[2] = { 0 };
 
 	for (uint32_t d = 0; d < 2; d++) {
-		struct recurrent n = one_direction(node, both, d);
+		struct recurrent n;
 
-		if (add_network(node, &n, &one[d]))
+		if (one_direction(node, both, d, &n) || add_network(node, &n, &one[d]))
 			return -1;
 	}
 	for (size_t i = 0; i < 2 && one[0].state[i]; i++)
