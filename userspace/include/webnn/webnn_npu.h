@@ -496,7 +496,7 @@ typedef struct WNNTensorDmaBuf {
 	/**
 	 * File descriptor of a dma-buf that the processor can map, which the library copies; -1:
 	 * the library makes the memory, of zeros. One for reading only serves for tensors that are
-	 * not writable and no outputs. Default: -1. Default: -1.
+	 * not writable and no outputs. Default: -1.
 	 */
 	int32_t fd;
 	/**
@@ -555,9 +555,9 @@ typedef struct WNNTensorHostMemory {
 typedef struct WNNRecurrentActivation {
 	/** The function. */
 	WNNRecurrentFunction function;
-	/** First parameter of the functions that have one. Default: 1. Default: 1. */
+	/** First parameter of the functions that have one. Default: 1. */
 	double alpha;
-	/** Second parameter of the functions that have two. Default: 0. Default: 0. */
+	/** Second parameter of the functions that have two. Default: 0. */
 	double beta;
 } WNNRecurrentActivation;
 
@@ -589,20 +589,18 @@ typedef struct WNNRecurrentDetails {
 	 * are not limited. Default: 0.
 	 */
 	double clip;
-	/**
-	 * LSTM only: the forget gate is 1 minus the input gate. Default: false. Default: false.
-	 */
+	/** LSTM only: the forget gate is 1 minus the input gate. Default: false. */
 	WNNBool coupledGates;
 	/**
 	 * LSTM only: the output gate sees the new cell state, not the old one, by its peephole
-	 * weights. Default: false. Default: false.
+	 * weights. Default: false.
 	 */
 	WNNBool latePeephole;
 	/**
 	 * GRU only: a network without gates, which is RNN of ONNX. The new state is the activation
 	 * of both products and their biases; weights and biases have hiddenSize rows for each
 	 * direction, and there is one activation, tanh unless given. resetAfter and layout have no
-	 * effect. Default: false. Default: false.
+	 * effect. Default: false.
 	 */
 	WNNBool plain;
 	/**
