@@ -250,7 +250,9 @@ static struct ir_node *add_function(struct rig *rig, struct ir_value *sum, int p
 			   &type, 1, &attrs, "", NULL);
 }
 
-/* Returns the result of a product and its function by the reference kernels, one after the other. */
+/*
+ * Returns the result of a product and its function by the reference kernels, one after the other.
+ */
 static uint8_t *expected(struct rig *rig, const struct ir_node *product, const struct ir_node *next,
 			 int64_t bytes)
 {

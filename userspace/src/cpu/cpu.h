@@ -113,9 +113,9 @@ void cpu_plan_explain(const struct cpu_plan *plan, char *text, size_t size);
 /*
  * cpu_plan_fuse - fuse a planned node with @next, which alone reads its result
  *
- * @next adds a value of equal shape, is a convolution, or is a function of integers. The fused node has the operands of the
- * first node and then the other operands of @next; its result is that of @next. Returns false when
- * they cannot be fused.
+ * @next adds a value of equal shape, is a convolution, or is a function of integers. The fused node
+ * has the operands of the first node and then the other operands of @next; its result is that of
+ * @next. Returns false when they cannot be fused.
  */
 bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
 		   const struct ir_node *next);

@@ -24,8 +24,8 @@ struct cpu_tuning {
 	/* The most rows of that matrix for which it is not slower on our tiles than oneDNN. */
 	int64_t max_row;
 	/*
-	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and few
-	 * input channels, or few pixels of the result with a filter of many elements.
+	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and
+	 * few input channels, or few pixels of the result with a filter of many elements.
 	 */
 	int64_t window_results, few_channels, min_window_pixels, max_window_pixels, large_filter;
 	/*

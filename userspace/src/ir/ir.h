@@ -461,7 +461,7 @@ struct ir_node {
 	const char *source; /* the WebNN operators that it computes: "conv2d", "conv2d+relu" */
 };
 
-/* Returns how many parts, one for each gate, the rows of the weights of a recurrent network have. */
+/* Returns how many parts, one for each gate, the rows of a recurrent network's weights have. */
 static inline uint32_t ir_rnn_gates(const struct ir_node *node)
 {
 	return node->op == IR_OP_LSTM ? 4 : node->attrs.rnn.plain ? 1 : 3;

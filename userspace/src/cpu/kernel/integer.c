@@ -542,7 +542,7 @@ struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *cons
 bool cpu_integers_are_tame(struct cpu_integers *op)
 {
 	int exponent;
-	/* A float32 just below a power of two is the only one whose reciprocal is not near enough. */
+	/* Only a float32 just below a power of two has a reciprocal that is not near enough. */
 	bool full = frexpf(op->scale, &exponent) == 1 - 0x1p-24f;
 	float zero = op->zero, least = op->least;
 

@@ -18,7 +18,8 @@ struct dots {
 	struct ir_conv_attrs plain;
 	bool depthwise;
 	/*
-	 * Whether a row of a window is one tap, because pixels are no whole multiples of four bytes.
+	 * Whether a row of a window is one tap, because pixels are no whole multiples of four
+	 * bytes.
 	 */
 	bool by_rows;
 	/* Whether taps of a depthwise window are in groups of its columns, each of four rows. */
@@ -26,7 +27,9 @@ struct dots {
 	int64_t pixels, columns, blocks;
 	int64_t taps, depth; /* taps of a tile or of channels, and bytes of a tap */
 	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
-	/* Pixels that lie in one vector: several where they have few channels and follow closely. */
+	/*
+	 * Pixels that lie in one vector: several where they have few channels and follow closely.
+	 */
 	int64_t fold;
 	int64_t tap_step[2]; /* bytes from one row, and from one column, of taps to the next */
 	/* NULL, or the node that is fused: an addition, or a conversion to another scale. */
@@ -62,7 +65,9 @@ static inline int64_t block_bytes(const struct dots *d)
 	return d->depthwise ? (d->taps + 3) / 4 * 4 * BLOCK : d->taps * d->depth * BLOCK;
 }
 
-/* Returns the tap of a window that is tap t of channels; the window's last tap + 1: there is none. */
+/*
+ * Returns the tap of a window that is tap t of channels; the window's last tap + 1: there is none.
+ */
 static inline int64_t channel_tap(const struct dots *d, int64_t t)
 {
 	const struct cpu_conv *g = &d->conv;

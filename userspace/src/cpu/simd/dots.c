@@ -29,8 +29,8 @@ INLINE struct ends ends_of(float zero, float lo, float hi, bool is_signed)
 }
 
 /*
- * Returns roundEven(v). Numbers below all limits and NaN become the least integer, which stays below
- * all limits in the saturating steps after this.
+ * Returns roundEven(v). Numbers below all limits and NaN become the least integer, which stays
+ * below all limits in the saturating steps after this.
  */
 INLINE __m512i rounded(__m512 v)
 {
