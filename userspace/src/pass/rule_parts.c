@@ -218,13 +218,17 @@ static bool find_largest(const struct ir_value *value, struct vectors *vectors)
 	return true;
 }
 
-/* Whether a value is x - max(x), with the maximum of each row; fills in *vectors. */
+/*
+ * Whether a value is x - max(x), with the maximum of each row, and has the shape of x; fills in
+ * *vectors.
+ */
 static bool find_shifted(const struct ir_value *value, struct vectors *vectors)
 {
 	const struct ir_node *sub = binary_of(value, IR_SUB);
 
 	return sub && ir_dtype_is_float(value->type.dtype) &&
 	       find_largest(sub->operands[1], vectors) && vectors->x == sub->operands[0] &&
+	       ir_type_same_shape(&vectors->x->type, &value->type) &&
 	       has_kept_shape(&unexpanded(sub->operands[1])->type, &vectors->x->type,
 			      vectors->axes);
 }
@@ -307,6 +311,7 @@ struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 	    rules_uses(rules, core) != 1 || rules_is_output(rules, core) ||
 	    rules_uses(rules, powers) != 2 || rules_is_output(rules, powers) ||
 	    !find_powers(powers, &vectors) || vectors.axes != sum->attrs.reduce.axes ||
+	    !ir_type_same_shape(&vectors.x->type, &node->results[0]->type) ||
 	    !one_axis(vectors.axes, &attrs.softmax.axis))
 		return NULL;
 	attrs.softmax.guarded = vectors.guarded;
@@ -349,7 +354,8 @@ struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *nod
 	      are_same(&vectors, &of_sum) &&
 	      has_kept_shape(&less->type, &vectors.x->type, vectors.axes)))
 		return NULL;
-	if (!one_axis(vectors.axes, &attrs.softmax.axis))
+	if (!ir_type_same_shape(&vectors.x->type, &node->results[0]->type) ||
+	    !one_axis(vectors.axes, &attrs.softmax.axis))
 		return NULL;
 	attrs.softmax.guarded = vectors.guarded;
 	return rules_emit(rules, IR_OP_SOFTMAX, &vectors.x, 1, &node->results[0]->type, &attrs,
