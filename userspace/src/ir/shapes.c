@@ -118,6 +118,8 @@ static bool integer_function(const struct ir_node *node)
 {
 	uint32_t operands = node->op == IR_OP_QUNARY ? 1 : 2;
 
+	if (operands == 1 && !same_shape(node))
+		return false;
 	for (uint32_t i = 0; i < operands; i++)
 		if (!ir_shape_broadcasts(in(node, 3 * i), out(node)) ||
 		    !is_quantized(node, 3 * i + 1, in(node, 3 * i)))
