@@ -20,7 +20,7 @@ struct memory_interval {
  * memory_pack() allocates no memory for up to this many intervals, which is enough for a vector
  * program.
  */
-#define MEMORY_FEW 32
+#define MEMORY_FEW 40
 /*
  * Sets the offset of each interval so that intervals which are live at the same time do not
  * overlap, and *total to the bytes of all. Returns 0, or -1 when out of memory.

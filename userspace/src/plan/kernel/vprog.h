@@ -9,8 +9,12 @@
 
 #include "plan/list/plan.h"
 
-#define VP_MAX_REGS 32
-#define VP_MAX_OPS  24
+/*
+ * A step of an lstm is the largest program: with peepholes, limits, lengths of sequences and
+ * activations of several instructions, it has 34 registers and 38 instructions.
+ */
+#define VP_MAX_REGS 40
+#define VP_MAX_OPS  40
 
 /* VP_SLICE: the elements of another register at one index of a dim. */
 enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_SLICE };
