@@ -176,6 +176,36 @@ static void test_random(void **state)
 	}
 }
 
+/*
+ * Tests the steps with most instructions and registers: all activations take four instructions, and
+ * gates are limited. Above 0 the activation returns its operand, so that it has no jump.
+ */
+static void test_longest_steps(void **state)
+{
+	const struct shape s = { IR_OP_LSTM, IR_F32, 3, 4, 5, 6, false };
+
+	for (int i = 0; i < 24; i++) {
+		union ir_attrs attrs;
+		struct test_graph t;
+
+		random_seed(1200 + i);
+		attrs = random_attrs(&s);
+		attrs.rnn.clip = 0.5f;
+		attrs.rnn.coupled = false;
+		attrs.rnn.return_sequence = true;
+		for (int k = 0; k < 3; k++) {
+			attrs.rnn.activations[k] = IR_STEP_GATE;
+			attrs.rnn.alphas[k] = 0;
+		}
+		graph_init(&t);
+		t.tolerance = 2e-4;
+		/* Peepholes and lengths are drawn: some rounds have both. */
+		add_result(&t, build(&t, &s, &attrs));
+		check_graph(&t, *state);
+		graph_free(&t);
+	}
+}
+
 /* Tests gates that do not fit into 16 KiB: products and vector programs have several tiles. */
 static void test_large(void **state)
 {
@@ -356,10 +386,11 @@ static void test_split(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	  cmocka_unit_test(test_large),
-		cmocka_unit_test(test_many_rows), cmocka_unit_test(test_views),
-		cmocka_unit_test(test_steps),	  cmocka_unit_test(test_weights_stay),
-		cmocka_unit_test(test_split),	  cmocka_unit_test(test_large_weights),
+		cmocka_unit_test(test_random),	      cmocka_unit_test(test_large),
+		cmocka_unit_test(test_many_rows),     cmocka_unit_test(test_views),
+		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_weights_stay),
+		cmocka_unit_test(test_split),	      cmocka_unit_test(test_large_weights),
+		cmocka_unit_test(test_longest_steps),
 	};
 
 	return cmocka_run_group_tests_name("plan recurrent", tests, fixture_setup,
