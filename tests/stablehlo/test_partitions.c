@@ -556,6 +556,8 @@ static void test_refusals(void **state)
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
 		"it has another number of dimensions than the value");
+	/* A text in quotation marks may end anywhere. */
+	refuses(ONE("sdy.sharding = \"#sdy.sharding<@grid, [{}, {}], unreduced\""), 4, "");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
