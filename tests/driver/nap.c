@@ -65,8 +65,9 @@ struct client {
 };
 
 /*
- * Destroys the client's context and buffer and creates others. Checks that memory that is freed
- * while the device sleeps is free at once: the device need not be asked.
+ * Destroys the client's context and buffer and creates others, while the device sleeps. Checks that
+ * the memory in use soon grows by no more than a page table: freeing must not wait until the device
+ * is awake.
  */
 static void change_memory(struct client *client)
 {

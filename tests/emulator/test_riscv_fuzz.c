@@ -68,7 +68,7 @@ static void test_illegal_lengths(void **state)
 		expect_illegal(rng_u32(&rng) | 0x1f);
 }
 
-/* Tests all 32 major opcodes: those that RV32IM lacks are illegal whatever the other bits. */
+/* Tests that the 21 major opcodes that RV32IM lacks are illegal whatever the other bits. */
 static void test_illegal_opcodes(void **state)
 {
 	static const uint8_t legal[] = { 0x03, 0x0f, 0x13, 0x17, 0x23, 0x33,

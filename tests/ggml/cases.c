@@ -197,7 +197,10 @@ static struct gg_tensor *set_rows(struct world *w)
 	return gg.ggml_mul_mat(w->context, written, real(w, 24, 3, 1, 1));
 }
 
-/* Returns a copy: of a transposed view, into another type, or from or to a view with strides. */
+/*
+ * Returns a copy, by variant: of a transposed or permuted view, into float16, of the tensor as it
+ * is, from a view with strides, or of a view with strides that was written.
+ */
 static struct gg_tensor *copy(struct world *w)
 {
 	struct gg_tensor *a = real(w, 12, 10, 3, 1), *to;

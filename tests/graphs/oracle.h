@@ -93,8 +93,9 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 
 /*
- * Returns the error of one more term, which may be the first, in a sum of products; 0 when @value
- * is not the result of such a sum.
+ * Returns the error when a device adds one more term to the sums of products of which @value is the
+ * result, or begins each sum with that term. The error is relative to the term's absolute value. 0:
+ * @value is not the result of a matmul or convolution.
  */
 double fused_loss(const struct ir_value *value);
 

@@ -307,7 +307,10 @@ static void add_loop(struct text *text, const char *first, const char *second, i
 	    id, id, id, type);
 }
 
-/* Adds one operation, whose result has the kind of its operands. */
+/*
+ * Adds one or two operations that compute @out from @x, both of type tensor<4xf32>; @id is the
+ * number of the loop, whose counter may be the index of a slice.
+ */
 static void add_real(struct text *text, const char *out, const char *x, int id)
 {
 	static const char *const ops[] = { "add", "subtract", "maximum", "minimum" };

@@ -67,7 +67,10 @@ static void store_acc(struct ref_machine *m, const struct ref_tensor *dst, const
 		ref_store_bits(m, dst, i, acc.i);
 }
 
-/* Returns the number of S1 at l ++ [p, j], with its scale and zero point, as #weights has it. */
+/*
+ * Returns the weight at the index @b of S1, rounded to the type of S0 (float16 or bfloat16). S2, if
+ * there is one, has the scale and, with rank 3, the zero point for row @p and column @j.
+ */
 static float weight(struct ref_machine *m, const struct ref_op *op, const uint32_t *b, uint32_t p,
 		    uint32_t j)
 {
