@@ -732,7 +732,8 @@ static uint32_t taps_in_line(const struct matrix *m, const int64_t *s0, const in
 /*
  * Merges taps that follow each other in memory, such as those along a row of a convolution with few
  * channels: loops become longer. The order of a sum does not change, as the products of a tap come
- * after those of the tap before, unless there are partial sums.
+ * after those of the tap before. Nothing is merged when there are partial sums: merging would
+ * change their order.
  */
 static void merge_taps(struct matrix *m, int64_t *s0, int64_t *s1)
 {

@@ -38,7 +38,7 @@ struct onpu_emit {
 	const char *refusal; /* why an operator is not supported, or NULL */
 };
 
-/* Notes why an operator is not supported. Returns NULL. */
+/* Notes why an operator is not supported, unless a reason is noted already. Returns NULL. */
 WNNOperand onpu_refuse(struct onpu_emit *e, const char *why);
 /* Releases the builder and frees the lists. */
 void onpu_emit_exit(struct onpu_emit *e);

@@ -325,9 +325,10 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 }
 
 /*
- * Notes in @longest, by index of the step's rule, the longest lists of axes that the dimensions of
- * a value have; or, when @is_setting, gives these lists to the dimensions, and returns whether one
- * is longer now.
+ * Without @is_setting, replaces a list of axes in @longest, by index of the step's rule, by that of
+ * a dimension of the value if it continues the list and divides the index's size; returns false.
+ * With @is_setting, gives these lists to the dimensions whose own lists they continue and that can
+ * have them; returns whether a dimension got one.
  */
 static bool spread_to(struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		      const int *positions, uint32_t *longest, bool is_setting)

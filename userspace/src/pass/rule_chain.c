@@ -242,7 +242,7 @@ static bool rounds(int kind)
 	return kind == IR_CEIL || kind == IR_FLOOR || kind == IR_ROUND_EVEN;
 }
 
-/* Whether all elements of a value are 0 or 1. */
+/* Whether a value is the result of a comparison, NOT, isNaN or isInfinite, which is 0 or 1. */
 static bool is_truth(const struct ir_value *value)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;

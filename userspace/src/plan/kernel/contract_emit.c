@@ -245,8 +245,9 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct contrac
 }
 
 /*
- * Sets p->packed to the offset of each filter tile, in the order in which the loops read the tiles,
- * and p->packed_bytes to the bytes of all tiles. Returns 0, or -1: no memory.
+ * Sets p->packed[b_tile_index()] to the offset of each filter tile: the tiles lie one after the
+ * other in the order in which the loops read them. Adds the bytes of all tiles to p->packed_bytes.
+ * Returns 0, or -1: no memory.
  */
 static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
 			struct contract_prepared *p)

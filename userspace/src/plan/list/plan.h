@@ -305,8 +305,8 @@ void plan_emit(struct plan *plan, const struct plan_insn *insn);
  */
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
 /*
- * Emits a copy between views of equal dims, as several instructions when it is long. Elements are
- * copied in the order of memory.
+ * Emits a copy between views of equal dims, as several instructions when it is long. The dims are
+ * sorted first, so that elements are copied in the order in which they lie in the memory of @dst.
  */
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
 /* Returns the bytes of SRAM that a kernel of the current node may take. */
