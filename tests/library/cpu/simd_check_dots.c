@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/kernel/kernels.h"
 #include "cpu/ref/requantize.h"
 #include "simd_check.h"
 
@@ -52,8 +53,7 @@ static uint8_t result(const struct end *end, int64_t sum, int64_t i)
 static struct cpu_integers random_after(const struct end *end)
 {
 	bool is_signed = random_below(2);
-
-	return (struct cpu_integers){
+	struct cpu_integers op = {
 		.kind = IR_ADD,
 		.a_signed = end->dtype == IR_I8,
 		.b_signed = random_below(2),
@@ -64,9 +64,13 @@ static struct cpu_integers random_after(const struct end *end)
 		.scale = random_below(2) ? 1.0f / (float)(1 << random_below(6)) :
 					   0.01f * (float)between(1, 300),
 		.zero = (float)random_below(128),
+		.lo = -INFINITY,
+		.hi = INFINITY,
 		.least = is_signed ? INT8_MIN : 0,
 		.most = is_signed ? INT8_MAX : UINT8_MAX,
 	};
+
+	return cpu_integers_are_tame(&op) ? op : random_after(end);
 }
 
 /* Returns the result of the operation for a byte of a result and one that is added, or NULL. */

@@ -539,20 +539,43 @@ struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *cons
 	return op;
 }
 
-bool cpu_integers_are_tame(struct cpu_integers *op)
+/*
+ * Whether x = fma(v, inverse, v * rest) rounds to the integer that the float32 v / scale rounds to,
+ * for quotients below 512.
+ *
+ * Before its last rounding, which is that of the division, x differs from v / scale by little more
+ * than 2^-47 of it: 2^-48 since rest is rounded, and 2^-48 since v * rest is. Integers can only
+ * differ when the middle m of a tie, odd / 2, and of a float32 next to it is between the two.
+ *
+ * Let scale = s * 2^f and v = w * 2^e with integers s and w of 24 bits, and 2^p <= odd < 2^(p + 1),
+ * where p <= 9. Then m = (odd * 2^(24 - p) +- 1) * 2^(p - 25), or (2^25 - 1) * 2^-26 below 1/2. v
+ * is near odd / 2 * scale, so that e >= p + f - 2. Thus v - m * scale is 2^(p - 25 + f), or
+ * 2^(f - 26), times an integer that is s or -s modulo 2^15. It is not 0, since m has 25 bits from
+ * its first to its last, and v has 24. Let d be the distance of s to the next multiple of 2^15, or
+ * 2^15 when s is one. The distance of v / scale to m is then at least d * 2^-49 of m: enough when
+ * d is above 4.
+ */
+static bool divides_by_inverse(float scale)
 {
 	int exponent;
-	/* Only a float32 just below a power of two has a reciprocal that is not near enough. */
-	bool full = frexpf(op->scale, &exponent) == 1 - 0x1p-24f;
+	uint32_t low = (uint32_t)(frexpf(scale, &exponent) * 0x1p24f) % (1u << 15);
+
+	return !low || (low >= 8 && low <= (1u << 15) - 8);
+}
+
+bool cpu_integers_are_tame(struct cpu_integers *op)
+{
 	float zero = op->zero, least = op->least;
 
-	if (!(op->scale >= 0x1p-40f && op->scale <= 0x1p40f) || full ||
+	if (!(op->scale >= 0x1p-40f && op->scale <= 0x1p40f) || !divides_by_inverse(op->scale) ||
 	    !(512 * (fabsf(op->a_scale) + fabsf(op->b_scale)) <= 0x1p20f * op->scale))
 		return false;
 	op->least = fminf(fmaxf(least, zero + nearbyintf(op->lo / op->scale)), op->most);
 	op->most = fmaxf(fminf(op->most, zero + nearbyintf(op->hi / op->scale)), least);
 	op->lo = -INFINITY;
 	op->hi = INFINITY;
+	op->inverse = 1 / op->scale;
+	op->inverse_rest = fmaf(-op->inverse, op->scale, 1) / op->scale;
 	return true;
 }
 

@@ -64,9 +64,9 @@ bool cpu_integer_is_byte(const struct ir_value *value);
  */
 struct cpu_integers cpu_integers_of(const struct ir_node *node, const void *const *in);
 /*
- * Makes lo and hi part of least and most, and returns true, when no number of the operation can be
- * infinite, NaN or far above the integers, and quotients can be computed to the bit from the
- * reciprocal of its scale. Otherwise it changes nothing.
+ * Returns true when no number of the operation can be infinite, NaN or far above the integers, and
+ * fma(v, inverse, v * inverse_rest) rounds to the integer of each quotient v / scale. It then sets
+ * these two, and makes lo and hi part of least and most. Otherwise it changes nothing.
  */
 bool cpu_integers_are_tame(struct cpu_integers *op);
 SENTENCE(cpu_pool_integer_refuses)

@@ -126,49 +126,54 @@ INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
 	return bytes;
 }
 
-/*
- * Returns v / scale, rounded as a division rounds it, from the rounded reciprocal: the first step
- * makes a number next to the quotient, and then the second one is exact (Markstein). It takes half
- * of the time of a division.
- */
-INLINE __m512 quotient(__m512 v, __m512 scale, __m512 reciprocal)
-{
-	__m512 q = _mm512_mul_ps(v, reciprocal);
+/* What function() reads, in each lane. */
+struct constants {
+	__m512 lo, hi, shift, a_scale, b_scale, inverse, rest;
+	__m512i b_zero;
+};
 
-	q = _mm512_fmadd_ps(_mm512_fnmadd_ps(q, scale, v), reciprocal, q);
-	return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, scale, v), reciprocal, q);
+INLINE struct constants constants_of(const struct cpu_dots *t)
+{
+	const struct cpu_finish *f = &t->finish;
+	const struct cpu_integers *o = t->after;
+
+	return (struct constants){
+		.lo = _mm512_set1_ps(f->lo - f->zero),
+		.hi = _mm512_set1_ps(f->hi - f->zero),
+		.shift = _mm512_set1_ps(f->zero - (float)o->a_zero),
+		.a_scale = _mm512_set1_ps(o->a_scale),
+		.b_scale = _mm512_set1_ps(o->b_scale),
+		.inverse = _mm512_set1_ps(o->inverse),
+		.rest = _mm512_set1_ps(o->inverse_rest),
+		.b_zero = _mm512_set1_epi32(o->b_zero + (o->b_signed ? 128 : 0)),
+	};
 }
 
 /* Computes t->after: the integer of scaled sums, and of vector j of the bytes of the addend. */
-INLINE __m512i function(const struct cpu_dots *t, __m512 v, __m512i addend, int j)
+INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i addend, int j)
 {
 	const __m512i spread = _mm512_set1_epi32((int)0x80808000);
 	const __m512i element = _mm512_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
-	const struct cpu_finish *f = &t->finish;
-	const struct cpu_integers *o = t->after;
 	__m512i from =
 		_mm512_add_epi32(_mm512_add_epi32(spread, element), _mm512_set1_epi32(4 * j));
 
 	/* When an operand is NaN, the result is the second one. */
-	v = _mm512_max_ps(v, _mm512_set1_ps(f->lo - f->zero));
-	v = _mm512_min_ps(v, _mm512_set1_ps(f->hi - f->zero));
+	v = _mm512_max_ps(v, c->lo);
+	v = _mm512_min_ps(v, c->hi);
 	v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-	v = _mm512_add_ps(v, _mm512_set1_ps(f->zero - (float)o->a_zero));
-	v = _mm512_mul_ps(v, _mm512_set1_ps(o->a_scale));
-	if (t->addend) {
-		__m512i b = _mm512_shuffle_epi8(addend, from);
-		int32_t zero = o->b_zero + (o->b_signed ? 128 : 0);
-		__m512 other = _mm512_cvtepi32_ps(_mm512_sub_epi32(b, _mm512_set1_epi32(zero)));
+	v = _mm512_mul_ps(_mm512_add_ps(v, c->shift), c->a_scale);
+	if (adds) {
+		__m512i b = _mm512_sub_epi32(_mm512_shuffle_epi8(addend, from), c->b_zero);
 
-		v = _mm512_add_ps(v, _mm512_mul_ps(other, _mm512_set1_ps(o->b_scale)));
+		v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(b), c->b_scale));
 	}
-	return _mm512_cvtps_epi32(
-		quotient(v, _mm512_set1_ps(o->scale), _mm512_set1_ps(1 / o->scale)));
+	/* cpu_integers_are_tame() says why this rounds to the integer of the quotient. */
+	return _mm512_cvtps_epi32(_mm512_fmadd_ps(v, c->inverse, _mm512_mul_ps(v, c->rest)));
 }
 
 /* Stores one row of four or three vectors of sums, two rows of two, or four of one. */
 INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m512i (*const sum)[4],
-		       const struct ends *ends)
+		       const struct ends *ends, const struct constants *c)
 {
 	const int rows = 4 / vecs;
 	__m512i y[4], packed, addend = _mm512_setzero_si512();
@@ -182,7 +187,7 @@ INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m5
 		__m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][v]),
 					      _mm512_loadu_ps(t->finish.scale + v * LANES));
 
-		y[j] = t->after ? function(t, scaled, addend, j) : rounded(scaled);
+		y[j] = t->after ? function(c, scaled, t->addend, addend, j) : rounded(scaled);
 	}
 	packed = bytes_of(y, ends);
 #pragma GCC unroll 4
@@ -202,6 +207,7 @@ INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 	const struct ends ends =
 		o ? ends_of(o->zero, o->least, o->most, o->least < 0) :
 		    ends_of(t->finish.zero, t->finish.lo, t->finish.hi, t->is_signed);
+	struct constants c;
 
 	if (t->raw) {
 #pragma GCC unroll 16
@@ -210,9 +216,11 @@ INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 				store_raw(t, r, vecs, sum[r]);
 		return;
 	}
+	if (o)
+		c = constants_of(t);
 #pragma GCC unroll 16
 	for (int r = 0; r < rows; r += 4 / vecs)
-		store_rows(t, r, vecs, sum + r, &ends);
+		store_rows(t, r, vecs, sum + r, &ends, &c);
 }
 
 /* @rows and @vecs are constants in each instance, so that sums are in registers. */

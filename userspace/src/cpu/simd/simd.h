@@ -135,6 +135,8 @@ struct cpu_integers {
 	float a_scale, b_scale, scale, zero;
 	float lo, hi;	   /* limits of the real result */
 	float least, most; /* limits of the integer result */
+	/* Set by cpu_integers_are_tame(): 1 / scale is their sum. */
+	float inverse, inverse_rest;
 };
 
 /*
