@@ -645,10 +645,7 @@ static void test_reset_unparks(void **state)
 	assert_int_equal(rig.core.pc, PC + 8);
 }
 
-/*
- * An exception at the handler's first instruction locks the core up; the CSRs keep the exception
- * that led to the handler.
- */
+/* An exception at the handler's first instruction locks the core up; the CSRs keep the first. */
 static void test_lockup(void **state)
 {
 	uint64_t cycle;

@@ -29,8 +29,7 @@ def floats(*values):
 
 
 def refused_weights():
-    """Tests that a weight of an unknown type is refused with the node that needs it, never dropped.
-    """
+    """Tests that a weight of an unknown type is refused with the node that needs it."""
     text = """g (float[3] x) => (float[] z, float[] y) {
         y = Relu(x) w = Cast<to = 1>(e) z = Add(x, w) }"""
     string = onnx.helper.make_tensor("e", onnx.TensorProto.STRING, [3], [b"a", b"b", b"c"])
@@ -99,9 +98,7 @@ def newer_files():
 
 
 def large_sums():
-    """Tests that integer products beyond 2^24, where float32 has gaps, are those of numpy when they
-    are used as int32.
-    """
+    """Tests that integer products beyond 2^24 are those of numpy when they are used as int32."""
     for name, rows, depth, columns, zeros in (
             ("edge", 1, 258, 1, (0, 0)), ("long", 2, 1024, 3, (0, 0)), ("most", 3, 2000, 4, (255, 255)),
             ("points", 2, 777, 5, (3, 250)), ("part", 4, 259, 2, (0, 7))):
@@ -143,8 +140,7 @@ def unused():
     add("unused_training", parse(f"""g (float[1,2,2,2] x) => (float[] y) {{ {two}
         y, a, b, c, d = BatchNormalization<epsilon = 0.0>(x, s, o, o, s) }}""", 7), [x],
         [(x - shift) / numpy.sqrt(wide) * wide + shift])
-    # When one of the outputs after y is used, BatchNormalization trains: it normalises by the
-    # statistics of the batch.
+    # BatchNormalization takes the statistics of the batch when an output after y is used.
     mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
     norm = (x - mean.reshape(wide.shape)) / numpy.sqrt(variance + 0.5).reshape(wide.shape) * wide + shift
     made = {"y": norm, "a": 0.75 * floats(0, 1) + 0.25 * mean, "b": 0.75 * floats(1, 2) + 0.25 * variance,
@@ -513,9 +509,7 @@ def doubles():
                                                                             numpy.array([0.5, 0.25])])
 
 def quantised():
-    """Tests zero points that are floats, incomplete last blocks, weights of 16 bits, and a
-    quantised LSTM.
-    """
+    """Tests float zero points, incomplete last blocks, 16-bit weights, and a quantised LSTM."""
     kind = numpy.float32
     for bits, block, depth in (4, 16, 40), (8, 16, 32), (4, 32, 64), (4, 16, 32), (8, 32, 48):
         blocks, columns = -(-depth // block), 6
@@ -712,8 +706,7 @@ def padded_integers():
 
 
 def exact_integers():
-    """Tests integer convolutions with groups, or a kernel of many places, whose sums exceed 2^24.
-    """
+    """Tests integer convolutions with groups or large kernels, whose sums exceed 2^24."""
     numbers = numpy.random.default_rng(3)  # makes odd sums, which float32 would round
     for name, channels, groups, kernel in (("groups", 400, 2, (1, 2)), ("kernel", 2, 1, (17, 18)),
                                            ("depthwise", 2, 2, (19, 17))):

@@ -327,7 +327,8 @@ static void test_probe(void **state)
 static void test_probe_after_build(void **state)
 {
 	static const WNNOnnxDimension empty[] = { { 0, TEXT("") }, { 3, TEXT("") } };
-	static const WNNStringView in[] = { TEXT("x"), TEXT("e") }, out[] = { TEXT("z"), TEXT("n") };
+	static const WNNStringView in[] = { TEXT("x"), TEXT("e") },
+				   out[] = { TEXT("z"), TEXT("n") };
 	const WNNOnnxNode two[] = {
 		{ TEXT("first"), TEXT(""), TEXT("Relu"), 1, &in[0], 1, &out[0], 0, NULL },
 		{ TEXT("second"), TEXT(""), TEXT("Relu"), 1, &in[1], 1, &out[1], 0, NULL },
@@ -378,9 +379,12 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run),    cmocka_unit_test(test_chosen_output),
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_probe),
-		cmocka_unit_test(test_probe_after_build), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_chosen_output),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_probe_after_build),
+		cmocka_unit_test(test_memory),
 	};
 
 	setenv("WEBNN_DEVICE", "cpu", 1);

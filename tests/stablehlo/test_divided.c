@@ -277,18 +277,19 @@ static const struct {
 	  "handle = 3," },
 	/* Quotients of integers lose remainders, and bytes wrap around: both sums are made before. */
 	{ "sums-of-integers",
-	  "@main(%a: tensor<4xi32> " OPEN("{}", "\"x\"") ") -> (tensor<4xf32> " LIST
-							   ", tensor<4xf32> " LIST ") {\n"
-	  "%t = stablehlo.constant dense<3> : tensor<4xi32>\n"
-	  "%q = stablehlo.divide %a, %t : tensor<4xi32>\n"
-	  "%r = sdy.sharding_constraint %q <@grid, [{}], unreduced={\"x\"}> : tensor<4xi32>\n"
-	  "%b = stablehlo.convert %a : (tensor<4xi32>) -> tensor<4xui8>\n"
-	  "%c = sdy.sharding_constraint %b <@grid, [{}], unreduced={\"x\"}> : tensor<4xui8>\n"
-	  "%w = stablehlo.convert %c : (tensor<4xui8>) -> tensor<4xui32>\n"
-	  "%x = sdy.sharding_constraint %w <@grid, [{}], unreduced={\"x\"}> : tensor<4xui32>\n"
-	  "%y = stablehlo.convert %r : (tensor<4xi32>) -> tensor<4xf32>\n"
-	  "%z = stablehlo.convert %x : (tensor<4xui32>) -> tensor<4xf32>\n"
-	  "return %y, %z : tensor<4xf32>, tensor<4xf32>\n}",
+	  "@main(%a: tensor<4xi32> " OPEN(
+		  "{}",
+		  "\"x\"") ") -> (tensor<4xf32> " LIST ", tensor<4xf32> " LIST ") {\n"
+			   "%t = stablehlo.constant dense<3> : tensor<4xi32>\n"
+			   "%q = stablehlo.divide %a, %t : tensor<4xi32>\n"
+			   "%r = sdy.sharding_constraint %q <@grid, [{}], unreduced={\"x\"}> : tensor<4xi32>\n"
+			   "%b = stablehlo.convert %a : (tensor<4xi32>) -> tensor<4xui8>\n"
+			   "%c = sdy.sharding_constraint %b <@grid, [{}], unreduced={\"x\"}> : tensor<4xui8>\n"
+			   "%w = stablehlo.convert %c : (tensor<4xui8>) -> tensor<4xui32>\n"
+			   "%x = sdy.sharding_constraint %w <@grid, [{}], unreduced={\"x\"}> : tensor<4xui32>\n"
+			   "%y = stablehlo.convert %r : (tensor<4xi32>) -> tensor<4xf32>\n"
+			   "%z = stablehlo.convert %x : (tensor<4xui32>) -> tensor<4xf32>\n"
+			   "return %y, %z : tensor<4xf32>, tensor<4xf32>\n}",
 	  { "stablehlo.all_reduce", "\"stablehlo.divide\"" },
 	  "stablehlo.all_gather" },
 	/* A part with zeros around it is an addend, and so is the whole value on one device. */

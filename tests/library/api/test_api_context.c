@@ -545,10 +545,7 @@ static void a_lost_context(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/*
- * With work in flight, every callback comes and says either that its work was done or that it was
- * not.
- */
+/* With work in flight, every callback comes and says whether its work was done. */
 static void loss_with_work_in_flight(void **state)
 {
 	const char *devices[] = { "cpu", "sim" };

@@ -152,10 +152,7 @@ static int read_i64(struct reader *r, int64_t *value)
 	return 0;
 }
 
-/*
- * Reads a number into *value, or the bits of a NaN into *nan, which is 0 for a number. Returns 0 or
- * -1.
- */
+/* Reads a number into *value, or a NaN's bits into *nan, 0 for a number. Returns 0 or -1. */
 static int read_float(struct reader *r, float *value, uint32_t *nan)
 {
 	char *end;
@@ -239,10 +236,7 @@ static int read_symbol(struct reader *r, uint32_t *symbol)
 	return accept(r, "s") && (read_u32(r, symbol) || expect(r, ":")) ? -1 : 0;
 }
 
-/*
- * Reads element `element` of a field of numbers, which may be known only at dispatch. Returns 0 or
- * -1.
- */
+/* Reads element `element` of a field of numbers, which may be known late. Returns 0 or -1. */
 static int read_late(struct reader *r, uint32_t element, uint32_t *number)
 {
 	struct ir_late late = { r->field, (uint16_t)element, 0 };
@@ -393,10 +387,7 @@ static int read_elements(struct reader *r, const struct ir_field *field, uint32_
 	return 0;
 }
 
-/*
- * Returns true if the text of a field begins with a word: the field's name, or one of its words
- * when it has no name.
- */
+/* Returns true if a field's text begins with its name or, if it has none, with one of its words. */
 static bool begins_with(const struct ir_field *field, const char *word, size_t length)
 {
 	bool assigned = word[length] == '=';

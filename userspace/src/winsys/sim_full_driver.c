@@ -324,9 +324,9 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	full_write(full, ONPU_REG_FW_SIZE, size);
 	full_write(full, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
 	pthread_mutex_lock(&full->sync.lock);
-	while (!full->sync.lost && (full->status & ONPU_STATUS_STATE__MASK) >>
-						   ONPU_STATUS_STATE__SHIFT !=
-					   ONPU_STATE_READY)
+	while (!full->sync.lost &&
+	       (full->status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT !=
+		       ONPU_STATE_READY)
 		pthread_cond_wait(&full->sync.changed, &full->sync.lock);
 	status = full->status;
 	pthread_mutex_unlock(&full->sync.lock);

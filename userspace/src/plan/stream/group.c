@@ -181,10 +181,7 @@ static bool middle_slices(const struct finder *f, const struct stream_set *set,
 	return stream_find_slices(f->plan, set, &box, NULL, slices);
 }
 
-/*
- * Estimates a size of blocks; *best is the fastest so far. Returns false when these and all smaller
- * blocks fail.
- */
+/* Estimates a size of blocks; *best is the fastest. False: these and all smaller blocks fail. */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
 {
@@ -302,10 +299,7 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 	return false;
 }
 
-/*
- * Returns the estimated cycles of a set whose nodes are not streamed; resident values need no
- * loads.
- */
+/* Returns the estimated cycles of a set that is not streamed; resident values need no loads. */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;
@@ -369,10 +363,7 @@ static bool choose_keys(const struct finder *f, const struct stream_set *set, st
 	return false;
 }
 
-/*
- * Returns true if the set is no attention, or SRAM can hold as many rows of its scores as the
- * matrix unit has.
- */
+/* Returns true if there are no scores, or SRAM can hold as many rows as the matrix unit has. */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
 	struct stream_slice slices[STREAM_MAX_NODES];
