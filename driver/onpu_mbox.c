@@ -245,7 +245,7 @@ static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *w
 		return false;
 	fail_all_requests(mbox, -EAGAIN);
 	if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
-		drm_err_ratelimited(&onpu->drm, "the firmware did not answer, so it is reset: request %u timed out\n",
+		drm_err_ratelimited(&onpu->drm, "the firmware did not answer, request %u timed out: the device is reset\n",
 				    wait->type);
 	return true;
 }
