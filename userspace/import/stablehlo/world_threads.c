@@ -466,7 +466,7 @@ static void run_task(void *data)
 
 static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_attr *programs)
 {
-	size_t argument = 0, result = 0;
+	size_t argument = 0;
 
 	shlo_parallel_check(call, programs);
 	for (size_t i = 0; i < p->count; i++) {
@@ -476,7 +476,6 @@ static void setup(struct shlo_call *call, struct parallel *p, const struct shlo_
 		task->function = function;
 		task->arguments = (struct shlo_tensor **)call->in + argument;
 		argument += function->type->item_count;
-		result += function->type->result_count;
 		task->results = shlo_arena_alloc(&p->arena, function->type->result_count,
 						 sizeof(struct shlo_tensor *));
 		task->run.module = call->run->module;
