@@ -58,7 +58,7 @@ static void check(WNNStatus status)
 	errx(1, "%.*s", (int)error.message.length, error.message.data);
 }
 
-/* As check(), for functions of the importer, which has a last error of its own. */
+/* Ends the program with the last error of the importer, which keeps one of its own, on failure. */
 static void check_onnx(WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;

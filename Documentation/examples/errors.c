@@ -51,7 +51,7 @@ static int bad_graph(WNNContext context)
 		     WNNStatus_TypeError &&
 	     message_begins("the operand of output \"y\" is NULL, perhaps because of an earlier "
 			    "error: matmul \"attention\\u000a\": a of shape [2,3]");
-	/* What failed has recorded nothing: the builder can still build. */
+	/* The call that failed has recorded nothing: the builder can still build. */
 	output.operand = wnnGraphBuilderRelu(b, x, NULL);
 	ok &= !wnnGraphBuilderBuildSync(b, 1, &output, WNN_WAIT_FOREVER, &graph);
 	/* A dispatch needs a tensor for everything; one that goes wrong later tells OnWorkDone. */

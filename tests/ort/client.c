@@ -232,7 +232,7 @@ static void close_model(struct model *m)
 	client.ReleaseSession(m->session);
 }
 
-/* What the process holds; runs must not increase it. */
+/* Memory, descriptors and mappings of the process; runs must not increase them. */
 struct held {
 	size_t heap, descriptors, mappings;
 };

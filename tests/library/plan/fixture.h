@@ -43,7 +43,7 @@ struct test_graph {
  */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
-/* As fixture_setup(), but with the machine onpu-ref1, for tests of figures of this machine. */
+/* Sets up the devices as fixture_setup() does, with onpu-ref1, for tests of its figures. */
 int fixture_setup_ref1(void **state);
 /* Returns the name of the machine. */
 const char *fixture_machine(void *state);

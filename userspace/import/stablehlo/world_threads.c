@@ -37,7 +37,7 @@ struct process {
 	struct threads *threads;
 	const struct shlo_thread *what;
 	bool started, failed;
-	/* What the process waits for: an exchange, a letter or, with @receives, a channel. */
+	/* The process waits for an exchange, a letter or, with @receives, a channel. */
 	const struct meeting *meeting;
 	const struct letter *letter;
 	bool receives;

@@ -216,7 +216,7 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 		}
 		if (why.status == WNN_NOT_SUPPORTED)
 			return refuse(err, why.status, path, "%s", why.message);
-		/* What would be an error of the library elsewhere is one of the file here. */
+		/* The file is the cause, not the library: leave out that the error is internal. */
 		return refuse(err, WNN_OPERATION_ERROR, path, "is damaged inside: %s",
 			      why.message + (strncmp(why.message, internal, sizeof(internal) - 1) ?
 						     0 :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What integer_dots.c, which plans integer products on dots of bytes, shares with its parts. */
+/* Structures that the files of the kernel integer-dots share; integer_dots.c makes its plans. */
 #ifndef WNN_CPU_INTEGER_DOTS_H
 #define WNN_CPU_INTEGER_DOTS_H
 

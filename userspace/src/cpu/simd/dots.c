@@ -126,7 +126,7 @@ INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
 	return bytes;
 }
 
-/* What function() reads, in each lane. */
+/* The constants of function(), each in all lanes of a vector. */
 struct constants {
 	__m512 lo, hi, shift, a_scale, b_scale, inverse, rest;
 	__m512i b_zero;
