@@ -313,6 +313,7 @@ class Outputs(ToolTest):
         self.refuses(64, "--labels needs --top", "run", self.model, "--labels", labels)
         self.refuses(3, "none.txt", "run", self.model, "-i", self.x, "--top", 1, "--labels",
                      self.folder / "none.txt")
+        self.refuses(3, "Is a directory", "run", self.model, "-i", self.x, "--top", 1, "--labels", self.folder)
 
 
 class Habits(ToolTest):

@@ -252,30 +252,38 @@ static void print_top(const struct value *value, size_t top, char *const *labels
 	free(best);
 }
 
+/*
+ * Appends the lines of a file to *labels; a NULL @path has none. Returns DONE or an exit code; the
+ * caller frees the labels in any case.
+ */
 static int read_labels(const char *path, char ***labels, size_t *count)
 {
 	FILE *file = path ? fopen(path, "r") : NULL;
 	char *line = NULL;
 	size_t room = 0;
-	ssize_t length;
+	int ret = DONE;
 
 	if (path && !file)
 		return complain(BAD_FILE, "%s: %s", path, strerror(errno));
-	while (file && (length = getline(&line, &room, file)) >= 0) {
+	while (file && getline(&line, &room, file) >= 0) {
 		char **more = realloc(*labels, (*count + 1) * sizeof(*more));
 
-		if (!more)
+		if (!more) {
+			ret = complain(BAD_DEVICE, "%s: memory is exhausted", path);
 			break;
+		}
 		*labels = more;
 		line[strcspn(line, "\r\n")] = 0;
 		more[(*count)++] = line;
 		line = NULL;
 		room = 0;
 	}
+	if (file && !ret && !feof(file))
+		ret = complain(BAD_FILE, "%s: %s", path, strerror(errno));
 	free(line);
 	if (file)
 		fclose(file);
-	return DONE;
+	return ret;
 }
 
 static int print(const struct run *run, const struct target *target)
