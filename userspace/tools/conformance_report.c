@@ -60,12 +60,14 @@ struct file_report *report_file_begin(struct report *report, const char *path, c
 }
 
 /*
- * Returns a number for JSON; any number that is not finite becomes the string "Infinity", as in the
- * cases, because JSON has no such numbers.
+ * Returns a number for JSON, which has only finite ones; others become a string, as in the cases:
+ * "NaN", "Infinity" or "-Infinity".
  */
 static json_t *number(double value)
 {
-	return isfinite(value) ? json_real(value) : json_string("Infinity");
+	if (isfinite(value))
+		return json_real(value);
+	return json_string(isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
 }
 
 static json_t *case_json(const char *name, const struct result *result)
