@@ -223,13 +223,16 @@ class Check(Case):
 
     def test_module_forbidden(self):
         self.unload()
-        self.system.write("etc/modprobe.d/local.conf", "# blacklist onpu\n")
+        self.system.write("etc/modprobe.d/local.conf", "# blacklist onpu\nblacklist onpu2\n")
         self.expect("driver", "wrong", "not loaded", "dmesg", ["binding"])
-        self.system.write("etc/modprobe.d/local.conf", "# no NPU\nblacklist onpu\n")
+        self.system.write("etc/modprobe.d/local.conf", "# blacklist onpu\nblacklist onpu\n")
         self.expect("driver", "wrong", "/etc/modprobe.d/local.conf forbids", "Take it out", ["binding"])
         self.system.remove("etc/modprobe.d/local.conf")
-        self.system.write("proc/cmdline", "quiet modprobe.blacklist=onpu\n")
-        self.expect("driver", "wrong", "command line forbids", "Take it out", ["binding"])
+        self.system.write("proc/cmdline", "modprobe.blacklist=onpu2,xonpu quiet\n")
+        self.expect("driver", "wrong", "not loaded", "dmesg", ["binding"])
+        for line in ("quiet modprobe.blacklist=onpu", "modprobe.blacklist=a modprobe.blacklist=b,onpu quiet"):
+            self.system.write("proc/cmdline", line + "\n")
+            self.expect("driver", "wrong", "command line forbids", "Take it out", ["binding"])
 
     def test_module_not_built(self):
         self.unload()

@@ -103,9 +103,42 @@ static bool find_module(const char *release, char *path, size_t size)
 	return found;
 }
 
+/* Returns whether a line of a file of modprobe begins with "blacklist onpu", as a whole word. */
+static bool file_forbids(const char *text)
+{
+	static const char rule[] = "blacklist onpu";
+	const size_t length = sizeof(rule) - 1;
+
+	/* Only a match at the start of a line counts, as others may be comments. */
+	for (const char *at = text; (at = strstr(at, rule)); at += length)
+		if ((at == text || at[-1] == '\n') && strchr(" \t\r\n", at[length]))
+			return true;
+	return false;
+}
+
+/* Returns whether an option of the kernel, such as "modprobe.blacklist=a,onpu", lists the module. */
+static bool command_line_forbids(const char *line)
+{
+	static const char option[] = "blacklist=";
+
+	for (const char *at = line; (at = strstr(at, option));) {
+		char end = ',';
+
+		for (at += sizeof(option) - 1; end == ',';) {
+			size_t length = strcspn(at, ", ");
+
+			if (length == 4 && !strncmp(at, "onpu", 4))
+				return true;
+			end = at[length];
+			at += length + (end == ',');
+		}
+	}
+	return false;
+}
+
 /*
- * Whether a line of modprobe's files begins with "blacklist onpu", or the kernel's command line has
- * it with "="; sets @where to the place. Looks only at the first "blacklist onpu" of a file.
+ * Returns whether a file of modprobe or the kernel's command line forbids to load the module, and
+ * then sets @where to the place.
  */
 static bool is_blacklisted(char *where, size_t size)
 {
@@ -114,7 +147,7 @@ static bool is_blacklisted(char *where, size_t size)
 	char line[4096];
 
 	tree_line(line, sizeof(line), "/proc/cmdline");
-	if (strstr(line, "blacklist=onpu")) {
+	if (command_line_forbids(line)) {
 		snprintf(where, size, "the kernel's command line");
 		return true;
 	}
@@ -124,10 +157,8 @@ static bool is_blacklisted(char *where, size_t size)
 
 		for (size_t j = 0; j < names.count && !found; j++) {
 			char *text = tree_read(NULL, "%s/%s", folders[i], names.names[j]);
-			const char *at = text ? strstr(text, "blacklist onpu") : NULL;
 
-			/* Only a match at the start of a line counts, as others may be comments. */
-			found = at && (at == text || at[-1] == '\n');
+			found = text && file_forbids(text);
 			if (found)
 				snprintf(where, size, "%s/%s", folders[i], names.names[j]);
 			free(text);
