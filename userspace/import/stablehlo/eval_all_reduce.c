@@ -130,8 +130,7 @@ static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct sh
 	values = shlo_scratch(call->run, group->count);
 	for (size_t i = 0; i < group->count; i++) {
 		if (all->items[i]->count != out->count)
-			shlo_run_error(call->run,
-				       "the processes have values of different shapes or types");
+			shlo_run_differ(call->run);
 		((const void **)values->data)[i] = all->items[i]->data;
 	}
 	reducer_run(r, out->data, values->data, group->count, (size_t)out->count, from);

@@ -269,9 +269,7 @@ static struct shlo_tensor *concatenated(struct shlo_run *run, struct shlo_tensor
 		dims[dim] += values[i]->dims[dim];
 		for (int k = 0; k < first->type.rank; k++)
 			if (k != dim && values[i]->dims[k] != first->dims[k])
-				shlo_run_error(
-					run,
-					"the processes have values of different shapes or types");
+				shlo_run_differ(run);
 	}
 	out = shlo_tensor_like(run, &first->type, first->type.rank, dims);
 	stride = row_bytes(out, dim);

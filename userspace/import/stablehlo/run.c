@@ -22,6 +22,12 @@ void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	shlo_throw(&run->guard, WNNStatus_OperationError, "%s", text);
 }
 
+void shlo_run_differ(struct shlo_run *run)
+{
+	shlo_run_error(run, "a value has another shape or type on some processes: all must give "
+			    "this operation equal ones");
+}
+
 static struct shlo_scratch *scratch_push(struct shlo_run *run)
 {
 	struct shlo_scratch *scratch = import_alloc(sizeof(*scratch));

@@ -91,6 +91,8 @@ struct shlo_run {
 /* Ends the run with a message, which begins with the position and name of the current operation. */
 _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Ends the run, as a value of the current operation has another shape or type on some processes. */
+_Noreturn void shlo_run_differ(struct shlo_run *run);
 
 /* Frees all that the run holds. */
 void shlo_run_exit(struct shlo_run *run);

@@ -118,7 +118,7 @@ static const uint8_t *get_bytes(struct shlo_run *run, const uint8_t **from, cons
 	const uint8_t *at = *from;
 
 	if ((size_t)(end - at) < size)
-		shlo_run_error(run, "the processes have values of different shapes or types");
+		shlo_run_differ(run);
 	*from += size;
 	return at;
 }
@@ -139,8 +139,7 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		}
 		memcpy(&rank, get_bytes(run, &from, end, sizeof(rank)), sizeof(rank));
 		if (types[i]->kind != SHLO_TENSOR || rank < 0 || rank > SHLO_MAX_RANK)
-			shlo_run_error(run,
-				       "the processes have values of different shapes or types");
+			shlo_run_differ(run);
 		memcpy(dims, get_bytes(run, &from, end, (size_t)rank * sizeof(*dims)),
 		       (size_t)rank * sizeof(*dims));
 		values[i] = shlo_tensor_like(run, types[i], (int)rank, dims);
@@ -148,7 +147,7 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		memcpy(values[i]->data, get_bytes(run, &from, end, bytes), bytes);
 	}
 	if (from != end)
-		shlo_run_error(run, "the processes have values of different shapes or types");
+		shlo_run_differ(run);
 }
 
 /*

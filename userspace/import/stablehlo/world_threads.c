@@ -209,7 +209,7 @@ static void swap_shards(struct shlo_run *run, const struct shlo_group *group, in
 		drop_meeting(t, m);
 	pthread_mutex_unlock(&t->lock);
 	if (!fits)
-		shlo_run_error(run, "the processes have values of different shapes or types");
+		shlo_run_differ(run);
 	if (failed)
 		shlo_run_error(run, OTHER_FAILED);
 }
