@@ -216,7 +216,9 @@ enum vfu_receive vfu_conn_receive(struct vfu_conn *conn)
 		if (n < 0 || (!n && !conn->have))
 			return VFU_RECEIVE_GONE;
 		if (!n)
-			return broken(conn, "it ended in the middle of a message");
+			return broken(
+				conn,
+				"the client closed the connection in the middle of a message");
 		conn->have += (size_t)n;
 		if (in_header && conn->have == head) {
 			const char *why = check_header(&conn->header);
