@@ -3,6 +3,8 @@
 #include "fixture.h"
 #include "nodes.h"
 
+#include "plan/kernel/vprog.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -623,6 +625,46 @@ static void test_norm_far(void **state)
 	}
 }
 
+/* Adds registers and operations to a program; it fails its plan if they are too many, else not. */
+static void check_size_of_program(uint32_t regs, uint32_t ops)
+{
+	static const int64_t dims[1] = { 8 };
+	bool full = regs > VP_MAX_REGS || ops > VP_MAX_OPS;
+	struct wnn_error err = { 0 };
+	struct plan plan = { .report = { .err = &err } };
+	struct vprog prog;
+	struct test_graph t;
+	struct ir_value *x;
+
+	/* The graph has the node that the message names. */
+	graph_init(&t);
+	x = add_operand(&t, IR_F32, 1, dims, false);
+	add_node(&t, IR_OP_COPY, &x, 1, IR_F32, 1, dims, NULL);
+	plan.graph = t.graph;
+	vp_begin(&prog, "test", 1, dims);
+	for (uint32_t i = 0; i < regs; i++)
+		assert_in_range(vp_temp(&prog, ONPU_DT_F32, 1), 0, VP_MAX_REGS - 1);
+	for (uint32_t i = 0; i < ops; i++)
+		assert_in_range(vp_add(&prog, ONPU_OP_VABS, 0, 0, -1, -1) - prog.op, 0,
+				VP_MAX_OPS - 1);
+	assert_int_equal(prog.overflow, full);
+	if (full) {
+		vp_emit(&plan, &prog);
+		assert_true(plan.report.failed);
+		assert_non_null(
+			strstr(err.message, "the vector program of kernel test has no room"));
+	}
+	graph_free(&t);
+}
+
+static void test_full_program(void **state)
+{
+	(void)state;
+	check_size_of_program(VP_MAX_REGS, VP_MAX_OPS);
+	check_size_of_program(VP_MAX_REGS + 1, 1);
+	check_size_of_program(1, VP_MAX_OPS + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -634,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_cumsum),	     cmocka_unit_test(test_arg),
 		cmocka_unit_test(test_norm),	     cmocka_unit_test(test_norm_groups),
 		cmocka_unit_test(test_norm_long),    cmocka_unit_test(test_norm_far),
+		cmocka_unit_test(test_full_program),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

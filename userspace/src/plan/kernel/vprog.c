@@ -15,8 +15,13 @@ void vp_begin(struct vprog *prog, const char *kernel, uint32_t rank, const int64
 	memcpy(prog->dim, dim, rank * sizeof(*dim));
 }
 
+/* Returns the new register; in a full program the first one, which is a valid index, too. */
 static int add_reg(struct vprog *prog, const struct vp_reg *reg)
 {
+	if (prog->num_regs == VP_MAX_REGS) {
+		prog->overflow = true;
+		return 0;
+	}
 	prog->reg[prog->num_regs] = *reg;
 	return prog->num_regs++;
 }
@@ -125,8 +130,14 @@ int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *valu
 
 struct vp_op *vp_add(struct vprog *prog, enum onpu_op op, int dst, int a, int b, int c)
 {
-	struct vp_op *vop = &prog->op[prog->num_ops++];
+	struct vp_op *vop;
 
+	/* The last operation of a full program is lost; the caller still may set more of it. */
+	if (prog->num_ops == VP_MAX_OPS) {
+		prog->overflow = true;
+		prog->num_ops--;
+	}
+	vop = &prog->op[prog->num_ops++];
 	*vop = (struct vp_op){ .op = op, .dst = dst, .src = { a, b, c } };
 	return vop;
 }
@@ -381,6 +392,13 @@ void vp_emit(struct plan *plan, struct vprog *prog)
 {
 	enum onpu_op first = prog->op[0].op;
 
+	if (prog->overflow) {
+		plan_fail(plan,
+			  "internal error, please report it: the vector program of kernel %s has "
+			  "no room for more than %d registers and %d operations",
+			  prog->kernel, VP_MAX_REGS, VP_MAX_OPS);
+		return;
+	}
 	vp_simplify(prog);
 	plan_kernel(plan, prog->kernel);
 	if (plan->report.failed || vtile_emit(plan, prog))

@@ -3,6 +3,9 @@
  * A vector program: a list of vector instructions without branches. Its registers are tensors over
  * all or some dims of one iteration space. Lowering expresses element-wise operators, reductions,
  * softmax and normalisations in this form, and the kernels vtile.c, vsplit.c and rows.c tile it.
+ *
+ * The functions that add registers and operations never fail: they drop those for which a program
+ * has no room, and vp_emit() then fails the plan.
  */
 #ifndef WNN_PLAN_VPROG_H
 #define WNN_PLAN_VPROG_H
@@ -44,6 +47,7 @@ struct vprog {
 	uint8_t whole; /* mask of the dims that tiles must not divide */
 	uint8_t fixed; /* mask of the dims that must not merge with their neighbours */
 	uint32_t num_regs, num_ops;
+	bool overflow; /* it needs more registers or operations, and cannot be emitted */
 	struct vp_reg reg[VP_MAX_REGS];
 	struct vp_op op[VP_MAX_OPS];
 };
