@@ -175,12 +175,11 @@ struct plan_list {
 struct plan_pin {
 	const struct ir_value *value;
 	uint32_t node; /* the first node that uses it */
-	const struct ir_node *
-		/*
-		 * the product for which the constant is dequantised: SRAM has floats; NULL: SRAM
-		 * has the constant's own bytes
-		 */
-		wide;
+	/*
+	 * The product for which the constant is dequantised: SRAM has floats. NULL: SRAM has the
+	 * constant's own bytes.
+	 */
+	const struct ir_node *wide;
 	uint64_t address, bytes;
 };
 
