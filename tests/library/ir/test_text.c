@@ -13,6 +13,7 @@
 #include "ir/attrs.h"
 #include "ir/binary.h"
 #include "ir/parse.h"
+#include "ir/shapes.h"
 #include "text.h"
 #include "util/malloc.h"
 #include "util/number.h"
@@ -293,6 +294,86 @@ static void wrong_symbols_are_refused(void **state)
 	}
 }
 
+/* Returns whether the only node of a text, in which %s stands for a function, has valid types. */
+static bool network_fits(const char *network, const char *function)
+{
+	const char *hole = strstr(network, "%s");
+	char text[512];
+	struct ir_graph *graph;
+	bool fits;
+
+	snprintf(text, sizeof(text),
+		 "%%0 float32[5,1,3] = input \"x\"\n%%1 float32[1,1,2] = input \"h\"\n%.*s%s%s",
+		 (int)(hole - network), network, function, hole + 2);
+	graph = parsed(text);
+	fits = ir_shapes_fit(graph->nodes[0]);
+	ir_graph_destroy(graph);
+	return fits;
+}
+
+/*
+ * Tests that each function is an activation of recurrent networks, but for those of integers and
+ * those whose result is a condition.
+ */
+static void activations_map_floats_to_floats(void **state)
+{
+	static const char *const networks[] = {
+		"%2 float32[1,6,2] = input \"r\"\n"
+		"%3 float32[1,6,3] = input \"w\"\n"
+		"%4 float32[1,1,2] = gru(%0, %3, %2) steps=5 hidden=2 forward gates=zrn "
+		"activations=sigmoid,%s\n",
+		"%2 float32[1,8,2] = input \"r\"\n"
+		"%3 float32[1,8,3] = input \"w\"\n"
+		"%4 float32[1,1,2], %5 float32[1,1,2] = lstm(%0, %3, %2, -, -, -, %1, %1) steps=5 "
+		"hidden=2 forward gates=iofg activations=%s,tanh,tanh\n",
+	};
+	static const int refused[] = { IR_LOGICAL_NOT, IR_IS_NAN, IR_IS_INFINITE };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(networks); i++)
+		for (int kind = 0; kind < IR_UNARY_COUNT; kind++) {
+			bool fits = true;
+
+			for (size_t k = 0; k < ARRAY_SIZE(refused); k++)
+				fits &= kind != refused[k];
+			if (network_fits(networks[i], ir_unary_name(kind)) != fits)
+				fail_msg("network %zu %s %s", i, fits ? "refuses" : "takes",
+					 ir_unary_name(kind));
+		}
+}
+
+/* Tests that functions of floats take no integers, and logical_not takes no floats. */
+static void functions_have_operands_of_their_types(void **state)
+{
+	static const struct {
+		const char *text;
+		bool fits;
+	} cases[] = {
+		{ "%1 int32[2] = unary(%0) abs(0,0)", true },
+		{ "%1 int32[2] = unary(%0) logical_not(0,0)", true },
+		{ "%1 int32[2] = unary(%0) sin(0,0)", false },
+		{ "%1 uint8[2] = unary(%0) is_nan(0,0)", false },
+		{ "%3 float32[2] = unary(%2) sin(0,0)", true },
+		{ "%3 uint8[2] = unary(%2) is_nan(0,0)", true },
+		{ "%3 float32[2] = unary(%2) is_nan(0,0)", false },
+		{ "%3 float32[2] = unary(%2) logical_not(0,0)", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[256];
+		struct ir_graph *graph;
+
+		snprintf(text, sizeof(text),
+			 "%%0 int32[2] = input \"a\"\n%%2 float32[2] = input \"b\"\n%s",
+			 cases[i].text);
+		graph = parsed(text);
+		if (ir_shapes_fit(graph->nodes[0]) != cases[i].fits)
+			fail_msg("%s", cases[i].text);
+		ir_graph_destroy(graph);
+	}
+}
+
 #define CACHE                                 \
 	"%0 float32[4,2] = input \"cache\"\n" \
 	"%1 int32[1,1] = input \"place\"\n"   \
@@ -443,6 +524,8 @@ int main(void)
 		cmocka_unit_test(a_symbol_is_read),
 		cmocka_unit_test(a_template_becomes_a_graph),
 		cmocka_unit_test(wrong_symbols_are_refused),
+		cmocka_unit_test(activations_map_floats_to_floats),
+		cmocka_unit_test(functions_have_operands_of_their_types),
 		cmocka_unit_test(an_update_is_read),
 		cmocka_unit_test(a_comma_of_the_locale_changes_nothing),
 		cmocka_unit_test(mistakes_are_named),

@@ -91,46 +91,56 @@ enum ir_op {
  * x * sigmoid(x * (alpha * x * x + beta)), hard_gate is x * hard_sigmoid(x) with its alpha and
  * beta, and step_gate is x * (x > alpha). Gates map minus infinity to NaN, as they multiply it by
  * 0.
+ *
+ * The last column of the list is the enum ir_unary_class of the function.
  */
-#define IR_UNARY_KINDS(X)               \
-	X(ABS, "abs")                   \
-	X(NEG, "neg")                   \
-	X(SIGN, "sign")                 \
-	X(CEIL, "ceil")                 \
-	X(FLOOR, "floor")               \
-	X(ROUND_EVEN, "round_even")     \
-	X(RECIPROCAL, "reciprocal")     \
-	X(SQRT, "sqrt")                 \
-	X(EXP, "exp")                   \
-	X(LOG, "log")                   \
-	X(SIN, "sin")                   \
-	X(COS, "cos")                   \
-	X(TAN, "tan")                   \
-	X(TANH, "tanh")                 \
-	X(SCALED_TANH, "scaled_tanh")   \
-	X(ERF, "erf")                   \
-	X(SIGMOID, "sigmoid")           \
-	X(GELU, "gelu")                 \
-	X(SWISH, "swish")               \
-	X(MISH, "mish")                 \
-	X(GELU_TANH, "gelu_tanh")       \
-	X(SOFTPLUS, "softplus")         \
-	X(SOFTSIGN, "softsign")         \
-	X(ELU, "elu")                   \
-	X(LEAKY_RELU, "leaky_relu")     \
-	X(HARD_SIGMOID, "hard_sigmoid") \
-	X(HARD_SWISH, "hard_swish")     \
-	X(HARD_GATE, "hard_gate")       \
-	X(STEP_GATE, "step_gate")       \
-	X(RELU, "relu")                 \
-	X(CLAMP, "clamp")               \
-	X(LINEAR, "linear")             \
-	X(LOGICAL_NOT, "logical_not")   \
-	X(IS_NAN, "is_nan")             \
-	X(IS_INFINITE, "is_infinite")
+#define IR_UNARY_KINDS(X)                       \
+	X(ABS, "abs", NUMBERS)                  \
+	X(NEG, "neg", NUMBERS)                  \
+	X(SIGN, "sign", NUMBERS)                \
+	X(CEIL, "ceil", FLOATS)                 \
+	X(FLOOR, "floor", FLOATS)               \
+	X(ROUND_EVEN, "round_even", FLOATS)     \
+	X(RECIPROCAL, "reciprocal", FLOATS)     \
+	X(SQRT, "sqrt", FLOATS)                 \
+	X(EXP, "exp", FLOATS)                   \
+	X(LOG, "log", FLOATS)                   \
+	X(SIN, "sin", FLOATS)                   \
+	X(COS, "cos", FLOATS)                   \
+	X(TAN, "tan", FLOATS)                   \
+	X(TANH, "tanh", FLOATS)                 \
+	X(SCALED_TANH, "scaled_tanh", FLOATS)   \
+	X(ERF, "erf", FLOATS)                   \
+	X(SIGMOID, "sigmoid", FLOATS)           \
+	X(GELU, "gelu", FLOATS)                 \
+	X(SWISH, "swish", FLOATS)               \
+	X(MISH, "mish", FLOATS)                 \
+	X(GELU_TANH, "gelu_tanh", FLOATS)       \
+	X(SOFTPLUS, "softplus", FLOATS)         \
+	X(SOFTSIGN, "softsign", FLOATS)         \
+	X(ELU, "elu", FLOATS)                   \
+	X(LEAKY_RELU, "leaky_relu", FLOATS)     \
+	X(HARD_SIGMOID, "hard_sigmoid", FLOATS) \
+	X(HARD_SWISH, "hard_swish", FLOATS)     \
+	X(HARD_GATE, "hard_gate", FLOATS)       \
+	X(STEP_GATE, "step_gate", FLOATS)       \
+	X(RELU, "relu", NUMBERS)                \
+	X(CLAMP, "clamp", NUMBERS)              \
+	X(LINEAR, "linear", FLOATS)             \
+	X(LOGICAL_NOT, "logical_not", TRUTH)    \
+	X(IS_NAN, "is_nan", TEST)               \
+	X(IS_INFINITE, "is_infinite", TEST)
 enum ir_unary {
 	IR_UNARY_KINDS(IR_ENUMERATOR) IR_UNARY_COUNT,
 	IR_UNARY_NONE = -1, /* no fused activation */
+};
+
+/* The types that a function of one operand takes and returns. */
+enum ir_unary_class {
+	IR_UNARY_NUMBERS, /* floats or integers; the result has the type of the operand */
+	IR_UNARY_FLOATS,  /* floats; the result has the type of the operand */
+	IR_UNARY_TRUTH,	  /* integers; the result has the type of the operand and is 0 or 1 */
+	IR_UNARY_TEST,	  /* floats; the result is 0 or 1, of an integer type */
 };
 
 /* Returns true for the gates; false for other functions and IR_UNARY_NONE. */
@@ -679,6 +689,7 @@ enum ir_few ir_constant_few(struct ir_constant *constant, enum ir_dtype dtype);
 
 const char *ir_op_name(enum ir_op op);
 const char *ir_unary_name(int kind);
+enum ir_unary_class ir_unary_class(enum ir_unary kind);
 const char *ir_binary_name(enum ir_binary kind);
 const char *ir_reduce_name(enum ir_reduce kind);
 const char *ir_filter_layout_name(enum ir_filter_layout layout); /* "oihw" */

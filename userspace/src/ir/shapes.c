@@ -86,12 +86,13 @@ static bool same_shape(const struct ir_node *node)
 
 static bool unary(const struct ir_node *node)
 {
-	enum ir_unary kind = (enum ir_unary)node->attrs.unary.kind;
+	enum ir_unary_class class = ir_unary_class((enum ir_unary)node->attrs.unary.kind);
 
-	if (kind == IR_IS_NAN || kind == IR_IS_INFINITE)
-		return same_shape(node) && ir_dtype_is_float(in(node, 0)->dtype) &&
-		       is_mask(out(node));
-	return same_shape(node) && same_types(node, 0);
+	if (class != IR_UNARY_NUMBERS &&
+	    ir_dtype_is_float(in(node, 0)->dtype) != (class != IR_UNARY_TRUTH))
+		return false;
+	return same_shape(node) &&
+	       (class == IR_UNARY_TEST ? is_mask(out(node)) : same_types(node, 0));
 }
 
 static bool binary(const struct ir_node *node)

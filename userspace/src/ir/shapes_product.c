@@ -2,6 +2,8 @@
 /* Checks the shapes of convolutions, pools, matrix products and recurrent networks. */
 #include "ir/shapes.h"
 
+#include "util/number.h"
+
 #define in  ir_shape_in
 #define out ir_shape_out
 
@@ -191,6 +193,18 @@ static bool results_fit(const struct network *n, int64_t batch, uint32_t states)
 	return !attrs->return_sequence || ir_shape_is(&n->node->results[states]->type, 4, sequence);
 }
 
+/* Returns true if the activations are functions from floats to floats, as the states need. */
+static bool activations_fit(const struct ir_rnn_attrs *attrs)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attrs->activations); i++) {
+		enum ir_unary_class class = ir_unary_class((enum ir_unary)attrs->activations[i]);
+
+		if (class != IR_UNARY_NUMBERS && class != IR_UNARY_FLOATS)
+			return false;
+	}
+	return true;
+}
+
 bool ir_shapes_recurrent(const struct ir_node *node)
 {
 	const struct ir_rnn_attrs *attrs = &node->attrs.rnn;
@@ -200,7 +214,7 @@ bool ir_shapes_recurrent(const struct ir_node *node)
 	int64_t hidden = attrs->hidden_size, rows = ir_rnn_gates(node) * hidden, batch, size;
 
 	if (!hidden || !attrs->steps || x->rank != (attrs->cell ? 2u : 3u) ||
-	    !ir_dtype_is_float(x->dtype) ||
+	    !ir_dtype_is_float(x->dtype) || !activations_fit(attrs) ||
 	    (attrs->cell ? attrs->steps != 1 || attrs->return_sequence :
 			   ir_type_dim(x, 0) != attrs->steps))
 		return false;

@@ -246,11 +246,12 @@ static bool rounds(int kind)
 static bool is_truth(const struct ir_value *value)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	enum ir_unary_class class;
 
-	return def && (def->op == IR_OP_COMPARE ||
-		       (def->op == IR_OP_UNARY && (def->attrs.unary.kind == IR_LOGICAL_NOT ||
-						   def->attrs.unary.kind == IR_IS_NAN ||
-						   def->attrs.unary.kind == IR_IS_INFINITE)));
+	if (!def || def->op != IR_OP_UNARY)
+		return def && def->op == IR_OP_COMPARE;
+	class = ir_unary_class((enum ir_unary)def->attrs.unary.kind);
+	return class == IR_UNARY_TRUTH || class == IR_UNARY_TEST;
 }
 
 /*

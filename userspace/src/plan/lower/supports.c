@@ -88,10 +88,12 @@ bool supports_insn_takes(enum onpu_op op, enum ir_dtype dtype)
 	return onpu_op_info[op].operands[ONPU_OPERAND_S0].dtypes >> plan_dtype(dtype) & 1;
 }
 
-static bool is_transcendental(int kind)
+/* Returns true if a function takes floats only. */
+static bool needs_floats(int kind)
 {
-	return kind != IR_ABS && kind != IR_NEG && kind != IR_SIGN && kind != IR_RELU &&
-	       kind != IR_CLAMP && kind != IR_LOGICAL_NOT;
+	enum ir_unary_class class = ir_unary_class((enum ir_unary)kind);
+
+	return class == IR_UNARY_FLOATS || class == IR_UNARY_TEST;
 }
 
 bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
@@ -106,7 +108,7 @@ bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 			"function");
 	unary_steps(unary, plan_dtype(dtype), steps);
 	if (!supports_insn_takes(steps[0].op, dtype) ||
-	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
+	    (needs_floats(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
 				    "the NPU computes this function on float32 and float16 only");
 	return true;
