@@ -282,6 +282,8 @@ static void wrong_symbols_are_refused(void **state)
 		{ "name n0 \"n\" 1 to 8\nname n1 \"n\" 1 to 8\n", "a name is malformed" },
 		{ NAMES LATE "%3 float32[9,2] = pad(%2) begin=s1:7,0 end=1,0 ; pad\n",
 		  "a symbol among its attributes is invalid" },
+		{ NAMES "%0 int4[s1:8] = constant 1,2,3,4,5,6,7,-8\n",
+		  "constant 0 of int4 has a dimension that is known only at dispatch" },
 	};
 
 	struct wnn_error error = { 0 };

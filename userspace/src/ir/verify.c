@@ -132,6 +132,18 @@ static int verify_node(const struct ir_graph *graph, struct ir_node *node, const
 	return 0;
 }
 
+/*
+ * Returns whether ir_specialise() can make the constant of other dimensions: for those that are
+ * known late it copies elements, which must have whole bytes.
+ */
+static bool can_be_cut(const struct ir_type *type)
+{
+	for (uint32_t i = 0; i < type->rank; i++)
+		if (type->dim[i].symbol && ir_dtype_bits(type->dtype) < 8)
+			return false;
+	return true;
+}
+
 static int verify_values(const struct ir_graph *graph, bool dropped, bool *defined,
 			 struct wnn_error *err)
 {
@@ -151,6 +163,12 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 					     "internal error, please report it: constant %" PRIu32
 					     " has too few bytes",
 					     i);
+		if (value->kind == IR_VALUE_CONSTANT && !can_be_cut(&value->type))
+			return wnn_error_set(
+				err, WNN_OPERATION_ERROR,
+				"internal error, please report it: constant %" PRIu32
+				" of %s has a dimension that is known only at dispatch",
+				i, ir_dtype_name(value->type.dtype));
 		defined[i] = value->kind != IR_VALUE_RESULT;
 	}
 	return 0;
