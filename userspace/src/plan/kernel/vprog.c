@@ -102,28 +102,16 @@ int vp_slice(struct vprog *prog, int reg, uint32_t axis, uint32_t index)
 	return add_reg(prog, &part);
 }
 
-struct npu_view vp_widen(const struct vprog *prog, struct npu_view view)
-{
-	uint32_t lead = prog->rank - view.rank;
-
-	for (uint32_t i = prog->rank; i-- > 0;) {
-		view.dim[i] = i >= lead ? view.dim[i - lead] : 1;
-		view.stride[i] = i >= lead ? view.stride[i - lead] : 0;
-	}
-	view.rank = prog->rank;
-	return view;
-}
-
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value)
 {
-	struct npu_view view = vp_widen(prog, values_view(plan, value));
+	struct npu_view view = view_widen(values_view(plan, value), prog->rank);
 
 	return vp_input(prog, &view);
 }
 
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value)
 {
-	struct npu_view view = vp_widen(prog, values_view(plan, value));
+	struct npu_view view = view_widen(values_view(plan, value), prog->rank);
 
 	return vp_output(prog, &view);
 }

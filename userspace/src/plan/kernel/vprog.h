@@ -77,8 +77,6 @@ int vp_slice(struct vprog *prog, int reg, uint32_t axis, uint32_t index);
  */
 int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		   const struct ir_value *value);
-/* Returns the view with as many dims as the space has; added dims come first and are 1. */
-struct npu_view vp_widen(const struct vprog *prog, struct npu_view view);
 /*
  * Adds an operand, or a result, of the node and returns its register. The value's last dim is that
  * of the space, as in numpy's broadcasting.

@@ -84,6 +84,18 @@ void view_append(struct npu_view *view, int64_t dim, int64_t stride)
 	view->stride[view->rank++] = stride;
 }
 
+struct npu_view view_widen(struct npu_view view, uint32_t rank)
+{
+	uint32_t lead = rank - view.rank;
+
+	for (uint32_t i = rank; i-- > 0;) {
+		view.dim[i] = i >= lead ? view.dim[i - lead] : 1;
+		view.stride[i] = view.dim[i] > 1 ? view.stride[i - lead] : 0;
+	}
+	view.rank = rank;
+	return view;
+}
+
 struct npu_view view_slice(const struct npu_view *view, const int64_t *begin, const int64_t *dim)
 {
 	struct npu_view part = *view;

@@ -60,6 +60,8 @@ struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const 
 			  const int64_t *like);
 /* Adds a dim after the last one. */
 void view_append(struct npu_view *view, int64_t dim, int64_t stride);
+/* Returns the view with `rank` dims; added dims come first, and each dim of 1 has stride 0. */
+struct npu_view view_widen(struct npu_view view, uint32_t rank);
 /* Exchanges two dims, with their strides. */
 void view_swap_dims(struct npu_view *view, uint32_t a, uint32_t b);
 /* Returns a slice of a view: elements begin[i] to begin[i] + dim[i] - 1 along dim i. */

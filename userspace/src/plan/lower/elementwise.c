@@ -280,7 +280,7 @@ static struct npu_view halves_view(const struct vprog *prog, struct npu_view vie
 	uint32_t last = prog->rank - 1;
 	bool both;
 
-	view = vp_widen(prog, view);
+	view = view_widen(view, prog->rank);
 	/* The dim before the last numbers the halves: dims before it move one to the front. */
 	for (uint32_t i = 1; i < last; i++) {
 		view.dim[i - 1] = view.dim[i];

@@ -19,22 +19,9 @@
 
 /* ---- views */
 
-/* Returns the view with `rank` dims; added dims come first and are 1. */
-static struct npu_view widen(struct npu_view view, uint32_t rank)
-{
-	uint32_t lead = rank - view.rank;
-
-	for (uint32_t i = rank; i-- > 0;) {
-		view.dim[i] = i >= lead ? view.dim[i - lead] : 1;
-		view.stride[i] = i >= lead && view.dim[i] > 1 ? view.stride[i - lead] : 0;
-	}
-	view.rank = rank;
-	return view;
-}
-
 static struct npu_view operand(const struct rnn *r, const struct ir_value *value, uint32_t rank)
 {
-	return widen(recurrent_operand(r, value), rank);
+	return view_widen(recurrent_operand(r, value), rank);
 }
 
 /* Returns `count` columns from `first` on of a view. */
@@ -116,7 +103,7 @@ static void set_weight(const struct rnn *r, struct contract *c, const struct ir_
 		view.stride[i] = bytes;
 		bytes *= view.dim[i];
 	}
-	view = widen(view, 3);
+	view = view_widen(view, 3);
 	view.offset += first * view.stride[1];
 	c->b = view;
 	c->b.rank = 5;
