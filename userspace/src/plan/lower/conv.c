@@ -497,17 +497,6 @@ static void add_divisors(struct plan *plan, struct contract *c, bool counts_padd
 	add_extra(c, ONPU_OP_VDIV, &v, 1);
 }
 
-/* Exchanges rows and columns of an image. */
-static void swap_dims(struct npu_view *image)
-{
-	int64_t dim = image->dim[CD_H], stride = image->stride[CD_H];
-
-	image->dim[CD_H] = image->dim[CD_W];
-	image->stride[CD_H] = image->stride[CD_W];
-	image->dim[CD_W] = dim;
-	image->stride[CD_W] = stride;
-}
-
 /* Returns the bits of the smallest element of a type, with which a maximum is padded. */
 static uint64_t lowest_bits(uint8_t dtype)
 {
@@ -561,8 +550,8 @@ static void lay_down(struct contract *c)
 	if (c->taps[0] < LONG_COLUMN || c->in[1] != 1 || c->taps[1] != 1 || c->dim[CD_W] != 1 ||
 	    c->pad[1] || c->halo[1][0] || c->halo[1][1])
 		return;
-	swap_dims(&c->a);
-	swap_dims(&c->out);
+	view_swap_dims(&c->a, CD_H, CD_W);
+	view_swap_dims(&c->out, CD_H, CD_W);
 	set_result(c);
 	c->taps[1] = c->taps[0];
 	c->step[1] = c->step[0];
