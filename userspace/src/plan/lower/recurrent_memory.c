@@ -29,18 +29,18 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 		if (!supports_function(&act, IR_F32, reason))
 			return false;
 	}
-	for (uint32_t i = 0; i < node->num_operands; i++)
-		if (i != recurrent_lengths(node) && node->operands[i] &&
-		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+
+		if (i != recurrent_lengths(node) && value &&
+		    (value->type.dtype != node->operands[0]->type.dtype ||
+		     !supports_is_float(value)))
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
 				"the NPU computes this operator on operands of one type, float32 "
-				"or "
-				"float16");
-	return supports_is_float(node->operands[0]) ||
-	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the NPU computes this operator on operands of one type, float32 or "
-			    "float16");
+				"or float16");
+	}
+	return true;
 }
 
 static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
