@@ -352,22 +352,22 @@ static bool is_plain(const struct onnx_window *w, const int64_t *extra)
 }
 
 /*
- * Returns a transposed convolution of one or two dimensions, for padding that WebNN has; NULL:
- * refused.
+ * Does what transposed2d() does for one or two dimensions, as the window has. Returns NULL after a
+ * refusal.
  */
-static WNNOperand plain_transposed(struct onnx_node *node, WNNOperand x, WNNOperand filter,
-				   WNNOperand bias, uint32_t groups, const struct onnx_window *w,
-				   const int64_t *extra)
+static WNNOperand transposed(struct onnx_node *node, WNNOperand x, WNNOperand filter,
+			     WNNOperand bias, uint32_t groups, const struct onnx_window *w,
+			     const int64_t *extra)
 {
 	struct onnx_window wide = *w;
-	const int64_t of_row[2] = { 0, extra[0] };
+	const int64_t of_row[2] = { 0, extra ? extra[0] : 0 };
 
 	if (w->rank == 2)
 		return transposed2d(node, x, filter, bias, groups, w, extra);
 	widen(&wide);
 	return squeeze_row(node,
 			   transposed2d(node, x_unsqueeze(node, x, 2), x_unsqueeze(node, filter, 2),
-					bias, groups, &wide, of_row));
+					bias, groups, &wide, extra ? of_row : NULL));
 }
 
 int onnx_op_conv_transpose(struct onnx_node *node)
@@ -376,7 +376,7 @@ int onnx_op_conv_transpose(struct onnx_node *node)
 	WNNOperand x = onnx_in(node, 0);
 	WNNOperand filter = x ? onnx_in(node, 1) : NULL, bias = NULL, y;
 	struct onnx_shape shape, kernel, large;
-	struct onnx_window w, narrow;
+	struct onnx_window w;
 
 	if (!filter || (onnx_has(node, 2) && !(bias = onnx_in(node, 2))))
 		return -1;
@@ -398,18 +398,8 @@ int onnx_op_conv_transpose(struct onnx_node *node)
 		return -1;
 	if (is_plain(&w, extra))
 		return onnx_out(node, 0,
-				plain_transposed(node, x, filter, bias, (uint32_t)groups, &w,
-						 extra));
-	narrow = w;
-	if (w.rank == 3) {
-		y = transposed3d(node, x, filter, (uint32_t)groups, &w);
-	} else if (w.rank == 2) {
-		y = transposed2d(node, x, filter, NULL, (uint32_t)groups, &w, NULL);
-	} else {
-		widen(&narrow);
-		y = squeeze_row(node, transposed2d(node, x_unsqueeze(node, x, 2),
-						   x_unsqueeze(node, filter, 2), NULL,
-						   (uint32_t)groups, &narrow, NULL));
-	}
+				transposed(node, x, filter, bias, (uint32_t)groups, &w, extra));
+	y = w.rank == 3 ? transposed3d(node, x, filter, (uint32_t)groups, &w) :
+			  transposed(node, x, filter, NULL, (uint32_t)groups, &w, NULL);
 	return onnx_out(node, 0, trim(node, y, bias, &w, extra));
 }
