@@ -424,8 +424,7 @@ static void put_jobs(struct encoder *enc)
 		plan_fail(
 			enc->plan,
 			"a program that keeps weights in SRAM must be one job of the NPU, and this "
-			"one "
-			"needs several");
+			"one needs several");
 		return;
 	}
 	enc->overflow = false;

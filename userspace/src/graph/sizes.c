@@ -147,8 +147,7 @@ static int check_constant(struct late *l, uint32_t value)
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
 				"setSizes: a constant of %s with %s must be the first elements, "
-				"along each "
-				"axis, of the one with the largest sizes",
+				"along each axis, of the one with the largest sizes",
 				ir_dtype_name(largest->type.dtype),
 				point_text(l, &l->points[p], text, sizeof(text)));
 	}

@@ -305,8 +305,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"the page where the NPU reports the end of jobs cannot be mapped: %s; are driver "
-		"and "
-		"library of one release?",
+		"and library of one release?",
 		strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
@@ -353,8 +352,7 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
 			"the context on the NPU is lost, as an earlier job of it failed; make a "
-			"new "
-			"context");
+			"new context");
 	case ENODEV:
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
 				     "the NPU is gone: it was removed, or its driver was unbound");
@@ -362,8 +360,7 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
 			"internal error, please report it: a context has more than the %u jobs "
-			"that the "
-			"NPU takes at a time",
+			"that the NPU takes at a time",
 			ctx->drm->info.max_queued_jobs);
 	default:
 		return wnn_error_set(

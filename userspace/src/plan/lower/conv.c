@@ -50,8 +50,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	       supports_not(
 		       reason, NPU_REASON_OPERATOR,
 		       "the weights have an infinity or NaN, which padding with zeros would make "
-		       "NaN "
-		       "on the NPU");
+		       "NaN on the NPU");
 }
 
 #define MAX_PADDED_TAPS 65536
