@@ -689,7 +689,7 @@ enum ir_few ir_constant_few(struct ir_constant *constant, enum ir_dtype dtype);
 
 const char *ir_op_name(enum ir_op op);
 const char *ir_unary_name(int kind);
-enum ir_unary_class ir_unary_class(enum ir_unary kind);
+enum ir_unary_class ir_unary_class(int kind); /* not of IR_UNARY_NONE */
 const char *ir_binary_name(enum ir_binary kind);
 const char *ir_reduce_name(enum ir_reduce kind);
 const char *ir_filter_layout_name(enum ir_filter_layout layout); /* "oihw" */

@@ -29,7 +29,7 @@ const char *ir_unary_name(int kind)
 	return kind == IR_UNARY_NONE ? "none" : unary_names[kind];
 }
 
-enum ir_unary_class ir_unary_class(enum ir_unary kind)
+enum ir_unary_class ir_unary_class(int kind)
 {
 #define CLASS(id, name, class) [IR_##id] = IR_UNARY_##class,
 	static const uint8_t classes[] = { IR_UNARY_KINDS(CLASS) };

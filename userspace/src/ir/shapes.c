@@ -86,7 +86,7 @@ static bool same_shape(const struct ir_node *node)
 
 static bool unary(const struct ir_node *node)
 {
-	enum ir_unary_class class = ir_unary_class((enum ir_unary)node->attrs.unary.kind);
+	enum ir_unary_class class = ir_unary_class(node->attrs.unary.kind);
 
 	if (class != IR_UNARY_NUMBERS &&
 	    ir_dtype_is_float(in(node, 0)->dtype) != (class != IR_UNARY_TRUTH))

@@ -197,7 +197,7 @@ static bool results_fit(const struct network *n, int64_t batch, uint32_t states)
 static bool activations_fit(const struct ir_rnn_attrs *attrs)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attrs->activations); i++) {
-		enum ir_unary_class class = ir_unary_class((enum ir_unary)attrs->activations[i]);
+		enum ir_unary_class class = ir_unary_class(attrs->activations[i]);
 
 		if (class != IR_UNARY_NUMBERS && class != IR_UNARY_FLOATS)
 			return false;

@@ -250,7 +250,7 @@ static bool is_truth(const struct ir_value *value)
 
 	if (!def || def->op != IR_OP_UNARY)
 		return def && def->op == IR_OP_COMPARE;
-	class = ir_unary_class((enum ir_unary)def->attrs.unary.kind);
+	class = ir_unary_class(def->attrs.unary.kind);
 	return class == IR_UNARY_TRUTH || class == IR_UNARY_TEST;
 }
 

@@ -148,11 +148,10 @@ static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int opera
 const char *cpu_elementwise_refuses(const struct cpu_ask *ask)
 {
 	const struct ir_node *node = ask->node;
-	int kind = node->op == IR_OP_UNARY ? node->attrs.unary.kind : IR_UNARY_NONE;
 
 	if (node->operands[0]->type.dtype != IR_F32)
 		return "its type is not float32";
-	if (kind == IR_IS_NAN || kind == IR_IS_INFINITE)
+	if (node->op == IR_OP_UNARY && ir_unary_class(node->attrs.unary.kind) == IR_UNARY_TEST)
 		return "its result is a condition";
 	return node->op == IR_OP_UNARY || node->attrs.binary.kind <= IR_PRELU ?
 		       NULL :
@@ -187,9 +186,8 @@ const char *cpu_whole_refuses(const struct cpu_ask *ask)
 const char *cpu_unary_says_refuses(const struct cpu_ask *ask)
 {
 	enum ir_dtype dtype = ask->node->operands[0]->type.dtype;
-	int kind = ask->node->attrs.unary.kind;
 
-	if (kind != IR_IS_NAN && kind != IR_IS_INFINITE)
+	if (ir_unary_class(ask->node->attrs.unary.kind) != IR_UNARY_TEST)
 		return "its result is not a condition";
 	return ir_dtype_is_float(dtype) && ir_dtype_bits(dtype) <= 32 ?
 		       NULL :

@@ -91,7 +91,7 @@ bool supports_insn_takes(enum onpu_op op, enum ir_dtype dtype)
 /* Returns true if a function takes floats only. */
 static bool needs_floats(int kind)
 {
-	enum ir_unary_class class = ir_unary_class((enum ir_unary)kind);
+	enum ir_unary_class class = ir_unary_class(kind);
 
 	return class == IR_UNARY_FLOATS || class == IR_UNARY_TEST;
 }
