@@ -43,8 +43,9 @@ def measure(ranks, sizes):
 
 
 def fit(rows, ranks):
-    """Returns alpha and beta of the all_reduces that are sent in slices; rows must have two such
-    sizes. The fit minimises relative errors, so that large sizes do not outweigh the others.
+    """Returns alpha and beta of the all_reduces that are sent in slices; rows must have two
+    different sizes of these. The fit minimises relative errors, so that large sizes do not outweigh
+    the others.
     """
     sums = [0.0] * 5
     for row in rows:
@@ -73,7 +74,7 @@ def main():
               f"{row['processor_seconds'] * 1e6:29.1f} {row['mpi_processor_seconds'] * 1e6:14.1f}"
               f" {row['processor_ratio']:6.2f} {row['least_processor_ratio']:13.2f}")
     result = {"ranks": args.ranks, "processors": os.cpu_count(), "rows": rows}
-    if args.ranks > 1 and len([row for row in rows if row["bytes"] >= LEAST_FITTED]) > 1:
+    if args.ranks > 1 and len({row["bytes"] for row in rows if row["bytes"] >= LEAST_FITTED}) > 1:
         alpha, beta = fit(rows, args.ranks)
         print(f"alpha {alpha * 1e6:.2f} us, beta {beta * 1e9:.3f} ns a byte")
         result["alpha_seconds"], result["beta_seconds_per_byte"] = alpha, beta

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Measures how fast the host executes the device model's main instructions; prints a table. */
+#include <stdlib.h>
 #include <time.h>
 
 #include "math/functions.h"
@@ -34,7 +35,7 @@ static uint16_t sram(struct program *p, enum onpu_dtype dtype, uint64_t base, un
 
 /*
  * Runs a program of 20 copies of the instruction ten times; returns the seconds per copy in the
- * fastest run, or 1 after a fault, which is printed.
+ * fastest run. Ends the program with an error after a fault, which is no speed.
  */
 static double measure(struct onpu_machine *m, struct program *p, struct onpu_insn insn)
 {
@@ -54,9 +55,9 @@ static double measure(struct onpu_machine *m, struct program *p, struct onpu_ins
 			step = onpu_machine_step(m);
 		p->result = *onpu_machine_result(m);
 		if (step != ONPU_STEP_DONE) {
-			printf("fault %u operand %u\n", p->result.fault.code,
-			       p->result.fault.operand);
-			return 1;
+			fprintf(stderr, "an instruction %u ends with fault %u at operand %u\n",
+				insn.op, p->result.fault.code, p->result.fault.operand);
+			exit(1);
 		}
 		time = (now() - start) / copies;
 		best = time < best ? time : best;

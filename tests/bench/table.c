@@ -66,12 +66,21 @@ static uint32_t number(const json_t *layer, const char *key)
 	return (uint32_t)json_integer_value(json_object_get(layer, key));
 }
 
-static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
+/*
+ * Sets @values to the numbers of an array; returns how many, 0 when the layer has no such array.
+ * Ends the program when there are more than MAX_RANK.
+ */
+static uint32_t list(const json_t *layer, const char *key, uint32_t values[MAX_RANK])
 {
 	const json_t *array = json_object_get(layer, key);
 	uint32_t n = (uint32_t)json_array_size(array);
 
-	for (uint32_t i = 0; i < n && i < 4; i++)
+	if (n > MAX_RANK) {
+		fprintf(stderr, "\"%s\" of a layer has %u numbers; at most %u are allowed\n", key,
+			n, MAX_RANK);
+		exit(1);
+	}
+	for (uint32_t i = 0; i < n; i++)
 		values[i] = (uint32_t)json_integer_value(json_array_get(array, i));
 	return n;
 }
@@ -294,7 +303,7 @@ static WNNOperand new_input(struct net *net, uint32_t rank, const uint32_t *shap
 static WNNOperand add_conv(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
-	uint32_t filter[4], stride = number(layer, "stride"), pad = number(layer, "pad");
+	uint32_t filter[MAX_RANK], stride = number(layer, "stride"), pad = number(layer, "pad");
 
 	list(layer, "filter", filter);
 	options.strides = WNN_UINT32_LIST(stride, stride);
@@ -307,7 +316,7 @@ static WNNOperand add_conv(const struct net *net, const json_t *layer, WNNOperan
 static WNNOperand add_linear(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
-	uint32_t shape[4];
+	uint32_t shape[MAX_RANK];
 
 	list(layer, "matrix", shape);
 	options.bTranspose = WNN_TRUE;
@@ -540,7 +549,7 @@ static WNNOperand add_plain(const struct net *net, const char *op, const WNNOper
 static WNNOperand add_layer(struct net *net, const json_t *layer)
 {
 	const char *op = json_string_value(json_object_get(layer, "op"));
-	uint32_t from[4] = { 0 };
+	uint32_t from[MAX_RANK] = { 0 };
 	WNNOperand x[2];
 
 	list(layer, "inputs", from);
@@ -597,7 +606,7 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 	static char names[BENCH_MAX_OUTPUTS][8];
 	size_t count = json_array_size(layers), i;
 	bool *used = calloc(count + 1, sizeof(*used));
-	uint32_t num = 0, from[4];
+	uint32_t num = 0, from[MAX_RANK];
 	json_t *layer;
 
 	bench_check(used, "memory");
@@ -605,7 +614,7 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 	{
 		uint32_t n = list(layer, "inputs", from);
 
-		for (uint32_t k = 0; k < n && k < 4; k++)
+		for (uint32_t k = 0; k < n; k++)
 			used[from[k]] = true;
 	}
 	for (i = 1; i <= count && num < BENCH_MAX_OUTPUTS; i++) {
