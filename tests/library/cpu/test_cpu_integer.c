@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/kernel/kernels.h"
 #include "cpu/simd/simd.h"
 #include "rig.h"
 
@@ -331,6 +332,44 @@ static bool fused_round(void)
 	return true;
 }
 
+/*
+ * Compares products with the inverse with divisions, for two floats: their quotients are nearest to
+ * where float32 begins, and ends, to round to odd / 2, the tie of two integers.
+ */
+static void check_borders(const struct cpu_integers *op, int odd)
+{
+	for (int side = -1; side <= 1; side += 2) {
+		double border = odd / 2.0 + side * 0x1p-16;
+		float v = (float)(border * op->scale);
+		float product = fmaf(v, op->inverse, v * op->inverse_rest);
+
+		assert_true(nearbyintf(product) == nearbyintf(v / op->scale));
+	}
+}
+
+/*
+ * Tests which scales are refused because the product with the inverse is not proven for them, and
+ * the product for the scales next to these: no other quotients below 512 are nearer to a border.
+ */
+static void test_inverse(void **state)
+{
+	(void)state;
+	for (int low = -9; low <= 9; low++)
+		for (int high = 257; high < 511; high++) {
+			struct cpu_integers op = {
+				.scale = (float)(high * (1 << 15) + low) * 0x1p-24f,
+				.lo = -INFINITY,
+				.hi = INFINITY,
+				.most = UINT8_MAX,
+			};
+			bool proven = !low || abs(low) >= 8;
+
+			assert_int_equal(cpu_integers_are_tame(&op), proven);
+			for (int odd = 513; proven && odd < 1024; odd += 2)
+				check_borders(&op, odd);
+		}
+}
+
 static bool wmatmul_round(void)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
@@ -479,10 +518,11 @@ static void test_all_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qconv),  cmocka_unit_test(test_qmatmul),
-		cmocka_unit_test(test_qunary), cmocka_unit_test(test_qbinary),
-		cmocka_unit_test(test_fused),  cmocka_unit_test(test_wmatmul),
-		cmocka_unit_test(test_qpool),  cmocka_unit_test(test_all_kernels),
+		cmocka_unit_test(test_qconv),	    cmocka_unit_test(test_qmatmul),
+		cmocka_unit_test(test_qunary),	    cmocka_unit_test(test_qbinary),
+		cmocka_unit_test(test_fused),	    cmocka_unit_test(test_wmatmul),
+		cmocka_unit_test(test_qpool),	    cmocka_unit_test(test_inverse),
+		cmocka_unit_test(test_all_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
