@@ -384,11 +384,23 @@ class Costs:
     def layers(self):
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
+    def lanes_of_row(self, batch, columns, depth):
+        """Returns the cycles of a product of one row on the vector unit, at the rate of the share of
+        columns that saves the matrix unit most. A share can be better than all columns, as it ends
+        where a block does.
+        """
+        def mxu_cycles(columns):
+            return self.product(1, batch, max(columns, 0), depth)[0]
+
+        cycles = mxu_cycles(columns)
+        saved = {n: cycles - mxu_cycles(columns - n * self.machine.lanes) for n in range(1, self.lane_cycles(columns) + 1)}
+        return min(batch * n * depth * cycles / saved[n] for n in saved if saved[n])
+
     def rows(self, batch=1):
         """Returns [cycles on the matrix unit, cycles if the vector unit computes it, MACs] for each
         product of one row. In a batch the product has a row for each image.
         """
-        return [[self.product(1, batch, columns, depth)[0], batch * self.lane_cycles(columns) * depth, columns * depth]
+        return [[self.product(1, batch, columns, depth)[0], self.lanes_of_row(batch, columns, depth), columns * depth]
                 for i, layer in enumerate(self.net.layers)
                 for columns, depth in self.row_products(layer, self.net.shapes[i + 1])]
 

@@ -106,6 +106,11 @@ class Bound(unittest.TestCase):
         self.assertEqual(networks.Costs(net, "f16").rows(), [[480 * 2, 480, 20 * 480]])
         self.assertEqual(networks.Costs(networks.LAYERS["mobilenet_pw_14"](), "f16").rows(), [])
 
+    def test_the_best_share_of_a_row(self):
+        # 189 columns are 3 blocks or 2 passes of the vector unit, but one pass saves 2 of the blocks.
+        net = networks.one("row", (1, 512), lambda net: net.gemm(0, 189))
+        self.assertEqual(networks.Costs(net, "f16").rows(), [[3 * 512 * 2, 1.5 * 512, 189 * 512]])
+
     def test_a_batch_moves_its_weights_once(self):
         net = networks.lenet_shared()
         one, macs = networks.bound(net)
