@@ -3,6 +3,7 @@
 #ifndef TESTS_DEVICE_JOBS_H
 #define TESTS_DEVICE_JOBS_H
 
+#include "onpu/machines.h"
 #include "program.h"
 
 #define JOB_SRAM     (256u << 10)
@@ -78,8 +79,9 @@ static inline struct program *job_stubborn(uint64_t cycles)
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
 	const uint32_t n = JOB_SRAM / sizeof(float);
 	uint16_t x = job_sram(p, 0, n);
-	/* A lane of the default machine computes a sine in 4 cycles. */
-	uint64_t each = 8 + n / ONPU_CAP_LANES__RESET * 4;
+	uint8_t factor = onpu_machine_factors(ONPU_CAP_FEATURES__RESET)[ONPU_OP_VSIN];
+	/* The cycles of one instruction on the default machine. */
+	uint64_t each = ONPU_CYCLES_VECTOR + (uint64_t)n / ONPU_CAP_LANES__RESET * factor;
 
 	for (uint64_t i = 0; i * each < cycles; i++)
 		program_insn(p, (struct onpu_insn){ .op = ONPU_OP_VSIN, .dst = x, .s0 = x });
