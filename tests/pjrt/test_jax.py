@@ -261,6 +261,35 @@ class Programs(unittest.TestCase):
             jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(wrong, two, x))(numpy.float32([1, 3])))
 
     @ASKS
+    def test_callbacks_on_devices(self):
+        """Tests that devices get the results of one call, and within shard_map each those of a call with its slice."""
+        mesh, seen = Mesh(numpy.array(jax.devices()), ("x",)), []
+        spec, part = PartitionSpec("x"), jax.ShapeDtypeStruct((2,), numpy.float32)
+
+        def count(x):
+            seen.append(x.shape)
+            return numpy.float32(len(seen)) + x
+
+        x = jax.device_put(numpy.arange(8, dtype=numpy.float32), NamedSharding(mesh, spec))
+        made = jax.jit(lambda x: 2 * io_callback(count, jax.ShapeDtypeStruct((8,), numpy.float32), 2 * x))(x)
+        numpy.testing.assert_array_equal(made, 4 * numpy.arange(8) + 2)
+        self.assertEqual(seen, [(8,)])
+
+        def each(function):
+            return jax.jit(jax.shard_map(lambda x: jax.pure_callback(function, part, x), mesh=mesh, in_specs=spec,
+                                         out_specs=spec))(x)
+
+        numpy.testing.assert_array_equal(each(lambda x: x + x[0]), [0, 1, 4, 5, 8, 9, 12, 13])
+
+        def wrong(x):
+            if x[0] == 4:
+                raise ValueError("not this slice")
+            return x
+
+        with self.assertRaisesRegex(Exception, "ValueError: not this slice"):
+            jax.block_until_ready(each(wrong))
+
+    @ASKS
     def test_data_parallel(self):
         """Tests that a training step on four devices gives the results of a step on one."""
         mesh = Mesh(numpy.array(jax.devices()), ("data",))

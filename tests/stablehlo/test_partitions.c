@@ -570,17 +570,18 @@ static void test_refusals(void **state)
 
 static _Atomic int calls;
 
-/* Function 7 doubles two numbers, 8 fails, and 9 has no results. */
+/* Function 6 returns the number of calls, 7 doubles two numbers, 8 fails, and 9 has no results. */
 static char const *call(uint64_t number, size_t ins, void const *const *in, size_t outs,
 			void *const *out)
 {
-	calls++;
+	int so_far = ++calls;
+
 	if (number == 8)
 		return "not today";
-	if (ins != 1 || outs != (number == 7))
+	if (ins != 1 || outs != (number < 8))
 		return "wrong numbers of operands and results";
 	for (size_t i = 0; outs && i < 2; i++)
-		((float *)out[0])[i] = 2 * ((const float *)in[0])[i];
+		((float *)out[0])[i] = number == 6 ? (float)so_far : 2 * ((const float *)in[0])[i];
 	return NULL;
 }
 
@@ -593,7 +594,7 @@ static char const *call(uint64_t number, size_t ins, void const *const *in, size
 /* Tests functions of the application: each device calls them, but those that are called once. */
 static void test_callbacks(void **state)
 {
-	static const float a[2] = { 1, 2 }, doubled[2] = { 2, 4 };
+	static const float a[2] = { 1, 2 }, doubled[2] = { 2, 4 }, fourth[2] = { 4, 4 };
 	WNNStablehloTensor input = { a, sizeof(a), 0, NULL };
 	const WNNStablehloTensor *lists[2] = { &input, &input };
 	WNNStablehloProgram program = load(
@@ -609,14 +610,23 @@ static void test_callbacks(void **state)
 	check_floats(program, 1, 0, doubled, 2);
 	assert_int_equal(calls, 3);
 	wnnStablehloProgramRelease(program);
+	program = load(CALLS(CALL("6 once", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 2);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists));
+	check_floats(program, 0, 0, fourth, 2);
+	check_floats(program, 1, 0, fourth, 2);
+	wnnStablehloProgramRelease(program);
+	program = load(CALLS(CALL("8 once", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 2);
+	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists),
+	      "onpu.callback: not today");
+	wnnStablehloProgramRelease(program);
 	program = load(CALLS(CALL("8", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1);
 	fails(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input), "onpu.callback: not today");
 	wnnStablehloProgramRelease(program);
 	wnnStablehloSetCallback(NULL);
 	refuses(CALLS(CALL("x", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
-		"backend_config of onpu.callback is 'x'; it must be the number of a function");
-	refuses(CALLS(CALL("7 once", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
-		"backend_config of onpu.callback is '7 once'; it must be the number of a");
+		"backend_config of onpu.callback must be the number");
+	refuses(CALLS(CALL("7 twice", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
+		"backend_config of onpu.callback must be the number");
 	refuses(CALLS(CALL("7", "%r = ") "tensor<?xf32>\n" RETURN("%a")), 1,
 		"result 0 of onpu.callback is tensor<?xf32>; its sizes must be known");
 }

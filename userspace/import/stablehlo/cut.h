@@ -69,5 +69,7 @@ struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tenso
 				   const struct shlo_slices *slices);
 struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tensor *slice,
 				    const struct shlo_slices *slices);
+/* Replaces the elements of a whole value, on each device of a replica, by those of the first. */
+void shlo_cut_share(struct shlo_run *run, struct shlo_tensor *value);
 
 #endif

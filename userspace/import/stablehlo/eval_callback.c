@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "collective.h"
+#include "cut.h"
 
 static _Atomic(WNNStablehloCallback) handler;
 
@@ -37,11 +38,10 @@ void shlo_check_callback(struct shlo_check *check)
 	uint64_t number;
 	bool once;
 
-	if (!read_number(check->op, &number, &once) || (once && check->op->result_count))
+	if (!read_number(check->op, &number, &once))
 		shlo_wrong(check,
-			   "backend_config of onpu.callback is '%.60s'; it must be the number of a "
-			   "function, followed by 'once' only in an operation without results",
-			   shlo_attr_text(check->op, "backend_config", ""));
+			   "backend_config of onpu.callback must be the number of a function, or "
+			   "a number and 'once'");
 	for (size_t i = 0; i < check->op->result_count; i++) {
 		const struct shlo_type *type = check->op->results[i]->type;
 
@@ -52,8 +52,8 @@ void shlo_check_callback(struct shlo_check *check)
 	}
 }
 
-/* Calls the function with the operands, which writes the results. */
-void shlo_eval_callback(struct shlo_call *call)
+/* Calls the function with the operands. It writes the results, which are there already. */
+static void call_function(struct shlo_call *call, uint64_t number)
 {
 	WNNStablehloCallback function = atomic_load(&handler);
 	const struct shlo_op *op = call->op;
@@ -62,24 +62,34 @@ void shlo_eval_callback(struct shlo_call *call)
 	const void **in = room->data;
 	void **out = (void **)room->data + op->operand_count;
 	const char *message;
-	uint64_t number;
-	bool once;
 
-	read_number(op, &number, &once);
 	if (!function)
 		shlo_run_error(call->run,
 			       "onpu.callback: this process has no functions to call; set "
 			       "them by wnnStablehloSetCallback()");
-	if (once && call->run->world && call->run->process % call->run->world->partitions) {
-		shlo_tensor_put(room);
-		return;
-	}
 	for (size_t i = 0; i < op->operand_count; i++)
 		in[i] = call->in[i]->data;
 	for (size_t i = 0; i < op->result_count; i++)
-		out[i] = shlo_result(call, i)->data;
+		out[i] = call->out[i]->data;
 	message = function(number, op->operand_count, in, op->result_count, out);
 	shlo_tensor_put(room);
 	if (message)
 		shlo_run_error(call->run, "onpu.callback: %s", message);
+}
+
+void shlo_eval_callback(struct shlo_call *call)
+{
+	const struct shlo_world *world = call->run->world;
+	uint64_t number;
+	bool once;
+
+	read_number(call->op, &number, &once);
+	once = once && world && world->partitions > 1;
+	for (size_t i = 0; i < call->op->result_count; i++)
+		shlo_result(call, i);
+	if (!once || call->run->process % world->partitions == 0)
+		call_function(call, number);
+	/* A second call of the function may give other results. */
+	for (size_t i = 0; once && i < call->op->result_count; i++)
+		shlo_cut_share(call->run, call->out[i]);
 }

@@ -134,6 +134,26 @@ struct shlo_tensor *shlo_cut_concat(struct shlo_run *run, const struct shlo_tens
 	return whole;
 }
 
+void shlo_cut_share(struct shlo_run *run, struct shlo_tensor *value)
+{
+	size_t count = run->world->partitions, own = device_of(run);
+	struct shlo_tensor *room = shlo_scratch(run, count);
+	struct shlo_exchange parts = shlo_exchange_new(run, count);
+	struct shlo_shard elements = { value->data, shlo_bytes_of(value) };
+	struct shlo_group group = { count, room->data, own };
+
+	for (size_t i = 0; i < count; i++) {
+		((size_t *)room->data)[i] = run->process - own + i;
+		if (own == 0)
+			parts.out[i] = elements;
+	}
+	if (own)
+		parts.in[0] = elements;
+	run->world->swap(run, &group, CUT_CHANNEL, parts.out, parts.in);
+	shlo_tensor_put(parts.room);
+	shlo_tensor_put(room);
+}
+
 /* Calls the region of a manual computation with the slices of this device. */
 static void compute_slices(struct shlo_call *call, const struct shlo_cut *cut)
 {

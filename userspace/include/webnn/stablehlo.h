@@ -311,7 +311,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram progra
  * program that calls it.
  *
  * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
- *     several devices only the first calls the function, which then has no results.
+ *     several devices only the first calls the function, and that all get its results.
  * @param inCount Number of operands.
  * @param in Elements of each operand, row by row, which the function only reads.
  * @param outCount Number of results.
