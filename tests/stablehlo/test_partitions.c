@@ -557,7 +557,8 @@ static void test_refusals(void **state)
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
 		"it has another number of dimensions than the value");
 	/* A text in quotation marks may end anywhere. */
-	refuses(ONE("sdy.sharding = \"#sdy.sharding<@grid, [{}, {}], unreduced\""), 4, "");
+	refuses(ONE("sdy.sharding = \"#sdy.sharding<@grid, [{}, {}], unreduced\""), 4,
+		"missing is '='");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
@@ -654,6 +655,44 @@ static void test_other_results(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* A function that computes -a and a in a region; what it returns may be results of the region or a. */
+#define ONE_RESULT  "tensor<4xf32> " HALF
+#define TWO_RESULTS ONE_RESULT ", " ONE_RESULT
+#define REGION(results, returned)                                                          \
+	PAIR "func.func @main(%a: tensor<4xf32> " HALF ") -> (" results ") {\n"            \
+	     "  %r:2 = sdy.manual_computation(%a) in_shardings=[<@pair, [{\"x\"}]>] "      \
+	     "out_shardings=[<@pair, [{\"x\"}]>, <@pair, [{\"x\"}]>] manual_axes={\"x\"} " \
+	     "(%p: tensor<2xf32>) {\n"                                                     \
+	     "    %n = stablehlo.negate %p : tensor<2xf32>\n"                              \
+	     "    sdy.return %n, %p : tensor<2xf32>, tensor<2xf32>\n"                      \
+	     "  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)\n"                   \
+	     "  return " returned "\n}\n"
+
+static size_t device_text_length(const char *text)
+{
+	WNNStablehloProgram program = load(text, 2);
+	WNNStringView view = { 0 };
+
+	works(wnnStablehloProgramGetDeviceText(program, &view));
+	wnnStablehloProgramRelease(program);
+	return view.length;
+}
+
+/* Tests that a program has a text for a device only when it returns the results of its region. */
+static void test_device_text(void **state)
+{
+	(void)state;
+	assert_true(device_text_length(
+			    REGION(TWO_RESULTS, "%r#0, %r#1 : tensor<4xf32>, tensor<4xf32>")) > 0);
+	assert_int_equal(
+		device_text_length(REGION(TWO_RESULTS, "%r#0, %a : tensor<4xf32>, tensor<4xf32>")),
+		0);
+	assert_int_equal(device_text_length(REGION(
+				 TWO_RESULTS ", " ONE_RESULT,
+				 "%r#0, %r#1, %a : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>")),
+			 0);
+}
+
 static void test_donations(void **state)
 {
 	static const char text[] =
@@ -690,7 +729,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_axes),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
 		cmocka_unit_test(test_other_results), cmocka_unit_test(test_addends),
-		cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_callbacks),     cmocka_unit_test(test_device_text),
 	};
 	int failed;
 
