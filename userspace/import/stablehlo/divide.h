@@ -99,11 +99,16 @@ int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
 /* Fills in the rule of a step; one without indices is computed whole on each device. */
 void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step);
 /*
- * Which operands of a range must be addends, so that the results of the devices are addends of the
- * step's result: all; one, while each device has the whole of the others; or NOT: there are none.
+ * Which operands of a step may be open sums. Each device then has an addend of such an operand, and
+ * computes an addend of the step's result. ALL: all operands of a range must be open, as both of
+ * a + b; ONE: one operand of a range, while each device has the others whole, as in a * b; NOT:
+ * no operand may be open.
  */
 enum shlo_linear { SHLO_LINEAR_NOT, SHLO_LINEAR_ALL, SHLO_LINEAR_ONE };
-/* Sets the range, from *first to before *end, of a step with one result, and returns which. */
+/*
+ * Returns which operands of a step with one result may be open, and sets their range: from *first
+ * to before *end.
+ */
 enum shlo_linear shlo_divide_linear(const struct shlo_divider *d, const struct shlo_step *step,
 				    size_t *first, size_t *end);
 
