@@ -85,6 +85,8 @@ void shlo_need_accuracy(struct shlo_check *check);
  * not hold.
  */
 void shlo_check_assertion(struct shlo_check *check);
+/* Whether an operation calls a function of the application. */
+bool shlo_is_callback(const struct shlo_op *op);
 /* Checks a custom call of a function of the application. */
 void shlo_check_callback(struct shlo_check *check);
 /* Checks a custom call that factors matrices. */

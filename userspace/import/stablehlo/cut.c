@@ -6,6 +6,7 @@
 
 #include "cut_read.h"
 #include "kinds.h"
+#include "sharding.h"
 
 /* ---- the shardings of a file */
 
@@ -150,8 +151,7 @@ static void drop_casts(struct shlo_block *block)
 
 static bool is_mark(const struct shlo_op *op)
 {
-	return (!strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard")) &&
-	       op->operand_count == 1 && op->result_count == 1 &&
+	return shlo_is_constraint(op) && op->operand_count == 1 && op->result_count == 1 &&
 	       shlo_type_same(op->operands[0]->type, op->results[0]->type);
 }
 

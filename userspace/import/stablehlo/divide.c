@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cut_read.h"
+#include "sharding.h"
 
 /* the most operations, operands and results of a program whose calls are expanded */
 #define MOST_PARTS  ((size_t)1 << 19)
@@ -432,7 +433,7 @@ static bool take_marks(struct shlo_divider *d)
 
 		if (d->steps[i].in_specs && !take_manual(d, &d->steps[i]))
 			return false;
-		if (strcmp(op->name, "sdy.sharding_constraint") && strcmp(op->name, "sdy.reshard"))
+		if (!shlo_is_constraint(op))
 			continue;
 		value = &d->values[d->steps[i].out[0]];
 		if (!read_spec(d, mark, value->type, &value->spec))

@@ -5,6 +5,7 @@
 
 #include "divide.h"
 #include "lower.h"
+#include "sharding.h"
 
 /*
  * Gives each index of a value's dimensions that has no axes yet those that divide the dimension, if
@@ -93,11 +94,6 @@ bool shlo_divide_is_addition(const struct shlo_op *op)
 	       shlo_only_binary(op->regions[0]) == SHLO_B_ADD;
 }
 
-static bool is_mark(const struct shlo_op *op)
-{
-	return !strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard");
-}
-
 uint32_t shlo_divide_passed(const struct shlo_divider *d, const struct shlo_step *step,
 			    size_t *first, size_t *end)
 {
@@ -109,7 +105,7 @@ uint32_t shlo_divide_passed(const struct shlo_divider *d, const struct shlo_step
 		return 0;
 	wanted = d->values[step->out[0]].spec.sums;
 	linear = wanted ? shlo_divide_linear(d, step, first, end) : SHLO_LINEAR_NOT;
-	if (wanted && is_mark(step->op)) {
+	if (wanted && shlo_is_constraint(step->op)) {
 		*end = 1;
 		return wanted;
 	}

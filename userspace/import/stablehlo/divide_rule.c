@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "lower.h"
+#include "sharding.h"
 
 #define WHOLE (-1)
 
@@ -52,7 +53,7 @@ static bool is_number(const struct shlo_divider *d, size_t value, int64_t number
 
 		op = step->op;
 		if (!is_named(op, "broadcast_in_dim") && !is_named(op, "convert") &&
-		    !is_named(op, "sharding_constraint") && !is_named(op, "reshard"))
+		    !shlo_is_constraint(op))
 			break;
 		value = step->in[0];
 	}
@@ -415,9 +416,9 @@ static void by_other(const struct shlo_divider *d, const struct shlo_step *step,
 		by_gather(op, rule);
 	} else if (is_named(op, "scatter")) {
 		by_scatter(d, step, rule);
-	} else if (is_named(op, "optimization_barrier") || is_named(op, "sharding_constraint") ||
-		   is_named(op, "reshard") || is_named(op, "propagation_barrier") ||
-		   is_named(op, "reduce_precision") || is_named(op, "complex")) {
+	} else if (is_named(op, "optimization_barrier") || shlo_is_constraint(op) ||
+		   is_named(op, "propagation_barrier") || is_named(op, "reduce_precision") ||
+		   is_named(op, "complex")) {
 		by_element(op, rule);
 	}
 }

@@ -18,6 +18,11 @@ void wnnStablehloSetCallback(WNNStablehloCallback callback)
 	atomic_store(&handler, callback);
 }
 
+bool shlo_is_callback(const struct shlo_op *op)
+{
+	return !strcmp(shlo_attr_text(op, "call_target_name", ""), "onpu.callback");
+}
+
 /*
  * Reads the number of a function, and whether only the first device calls it; false: it is neither
  * "number" nor "number once".

@@ -191,7 +191,7 @@ void shlo_eval_custom_call(struct shlo_call *call)
 		shlo_eval_factor(call);
 		return;
 	}
-	if (!strcmp(name, "onpu.callback")) {
+	if (shlo_is_callback(call->op)) {
 		shlo_eval_callback(call);
 		return;
 	}

@@ -73,6 +73,11 @@ static bool is_sharded_text(const char *text)
 	       (strstr(text, "sdy.sharding") && (strstr(text, "{\"") || strstr(text, "{\\")));
 }
 
+bool shlo_is_constraint(const struct shlo_op *op)
+{
+	return !strcmp(op->name, "sdy.sharding_constraint") || !strcmp(op->name, "sdy.reshard");
+}
+
 bool shlo_attr_is_sharded(const struct shlo_attr *attr)
 {
 	if ((attr->kind == SHLO_ATTR_STRING || attr->kind == SHLO_ATTR_UNIT) && attr->text &&
@@ -153,7 +158,7 @@ void shlo_check_custom_call(struct shlo_check *check)
 		shlo_check_factor(check, name);
 		return;
 	}
-	if (!strcmp(name, "onpu.callback")) {
+	if (shlo_is_callback(check->op)) {
 		shlo_check_callback(check);
 		return;
 	}

@@ -7,6 +7,8 @@
 
 /* Whether a custom call is a mark of sharding; *gives: whether it returns its operands. */
 bool shlo_is_mark(const char *call, bool *gives);
+/* Whether an operation returns its operand, for which it asks for a sharding. */
+bool shlo_is_constraint(const struct shlo_op *op);
 /* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_is_sharded(const struct shlo_attr *attr);
 /*
