@@ -586,11 +586,13 @@ static char const *call(uint64_t number, size_t ins, void const *const *in, size
 	return NULL;
 }
 
-#define CALL(config, result)                                                                \
-	"  " result "\"stablehlo.custom_call\"(%a) {call_target_name = \"onpu.callback\", " \
-	"has_side_effect = true, backend_config = \"" config "\"} : (tensor<2xf32>) -> "
-#define CALLS(text)   PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
-#define RETURN(value) "  return " value " : tensor<2xf32>\n"
+#define CALL_WITH(operand, config, result)                                                            \
+	"  " result "\"stablehlo.custom_call\"(" operand                                              \
+	") {call_target_name = \"onpu.callback\", has_side_effect = true, backend_config = \"" config \
+	"\"} : (tensor<2xf32>) -> "
+#define CALL(config, result) CALL_WITH("%a", config, result)
+#define CALLS(text)	     PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
+#define RETURN(value)	     "  return " value " : tensor<2xf32>\n"
 
 /* Tests functions of the application: each device calls them, but those that are called once. */
 static void test_callbacks(void **state)
@@ -605,6 +607,7 @@ static void test_callbacks(void **state)
 	(void)state;
 	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists),
 	      "this process has no functions to call");
+	calls = 0;
 	wnnStablehloSetCallback(call);
 	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 1, lists));
 	check_floats(program, 0, 0, doubled, 2);
@@ -630,6 +633,35 @@ static void test_callbacks(void **state)
 		"backend_config of onpu.callback must be the number");
 	refuses(CALLS(CALL("7", "%r = ") "tensor<?xf32>\n" RETURN("%a")), 1,
 		"result 0 of onpu.callback is tensor<?xf32>; its sizes must be known");
+}
+
+/* Tests that calls keep their order though the operand of the first must be gathered before. */
+static void test_order_of_calls(void **state)
+{
+	static const char text[] =
+		"module attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n" PAIR
+		"func.func public @main(%a: tensor<2xf32> " HALF ", %b: tensor<2xf32>)\n"
+		"    -> (tensor<2xf32>, tensor<2xf32>) {\n" CALL_WITH(
+			"%a", "6 once",
+			"%r = ") "tensor<2xf32>\n" CALL_WITH("%b", "6 once",
+							     "%s = ") "tensor<2xf32>\n"
+								      "  return %r, %s : tensor<2xf32>, tensor<2xf32>\n}\n}\n";
+	static const float numbers[2] = { 0 }, first[2] = { 1, 1 }, second[2] = { 2, 2 };
+	const WNNStablehloTensor inputs[2] = { { numbers, sizeof(numbers) / 2, 0, NULL },
+					       { numbers, sizeof(numbers), 0, NULL } };
+	const WNNStablehloTensor *lists[2] = { inputs, inputs };
+	WNNStablehloProgram program = load(text, 2);
+
+	(void)state;
+	calls = 0;
+	wnnStablehloSetCallback(call);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 2, lists));
+	for (size_t i = 0; i < 2; i++) {
+		check_floats(program, i, 0, first, 2);
+		check_floats(program, i, 1, second, 2);
+	}
+	wnnStablehloSetCallback(NULL);
+	wnnStablehloProgramRelease(program);
 }
 
 /* Tests that a result without a mark may not have other dimensions than the returned value. */
@@ -722,14 +754,15 @@ static void test_donations(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references),    cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_graphs),	      cmocka_unit_test(test_places),
-		cmocka_unit_test(test_replicas),      cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_waits),	      cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_axes),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_donations),
-		cmocka_unit_test(test_other_results), cmocka_unit_test(test_addends),
-		cmocka_unit_test(test_callbacks),     cmocka_unit_test(test_device_text),
+		cmocka_unit_test(test_references),     cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_graphs),	       cmocka_unit_test(test_places),
+		cmocka_unit_test(test_replicas),       cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_waits),	       cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_numbers),	       cmocka_unit_test(test_axes),
+		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_other_results),  cmocka_unit_test(test_addends),
+		cmocka_unit_test(test_callbacks),      cmocka_unit_test(test_device_text),
+		cmocka_unit_test(test_order_of_calls),
 	};
 	int failed;
 

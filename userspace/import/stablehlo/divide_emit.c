@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "divide_make.h"
 #include "text.h"
 
@@ -244,6 +245,46 @@ static void combine(struct shlo_emitter *e, const struct shlo_step *step, struct
 	     shlo_make_result(e, op, shlo_make_type(e->d, of->type, spec), true));
 }
 
+/*
+ * Whether an operation, or one in its regions, calls a function of the application or, with
+ * @any_function, one of the module.
+ */
+static bool has_call(const struct shlo_op *op, bool any_function)
+{
+	if (shlo_is_callback(op) || (any_function && !strcmp(op->name, "func.call")))
+		return true;
+	for (size_t k = 0; k < op->region_count; k++)
+		for (size_t i = 0; i < op->regions[k]->block.op_count; i++)
+			if (has_call(op->regions[k]->block.ops[i], any_function))
+				return true;
+	return false;
+}
+
+static bool has_callbacks(const struct shlo_module *module)
+{
+	for (size_t i = 0; i < module->function_count; i++) {
+		const struct shlo_region *region = module->functions[i]->region;
+
+		for (size_t k = 0; region && k < region->block.op_count; k++)
+			if (has_call(region->block.ops[k], false))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Returns the level of a step whose operands allow @level. A step that may call the application
+ * does not come before an earlier one that may, because the calls keep their order.
+ */
+static int ordered(struct shlo_emitter *e, const struct shlo_op *op, int level)
+{
+	if (!e->has_callbacks || !has_call(op, true))
+		return level;
+	if (level > e->callback_level)
+		e->callback_level = level;
+	return e->callback_level;
+}
+
 /* Puts the operations of a region that computes with parts in the place of the step. */
 static void emit_manual(struct shlo_emitter *e, const struct shlo_step *step)
 {
@@ -259,7 +300,7 @@ static void emit_manual(struct shlo_emitter *e, const struct shlo_step *step)
 		parts[i] = get(e, step->in[i], &step->in_specs[i]);
 		e->copies[block->arguments[i]->slot] = parts[i];
 	}
-	level = shlo_make_level(e, parts, manual->operand_count, false);
+	level = ordered(e, manual, shlo_make_level(e, parts, manual->operand_count, false));
 	for (size_t i = 0; i + 1 < block->op_count; i++) {
 		struct shlo_op *op = shlo_arena_alloc(e->d->arena, 1, sizeof(*op));
 
@@ -300,6 +341,7 @@ static void emit_step(struct shlo_emitter *e, const struct shlo_step *step)
 		if (level < shlo_make_level(e, &value, 1, false))
 			level = shlo_make_level(e, &value, 1, false);
 	}
+	level = ordered(e, step->op, level);
 	op->regions = copy_list(e, op->regions, op->region_count);
 	for (size_t k = 0; k < op->region_count; k++)
 		op->regions[k] = copy_region(e, op->regions[k]);
@@ -441,7 +483,9 @@ static size_t most_slots(const struct shlo_module *module)
 
 void shlo_divide_emit(struct shlo_divider *d)
 {
-	struct shlo_emitter e = { .d = d, .first = d->function->slot_count };
+	struct shlo_emitter e = { .d = d,
+				  .first = d->function->slot_count,
+				  .has_callbacks = has_callbacks(d->module) };
 	size_t ins = d->function->type->item_count, outs = d->function->type->result_count;
 	struct shlo_spec *specs = shlo_arena_alloc(d->arena, ins, sizeof(*specs));
 	struct shlo_block inner = { .argument_count = ins };

@@ -31,6 +31,8 @@ struct shlo_emitter {
 	/* by slot of a value in a region that is copied: the copy */
 	struct shlo_value **copies;
 	struct shlo_location location; /* of the step whose operations are made */
+	bool has_callbacks;	       /* whether the module calls functions of the application */
+	int callback_level;	       /* of the last step that may call such a function */
 };
 
 /* Return new objects; a value has the level of the operation that gives it. */

@@ -306,9 +306,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram progra
 
 /**
  * A function that programs call by stablehlo.custom_call @onpu.callback, in the order of
- * operations; when the work of a program is divided over devices, two calls may change places if
- * neither needs a result of the other. Several threads may call it at once. It must not run the
- * program that calls it.
+ * operations. Several threads may call it at once. It must not run the program that calls it.
  *
  * @param number The number in backend_config, which says what to do. Behind it, "once" says that of
  *     several devices only the first calls the function, and that all get its results.
