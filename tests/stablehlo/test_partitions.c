@@ -586,13 +586,11 @@ static char const *call(uint64_t number, size_t ins, void const *const *in, size
 	return NULL;
 }
 
-#define CALL_WITH(operand, config, result)                                                            \
-	"  " result "\"stablehlo.custom_call\"(" operand                                              \
-	") {call_target_name = \"onpu.callback\", has_side_effect = true, backend_config = \"" config \
-	"\"} : (tensor<2xf32>) -> "
-#define CALL(config, result) CALL_WITH("%a", config, result)
-#define CALLS(text)	     PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
-#define RETURN(value)	     "  return " value " : tensor<2xf32>\n"
+#define CALL(config, result)                                                                \
+	"  " result "\"stablehlo.custom_call\"(%a) {call_target_name = \"onpu.callback\", " \
+	"has_side_effect = true, backend_config = \"" config "\"} : (tensor<2xf32>) -> "
+#define CALLS(text)   PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
+#define RETURN(value) "  return " value " : tensor<2xf32>\n"
 
 /* Tests functions of the application: each device calls them, but those that are called once. */
 static void test_callbacks(void **state)
@@ -635,30 +633,49 @@ static void test_callbacks(void **state)
 		"result 0 of onpu.callback is tensor<?xf32>; its sizes must be known");
 }
 
-/* Tests that calls keep their order though the operand of the first must be gathered before. */
+#define COUNT                                                                    \
+	"func.func private @count(%a: tensor<2xf32>) -> tensor<2xf32> {\n" CALL( \
+		"6 once", "%r = ") "tensor<2xf32>\n" RETURN("%r") "}\n"
+
+/*
+ * Tests that calls keep their order though the operand of the first must be gathered before: those
+ * of steps, of a branch, and of a region of slices.
+ */
 static void test_order_of_calls(void **state)
 {
 	static const char text[] =
-		"module attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n" PAIR
-		"func.func public @main(%a: tensor<2xf32> " HALF ", %b: tensor<2xf32>)\n"
-		"    -> (tensor<2xf32>, tensor<2xf32>) {\n" CALL_WITH(
-			"%a", "6 once",
-			"%r = ") "tensor<2xf32>\n" CALL_WITH("%b", "6 once",
-							     "%s = ") "tensor<2xf32>\n"
-								      "  return %r, %s : tensor<2xf32>, tensor<2xf32>\n}\n}\n";
-	static const float numbers[2] = { 0 }, first[2] = { 1, 1 }, second[2] = { 2, 2 };
-	const WNNStablehloTensor inputs[2] = { { numbers, sizeof(numbers) / 2, 0, NULL },
-					       { numbers, sizeof(numbers), 0, NULL } };
+		"module attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n" PAIR COUNT
+		"func.func public @main(%a: tensor<2xf32> " HALF
+		", %b: tensor<2xf32>, %i: tensor<i1>)\n"
+		"    -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {\n"
+		"  %r = func.call @count(%a) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"  %s = func.call @count(%b) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"  %t = \"stablehlo.if\"(%i) ({\n"
+		"    %u = func.call @count(%b) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"    stablehlo.return %u : tensor<2xf32>\n"
+		"  }, {\n    stablehlo.return %b : tensor<2xf32>\n"
+		"  }) : (tensor<i1>) -> tensor<2xf32>\n"
+		"  %v = sdy.manual_computation(%b) in_shardings=[<@pair, [{}]>]\n"
+		"      out_shardings=[<@pair, [{}]>] manual_axes={\"x\"} (%p: tensor<2xf32>) {\n"
+		"    %q = func.call @count(%p) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"    sdy.return %q : tensor<2xf32>\n  } : (tensor<2xf32>) -> tensor<2xf32>\n"
+		"  return %r, %s, %t, %v : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>\n"
+		"}\n}\n";
+	static const float numbers[2] = { 0 };
+	const WNNStablehloTensor inputs[3] = { { numbers, sizeof(numbers) / 2, 0, NULL },
+					       { numbers, sizeof(numbers), 0, NULL },
+					       { &(const char){ 1 }, 1, 0, NULL } };
 	const WNNStablehloTensor *lists[2] = { inputs, inputs };
 	WNNStablehloProgram program = load(text, 2);
 
 	(void)state;
 	calls = 0;
 	wnnStablehloSetCallback(call);
-	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 2, lists));
-	for (size_t i = 0; i < 2; i++) {
-		check_floats(program, i, 0, first, 2);
-		check_floats(program, i, 1, second, 2);
+	works(wnnStablehloProgramRunPartitionedSync(program, 0, 2, NULL, 3, lists));
+	for (size_t i = 0; i < 8; i++) {
+		float number = (float)(i / 2 + 1), wanted[2] = { number, number };
+
+		check_floats(program, i % 2, i / 2, wanted, 2);
 	}
 	wnnStablehloSetCallback(NULL);
 	wnnStablehloProgramRelease(program);
