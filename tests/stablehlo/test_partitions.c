@@ -626,9 +626,9 @@ static void test_callbacks(void **state)
 	wnnStablehloProgramRelease(program);
 	wnnStablehloSetCallback(NULL);
 	refuses(CALLS(CALL("x", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
-		"backend_config of onpu.callback must be the number");
+		"backend_config of onpu.callback is 'x'; it must be the number of a function");
 	refuses(CALLS(CALL("7 twice", "%r = ") "tensor<2xf32>\n" RETURN("%r")), 1,
-		"backend_config of onpu.callback must be the number");
+		"backend_config of onpu.callback is '7 twice'; it must be the number of a");
 	refuses(CALLS(CALL("7", "%r = ") "tensor<?xf32>\n" RETURN("%a")), 1,
 		"result 0 of onpu.callback is tensor<?xf32>; its sizes must be known");
 }

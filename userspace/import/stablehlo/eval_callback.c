@@ -45,8 +45,9 @@ void shlo_check_callback(struct shlo_check *check)
 
 	if (!read_number(check->op, &number, &once))
 		shlo_wrong(check,
-			   "backend_config of onpu.callback must be the number of a function, or "
-			   "a number and 'once'");
+			   "backend_config of onpu.callback is '%.60s'; it must be the number of a "
+			   "function, or a number and 'once'",
+			   shlo_attr_text(check->op, "backend_config", ""));
 	for (size_t i = 0; i < check->op->result_count; i++) {
 		const struct shlo_type *type = check->op->results[i]->type;
 
