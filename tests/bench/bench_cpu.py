@@ -347,6 +347,10 @@ def main():
     if unknown:
         parser.error(f"no model {', '.join(sorted(unknown))}; there are: {', '.join(MODELS)}")
 
+    if args.provider and not NEWEST.is_dir():
+        sys.exit(f"bench cpu: {WHEELS} has not {NEWEST.name}; --provider needs it, since Debian's ONNX Runtime takes no "
+                 "execution providers from a library. ./npu check fetches it where PyPI is reached")
+
     result = {"rounds": args.rounds, "warm": args.warm, "models": {}}
     for name in args.models or MODELS:
         entry = result["models"][name] = {}
