@@ -31,18 +31,19 @@ build_options()
 }
 
 # Sets a build up unless that was done with the same options. The stamp is written last, so that an
-# interrupted set-up starts again. Meson does not see that the kernel's test harness was fetched:
-# the second stamp tells that.
+# interrupted set-up starts again. Meson does not see that the kernel's test harness was fetched, or
+# that packages were installed: the second stamp tells that.
 configure()
 {
-	local name=$1 dir=$top/build/$1 options stamp harness cxx again=()
+	local name=$1 dir=$top/build/$1 options stamp found cxx again=()
 
 	read -ra options < <(build_options "$name")
 	stamp="$(tools) ${options[*]}"
-	harness=$([ ! -e "$top/build/linux/.complete" ] || echo yes)
+	found=$([ ! -e "$top/build/linux/.complete" ] || echo harness
+		if [ "$(tools)" = host ]; then lacking ""; else installed_sets; fi)
 	if [ "$(cat "$dir/.onpu-options" 2>/dev/null)" != "$stamp" ]; then
 		rm -rf -- "$dir"
-	elif [ "$(cat "$dir/.onpu-harness" 2>/dev/null)" != "$harness" ]; then
+	elif [ "$(cat "$dir/.onpu-found" 2>/dev/null)" != "$found" ]; then
 		again=(--reconfigure)
 	else
 		return 0
@@ -53,7 +54,7 @@ configure()
 	cxx=${cxx/#clang/clang++}
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" CXX="$cxx" \
 		meson setup "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
-	printf '%s\n' "$harness" >"$dir/.onpu-harness"
+	printf '%s\n' "$found" >"$dir/.onpu-found"
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 

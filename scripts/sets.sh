@@ -112,14 +112,20 @@ stamp_sets()
 	mv -- "$list.new" "$list"
 }
 
-# Prints the options of the build: an optional part, or the tests, must be built where all packages
-# for it are installed.
-build_features()
+# Prints the root's list of sets that it has, also when this runs inside the root.
+installed_sets()
 {
 	local list=${root:?}/.onpu-packages
 
 	! is_inside || list=/.onpu-packages
-	if [ "$(tools)" = host ] && has_packages "" build || grep -qs '^build ' "$list"; then
+	cat -- "$list" 2>/dev/null || true
+}
+
+# Prints the options of the build: an optional part, or the tests, must be built where all packages
+# for it are installed.
+build_features()
+{
+	if [ "$(tools)" = host ] && has_packages "" build || installed_sets | grep -q '^build '; then
 		echo --auto-features=enabled
 	else
 		echo --auto-features=auto -Dtests=false

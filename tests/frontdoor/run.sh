@@ -123,6 +123,11 @@ test_sets()
 	out=$(in_scripts 'lacking / deb | grep ^a-')
 	equal "what a system lacks is named" a-package
 	cp "$work/packages.txt" "$list"
+	out=$(in_scripts '. "$top/scripts/build.sh"; tools() { echo root; }; build_options() { echo gcc; }
+		step() { echo set up; mkdir -p "$top/build/x"; }
+		rm "$root/.onpu-packages"; stamp_sets demo; configure x; configure x; stamp_sets bench; configure x')
+	equal "a build is set up again when a set was installed" $'set up\nset up'
+	rm -r "$copy/build/x"
 }
 
 # Tests that the title of a step shows the progress of apt, with the sizes of all its runs added up.
