@@ -77,6 +77,12 @@ static struct steps steps_from(const struct cpu_tile_product *p, const float *pa
 	return (struct steps){ packed, begin, begin + (rest < most ? rest : most) };
 }
 
+/* Returns the addends of the results at c, a place in p->c; NULL: there are none. */
+static const float *addend_of(const struct cpu_tile_product *p, const float *c)
+{
+	return p->addend ? p->addend + (c - p->c) : NULL;
+}
+
 /* Multiplies all rows, unpacked, with the columns begin to end - 1, which begin at a panel. */
 static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			    int64_t begin, int64_t end)
@@ -99,6 +105,7 @@ static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_p
 				cpu_fetch_ahead(tile.b + p->k * width + i * share, share);
 			tile.a = p->a + row * p->k;
 			tile.c = p->c + row * p->n + column;
+			tile.addend = addend_of(p, tile.c);
 			simd->tile[cpu_split_size(&rows, i)][width / simd->lanes](&tile);
 		}
 	}
@@ -135,6 +142,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 			cpu_fetch_ahead(tile.b + next * width + i * share, share);
 		tile.a = packed + row * depth;
 		tile.c = p->c + row * p->n + column;
+		tile.addend = last ? addend_of(p, tile.c) : NULL;
 		simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);
 	}
 }

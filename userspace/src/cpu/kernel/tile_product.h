@@ -39,8 +39,9 @@ struct cpu_tile_product {
 	int64_t m, k, n;
 	const float *a, *b; /* b: packed */
 	float *c;
-	const float *bias; /* one number per column, or NULL */
-	float lo, hi;	   /* limits of results, see struct cpu_tile */
+	const float *bias;   /* one number per column, or NULL */
+	const float *addend; /* as large as c, added after the bias; NULL: none */
+	float lo, hi;	     /* limits of results, see struct cpu_tile */
 };
 
 /* Pack b and unpack it. Both forms have the same number of floats. */

@@ -53,6 +53,8 @@ struct tile_rows {
 	uint32_t operands; /* operands of the node without fused ones */
 	bool adds;	   /* whether an addition is fused, and then the activation sum_act */
 	struct ir_unary_attrs sum_act;
+	/* Whether the tiles compute the addition too: nothing but limits lo and hi is after it. */
+	bool tile_adds;
 	/* The filter of a fused depthwise convolution of the pixels; NULL: none is fused. */
 	float *filter;
 	struct cpu_conv windows;
@@ -64,7 +66,7 @@ struct run {
 	const struct tile_rows *lines;
 	const float *x;
 	struct cpu_tile_product whole;
-	const float *addend; /* the operand of a fused addition, or NULL */
+	const float *addend; /* of a fused addition after the tiles, or NULL */
 	struct cpu_split blocks;
 	int64_t columns; /* columns of an item */
 	char *scratch;
@@ -117,6 +119,8 @@ static void run_block(void *argument, int64_t item, unsigned int worker)
 	p.m = cpu_split_size(&run->blocks, item);
 	p.a = run->x + first * p.k;
 	p.c += first * p.n;
+	if (p.addend)
+		p.addend += first * p.n;
 	if (run->lines->apart) {
 		copy_rows(run, first, p.m, (float *)scratch);
 		p.a = (float *)scratch;
@@ -346,9 +350,10 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 			   .b = packed,
 			   .c = out[0],
 			   .bias = l->has_bias ? in[2] : NULL,
+			   .addend = l->tile_adds ? in[l->operands] : NULL,
 			   .lo = l->lo,
 			   .hi = l->hi },
-		.addend = l->adds ? in[l->operands] : NULL,
+		.addend = l->adds && !l->tile_adds ? in[l->operands] : NULL,
 		.blocks = share_lines(l->m, cpu->threads),
 	};
 	bool shared;
@@ -429,6 +434,9 @@ static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const str
 		return fuse_windows(l, cpu, next);
 	l->adds = true;
 	l->sum_act = next->attrs.binary.act;
+	/* Without an activation of the product, its limits are infinite. */
+	l->tile_adds = l->limited && l->lo == -INFINITY && l->hi == INFINITY &&
+		       cpu_act_limits(&l->sum_act, &l->lo, &l->hi);
 	return true;
 }
 

@@ -79,6 +79,12 @@
 		if (vecs > 1)                                 \
 			q##i += load(t->column_bias + LANES); \
 	}
+#define ADD_OTHER(i)                                                  \
+	if (rows > i) {                                               \
+		p##i += load(t->addend + i * t->ldc);                 \
+		if (vecs > 1)                                         \
+			q##i += load(t->addend + i * t->ldc + LANES); \
+	}
 #define FINISH(i)                                                                \
 	if (rows > i) {                                                          \
 		store(t->c + i * t->ldc, between(p##i, lo, hi));                 \
@@ -164,6 +170,9 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 		EACH_ROW(ADD_ROW)
 	} else if (t->column_bias) {
 		EACH_ROW(ADD_COLUMN)
+	}
+	if (t->addend) {
+		EACH_ROW(ADD_OTHER)
 	}
 	if (t->lo > -__builtin_inff() || t->hi < __builtin_inff()) {
 		EACH_ROW(FINISH)

@@ -40,6 +40,8 @@ struct cpu_tile {
 	 */
 	bool add;
 	const float *row_bias, *column_bias;
+	/* Rows like those of C, which are added to the sums with their biases; NULL: none. */
+	const float *addend;
 	float lo, hi; /* with -INFINITY and INFINITY no value changes, not even NaN */
 };
 
