@@ -15,6 +15,11 @@
 #define DEPTH 256
 /* Floats of packed rows that stay in the second-level cache, next to a panel. */
 #define NEAR (96 * 1024)
+/*
+ * The most floats of a matrix that stays in the second-level cache. A strip of rows is then
+ * multiplied with all columns before the next one, so that whole rows of results are written.
+ */
+#define NEAR_MATRIX (64 * 1024)
 /* Packs b to [panel][k][columns of the panel]. */
 void cpu_tile_pack(const struct cpu_simd *simd, int64_t k, int64_t n, const float *from, float *to)
 {
@@ -83,30 +88,52 @@ static const float *addend_of(const struct cpu_tile_product *p, const float *c)
 	return p->addend ? p->addend + (c - p->c) : NULL;
 }
 
+/* Multiplies strip i of the rows, unpacked, with the panel that begins at a column. */
+static void multiply_tile(const struct cpu_simd *simd, const struct cpu_tile_product *p,
+			  const struct cpu_split *rows, int64_t i, int64_t column)
+{
+	int64_t row = cpu_split_first(rows, i), width = cpu_panel_width(simd, p->n, column);
+	float *c = p->c + row * p->n + column;
+	struct cpu_tile tile = {
+		.depth = p->k,
+		.a = p->a + row * p->k,
+		.lda = p->k,
+		.b = p->b + column * p->k,
+		.c = c,
+		.ldc = p->n,
+		.column_bias = p->bias ? p->bias + column : NULL,
+		.addend = addend_of(p, c),
+		.lo = p->lo,
+		.hi = p->hi,
+	};
+
+	simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);
+}
+
 /* Multiplies all rows, unpacked, with the columns begin to end - 1, which begin at a panel. */
 static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			    int64_t begin, int64_t end)
 {
 	struct cpu_split rows = cpu_split(p->m, simd->rows);
-	struct cpu_tile tile = { .depth = p->k, .lda = p->k, .ldc = p->n, .lo = p->lo, .hi = p->hi };
-	int64_t width;
+	int64_t panel = 2 * simd->lanes, width;
 
+	if (p->k * p->n <= NEAR_MATRIX) {
+		for (int64_t i = 0; i < rows.parts; i++)
+			for (int64_t column = begin; column < end; column += panel)
+				multiply_tile(simd, p, &rows, i, column);
+		return;
+	}
 	for (int64_t column = begin; column < end; column += width) {
+		const float *next;
 		int64_t share;
 
 		width = cpu_panel_width(simd, p->n, column);
+		next = p->b + (column + width) * p->k;
 		share = p->k * width / rows.parts;
-		tile.b = p->b + column * p->k;
-		tile.column_bias = p->bias ? p->bias + column : NULL;
 		for (int64_t i = 0; i < rows.parts; i++) {
-			int64_t row = cpu_split_first(&rows, i);
-
 			if (column + 2 * width <= p->n)
-				cpu_fetch_ahead(tile.b + p->k * width + i * share, share);
-			tile.a = p->a + row * p->k;
-			tile.c = p->c + row * p->n + column;
-			tile.addend = addend_of(p, tile.c);
-			simd->tile[cpu_split_size(&rows, i)][width / simd->lanes](&tile);
+				cpu_fetch_ahead(next + i * share, share);
+			multiply_tile(simd, p, &rows, i, column);
 		}
 	}
 }
