@@ -21,13 +21,14 @@ static const struct cpu_tuning table[CPU_LEVEL_COUNT] = {
 			     .max_work = INT64_MAX },
 	/*
 	 * 1x1 convolutions of at most max_row channels take as long on tiles as with oneDNN, and
-	 * less in one step with a depthwise one. For products of computed matrices with more
-	 * multiplications than max_work, oneDNN takes a twentieth to a fifth less time.
+	 * less in one step with an addition or with a depthwise convolution. For products of
+	 * computed matrices with more multiplications than max_work, oneDNN takes a twentieth to a
+	 * fifth less time.
 	 */
 	[CPU_LEVEL_AVX512] = { .tiles = true,
 			       .min_rows = 8,
 			       .min_columns = 64,
-			       .max_row = 64,
+			       .max_row = 128,
 			       .window_results = INT64_MAX,
 			       .max_direct = 416 * 1024,
 			       .matmul_tiles = true,
