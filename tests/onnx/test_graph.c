@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,6 +176,83 @@ static void test_run(void **state)
 			wait_for_release();
 		assert_int_equal(released, lend);
 	}
+}
+
+/* Describes a graph whose only weight is in @file, with @chain before what says so; or NULL. */
+static WNNStatus load_files(const WNNOnnxGraph *graph, const WNNOnnxTensorFile *file,
+			    const char *folder, WNNChainedStruct *chain, WNNOnnxModel *model)
+{
+	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
+	WNNOnnxTensorFiles files = WNN_ONNX_TENSOR_FILES_INIT;
+
+	description.graph = graph;
+	description.operatorSetCount = COUNT(sets);
+	description.operatorSets = sets;
+	description.nextInChain = chain ? chain : &files.chain;
+	files.folder.data = folder;
+	files.folder.length = folder ? strlen(folder) : 0;
+	files.files = file;
+	if (chain)
+		chain->next = chain->sType == WNNSType_OnnxTensorFiles ? &files.chain : NULL;
+	return wnnOnnxLoadGraph(&description, model);
+}
+
+/* Builds a graph whose only weight is in @file, for one row; sets *built to it if it can be built. */
+static WNNStatus build_files(const WNNOnnxGraph *graph, const WNNOnnxTensorFile *file,
+			     const char *folder, WNNGraph *built)
+{
+	WNNOnnxModel model;
+	WNNStatus status;
+
+	assert_int_equal(load_files(graph, file, folder, NULL, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelSetDimension(model, WNN_STR("n"), 1), WNNStatus_Success);
+	status = wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, built);
+	wnnOnnxModelRelease(model);
+	return status;
+}
+
+/* Tests a weight that is in a file, behind other bytes, and what is wrong with such a place. */
+static void test_files(void **state)
+{
+	WNNOnnxValue x = value("x", FLOAT, 2, named), y = value("y", FLOAT, 2, named);
+	WNNOnnxTensor weight = weights[0];
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, &weight, 2, nodes };
+	WNNOnnxTensorFile file = { TEXT("weights"), 8 }, outside = { TEXT("../weights"), 0 };
+	WNNChainedStruct other = { NULL, WNNSType_BorrowedConstant };
+	WNNOnnxTensorFiles first = WNN_ONNX_TENSOR_FILES_INIT;
+	char folder[] = "/tmp/onpu-graph-XXXXXX", path[64];
+	WNNOnnxModel model;
+	WNNGraph built;
+	FILE *out;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/weights", folder);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	assert_int_equal(fwrite("12345678", 8, 1, out), 1);
+	assert_int_equal(fwrite(numbers, sizeof(numbers), 1, out), 1);
+	fclose(out);
+	weight.data = NULL;
+	assert_int_equal(build_files(&graph, &file, folder, &built), WNNStatus_Success);
+	run(built);
+	wnnGraphRelease(built);
+	file.offset = 12;
+	assert_int_equal(build_files(&graph, &file, folder, &built), WNNStatus_OperationError);
+	says("16 bytes from 12 on, the file has 24");
+	assert_int_equal(build_files(&graph, &outside, folder, &built), WNNStatus_OperationError);
+	says("leads out of the folder");
+	unlink(path);
+	rmdir(folder);
+	assert_int_equal(load_files(&graph, &file, folder, &other, &model), WNNStatus_TypeError);
+	says("an unknown struct of sType 0x10002");
+	assert_int_equal(load_files(&graph, &file, folder, &first.chain, &model),
+			 WNNStatus_TypeError);
+	says("a second struct of sType 0x1000c");
+	assert_int_equal(load_files(&graph, &file, NULL, NULL, &model), WNNStatus_TypeError);
+	says("folder of WNNOnnxTensorFiles is missing");
+	assert_int_equal(load_files(&graph, NULL, folder, NULL, &model), WNNStatus_TypeError);
+	says("files of WNNOnnxTensorFiles is missing");
 }
 
 /*
@@ -379,11 +457,9 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run),
-		cmocka_unit_test(test_chosen_output),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_probe),
-		cmocka_unit_test(test_probe_after_build),
+		cmocka_unit_test(test_run),	      cmocka_unit_test(test_files),
+		cmocka_unit_test(test_chosen_output), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_probe),	      cmocka_unit_test(test_probe_after_build),
 		cmocka_unit_test(test_memory),
 	};
 

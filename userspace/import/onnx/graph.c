@@ -3,6 +3,7 @@
  * Makes a model from a description in memory: builds the protobuf messages that a file would have,
  * in the model's arena.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "model.h"
@@ -12,8 +13,9 @@
 
 struct maker {
 	struct onnx_arena *arena;
-	WNNStatus status; /* status of the first error */
-	int depth;	  /* nesting depth of graphs within nodes */
+	WNNStatus status;		 /* status of the first error */
+	int depth;			 /* nesting depth of graphs within nodes */
+	const WNNOnnxTensorFiles *files; /* where tensors of the main graph lie; or NULL */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -52,13 +54,57 @@ static void damaged(struct maker *m, const char *what, WNNStringView name)
 				       name.data ? name.data : "");
 }
 
+/* Adds an entry to what a tensor says of its place in a file; the text is in the arena, or NULL. */
+static void add_entry(struct maker *m, Onnx__TensorProto *tensor, const char *key, char *value)
+{
+	Onnx__StringStringEntryProto *entry = take(m, sizeof(*entry));
+
+	if (!value && m->status == WNNStatus_Success)
+		m->status = onnx_nomem();
+	if (!entry || !value)
+		return;
+	onnx__string_string_entry_proto__init(entry);
+	entry->key = copy(m, key, strlen(key));
+	entry->value = value;
+	tensor->external_data[tensor->n_external_data++] = entry;
+}
+
+/* Lets the importer find the elements of a tensor in a file. */
+static void place_in_file(struct maker *m, Onnx__TensorProto *tensor, const WNNOnnxTensor *from,
+			  const WNNOnnxTensorFile *file)
+{
+	tensor->has_data_location = true;
+	tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+	tensor->external_data = take(m, 3 * sizeof(Onnx__StringStringEntryProto *));
+	if (!tensor->external_data)
+		return;
+	add_entry(m, tensor, "location", text(m, file->name));
+	add_entry(m, tensor, "offset", onnx_arena_printf(m->arena, "%" PRIu64, file->offset));
+	add_entry(m, tensor, "length", onnx_arena_printf(m->arena, "%zu", from->size));
+}
+
 /*
- * Returns the message of a tensor; NULL: no memory. Its data is stored as an offset into the file
- * of lent memory; that file begins at address 0, so that the offset is the address.
+ * Lets the importer find the elements of a tensor in memory. The place is stored as an offset into
+ * the file of lent memory; that file begins at address 0, so that the offset is the address.
  */
-static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from)
+static void place_in_memory(struct maker *m, Onnx__TensorProto *tensor, const WNNOnnxTensor *from)
 {
 	struct onnx_span span = { (uint64_t)(uintptr_t)from->data, from->size };
+
+	tensor->has_raw_data = true;
+	tensor->raw_data.len = sizeof(span);
+	tensor->raw_data.data = copy(m, &span, sizeof(span));
+	if (from->size && !from->data)
+		damaged(m, "there is no data of tensor", from->name);
+}
+
+/*
+ * Returns the message of a tensor, which lies in a file, or in memory when @file is NULL or has no
+ * name. Returns NULL when memory is exhausted.
+ */
+static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from,
+				      const WNNOnnxTensorFile *file)
+{
 	Onnx__TensorProto *tensor = take(m, sizeof(*tensor));
 
 	if (!tensor)
@@ -69,11 +115,10 @@ static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from
 	tensor->data_type = from->elementType;
 	tensor->n_dims = from->rank;
 	tensor->dims = copy(m, from->dimensions, from->rank * sizeof(*tensor->dims));
-	tensor->has_raw_data = true;
-	tensor->raw_data.len = sizeof(span);
-	tensor->raw_data.data = copy(m, &span, sizeof(span));
-	if (from->size && !from->data)
-		damaged(m, "there is no data of tensor", from->name);
+	if (file && length(file->name))
+		place_in_file(m, tensor, from, file);
+	else
+		place_in_memory(m, tensor, from);
 	return tensor;
 }
 
@@ -193,7 +238,7 @@ static void fill_attribute(struct maker *m, const WNNOnnxAttribute *from,
 		attribute->s.data = copy(m, from->strings[0].data, length(from->strings[0]));
 		break;
 	case WNNOnnxAttributeKind_Tensor:
-		attribute->t = make_tensor(m, from->tensor);
+		attribute->t = make_tensor(m, from->tensor, NULL);
 		break;
 	case WNNOnnxAttributeKind_Graph:
 		attribute->g = make_graph(m, from->graph);
@@ -261,6 +306,7 @@ static Onnx__NodeProto *make_node(struct maker *m, const WNNOnnxNode *from)
 
 static Onnx__GraphProto *make_graph(struct maker *m, const WNNOnnxGraph *from)
 {
+	const WNNOnnxTensorFile *files = m->files && !m->depth ? m->files->files : NULL;
 	Onnx__GraphProto *graph = take(m, sizeof(*graph));
 
 	if (m->depth == MAX_DEPTH)
@@ -279,7 +325,7 @@ static Onnx__GraphProto *make_graph(struct maker *m, const WNNOnnxGraph *from)
 	graph->n_initializer = from->tensorCount;
 	graph->initializer = take(m, (from->tensorCount + 1) * sizeof(Onnx__TensorProto *));
 	for (size_t i = 0; graph->initializer && i < from->tensorCount; i++)
-		graph->initializer[i] = make_tensor(m, &from->tensors[i]);
+		graph->initializer[i] = make_tensor(m, &from->tensors[i], files ? &files[i] : NULL);
 	graph->n_node = from->nodeCount;
 	graph->node = take(m, (from->nodeCount + 1) * sizeof(Onnx__NodeProto *));
 	for (size_t i = 0; graph->node && i < from->nodeCount; i++)
@@ -313,12 +359,44 @@ static Onnx__ModelProto *make_model(struct maker *m, const WNNOnnxDescription *f
 	return proto;
 }
 
+/*
+ * Sets *files to the structure in the chain that says which tensors lie in files; NULL: there is
+ * none. Returns WNNStatus_Success, or an error for another structure.
+ */
+static WNNStatus find_files(const WNNOnnxDescription *description, const WNNOnnxTensorFiles **files)
+{
+	const WNNChainedStruct *chain = description->nextInChain;
+
+	*files = NULL;
+	if (!chain)
+		return WNNStatus_Success;
+	if (chain->sType != WNNSType_OnnxTensorFiles || chain->next)
+		return onnx_error(WNNStatus_TypeError,
+				  "the chain of the description holds %s struct of sType %#x; only "
+				  "one WNNOnnxTensorFiles is allowed",
+				  chain->next ? "a second" : "an unknown",
+				  (unsigned int)(chain->next ? chain->next : chain)->sType);
+	*files = (const WNNOnnxTensorFiles *)chain;
+	if ((*files)->files && (*files)->folder.data)
+		return WNNStatus_Success;
+	return onnx_error(WNNStatus_TypeError, "%s of WNNOnnxTensorFiles is missing",
+			  (*files)->files ? "folder" : "files");
+}
+
 static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *description)
 {
 	struct maker m = { .arena = &model->arena };
-	WNNStatus status;
+	WNNStatus status = find_files(description, &m.files);
 
 	model->described = true;
+	if (status != WNNStatus_Success)
+		return status;
+	if (m.files) {
+		model->folder = import_alloc(length(m.files->folder) + 1);
+		if (!model->folder)
+			return onnx_nomem();
+		memcpy(model->folder, m.files->folder.data, length(m.files->folder));
+	}
 	model->proto = make_model(&m, description);
 	if (m.status != WNNStatus_Success)
 		return m.status;

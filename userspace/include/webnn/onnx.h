@@ -270,9 +270,38 @@ typedef struct WNNOnnxOperatorSet {
 	int64_t version;
 } WNNOnnxOperatorSet;
 
+/** Where the elements of a tensor are in a file. */
+typedef struct WNNOnnxTensorFile {
+	/** The file, relative to the folder of WNNOnnxTensorFiles; empty: they are in memory. */
+	WNNStringView name;
+	/** The place of the first element in the file, in bytes. */
+	uint64_t offset;
+} WNNOnnxTensorFile;
+
+/**
+ * Tells which tensors of the main graph lie in files. Such a tensor has the size of its elements,
+ * and its data is not read. Its file is mapped, as for a model that wnnOnnxLoadFile() loads: the
+ * weights are not copied, and it must not be changed while the model or a graph of it lives.
+ */
+typedef struct WNNOnnxTensorFiles {
+	/** sType is WNNSType_OnnxTensorFiles. */
+	WNNChainedStruct chain;
+	/** The folder; names do not lead out of it. */
+	WNNStringView folder;
+	/** One item for each tensor of the main graph. */
+	WNNOnnxTensorFile const *files;
+} WNNOnnxTensorFiles;
+
+/** Initialiser of WNNOnnxTensorFiles with the defaults. */
+#define WNN_ONNX_TENSOR_FILES_INIT { \
+	/* .chain = */ { NULL, WNNSType_OnnxTensorFiles }, \
+	/* .folder = */ WNN_STRING_VIEW_INIT, \
+	/* .files = */ NULL \
+}
+
 /** A model in memory, for wnnOnnxLoadGraph(). */
 typedef struct WNNOnnxDescription {
-	/** Must be NULL. */
+	/** NULL, or a WNNOnnxTensorFiles. */
 	WNNChainedStruct *nextInChain;
 	/** The main graph. */
 	WNNOnnxGraph const *graph;

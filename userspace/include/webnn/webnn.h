@@ -274,6 +274,8 @@ typedef enum WNNSType {
 	 * WNNDimensionRanges of webnn_npu.h, in the chain of the WNNOperandDescriptor of an input.
 	 */
 	WNNSType_DimensionRanges = 0x1000b,
+	/** WNNOnnxTensorFiles of onnx.h, in the chain of WNNOnnxDescription. */
+	WNNSType_OnnxTensorFiles = 0x1000c,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
