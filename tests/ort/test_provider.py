@@ -72,6 +72,14 @@ def places():
         return {line.split("\t")[2]: line.split("\t")[0] for line in report}
 
 
+def memory(field):
+    """Returns VmRSS or VmHWM, the peak since VmRSS was asked for, of this process in bytes."""
+    if field == "VmRSS":
+        pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    text = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(field))
+
+
 class Provider(unittest.TestCase):
     def session(self, model, whole=True, **settings):
         options = runtime.options(ort, DEVICE, **settings)
@@ -153,6 +161,26 @@ class Provider(unittest.TestCase):
         self.compare(model, [{"x": random(1, 3, 8, 8)}], whole=False)
         # ONNX Runtime leaves out a group from which it cannot make one node.
         self.assertIn(places().get("before"), ("cpu", "npu"))
+
+    def test_weights_in_a_file(self):
+        """Tests weights that are in a file beside the model, for open shapes as well, and that only
+        one of them is in memory twice while a graph packs them.
+        """
+        side = 2048
+        weights = {f"w{number}": random(side, side, seed=number) / side for number in range(4)}
+        nodes = [helper.make_node("MatMul", [f"v{number}", f"w{number}"], [f"v{number + 1}"]) for number in range(4)]
+        for rows in 3, "rows":
+            model = onnx.load_from_string(make(nodes, [value("v0", [rows, side])], [value("v4", [rows, side])], weights))
+            with self.subTest(rows), tempfile.TemporaryDirectory() as name:
+                path = name + "/model.onnx"
+                onnx.save(model, path, save_as_external_data=True, location="model.weights")
+                if rows == 3 and DEVICE == "cpu":
+                    before = memory("VmRSS")
+                    session = self.session(path)
+                    size = sum(array.nbytes for array in weights.values())
+                    self.assertLess(memory("VmHWM") - before, 1.7 * size)
+                    del session
+                self.compare(path, [{"v0": random(3, side)}])
 
     def test_many_shapes(self):
         """Tests more input shapes than a group keeps graphs for; each shape comes twice."""

@@ -166,19 +166,6 @@ static struct ort_status *load_path(struct onpu_group *group, const char *path, 
 	return onpu_webnn_error(&group->ep->factory->ort, what);
 }
 
-/* Whether a name of a file stays below the folder of the model. */
-static bool is_safe(const char *name)
-{
-	if (!*name || *name == '/')
-		return false;
-	for (const char *part = name; part; part = strchr(part, '/')) {
-		part += *part == '/';
-		if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
-			return false;
-	}
-	return true;
-}
-
 static struct ort_status *load_beside(struct onpu_group *group, const struct ort_graph *graph,
 				      const char *name, WNNGraph *out)
 {
@@ -187,7 +174,7 @@ static struct ort_status *load_beside(struct onpu_group *group, const struct ort
 	struct ort_status *status;
 	char *path = NULL;
 
-	if (!is_safe(name))
+	if (!onpu_name_is_safe(name))
 		return onpu_error(ort, ORT_FAIL,
 				  ONPU_PROVIDER
 				  ": EPContext node \"%s\": its file \"%s\" is not in the "

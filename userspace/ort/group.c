@@ -159,6 +159,28 @@ static struct ort_status *build_early(struct onpu_group *group)
 	return status;
 }
 
+/* Sets the folder of the model, when the model was loaded from a file. Returns NULL, or an error. */
+static struct ort_status *find_folder(struct onpu_group *group, const struct onpu_reading *r,
+				      const struct ort_graph *graph)
+{
+	const char *model = NULL, *slash;
+	char *folder;
+
+	ORT_TRY(r->ort->Graph_GetModelPath(graph, &model));
+	if (!model || !*model)
+		return NULL;
+	slash = strrchr(model, '/');
+	/* The folder of a file in the root is the root itself. */
+	folder = onpu_take(r, slash ? (size_t)(slash - model) + 2 : 2);
+	if (!folder)
+		return onpu_nomem(r->ort);
+	strcpy(folder, ".");
+	if (slash)
+		memcpy(folder, model, slash == model ? 1 : (size_t)(slash - model));
+	group->folder = folder;
+	return NULL;
+}
+
 static struct ort_status *fill(struct onpu_group *group, const struct ort_graph *graph,
 			       const struct ort_node *fused)
 {
@@ -180,6 +202,7 @@ static struct ort_status *fill(struct onpu_group *group, const struct ort_graph 
 	if (group->read.graph.nodeCount == 1 && onpu_context_is(reading.ort, group->read.nodes[0]))
 		return onpu_context_load(group, &reading, graph, fused);
 	ORT_TRY(make_ports(group, &reading, fused));
+	ORT_TRY(find_folder(group, &reading, graph));
 	ORT_TRY(build_early(group));
 	return group->dynamic ? keep_constants(group, &reading) : NULL;
 }
@@ -258,6 +281,7 @@ static struct ort_status *build(struct onpu_group *group, const struct onpu_shap
 				WNNGraph *graph)
 {
 	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
+	WNNOnnxTensorFiles files = WNN_ONNX_TENSOR_FILES_INIT;
 	const struct ort_api *ort = &group->ep->factory->ort;
 	struct ort_status *status;
 	WNNOnnxModel model;
@@ -265,6 +289,15 @@ static struct ort_status *build(struct onpu_group *group, const struct onpu_shap
 	description.graph = &group->read.graph;
 	description.operatorSetCount = group->read.set_count;
 	description.operatorSets = group->read.sets;
+	/*
+	 * Weights that are read from their file need no copy in memory while they are packed. A
+	 * graph for another shape may be built when the file is no longer there.
+	 */
+	if (group->folder && !group->dynamic) {
+		files.folder = (WNNStringView){ group->folder, strlen(group->folder) };
+		files.files = group->read.files;
+		description.nextInChain = &files.chain;
+	}
 	if (wnnOnnxLoadGraph(&description, &model) != WNNStatus_Success)
 		return onpu_onnx_error(ort, group->name);
 	status = set_shapes(group, model, shapes);

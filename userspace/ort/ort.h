@@ -21,6 +21,7 @@ struct ort_attribute;
 struct ort_ep_device;
 struct ort_env;
 struct ort_events;
+struct ort_external;
 struct ort_graph;
 struct ort_hardware;
 struct ort_kernel_context;

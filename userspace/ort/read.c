@@ -377,25 +377,63 @@ static void *grow(const struct onpu_reading *r, void *list, size_t count, size_t
 	return more;
 }
 
+bool onpu_name_is_safe(const char *name)
+{
+	if (!*name || *name == '/')
+		return false;
+	for (const char *part = name; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Sets *file to where a constant is in a file below the model's folder, unless it is in memory.
+ * Returns NULL, or an error.
+ */
+static struct ort_status *find_file(const struct onpu_reading *r, const struct ort_value_info *info,
+				    size_t size, WNNOnnxTensorFile *file)
+{
+	struct ort_external *external = NULL;
+	const char *name;
+
+	ORT_TRY(r->ort->ValueInfo_GetExternalInitializerInfo(info, &external));
+	if (!external)
+		return NULL;
+	name = r->ort->ExternalInitializerInfo_GetFilePath(external);
+	if (name && onpu_name_is_safe(name) &&
+	    r->ort->ExternalInitializerInfo_GetByteSize(external) == size) {
+		file->name = onpu_view(r, name);
+		file->offset = (uint64_t)r->ort->ExternalInitializerInfo_GetFileOffset(external);
+	}
+	r->ort->ReleaseExternalInitializerInfo(external);
+	return NULL;
+}
+
 static struct ort_status *add_constant(const struct onpu_reading *r, struct lists *l,
 				       const struct ort_value_info *info, WNNStringView name,
 				       struct onpu_read *out)
 {
 	const struct ort_value *value = NULL;
+	size_t count = out->graph.tensorCount, room = l->tensor_room;
 	WNNOnnxTensor *tensor;
 
-	out->tensors = grow(r, out->tensors, out->graph.tensorCount, &l->tensor_room,
-			    sizeof(*out->tensors));
-	if (!out->tensors)
+	out->files = grow(r, out->files, count, &room, sizeof(*out->files));
+	out->tensors = grow(r, out->tensors, count, &l->tensor_room, sizeof(*out->tensors));
+	if (!out->files || !out->tensors)
 		return onpu_nomem(r->ort);
 	tensor = &out->tensors[out->graph.tensorCount++];
 	*tensor = (WNNOnnxTensor){ .name = name };
+	out->files[count] = (WNNOnnxTensorFile){ .offset = 0 };
 	ORT_TRY(r->ort->ValueInfo_GetInitializerValue(info, &value));
 	if (!value)
 		return onpu_error(r->ort, ORT_FAIL,
 				  ONPU_PROVIDER ": constant \"%.*s\" has no value",
 				  (int)name.length, name.data);
-	return read_tensor(r, value, l->inner && r->keep, tensor);
+	ORT_TRY(read_tensor(r, value, l->inner && r->keep, tensor));
+	return r->keep && !l->inner ? find_file(r, info, tensor->size, &out->files[count]) : NULL;
 }
 
 /*

@@ -40,7 +40,7 @@ struct onpu_reading {
 	int64_t trial;		    /* size for unknown dimensions; -1: they stay unknown */
 	/*
 	 * copy the weights of graphs within nodes, because the description outlives ONNX Runtime's
-	 * graph
+	 * graph, and find the files of the others
 	 */
 	bool keep;
 };
@@ -52,6 +52,8 @@ struct onpu_read {
 	const struct ort_node **nodes; /* nodes of ONNX Runtime, in the order of graph.nodes */
 	WNNOnnxNode *described;	       /* graph.nodes, writable */
 	WNNOnnxTensor *tensors;	       /* graph.tensors, writable */
+	/* where the tensors are in files below the model's folder; only with reading->keep */
+	WNNOnnxTensorFile *files;
 	/* whether the graph uses values of a graph that contains it */
 	bool uses_outer;
 };
@@ -76,6 +78,8 @@ struct ort_status *onpu_node_outputs(const struct onpu_reading *reading,
 				     const struct ort_value_info ***values);
 WNNStringView onpu_view(const struct onpu_reading *reading, const char *text);
 void *onpu_take(const struct onpu_reading *reading, size_t size);
+/* Whether a name of a file stays below the folder of the model. */
+bool onpu_name_is_safe(const char *name);
 /* Returns the bytes of @elements of an ONNX type; SIZE_MAX: its elements have no fixed size. */
 size_t onpu_type_bytes(int type, size_t elements);
 
