@@ -4,7 +4,7 @@
 # ./npu check media: runs programs of Debian on our execution provider, unmodified: GStreamer's and
 # PipeWire's, which compute with ONNX Runtime and know of no execution providers. They are those of
 # the first Debian whose ONNX Runtime takes providers from a library. Sourced by npu, which sets
-# $top. Needs lib.sh, root.sh, build.sh and check-packages.sh.
+# $top. Needs lib.sh, root.sh, build.sh, driver.sh, guest.sh and check-packages.sh.
 
 : "${top:?}"
 
@@ -56,6 +56,21 @@ media_files()
 		inside python3 -B "$top/tests/ort/media/make_models.py" "$media_work"
 }
 
+# Runs the programs in a guest, on its NPU. The guest's own system is that of ./npu exec; there,
+# enter.sh shows the programs the Debian that has them.
+media_guest()
+{
+	(
+		guest_prepare --no-build --root --timeout=3600 "--log=${log_dir:?}/media-npu.kernel.log" -- \
+			bash "$top/scripts/enter.sh" "$media_root" "$top" -- \
+			PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 -- \
+			"$top/tests/ort/media/run.sh" npu "$media_work"
+		# guest_prepare sets it
+		# shellcheck disable=SC2154
+		inside "${guest_line[@]}"
+	)
+}
+
 stage_media()
 {
 	local device status=0
@@ -73,5 +88,7 @@ stage_media()
 		step "media-$device" "GStreamer and PipeWire on $device" packages_part "media-$device" \
 			in_system "$media_root" "$top/tests/ort/media/run.sh" "$device" "$media_work" || status=1
 	done
+	build_driver "$(kernels | head -n 1)" gcc || return
+	step media-npu "GStreamer and PipeWire on npu" packages_part media-npu media_guest || status=1
 	return "$status"
 }
