@@ -70,7 +70,7 @@ struct onpu_group {
 	 */
 	struct onpu_read read;
 	const char *folder; /* the folder of read.files; NULL: it is not known */
-	size_t *weights; /* by tensor: its index in the fused node, or SIZE_MAX */
+	size_t *weights;    /* by tensor: its index in the fused node, or SIZE_MAX */
 	pthread_mutex_t lock;
 	struct onpu_program *programs; /* the most recently used first */
 };
