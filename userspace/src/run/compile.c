@@ -119,7 +119,7 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 	drop_early(c);
 	if (problem.status)
 		*err = problem;
-	return problem.status ? -1 : 0;
+	return problem.status ? -1 : run_find_branches(c, on_npu, err);
 }
 
 static void note_use(struct run_location *location, uint32_t step, bool from_memory)
@@ -608,6 +608,7 @@ void run_compiled_unref(struct run_compiled *c)
 	ir_graph_destroy(c->graph);
 	wnn_free(c->blocks);
 	wnn_free(c->steps);
+	wnn_free(c->branches);
 	wnn_free(c->homes);
 	wnn_free(c->is_view);
 	wnn_free(c->locations);

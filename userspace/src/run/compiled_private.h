@@ -55,9 +55,26 @@ struct run_step {
 	uint64_t slots;		   /* offset in run_instance.slots */
 	uint64_t scratch;	   /* offset in run_instance.arena */
 	uint64_t records;	   /* offset in run_instance.records */
+	uint32_t branch;	   /* the step runs when this branch is taken; NPU: RUN_ALWAYS */
 	struct cpu_plan *plan;	   /* CPU: the kernel of the node, or of both; else NULL */
 	void *packed;		   /* CPU: operand 1 in the layout of the kernel, or NULL */
 	size_t packed_bytes;
+};
+
+/* The branch that contains all nodes. */
+#define RUN_ALWAYS 0
+
+/*
+ * One side of the selections (`where`) by a condition of a single element. A dispatch leaves out
+ * the steps of a branch that is not taken. A branch is taken when its parent is and the condition
+ * is as `taken` says.
+ */
+struct run_branch {
+	const struct ir_value *condition; /* NULL for RUN_ALWAYS */
+	bool taken;			  /* true: the side for a condition other than 0 */
+	uint32_t parent;		  /* the branch whose selections these are */
+	uint32_t depth;			  /* how many branches contain it */
+	uint32_t next;			  /* another branch of the condition; 0: there is none */
 };
 
 /* A block of memory in which packed operands are stored one after the other. */
@@ -102,6 +119,8 @@ struct run_compiled {
 	struct run_location *locations;
 	uint32_t num_steps;
 	struct run_step *steps;
+	uint32_t num_branches; /* 0: no selection has branches */
+	struct run_branch *branches;
 	size_t num_blocks, block_room;
 	struct run_block *blocks;
 	/*
@@ -139,6 +158,13 @@ static inline struct run_location *run_home_location(const struct run_compiled *
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Gives views the locations of the values that they lie in. */
 void run_place_views(struct run_compiled *c);
+
+/* ---- branches.c */
+/*
+ * Finds the branches and sets the branch of each step; call it when the steps are made. Returns 0,
+ * or -1 with *err.
+ */
+int run_find_branches(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 
 /* ---- compile.c: all that can be computed from the graph and its programs */
 /*

@@ -487,6 +487,27 @@ static int submit_step(struct run_dispatch *d, const struct run_step *step)
 }
 
 /*
+ * Returns whether a branch is taken in this dispatch. The processor must have access to buffers,
+ * and the steps before those of the branch must have ended.
+ */
+static bool is_taken(const struct run_dispatch *d, uint32_t branch)
+{
+	const struct run_branch *branches = d->compiled->branches;
+
+	/*
+	 * The condition of a branch has no value when the branch around it is not taken. Then that
+	 * one ends the loop.
+	 */
+	for (; branch != RUN_ALWAYS; branch = branches[branch].parent) {
+		const uint8_t *condition = value_map(d, branches[branch].condition);
+
+		if ((*condition != 0) != branches[branch].taken)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Runs one step. Returns 0; -1 after an error; 1 when the device has the last work of this
  * dispatch, which job_done() will finish.
  */
@@ -502,7 +523,7 @@ static int run_step(struct run_dispatch *d)
 		run_device_settle(c->device);
 		if (!d->accessed && begin_access(d))
 			return -1;
-		ret = run_cpu(d, step);
+		ret = is_taken(d, step->branch) ? run_cpu(d, step) : 0;
 		if (!d->accessed)
 			end_access(d);
 		if (ret)

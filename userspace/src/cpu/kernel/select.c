@@ -3,6 +3,8 @@
  * Fast comparisons and selections (where) for all types of 8 bits and more, in rows along which
  * each operand is contiguous or one element.
  */
+#include <string.h>
+
 #include "cpu/fast.h"
 #include "cpu/kernel/walk.h"
 #include "cpu/kernel/kernels.h"
@@ -128,9 +130,11 @@ static void compare_range(void *argument, int64_t begin, int64_t end)
 		const type *one = c[0] ? a : b;                                            \
 		int64_t step = c[0] ? sa : sb;                                             \
                                                                                            \
-		if (!sc)                                                                   \
+		if (!sc && step)                                                           \
+			memcpy(y, one, (size_t)n * sizeof(type));                          \
+		else if (!sc)                                                              \
 			for (int64_t i = 0; i < n; i++)                                    \
-				((type *)y)[i] = one[i * step];                            \
+				((type *)y)[i] = *one;                                     \
 		else if (sa && sb)                                                         \
 			choose_steps_##type(y, c, a, 1, b, 1, n);                          \
 		else if (sa)                                                               \
