@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Draws operators as exporters of models compose them of simple ones: gelu from erf or tanh,
- * softmax and its logarithm, and normalisations from a mean of squares.
+ * softmax and its logarithm, normalisations from a mean of squares, and branches, of which a
+ * condition selects one.
  */
 #include "generate.h"
 
 #include <math.h>
 #include <string.h>
 
-#define NODES_OF_PARTS 13 /* most nodes that a composed operator takes */
+#define NODES_OF_PARTS 15 /* most nodes that a composed operator takes */
 
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b)
 {
@@ -158,7 +159,7 @@ static int where(struct generator *g, int condition, int a, int b)
 	struct graph_node *node = generator_node(g, WNN_OP_WHERE, condition, a);
 
 	node->operands[2] = b;
-	return b < 0 ? GRAPH_ABSENT : generator_append(g, node);
+	return a < 0 || b < 0 ? GRAPH_ABSENT : generator_append(g, node);
 }
 
 /* Appends x, with 0 where x is not finite. */
@@ -230,12 +231,53 @@ static int norm_parts(struct generator *g, int x)
 	return rng_chance(&g->rng, 20) ? generator_binary(g, WNN_OP_ADD, y, centred) : y;
 }
 
+/* Appends one or two functions of x; returns the id of the last value. */
+static int side_of(struct generator *g, int x)
+{
+	static const enum wnn_op ops[] = { WNN_OP_ABS, WNN_OP_NEG, WNN_OP_RELU, WNN_OP_TANH };
+	int y = generator_unary(g, ops[rng_below(&g->rng, ARRAY_SIZE(ops))], x);
+
+	return rng_chance(&g->rng, 50) ? y : generator_either(g, WNN_OP_MUL, x, y);
+}
+
+/* Adds an input of one element, 0 or 1; now and then its negation is computed. */
+static int condition(struct generator *g)
+{
+	static const uint32_t ones[] = { 1, 1 };
+	int c = generator_leaf(g, WNNOperandDataType_Uint8, rng_below(&g->rng, 2), ones,
+			       (struct fill){ GRAPH_UNIFORM, 0, 1 });
+
+	return c >= 0 && rng_chance(&g->rng, 40) ? generator_unary(g, WNN_OP_LOGICAL_NOT, c) : c;
+}
+
+/*
+ * Appends selections by a condition of one element. Sides may be values that both sides, several
+ * selections or other nodes read; a selection may be a side of another.
+ */
+static int branch_parts(struct generator *g, int x)
+{
+	int c = condition(g), sides[2] = { side_of(g, x), side_of(g, x) }, y, other;
+
+	if (rng_chance(&g->rng, 30))
+		sides[0] = side_of(g, sides[rng_below(&g->rng, 2)]);
+	y = where(g, c, sides[0], sides[1]);
+	if (rng_chance(&g->rng, 30)) {
+		other = where(g, c, side_of(g, sides[0]), sides[1]);
+		y = generator_either(g, WNN_OP_ADD, y, other);
+	}
+	if (rng_chance(&g->rng, 40))
+		y = where(g, rng_chance(&g->rng, 30) ? c : condition(g), side_of(g, y), sides[0]);
+	return y;
+}
+
 int generator_parts(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_PARTS > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
 	if (g->graph->values[x].rank && rng_chance(&g->rng, 30))
 		return softmax_parts(g, x);
+	if (rng_chance(&g->rng, 20))
+		return branch_parts(g, x);
 	if (rng_chance(&g->rng, 40))
 		return gelu_tanh_parts(g, x);
 	return rng_chance(&g->rng, 40) ? gelu_parts(g, x) : norm_parts(g, x);
