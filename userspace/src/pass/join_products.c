@@ -29,12 +29,15 @@
 #define MAX_KINDS 8
 /* The most rows for which the NPU's matrix unit waits for weights. */
 #define FEW_ROWS 64
+/* From so many rows on, the NPU gains even where the weights leave the SRAM before the next run. */
+#define SOME_ROWS 16
+/* The most bytes of weights that stay in the SRAM of large machines from one run to the next. */
+#define MOST_KEPT (INT64_C(2) << 20)
 /*
- * Products with less work and smaller weights are faster one by one on the NPU, as the first one
- * starts sooner.
+ * The most bytes for which they do so when the product is an output of the graph: its columns are
+ * computed in several tiles then, and each run loads the weights of all but one again.
  */
-#define LEAST_WORK  (INT64_C(2) << 20)
-#define LEAST_BYTES (INT64_C(1) << 20)
+#define MOST_OF_OUTPUT (INT64_C(24) << 10)
 /*
  * The most bytes of weights for which the CPU fuses products of a single row: it reads each weight
  * once anyway, so that only the overhead of a step is saved, which matters for small matrices.
@@ -75,27 +78,29 @@ static int64_t columns_of(const struct ir_node *product)
 }
 
 /*
- * Whether one product takes less time than `count` products that have `bytes` of weights. Measured
- * on the NPU with rows of 768 numbers and three matrices of 768 columns, one product takes 5 %
- * longer for 128 rows, and 5 % less time for 64 rows: with many rows the matrix unit is busy
- * anyway. But when the rows have more than half as many bytes as the weights, reading the rows only
- * once saves time. For a single row, reading it once saves next to nothing: a step of GPT-2 takes
- * 0.8 % longer with one product.
+ * Whether one product takes less time than `count` products that have `bytes` of weights.
+ * @output: the one product is an output of the graph.
+ *
+ * Measured on the NPU with 3 matrices of 16 to 768 rows and columns: with few rows, one product
+ * takes 35 to 98 % of the time, as it starts once and reads the rows once, unless the weights are
+ * so many that three products keep more of them in SRAM than one does. With many rows the matrix
+ * unit is busy anyway, and reading the rows only once saves time when they have more than half as
+ * many bytes as the weights.
  */
 static bool pays(const struct joining *j, const struct ir_node *product, int64_t bytes,
-		 uint32_t count)
+		 uint32_t count, bool output)
 {
-	const struct ir_type *b = &product->operands[1]->type;
 	int64_t rows = ir_type_elements(&product->results[0]->type) / columns_of(product);
-	int64_t work = rows * (bytes * 8 / ir_dtype_bits(b->dtype));
 
 	if (count < 2)
 		return false;
 	if (j->cpu)
 		return rows > 1 || bytes <= MOST_OF_LINE;
-	return rows > 1 && (work >= LEAST_WORK || bytes >= LEAST_BYTES) &&
-	       (rows <= FEW_ROWS ||
-		2 * (count - 1) * ir_type_bytes(&product->operands[0]->type) >= bytes);
+	if (rows > FEW_ROWS)
+		return 2 * (count - 1) * ir_type_bytes(&product->operands[0]->type) >= bytes;
+	if (output)
+		return bytes <= MOST_OF_OUTPUT || (rows >= SOME_ROWS && bytes > MOST_KEPT);
+	return bytes <= MOST_KEPT || rows >= SOME_ROWS;
 }
 
 static bool is_candidate(const struct rewrite *rw, const struct ir_node *node)
@@ -308,7 +313,9 @@ static void mark_runs(struct joining *j, const struct ir_node *concat, bool *tak
 		count = run_length(j, concat, i);
 		for (uint32_t k = i; k < i + count; k++)
 			bytes += ir_type_bytes(&concat->operands[k]->def->operands[1]->type);
-		gains = count && pays(j, concat->operands[i]->def, bytes, count);
+		gains = count && pays(j, concat->operands[i]->def, bytes, count,
+				      count == concat->num_operands &&
+					      j->rw->is_output[concat->results[0]->id]);
 		for (uint32_t k = i; k < i + count && count > 1; k++) {
 			taken[concat->operands[k]->def->id] = gains;
 			j->nodes[concat->operands[k]->def->id].alone = !gains;
@@ -399,7 +406,7 @@ static int join_kind(struct joining *j, const struct ir_node *leader, const bool
 		bytes += ir_type_bytes(&j->rw->from->nodes[n]->operands[1]->type);
 		count++;
 	}
-	if (!pays(j, leader, bytes, count))
+	if (!pays(j, leader, bytes, count, false))
 		return 0;
 	products = wnn_calloc(count, sizeof(*products));
 	if (!products)
