@@ -208,6 +208,7 @@ struct target {
 	WNNPlacementPolicy policy;
 	bool folding;
 	bool saved; /* graphs are saved and loaded, and must give the same bits afterwards */
+	bool plain; /* all local rules of the compiler are turned off */
 	/* the layer and level of the CPU's kernels; NULL: those that the environment asks for */
 	const char *layer, *level;
 	WNNOpSupportLimits limits;

@@ -3,7 +3,8 @@
  * Runs random graphs on a device and compares the results with the oracle in double precision. The
  * CPU runs its fast kernels, and its reference kernels, too; sim and npu run everything on the NPU.
  * sim does so with several sizes of SRAM: results must have the same bits for all of them, except
- * where a node's WNNNodePlacement.exactness says that they may differ. With --digest the graphs run
+ * where a node's WNNNodePlacement.exactness says that they may differ. With --rules each graph runs
+ * once more without the local rules of the compiler. With --digest the graphs run
  * on each layer and level of the CPU, and the program prints a digest of the results for each.
  */
 #include <argp.h>
@@ -27,7 +28,7 @@ struct options {
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions, composed;
-	bool unfilled, verbose, keep_going, print, as_is, saved, late, digest;
+	bool unfilled, verbose, keep_going, print, as_is, saved, late, digest, rules;
 	FILE *values;
 };
 
@@ -107,8 +108,8 @@ static bool check_target(struct fuzzer *fuzzer, const struct graph *graph,
 	struct target *target = &fuzzer->targets[number];
 	char where[64];
 
-	snprintf(where, sizeof(where), "%s, SRAM %" PRIu64 ", %u threads", target->device,
-		 target->sram, (unsigned int)target->threads);
+	snprintf(where, sizeof(where), "%s, SRAM %" PRIu64 ", %u threads%s", target->device,
+		 target->sram, (unsigned int)target->threads, target->plain ? ", no rules" : "");
 	run_graph(target, graph, run);
 	if (run->status == RUN_DONE)
 		return check_values(fuzzer, graph, truths, where, run);
@@ -186,9 +187,9 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 		*tiled |= runs[t].tiled;
 		/*
 		 * This holds for the NPU only: on the CPU, folding changes what is fused and
-		 * rounded once.
+		 * rounded once. Rules do so on both.
 		 */
-		if (good && t && runs[t].on_npu)
+		if (good && t && runs[t].on_npu && !fuzzer->targets[t].plain)
 			good = check_bits(fuzzer, graph, &runs[0], &runs[t], t);
 	}
 	if (good && fuzzer->options.values)
@@ -482,6 +483,20 @@ static int summary(struct fuzzer *fuzzer)
 
 /* --- Options --- */
 
+/*
+ * Adds a target without rules, which is like an earlier one otherwise. It comes last, as its
+ * variable of the environment stays set. Returns 0 or -1.
+ */
+static int add_plain(struct fuzzer *fuzzer)
+{
+	struct target *target = &fuzzer->targets[fuzzer->num_targets];
+
+	*target = fuzzer->targets[fuzzer->num_targets > 1];
+	target->plain = true;
+	fuzzer->num_targets++;
+	return target_open(target);
+}
+
 static int open_targets(struct fuzzer *fuzzer)
 {
 	static const uint64_t srams[] = { 16 << 10, 512 << 10, 4 << 20 };
@@ -506,7 +521,7 @@ static int open_targets(struct fuzzer *fuzzer)
 		if (target_open(target))
 			return -1;
 	}
-	return 0;
+	return o->rules && !o->digest ? add_plain(fuzzer) : 0;
 }
 
 static uint64_t number_of(const char *text, struct argp_state *state)
@@ -583,6 +598,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'N':
 		o->late = true;
 		return 0;
+	case 'R':
+		o->rules = true;
+		return 0;
 	case 'P':
 		o->print = true;
 		return 0;
@@ -626,6 +644,8 @@ static const struct argp_option option_list[] = {
 	  "compare nothing; print a number for the bits, and one for the kernels, of each layer and "
 	  "level of the CPU",
 	  0 },
+	{ "rules", 'R', NULL, 0,
+	  "run each graph once more, with all rules of the compiler turned off", 0 },
 	{ "saved", 'f', NULL, 0, "save and load each graph before it runs", 0 },
 	{ "values", 'V', "FILE", 0,
 	  "write every graph that agrees there, with its data and what the last device gave", 0 },

@@ -31,6 +31,8 @@ int target_open(struct target *target)
 		setenv("WEBNN_CPU_LAYER", target->layer, 1);
 	if (target->level)
 		setenv("WEBNN_CPU_LEVEL", target->level, 1);
+	if (target->plain)
+		setenv("WEBNN_RULES", "-all", 1);
 	device.device = WNN_STR(target->device);
 	device.placementPolicy = target->policy;
 	device.simSramBytes = target->sram;
