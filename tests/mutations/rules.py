@@ -95,6 +95,12 @@ MUTATIONS = [
     _rule('rule_gate', 'any divisor is that of hardSwish', 'number != 6)', 'number == 0)'),
     _rule('rule_gate', 'any limit is that of hardSwish', 'node->attrs.unary.alpha == 0 &&\n\t\t\t\t\t\t    node->attrs.unary.beta == 6 ?',
           'node->attrs.unary.alpha == 0 ?'),
+    # Normalisations that are computed in float32 between casts, or have scales of another shape.
+    _rule('recognise_norm', 'squares of rounded values count as those of the values', 'value = is_cast(cast, IR_F16, IR_F32) ?', 'value = cast && cast->op == IR_OP_CAST ?'),
+    _rule('recognise_norm', 'a result of float32 is one of float16', '!is_cast(next, IR_F32, IR_F16) ||', ''),
+    _rule('recognise_norm', 'a scale may have any axes', '(mask >> i & 1 ? ir_type_dim(type, i) : 1))', '(ir_type_dim(&value->type, i - missing)))'),
+    _rule('recognise_norm', 'the CPU normalises along any axes', '(s->cpu && !are_last(axes, value->type.rank))', '(!s->cpu && !are_last(axes, value->type.rank))'),
+    _rule('recognise_norm', 'a mean has any shape', '!keeps_axes(&value->type, &mean->operands[0]->type, mean->attrs.reduce.axes)', 'keeps_axes(&value->type, &mean->operands[0]->type, 0)'),
     # Several products of one value.
     _rule('join_products', 'rows of a second matrix come in the place of the first', 'at += bytes;\n', 'at += 0;\n'),
     _rule('join_products', 'rows lie as far apart as those of one matrix', 'pitch += r->from[i]->bytes', 'pitch = r->from[i]->bytes'),

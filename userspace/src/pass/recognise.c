@@ -17,32 +17,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "pass/rewrite.h"
+#include "pass/recognise.h"
 #include "util/float16.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
-#define MAX_INNER   12
 #define MAX_FACTORS 3
-
-/*
- * A match: the fused operator, and the matched nodes other than the last one, whose results only
- * nodes of the match use.
- */
-struct pattern {
-	enum ir_op op;
-	union ir_attrs attrs;
-	/* Operands of the fused operator; absent ones, which are the last, are NULL. */
-	const struct ir_value *operands[3];
-	const struct ir_node *main; /* gives the fused node's label, and the begin of its source */
-	const struct ir_node *inner[MAX_INNER];
-	uint32_t num_inner;
-};
-
-struct search {
-	const struct rewrite *rw;
-	struct pattern *found;
-};
 
 /* ---- properties of operands */
 
@@ -52,20 +32,20 @@ static bool is_near(double number, double wanted, enum ir_dtype dtype)
 	return fabs(number - wanted) <= (dtype == IR_F16 ? 1e-3 : 1e-6) * wanted;
 }
 
-static bool is_about(const struct ir_value *value, double wanted)
+bool recognise_is_about(const struct ir_value *value, double wanted)
 {
 	double number;
 
 	return rewrite_number(value, &number) && is_near(number, wanted, value->type.dtype);
 }
 
-static bool is_binary(const struct ir_node *node, enum ir_binary kind)
+bool recognise_is_binary(const struct ir_node *node, enum ir_binary kind)
 {
 	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == kind &&
 	       node->attrs.binary.act.kind == IR_UNARY_NONE;
 }
 
-static bool is_unary(const struct ir_node *node, enum ir_unary kind)
+bool recognise_is_unary(const struct ir_node *node, enum ir_unary kind)
 {
 	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
 }
@@ -74,7 +54,7 @@ static bool is_unary(const struct ir_node *node, enum ir_unary kind)
  * Returns the node that makes a value, and adds it to the pattern, if nothing else uses the value;
  * else NULL.
  */
-static const struct ir_node *take(struct search *s, const struct ir_value *value)
+const struct ir_node *recognise_take(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = rewrite_sole_producer(s->rw, value);
 
@@ -88,7 +68,7 @@ static const struct ir_node *take(struct search *s, const struct ir_value *value
 static const struct ir_value *beside(const struct ir_node *node, double number)
 {
 	for (uint32_t i = 0; i < 2; i++)
-		if (is_about(node->operands[i], number))
+		if (recognise_is_about(node->operands[i], number))
 			return node->operands[!i];
 	return NULL;
 }
@@ -98,19 +78,19 @@ static const struct ir_value *beside(const struct ir_node *node, double number)
 /* Returns the x of 1 + erf(x / sqrt(2)) if `value` is that; else NULL. */
 static const struct ir_value *erf_operand(struct search *s, const struct ir_value *value)
 {
-	const struct ir_node *sum = take(s, value), *erf, *inner;
-	const struct ir_value *of_erf = is_binary(sum, IR_ADD) ? beside(sum, 1) : NULL;
+	const struct ir_node *sum = recognise_take(s, value), *erf, *inner;
+	const struct ir_value *of_erf = recognise_is_binary(sum, IR_ADD) ? beside(sum, 1) : NULL;
 
-	erf = of_erf ? take(s, of_erf) : NULL;
-	if (!is_unary(erf, IR_ERF))
+	erf = of_erf ? recognise_take(s, of_erf) : NULL;
+	if (!recognise_is_unary(erf, IR_ERF))
 		return NULL;
 	s->found->main = erf;
-	inner = take(s, erf->operands[0]);
-	if (is_binary(inner, IR_MUL))
+	inner = recognise_take(s, erf->operands[0]);
+	if (recognise_is_binary(inner, IR_MUL))
 		return beside(inner, M_SQRT1_2);
-	if (is_binary(inner, IR_DIV))
-		return is_about(inner->operands[1], M_SQRT2) ? inner->operands[0] : NULL;
-	if (is_unary(inner, IR_LINEAR) && inner->attrs.unary.beta == 0 &&
+	if (recognise_is_binary(inner, IR_DIV))
+		return recognise_is_about(inner->operands[1], M_SQRT2) ? inner->operands[0] : NULL;
+	if (recognise_is_unary(inner, IR_LINEAR) && inner->attrs.unary.beta == 0 &&
 	    fabs((double)inner->attrs.unary.alpha - M_SQRT1_2) < 1e-6)
 		return inner->operands[0];
 	return NULL;
@@ -125,16 +105,16 @@ static uint32_t find_factors(struct search *s, const struct ir_node *root,
 {
 	uint32_t count = 2;
 
-	if (!is_binary(root, IR_MUL))
+	if (!recognise_is_binary(root, IR_MUL))
 		return 0;
 	factors[0] = root->operands[0];
 	factors[1] = root->operands[1];
 	for (uint32_t i = 0; i < 2 && count == 2; i++) {
 		const struct ir_node *product = rewrite_sole_producer(s->rw, factors[i]);
 
-		if (!is_binary(product, IR_MUL))
+		if (!recognise_is_binary(product, IR_MUL))
 			continue;
-		take(s, factors[i]);
+		recognise_take(s, factors[i]);
 		factors[i] = product->operands[0];
 		factors[count++] = product->operands[1];
 	}
@@ -150,7 +130,7 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 	if (count != MAX_FACTORS)
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		if (is_about(factors[i], 0.5))
+		if (recognise_is_about(factors[i], 0.5))
 			half = i;
 	for (sum = 0; sum < count && half < count && !x; sum++) {
 		s->found->num_inner = products;
@@ -222,8 +202,8 @@ static bool polynomial_of_binary(struct search *s, const struct ir_node *node,
 		b.factor[0] = 1 / b.factor[0];
 		return !b.factor[1] && !b.factor[2] && !b.factor[3] && multiply(&a, &b, p);
 	case IR_POW:
-		return (is_about(node->operands[1], 2) && multiply(&a, &a, p)) ||
-		       (is_about(node->operands[1], 3) && multiply(&a, &a, &square) &&
+		return (recognise_is_about(node->operands[1], 2) && multiply(&a, &a, p)) ||
+		       (recognise_is_about(node->operands[1], 3) && multiply(&a, &a, &square) &&
 			multiply(&square, &a, p));
 	default:
 		return false;
@@ -244,8 +224,8 @@ static bool find_polynomial(struct search *s, const struct ir_value *value,
 		p->factor[1] = 1;
 	if (value == x || rewrite_number(value, &p->factor[0]))
 		return true;
-	node = depth ? take(s, value) : NULL;
-	if (is_unary(node, IR_LINEAR)) {
+	node = depth ? recognise_take(s, value) : NULL;
+	if (recognise_is_unary(node, IR_LINEAR)) {
 		if (!find_polynomial(s, node->operands[0], x, depth - 1, p))
 			return false;
 		for (int i = 0; i <= DEGREE; i++)
@@ -267,9 +247,9 @@ static const struct ir_node *tanh_under(const struct search *s, const struct ir_
 	for (int depth = 0; depth < MAX_DEPTH; depth++) {
 		const struct ir_node *node = rewrite_sole_producer(s->rw, value);
 
-		if (is_unary(node, IR_TANH))
+		if (recognise_is_unary(node, IR_TANH))
 			return node;
-		if (is_unary(node, IR_LINEAR))
+		if (recognise_is_unary(node, IR_LINEAR))
 			value = node->operands[0];
 		else if (node && node->op == IR_OP_BINARY &&
 			 rewrite_number(node->operands[0], &number))
@@ -292,7 +272,7 @@ static const struct ir_node *gate_of(struct search *s, const struct ir_value *va
 	if (!node || !find_polynomial(s, value, node->results[0], MAX_DEPTH, &gate) ||
 	    gate.factor[0] != times || gate.factor[1] != times)
 		return NULL;
-	return take(s, node->results[0]);
+	return recognise_take(s, node->results[0]);
 }
 
 /*
@@ -318,7 +298,7 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 	struct polynomial inner;
 
 	for (uint32_t i = 0; i < count && count == MAX_FACTORS; i++)
-		if (is_about(factors[i], 0.5))
+		if (recognise_is_about(factors[i], 0.5))
 			half = i;
 	for (uint32_t i = 0; i < count && !x; i++) {
 		s->found->num_inner = products;
@@ -343,24 +323,26 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 /* Returns x when `value` is min(max(x + 3, 0), 6); else NULL. */
 static const struct ir_value *clamp_operand(struct search *s, const struct ir_value *value)
 {
-	const struct ir_node *clamp = take(s, value), *sum;
+	const struct ir_node *clamp = recognise_take(s, value), *sum;
 
-	if (!is_unary(clamp, IR_CLAMP) || clamp->attrs.unary.alpha != 0 ||
+	if (!recognise_is_unary(clamp, IR_CLAMP) || clamp->attrs.unary.alpha != 0 ||
 	    clamp->attrs.unary.beta != 6)
 		return NULL;
 	s->found->main = clamp;
-	sum = take(s, clamp->operands[0]);
-	return is_binary(sum, IR_ADD) ? beside(sum, 3) : NULL;
+	sum = recognise_take(s, clamp->operands[0]);
+	return recognise_is_binary(sum, IR_ADD) ? beside(sum, 3) : NULL;
 }
 
 /* Returns the x of min(max(x + 3, 0), 6) / 6, which hardSigmoid(x) also is; else NULL. */
 static const struct ir_value *sixth_operand(struct search *s, const struct ir_value *value)
 {
-	const struct ir_node *node = take(s, value);
+	const struct ir_node *node = recognise_take(s, value);
 
-	if (is_binary(node, IR_DIV))
-		return is_about(node->operands[1], 6) ? clamp_operand(s, node->operands[0]) : NULL;
-	if (!is_unary(node, IR_HARD_SIGMOID) ||
+	if (recognise_is_binary(node, IR_DIV))
+		return recognise_is_about(node->operands[1], 6) ?
+			       clamp_operand(s, node->operands[0]) :
+			       NULL;
+	if (!recognise_is_unary(node, IR_HARD_SIGMOID) ||
 	    !is_near((double)node->attrs.unary.alpha, 1.0 / 6, value->type.dtype) ||
 	    node->attrs.unary.beta != 0.5F)
 		return NULL;
@@ -371,12 +353,14 @@ static const struct ir_value *sixth_operand(struct search *s, const struct ir_va
 static bool find_hard_swish(struct search *s, const struct ir_node *root)
 {
 	const struct ir_value *factors[MAX_FACTORS], *x = NULL, *other = NULL;
-	bool divided = is_binary(root, IR_DIV) && is_about(root->operands[1], 6);
-	uint32_t count = find_factors(s, divided ? take(s, root->operands[0]) : root, factors);
+	bool divided = recognise_is_binary(root, IR_DIV) &&
+		       recognise_is_about(root->operands[1], 6);
+	uint32_t count =
+		find_factors(s, divided ? recognise_take(s, root->operands[0]) : root, factors);
 	uint32_t sixth = MAX_FACTORS, products = s->found->num_inner;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (is_about(factors[i], 1.0 / 6))
+		if (recognise_is_about(factors[i], 1.0 / 6))
 			sixth = i;
 	/*
 	 * The factor 1/6 is the divisor of root, or the third factor, or part of one of two
@@ -404,18 +388,19 @@ static bool find_hard_swish(struct search *s, const struct ir_node *root)
 
 static bool find_linear(struct search *s, const struct ir_node *root)
 {
-	bool less = is_binary(root, IR_SUB);
+	bool less = recognise_is_binary(root, IR_SUB);
 	const struct ir_value *x = NULL;
 	double factor = 0, summand = 0;
 
-	if (!less && !is_binary(root, IR_ADD))
+	if (!less && !recognise_is_binary(root, IR_ADD))
 		return false;
 	for (uint32_t i = 0; i < (less ? 1 : 2) && !x; i++) {
 		s->found->num_inner = 0;
 		s->found->main = rewrite_number(root->operands[!i], &summand) ?
-					 take(s, root->operands[i]) :
+					 recognise_take(s, root->operands[i]) :
 					 NULL;
-		for (uint32_t j = 0; j < 2 && is_binary(s->found->main, IR_MUL) && !x; j++)
+		for (uint32_t j = 0; j < 2 && recognise_is_binary(s->found->main, IR_MUL) && !x;
+		     j++)
 			if (rewrite_number(s->found->main->operands[!j], &factor))
 				x = s->found->main->operands[j];
 	}
@@ -428,178 +413,6 @@ static bool find_linear(struct search *s, const struct ir_node *root)
 					 .beta = (float)(less ? -summand : summand) };
 	s->found->operands[0] = x;
 	return true;
-}
-
-/* ---- (x - mean) / sqrt(mean of squares + epsilon) * scale + bias */
-
-/*
- * Returns the operand of a mean that keeps the reduced axes as dimensions of size 1; NULL if
- * `value` is no such mean. *axes becomes the reduced axes.
- */
-static const struct ir_value *averaged(struct search *s, const struct ir_value *value,
-				       uint32_t *axes)
-{
-	const struct ir_node *mean = take(s, value);
-
-	if (!mean || mean->op != IR_OP_REDUCE || mean->attrs.reduce.kind != IR_REDUCE_MEAN ||
-	    !mean->attrs.reduce.keep_dims || !mean->attrs.reduce.axes)
-		return NULL;
-	if (!s->found->main)
-		s->found->main = mean;
-	*axes = mean->attrs.reduce.axes;
-	return mean->operands[0];
-}
-
-/* Returns the value whose square `value` is; NULL when `value` is no square. */
-static const struct ir_value *squared(struct search *s, const struct ir_value *value)
-{
-	const struct ir_node *node = take(s, value);
-
-	if (is_binary(node, IR_MUL) && node->operands[0] == node->operands[1])
-		return node->operands[0];
-	return is_binary(node, IR_POW) && is_about(node->operands[1], 2) ? node->operands[0] : NULL;
-}
-
-/*
- * Returns the operand of a square root; with `reciprocal`, of the reciprocal of a square root. Else
- * NULL.
- */
-static const struct ir_value *under_root(struct search *s, const struct ir_value *value,
-					 bool reciprocal)
-{
-	const struct ir_node *node = take(s, value);
-	double power;
-
-	if (is_binary(node, IR_POW) && rewrite_number(node->operands[1], &power))
-		return power == (reciprocal ? -0.5 : 0.5) ? node->operands[0] : NULL;
-	if (reciprocal && is_unary(node, IR_RECIPROCAL))
-		return under_root(s, node->operands[0], false);
-	if (reciprocal && is_binary(node, IR_DIV) && is_about(node->operands[0], 1))
-		return under_root(s, node->operands[1], false);
-	return !reciprocal && is_unary(node, IR_SQRT) ? node->operands[0] : NULL;
-}
-
-/*
- * Returns `numerator` if `divisor` is the root of the mean of the numerator's squares plus epsilon;
- * with `reciprocal`, if `divisor` is the reciprocal of that root. Else NULL.
- */
-static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
-					    const struct ir_value *divisor, bool reciprocal,
-					    uint32_t *axes)
-{
-	const struct ir_value *under = under_root(s, divisor, reciprocal), *value = NULL;
-	const struct ir_node *sum = under ? take(s, under) : NULL;
-	double epsilon;
-
-	for (uint32_t i = 0; i < 2 && is_binary(sum, IR_ADD) && !value; i++)
-		if (rewrite_number(sum->operands[i], &epsilon))
-			value = averaged(s, sum->operands[!i], axes);
-	if (!value || !(epsilon >= 0))
-		return NULL;
-	s->found->attrs.norm.epsilon = (float)epsilon;
-	return squared(s, value) == numerator ? numerator : NULL;
-}
-
-/* Returns how often nodes of the pattern, including `root`, use a value. */
-static uint32_t uses_inside(const struct search *s, const struct ir_node *root,
-			    const struct ir_value *value)
-{
-	uint32_t uses = 0;
-
-	for (uint32_t n = 0; n <= s->found->num_inner; n++) {
-		const struct ir_node *node = n ? s->found->inner[n - 1] : root;
-
-		for (uint32_t i = 0; i < node->num_operands; i++)
-			uses += node->operands[i] == value;
-	}
-	return uses;
-}
-
-/* Returns x when `value` is x minus its mean and nothing else uses it; else NULL. */
-static const struct ir_value *without_mean(struct search *s, const struct ir_node *root,
-					   const struct ir_value *value, uint32_t axes)
-{
-	const struct ir_node *difference = value->kind == IR_VALUE_RESULT ? value->def : NULL;
-	uint32_t kept = s->found->num_inner, of_mean;
-	const struct ir_value *x;
-
-	if (!is_binary(difference, IR_SUB) || s->rw->is_output[value->id] ||
-	    s->rw->uses[value->id] != uses_inside(s, root, value) || kept == MAX_INNER)
-		return NULL;
-	x = averaged(s, difference->operands[1], &of_mean);
-	if (!x || x != difference->operands[0] || of_mean != axes ||
-	    s->found->num_inner == MAX_INNER) {
-		s->found->num_inner = kept;
-		return NULL;
-	}
-	s->found->inner[s->found->num_inner++] = difference;
-	return x;
-}
-
-static void set_axes(struct ir_norm_attrs *attrs, uint32_t axes)
-{
-	for (uint32_t i = 0; i < IR_MAX_RANK; i++)
-		if (axes >> i & 1)
-			attrs->axes[attrs->num_axes++] = i;
-}
-
-static bool find_normalisation(struct search *s, const struct ir_node *root)
-{
-	struct ir_norm_attrs *attrs = &s->found->attrs.norm;
-	const struct ir_value *value = NULL, *x;
-	uint32_t axes = 0;
-
-	if (is_binary(root, IR_DIV))
-		value = find_quotient(s, root->operands[0], root->operands[1], false, &axes);
-	for (uint32_t i = 0; i < 2 && is_binary(root, IR_MUL) && !value; i++) {
-		s->found->num_inner = 0;
-		value = find_quotient(s, root->operands[i], root->operands[!i], true, &axes);
-	}
-	if (!value || !ir_type_same_shape(&value->type, &root->results[0]->type))
-		return false;
-	s->found->op = IR_OP_LAYERNORM;
-	set_axes(attrs, axes);
-	x = without_mean(s, root, value, axes);
-	attrs->rms = !x;
-	s->found->operands[0] = x ? x : value;
-	return true;
-}
-
-/*
- * Whether a scale or bias has one element for each position along the pattern's axes, which must be
- * the last ones.
- */
-static bool fits_axes(const struct pattern *found, const struct ir_value *value)
-{
-	const struct ir_norm_attrs *attrs = &found->attrs.norm;
-	const struct ir_type *type = &found->operands[0]->type;
-
-	if (value->type.rank != attrs->num_axes || value->type.dtype != type->dtype)
-		return false;
-	for (uint32_t i = 0; i < attrs->num_axes; i++)
-		if (attrs->axes[i] != type->rank - attrs->num_axes + i ||
-		    ir_type_dim(&value->type, i) != ir_type_dim(type, attrs->axes[i]))
-			return false;
-	return true;
-}
-
-/*
- * Adds `next` to the pattern, the only node that uses the result of `root`, if it is a product or
- * sum with a scale or bias. Returns next, or NULL.
- */
-static const struct ir_node *extend(struct pattern *found, const struct ir_node *root,
-				    const struct ir_node *next, enum ir_binary kind)
-{
-	const struct ir_value *other;
-
-	if (!is_binary(next, kind) || found->num_inner == MAX_INNER)
-		return NULL;
-	other = next->operands[next->operands[0] == root->results[0]];
-	if (!fits_axes(found, other))
-		return NULL;
-	found->operands[kind == IR_MUL ? 1 : 2] = other;
-	found->inner[found->num_inner++] = root;
-	return next;
 }
 
 /* ---- all patterns */
@@ -626,16 +439,16 @@ static const struct ir_node **find_users(const struct rewrite *rw)
  * pattern: `root`, or after a normalisation the product with a scale or the sum with a bias. NULL
  * when there is no pattern.
  */
-static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
-				  const struct ir_node *root, bool curves, struct pattern *found)
+static const struct ir_node *find(const struct rewrite *rw, const struct ir_node *const *user,
+				  const struct ir_node *root, bool curves, bool cpu,
+				  struct pattern *found)
 {
 	bool (*const functions[])(struct search *, const struct ir_node *) = {
 		find_gelu,
 		find_hard_swish,
 		find_linear,
 	};
-	const enum ir_binary kinds[] = { IR_MUL, IR_ADD };
-	struct search s = { rw, found };
+	struct search s = { rw, found, cpu };
 
 	memset(found, 0, sizeof(*found));
 	if (!ir_dtype_is_float(root->results[0]->type.dtype))
@@ -647,18 +460,7 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 			return root;
 		memset(found, 0, sizeof(*found));
 	}
-	if (!find_normalisation(&s, root))
-		return NULL;
-	for (int i = 0; i < 2 && rewrite_sole_producer(rw, root->results[0]); i++) {
-		const struct ir_node *next = user[root->results[0]->id];
-
-		/* A scale must come before the bias. */
-		next = next ? extend(found, root, next, kinds[i]) : NULL;
-		if (!next)
-			break;
-		root = next;
-	}
-	return root;
+	return recognise_normalisation(&s, user, root);
 }
 
 /* Whether no node of a pattern belongs to another pattern that was found before. */
@@ -674,12 +476,18 @@ static bool is_free(struct pattern *const *pattern, const bool *gone, const stru
 
 static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found)
 {
-	struct ir_value *operands[3];
+	struct ir_value *operands[3] = { NULL };
 	struct ir_node *node;
 	uint32_t count = 0;
 
-	for (; count < 3 && found->operands[count]; count++)
-		operands[count] = rw->value[found->operands[count]->id];
+	for (uint32_t i = 0; i < 3; i++) {
+		if (!found->operands[i])
+			continue;
+		operands[i] = recognise_operand(rw, found, i);
+		if (!operands[i])
+			return -1;
+		count = i + 1;
+	}
 	node = rewrite_emit(rw, found->op, operands, count, &found->attrs, found->main, root);
 	if (!node)
 		return -1;
@@ -694,15 +502,15 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
  * Finds patterns that have no node in common. Curves come first, because linear functions may be
  * part of them. Returns 0, or -1 when out of memory.
  */
-static int find_all(struct rewrite *rw, const struct ir_node **user, struct pattern **pattern,
-		    bool *gone)
+static int find_all(struct rewrite *rw, const struct ir_node **user, bool cpu,
+		    struct pattern **pattern, bool *gone)
 {
 	uint32_t count = rw->from->num_nodes;
 	struct pattern found;
 
 	for (uint32_t n = 0; n < 2 * count; n++) {
 		const struct ir_node *root =
-			find(rw, user, rw->from->nodes[n % count], n < count, &found);
+			find(rw, user, rw->from->nodes[n % count], n < count, cpu, &found);
 
 		if (!root || !is_free(pattern, gone, root, &found))
 			continue;
@@ -722,9 +530,9 @@ int pass_recognise(struct rewrite *rw, const struct pass_context *ctx)
 	const struct ir_node **user = find_users(rw);
 	struct pattern **pattern = wnn_calloc(count + 1, sizeof(struct pattern *));
 	bool *gone = wnn_calloc(count + 1, sizeof(*gone));
-	int ret = user && pattern && gone ? find_all(rw, user, pattern, gone) : rewrite_nomem(rw);
+	int ret = user && pattern && gone ? find_all(rw, user, ctx->options->widen, pattern, gone) :
+					    rewrite_nomem(rw);
 
-	(void)ctx;
 	for (uint32_t n = 0; n < count && !ret; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
 

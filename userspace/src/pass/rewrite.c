@@ -75,6 +75,17 @@ void rewrite_destroy(struct rewrite *rw)
 	wnn_free(rw->is_output);
 }
 
+struct ir_value *rewrite_reshaped(struct rewrite *rw, const struct ir_value *constant,
+				  const struct ir_type *type)
+{
+	struct ir_constant *data = ir_constant_ref(constant->constant);
+	struct ir_value *value = ir_add_constant(rw->to, type, data);
+
+	if (!value)
+		ir_constant_unref(data);
+	return value;
+}
+
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 {
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));

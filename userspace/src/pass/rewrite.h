@@ -60,6 +60,13 @@ struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *
 			    const struct ir_node *other);
 
 /*
+ * Returns a constant of the new graph with another shape of as many elements, which shares the
+ * data; NULL when out of memory.
+ */
+struct ir_value *rewrite_reshaped(struct rewrite *rw, const struct ir_value *constant,
+				  const struct ir_type *type);
+
+/*
  * rewrite_emit - add a node that does the work of old nodes, and set their fates
  * @operands: values of the new graph
  * @main, @other: give label and source, and are reported as kept and as fused; @other may be NULL.
