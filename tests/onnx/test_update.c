@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests caches of models that graphs update in place: of TensorScatter and of GroupQueryAttention,
- * whose past and present are one tensor.
+ * Tests caches of models that graphs update in place: of TensorScatter, ScatterND and
+ * GroupQueryAttention, whose past and present are one tensor.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,41 +96,42 @@ static void check_written(WNNGraph graph, uint64_t most)
 		assert_in_range(statistics.bytesWritten, 1, most);
 }
 
-static void scatter(void **state)
+/*
+ * Runs a node that writes rows of a cache, and checks that the others stay. Its input "at" has the
+ * shape @at; its last element is the position of the row, and those before are 0.
+ */
+static void check_scatter(const WNNOnnxNode *node, size_t rank, const WNNOnnxDimension *at)
 {
-	static const WNNStringView in[] = { TEXT("cache"), TEXT("row"), TEXT("at") };
-	static const WNNStringView out[] = { TEXT("next") };
-	static const WNNOnnxNode node = {
-		TEXT("write"), TEXT(""), TEXT("TensorScatter"), 3, in, 1, out, 0, NULL
-	};
 	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, 1, SIZE };
 	WNNOnnxValue inputs[] = { value("cache", FLOAT, 4, heads), value("row", FLOAT, 4, head_row),
-				  value("at", INT64, 1, one) };
+				  value("at", INT64, rank, at) };
 	WNNOnnxValue output = value("next", FLOAT, 4, heads);
 	const WNNOnnxGraph model = { .inputCount = 3,
 				     .inputs = inputs,
 				     .outputCount = 1,
 				     .outputs = &output,
 				     .nodeCount = 1,
-				     .nodes = &node };
+				     .nodes = node };
 	float want[LENGTH][SIZE] = { { 1, 2, 3 }, { 4, 5 } }, got[LENGTH][SIZE];
-	const uint32_t single[] = { 1 };
+	const uint32_t places[] = { 1, 1, 1, (uint32_t)at[rank - 1].size };
+	int64_t place[3] = { 0 };
+	size_t count = places[3];
 	WNNGraph graph = build(&model, NULL);
 	WNNTensor cache = tensor(WNNOperandDataType_Float32, 4, shape, want, sizeof(want));
 	WNNTensor rows = tensor(WNNOperandDataType_Float32, 4, line, want, sizeof(want[0]));
-	WNNTensor at = tensor(WNNOperandDataType_Int64, 1, single, &(int64_t){ 0 }, 8);
+	WNNTensor to = tensor(WNNOperandDataType_Int64, rank, places + 4 - rank, place, 8 * count);
 
-	(void)state;
 	for (int64_t step = 2; step < 5; step++) {
 		const WNNNamedTensor given[] = { { TEXT("cache"), cache },
 						 { TEXT("row"), rows },
-						 { TEXT("at"), at } };
+						 { TEXT("at"), to } };
 		const WNNNamedTensor next = { TEXT("next"), cache };
 
 		for (int i = 0; i < SIZE; i++)
 			want[step][i] = (float)(10 * step + i);
+		place[count - 1] = step;
 		wnnContextWriteTensor(context, rows, want[step], sizeof(want[0]));
-		wnnContextWriteTensor(context, at, &step, sizeof(step));
+		wnnContextWriteTensor(context, to, place, 8 * count);
 		assert_int_equal(wnnContextDispatch(context, graph, 3, given, 1, &next),
 				 WNNStatus_Success);
 	}
@@ -139,8 +140,35 @@ static void scatter(void **state)
 	check_written(graph, sizeof(got) - 1);
 	wnnTensorRelease(cache);
 	wnnTensorRelease(rows);
-	wnnTensorRelease(at);
+	wnnTensorRelease(to);
 	wnnGraphRelease(graph);
+}
+
+static void scatter(void **state)
+{
+	static const WNNStringView in[] = { TEXT("cache"), TEXT("row"), TEXT("at") };
+	static const WNNStringView out[] = { TEXT("next") };
+	static const WNNOnnxNode node = {
+		TEXT("write"), TEXT(""), TEXT("TensorScatter"), 3, in, 1, out, 0, NULL
+	};
+
+	(void)state;
+	check_scatter(&node, 1, one);
+}
+
+static void scatter_nd(void **state)
+{
+	static const WNNOnnxDimension places[] = {
+		{ 1, TEXT("") }, { 1, TEXT("") }, { 1, TEXT("") }, { 3, TEXT("") }
+	};
+	static const WNNStringView in[] = { TEXT("cache"), TEXT("at"), TEXT("row") };
+	static const WNNStringView out[] = { TEXT("next") };
+	static const WNNOnnxNode node = {
+		TEXT("write"), TEXT(""), TEXT("ScatterND"), 3, in, 1, out, 0, NULL
+	};
+
+	(void)state;
+	check_scatter(&node, 4, places);
 }
 
 /*
@@ -397,11 +425,9 @@ static void chosen_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scatter),
-		cmocka_unit_test(attend),
-		cmocka_unit_test(attend_with_constant),
-		cmocka_unit_test(another_reader),
-		cmocka_unit_test(reader_by_another_name),
+		cmocka_unit_test(scatter),	  cmocka_unit_test(scatter_nd),
+		cmocka_unit_test(attend),	  cmocka_unit_test(attend_with_constant),
+		cmocka_unit_test(another_reader), cmocka_unit_test(reader_by_another_name),
 		cmocka_unit_test(chosen_input),
 	};
 	int failed = 0;

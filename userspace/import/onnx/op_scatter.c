@@ -202,5 +202,9 @@ int onnx_op_scatter(struct onnx_node *node)
 	x = how ? reduce_nd(node, (enum reduction)how, x, indices, updates) :
 		  wnnGraphBuilderScatterND(node->b, x, indices, updates, &node->options);
 	x = x ? x_cast(node, x, onnx_type_webnn(onnx_in_type(node, 0))) : NULL;
-	return onnx_out_as(node, 0, x, onnx_in_type(node, 0));
+	if (onnx_out_as(node, 0, x, onnx_in_type(node, 0)))
+		return -1;
+	if (!how)
+		onnx_note_update(node, 0, 0);
+	return 0;
 }
