@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: runs ONNX models, StableHLO programs and language models on a device, and describes,
- * times and compares them.
+ * webnn-run: runs ONNX models, StableHLO programs, language models and models for speech on a
+ * device, and describes, times and compares them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +26,7 @@ static const struct {
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
 	{ "extract", command_extract, "save a part of it, between tensors, as a model" },
 	{ "generate", command_generate, "continue a text with a language model (GGUF, ONNX)" },
+	{ "transcribe", command_transcribe, "write down speech with a Whisper model (ONNX)" },
 	{ "doctor", command_doctor, "without a model: what works on this machine, and what helps" },
 };
 
@@ -35,7 +36,7 @@ static void usage(FILE *file)
 {
 	fprintf(file, "Usage: webnn-run COMMAND [OPTION...] MODEL\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
-		fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].does);
+		fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].does);
 	fprintf(file,
 		"\nwebnn-run COMMAND --help tells the options. It ends with 0 when all is well, 1 "
 		"when outputs\nthat are compared differ or the doctor finds what does not work, 2 for a model that cannot be used, 3 for "

@@ -136,6 +136,7 @@ int command_profile(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_generate(int argc, char **argv);
+int command_transcribe(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
 #endif

@@ -31,11 +31,7 @@ struct maker {
 
 /* ---- JSON */
 
-/*
- * Returns the JSON of a file in the model's folder or the one above it; NULL on failure, with a
- * message unless there is no such file.
- */
-static json_t *load(const char *model, const char *name, struct gguf_error *error)
+json_t *tokenizer_json(const char *model, const char *name, struct gguf_error *error)
 {
 	const char *slash = strrchr(model, '/');
 	int folder = slash ? (int)(slash - model) + 1 : 0;
@@ -435,7 +431,7 @@ static int put_ways(struct maker *m)
 
 static int put_config(struct maker *m, const char *model)
 {
-	json_t *config = load(model, "config.json", m->error), *more = NULL;
+	json_t *config = tokenizer_json(model, "config.json", m->error), *more = NULL;
 	const json_t *length = json_object_get(config, "max_position_embeddings");
 	const json_t *template;
 
@@ -447,7 +443,7 @@ static int put_config(struct maker *m, const char *model)
 	if (json_integer_value(length) > 0 && json_integer_value(length) <= INT32_MAX)
 		put_number(m, "onnx.context_length", (uint32_t)json_integer_value(length));
 	json_decref(config);
-	more = load(model, "tokenizer_config.json", m->error);
+	more = tokenizer_json(model, "tokenizer_config.json", m->error);
 	if (m->error->text[0])
 		return -1;
 	template = json_object_get(more, "chat_template");
@@ -463,7 +459,7 @@ static int make(struct maker *m, const char *model)
 	const uint64_t none = 0;
 	size_t at;
 
-	m->root = load(model, "tokenizer.json", m->error);
+	m->root = tokenizer_json(model, "tokenizer.json", m->error);
 	if (!m->root)
 		return m->error->text[0] ?
 			       -1 :

@@ -4,8 +4,15 @@
 #define ONPU_TOOLS_RUN_TOKENIZER_H
 
 #include <gguf/gguf.h>
+#include <jansson.h>
 
 #include "bytes.h"
+
+/*
+ * Returns the JSON of a file in the model's folder or the one above it, which the caller gives back
+ * with json_decref(); NULL on failure, with a message unless there is no such file.
+ */
+json_t *tokenizer_json(const char *model, const char *name, struct gguf_error *error);
 
 /*
  * Reads tokenizer.json, and what config.json and tokenizer_config.json say of special tokens and

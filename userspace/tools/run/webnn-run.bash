@@ -21,7 +21,7 @@ _webnn_run()
 	--with) mapfile -t COMPREPLY < <(compgen -W "npu sim cpu onnxruntime" -- "$cur") ;;
 	--device|-d) mapfile -t COMPREPLY < <(compgen -W "npu sim cpu" -- "$cur") ;;
 	--host) mapfile -t COMPREPLY < <(compgen -W "127.0.0.1 0.0.0.0" -- "$cur") ;;
-	--port|--slots|--queue|--context|--max-tokens|--seed|--stop|--past|--present) ;;
+	--port|--slots|--queue|--context|--max-tokens|--seed|--stop|--past|--present|--language) ;;
 	--layout) mapfile -t COMPREPLY < <(compgen -W "nchw nhwc" -- "$cur") ;;
 	--colours) mapfile -t COMPREPLY < <(compgen -W "rgb bgr" -- "$cur") ;;
 	--output-dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;

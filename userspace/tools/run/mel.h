@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run transcribe: the spectrogram that Whisper's encoder takes. */
+#ifndef ONPU_TOOLS_RUN_MEL_H
+#define ONPU_TOOLS_RUN_MEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Samples a second; samples of a transform, and between the begins of two transforms. */
+enum { MEL_RATE = 16000, MEL_WINDOW = 400, MEL_HOP = 160 };
+
+/*
+ * Writes the logarithms of the energies in @bands mel bands, [bands, frames], of @count samples,
+ * which silence extends to @frames * MEL_HOP; more samples are left out. @frames is at least 2.
+ * Returns 0; -1: memory is exhausted.
+ */
+int mel_compute(const float *samples, size_t count, uint32_t bands, uint32_t frames, float *out);
+
+#endif

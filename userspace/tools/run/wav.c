@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/*
+ * webnn-run transcribe: reads WAV files: integers of 8 to 32 bits or floats, with any number of
+ * channels, whose mean it takes.
+ */
+#include "wav.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "run.h"
+
+/* Numbers of encodings in the chunk "fmt ". */
+enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
+
+/* Programs that write to a pipe do not know the size; they put this one or a larger one. */
+#define UNKNOWN_SIZE 0x7ffff000
+
+struct format {
+	uint32_t encoding, channels, rate, bits;
+};
+
+/* A file in memory, and what was found in it. */
+struct recording {
+	const char *path;
+	const uint8_t *data;
+	size_t size;
+	struct format format;
+	const uint8_t *samples; /* in data; NULL: not found yet */
+	size_t bytes;		/* size of the samples */
+};
+
+static uint32_t number(const uint8_t *bytes, unsigned int size)
+{
+	uint32_t value = 0;
+
+	for (unsigned int i = size; i--;)
+		value = value << 8 | bytes[i];
+	return value;
+}
+
+/* Reads the whole file. Returns DONE, or an exit code after a message. */
+static int load(const char *path, struct bytes *bytes)
+{
+	bool piped = !strcmp(path, "-");
+	FILE *file = piped ? stdin : fopen(path, "rb");
+	char part[65536];
+	int error = errno;
+	size_t size;
+
+	if (!file)
+		return complain_unread(path, error);
+	do {
+		size = fread(part, 1, sizeof(part), file);
+		error = ferror(file) ? errno : 0;
+		if (!error && bytes_add(bytes, part, size))
+			error = ENOMEM;
+	} while (size && !error);
+	if (!piped)
+		fclose(file);
+	return error ? complain_unread(piped ? "standard input" : path, error) : DONE;
+}
+
+/* Reads the chunk "fmt ". Returns DONE, or an exit code after a message. */
+static int read_format(struct recording *r, const uint8_t *chunk, size_t size)
+{
+	struct format *f = &r->format;
+
+	if (size < 16)
+		return complain(BAD_FILE,
+				"%s: it is damaged: its chunk \"fmt \" has %zu bytes, and 16 are "
+				"the least",
+				r->path, size);
+	*f = (struct format){ number(chunk, 2), number(chunk + 2, 2), number(chunk + 4, 4),
+			      number(chunk + 14, 2) };
+	/* The longer form has the encoding at the begin of an identifier. */
+	if (f->encoding == EXTENSIBLE && size >= 40)
+		f->encoding = number(chunk + 24, 2);
+	return DONE;
+}
+
+/* Finds format and samples. Returns DONE, or an exit code after a message. */
+static int find_chunks(struct recording *r)
+{
+	size_t at = 12;
+	int ret;
+
+	if (r->size < 12 || memcmp(r->data, "RIFF", 4) != 0 || memcmp(r->data + 8, "WAVE", 4) != 0)
+		return complain(BAD_FILE,
+				"%s: it is no WAV file, which begins with RIFF and WAVE; to make "
+				"one: ffmpeg -i FILE -ar 16000 -ac 1 recording.wav",
+				r->path);
+	while (r->size - at >= 8 && !r->samples) {
+		const uint8_t *chunk = r->data + at;
+		size_t size = number(chunk + 4, 4), left = r->size - at - 8;
+
+		if (!memcmp(chunk, "data", 4)) {
+			if (size > left && size < UNKNOWN_SIZE)
+				return complain(BAD_FILE,
+						"%s: it ends after %zu of %zu bytes of samples: it "
+						"was cut off when it was copied or recorded",
+						r->path, left, size);
+			r->samples = chunk + 8;
+			r->bytes = size < left ? size : left;
+		} else if (size > left) {
+			break;
+		} else if (!memcmp(chunk, "fmt ", 4)) {
+			ret = read_format(r, chunk + 8, size);
+			if (ret)
+				return ret;
+		}
+		/* A chunk of odd size is followed by a byte that does not count. */
+		at += 8 + size + (size & 1);
+		if (at > r->size)
+			break;
+	}
+	if (r->samples && r->format.channels)
+		return DONE;
+	return complain(BAD_FILE,
+			"%s: it is damaged: it has no chunk \"%s\" with %s before its end", r->path,
+			r->samples ? "fmt " : "data",
+			r->samples ? "the number of channels" : "samples");
+}
+
+static int check_format(const struct recording *r, uint32_t rate)
+{
+	const struct format *f = &r->format;
+	bool integers = f->encoding == PCM &&
+			(f->bits == 8 || f->bits == 16 || f->bits == 24 || f->bits == 32);
+	bool floats = f->encoding == IEEE_FLOAT && (f->bits == 32 || f->bits == 64);
+
+	if (!integers && !floats)
+		return complain(BAD_FILE,
+				"%s: its samples have %u bits in encoding %u; allowed are integers "
+				"(1) of 8, 16, 24 or 32 bits and floats (3) of 32 or 64: ffmpeg -i "
+				"FILE -ar %u -ac 1 recording.wav",
+				r->path, f->bits, f->encoding, rate);
+	if (f->rate != rate)
+		return complain(BAD_FILE,
+				"%s: it has %u samples a second, and the model takes %u: ffmpeg -i "
+				"FILE -ar %u -ac 1 recording.wav",
+				r->path, f->rate, rate, rate);
+	if (r->bytes < (size_t)f->channels * (f->bits / 8))
+		return complain(BAD_FILE, "%s: it has no samples", r->path);
+	return DONE;
+}
+
+static double sample(const uint8_t *bytes, const struct format *f)
+{
+	uint32_t bits = number(bytes, f->bits / 8 < 4 ? f->bits / 8 : 4);
+	double wide;
+	float narrow;
+
+	if (f->encoding == IEEE_FLOAT) {
+		memcpy(&wide, bytes, f->bits == 64 ? 8 : 0);
+		memcpy(&narrow, &bits, sizeof(narrow));
+		return f->bits == 64 ? wide : (double)narrow;
+	}
+	/* Integers of 8 bits have no sign: 128 is silence. */
+	if (f->bits == 8)
+		return ((double)bits - 128) / 128;
+	return (double)(int32_t)(bits << (32 - f->bits)) / 2147483648.0;
+}
+
+static int convert(const struct recording *r, struct wav *wav)
+{
+	const struct format *f = &r->format;
+	size_t width = f->bits / 8;
+
+	wav->count = r->bytes / (width * f->channels);
+	wav->samples = malloc(wav->count * sizeof(*wav->samples));
+	if (!wav->samples)
+		return complain(BAD_DEVICE, "%s: memory is exhausted", r->path);
+	for (size_t i = 0; i < wav->count; i++) {
+		double sum = 0;
+
+		for (size_t c = 0; c < f->channels; c++)
+			sum += sample(r->samples + (i * f->channels + c) * width, f);
+		wav->samples[i] = (float)(sum / f->channels);
+		if (isfinite(wav->samples[i]))
+			continue;
+		free(wav->samples);
+		return complain(BAD_FILE,
+				"%s: sample %zu is infinite or no number: the program that "
+				"recorded it failed",
+				r->path, i);
+	}
+	return DONE;
+}
+
+int wav_read(const char *path, uint32_t rate, struct wav *wav)
+{
+	struct bytes bytes = { 0 };
+	struct recording r = { .path = strcmp(path, "-") ? path : "standard input" };
+	int ret = load(path, &bytes);
+
+	*wav = (struct wav){ 0 };
+	r.data = (const uint8_t *)bytes.data;
+	r.size = bytes.size;
+	if (!ret)
+		ret = find_chunks(&r);
+	if (!ret)
+		ret = check_format(&r, rate);
+	if (!ret)
+		ret = convert(&r, wav);
+	free(bytes.data);
+	return ret;
+}
