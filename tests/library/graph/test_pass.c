@@ -240,6 +240,29 @@ static void folding_has_limits(void **state)
 	      "5 neg kept 5\n6 reshape kept 6\n");
 }
 
+/*
+ * Tests that a product transposes a constant that is too big to be transposed at build, such as the
+ * embedding of a language model, which is the matrix of its logits, too.
+ */
+static void product_takes_what_is_not_folded(void **state)
+{
+	struct fixture *f = *state;
+	struct wnn_pass_options options = all_passes();
+	WNNOperand x = IN(f, 2, 3), w = CONST(f, 20, 3);
+
+	options.fold_max_bytes = 239;
+	w = wnnGraphBuilderTranspose(f->b, w, NULL);
+
+	const WNNNamedOperand output = { WNN_STR("y"), wnnGraphBuilderMatmul(f->b, x, w, NULL) };
+
+	check(f, 1, &output, &options,
+	      "%0 float32[2,3] = input \"a\"\n"
+	      "%1 float32[20,3] = constant\n"
+	      "%2 float32[2,20] = matmul(%0, %1) tb alpha=1 beta=1 ; matmul\n"
+	      "output \"y\" = %2\n",
+	      "0 transpose unused\n1 matmul kept 0\n");
+}
+
 static int fail_to_evaluate(const struct ir_node *node, const void *const *in, void *const *out,
 			    void *userdata, struct wnn_error *err)
 {
@@ -745,6 +768,7 @@ int main(void)
 		GRAPH_TEST(integer_clamps_without_bounds_go),
 		GRAPH_TEST(constants_are_computed),
 		GRAPH_TEST(folding_has_limits),
+		GRAPH_TEST(product_takes_what_is_not_folded),
 		GRAPH_TEST(folding_can_be_off_and_can_fail),
 		GRAPH_TEST(equal_nodes_become_one),
 		GRAPH_TEST(different_attributes_are_not_equal),

@@ -64,6 +64,11 @@ static bool within_limits(const struct ir_node *node, const struct wnn_pass_opti
 	       depth(node) <= max_work / elements;
 }
 
+bool pass_fold_allows(const struct ir_node *node, const struct wnn_pass_options *options)
+{
+	return within_limits(node, options, false);
+}
+
 static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
 		     const struct wnn_pass_options *options, bool may_grow)
 {

@@ -99,6 +99,8 @@ int pass_tidy(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx);
 int pass_absorb(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
+/* Whether the limits of pass_fold() allow that a node whose operands are constant is computed. */
+bool pass_fold_allows(const struct ir_node *node, const struct wnn_pass_options *options);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
 int pass_rotary(struct rewrite *rw, const struct pass_context *ctx);

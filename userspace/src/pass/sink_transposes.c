@@ -48,13 +48,14 @@ struct region {
 
 struct sinking {
 	struct rewrite *rw;
+	const struct wnn_pass_options *options;
 	enum role *roles;	/* by old node id */
 	struct region *regions; /* by old node id */
 	const uint32_t **perms; /* by old value id: the perm of its region, or NULL */
 	uint32_t *makers;	/* by old value id, if it has a perm: a node of its region */
 	/*
-	 * by old value id: whether it depends on constants alone, so that it will be computed at
-	 * build
+	 * by old value id: whether it depends on constants alone and is small enough, so that it
+	 * will be computed at build
 	 */
 	bool *fixed;
 	/*
@@ -180,7 +181,7 @@ static void set_perm(struct sinking *s, const struct ir_node *node, const uint32
 
 static void note_fixed(struct sinking *s, const struct ir_node *node)
 {
-	bool fixed = node->num_operands > 0;
+	bool fixed = node->num_operands > 0 && pass_fold_allows(node, s->options);
 
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		fixed &= !node->operands[i] || node->operands[i]->kind == IR_VALUE_CONSTANT ||
@@ -602,6 +603,7 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 	size_t values = (size_t)rw->from->num_values + 1;
 	struct sinking s = {
 		.rw = rw,
+		.options = ctx->options,
 		.roles = wnn_calloc(nodes, sizeof(*s.roles)),
 		.regions = wnn_calloc(nodes, sizeof(*s.regions)),
 		.perms = wnn_calloc(values, sizeof(*s.perms)),
@@ -612,7 +614,6 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 	};
 	int ret;
 
-	(void)ctx;
 	if (s.roles && s.regions && s.perms && s.makers && s.fixed && s.counted && s.permuted) {
 		find_regions(&s);
 		choose_regions(&s);
