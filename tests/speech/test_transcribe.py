@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 import whisper_onnx
+import whisper_runtime
 from wav_file import wav
 from whisper_onnx import CACHE_POSITION, GATHERED, SLICED, SPECIAL, TIMES, Reference, Sizes, log_mel
 
@@ -40,32 +41,6 @@ def speech(seconds, seed=1):
     at = np.arange(int(seconds * 16000)) / 16000
     x = sum(np.sin(2 * np.pi * f * at * (1 + 0.1 * np.sin(3 * at))) for f in rng.uniform(100, 3000, 4)) / 5
     return np.round(x * 32768) / 32768
-
-
-# Feeds tokens to a model one after the other, and appends to its caches.
-STEPS = """
-import pathlib
-import sys
-try:
-    import onnxruntime
-except ImportError:
-    sys.exit(77)
-import numpy as np
-folder = pathlib.Path(sys.argv[1])
-given = np.load(folder / "in.npz")
-encode, begin, step = (onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in (
-    "encoder_model", "decoder_model", "decoder_with_past_model"))
-heard, = encode.run(None, {"input_features": given["mel"]})
-first = {"input_ids": given["tokens"][None, :1], "encoder_hidden_states": heard}
-past = dict(zip([output.name for output in begin.get_outputs()], begin.run(None, first)))
-for place, token in enumerate(given["tokens"][1:], 1):
-    feeds = {name.replace("present", "past_key_values"): array for name, array in past.items() if name != "logits"}
-    feeds["input_ids"] = token.reshape(1, 1)
-    if any(value.name == "cache_position" for value in step.get_inputs()):
-        feeds["cache_position"] = np.array([place])
-    past.update(zip([output.name for output in step.get_outputs()], step.run(None, feeds)))
-np.savez(folder / "out.npz", heard=heard, logits=past["logits"])
-"""
 
 
 class Expected:
@@ -155,17 +130,14 @@ class Transcribe(unittest.TestCase):
         """Tests that the files themselves compute the reference with ONNX Runtime, appending to caches."""
         for form in (SLICED, GATHERED, CACHE_POSITION):
             self.save(form)
-            mel = log_mel(self.samples, SIZES.mels, 2 * SIZES.heard)
-            tokens = np.array([START, 40, 41, 42])
-            np.savez(self.folder / "in.npz", mel=mel[None].astype(np.float32), tokens=tokens)
-            # The modules onnx and onnxruntime of Debian 13 do not go together in one process.
-            done = subprocess.run([sys.executable, "-c", STEPS, self.folder], capture_output=True, check=False)
-            if done.returncode == 77:
-                self.skipTest("there is no ONNX Runtime for this Python")
-            self.assertEqual(done.returncode, 0, done.stderr.decode())
-            result = np.load(self.folder / "out.npz")
-            want = Reference(self.weights, SIZES).logits(result["heard"][0].astype(np.float64), tokens)
-            self.assertLess(np.abs(result["logits"][0, -1] - want).max(), 1e-3)
+            expected = Expected(self.weights)
+            want, language = expected.tokens(self.samples)
+            prompt = [START, language, TOKENS["<|transcribe|>"], PLAIN]
+            result = whisper_runtime.run(self, self.folder, log_mel(self.samples, SIZES.mels, 2 * SIZES.heard), prompt,
+                                         expected.never, expected.first, END, SIZES.positions)
+            self.assertEqual(result["tokens"].tolist(), want)
+            logits = Reference(self.weights, SIZES).logits(result["heard"][0].astype(np.float64), prompt)
+            self.assertLess(np.abs(result["logits"] - logits).max(), 1e-3)
 
     def test_result(self):
         self.save()
