@@ -126,6 +126,17 @@ class Transcribe(unittest.TestCase):
                     self.check(want)
                     self.check(want, device="sim")
 
+    def test_halves(self):
+        """Tests models of float16, in which all caches and the mask have this type."""
+        halves = {name: array.astype(np.float16) for name, array in whisper_onnx.random_weights(SIZES, 3).items()}
+        for merge in (False, True):
+            self.save(CACHE_POSITION, merge, weights=halves)
+            expected = Expected(halves)
+            want, _ = expected.tokens(self.samples, most=8)
+            self.assertGreater(expected.margin, 0.02)
+            for device in ("cpu", "sim"):
+                self.check(want, "-n", 8, device=device)
+
     def test_onnx_runtime(self):
         """Tests that the files themselves compute the reference with ONNX Runtime, appending to caches."""
         for form in (SLICED, GATHERED, CACHE_POSITION):

@@ -63,9 +63,11 @@ def random_weights(sizes, seed=1):
 
 
 class Graph:
-    """A graph of ONNX that is being made. Results of add() are names of tensors."""
+    """A graph of ONNX that is being made. Results of add() are names of tensors. Its floats have the type of the weights."""
     def __init__(self, weights, sizes):
         self.w, self.sizes = weights, sizes
+        self.kind = next(iter(weights.values())).dtype
+        self.float = helper.np_dtype_to_tensor_dtype(self.kind)
         self.nodes, self.constants, self.inputs, self.outputs = [], {}, [], []
 
     def add(self, kind, *inputs, name=None, **attributes):
@@ -83,17 +85,18 @@ class Graph:
         self.constants.setdefault(name, array)
         return name
 
-    def number(self, number, kind=np.float32):
+    def number(self, number, kind=None):
+        kind = kind or self.kind
         name = f"number_{np.dtype(kind)}_{number}"
         self.constants.setdefault(name, np.array(number, kind))
         return name
 
-    def input(self, name, *shape, kind=TensorProto.FLOAT):
-        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+    def input(self, name, *shape, kind=None):
+        self.inputs.append(helper.make_tensor_value_info(name, kind or self.float, shape))
         return name
 
     def output(self, name, *shape):
-        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.outputs.append(helper.make_tensor_value_info(name, self.float, shape))
 
     def dimension(self, name, axis):
         return self.add("Gather", self.add("Shape", name), self.number(axis, np.int64))
@@ -202,8 +205,8 @@ class Decoder(Graph):
     def future(self, at, length):
         """Returns a mask [1, 1, 1, length] of the positions after @at."""
         places = self.add("Range", self.number(0, np.int64), length, self.number(1, np.int64))
-        later = self.add("Cast", self.add("Greater", places, at), to=TensorProto.FLOAT)
-        return self.add("Unsqueeze", self.add("Mul", later, self.number(-1e9)), self.numbers(0, 1, 2))
+        later = self.add("Cast", self.add("Greater", places, at), to=self.float)
+        return self.add("Unsqueeze", self.add("Mul", later, self.number(-1e4)), self.numbers(0, 1, 2))
 
     def self_attention(self, x, i):
         name = f"decoder.{i}.self"
@@ -250,11 +253,11 @@ def merged(weights, sizes, form):
     del branches[0].output[:]
     branches[0].output.extend(
         old.get(f"with/{value.name}") or helper.make_tensor_value_info(
-            f"with/{value.name}", TensorProto.FLOAT, [0, sizes.heads, 1, sizes.size]) for value in outputs)
+            f"with/{value.name}", both[0].float, [0, sizes.heads, 1, sizes.size]) for value in outputs)
     for value in outputs:
         if value.name not in kept:
             branches[0].node.append(helper.make_node("Constant", [], [f"with/{value.name}"], value=onnx.numpy_helper.from_array(
-                np.zeros((0, sizes.heads, 1, sizes.size), np.float32))))
+                np.zeros((0, sizes.heads, 1, sizes.size), both[0].kind))))
     inputs = {value.name: value for decoder in both for value in decoder.inputs}
     use = helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1])
     node = helper.make_node("If", ["use_cache_branch"], [value.name for value in outputs], name="optimum::if",
