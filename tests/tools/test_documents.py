@@ -42,9 +42,10 @@ class Documents(unittest.TestCase):
 
     def test_there_are_commands(self):
         self.assertLessEqual({"info", "run", "bench", "compile", "explain", "profile", "compare", "extract"}, set(COMMANDS))
-        # The doctor takes no model, and models of generate have no dimensions that are open.
-        self.assertIn("--device", options_of("generate"))
-        for command in set(COMMANDS) - {"doctor", "generate"}:
+        # The doctor takes no model, and models of generate and transcribe have no dimensions that are open.
+        for command in ("generate", "transcribe"):
+            self.assertIn("--device", options_of(command))
+        for command in set(COMMANDS) - {"doctor", "generate", "transcribe"}:
             self.assertLessEqual({"--device", "--dim"}, options_of(command))
 
     def test_man_page(self):
