@@ -637,28 +637,20 @@ struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Allocates a buffer's pages, if it has none, and maps and cleans them for the device; returns 0 or
- * an errno. The caller gives the buffer its handle afterwards, because a client could guess the
- * handle and use the buffer at once.
- */
-static int bo_prepare(struct onpu_bo *bo)
-{
-	CLASS(onpu_entered, entered)(bo->base.base.dev);
-	if (entered < 0)
-		return entered;
-	return PTR_ERR_OR_ZERO(bo_memory(bo));
-}
-
-/*
- * Prepares a buffer and gives it a handle and an address in the client's address space. Returns 0
- * or an errno. *@handle and *@va change only on success: DRM copies an ioctl's arguments back in
- * any case.
+ * Allocates a buffer's memory, maps and cleans it for the device, and then gives the buffer a handle
+ * and an address in the client's address space. The handle comes last, because a client could guess
+ * it and use the buffer at once. Returns 0 or an errno. *@handle and *@va change only on success:
+ * DRM copies an ioctl's arguments back in any case.
  */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
 {
-	int ret = bo_prepare(bo);
+	int ret;
 	u32 new;
 
+	CLASS(onpu_entered, entered)(bo->base.base.dev);
+	if (entered < 0)
+		return entered;
+	ret = PTR_ERR_OR_ZERO(bo_memory(bo));
 	if (!ret)
 		ret = drm_gem_handle_create(drm_file, &bo->base.base, &new);
 	if (ret)

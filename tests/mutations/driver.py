@@ -211,7 +211,7 @@ MUTATIONS = [
     _mutation('a save area takes up bounce buffers', 'onpu_gem.c', _KUNIT,
               'bo->shared = shared || vm->onpu->bounces;', 'bo->shared = shared;'),
     _mutation('a handle is there before its memory', 'onpu_gem.c', _KUNIT,
-              'int ret = bo_prepare(bo);\n', 'int ret = 0;\n'),
+              'ret = PTR_ERR_OR_ZERO(bo_memory(bo));\n', 'ret = 0;\n'),
     _mutation('a device that sees the caches has write-combining mappings', 'onpu_gem.c', _KUNIT,
               'args->flags & DRM_ONPU_BO_WC && !onpu->snoops && !onpu->bounces;',
               'args->flags & DRM_ONPU_BO_WC && !onpu->bounces;'),
