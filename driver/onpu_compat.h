@@ -68,10 +68,4 @@ static inline bool dev_dma_coherent(const struct device *dev)
 }
 #endif
 
-/* These functions take the reservation lock themselves; older kernels call them *_unlocked. */
-#ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
-#define drm_gem_vmap	drm_gem_vmap_unlocked
-#define drm_gem_vunmap	drm_gem_vunmap_unlocked
-#endif
-
 #endif

@@ -5,7 +5,6 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
-#include <linux/iosys-map.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -510,19 +509,6 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/* Copies bytes of another driver's buffer, which it maps whole, to @to; returns 0 or an errno. */
-static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
-{
-	struct iosys_map memory;
-	int ret = drm_gem_vmap(obj, &memory);
-
-	if (ret)
-		return ret;
-	iosys_map_memcpy_from(to, &memory, offset, size);
-	drm_gem_vunmap(obj, &memory);
-	return 0;
-}
-
 /**
  * onpu_gem_read() - Copy from a buffer.
  * @obj: The buffer, which is mapped in some address space.
@@ -530,9 +516,10 @@ static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t 
  * @to: The destination.
  * @size: Number of bytes; they must be in the buffer.
  *
- * Maps only the pages that hold these bytes, except for a buffer of another driver.
+ * Maps only the pages that hold these bytes.
  *
- * Return: 0, or the error of mapping the pages.
+ * Return: 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could only be mapped whole
+ * and under locks of that driver.
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
@@ -541,7 +528,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 	void *memory;
 
 	if (drm_gem_is_imported(obj))
-		return read_import(obj, offset, to, size);
+		return -EOPNOTSUPP;
 	/* Pages exist as long as the object. */
 	memory = vmap((bo->pages ?: bo->base.pages) + first, end - first, VM_MAP,
 		      bo->base.map_wc ? pgprot_writecombine(PAGE_KERNEL) : PAGE_KERNEL);

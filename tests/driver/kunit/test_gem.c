@@ -764,6 +764,9 @@ static void what_a_dump_reads(struct kunit *test)
 			same &= got[k] == (parts[i].offset + k) % 251;
 		KUNIT_EXPECT_TRUE(test, same);
 	}
+	t->bo->base.base.import_attach = (void *)t; /* memory of another driver */
+	KUNIT_EXPECT_EQ(test, onpu_gem_read(&t->bo->base.base, 0, got, 1), -EOPNOTSUPP);
+	t->bo->base.base.import_attach = NULL;
 	kfree(got);
 }
 
