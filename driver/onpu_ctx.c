@@ -522,7 +522,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 
 	if (args->state || args->error || args->pad || args->submitted || args->completed ||
 	    args->cancelled || args->busy_ns || args->cycles ||
-	    memchr_inv(args->fault, 0, sizeof(args->fault)))
+	    memchr_inv(&args->fault, 0, sizeof(args->fault)))
 		return -EINVAL;
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
@@ -542,7 +542,8 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->cancelled = ctx->cancelled;
 	args->busy_ns = onpu_job_busy_ns(ctx);
 	args->cycles = ctx->cycles;
-	memcpy(args->fault, &ctx->fault, sizeof(args->fault));
+	static_assert(sizeof(args->fault) == sizeof(ctx->fault));
+	memcpy(&args->fault, &ctx->fault, sizeof(args->fault));
 	return 0;
 }
 

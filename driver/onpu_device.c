@@ -96,6 +96,7 @@ static int check_caps(struct onpu_device *onpu)
 
 static int read_caps(struct onpu_device *onpu)
 {
+	static_assert(ARRAY_SIZE(onpu->caps) >= ONPU_REG_CAP__LENGTH);
 	for (unsigned int i = 0; i < ONPU_REG_CAP__LENGTH; i++)
 		onpu->caps[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
 	return check_caps(onpu);

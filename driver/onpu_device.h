@@ -171,8 +171,8 @@ struct onpu_device {
 	struct pci_dev *pdev;
 	/** @regs: BAR0; use onpu_read() and onpu_write(). */
 	void __iomem *regs;
-	/** @caps: The CAP block, read and checked at probe; see onpu_cap(). */
-	u32 caps[ONPU_REG_CAP__LENGTH];
+	/** @caps: The CAP block as &struct drm_onpu_caps has it, read at probe; see onpu_cap(). */
+	u32 caps[sizeof(struct drm_onpu_caps) / sizeof(u32)];
 	/** @limits: Limits of clients and contexts. */
 	struct onpu_limits limits;
 	/** @snoops: The device snoops the CPU's caches. */

@@ -92,17 +92,17 @@ struct drm_onpu_dev_info npu_info(int fd)
 	return info;
 }
 
+struct drm_onpu_caps npu_caps(int fd)
+{
+	struct drm_onpu_caps caps;
+
+	query(fd, DRM_ONPU_DEV_QUERY_CAPS, &caps, sizeof(caps));
+	return caps;
+}
+
 uint32_t npu_num_queues(int fd)
 {
-	static uint32_t caps[128];
-	struct drm_onpu_dev_query args = {
-		.type = DRM_ONPU_DEV_QUERY_CAPS,
-		.size = sizeof(caps),
-		.pointer = (uintptr_t)caps,
-	};
-
-	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args));
-	return caps[(ONPU_REG_CAP_NUM_QUEUES - ONPU_REG_CAP_MACHINE) / 4];
+	return npu_caps(fd).num_queues;
 }
 
 struct drm_onpu_counters npu_counters(int fd)
@@ -341,14 +341,6 @@ struct drm_onpu_ctx_get_state npu_state(int fd, uint32_t ctx)
 
 	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state));
 	return state;
-}
-
-struct onpu_fault_record npu_fault(const struct drm_onpu_ctx_get_state *state)
-{
-	struct onpu_fault_record record;
-
-	memcpy(&record, state->fault, sizeof(record));
-	return record;
 }
 
 /* ---- programs */

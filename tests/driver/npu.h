@@ -70,6 +70,7 @@ int npu_open_vgem(void);
 /* Returns 0 or the errno; an interrupted call is not repeated. */
 int npu_ioctl(int fd, unsigned long request, void *args);
 struct drm_onpu_dev_info npu_info(int fd);
+struct drm_onpu_caps npu_caps(int fd);
 uint32_t npu_num_queues(int fd);
 struct drm_onpu_counters npu_counters(int fd);
 /*
@@ -115,7 +116,6 @@ struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms);
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);
 int npu_ctx_destroy(int fd, uint32_t ctx);
 struct drm_onpu_ctx_get_state npu_state(int fd, uint32_t ctx);
-struct onpu_fault_record npu_fault(const struct drm_onpu_ctx_get_state *state);
 
 struct npu_program npu_program(int fd, uint32_t max_insns);
 uint16_t npu_slot(struct npu_program *program, const void *slot);

@@ -93,8 +93,8 @@ REFUSED(state, completed, EINVAL, a->args.completed = 1);
 REFUSED(state, cancelled, EINVAL, a->args.cancelled = 1);
 REFUSED(state, busy_ns, EINVAL, a->args.busy_ns = 1);
 REFUSED(state, cycles, EINVAL, a->args.cycles = 1);
-REFUSED(state, first_byte_of_fault, EINVAL, a->args.fault[0] = 1);
-REFUSED(state, last_byte_of_fault, EINVAL, a->args.fault[DRM_ONPU_FAULT_SIZE - 1] = 1);
+REFUSED(state, first_byte_of_fault, EINVAL, a->args.fault.code = 1);
+REFUSED(state, last_byte_of_fault, EINVAL, a->args.fault.cycle = 1ull << 56);
 
 TEST_F(state, is_refused)
 {
@@ -213,7 +213,7 @@ TEST_F(ctx, a_new_one_has_done_nothing)
 	EXPECT_EQ(0, state.error);
 	EXPECT_EQ(0, state.submitted | state.completed | state.cancelled);
 	EXPECT_EQ(0, state.busy_ns | state.cycles);
-	EXPECT_TRUE(npu_all(state.fault, sizeof(state.fault), 0));
+	EXPECT_TRUE(npu_all((const uint8_t *)&state.fault, sizeof(state.fault), 0));
 	EXPECT_TRUE(npu_all((const uint8_t *)ctx.page, 4096, 0));
 }
 
@@ -237,7 +237,7 @@ TEST_F(ctx, what_a_good_job_leaves)
 		EXPECT_EQ(0, state.cancelled);
 		EXPECT_LT(0, state.cycles);
 		EXPECT_LT(0, state.busy_ns);
-		EXPECT_TRUE(npu_all(state.fault, sizeof(state.fault), 0));
+		EXPECT_TRUE(npu_all((const uint8_t *)&state.fault, sizeof(state.fault), 0));
 	}
 	EXPECT_TRUE(npu_sees(data.map, 3, 0));
 	EXPECT_TRUE(npu_sees(data.map + 3, 65000, 7));

@@ -153,7 +153,7 @@ static void check_state(struct __test_metadata *_metadata, FIXTURE_DATA(fault) *
 			const FIXTURE_VARIANT(fault) * variant, uint64_t good, uint64_t cancelled)
 {
 	struct drm_onpu_ctx_get_state state = npu_state(self->fd, self->ctx.id);
-	struct onpu_fault_record fault = npu_fault(&state);
+	struct drm_onpu_fault fault = state.fault;
 
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
 	EXPECT_EQ(variant->error, state.error);

@@ -39,20 +39,13 @@ static bool runs_still(int fd, uint32_t syncobj, double seconds)
 	return drmSyncobjWait(fd, &syncobj, 1, npu_deadline(seconds), 0, NULL) == -ETIME;
 }
 
-#define CAP(caps, name) ((caps)[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4])
-
 /*
  * Returns a job of matrix products with the highest cost that is allowed: the emulator needs much
  * longer for one of them than the shortest timeout, and counts it at its end.
  */
 static struct drm_onpu_job slow_job(int fd, unsigned int count)
 {
-	static uint32_t caps[128];
-	struct drm_onpu_dev_query query = {
-		.type = DRM_ONPU_DEV_QUERY_CAPS,
-		.size = sizeof(caps),
-		.pointer = (uintptr_t)caps,
-	};
+	const struct drm_onpu_caps caps = npu_caps(fd);
 	struct npu_program program = npu_program(fd, count);
 	struct onpu_insn product = { .op = ONPU_OP_MMA_I8 };
 	struct onpu_slot_tensor left = {
@@ -63,9 +56,8 @@ static struct drm_onpu_job slow_job(int fd, unsigned int count)
 		.base = 64, .stride = { 0, 4 },
 	};
 
-	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &query));
-	to.dim[0] = left.dim[0] = right.dim[0] = CAP(caps, MXU_ROWS);
-	to.dim[1] = right.dim[2] = CAP(caps, MXU_COLS);
+	to.dim[0] = left.dim[0] = right.dim[0] = caps.mxu_rows;
+	to.dim[1] = right.dim[2] = caps.mxu_cols;
 	to.stride[0] = 4 * to.dim[1];
 	to.size = (uint64_t)to.stride[0] * to.dim[0];
 	right.rank = 3;
@@ -93,7 +85,7 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(ETIME, state.error);
 	EXPECT_EQ(2, state.completed);
 	EXPECT_EQ(1, state.cancelled);
-	EXPECT_TRUE(npu_all(state.fault, sizeof(state.fault), 0));
+	EXPECT_TRUE(npu_all((const uint8_t *)&state.fault, sizeof(state.fault), 0));
 	EXPECT_EQ(2, ctx.page->seqno);
 	EXPECT_EQ(DRM_ONPU_COMPLETION_BY_DRIVER | ECANCELED, ctx.page->error);
 	EXPECT_EQ(EIO, npu_submit(self->fd, ctx.id, &job, 1, NULL));
@@ -210,7 +202,7 @@ TEST_F(hang, cycle_limit)
 	EXPECT_EQ(ETIME, npu_run(self->fd, ctx.id, &job));
 	state = npu_state(self->fd, ctx.id);
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
-	EXPECT_EQ(ONPU_FAULT_TIMEOUT, npu_fault(&state).code);
+	EXPECT_EQ(ONPU_FAULT_TIMEOUT, state.fault.code);
 }
 
 TEST_HARNESS_MAIN

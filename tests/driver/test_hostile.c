@@ -106,17 +106,16 @@ static void finish(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) * se
 	EXPECT_EQ(0, self->record->error);
 }
 
-static struct onpu_fault_record attack(struct __test_metadata *_metadata,
-				       FIXTURE_DATA(hostile) * self, const struct drm_onpu_job *job,
-				       int error, uint32_t code)
+static struct drm_onpu_fault attack(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) * self,
+				    const struct drm_onpu_job *job, int error, uint32_t code)
 {
 	struct drm_onpu_ctx_get_state state;
-	struct onpu_fault_record fault;
+	struct drm_onpu_fault fault;
 
 	EXPECT_TRUE(victim_works(self->record));
 	EXPECT_EQ(error, npu_run(self->fd, self->ctx.id, job));
 	state = npu_state(self->fd, self->ctx.id);
-	fault = npu_fault(&state);
+	fault = state.fault;
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
 	EXPECT_EQ(error, state.error);
 	EXPECT_EQ(code, fault.code);
@@ -129,7 +128,7 @@ TEST_F(hostile, bad_address)
 {
 	uint64_t va = self->data.va + self->data.size;
 	struct drm_onpu_job job = npu_fill(self->fd, va, 4096, 0xff);
-	struct onpu_fault_record fault =
+	struct drm_onpu_fault fault =
 		attack(_metadata, self, &job, EFAULT, ONPU_FAULT_MMU_NOT_PRESENT);
 
 	EXPECT_TRUE(fault.address >= va && fault.address < va + 4096);
@@ -141,7 +140,7 @@ TEST_F(hostile, bad_address)
 TEST_F(hostile, undefined_instruction)
 {
 	const uint32_t words[ONPU_INSN_WORDS] = { 1, 2, 3, 0xee000000 };
-	struct onpu_fault_record fault;
+	struct drm_onpu_fault fault;
 	struct drm_onpu_job job;
 
 	npu_insn(&self->program, (struct onpu_insn){ .op = ONPU_OP_NOP });
@@ -156,7 +155,7 @@ TEST_F(hostile, undefined_instruction)
 TEST_F(hostile, forged_slot)
 {
 	uint8_t noise[ONPU_SLOT_SIZE];
-	struct onpu_fault_record fault;
+	struct drm_onpu_fault fault;
 	struct drm_onpu_job job;
 	uint16_t forged;
 
@@ -309,7 +308,7 @@ TEST_F(hostile, program_that_overwrites_every_address)
 		}
 		state = npu_state(self->fd, ctx.id);
 		EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
-		EXPECT_EQ(1, npu_fault(&state).seqno);
+		EXPECT_EQ(1, state.fault.seqno);
 		EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 		munmap((void *)ctx.page, page);
 	}

@@ -136,7 +136,7 @@ TEST_F(process, gem_close_under_a_running_job)
 	state = npu_state(self->fd, self->ctx.id);
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, state.state);
 	EXPECT_EQ(EFAULT, state.error);
-	EXPECT_EQ(ONPU_FAULT_MMU_NOT_PRESENT, npu_fault(&state).code);
+	EXPECT_EQ(ONPU_FAULT_MMU_NOT_PRESENT, state.fault.code);
 	next = npu_bo(self->other, NPU_LONG_BYTES, 0);
 	EXPECT_TRUE(npu_sees(next.map, next.size, 0));
 	good = npu_fill(self->other, next.va, BYTES, 1);

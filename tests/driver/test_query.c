@@ -27,7 +27,7 @@ FIXTURE_VARIANT(query)
 	}
 
 TYPE(info, INFO, sizeof(struct drm_onpu_dev_info));
-TYPE(caps, CAPS, ONPU_REG_CAP__LENGTH * sizeof(__u32));
+TYPE(caps, CAPS, sizeof(struct drm_onpu_caps));
 TYPE(firmware, FIRMWARE, sizeof(struct drm_onpu_firmware_info));
 TYPE(time, TIME, sizeof(struct drm_onpu_time_info));
 TYPE(counters, COUNTERS, sizeof(struct drm_onpu_counters));
@@ -185,16 +185,18 @@ TEST_F(device, info)
 TEST_F(device, caps)
 {
 	static uint64_t buffer[128];
+	const struct drm_onpu_caps *caps = (const struct drm_onpu_caps *)buffer;
 	const uint32_t *words = (const uint32_t *)buffer;
 	uint32_t size = sizeof(buffer);
 
 	ASSERT_EQ(0, ask(self->fd, DRM_ONPU_DEV_QUERY_CAPS, (uintptr_t)buffer, &size));
-#define CAP(name) words[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4]
-	EXPECT_TRUE(CAP(NUM_QUEUES) >= 1 && CAP(NUM_QUEUES) <= ONPU_MAX_QUEUES);
-	EXPECT_LT(0, CAP(SRAM_BYTES));
-	EXPECT_LT(CAP(SRAM_BYTES), CAP(SAVE_BYTES));
-	EXPECT_LT(0, CAP(CLOCK_KHZ));
-	EXPECT_LT(0, CAP(LANES));
+	EXPECT_EQ(sizeof(*caps), size);
+	EXPECT_TRUE(caps->num_queues >= 1 && caps->num_queues <= ONPU_MAX_QUEUES);
+	EXPECT_LT(0, caps->sram_bytes);
+	EXPECT_LT(caps->sram_bytes, caps->save_bytes);
+	EXPECT_LT(0, caps->clock_khz);
+	EXPECT_LT(0, caps->lanes);
+	EXPECT_EQ(0, caps->pad);
 	EXPECT_EQ(0, words[size / 4]);
 }
 
@@ -362,15 +364,6 @@ TEST_F(device, fdinfo_of_contexts_that_overlap)
 	close(fd[1]);
 }
 
-static uint64_t save_bytes(int fd)
-{
-	static uint64_t caps[64];
-	uint32_t size = sizeof(caps);
-
-	must(!ask(fd, DRM_ONPU_DEV_QUERY_CAPS, (uintptr_t)caps, &size));
-	return ((uint32_t *)caps)[(ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4];
-}
-
 /* A context takes memory of its own, until its completion page is unmapped. */
 TEST_F(device, memory_of_contexts)
 {
@@ -386,11 +379,11 @@ TEST_F(device, memory_of_contexts)
 	EXPECT_EQ(client, npu_fdinfo(self->fd, "drm-total-memory"));
 	ctx = npu_ctx(self->fd, 0);
 	EXPECT_EQ(client, npu_counters(self->fd).client_memory);
-	EXPECT_LT(user + save_bytes(self->fd), npu_counters(self->fd).user_memory);
-	EXPECT_LT(client + save_bytes(self->fd), npu_fdinfo(self->fd, "drm-total-memory"));
+	EXPECT_LT(user + npu_caps(self->fd).save_bytes, npu_counters(self->fd).user_memory);
+	EXPECT_LT(client + npu_caps(self->fd).save_bytes, npu_fdinfo(self->fd, "drm-total-memory"));
 	EXPECT_EQ(npu_fdinfo(self->fd, "drm-total-memory"),
 		  npu_fdinfo(self->fd, "drm-resident-memory"));
-	EXPECT_LT(total + save_bytes(self->fd), npu_counters(self->fd).memory);
+	EXPECT_LT(total + npu_caps(self->fd).save_bytes, npu_counters(self->fd).memory);
 	munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	while ((npu_counters(self->fd).memory != total ||

@@ -21,8 +21,7 @@ _Static_assert(offsetof(struct drm_onpu_completion, pad) ==
 	       "padding that the device leaves zero");
 _Static_assert(sizeof(struct drm_onpu_completion) == offsetof(struct onpu_completion, cycles),
 	       "the end of struct drm_onpu_completion");
-_Static_assert(DRM_ONPU_FAULT_SIZE == sizeof(struct onpu_fault_record), "size of the fault record");
-_Static_assert(DRM_ONPU_FAULT_SIZE == sizeof(((struct onpu_completion *)0)->fault),
+_Static_assert(sizeof(struct drm_onpu_fault) == sizeof(((struct onpu_completion *)0)->fault),
 	       "room for the fault record");
 _Static_assert(!(DRM_ONPU_COMPLETION_BY_DRIVER & (ONPU_FAULT_COUNT - 1)),
 	       "errors by the driver are no fault codes");

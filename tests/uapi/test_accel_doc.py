@@ -84,8 +84,8 @@ class CheckerNotices(unittest.TestCase):
                      '@address is no member')
 
     def test_macro_without_doc(self):
-        self.damaged('.. c:macro:: DRM_ONPU_FAULT_SIZE\n', 'A size.\n',
-                     'DRM_ONPU_FAULT_SIZE: no kernel-doc')
+        self.damaged('.. c:macro:: DRM_ONPU_COMPLETION_BY_DRIVER\n', 'A bit.\n',
+                     'DRM_ONPU_COMPLETION_BY_DRIVER: no kernel-doc')
 
     def test_forbidden_declarations(self):
         for line in ('__u32 *crc;', '__u32 crc : 3;', 'union { __u32 crc; };'):

@@ -46,6 +46,26 @@ MEMBER(drm_onpu_dev_info, max_timeout_ms, 60, 4);
 MEMBER(drm_onpu_dev_info, max_queued_jobs, 64, 4);
 MEMBER(drm_onpu_dev_info, max_user_contexts, 68, 4);
 
+SIZE(drm_onpu_caps, 72);
+MEMBER(drm_onpu_caps, machine, 0, 4);
+MEMBER(drm_onpu_caps, isa, 4, 4);
+MEMBER(drm_onpu_caps, sram_bytes, 8, 4);
+MEMBER(drm_onpu_caps, lanes, 12, 4);
+MEMBER(drm_onpu_caps, mxu_rows, 16, 4);
+MEMBER(drm_onpu_caps, mxu_cols, 20, 4);
+MEMBER(drm_onpu_caps, fifo_depth, 24, 4);
+MEMBER(drm_onpu_caps, dma_bytes, 28, 4);
+MEMBER(drm_onpu_caps, num_queues, 32, 4);
+MEMBER(drm_onpu_caps, num_vms, 36, 4);
+MEMBER(drm_onpu_caps, num_asids, 40, 4);
+MEMBER(drm_onpu_caps, address, 44, 4);
+MEMBER(drm_onpu_caps, clock_khz, 48, 4);
+MEMBER(drm_onpu_caps, tcm_bytes, 52, 4);
+MEMBER(drm_onpu_caps, vectors, 56, 4);
+MEMBER(drm_onpu_caps, save_bytes, 60, 4);
+MEMBER(drm_onpu_caps, features, 64, 4);
+MEMBER(drm_onpu_caps, pad, 68, 4);
+
 SIZE(drm_onpu_firmware_info, 24);
 MEMBER(drm_onpu_firmware_info, abi_major, 0, 4);
 MEMBER(drm_onpu_firmware_info, abi_minor, 4, 4);
@@ -112,6 +132,18 @@ MEMBER(drm_onpu_completion, pad, 12, 4);
 SIZE(drm_onpu_ctx_destroy, 8);
 MEMBER(drm_onpu_ctx_destroy, ctx_id, 0, 4);
 MEMBER(drm_onpu_ctx_destroy, pad, 4, 4);
+
+SIZE(drm_onpu_fault, 64);
+MEMBER(drm_onpu_fault, code, 0, 4);
+MEMBER(drm_onpu_fault, context, 4, 2);
+MEMBER(drm_onpu_fault, queue, 6, 2);
+MEMBER(drm_onpu_fault, seqno, 8, 8);
+MEMBER(drm_onpu_fault, pc, 16, 8);
+MEMBER(drm_onpu_fault, insn, 24, 16);
+MEMBER(drm_onpu_fault, engine, 40, 4);
+MEMBER(drm_onpu_fault, operand, 44, 4);
+MEMBER(drm_onpu_fault, address, 48, 8);
+MEMBER(drm_onpu_fault, cycle, 56, 8);
 
 SIZE(drm_onpu_ctx_get_state, 120);
 MEMBER(drm_onpu_ctx_get_state, ctx_id, 0, 4);
@@ -183,6 +215,38 @@ VALUE(DRM_ONPU_POWER_DEFAULT, 0);
 VALUE(DRM_ONPU_POWER_LOW, 1);
 VALUE(DRM_ONPU_POWER_HIGH_PERFORMANCE, 2);
 
+VALUE(DRM_ONPU_FAULT_NONE, 0);
+VALUE(DRM_ONPU_FAULT_ILLEGAL_OPCODE, 1);
+VALUE(DRM_ONPU_FAULT_RESERVED_BITS, 2);
+VALUE(DRM_ONPU_FAULT_SLOT_INDEX, 3);
+VALUE(DRM_ONPU_FAULT_SLOT_FORMAT, 4);
+VALUE(DRM_ONPU_FAULT_SPACE, 5);
+VALUE(DRM_ONPU_FAULT_DTYPE, 6);
+VALUE(DRM_ONPU_FAULT_SHAPE, 7);
+VALUE(DRM_ONPU_FAULT_BOUNDS, 8);
+VALUE(DRM_ONPU_FAULT_INDEX_RANGE, 9);
+VALUE(DRM_ONPU_FAULT_MMU_NOT_PRESENT, 10);
+VALUE(DRM_ONPU_FAULT_MMU_PERM, 11);
+VALUE(DRM_ONPU_FAULT_SEM_OVERFLOW, 12);
+VALUE(DRM_ONPU_FAULT_SEM_OWNER, 13);
+VALUE(DRM_ONPU_FAULT_DEADLOCK, 14);
+VALUE(DRM_ONPU_FAULT_TIMEOUT, 15);
+VALUE(DRM_ONPU_FAULT_TRAP, 16);
+VALUE(DRM_ONPU_FAULT_PARITY, 17);
+
+VALUE(DRM_ONPU_ENGINE_CP, 0);
+VALUE(DRM_ONPU_ENGINE_LD, 1);
+VALUE(DRM_ONPU_ENGINE_ST, 2);
+VALUE(DRM_ONPU_ENGINE_MXU, 3);
+VALUE(DRM_ONPU_ENGINE_VPU, 4);
+
+VALUE(DRM_ONPU_OPERAND_DST, 0);
+VALUE(DRM_ONPU_OPERAND_S0, 1);
+VALUE(DRM_ONPU_OPERAND_S1, 2);
+VALUE(DRM_ONPU_OPERAND_S2, 3);
+VALUE(DRM_ONPU_OPERAND_PARAM, 4);
+VALUE(DRM_ONPU_OPERAND_NONE, 255);
+
 VALUE(DRM_ONPU_CTX_ACTIVE, 0);
 VALUE(DRM_ONPU_CTX_INNOCENT, 1);
 VALUE(DRM_ONPU_CTX_FAULT, 2);
@@ -204,5 +268,4 @@ VALUE(DRM_IOCTL_ONPU_SUBMIT, 0xc0206447);
 VALUE(DRM_IOCTL_ONPU_BO_WRAP, 0xc0206448);
 
 VALUE(DRM_ONPU_COMPLETION_BY_DRIVER, 0x80000000);
-VALUE(DRM_ONPU_FAULT_SIZE, 64);
 VALUE(DRM_ONPU_DRIVER_MAJOR, 1);

@@ -17,8 +17,8 @@ TEXT = (ROOT / 'tests/driver/syzkaller.txt').read_text(encoding='utf-8')
 # NOT_ARGUMENTS has structures that the text does not describe.
 ARRAYS = {'drm_onpu_jobs': 'drm_onpu_job', 'drm_onpu_syncs': 'drm_onpu_sync'}
 NOT_ARGUMENTS = {'drm_onpu_obj_array', 'drm_onpu_completion', 'drm_onpu_dev_info', 'drm_onpu_firmware_info',
-                 'drm_onpu_time_info', 'drm_onpu_counters'}
-BYTES = {'__u8': 1, '__u32': 4, '__u64': 8, 'struct drm_onpu_obj_array': 16}
+                 'drm_onpu_time_info', 'drm_onpu_counters', 'drm_onpu_caps'}
+BYTES = {'__u16': 2, '__u32': 4, '__u64': 8, 'struct drm_onpu_obj_array': 16, 'struct drm_onpu_fault': 64}
 RESOURCES = {'onpu_bo': 4, 'onpu_ctx': 4, 'onpu_va': 8, 'drm_syncobj_handle': 4}
 
 
@@ -37,8 +37,8 @@ def size(ctype):
         return RESOURCES[ctype]
     if ctype.startswith(('ptr64', 'vma64')):
         return 8
-    if ctype.startswith('array[int8, '):
-        return 1
+    if ctype == 'drm_onpu_fault':
+        return 64
     return int(re.search(r'\bint(\d+)', ctype)[1]) // 8
 
 

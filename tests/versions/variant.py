@@ -26,8 +26,8 @@ MINOR = re.compile(r"(#define DRM_ONPU_DRIVER_MINOR\t)(\d+)")
 ABI_MINOR = re.compile(r'(name="ONPU_ABI_MINOR" value=")(\d+)')
 STRUCT = re.compile(r"^struct (drm_onpu_\w+) \{\n(.*?)^\};\n", re.M | re.S)
 MEMBER = re.compile(r"\n?\t/\*\*((?:(?!\*/).)*)\*/\n\t(?:struct )?\w+ (\w+);\n", re.S)
-# The first is part of other structures, and the device writes the second: their sizes stay.
-FIXED = ("drm_onpu_obj_array", "drm_onpu_completion")
+# The first is part of other structures, and the device writes the others: their sizes stay.
+FIXED = ("drm_onpu_obj_array", "drm_onpu_completion", "drm_onpu_fault")
 ADDED = "\n\t/** @of_the_next_version: For tests. */\n\t__u64 of_the_next_version;\n"
 
 

@@ -215,14 +215,7 @@ struct drm_onpu_obj_array {
 enum drm_onpu_dev_query_type {
 	/** @DRM_ONPU_DEV_QUERY_INFO: Version, features and limits, &struct drm_onpu_dev_info. */
 	DRM_ONPU_DEV_QUERY_INFO = 0,
-	/**
-	 * @DRM_ONPU_DEV_QUERY_CAPS: The device's capability registers as they are: an array of
-	 * __u32 with the whole CAP block in the order of the registers, whose offsets and fields
-	 * uapi/onpu/registers.xml defines. Register k of the block, at byte offset 4 * k from its
-	 * start, is element k; a 64-bit register takes two, the low half first. The number of
-	 * elements is the returned size divided by 4; a register beyond them reads as zero. The
-	 * meaning of a register does not change without &drm_onpu_dev_info.interface_major.
-	 */
+	/** @DRM_ONPU_DEV_QUERY_CAPS: What the device has, &struct drm_onpu_caps. */
 	DRM_ONPU_DEV_QUERY_CAPS = 1,
 	/** @DRM_ONPU_DEV_QUERY_FIRMWARE: The running firmware, &struct drm_onpu_firmware_info. */
 	DRM_ONPU_DEV_QUERY_FIRMWARE = 2,
@@ -324,6 +317,85 @@ struct drm_onpu_dev_info {
 	 * version 1.1; zero before, when there was no such limit.
 	 */
 	__u32 max_user_contexts;
+};
+
+/**
+ * struct drm_onpu_caps - Answer to %DRM_ONPU_DEV_QUERY_CAPS.
+ *
+ * The members are the capability registers of the device as they are, in the order in which
+ * uapi/onpu/registers.xml has them. Registers that the device does not have are zero. Later
+ * versions have more members at the end, and the first of them takes the place of @pad.
+ */
+struct drm_onpu_caps {
+	/**
+	 * @machine: Number of the machine, by which uapi/onpu/machines.xml tells machines apart.
+	 */
+	__u32 machine;
+
+	/**
+	 * @isa: Version of the instruction set: 65536 times its major number, plus the minor one.
+	 * Major is the highest that programs may be made for.
+	 */
+	__u32 isa;
+
+	/** @sram_bytes: Bytes of SRAM, a multiple of 4096. */
+	__u32 sram_bytes;
+
+	/** @lanes: Lanes of the vector unit, of 32 bits each. */
+	__u32 lanes;
+
+	/** @mxu_rows: Rows of the matrix array. */
+	__u32 mxu_rows;
+
+	/** @mxu_cols: Columns of the matrix array. */
+	__u32 mxu_cols;
+
+	/** @fifo_depth: Instructions that can wait in the queue of an engine. */
+	__u32 fifo_depth;
+
+	/** @dma_bytes: Bytes that each DMA engine moves in a cycle. */
+	__u32 dma_bytes;
+
+	/** @num_queues: Hardware queues. */
+	__u32 num_queues;
+
+	/** @num_vms: Address spaces that the hardware queues can have at a time. */
+	__u32 num_vms;
+
+	/** @num_asids: Address spaces that the device tells apart: the most open files. */
+	__u32 num_asids;
+
+	/**
+	 * @address: Bits 0 to 7: the bits of a device address; bits 8 to 15: those of a bus
+	 * address.
+	 */
+	__u32 address;
+
+	/** @clock_khz: Nominal rate of the clock that counts device cycles, in kHz. */
+	__u32 clock_khz;
+
+	/** @tcm_bytes: Bytes of memory of the management core. */
+	__u32 tcm_bytes;
+
+	/** @vectors: Interrupt vectors that the device offers. */
+	__u32 vectors;
+
+	/**
+	 * @save_bytes: Bytes in which the state of an interrupted job is saved, a part of the
+	 * memory that a context takes.
+	 */
+	__u32 save_bytes;
+
+	/**
+	 * @features: What the machine can do beyond the first one. Bits 0 to 3: how often the
+	 * matrix array can be made twice as long and half as wide; bit 4: a lane takes several
+	 * short elements at a time; bit 5: there are products with a matrix of short elements that
+	 * share scales; bits 8 to 11: the machine whose factors of cost it has, or 0.
+	 */
+	__u32 features;
+
+	/** @pad: Zero. */
+	__u32 pad;
 };
 
 /**
@@ -653,17 +725,12 @@ struct drm_onpu_ctx_create {
 /**
  * DOC: Constants
  *
- * .. c:macro:: DRM_ONPU_FAULT_SIZE
- *
- *    Size of the device's fault record in bytes. Its layout is in uapi/onpu/registers.xml.
- *
  * .. c:macro:: DRM_ONPU_COMPLETION_BY_DRIVER
  *
  *    Bit in &drm_onpu_completion.error: the driver wrote the page after it had ended the context's
- *    jobs, and the other bits are a (positive) errno of the host. Without the bit they are the
- *    code of the device's fault record as uapi/onpu/registers.xml numbers them.
+ *    jobs, and the other bits are a (positive) errno of the host. Without the bit they are one of
+ *    &enum drm_onpu_fault_code.
  */
-#define DRM_ONPU_FAULT_SIZE		64
 #define DRM_ONPU_COMPLETION_BY_DRIVER	0x80000000u
 
 /**
@@ -736,6 +803,141 @@ enum drm_onpu_ctx_state {
 };
 
 /**
+ * enum drm_onpu_fault_code - Why the device stopped a job.
+ *
+ * New codes go to the end.
+ */
+enum drm_onpu_fault_code {
+	/** @DRM_ONPU_FAULT_NONE: No fault. */
+	DRM_ONPU_FAULT_NONE = 0,
+	/**
+	 * @DRM_ONPU_FAULT_ILLEGAL_OPCODE: There is no such instruction, or none after the last one.
+	 */
+	DRM_ONPU_FAULT_ILLEGAL_OPCODE = 1,
+	/**
+	 * @DRM_ONPU_FAULT_RESERVED_BITS: A bit that must be zero is set, or a field holds no legal
+	 * value.
+	 */
+	DRM_ONPU_FAULT_RESERVED_BITS = 2,
+	/**
+	 * @DRM_ONPU_FAULT_SLOT_INDEX: A slot index is beyond the table, or 0 for a required
+	 * operand.
+	 */
+	DRM_ONPU_FAULT_SLOT_INDEX = 3,
+	/** @DRM_ONPU_FAULT_SLOT_FORMAT: A slot is not well formed, or of the wrong kind. */
+	DRM_ONPU_FAULT_SLOT_FORMAT = 4,
+	/** @DRM_ONPU_FAULT_SPACE: An operand that must be in SRAM is not. */
+	DRM_ONPU_FAULT_SPACE = 5,
+	/**
+	 * @DRM_ONPU_FAULT_DTYPE: The type of elements is not allowed for the operand or
+	 * combination.
+	 */
+	DRM_ONPU_FAULT_DTYPE = 6,
+	/** @DRM_ONPU_FAULT_SHAPE: Dimensions, strides, overlap or cost are not allowed. */
+	DRM_ONPU_FAULT_SHAPE = 7,
+	/** @DRM_ONPU_FAULT_BOUNDS: An element is outside its window, or a window outside SRAM. */
+	DRM_ONPU_FAULT_BOUNDS = 8,
+	/**
+	 * @DRM_ONPU_FAULT_INDEX_RANGE: An index of a gather or scatter is outside its dimension.
+	 */
+	DRM_ONPU_FAULT_INDEX_RANGE = 9,
+	/** @DRM_ONPU_FAULT_MMU_NOT_PRESENT: The address has no memory. */
+	DRM_ONPU_FAULT_MMU_NOT_PRESENT = 10,
+	/** @DRM_ONPU_FAULT_MMU_PERM: The memory at the address does not permit the access. */
+	DRM_ONPU_FAULT_MMU_PERM = 11,
+	/** @DRM_ONPU_FAULT_SEM_OVERFLOW: A semaphore would count more than 65535. */
+	DRM_ONPU_FAULT_SEM_OVERFLOW = 12,
+	/** @DRM_ONPU_FAULT_SEM_OWNER: A second engine signals or waits for a semaphore. */
+	DRM_ONPU_FAULT_SEM_OWNER = 13,
+	/** @DRM_ONPU_FAULT_DEADLOCK: Each engine waits, and no signal can come. */
+	DRM_ONPU_FAULT_DEADLOCK = 14,
+	/**
+	 * @DRM_ONPU_FAULT_TIMEOUT: The cycle limit is reached, or no preemption point came in time.
+	 */
+	DRM_ONPU_FAULT_TIMEOUT = 15,
+	/** @DRM_ONPU_FAULT_TRAP: The trap instruction. */
+	DRM_ONPU_FAULT_TRAP = 16,
+	/** @DRM_ONPU_FAULT_PARITY: An error of memory in the device. */
+	DRM_ONPU_FAULT_PARITY = 17,
+};
+
+/**
+ * enum drm_onpu_engine - Engines of the device.
+ */
+enum drm_onpu_engine {
+	/** @DRM_ONPU_ENGINE_CP: Command processor. */
+	DRM_ONPU_ENGINE_CP = 0,
+	/** @DRM_ONPU_ENGINE_LD: DMA engine, meant for loads. */
+	DRM_ONPU_ENGINE_LD = 1,
+	/** @DRM_ONPU_ENGINE_ST: DMA engine, meant for stores. */
+	DRM_ONPU_ENGINE_ST = 2,
+	/** @DRM_ONPU_ENGINE_MXU: Matrix unit. */
+	DRM_ONPU_ENGINE_MXU = 3,
+	/** @DRM_ONPU_ENGINE_VPU: Vector unit. */
+	DRM_ONPU_ENGINE_VPU = 4,
+};
+
+/**
+ * enum drm_onpu_operand - Operands of an instruction.
+ */
+enum drm_onpu_operand {
+	/** @DRM_ONPU_OPERAND_DST: Destination. */
+	DRM_ONPU_OPERAND_DST = 0,
+	/** @DRM_ONPU_OPERAND_S0: First source. */
+	DRM_ONPU_OPERAND_S0 = 1,
+	/** @DRM_ONPU_OPERAND_S1: Second source. */
+	DRM_ONPU_OPERAND_S1 = 2,
+	/** @DRM_ONPU_OPERAND_S2: Third source. */
+	DRM_ONPU_OPERAND_S2 = 3,
+	/** @DRM_ONPU_OPERAND_PARAM: Parameters. */
+	DRM_ONPU_OPERAND_PARAM = 4,
+	/** @DRM_ONPU_OPERAND_NONE: The fault is of no operand. */
+	DRM_ONPU_OPERAND_NONE = 255,
+};
+
+/**
+ * struct drm_onpu_fault - The first fault of a job, as the device has recorded it.
+ *
+ * Members that do not apply to @code are zero, except @operand. uapi/onpu/registers.xml defines the
+ * record.
+ */
+struct drm_onpu_fault {
+	/** @code: One of &enum drm_onpu_fault_code. */
+	__u32 code;
+
+	/** @context: Number by which the device knows the context; it is not that of the client. */
+	__u16 context;
+
+	/** @queue: Hardware queue of the context. */
+	__u16 queue;
+
+	/** @seqno: Number of the job. */
+	__u64 seqno;
+
+	/** @pc: Index of the instruction in the program. */
+	__u64 pc;
+
+	/** @insn: The instruction. */
+	__u32 insn[4];
+
+	/** @engine: One of &enum drm_onpu_engine. */
+	__u32 engine;
+
+	/** @operand: One of &enum drm_onpu_operand. */
+	__u32 operand;
+
+	/**
+	 * @address: By @code: the address (BOUNDS, MMU_NOT_PRESENT, MMU_PERM), the slot index
+	 * (SLOT_INDEX, SLOT_FORMAT), the position of the index (INDEX_RANGE), the number in the
+	 * instruction (TRAP), or the semaphore (SEM_OVERFLOW, SEM_OWNER).
+	 */
+	__u64 address;
+
+	/** @cycle: The cycle of the job at which it stopped. */
+	__u64 cycle;
+};
+
+/**
  * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
  *
  * Works in every state of the context, also on a device that was given up. It waits for nothing
@@ -775,11 +977,8 @@ struct drm_onpu_ctx_get_state {
 	/** @cycles: out: Device cycles that its jobs took. */
 	__u64 cycles;
 
-	/**
-	 * @fault: out: The device's fault record, byte for byte, with the layout of
-	 * uapi/onpu/registers.xml. All zero if there was no fault.
-	 */
-	__u8 fault[DRM_ONPU_FAULT_SIZE];
+	/** @fault: out: The fault of %DRM_ONPU_CTX_FAULT; all zero if there was none. */
+	struct drm_onpu_fault fault;
 };
 
 /**

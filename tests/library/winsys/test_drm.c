@@ -166,9 +166,7 @@ static int create_ctx(struct drm_onpu_ctx_create *args)
 
 static int ctx_state(struct drm_onpu_ctx_get_state *args)
 {
-	const struct onpu_fault_record fault = { .code = ONPU_FAULT_BOUNDS };
-
-	memcpy(args->fault, &fault, sizeof(fault));
+	args->fault.code = DRM_ONPU_FAULT_BOUNDS;
 	return 0;
 }
 

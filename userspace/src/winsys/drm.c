@@ -488,20 +488,19 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 		      struct wnn_error *err)
 {
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx->id };
-	struct onpu_fault_record fault;
+	const struct drm_onpu_fault *fault = &state.fault;
 
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"a job failed, and the driver does not tell why (%s); dmesg may tell",
 			strerror(errno));
-	memcpy(&fault, state.fault, sizeof(fault));
-	if (fault.code) {
-		result->fault_code = fault.code;
-		result->fault_engine = fault.engine;
-		result->fault_operand = fault.operand;
-		result->fault_pc = fault.pc;
-		result->fault_address = fault.address;
+	if (fault->code) {
+		result->fault_code = fault->code;
+		result->fault_engine = fault->engine;
+		result->fault_operand = fault->operand;
+		result->fault_pc = fault->pc;
+		result->fault_address = fault->address;
 		return 0;
 	}
 	if (why != ETIME)
