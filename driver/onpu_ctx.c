@@ -534,6 +534,11 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 			return ret;
 		up_read(&ctx->onpu->reset_lock);
 	}
+	/* End what the completion page shows as ended: its interrupt may not have been handled. */
+	if (down_read_trylock(&ctx->onpu->reset_lock)) {
+		onpu_ctx_reap(ctx);
+		up_read(&ctx->onpu->reset_lock);
+	}
 	guard(spinlock)(&ctx->lock);
 	args->state = ctx->state;
 	args->error = ctx->error;

@@ -307,7 +307,7 @@ static const struct file_operations onpu_fops = {
 
 /*
  * Version 1.1 added max_user_contexts and user_memory, 1.2 bans users, 1.3 ends jobs that fences
- * wait for, 1.4 has BO_WRAP; see the uapi header.
+ * wait for, 1.4 has BO_WRAP, 1.5 needs no interrupt for CTX_GET_STATE; see the uapi header.
  */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |

@@ -217,6 +217,27 @@ TEST_F(ctx, a_new_one_has_done_nothing)
 	EXPECT_TRUE(npu_all((const uint8_t *)ctx.page, 4096, 0));
 }
 
+/* The device shows the end of a job before it raises the interrupt, and the state needs none. */
+TEST_F(ctx, what_the_page_shows_has_ended)
+{
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 16, 7);
+	uint32_t syncobj = npu_syncobj(self->fd);
+
+	for (uint64_t n = 1; n <= 300; n++) {
+		struct drm_onpu_ctx_get_state state;
+
+		ASSERT_EQ(0, npu_submit_signal(self->fd, ctx.id, job, syncobj));
+		while (__atomic_load_n(&ctx.page->seqno, __ATOMIC_ACQUIRE) < n)
+			;
+		state = npu_state(self->fd, ctx.id);
+		ASSERT_EQ(n, state.completed);
+		ASSERT_EQ(DRM_ONPU_CTX_ACTIVE, state.state);
+		ASSERT_TRUE(npu_signalled(self->fd, syncobj));
+	}
+}
+
 TEST_F(ctx, what_a_good_job_leaves)
 {
 	struct npu_bo data = npu_bo(self->fd, 65536, 0);

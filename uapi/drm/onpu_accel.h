@@ -86,7 +86,8 @@ extern "C" {
  * There is no ioctl to wait: DRM_IOCTL_SYNCOBJ_WAIT and DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT do it, and
  * DRM_IOCTL_SYNCOBJ_EVENTFD serves event loops. The completion page
  * (&struct drm_onpu_completion) is for programs that would rather look than sleep; it is a hint,
- * the syncobj is the truth.
+ * the syncobj is the truth. A program that looks at the page for a while before it sleeps has
+ * DRM_IOCTL_ONPU_CTX_GET_STATE confirm what it sees there, without an interrupt.
  */
 
 /**
@@ -148,9 +149,10 @@ extern "C" {
  * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING;
  *   DRM_IOCTL_ONPU_BO_SYNC works on a device that was given up, too.
  * - 1.4: DRM_IOCTL_ONPU_BO_WRAP and %DRM_ONPU_BO_WRAPPED.
+ * - 1.5: DRM_IOCTL_ONPU_CTX_GET_STATE looks at the completion page.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
-#define DRM_ONPU_DRIVER_MINOR	4
+#define DRM_ONPU_DRIVER_MINOR	5
 
 /**
  * enum drm_onpu_ioctl_id - Numbers of the ioctls.
@@ -941,7 +943,9 @@ struct drm_onpu_fault {
  * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
  *
  * Works in every state of the context, also on a device that was given up. It waits for nothing
- * but a reset that is just giving the device up (EINTR when a signal comes).
+ * but a reset that is just giving the device up (EINTR when a signal comes). Since version 1.5,
+ * unless a reset is under way, the fences of jobs that the completion page shows as ended have
+ * signalled when it returns, whether or not the device's interrupt has come.
  */
 struct drm_onpu_ctx_get_state {
 	/** @ctx_id: in: Number of the context. */

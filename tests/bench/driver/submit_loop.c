@@ -2,7 +2,8 @@
 /*
  * The part of the driver benchmark that runs in the guest: submits empty jobs between marks that
  * the QEMU plugin counts at. Before the next submission the program waits for the end of the jobs,
- * and for the machine to be idle.
+ * and for the machine to be idle. With "latency" it measures instead how long a job takes for a
+ * program that sleeps until its end, and for one that looks at the completion page.
  */
 #include <drm/onpu_accel.h>
 #include <onpu/isa.h>
@@ -27,6 +28,7 @@
 struct rig {
 	int npu, vgem;
 	uint32_t context;
+	const volatile struct drm_onpu_completion *page;
 	uint64_t va;
 	uint32_t syncobj[2]; /* the first has signalled */
 };
@@ -98,8 +100,60 @@ static void open_rig(struct rig *rig)
 	make_program(rig);
 	check(drmIoctl(rig->npu, DRM_IOCTL_ONPU_CTX_CREATE, &context), "CTX_CREATE");
 	rig->context = context.ctx_id;
+	rig->page =
+		mmap(NULL, 4096, PROT_READ, MAP_SHARED, rig->npu, (off_t)context.completion_offset);
+	if (rig->page == MAP_FAILED)
+		fail("mmap of the completion page");
 	check(drmSyncobjCreate(rig->npu, DRM_SYNCOBJ_CREATE_SIGNALED, &rig->syncobj[0]), "syncobj");
 	check(drmSyncobjCreate(rig->npu, 0, &rig->syncobj[1]), "syncobj");
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Looks at the completion page until it shows the job, and has the driver confirm that. */
+static void look(struct rig *rig, uint64_t seqno)
+{
+	struct drm_onpu_ctx_get_state state = { .ctx_id = rig->context };
+
+	while (__atomic_load_n(&rig->page->seqno, __ATOMIC_ACQUIRE) < seqno)
+		;
+	check(drmIoctl(rig->npu, DRM_IOCTL_ONPU_CTX_GET_STATE, &state), "CTX_GET_STATE");
+	errno = EIO;
+	check(state.state != DRM_ONPU_CTX_ACTIVE || state.completed < seqno, "the job's end");
+}
+
+/* Prints the nanoseconds from a SUBMIT until the program knows that its job has ended. */
+static void measure(struct rig *rig, int sleeps)
+{
+	struct drm_onpu_sync signal = { rig->syncobj[1], DRM_ONPU_SYNC_SIGNAL, 0 };
+	struct drm_onpu_job job = {
+		.program_va = rig->va,
+		.slots_va = rig->va + ONPU_SLOT_SIZE,
+		.instr_count = 1,
+		.slot_count = 1,
+		.syncs = DRM_ONPU_OBJ_ARRAY(1, &signal),
+	};
+	struct drm_onpu_submit args = {
+		.ctx_id = rig->context,
+		.jobs = DRM_ONPU_OBJ_ARRAY(1, &job),
+	};
+	const struct timespec rest = { 0, 3000000 };
+	uint64_t start = now_ns();
+
+	check(drmIoctl(rig->npu, DRM_IOCTL_ONPU_SUBMIT, &args), "SUBMIT");
+	if (sleeps)
+		check(drmSyncobjWait(rig->npu, &rig->syncobj[1], 1, INT64_MAX, 0, NULL),
+		      "SYNCOBJ_WAIT");
+	else
+		look(rig, args.seqno);
+	printf("%s %llu\n", sleeps ? "sleep" : "look", (unsigned long long)(now_ns() - start));
+	nanosleep(&rest, NULL);
 }
 
 /* Submits jobs: the first waits for one syncobj, the last signals the other. */
@@ -155,14 +209,20 @@ static void trivial(struct rig *rig)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc == 2 ? atoi(argv[1]) : 0;
+	int rounds = argc >= 2 ? atoi(argv[1]) : 0, latency = argc == 3;
 	struct rig rig;
 
-	if (rounds < 1) {
-		fprintf(stderr, "usage: submit_loop ROUNDS\n");
+	if (rounds < 1 || argc > 3 || (latency && strcmp(argv[2], "latency"))) {
+		fprintf(stderr, "usage: submit_loop ROUNDS [latency]\n");
 		return 2;
 	}
 	open_rig(&rig);
+	for (int i = 0; latency && i < rounds; i++) {
+		measure(&rig, 1);
+		measure(&rig, 0);
+	}
+	if (latency)
+		return 0;
 	for (int i = 0; i < rounds; i++) {
 		submit(&rig, 1);
 		submit(&rig, BATCH);

@@ -38,6 +38,9 @@ static struct kernel {
 	uint64_t used; /* bytes of memory in use */
 	uint32_t powers[MAX_CONTEXTS], num_contexts, destroyed;
 	uint64_t seqno; /* number of the newest context's last job; only that context has jobs */
+	uint64_t page;	/* offset of the newest context's completion page in the file */
+	bool shows;	/* the completion page shows each job as ended at once */
+	uint32_t waits; /* calls that wait for a syncobj */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	int unknown;	/* how many unexpected calls came */
 	uint32_t features;
@@ -159,7 +162,7 @@ static int create_ctx(struct drm_onpu_ctx_create *args)
 		return ENOSPC;
 	kernel.powers[kernel.num_contexts] = args->power;
 	args->ctx_id = ++kernel.num_contexts;
-	args->completion_offset = take(PAGE);
+	args->completion_offset = kernel.page = take(PAGE);
 	kernel.seqno = 0;
 	return 0;
 }
@@ -167,7 +170,19 @@ static int create_ctx(struct drm_onpu_ctx_create *args)
 static int ctx_state(struct drm_onpu_ctx_get_state *args)
 {
 	args->fault.code = DRM_ONPU_FAULT_BOUNDS;
+	args->state = kernel.ends_with ? DRM_ONPU_CTX_FAULT : DRM_ONPU_CTX_ACTIVE;
+	args->completed = kernel.shows ? kernel.seqno : 0;
 	return 0;
+}
+
+static int submit(struct drm_onpu_submit *args)
+{
+	args->seqno = kernel.seqno += args->jobs.count;
+	if (!kernel.shows)
+		return 0;
+	return pwrite(kernel.memory, &kernel.seqno, sizeof(kernel.seqno), (off_t)kernel.page) < 0 ?
+		       errno :
+		       0;
 }
 
 static int sync_file_info(struct sync_file_info *args)
@@ -203,9 +218,7 @@ static int answer(unsigned long request, void *args)
 	case DRM_IOCTL_ONPU_CTX_GET_STATE:
 		return ctx_state(args);
 	case DRM_IOCTL_ONPU_SUBMIT:
-		kernel.seqno += ((struct drm_onpu_submit *)args)->jobs.count;
-		((struct drm_onpu_submit *)args)->seqno = kernel.seqno;
-		return 0;
+		return submit(args);
 	case SYNC_IOC_FILE_INFO:
 		return sync_file_info(args);
 	default:
@@ -289,6 +302,9 @@ int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t
 	(void)timeout_ns;
 	(void)flags;
 	(void)first;
+	pthread_mutex_lock(&kernel.lock);
+	kernel.waits++;
+	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
 
@@ -342,6 +358,8 @@ static int forget_contexts(void **state)
 	kernel.minor = DRM_ONPU_DRIVER_MINOR;
 	kernel.wraps = 0;
 	kernel.refuses = 0;
+	kernel.shows = false;
+	kernel.waits = 0;
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
@@ -570,6 +588,79 @@ static void lent_memory_with_an_older_driver(void **state)
 	check_lent(0, false, 0);
 }
 
+/* Runs a job with a preference, and checks whether the wait for its end sleeps. */
+static void check_sleep(WNNPowerPreference preference, bool sleeps)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_with_power(instance, preference);
+	WNNTensor x = make_tensor(context, 4, 4), y = make_tensor(context, 4, 4);
+	WNNGraph graph = build_add_relu(context, 4, 4);
+
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	assert_int_equal(kernel.waits > 0, sleeps);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	wait_for_the_end();
+}
+
+static void a_job_that_ends_soon(void **state)
+{
+	(void)state;
+	kernel.shows = true;
+	setenv("WEBNN_NPU_SPIN", "1000000", 1);
+	check_sleep(WNNPowerPreference_Default, false);
+	check_sleep(WNNPowerPreference_LowPower, true);
+	unsetenv("WEBNN_NPU_SPIN");
+}
+
+static void a_job_that_takes_longer(void **state)
+{
+	(void)state;
+	check_sleep(WNNPowerPreference_Default, true);
+}
+
+static void waits_that_sleep_at_once(void **state)
+{
+	(void)state;
+	kernel.shows = true;
+	setenv("WEBNN_NPU_SPIN", "0", 1);
+	check_sleep(WNNPowerPreference_Default, true);
+	unsetenv("WEBNN_NPU_SPIN");
+}
+
+static void a_driver_that_confirms_nothing(void **state)
+{
+	(void)state;
+	kernel.shows = true;
+	kernel.minor = 4;
+	check_sleep(WNNPowerPreference_Default, true);
+}
+
+static void a_time_with_a_unit(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+
+	(void)state;
+	setenv("WEBNN_NPU_SPIN", "1ms", 1);
+	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, "WEBNN_NPU_SPIN is \"1ms\"");
+	unsetenv("WEBNN_NPU_SPIN");
+	wnnInstanceRelease(instance);
+}
+
+/* The page shows jobs that failed as ended, too. */
+static void a_job_that_fails_soon(void **state)
+{
+	kernel.shows = true;
+	no_preference(state);
+	assert_int_equal(kernel.waits, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,6 +674,12 @@ int main(void)
 		cmocka_unit_test_setup(lent_memory_that_is_refused, forget_contexts),
 		cmocka_unit_test_setup(lent_memory_that_needs_syncs, forget_contexts),
 		cmocka_unit_test_setup(lent_memory_with_an_older_driver, forget_contexts),
+		cmocka_unit_test_setup(a_job_that_ends_soon, forget_contexts),
+		cmocka_unit_test_setup(a_job_that_takes_longer, forget_contexts),
+		cmocka_unit_test_setup(waits_that_sleep_at_once, forget_contexts),
+		cmocka_unit_test_setup(a_driver_that_confirms_nothing, forget_contexts),
+		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
+		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
 	};
 
 	kernel.memory = memfd_create("node", MFD_CLOEXEC);

@@ -21,8 +21,8 @@ struct context_config {
 	/* CPU_REFERENCE: no layer is named, so that the best one is used */
 	enum cpu_layer cpu_layer;
 	const struct cpu_simd *cpu_level; /* NULL: no level is named */
-	bool has_cpu_spin;
-	uint32_t cpu_spin; /* time in microseconds that idle threads spin */
+	/* The times in microseconds that idle threads, and waits for the NPU, spin. */
+	uint32_t cpu_spin, npu_spin;
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;

@@ -24,7 +24,9 @@
 #define MAX_THREADS 1024
 /* Limits of the device model, see struct onpu_sim_config. */
 #define MAX_SIM_THREADS 64
-#define MAX_CPU_SPIN	1000000
+#define MAX_SPIN	1000000
+#define CPU_SPIN_UNSET	UINT32_MAX /* the CPU has its own time */
+#define NPU_SPIN	50	   /* about the time in which a thread falls asleep and wakes up */
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
 
@@ -202,28 +204,27 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 }
 
 /*
- * Reads how long the CPU's threads spin before they sleep, which does not change results. Returns
- * 0, or -1 with *err.
+ * Reads from a variable how long threads spin before they sleep, which does not change results.
+ * *spin stays as it is when the variable is not set. Returns 0, or -1 with *err.
  */
-static int parse_spin(struct context_config *config, struct wnn_error *err)
+static int parse_spin(const char *variable, uint32_t *spin, struct wnn_error *err)
 {
-	const char *text = secure_getenv("WEBNN_CPU_SPIN");
+	const char *text = secure_getenv(variable);
 	unsigned long long microseconds;
 	char shown[64], *end;
 
 	if (!text || !*text)
 		return 0;
 	microseconds = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && microseconds <= MAX_CPU_SPIN) {
-		config->has_cpu_spin = true;
-		config->cpu_spin = (uint32_t)microseconds;
+	if (*text >= '0' && *text <= '9' && !*end && microseconds <= MAX_SPIN) {
+		*spin = (uint32_t)microseconds;
 		return 0;
 	}
 	wnn_text_printable(shown, sizeof(shown), text, strlen(text));
 	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "the environment variable WEBNN_CPU_SPIN is \"%s\"; it is a number "
-			     "of microseconds, at most %d",
-			     shown, MAX_CPU_SPIN);
+			     "the environment variable %s is \"%s\"; it is a number of "
+			     "microseconds, at most %d",
+			     variable, shown, MAX_SPIN);
 }
 
 static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
@@ -361,6 +362,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 
 	memset(config, 0, sizeof(*config));
 	config->policy = WNNPlacementPolicy_PreferNPU;
+	config->cpu_spin = CPU_SPIN_UNSET;
+	config->npu_spin = NPU_SPIN;
 	if (!options)
 		options = &defaults;
 	if (check_made(!options->powerPreference && !options->accelerated, "WNNContextOptions",
@@ -378,7 +381,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
 	    parse_level(config, err) || parse_machine(&config->sim_machine, err) ||
-	    parse_spin(config, err) || parse_rules(config, err))
+	    parse_spin("WEBNN_CPU_SPIN", &config->cpu_spin, err) ||
+	    parse_spin("WEBNN_NPU_SPIN", &config->npu_spin, err) || parse_rules(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -415,7 +419,7 @@ static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *
 
 	if (run_device_init(&context->device, ws, config->threads, err))
 		return -1;
-	if (config->has_cpu_spin)
+	if (config->cpu_spin != CPU_SPIN_UNSET)
 		cpu_set_spin(context->device.cpu, config->cpu_spin);
 	if (config->cpu_level)
 		cpu_set_level(context->device.cpu, config->cpu_level);
@@ -468,8 +472,9 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
-	struct winsys *ws = check_instructions(winsys_drm_create(config->node, why), why);
+	struct winsys *ws = winsys_drm_create(config->node, config->npu_spin, why);
 
+	ws = check_instructions(ws, why);
 	if (!ws && config->device == CONTEXT_NPU)
 		return wnn_error_set(err, why->status, "%s asks for the device npu, but %s",
 				     config->named_by, why->message);
@@ -572,7 +577,7 @@ static void describe_npus(WNNDeviceInfo *infos, struct listed *texts, size_t cou
 		/* An NPU that left since they were counted has an entry that says so. */
 		snprintf(node, sizeof(node), WINSYS_NODE, (unsigned int)number);
 		describe(&infos[i], &texts[i],
-			 check_instructions(winsys_drm_create(number < 0 ? NULL : node, &err),
+			 check_instructions(winsys_drm_create(number < 0 ? NULL : node, 0, &err),
 					    &err),
 			 &err, "an NPU behind the kernel's driver");
 		if (number >= 0)

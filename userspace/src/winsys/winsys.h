@@ -168,8 +168,12 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 
 #define WINSYS_NODE "/dev/accel/accel%u" /* the node of the NPU with this number */
 
-/* Opens the NPU behind a device node; node NULL: the first node that opens. NULL with *err. */
-struct winsys *winsys_drm_create(const char *node, struct wnn_error *err);
+/*
+ * Opens the NPU behind a device node; node NULL: the first node that opens. NULL with *err. @spin:
+ * the microseconds for which a wait looks at the completion page before it sleeps; contexts that
+ * save energy sleep at once.
+ */
+struct winsys *winsys_drm_create(const char *node, uint32_t spin, struct wnn_error *err);
 
 /* Returns the lowest number from @number on of an NPU whose node opens, or -1. */
 int winsys_drm_next(unsigned int number);
