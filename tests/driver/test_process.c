@@ -7,7 +7,9 @@
 #include "npu.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -197,6 +199,50 @@ static int receive_file(int socket)
 	must(recvmsg(socket, &message, 0) == 1);
 	memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
 	return file;
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+
+	must(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+	close(file);
+}
+
+/*
+ * Root of a user namespace is the user outside: it has no privileges on the device, and the same
+ * limits.
+ */
+static _Noreturn void be_root_of_a_namespace(uint64_t memory)
+{
+	struct drm_onpu_ctx_create create = { .priority = DRM_ONPU_PRIORITY_HIGH };
+	unsigned int outside = getuid();
+	char map[32];
+	int fd;
+
+	must(!unshare(CLONE_NEWUSER));
+	snprintf(map, sizeof(map), "0 %u 1", outside);
+	write_file("/proc/self/uid_map", map);
+	must(!getuid());
+	fd = npu_open();
+	must(!(npu_info(fd).priority_mask & 1u << DRM_ONPU_PRIORITY_HIGH));
+	must(npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, &create) == EACCES);
+	must(npu_counters(fd).user_memory > memory);
+	create.priority = DRM_ONPU_PRIORITY_NORMAL;
+	must(!npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, &create));
+	_exit(0);
+}
+
+TEST_F(process, root_of_a_user_namespace)
+{
+	uint64_t memory = npu_counters(self->fd).user_memory;
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		be_root_of_a_namespace(memory);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
 }
 
 /* The child opens a file, sends it and exits; its client lives on in this process. */
