@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --in-memory=tests/driver --in-memory=tests/tap.sh --in-memory=build/gcc/tests/driver/driver-load
-# guest: --modprobe=button
+# guest: --modprobe=button --modprobe=zram
 # guest: --cpus=2
 #
-# Suspends the machine while programs work, as TAP: to idle, and to memory, where the device has no
-# power. When the machine wakes up, the device starts anew each time, and the programs go on.
+# Suspends the machine while programs work, as TAP: to idle, to memory, where the device has no
+# power, and to disk. When the machine wakes up, the device starts anew each time, and the programs
+# go on.
 
 set -uo pipefail
 
@@ -40,6 +41,35 @@ sleep_once()
 	[ "$(cat /sys/power/suspend_stats/success)" -gt "$before" ]
 }
 
+# Hibernates the machine: the kernel writes its memory to swap, and in place of turning the machine
+# off reads it back at once, as a kernel does that has just started.
+hibernate_once()
+{
+	echo disk 2>/dev/null >/sys/power/state
+}
+
+# Makes swap for the memory of the machine, which is compressed in that memory.
+make_swap()
+{
+	echo 1G >/sys/block/zram0/disksize && busybox mkswap /dev/zram0 >/dev/null && busybox swapon /dev/zram0
+}
+
+# check_rounds STATE COMMAND: puts the machine to sleep with the command, as often as is asked for.
+check_rounds()
+{
+	local before round
+
+	for ((round = 1; round <= rounds; round++)); do
+		before=$(cat "$device/reset_count")
+		"$2"
+		ok $? "$1: the machine has slept, round $round"
+		[ "$(cat "$device/reset_count")" -gt "$before" ]
+		ok $? "$1: the device has started anew"
+		work_goes_on
+		ok $? "$1: the programs go on"
+	done
+}
+
 programs=()
 for _ in 1 2 3; do
 	"$load" /dev/accel/accel* &
@@ -51,16 +81,11 @@ for state in s2idle deep; do
 	echo "$state" >/sys/power/mem_sleep
 	out=$(cat /sys/power/mem_sleep)
 	contains "$state: the kernel can" "[$state]"
-	for ((round = 1; round <= rounds; round++)); do
-		before=$(cat "$device/reset_count")
-		sleep_once
-		ok $? "$state: the machine has slept, round $round"
-		[ "$(cat "$device/reset_count")" -gt "$before" ]
-		ok $? "$state: the device has started anew"
-		work_goes_on
-		ok $? "$state: the programs go on"
-	done
+	check_rounds "$state" sleep_once
 done
+make_swap && echo test_resume >/sys/power/disk
+ok $? "disk: there is room for the memory"
+check_rounds disk hibernate_once
 "$load" /dev/accel/accel* &
 programs+=($!)
 work_goes_on
