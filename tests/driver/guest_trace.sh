@@ -47,6 +47,8 @@ program_works()
 	"$tests/driver-load" /dev/accel/accel0 once
 }
 
+out=$(find "$debug/" -type f -exec cat {} + 2>&1 >/dev/null)
+equal "each file in debugfs can be read" ""
 echo 1 >"$trace/events/onpu/enable"
 echo 1 >"$trace/events/workqueue/workqueue_queue_work/enable"
 program_works
