@@ -52,7 +52,8 @@ _DMA = _guest('--root', 'guest_dma.py 2')
 _MOMENTS = _guest("--root --modprobe=vgem --append=oops=panic --append='slab_debug=P,kmalloc-*' --append=iomem=relaxed "
                   "--allow-log='onpu .*firmware failed: '", 'guest_moments.sh')
 _SLEEP = _guest(f'--root --in-memory=tests/driver --in-memory=tests/tap.sh '
-                f'--in-memory={_BUILD}/tests/driver/driver-load --modprobe=button', 'guest_sleep.sh 1')
+                f'--in-memory={_BUILD}/tests/driver/driver-load --modprobe=button '
+                f'--modprobe=zram', 'guest_sleep.sh 1')
 _POWER = _guest('--root', 'guest_power.sh 5')
 _FAIL = _guest('--root --modprobe=vgem', 'guest_fail.sh')
 _PROBE = _guest('--root --allow-warnings --append=oops=panic', 'guest_probe.sh')
@@ -249,6 +250,8 @@ MUTATIONS = [
     _mutation('high priority for everybody', 'onpu_ctx.c', _STATIC,
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE)',
               'args->priority == DRM_ONPU_PRIORITY_HIGH && !capable(CAP_SYS_NICE) && args->pad'),
+    _mutation('the state waits for the interrupt', 'onpu_ctx.c', _STATIC,
+              'onpu_ctx_reap(ctx);\n\t\tup_read(', 'up_read('),
     _mutation('padding is not looked at', 'onpu_ctx.c', _STATIC,
               'args->ctx_id || args->pad ||\n\t    args->completion_offset)',
               'args->ctx_id ||\n\t    args->completion_offset)'),
