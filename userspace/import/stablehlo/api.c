@@ -497,7 +497,7 @@ static void run_entry(struct shlo_execution *execution, const WNNStablehloTensor
 
 	for (size_t i = 0; i < entry->type->item_count; i++)
 		in->items[i] = take_input(run, entry, &inputs[i], i);
-	shlo_call_function(run, entry, in->items, out->items);
+	shlo_give_function(run, entry, in->items, out->items);
 	shlo_tensor_put(in);
 	execution->results = import_alloc(entry->type->result_count * sizeof(*execution->results));
 	if (!execution->results)

@@ -224,7 +224,7 @@ void shlo_eval_probe(struct shlo_call *call)
 	struct shlo_probe *probe = import_alloc(sizeof(*probe)), **end = &call->run->probes;
 
 	if (!probe)
-		shlo_run_error(call->run, "memory is exhausted");
+		shlo_run_lack(call->run, 0);
 	probe->id = shlo_attr_text(call->op, "probe_id", "");
 	while (*end)
 		end = &(*end)->next;

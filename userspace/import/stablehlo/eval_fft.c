@@ -26,7 +26,7 @@ static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool
 		for (int64_t i = 0; i < length; i++)
 			memcpy(from + 2 * i, data + 2 * (first + i * inner), 2 * sizeof(*data));
 		if (shlo_fft((size_t)length, inverse, from, to))
-			shlo_run_error(run, "memory is exhausted");
+			shlo_run_lack(run, 0);
 		for (int64_t i = 0; i < length; i++)
 			for (int k = 0; k < 2; k++)
 				data[2 * (first + i * inner) + k] =

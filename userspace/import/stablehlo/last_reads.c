@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the last operation that reads each value, from a function to a bit for each operand: a
- * kernel may write its result into the memory of such an operand.
+ * Finds the last operation that reads each value, from a function to a bit for each operand and a
+ * list for each operation: a kernel may write its result into the memory of such an operand, and a
+ * run frees the values of the list when the operation is done.
  */
 #include "module.h"
 
 struct finder {
+	struct shlo_arena *arena;
 	size_t *home; /* by slot: number of the block that defines the value */
-	bool *read;   /* by slot: a later operation reads the value */
+	bool *read;   /* by slot: a later operation reads the value, or it is in a list of dead */
 	size_t blocks;
+	/* values whose last reader the search has found, and that no list of dead has yet */
+	struct shlo_value **ended;
+	size_t ended_count;
 };
+
+static void note_read(struct finder *f, struct shlo_value *value)
+{
+	if (f->read[value->slot])
+		return;
+	f->read[value->slot] = true;
+	f->ended = shlo_arena_grow(f->arena, f->ended, f->ended_count, sizeof(*f->ended));
+	f->ended[f->ended_count++] = value;
+}
+
+/*
+ * Moves the values of this block from f->ended, from item @from on, to the list of an operation.
+ * Those of outer blocks stay: the operation that holds this block is their last reader.
+ */
+static void set_dead(struct finder *f, struct shlo_op *op, size_t own, size_t from)
+{
+	size_t kept = from;
+
+	op->dead = NULL;
+	op->dead_count = 0;
+	for (size_t i = from; i < f->ended_count; i++) {
+		struct shlo_value *value = f->ended[i];
+
+		if (f->home[value->slot] != own) {
+			f->ended[kept++] = value;
+			continue;
+		}
+		op->dead = shlo_arena_grow(f->arena, op->dead, op->dead_count, sizeof(*op->dead));
+		op->dead[op->dead_count++] = value;
+	}
+	f->ended_count = kept;
+}
 
 static void find(struct finder *f, const struct shlo_block *block)
 {
@@ -22,6 +59,7 @@ static void find(struct finder *f, const struct shlo_block *block)
 			f->home[block->ops[i]->results[k]->slot] = own;
 	for (size_t i = block->op_count; i-- > 0;) {
 		struct shlo_op *op = block->ops[i];
+		size_t from = f->ended_count;
 
 		for (size_t k = 0; k < op->region_count; k++)
 			find(f, &op->regions[k]->block);
@@ -32,13 +70,17 @@ static void find(struct finder *f, const struct shlo_block *block)
 			    !f->read[op->operands[k]->slot])
 				op->last |= UINT64_C(1) << k;
 		for (size_t k = 0; k < op->operand_count; k++)
-			f->read[op->operands[k]->slot] = true;
+			note_read(f, op->operands[k]);
+		for (size_t k = 0; k < op->result_count; k++)
+			note_read(f, op->results[k]);
+		set_dead(f, op, own, from);
 	}
 }
 
 void shlo_find_last_reads(struct shlo_arena *arena, const struct shlo_function *function)
 {
 	struct finder f = {
+		.arena = arena,
 		.home = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.home)),
 		.read = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.read)),
 	};

@@ -139,6 +139,9 @@ struct shlo_op {
 	const struct shlo_cut *cut; /* of sdy.manual_computation on partitions, or NULL */
 	/* bit k: the block defines the value of operand k < 64, and no later operation reads it */
 	uint64_t last;
+	/* values of the block that nothing reads after this operation, some of its results included */
+	struct shlo_value **dead;
+	size_t dead_count;
 };
 
 struct shlo_function {

@@ -8,6 +8,14 @@
 #include "cut.h"
 #include "segment.h"
 
+static _Noreturn void fail(struct shlo_run *run, WNNStatus status, const char *text)
+{
+	if (run->at)
+		shlo_throw(&run->guard, status, "%s: %s: %s",
+			   shlo_location_text(run->at->location).text, run->at->name, text);
+	shlo_throw(&run->guard, status, "%s", text);
+}
+
 void shlo_run_error(struct shlo_run *run, const char *format, ...)
 {
 	char text[900];
@@ -16,10 +24,18 @@ void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (run->at)
-		shlo_throw(&run->guard, WNNStatus_OperationError, "%s: %s: %s",
-			   shlo_location_text(run->at->location).text, run->at->name, text);
-	shlo_throw(&run->guard, WNNStatus_OperationError, "%s", text);
+	fail(run, WNNStatus_OperationError, text);
+}
+
+void shlo_run_lack(struct shlo_run *run, size_t bytes)
+{
+	char text[120] = "memory is exhausted";
+
+	if (bytes)
+		snprintf(text, sizeof(text),
+			 "memory is exhausted: a value takes %zu bytes, beside %zu of other values",
+			 bytes, run->bytes);
+	fail(run, WNNStatus_UnknownError, text);
 }
 
 void shlo_run_differ(struct shlo_run *run)
@@ -33,7 +49,7 @@ static struct shlo_scratch *scratch_push(struct shlo_run *run)
 	struct shlo_scratch *scratch = import_alloc(sizeof(*scratch));
 
 	if (!scratch)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	scratch->arena.guard = &run->guard;
 	/*
 	 * The scratch memory lives for one operation and is zeroed, so that its chunks are small.
@@ -58,12 +74,12 @@ static struct shlo_frame *frame_push(struct shlo_run *run, size_t slots)
 	struct shlo_frame *frame = import_alloc(sizeof(*frame));
 
 	if (!frame)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	frame->before = run->frames;
 	run->frames = frame;
 	frame->slots = import_alloc(slots * sizeof(struct shlo_tensor *));
 	if (!frame->slots)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	frame->count = slots;
 	return frame;
 }
@@ -245,21 +261,40 @@ void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct s
 	scratch_pop(run);
 }
 
+/*
+ * Runs what begins at operation @at: a graph or one operation. Returns the number of
+ * operations that are done.
+ */
+static size_t run_some(struct shlo_run *run, struct shlo_frame *frame,
+		       const struct shlo_region *region, size_t at)
+{
+	const struct shlo_op *op = region->block.ops[at];
+	size_t done;
+
+	done = shlo_run_segment(run, frame, region, at);
+	if (done)
+		return done;
+	shlo_eval_op(run, frame, op);
+	return 1;
+}
+
+/* Frees the values that no operation reads any more; constants stay for the next iteration. */
+static void free_dead(struct shlo_frame *frame, const struct shlo_op *op)
+{
+	for (size_t i = 0; i < op->dead_count; i++)
+		if (!op->dead[i]->op || op->dead[i]->op->kind->family != SHLO_CONSTANT)
+			set_slot(frame, op->dead[i], NULL);
+}
+
 static void run_block(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor **results)
 {
 	const struct shlo_block *block = &region->block;
 	const struct shlo_op *last;
 
-	for (size_t i = 0; i + 1 < block->op_count;) {
-		size_t done = shlo_run_segment(run, frame, region, i);
-
-		if (!done) {
-			shlo_eval_op(run, frame, block->ops[i]);
-			done = 1;
-		}
-		i += done;
-	}
+	for (size_t i = 0; i + 1 < block->op_count;)
+		for (size_t end = i + run_some(run, frame, region, i); i < end; i++)
+			free_dead(frame, block->ops[i]);
 	last = block->ops[block->op_count - 1];
 	run->at = last;
 	for (size_t i = 0; i < last->operand_count; i++) {
@@ -309,15 +344,29 @@ void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
 	leave_block(frame, &region->block);
 }
 
+static struct shlo_frame *enter(struct shlo_run *run, const struct shlo_function *function)
+{
+	if (++run->depth > SHLO_MAX_DEPTH)
+		shlo_run_error(run, "calls are nested more than %d deep", SHLO_MAX_DEPTH);
+	return frame_push(run, function->slot_count);
+}
+
 void shlo_call_function(struct shlo_run *run, const struct shlo_function *function,
 			struct shlo_tensor *const *arguments, struct shlo_tensor **results)
 {
-	struct shlo_frame *frame;
+	struct shlo_frame *frame = enter(run, function);
 
-	if (++run->depth > SHLO_MAX_DEPTH)
-		shlo_run_error(run, "calls are nested more than %d deep", SHLO_MAX_DEPTH);
-	frame = frame_push(run, function->slot_count);
 	shlo_call_region(run, frame, function->region, arguments, results);
+	frame_pop(run);
+	run->depth--;
+}
+
+void shlo_give_function(struct shlo_run *run, const struct shlo_function *function,
+			struct shlo_tensor **arguments, struct shlo_tensor **results)
+{
+	struct shlo_frame *frame = enter(run, function);
+
+	shlo_give_region(run, frame, function->region, arguments, results);
 	frame_pop(run);
 	run->depth--;
 }

@@ -47,10 +47,11 @@ struct shlo_frame {
  * Memory of a large freed value, kept for the next large value: fresh pages cost more than the
  * work on the elements.
  */
-#define SHLO_SPARES	 4
-#define SHLO_SPARE_BYTES ((size_t)64 << 10)
-#define SHLO_KEPT_BYTES	 ((size_t)64 << 20) /* bytes of spares that are kept between runs */
-#define SHLO_IDLE	 64		    /* values without elements that are kept */
+#define SHLO_SPARES	  4
+#define SHLO_SPARE_BYTES  ((size_t)64 << 10)
+#define SHLO_SPARES_BYTES ((size_t)256 << 20) /* most bytes of all spares */
+#define SHLO_KEPT_BYTES	  ((size_t)64 << 20)  /* bytes of spares that are kept between runs */
+#define SHLO_IDLE	  64		      /* values without elements that are kept */
 
 struct shlo_spare {
 	void *data;
@@ -86,11 +87,19 @@ struct shlo_run {
 	uint64_t reference_ops, device_ops;
 	/* bytes that went into and out of graphs, and of operands that a kernel copied whole */
 	uint64_t copied_bytes;
+	/* bytes of the elements of all values now, and at most so far */
+	size_t bytes, most_bytes;
 };
 
 /* Ends the run with a message, which begins with the position and name of the current operation. */
 _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Ends the run for lack of memory: for a value of @bytes, or 0 for something small. */
+_Noreturn void shlo_run_lack(struct shlo_run *run, size_t bytes);
+/*
+ * For tests: how many bytes this thread takes for available; SIZE_MAX: those that the system tells.
+ */
+extern _Thread_local size_t shlo_available_bytes;
 /* Ends the run, as a value of the current operation has another shape or type on some processes. */
 _Noreturn void shlo_run_differ(struct shlo_run *run);
 
@@ -160,6 +169,9 @@ void shlo_call_region(struct shlo_run *run, struct shlo_frame *frame,
 void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
 		      const struct shlo_region *region, struct shlo_tensor **arguments,
 		      struct shlo_tensor **results);
+/* Calls a function like shlo_call_function(), and takes over references as shlo_give_region(). */
+void shlo_give_function(struct shlo_run *run, const struct shlo_function *function,
+			struct shlo_tensor **arguments, struct shlo_tensor **results);
 
 /* The state for applying a region of scalars to many elements. */
 struct shlo_applier {

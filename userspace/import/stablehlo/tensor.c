@@ -2,7 +2,13 @@
 /* Creates, copies and frees the values of a run. */
 #include "run.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* For a value of at least this size, the time to ask the system for its memory does not matter. */
+#define LARGE_BYTES ((size_t)16 << 20)
+
+_Thread_local size_t shlo_available_bytes = SIZE_MAX;
 
 static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 {
@@ -15,7 +21,7 @@ static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 		tensor = import_alloc(sizeof(*tensor));
 	}
 	if (!tensor)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	tensor->count = 0;
 	tensor->data = NULL;
 	tensor->items = NULL;
@@ -53,20 +59,67 @@ static void *take_spare(struct shlo_run *run, size_t size)
 	return NULL;
 }
 
+/* Frees the oldest spares, so that at most @most bytes stay. */
+static void trim_spares(struct shlo_run *run, size_t most)
+{
+	size_t bytes = 0, kept = 0;
+
+	for (int i = 0; i < SHLO_SPARES; i++) {
+		struct shlo_spare spare = run->spares[i];
+
+		run->spares[i] = (struct shlo_spare){ 0 };
+		if (spare.data && spare.size <= most - bytes) {
+			bytes += spare.size;
+			run->spares[kept++] = spare;
+		} else {
+			import_free(spare.data);
+		}
+	}
+}
+
 static void leave_data(struct shlo_tensor *tensor)
 {
 	struct shlo_spare *spares = tensor->run->spares;
 	size_t size = tensor->data ? shlo_bytes_of(tensor) : 0;
 
+	tensor->run->bytes -= size;
 	if (tensor->data == tensor->small)
 		return;
-	if (size < SHLO_SPARE_BYTES) {
+	if (size < SHLO_SPARE_BYTES || size > SHLO_SPARES_BYTES) {
 		import_free(tensor->data);
 		return;
 	}
 	import_free(spares[SHLO_SPARES - 1].data);
 	memmove(spares + 1, spares, (SHLO_SPARES - 1) * sizeof(*spares));
 	spares[0] = (struct shlo_spare){ tensor->data, size };
+	trim_spares(tensor->run, SHLO_SPARES_BYTES);
+}
+
+/* Returns how many bytes the system has available; SIZE_MAX: it does not tell. */
+static size_t available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kibibytes;
+	size_t bytes = SIZE_MAX;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
+			bytes = (size_t)kibibytes * 1024;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/*
+ * Whether there is memory for a value. The system promises more than it has, and ends a process
+ * that uses it.
+ */
+static bool is_available(size_t size)
+{
+	if (size < LARGE_BYTES)
+		return true;
+	return size <= (shlo_available_bytes == SIZE_MAX ? available() : shlo_available_bytes);
 }
 
 static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_type *type,
@@ -80,7 +133,7 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	if (type->kind == SHLO_TUPLE || type->kind == SHLO_FUTURE) {
 		tensor->items = import_alloc(type->item_count * sizeof(struct shlo_tensor *));
 		if (!tensor->items)
-			shlo_run_error(run, "memory is exhausted");
+			shlo_run_lack(run, 0);
 		return tensor;
 	}
 	if (type->kind != SHLO_TENSOR)
@@ -95,10 +148,13 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	tensor->data = size <= sizeof(tensor->small) ? tensor->small : take_spare(run, size);
 	if (tensor->data && zeroed)
 		memset(tensor->data, 0, size);
-	else if (!tensor->data)
+	else if (!tensor->data && is_available(size))
 		tensor->data = zeroed ? import_alloc(size) : import_realloc(NULL, size);
 	if (!tensor->data)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, size);
+	run->bytes += size;
+	if (run->bytes > run->most_bytes)
+		run->most_bytes = run->bytes;
 	return tensor;
 }
 
@@ -161,24 +217,6 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 	import_free(tensor->items);
 	leave_data(tensor);
 	leave_tensor(tensor);
-}
-
-/* Frees the oldest spares, so that at most @most bytes stay. */
-static void trim_spares(struct shlo_run *run, size_t most)
-{
-	size_t bytes = 0, kept = 0;
-
-	for (int i = 0; i < SHLO_SPARES; i++) {
-		struct shlo_spare spare = run->spares[i];
-
-		run->spares[i] = (struct shlo_spare){ 0 };
-		if (spare.data && spare.size <= most - bytes) {
-			bytes += spare.size;
-			run->spares[kept++] = spare;
-		} else {
-			import_free(spare.data);
-		}
-	}
 }
 
 void shlo_run_exit(struct shlo_run *run)

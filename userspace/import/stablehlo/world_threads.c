@@ -137,7 +137,7 @@ static struct meeting *new_meeting(struct shlo_run *run, const struct shlo_group
 
 	if (!m) {
 		pthread_mutex_unlock(&t->lock);
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	}
 	m->channel = channel;
 	m->count = group->count;
@@ -221,7 +221,7 @@ static void send_values(struct shlo_run *run, int64_t channel, int64_t process, 
 	struct letter *letter = import_alloc(sizeof(*letter)), **end;
 
 	if (!letter)
-		shlo_run_error(run, "memory is exhausted");
+		shlo_run_lack(run, 0);
 	*letter = (struct letter){ .channel = channel,
 				   .from = run->process,
 				   .to = process,
