@@ -12,6 +12,7 @@
 
 #include "api.h"
 #include "calls.h"
+#include "chain.h"
 #include "cut.h"
 #include "sharding.h"
 #include "unroll.h"
@@ -158,8 +159,10 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 	shlo_verify(file);
 	for (size_t i = 0; !file->refusal_count && i < file->module_count; i++) {
 		shlo_compile_regions(&file->arena, file->modules[i]);
-		for (size_t k = 0; k < file->modules[i]->function_count; k++)
+		for (size_t k = 0; k < file->modules[i]->function_count; k++) {
 			shlo_find_last_reads(&file->arena, file->modules[i]->functions[k]);
+			shlo_find_chains(&file->arena, file->modules[i]->functions[k]);
+		}
 	}
 	describe(self);
 	self->hash = hash_of(data, size);

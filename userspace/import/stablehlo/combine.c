@@ -32,6 +32,8 @@
 		switch (op) {                                                          \
 		case SHLO_B_ADD:                                                       \
 			LOOP(type, (wide)a[i] + (wide)b[i]);                           \
+		case SHLO_B_SUBTRACT:                                                  \
+			LOOP(type, (wide)a[i] - (wide)b[i]);                           \
 		case SHLO_B_MULTIPLY:                                                  \
 			LOOP(type, (wide)a[i] * (wide)b[i]);                           \
 		case SHLO_B_AND:                                                       \
@@ -63,6 +65,10 @@
 		switch (op) {                                                          \
 		case SHLO_B_ADD:                                                       \
 			LOOP(type, a[i] + b[i]);                                       \
+		case SHLO_B_SUBTRACT:                                                  \
+			LOOP(type, a[i] - b[i]);                                       \
+		case SHLO_B_DIVIDE:                                                    \
+			LOOP(type, a[i] / b[i]);                                       \
 		case SHLO_B_MULTIPLY:                                                  \
 			LOOP(type, a[i] * b[i]);                                       \
 		case SHLO_B_MAXIMUM:                                                   \

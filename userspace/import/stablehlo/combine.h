@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Combines arrays element by element, for reductions over processes. */
+/* Operations on arrays, element by element, for reductions over processes and for chains. */
 #ifndef SHLO_COMBINE_H
 #define SHLO_COMBINE_H
 
-#include "scalar.h"
+#include "program.h"
 
 /*
  * Sets sum[i] = op(x[i], y[i]), bit for bit as shlo_binary() does, with vectorised loops. Returns
@@ -11,6 +11,14 @@
  */
 bool shlo_combine(enum shlo_binary op, enum shlo_element element, void *sum, const void *x,
 		  const void *y, size_t count);
+
+/*
+ * Sets out[i] to the result of a step on in[k][i], bit for bit as shlo_run_step() does, with
+ * vectorised loops. Returns false, with nothing done, for steps that only shlo_run_step() has. With
+ * @by_one, all elements of in[1] are equal. @out overlaps no operand.
+ */
+bool shlo_combine_step(const struct shlo_step *step, void *out, const void *const *in, bool by_one,
+		       size_t count);
 
 /*
  * Adds the products of a row and the columns of a matrix to @sums, which has one for each column:

@@ -115,6 +115,7 @@ struct shlo_block {
 	struct shlo_op **ops; /* the last one returns */
 };
 
+struct shlo_chain;
 struct shlo_cut;
 struct shlo_program;
 
@@ -142,6 +143,7 @@ struct shlo_op {
 	/* values of the block that nothing reads after this operation, some of its results included */
 	struct shlo_value **dead;
 	size_t dead_count;
+	const struct shlo_chain *chain; /* the chain that runs the operation (chain.h), or NULL */
 };
 
 struct shlo_function {

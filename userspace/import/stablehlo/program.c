@@ -66,8 +66,7 @@ static void add_constant(struct compiler *c, const struct shlo_op *op)
 	p->constants[p->constant_count++].out = define(c, op->results[0]);
 }
 
-/* Returns the step for an operation; the caller fills in the registers. */
-static struct shlo_step step_of(const struct shlo_op *op)
+struct shlo_step shlo_step_of(const struct shlo_op *op)
 {
 	struct shlo_step step = { .family = op->kind->family, .code = op->kind->code };
 
@@ -85,7 +84,7 @@ static struct shlo_step step_of(const struct shlo_op *op)
 static void add_step(struct compiler *c, const struct shlo_op *op)
 {
 	struct shlo_program *p = c->program;
-	struct shlo_step step = step_of(op);
+	struct shlo_step step = shlo_step_of(op);
 
 	for (size_t i = 0; i < op->operand_count; i++)
 		step.in[i] = use(c, op->operands[i]);
@@ -207,7 +206,7 @@ void shlo_applier_exit(struct shlo_applier *applier)
 	shlo_tensor_put(applier->room);
 }
 
-static struct shlo_num run_step(const struct shlo_step *step, const struct shlo_num *r)
+struct shlo_num shlo_run_step(const struct shlo_step *step, const struct shlo_num *r)
 {
 	struct shlo_num x = r[step->in[0]], y = r[step->in[1]], z = r[step->in[2]];
 	bool done;
@@ -232,11 +231,11 @@ static struct shlo_num run_step(const struct shlo_step *step, const struct shlo_
 
 struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands)
 {
-	struct shlo_step step = step_of(op);
+	struct shlo_step step = shlo_step_of(op);
 
 	for (size_t i = 0; i < op->operand_count; i++)
 		step.in[i] = i;
-	return run_step(&step, operands);
+	return shlo_run_step(&step, operands);
 }
 
 /* Evaluates a region with tensors, when it is more than operations on scalars. */
@@ -274,7 +273,7 @@ void shlo_apply(struct shlo_applier *applier, const struct shlo_num *arguments,
 	for (size_t i = 0; i < applier->argument_count; i++)
 		r[i] = arguments[i];
 	for (size_t i = 0; i < program->step_count; i++)
-		r[program->steps[i].out] = run_step(&program->steps[i], r);
+		r[program->steps[i].out] = shlo_run_step(&program->steps[i], r);
 	for (size_t i = 0; i < program->result_count; i++)
 		results[i] = r[program->results[i]];
 }

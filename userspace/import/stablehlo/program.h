@@ -35,6 +35,10 @@ struct shlo_program {
 };
 
 enum shlo_direction shlo_direction_of(const struct shlo_op *op);
+/* Returns the step for an operation; the caller fills in the registers. */
+struct shlo_step shlo_step_of(const struct shlo_op *op);
+/* Returns the result of a step whose operands are in the registers @r. */
+struct shlo_num shlo_run_step(const struct shlo_step *step, const struct shlo_num *r);
 /* Returns the result of one operation on elements; there are at most three operands. */
 struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands);
 

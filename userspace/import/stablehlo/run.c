@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain.h"
 #include "cut.h"
 #include "segment.h"
 
@@ -262,7 +263,7 @@ void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct s
 }
 
 /*
- * Runs what begins at operation @at: a graph or one operation. Returns the number of
+ * Runs what begins at operation @at: a chain, a graph or one operation. Returns the number of
  * operations that are done.
  */
 static size_t run_some(struct shlo_run *run, struct shlo_frame *frame,
@@ -271,6 +272,10 @@ static size_t run_some(struct shlo_run *run, struct shlo_frame *frame,
 	const struct shlo_op *op = region->block.ops[at];
 	size_t done;
 
+	if (op->chain && op->chain->first == at) {
+		shlo_run_chain(run, frame, &region->block, op->chain);
+		return op->chain->end - at;
+	}
 	done = shlo_run_segment(run, frame, region, at);
 	if (done)
 		return done;

@@ -208,6 +208,8 @@ static size_t run_end(const struct shlo_block *block, size_t first, bool outer)
 	for (size_t i = first; i + 1 < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
 
+		if (op->chain)
+			break;
 		if (is_constant(op))
 			continue;
 		if (!shlo_can_lower(op) || (!outer && !is_large(op)))
@@ -717,7 +719,10 @@ static void add_reference(struct placements *p, const struct shlo_op *op, bool c
 		"in loops and branches, fewer than 1024 elements or a sixteenth of an array "
 		"are not worth a graph";
 	static const char control[] = "the library walks through its regions";
+	static const char chained[] =
+		"it runs block by block with operations that WebNN has no operators for";
 	const char *reason = op->region_count && !can ? control :
+			     can && op->chain	      ? chained :
 			     can && is_sparse(op)     ? sparse :
 			     can		      ? small :
 							has_none;

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "chain.h"
 #include "cut.h"
 #include "lower.h"
 #include "program.h"
@@ -707,7 +708,9 @@ const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 	inline_all_calls(&u, copy);
 	shlo_compile_regions(u.arena, copy);
 	for (size_t i = 0; i < module->function_count; i++)
-		if (copy->functions[i] != module->functions[i])
+		if (copy->functions[i] != module->functions[i]) {
 			shlo_find_last_reads(u.arena, copy->functions[i]);
+			shlo_find_chains(u.arena, copy->functions[i]);
+		}
 	return copy;
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chains: sequences of element-wise operations that run block by block, so that values between them
+ * need no memory for all of their elements.
+ */
+#ifndef SHLO_CHAIN_H
+#define SHLO_CHAIN_H
+
+#include "program.h"
+
+struct shlo_run;
+struct shlo_frame;
+
+/* elements of a block: those of some values fit into the nearest cache */
+#define SHLO_CHAIN_BLOCK 1024
+/* Values of fewer elements are not worth the preparations. */
+#define SHLO_CHAIN_LEAST 1024
+
+/* Where the elements of a value are while a chain runs. */
+enum shlo_place_kind {
+	SHLO_ROOM,   /* a block of the chain's memory, until the last step that reads it */
+	SHLO_ARRAY,  /* the memory of a value from outside */
+	SHLO_SPLAT,  /* a block of the chain's memory, all of whose elements are that of a value */
+	SHLO_COUNT,  /* a block of the chain's memory with elements of an iota */
+	SHLO_RESULT, /* the memory of a value that operations behind the chain read */
+};
+
+struct shlo_place {
+	enum shlo_place_kind kind;
+	enum shlo_element element;
+	const struct shlo_value *value;
+	size_t room;	    /* number of the block of the chain's memory */
+	int64_t inner, dim; /* COUNT: element i is i / inner % dim */
+};
+
+struct shlo_chain_step {
+	const struct shlo_op *op;
+	struct shlo_step step;
+	size_t in_count, in[3], out; /* places */
+	bool copies;		     /* the operation only gives its operand another type */
+	bool by_one;		     /* all elements of the second operand are equal */
+};
+
+struct shlo_chain {
+	size_t first, end; /* range of operations in the block */
+	/* of each operation in the range: whether the steps compute it; others run before these */
+	bool *is_member;
+	size_t member_count, place_count, step_count, room_count;
+	int64_t count; /* elements of each value */
+	struct shlo_place *places;
+	struct shlo_chain_step *steps;
+};
+
+/*
+ * Finds the chains of a function, and sets op->chain of their operations. It needs the lists of
+ * shlo_find_last_reads().
+ */
+void shlo_find_chains(struct shlo_arena *arena, const struct shlo_function *function);
+/* Runs a chain of this block, and puts its results into the frame. */
+void shlo_run_chain(struct shlo_run *run, struct shlo_frame *frame, const struct shlo_block *block,
+		    const struct shlo_chain *chain);
+
+#endif
