@@ -238,6 +238,53 @@ static void test_lack(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* Inputs are not copied, results are, and no kernel writes to the memory of an input. */
+static void test_lent(void **state)
+{
+	static const char both[] =
+		"func.func @main(%x: tensor<65536xf32>, %i: tensor<i32>) -> (tensor<65536xf32>, "
+		"tensor<65536xf32>) {\n"
+		"  %c = stablehlo.constant dense<5.0> : tensor<1xf32>\n"
+		"  %y = stablehlo.dynamic_update_slice %x, %c, %i : (tensor<65536xf32>, "
+		"tensor<1xf32>, tensor<i32>) -> tensor<65536xf32>\n"
+		"  return %x, %y : tensor<65536xf32>, tensor<65536xf32>\n}\n"
+		"// -----\n"
+		"func.func @main(%x: tensor<65536xf32>, %i: tensor<i32>) -> tensor<65536xf32> {\n"
+		"  %c = stablehlo.constant dense<5.0> : tensor<1xf32>\n"
+		"  %y = stablehlo.dynamic_update_slice %x, %c, %i : (tensor<65536xf32>, "
+		"tensor<1xf32>, tensor<i32>) -> tensor<65536xf32>\n"
+		"  return %y : tensor<65536xf32>\n}\n";
+	static _Alignas(16) float x[65537];
+	WNNStablehloProgram program = load(both);
+	int32_t i = 3;
+
+	(void)state;
+	/*
+	 * An input that is not aligned is copied, and the copy is a result, or one is made in it.
+	 */
+	for (int shift = 0; shift < 2; shift++)
+		for (size_t module = 0; module < 2; module++) {
+			WNNStablehloTensor inputs[2] = {
+				{ x + shift, 65536 * sizeof(float), 0, NULL },
+				{ &i, sizeof(i), 0, NULL },
+			};
+			const float *y;
+
+			assert_int_equal(wnnStablehloProgramRunSync(program, module, NULL, 2,
+								    inputs),
+					 WNNStatus_Success);
+			for (int k = 0; k <= 65536; k++)
+				assert_true(x[k] == 0);
+			y = wnnStablehloProgramGetResults(program).data[1 - module].data;
+			assert_true(y[3] == 5 && y[2] == 0 && y[4] == 0);
+			y = wnnStablehloProgramGetResults(program).data[0].data;
+			assert_ptr_not_equal(y, x);
+			assert_in_range(program->own.run.most_bytes, (2 - module) * 65536 * 4,
+					(2 - module) * 65536 * 4 + 1024);
+		}
+	wnnStablehloProgramRelease(program);
+}
+
 /* ---- steps */
 
 #define SOME 64
@@ -347,7 +394,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mix),   cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_frees), cmocka_unit_test(test_lack),
-		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_lent),  cmocka_unit_test(test_steps),
 	};
 	int failed;
 

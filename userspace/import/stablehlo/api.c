@@ -352,7 +352,9 @@ WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program, uint64_
 static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_type *type,
 				      const WNNStablehloTensor *input, size_t index)
 {
+	struct shlo_type taken = *type;
 	struct shlo_tensor *value;
+	bool lent;
 
 	if (type->kind == SHLO_TOKEN)
 		return shlo_tensor_new(run, type);
@@ -365,8 +367,13 @@ static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_ty
 	if (!input->dimensions && !shlo_type_is_static(type))
 		shlo_throw(&run->guard, WNNStatus_TypeError,
 			   "input %zu has dimensions that its type does not say", index);
-	value = shlo_tensor_like(run, type, type->rank,
-				 input->dimensions ? input->dimensions : type->dims);
+	taken.dims = input->dimensions ? input->dimensions : type->dims;
+	for (int i = 0; i < type->rank; i++)
+		if (taken.dims[i] < 0)
+			shlo_run_error(run, "a dimension would be less than 0");
+	/* Elements of fewer than 8 bits are stored again below, and kernels need aligned ones. */
+	lent = shlo_elements[type->element].bits >= 8 && !((uintptr_t)input->data % 16);
+	value = lent ? shlo_tensor_lent(run, &taken, input->data) : shlo_tensor_unset(run, &taken);
 	if (!shlo_dims_fit(&value->type, type))
 		shlo_throw(&run->guard, WNNStatus_TypeError,
 			   "input %zu has other dimensions than its type", index);
@@ -374,7 +381,7 @@ static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_ty
 		shlo_throw(&run->guard, WNNStatus_TypeError, "input %zu has %zu bytes, not %zu",
 			   index, input->size,
 			   (size_t)value->count * shlo_elements[type->element].bytes);
-	if (input->size)
+	if (input->size && !lent)
 		memcpy(value->data, input->data, input->size);
 	/*
 	 * The caller's bytes may hold any bits: stores each element again, so that a boolean is 0
@@ -509,6 +516,11 @@ static void run_entry(struct shlo_execution *execution, const WNNStablehloTensor
 	for (size_t i = 0; i < execution->result_count; i++) {
 		const struct shlo_tensor *value = give_output(run, entry, out, i);
 
+		/* The caller may free an input that the program returns. */
+		if (value->is_lent) {
+			out->items[i] = shlo_tensor_copy(run, value);
+			value = out->items[i];
+		}
 		execution->results[i] = (WNNStablehloTensor){
 			.data = value->data,
 			.size = value->data ? shlo_bytes_of(value) : 0,

@@ -163,7 +163,8 @@ struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size
 	struct shlo_tensor *x = call->in[operand];
 	struct shlo_tensor **slot = &call->frame->slots[call->op->operands[operand]->slot];
 	/* A dequantised operand has no slot. */
-	bool alone = operand < 64 && call->op->last >> operand & 1 && *slot == x && x->refs == 1;
+	bool alone = operand < 64 && call->op->last >> operand & 1 && *slot == x && x->refs == 1 &&
+		     !x->is_lent;
 
 	for (size_t i = 0; i < call->op->operand_count; i++)
 		alone = alone && (i == operand || call->in[i] != x);

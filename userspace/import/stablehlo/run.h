@@ -21,6 +21,7 @@ struct shlo_tensor {
 	int64_t dims[SHLO_MAX_RANK];
 	int64_t count;
 	void *data;		    /* the elements, in @small if they fit */
+	bool is_lent;		    /* the elements are the caller's: nothing writes to them */
 	struct shlo_tensor **items; /* type.item_count items of a tuple */
 	_Alignas(16) unsigned char small[SHLO_SMALL_BYTES];
 };
@@ -114,6 +115,9 @@ struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type
 struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
+/* Returns a value whose elements are memory of the caller, which outlives the run. */
+struct shlo_tensor *shlo_tensor_lent(struct shlo_run *run, const struct shlo_type *type,
+				     const void *data);
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor);
 void shlo_tensor_put(struct shlo_tensor *tensor);
 /* Returns a copy with other dimensions. */

@@ -24,6 +24,7 @@ static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 		shlo_run_lack(run, 0);
 	tensor->count = 0;
 	tensor->data = NULL;
+	tensor->is_lent = false;
 	tensor->items = NULL;
 	tensor->refs = 1;
 	tensor->run = run;
@@ -82,6 +83,8 @@ static void leave_data(struct shlo_tensor *tensor)
 	struct shlo_spare *spares = tensor->run->spares;
 	size_t size = tensor->data ? shlo_bytes_of(tensor) : 0;
 
+	if (tensor->is_lent)
+		return;
 	tensor->run->bytes -= size;
 	if (tensor->data == tensor->small)
 		return;
@@ -122,14 +125,28 @@ static bool is_available(size_t size)
 	return size <= (shlo_available_bytes == SIZE_MAX ? available() : shlo_available_bytes);
 }
 
+/* Sets the type of a new tensor, whose dimensions are known, and counts its elements. */
+static void set_type(struct shlo_tensor *tensor, const struct shlo_type *type)
+{
+	tensor->type = *type;
+	tensor->type.bounds = NULL;
+	if (type->kind != SHLO_TENSOR)
+		return;
+	tensor->type.dims = tensor->dims;
+	if (type->rank > 0)
+		memcpy(tensor->dims, type->dims, (size_t)type->rank * sizeof(*tensor->dims));
+	tensor->count = shlo_type_count(&tensor->type);
+	if (tensor->count < 0)
+		shlo_run_error(tensor->run, "a value has more than 2^31 elements");
+}
+
 static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_type *type,
 				       bool zeroed)
 {
 	struct shlo_tensor *tensor = tensor_alloc(run);
 	size_t size;
 
-	tensor->type = *type;
-	tensor->type.bounds = NULL;
+	set_type(tensor, type);
 	if (type->kind == SHLO_TUPLE || type->kind == SHLO_FUTURE) {
 		tensor->items = import_alloc(type->item_count * sizeof(struct shlo_tensor *));
 		if (!tensor->items)
@@ -138,12 +155,6 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	}
 	if (type->kind != SHLO_TENSOR)
 		return tensor;
-	tensor->type.dims = tensor->dims;
-	if (type->rank > 0)
-		memcpy(tensor->dims, type->dims, (size_t)type->rank * sizeof(*tensor->dims));
-	tensor->count = shlo_type_count(&tensor->type);
-	if (tensor->count < 0)
-		shlo_run_error(run, "a value has more than 2^31 elements");
 	size = shlo_bytes_of(tensor);
 	tensor->data = size <= sizeof(tensor->small) ? tensor->small : take_spare(run, size);
 	if (tensor->data && zeroed)
@@ -155,6 +166,17 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	run->bytes += size;
 	if (run->bytes > run->most_bytes)
 		run->most_bytes = run->bytes;
+	return tensor;
+}
+
+struct shlo_tensor *shlo_tensor_lent(struct shlo_run *run, const struct shlo_type *type,
+				     const void *data)
+{
+	struct shlo_tensor *tensor = tensor_alloc(run);
+
+	tensor->is_lent = true;
+	set_type(tensor, type);
+	tensor->data = (void *)data;
 	return tensor;
 }
 
