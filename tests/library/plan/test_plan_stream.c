@@ -379,6 +379,30 @@ static void test_long_attention(void **state)
 	}
 }
 
+/*
+ * Tests attention whose rows of scores fit into SRAM, but with so many rows that blocks of whole rows
+ * would be too many: the scores do not go through memory.
+ */
+static void test_many_rows(void **state)
+{
+	enum { HEADS = 8, ROWS = 2560, KEYS = 576, SIZE = 16 };
+	const int64_t q_dims[3] = { HEADS, ROWS, SIZE }, k_dims[3] = { HEADS, SIZE, KEYS };
+	struct ir_value *scores;
+	struct test_graph t;
+
+	random_seed(790);
+	graph_init(&t);
+	t.split_keys = true;
+	scores = node_matmul(&t, add_operand(&t, IR_F16, 3, q_dims, false),
+			     add_operand(&t, IR_F16, 3, k_dims, false));
+	add_output(&t, node_matmul(&t, node_softmax(&t, scores, 2),
+				   add_operand(&t, IR_F16, 3, (int64_t[]){ HEADS, KEYS, SIZE },
+					       false)));
+	check_traffic(&t, *state, SIZE_512K, bytes_of(scores));
+	assert_true(splits_keys(&t, *state, SIZE_512K));
+	graph_free(&t);
+}
+
 /* Tests softmax along the columns, which needs all rows at once. */
 static void test_columns(void **state)
 {
@@ -401,7 +425,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bottleneck),     cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_random_images),  cmocka_unit_test(test_attention),
-		cmocka_unit_test(test_long_attention), cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_long_attention), cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_columns),
 	};
 	const struct CMUnitTest ref1[] = { cmocka_unit_test(test_line_buffers) };
 

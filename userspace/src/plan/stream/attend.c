@@ -15,6 +15,13 @@
 
 #include <string.h>
 
+#define LEAST_ROWS 8 /* the fewest rows of a block that iterates over blocks of keys */
+/*
+ * The most rows of a block that iterates over blocks of keys, in multiples of the matrix unit's
+ * rows. Large blocks save loads, as all keys are loaded for each block.
+ */
+#define KEYS_ROWS 4
+
 /* Returns true if a product can be the last node of a group of attention. */
 static bool is_plain_product(const struct ir_node *node)
 {
@@ -96,7 +103,8 @@ bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
 	return weights->dim[axis] > 0 && stream_find_slices(plan, &scores, weights, NULL, slices);
 }
 
-uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
+/* Returns the bytes of SRAM that the slices of a block take at a time. */
+static uint64_t attend_bytes(const struct plan *plan, const struct stream_set *set,
 			     const struct stream_slice *slices)
 {
 	const struct ir_type *result =
@@ -116,4 +124,62 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 	}
 	/* Rows of the result in float32: the running rows, and rows to compute the next ones. */
 	return bytes + 4 * plan_align(rows * sizeof(float));
+}
+
+bool stream_attend_fits(const struct plan *plan, const struct stream_set *set,
+			const struct stream_slice *slices)
+{
+	return attend_bytes(plan, set, slices) <= stream_room(plan);
+}
+
+/* Returns the slice of the first `rows` rows of the result of attention. */
+static struct box block_of_rows(const struct plan *plan, const struct stream_set *set, int64_t rows)
+{
+	const struct ir_type *type = &stream_node(plan, set->node[set->num - 1])->results[0]->type;
+	struct box box = { { 0 }, { 0 } };
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		box.dim[i] = i + 2 < type->rank ? 1 : ir_type_dim(type, i);
+	if (box.dim[type->rank - 2] > rows)
+		box.dim[type->rank - 2] = rows;
+	return box;
+}
+
+/* Finds the fewest blocks of keys with which blocks of `rows` rows fit; false: too many. */
+static bool fit_keys(const struct plan *plan, const struct stream_set *set, int64_t rows,
+		     struct stream_blocks *best)
+{
+	const struct ir_type *type = &stream_node(plan, set->node[set->num - 1])->results[0]->type;
+	struct box box = block_of_rows(plan, set, rows);
+	struct stream_slice slices[STREAM_MAX_NODES];
+
+	memcpy(best->block, box.dim, sizeof(best->block));
+	best->num = stream_count_blocks(type, best->block);
+	for (best->keys = 2; best->num * best->keys <= STREAM_MAX_STEPS; best->keys *= 2) {
+		if (!stream_attend_slices(plan, set, &box, best->keys, 0, slices))
+			return false;
+		if (stream_attend_fits(plan, set, slices))
+			return true;
+	}
+	return false;
+}
+
+bool stream_choose_keys(const struct plan *plan, const struct stream_set *set,
+			struct stream_blocks *best)
+{
+	if (!stream_is_attention(plan, set))
+		return false;
+	for (int64_t rows = KEYS_ROWS * plan->caps->mxu_rows; rows >= LEAST_ROWS; rows /= 2)
+		if (fit_keys(plan, set, rows, best))
+			return true;
+	return false;
+}
+
+bool stream_rows_fit(const struct plan *plan, const struct stream_set *set)
+{
+	struct box box = block_of_rows(plan, set, plan->caps->mxu_rows);
+	struct stream_slice slices[STREAM_MAX_NODES];
+
+	return stream_attend_slices(plan, set, &box, 1, 0, slices) &&
+	       stream_attend_fits(plan, set, slices);
 }

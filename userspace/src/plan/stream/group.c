@@ -11,13 +11,6 @@
 #include "util/malloc.h"
 
 #define MAX_BLOCKS 128
-#define MAX_STEPS  512 /* the most blocks of rows times blocks of keys */
-#define LEAST_ROWS 8   /* the fewest rows of a block that iterates over blocks of keys */
-/*
- * The most rows of a block that iterates over blocks of keys, in multiples of the matrix unit's
- * rows. Large blocks save loads, as all keys are loaded for each block.
- */
-#define KEYS_ROWS 4
 /* The share of the SRAM for values between nodes; kernels need the rest. */
 #define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
 
@@ -126,14 +119,7 @@ static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set
 	return most;
 }
 
-/* A size of blocks, with their number, estimated cycles, distance, and blocks of keys. */
-struct blocks {
-	int64_t block[IR_MAX_RANK];
-	uint64_t num, cycles;
-	uint32_t lag, keys;
-};
-
-static uint64_t sram_room(const struct plan *plan)
+uint64_t stream_room(const struct plan *plan)
 {
 	return SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
 }
@@ -156,7 +142,7 @@ static uint64_t time_of(const struct stream_load *load, uint64_t overlapped)
 	return most + (all - most) / overlapped;
 }
 
-static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
+uint64_t stream_count_blocks(const struct ir_type *type, const int64_t *block)
 {
 	uint64_t count = 1;
 
@@ -183,11 +169,11 @@ static bool middle_slices(const struct finder *f, const struct stream_set *set,
 
 /* Estimates a size of blocks; *best is the fastest. False: these and all smaller blocks fail. */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
-		       struct blocks *best)
+		       struct stream_blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
-	struct blocks b = { .num = count_blocks(type, block) };
-	uint64_t room = sram_room(f->plan);
+	struct stream_blocks b = { .num = stream_count_blocks(type, block) };
+	uint64_t room = stream_room(f->plan);
 	uint32_t end[STREAM_MAX_NODES];
 	struct stream_load load = { 0 };
 	struct stream_slice slices[STREAM_MAX_NODES];
@@ -229,7 +215,8 @@ static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 }
 
 /* Finds the fastest blocks: divides outer dims first, as these need no recomputing; false: none. */
-static bool choose_blocks(const struct finder *f, const struct stream_set *set, struct blocks *best)
+static bool choose_blocks(const struct finder *f, const struct stream_set *set,
+			  struct stream_blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
 	uint32_t axes = cut_axes(f, set);
@@ -317,68 +304,21 @@ static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 	return cycles;
 }
 
-/* Returns the slice of the first `rows` rows of the result of attention. */
-static struct box block_of_rows(const struct finder *f, const struct stream_set *set, int64_t rows)
-{
-	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
-	struct box box = { { 0 }, { 0 } };
-
-	for (uint32_t i = 0; i < type->rank; i++)
-		box.dim[i] = i + 2 < type->rank ? 1 : ir_type_dim(type, i);
-	if (box.dim[type->rank - 2] > rows)
-		box.dim[type->rank - 2] = rows;
-	return box;
-}
-
-/* Finds the fewest blocks of keys with which blocks of `rows` rows fit; false: too many. */
-static bool fit_keys(const struct finder *f, const struct stream_set *set, int64_t rows,
-		     struct blocks *best)
-{
-	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
-	struct box box = block_of_rows(f, set, rows);
-	struct stream_slice slices[STREAM_MAX_NODES];
-
-	memcpy(best->block, box.dim, sizeof(best->block));
-	best->num = count_blocks(type, best->block);
-	for (best->keys = 2; best->num * best->keys <= MAX_STEPS; best->keys *= 2) {
-		if (!stream_attend_slices(f->plan, set, &box, best->keys, 0, slices))
-			return false;
-		if (stream_attend_bytes(f->plan, set, slices) <= sram_room(f->plan))
-			return true;
-	}
-	return false;
-}
-
 /*
- * Chooses blocks of rows that iterate over blocks of keys; false when the set is no attention, or
- * when no blocks fit. It does not estimate whether the blocks save time.
+ * Returns true if the set is no attention, or can be streamed in blocks of whole rows of scores: SRAM
+ * can hold as many rows as the matrix unit has, and the blocks are not too many.
  */
-static bool choose_keys(const struct finder *f, const struct stream_set *set, struct blocks *best)
-{
-	if (!stream_is_attention(f->plan, set))
-		return false;
-	for (int64_t rows = KEYS_ROWS * f->plan->caps->mxu_rows; rows >= LEAST_ROWS; rows /= 2)
-		if (fit_keys(f, set, rows, best))
-			return true;
-	return false;
-}
-
-/* Returns true if there are no scores, or SRAM can hold as many rows as the matrix unit has. */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
-	struct stream_slice slices[STREAM_MAX_NODES];
-	struct box box;
+	struct stream_blocks blocks;
 
-	if (!stream_is_attention(f->plan, set))
-		return true;
-	box = block_of_rows(f, set, f->plan->caps->mxu_rows);
-	return stream_attend_slices(f->plan, set, &box, 1, 0, slices) &&
-	       stream_attend_bytes(f->plan, set, slices) <= sram_room(f->plan);
+	return !stream_is_attention(f->plan, set) ||
+	       (stream_rows_fit(f->plan, set) && choose_blocks(f, set, &blocks));
 }
 
 static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
 {
-	struct blocks blocks;
+	struct stream_blocks blocks;
 
 	if (set->num > 1 && choose_blocks(f, set, &blocks))
 		return blocks.cycles;
@@ -441,7 +381,7 @@ static void try_merge(struct finder *f, const struct ir_value *value)
 	uint32_t groups[STREAM_MAX_NODES], from = 0, to = f->plan->count - 1;
 	uint32_t num = groups_at(f, value, groups);
 	struct stream_set all = { .num = 0 };
-	struct blocks blocks;
+	struct stream_blocks blocks;
 	uint64_t apart = 0;
 
 	if (num < 2)
@@ -505,11 +445,11 @@ static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 		       const struct stream_slice *slices, struct stream_group *group)
 {
 	const struct finder f = { .plan = plan };
-	uint64_t room = sram_room(plan);
+	uint64_t room = stream_room(plan);
 	uint32_t end[STREAM_MAX_NODES];
 
 	if (group->keys)
-		return stream_attend_bytes(plan, set, slices) <= room;
+		return stream_attend_fits(plan, set, slices);
 	find_ends(&f, set, end);
 	for (group->lag = 1; group->lag <= set->num; group->lag++)
 		if (alive_bytes(&f, set, slices, end, group->lag) <= room)
@@ -560,8 +500,8 @@ static bool resize(const struct plan *plan, struct stream_group *group, bool fin
 			continue;
 		slices = finer ? slices * 2 : slices / 2;
 		group->block[axis] = (int64_t)wnn_div_up(whole, slices < whole ? slices : whole);
-		group->num_blocks = count_blocks(type, group->block);
-		return stream_steps(group) <= (group->keys ? MAX_STEPS : MAX_BLOCKS);
+		group->num_blocks = stream_count_blocks(type, group->block);
+		return stream_steps(group) <= (group->keys ? STREAM_MAX_STEPS : MAX_BLOCKS);
 	}
 	return false;
 }
@@ -569,12 +509,11 @@ static bool resize(const struct plan *plan, struct stream_group *group, bool fin
 /* Chooses blocks of keys for a group without them; false: it is no attention, or none fit. */
 static bool attend_group(const struct plan *plan, struct stream_group *group)
 {
-	const struct finder f = { .plan = plan };
 	struct stream_set set = { .num = group->num_nodes };
-	struct blocks blocks;
+	struct stream_blocks blocks;
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
-	if (!choose_keys(&f, &set, &blocks))
+	if (!stream_choose_keys(plan, &set, &blocks))
 		return false;
 	memcpy(group->block, blocks.block, sizeof(group->block));
 	group->num_blocks = blocks.num;
@@ -591,7 +530,7 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 		changed.carry = !group->carry;
 	} else if (change == STREAM_ATTEND && group->keys) {
 		changed.keys *= 2;
-		if (stream_steps(&changed) > MAX_STEPS)
+		if (stream_steps(&changed) > STREAM_MAX_STEPS)
 			return false;
 	} else if (change == STREAM_ATTEND) {
 		if (!attend_group(plan, &changed))
@@ -610,10 +549,10 @@ static int take_group(const struct finder *f, uint32_t root, bool attention,
 {
 	struct stream_set set = { .num = 0 };
 	struct stream_group *group = &out->groups[out->num];
-	struct blocks blocks = { .keys = 0 };
+	struct stream_blocks blocks = { .keys = 0 };
 
 	if (!collect(f, root, &set, 0, f->plan->count - 1) || !is_closed(f, &set) ||
-	    !((attention && !rows_fit(f, &set) && choose_keys(f, &set, &blocks)) ||
+	    !((attention && !rows_fit(f, &set) && stream_choose_keys(f->plan, &set, &blocks)) ||
 	      choose_blocks(f, &set, &blocks)))
 		return 0;
 	group->nodes = wnn_malloc(set.num * sizeof(*group->nodes));
@@ -684,7 +623,7 @@ static bool try_attention(struct finder *f, uint32_t n)
 {
 	const struct ir_node *product = node_at(f, n), *softmax;
 	struct stream_set set = { .num = 0 };
-	struct blocks blocks;
+	struct stream_blocks blocks;
 
 	if (product->op != IR_OP_MATMUL)
 		return false;
@@ -692,7 +631,7 @@ static bool try_attention(struct finder *f, uint32_t n)
 	if (!stream_in_range(f->plan, softmax) || !stream_is_plain_softmax(softmax) ||
 	    !collect_scores(f, softmax->operands[0], &set) ||
 	    !insert(&set, softmax->id - f->plan->first) || !insert(&set, n) ||
-	    !is_closed(f, &set) || !choose_keys(f, &set, &blocks) || rows_fit(f, &set))
+	    !is_closed(f, &set) || !stream_choose_keys(f->plan, &set, &blocks) || rows_fit(f, &set))
 		return false;
 	for (uint32_t i = 1; i < set.num; i++)
 		if (find_group(f, set.node[i]) != find_group(f, set.node[0]))

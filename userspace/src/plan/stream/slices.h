@@ -49,8 +49,22 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 /* Returns the bytes of a slice of a value. */
 uint64_t stream_slice_bytes(const struct ir_value *value, const struct box *box);
 
+/* ---- group.c */
+/* A size of blocks, with their number, estimated cycles, distance, and blocks of keys. */
+struct stream_blocks {
+	int64_t block[IR_MAX_RANK];
+	uint64_t num, cycles;
+	uint32_t lag, keys;
+};
+
+/* Returns the number of blocks of this size in a result. */
+uint64_t stream_count_blocks(const struct ir_type *type, const int64_t *block);
+/* Returns the bytes of SRAM that values between the nodes of a group may take. */
+uint64_t stream_room(const struct plan *plan);
+
 /* ---- attend.c */
-#define STREAM_KEYS 64 /* the number of keys in a block is a multiple of this */
+#define STREAM_KEYS	 64  /* the number of keys in a block is a multiple of this */
+#define STREAM_MAX_STEPS 512 /* the most blocks of rows times blocks of keys */
 
 /* Returns true if the node is WebNN's softmax, without the options that the IR adds to it. */
 bool stream_is_plain_softmax(const struct ir_node *node);
@@ -70,8 +84,16 @@ bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
 /* Finds the slice of the values that a slice of weights is multiplied by; false: there is none. */
 bool stream_attend_values(const struct ir_node *product, const struct box *result,
 			  const struct box *weights, struct box *values);
-/* Returns the bytes of SRAM that the slices of a block take at a time. */
-uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
-			     const struct stream_slice *slices);
+/*
+ * Chooses blocks of rows that iterate over blocks of keys; false when the set is no attention, or
+ * when no blocks fit. It does not estimate whether the blocks save time.
+ */
+bool stream_choose_keys(const struct plan *plan, const struct stream_set *set,
+			struct stream_blocks *best);
+/* Returns true if SRAM can hold as many rows of scores as the matrix unit has. */
+bool stream_rows_fit(const struct plan *plan, const struct stream_set *set);
+/* Returns true if SRAM can hold the slices of a block. */
+bool stream_attend_fits(const struct plan *plan, const struct stream_set *set,
+			const struct stream_slice *slices);
 
 #endif
