@@ -151,6 +151,19 @@ struct vp_op *vp_reduce(struct vprog *prog, enum onpu_op op, int dst, int a, uin
 	return vop;
 }
 
+void vp_divide(struct vprog *prog, int dst, int a, int b, int result)
+{
+	int reciprocal;
+
+	if (prog->reg[result].dtype != ONPU_DT_F16) {
+		vp_add(prog, ONPU_OP_VDIV, dst, a, b, -1);
+		return;
+	}
+	reciprocal = vp_temp(prog, ONPU_DT_F32, prog->reg[b].mask);
+	vp_add(prog, ONPU_OP_VRECIP, reciprocal, b, -1, -1);
+	vp_add(prog, ONPU_OP_VMUL, dst, a, reciprocal, -1);
+}
+
 uint64_t vp_f32(float value)
 {
 	uint32_t bits;

@@ -71,15 +71,13 @@ static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
 /* Adds out = x * scale + bias; scale and bias may be absent (-1). */
 static void scale_and_shift(struct vprog *prog, int out, int x, int scale, int bias)
 {
-	int product = x;
-
-	if (scale >= 0) {
-		product = bias >= 0 ? vp_temp(prog, ONPU_DT_F32, prog->reg[x].mask) : out;
-		vp_add(prog, ONPU_OP_VMUL, product, x, scale, -1);
-	}
-	if (bias >= 0)
-		vp_add(prog, ONPU_OP_VADD, out, product, bias, -1);
-	else if (scale < 0)
+	if (scale >= 0 && bias >= 0)
+		vp_add(prog, ONPU_OP_VFMA, out, x, scale, bias);
+	else if (scale >= 0)
+		vp_add(prog, ONPU_OP_VMUL, out, x, scale, -1);
+	else if (bias >= 0)
+		vp_add(prog, ONPU_OP_VADD, out, x, bias, -1);
+	else
 		vp_add(prog, ONPU_OP_VMOV, out, x, -1, -1);
 }
 
@@ -111,7 +109,7 @@ static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
 	diff = vp_temp(&prog, ONPU_DT_F32, all);
 	quotient = vp_temp(&prog, ONPU_DT_F32, all);
 	vp_add(&prog, ONPU_OP_VSUB, diff, in, operand[0], -1);
-	vp_add(&prog, ONPU_OP_VDIV, quotient, diff, root, -1);
+	vp_divide(&prog, quotient, diff, root, out);
 	scale_and_shift(&prog, out, quotient, operand[2], operand[3]);
 	vp_emit(plan, &prog);
 }
@@ -163,7 +161,7 @@ static void normalise(struct plan *plan, const struct ir_node *node, struct vpro
 	vp_add(prog, ONPU_OP_VDIV, variance, squares, count, -1);
 	root = deviation(prog, variance, node->attrs.norm.epsilon);
 	quotient = vp_temp(prog, ONPU_DT_F32, all);
-	vp_add(prog, ONPU_OP_VDIV, quotient, diff, root, -1);
+	vp_divide(prog, quotient, diff, root, out);
 	scale_and_shift(prog, out, quotient, operand[0], operand[1]);
 	vp_emit(plan, prog);
 }

@@ -208,7 +208,7 @@ void lower_softmax(struct plan *plan, const struct ir_node *node)
 		vp_add(&prog, ONPU_OP_VLOG, log, sum, -1, -1);
 		vp_add(&prog, ONPU_OP_VSUB, y, diff, log, -1);
 	} else {
-		vp_add(&prog, ONPU_OP_VDIV, y, power, sum, -1);
+		vp_divide(&prog, y, power, sum, out);
 	}
 	if (attrs->nan_to_zero)
 		clear(plan, &prog, ONPU_OP_VISNAN, out, y);
