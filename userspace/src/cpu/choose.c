@@ -117,7 +117,10 @@ static const struct cpu_kernel batchnorm[] = {
 	{ "cpu/ref-batchnorm", REFERENCE(batchnorm) },
 };
 
-/* An operator with one kernel of its own, or with none. */
+/*
+ * ONE: an operator with one fast kernel before its reference kernel; NONE: with the reference
+ * kernel alone.
+ */
 #define ONE(list, name, refusal, function, ref)                  \
 	static const struct cpu_kernel list[] = {                \
 		{ name, .refuses = refusal, .run = function },   \
@@ -304,7 +307,10 @@ static struct cpu_plan *plan_with(const struct cpu_kernel *kernel, const struct 
 	plan = kernel->plan ? kernel->plan(ask) :
 			      cpu_plan_simple(0, NULL, kernel->run ? run_node : run_reference);
 	if (!plan) {
-		/* Only oneDNN leaves nodes to the next kernel: others fail when memory runs out. */
+		/*
+		 * A kernel of oneDNN may return no plan to leave the node to the next kernel; the
+		 * others return none only when memory runs out.
+		 */
 		if (!kernel->onednn && (!ask->err || !ask->err->status))
 			wnn_error_nomem(ask->err, "the plan of an operator");
 		return NULL;
@@ -356,7 +362,10 @@ struct cpu_plan *cpu_choose_reference(const struct cpu_ask *ask)
 	return plan_with(last, ask);
 }
 
-/* Adds a kernel's name and the sentence to a text of `length` bytes; returns its new length. */
+/*
+ * Appends "not NAME, because WHY" to a text of `length` bytes in a buffer of `size` bytes; returns
+ * the new length, at most size - 1.
+ */
 static size_t add(char *text, size_t size, size_t length, const char *name, const char *why)
 {
 	int n = snprintf(text + length, size - length, "%snot %s, because %s", length ? "; " : "",
@@ -365,7 +374,10 @@ static size_t add(char *text, size_t size, size_t length, const char *name, cons
 	return length + (size_t)n < size ? length + (size_t)n : size - 1;
 }
 
-/* Whether a kernel before this one in the list has the same name: its reason was told there. */
+/*
+ * Returns whether a kernel before this one in the list has the same name; the text then has a
+ * reason for that name already.
+ */
 static bool is_repeated(const struct cpu_kernel *kernels, const struct cpu_kernel *kernel)
 {
 	for (const struct cpu_kernel *before = kernels; before != kernel; before++)

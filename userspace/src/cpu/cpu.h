@@ -48,12 +48,13 @@ const char *cpu_complaint(const struct cpu_context *cpu);
 void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
 /*
- * The description of a context's kernels. Pointers are to constant strings. An empty string means
- * that the library is absent, or that nothing is wrong.
+ * The description of a context's kernels. Pointers are to constant strings. An empty version means
+ * that the library is not loaded, an empty problem that nothing is wrong.
  */
 struct cpu_description {
 	const char *level; /* the level of vector instructions of our own kernels */
 	bool best;	   /* whether that is the highest level of this processor */
+	/* the levels that this processor has, lowest first, such as "base, avx2 and avx512" */
 	char levels[64];
 	const char *layer; /* "onednn" or "openblas" */
 	char onednn_version[32];

@@ -54,8 +54,8 @@ extern const char cpu_onednn_absent[];
  */
 const char *cpu_onednn_complaint(void);
 /*
- * Whether channels-last layout makes the convolutions of a graph faster, estimated from their
- * shapes.
+ * Returns whether channels-last layout makes the convolutions of a graph faster, estimated from
+ * their shapes.
  */
 bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 

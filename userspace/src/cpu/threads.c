@@ -13,7 +13,8 @@
 #include "util/thread.h"
 
 /*
- * The checks for work that an idle thread makes before it sleeps: they take some ten microseconds.
+ * The number of checks for work that an idle thread makes before it sleeps; this many take some ten
+ * microseconds.
  */
 #define SPINS 2000
 /*
@@ -96,7 +97,10 @@ struct wait {
 	uint64_t end_ns;
 };
 
-/* Waits for a moment; false when the thread should sleep instead of checking again. */
+/*
+ * Waits for a moment and returns true, or returns false when the thread should sleep instead of
+ * checking again.
+ */
 static bool look_again(const struct cpu_threads *pool, struct wait *wait)
 {
 	uint64_t now;
@@ -153,8 +157,8 @@ static void share_out(struct cpu_threads *pool, int64_t count)
 /* --- Where threads wake up --- */
 
 /*
- * Allows or forbids a thread to run on a CPU; true when that changed its CPUs. It never takes the
- * last CPU away.
+ * Allows or forbids a thread to run on a CPU, but never forbids its last CPU. Returns true when the
+ * set of its CPUs changed.
  */
 static bool allow_cpu(pid_t tid, int cpu, bool allow)
 {

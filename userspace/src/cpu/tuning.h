@@ -21,7 +21,10 @@ struct cpu_tuning {
 	 * fast.
 	 */
 	int64_t min_rows, min_columns;
-	/* The most rows of that matrix for which it is not slower on our tiles than oneDNN. */
+	/*
+	 * The most rows of the constant matrix with which the product is not slower on our tiles
+	 * than on oneDNN.
+	 */
 	int64_t max_row;
 	/*
 	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and

@@ -14,8 +14,8 @@
 #include "util/finite.h"
 
 /*
- * An item of a depthwise convolution has channels with at least about this many pixels, as the
- * counter from which threads take items costs time for each.
+ * The pixels of an item of a depthwise convolution, about: an item has as many channels as have
+ * this many pixels together, because taking an item from the threads' counter takes time.
  */
 #define ITEM_PIXELS 4096
 
@@ -369,7 +369,10 @@ static bool padding_is_small(const struct cpu_conv *g)
 
 /* ---- what choose.c asks */
 
-/* Returns why none of the kernels for float32 can compute a convolution; NULL: one can. */
+/*
+ * Returns why the kernels for float32 convolutions, or with `transposed` the one for transposed
+ * convolutions, cannot compute a node; NULL: nothing that they have in common forbids it.
+ */
 static const char *refuses(const struct cpu_ask *ask, bool transposed)
 {
 	const struct ir_node *node = ask->node;

@@ -47,8 +47,8 @@ size_t cpu_conv_rows_pack_bytes(const struct cpu_simd *simd, const struct cpu_co
 }
 
 /*
- * Sets the position of element k of a window, whose order is input channel, kh, kw (nchw) or kh,
- * kw, input channel (nhwc).
+ * Sets *i, *h and *w to the input channel, row and column of element k of a window. The order of
+ * the elements is input channel, row, column (nchw), or row, column, input channel (nhwc).
  */
 static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_t *h, int64_t *w)
 {

@@ -86,7 +86,10 @@ struct indexed {
 	const void *index;
 	uint32_t axis;
 	int64_t element; /* bytes of an element */
-	int64_t line;	 /* runs of a line; one call of offsets() is for runs of one line */
+	/*
+	 * number of runs of a line; a call of offsets() gets runs of one line only
+	 */
+	int64_t line;
 	void (*offsets)(const struct indexed *x, int64_t at, int64_t n, int64_t *offset);
 };
 
@@ -105,7 +108,10 @@ static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *
 		offset[i] = (o * dim + offset[i]) * inner;
 }
 
-/* Here a line is the indices that differ only in the dimensions after the axis. */
+/*
+ * For gatherElements: the runs of a line are single elements whose positions differ only in the
+ * dimensions after the axis.
+ */
 static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
 	int64_t dim = x->data.dim[x->axis], r = at / x->line, j = at - r * x->line;

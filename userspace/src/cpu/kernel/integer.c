@@ -165,8 +165,8 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
 		inner *= ir_type_dim(&value->type, i);
 	/*
-	 * Without slices the data need not be cut along the axis: they are runs of equal length,
-	 * and a rest.
+	 * Without slices the data need not be cut along the axis: they are converted in runs of
+	 * CHUNK elements and a shorter last run.
 	 */
 	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
 	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
@@ -596,7 +596,10 @@ int cpu_integer_binary(struct cpu_context *cpu, const struct ir_node *node, cons
 	return 0;
 }
 
-/* Converts integers to another scale and zero point: the sum with themselves times 0. */
+/*
+ * Converts integers to another scale and zero point. The loop for sums does it: the second addend
+ * is the operand once more, with scale 0. Returns 0.
+ */
 static int convert_scale(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			 void *const *out)
 {

@@ -5,7 +5,11 @@
  */
 #include "cpu/kernel/integer_dots.h"
 
-/* Computes `count` pixels of a row for a block of channels; all their taps are at one distance. */
+/*
+ * Computes `count` pixels of a row, from `first` on, for a block of channels. Each tap must lie
+ * inside the image for all of these pixels, or for none of them. @x and @step have room for an
+ * entry per tap.
+ */
 static void channel_pixels(const struct run *run, const struct pixel *first, int64_t count,
 			   int64_t block, const uint8_t **x, int64_t *step)
 {
@@ -58,7 +62,10 @@ static void channel_pixels(const struct run *run, const struct pixel *first, int
 	}
 }
 
-/* Computes one row of a depthwise convolution: its borders pixel by pixel, and what is between. */
+/*
+ * Computes one row of a depthwise convolution: the pixels at its borders one by one, and all pixels
+ * between the borders in one call.
+ */
 void cpu_integer_channel_row(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;

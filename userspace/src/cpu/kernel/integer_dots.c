@@ -50,8 +50,8 @@ static int64_t column_of(const struct dots *d, int64_t block, int i)
 }
 
 /*
- * Returns the weight of a column that is multiplied with byte k of a tap; 0 where a block or a tap
- * is only filled up.
+ * Returns the weight of a column that is multiplied with byte k of a tap; 0 for columns and bytes
+ * that only fill up a block or a tap.
  */
 static int8_t weight(const struct dots *d, const uint8_t *from, int64_t column, int64_t tap,
 		     int64_t k)
@@ -158,8 +158,8 @@ static void advance(const struct cpu_conv *g, struct pixel *p)
 }
 
 /*
- * Returns what the first tap reads for an output pixel whose taps all lie inside the image; NULL
- * for other pixels.
+ * Returns the input pixel that the first tap reads for an output pixel whose taps all lie inside
+ * the image; NULL for other output pixels.
  */
 static const uint8_t *inner_window(const struct run *run, const struct pixel *p)
 {
@@ -192,7 +192,10 @@ static void find_rows(const struct run *run, int64_t first, int count, const uin
 	}
 }
 
-/* Repeats the pointers of the last of `count` pixels for the others of a tile. */
+/*
+ * Repeats the pointers of the last of `count` pixels for the unused rows of a tile, whose pointers
+ * must be valid.
+ */
 static void repeat_rows(const struct dots *d, int count, const uint8_t **rows)
 {
 	for (int64_t tap = 0; tap < d->taps; tap++, rows += CPU_DOT_ROWS)
@@ -264,19 +267,25 @@ static void finish_real(const struct run *run, const int32_t *sums, const struct
 	}
 }
 
-/* Computes the fused node for a tile of bytes. */
+/*
+ * Computes the fused node from a tile of bytes, the results of this node, and stores its results at
+ * `out`.
+ */
 static void finish_bytes(const struct run *run, const uint8_t *bytes, const struct cpu_dots *t,
 			 char *out)
 {
 	const struct dots *d = run->d;
 
 	for (int r = 0; r < t->count; r++, bytes += BLOCK)
-		/* A conversion adds itself 0 times. */
+		/* A conversion has no addend: the loop adds the bytes themselves with scale 0. */
 		d->simd->integers(&run->after, (uint8_t *)out + r * d->columns, bytes,
 				  t->addend ? t->addend + r * t->addend_step : bytes, t->columns);
 }
 
-/* Multiplies `count` pixels from the first on, whose pointers are in the table, with a block. */
+/*
+ * Multiplies `count` pixels, from pixel `first` on, with a block of columns. @table has the
+ * pointers to their input pixels.
+ */
 static void block_tiles(const struct run *run, const uint8_t *const *table, int64_t first,
 			int64_t count, int64_t block)
 {
@@ -318,7 +327,7 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 	}
 }
 
-/* Computes a share of the pixels for a group of blocks. */
+/* Computes an item: a share of the pixels for a group of blocks of columns. */
 static void tiles(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -431,7 +440,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 
 /* --- Preparing --- */
 
-/* Fuses the addition of other bytes, or a conversion to another scale. */
+/* Fuses an addition of bytes, or a conversion to another scale; returns false for other nodes. */
 static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	const struct cpu_ask ask = { .cpu = cpu, .node = next };

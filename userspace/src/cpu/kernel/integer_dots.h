@@ -22,13 +22,17 @@ struct dots {
 	 * bytes.
 	 */
 	bool by_rows;
-	/* Whether taps of a depthwise window are in groups of its columns, each of four rows. */
+	/*
+	 * Whether the taps of a depthwise 3x3 window are ordered by columns: a group of four taps
+	 * is a column, and the fourth tap is unused.
+	 */
 	bool by_columns;
 	int64_t pixels, columns, blocks;
-	int64_t taps, depth; /* taps of a tile or of channels, and bytes of a tap */
+	int64_t taps, depth; /* taps that the kernel reads, and bytes of a tap */
 	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
 	/*
-	 * Pixels that lie in one vector: several where they have few channels and follow closely.
+	 * Output pixels of a depthwise convolution that one vector has: several when BLOCK is a
+	 * multiple of the channels and the stride is 1, else 1.
 	 */
 	int64_t fold;
 	int64_t tap_step[2]; /* bytes from one row, and from one column, of taps to the next */
@@ -36,7 +40,10 @@ struct dots {
 	const struct ir_node *next;
 	uint32_t next_operand; /* the operand of `next` that is this node's result */
 	uint8_t flip, filter_flip;
-	uint8_t *padding; /* zero points, for the pixels of a vector */
+	/*
+	 * zero points that taps outside of the image read, enough for a vector of pixels
+	 */
+	uint8_t *padding;
 };
 
 /* One run of a plan. */
@@ -49,9 +56,12 @@ struct run {
 	const float *scale;
 	const void *addend; /* of a float result, or NULL */
 	uint32_t addend_step;
-	/* With a fused node: what it computes, and the bytes that it adds or NULL. */
+	/*
+	 * With a fused node: the operation that it computes; `other` has the bytes that it adds, or
+	 * is NULL.
+	 */
 	struct cpu_integers after;
-	bool tame; /* whether tiles can compute it */
+	bool tame; /* whether tiles can compute the fused node: see cpu_integers_are_tame() */
 	const uint8_t *other;
 	int64_t shares, per_share; /* pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */
@@ -66,7 +76,8 @@ static inline int64_t block_bytes(const struct dots *d)
 }
 
 /*
- * Returns the tap of a window that is tap t of channels; the window's last tap + 1: there is none.
+ * Returns the tap of the window that the kernel reads as tap t of a depthwise convolution; kh * kw:
+ * tap t is unused.
  */
 static inline int64_t channel_tap(const struct dots *d, int64_t t)
 {
@@ -78,7 +89,7 @@ static inline int64_t channel_tap(const struct dots *d, int64_t t)
 	return row < g->kh ? row * g->kw + column : g->kh * g->kw;
 }
 
-/* Where an output pixel lies. */
+/* The position of an output pixel. */
 struct pixel {
 	int64_t image, row, column;
 };

@@ -249,8 +249,8 @@ static void interleave_items(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Whether a transpose swaps two runs of adjacent axes after axes that stay; *rows and *columns
- * become the elements of the two runs.
+ * Returns whether a transpose only swaps two runs of adjacent axes, after axes that stay. Sets
+ * *rows and *columns to the number of elements of the first and the second run.
  */
 static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,
 			   int64_t *columns)

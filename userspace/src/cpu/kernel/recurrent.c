@@ -31,7 +31,10 @@ struct pass {
 	const float *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 };
 
-/* Applies activation number `which` in place; clips its argument first, except the cell state. */
+/*
+ * Applies activation number `which` in place. Activations 0 and 1, those of gates, have their
+ * argument clipped first; activation 2, that of the cell state, has not.
+ */
 static void activate(const struct network *n, int which, float *x, int64_t count)
 {
 	const struct ir_unary_attrs act = ir_rnn_activation(n->r.node, which);

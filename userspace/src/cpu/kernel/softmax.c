@@ -43,7 +43,10 @@ double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float
 	return simd->exp_sum(x, n, *max);
 }
 
-/* Computes a row for the forms of softmax that WebNN does not have; x may be y. */
+/*
+ * Computes a row of logarithms of softmax, or of guarded softmax, which WebNN does not have; x may
+ * be y.
+ */
 static void other_line(const struct softmax *s, float *y, const float *x)
 {
 	float max, part;

@@ -266,8 +266,8 @@ static void set_steps(const struct matmul *mm, const struct ir_type *type, const
 }
 
 /*
- * Takes the strides of an operand or, with -1, of the result; false, with nothing changed, when the
- * tiles cannot read or write them.
+ * Makes the kernel use other strides for an operand or, with -1, for the result. Returns false,
+ * with nothing changed, when the tiles cannot read or write with them.
  */
 static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
 		    const int64_t *strides)
@@ -318,7 +318,10 @@ const char *cpu_tile_matmul_refuses(const struct cpu_ask *ask)
 						"its bias has another shape than its columns";
 }
 
-/* Returns why another kernel is faster, also when strides save copies; NULL: none is. */
+/*
+ * Returns why another kernel is faster although it may need dense copies of the operands, which
+ * this kernel reads with strides; NULL: none is.
+ */
 static const char *loses_with_strides(const struct cpu_context *cpu, const struct matmul *mm)
 {
 	const struct cpu_tuning *t = cpu_tuning(cpu);

@@ -148,8 +148,8 @@ static struct entry middle_of(struct entry a, struct entry b, struct entry c)
 }
 
 /*
- * Moves the k entries that come first to the front, in any order (quickselect). After more unlucky
- * splits than a sort would take, it sorts.
+ * Moves the k entries that come first to the front, in any order (quickselect). When unlucky splits
+ * have taken more work than a sort, it sorts the rest. @beside: memory for n entries.
  */
 static void keep_best(struct entry *e, int64_t n, int64_t k, struct entry *beside)
 {

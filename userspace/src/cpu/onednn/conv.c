@@ -211,8 +211,8 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 }
 
 /*
- * Keeps the layout of the filter that the first primitive chooses; -1 when it is unknown. Returns 0
- * when it is known.
+ * Keeps the layout of the filter that the first primitive chooses. Returns 0, or -1 when form.c
+ * does not know this layout.
  */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {
@@ -232,7 +232,7 @@ static int keep_filter_form(struct conv *c, const struct form *form)
 	return 0;
 }
 
-/* Whether oneDNN adds the bias; for integers it is added to the sums here. */
+/* Returns whether oneDNN adds the bias. The bias of integers is added by this file, to the sums. */
 static bool has_float_bias(const struct conv *c)
 {
 	return c->has_bias && !c->integer;
@@ -631,7 +631,7 @@ static int make(struct conv *c)
 	return 0;
 }
 
-/* Whether this kernel may take a node; sets its shape. */
+/* Sets the shape of a node; returns false when this kernel cannot compute it. */
 static bool set_shape(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;

@@ -6,9 +6,9 @@
 #include "cpu/ref/reference.h"
 
 /*
- * Returns x / scale as an integer. The quotient is rounded to float32 first, as float32 division
- * does it, so that all back ends have the same ties; quotients of float16 numbers that are no ties
- * are too far from ties to become one. NaN counts as 0.
+ * Returns x / scale as an integer. The quotient is rounded to float32 first, as a division of
+ * float32 numbers rounds it, so that all back ends have the same ties; quotients of float16 numbers
+ * that are no ties are too far from ties to become one. NaN counts as 0.
  */
 static double quotient(double x, double scale)
 {

@@ -53,7 +53,10 @@ INLINE __m512i bytes_of(const __m512i y[4], const struct ends *ends)
 	return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), ends->lo), ends->hi);
 }
 
-/* Returns 64 results of sums in the order of cpu_dot_channel(), in order. */
+/*
+ * Converts 64 sums, in the order of cpu_dot_channel(), to bytes in ascending order of their
+ * columns.
+ */
 INLINE __m512i results(const __m512i sum[4], const float *scale, const struct ends *ends)
 {
 	__m512i y[4];
@@ -89,8 +92,8 @@ INLINE void store_raw(const struct cpu_dots *t, int row, const int vecs, const _
 }
 
 /*
- * Returns the 32-bit elements of bytes_of() that row r has in order, where each quarter has @vecs
- * elements of each of 4 / @vecs rows. It begins with those of the first quarter.
+ * Returns the indices of the 32-bit elements of bytes_of() that belong to row r, in the order of
+ * its columns. Each quarter of bytes_of() has @vecs elements of each of 4 / @vecs rows.
  */
 INLINE __m512i order_of(const int vecs, const int r)
 {
@@ -102,7 +105,10 @@ INLINE __m512i order_of(const int vecs, const int r)
 	return _mm512_loadu_si512(from);
 }
 
-/* Loads the bytes of row r of the addend, and of the rows after it, in the order of bytes_of(). */
+/*
+ * Loads the addend's bytes for 4 / @vecs rows, from row `first` on, in the order of bytes_of(); 0
+ * for rows that the tile does not have.
+ */
 INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
 {
 	const int rows = 4 / vecs;
@@ -149,7 +155,10 @@ INLINE struct constants constants_of(const struct cpu_dots *t)
 	};
 }
 
-/* Computes t->after: the integer of scaled sums, and of vector j of the bytes of the addend. */
+/*
+ * Computes t->after from v, a vector of scaled sums, and with `adds` from vector j of the addend's
+ * bytes. Returns the rounded quotients, to which the zero point is not added yet.
+ */
 INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i addend, int j)
 {
 	const __m512i spread = _mm512_set1_epi32((int)0x80808000);
@@ -171,7 +180,10 @@ INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i 
 	return _mm512_cvtps_epi32(_mm512_fmadd_ps(v, c->inverse, _mm512_mul_ps(v, c->rest)));
 }
 
-/* Stores one row of four or three vectors of sums, two rows of two, or four of one. */
+/*
+ * Stores one row of four or three vectors of sums, two rows of two vectors, or four rows of one
+ * vector.
+ */
 INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m512i (*const sum)[4],
 		       const struct ends *ends, const struct constants *c)
 {
@@ -390,7 +402,10 @@ static void channel_dots(const struct cpu_channel_dots *d)
 		channels(d, (d->taps + 3) / 4);
 }
 
-/* Sets the function of tiles of up to @rows rows, from the last one that has a function on. */
+/*
+ * Sets the function for tiles of @rows rows, and of fewer rows down to the first number of rows
+ * that has a function already.
+ */
 static void set_tiles(struct cpu_simd *simd, int vecs, int rows, cpu_dots_fn function)
 {
 	for (int r = rows; r && !simd->dots[vecs][r]; r--)

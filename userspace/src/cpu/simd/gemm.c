@@ -200,7 +200,10 @@ EACH_ROW(FUNCTIONS)
 
 /* --- Packing --- */
 
-/* Copies runs as whole vectors: the next run or row overwrites what they write after a run. */
+/*
+ * Copies runs as whole vectors: the floats that a vector writes after the end of a run are
+ * overwritten by the next run or row.
+ */
 INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
 {
 	/* a copy, as the compiler must assume that stores change the original */

@@ -38,7 +38,10 @@ static float six(float v)
 	return v > 6 ? 6 : v;
 }
 
-/* e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 * z. */
+/*
+ * Returns e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 *
+ * z.
+ */
 INLINE struct group scaled_erfc(struct group z)
 {
 	struct group part, s, p;
@@ -318,7 +321,7 @@ static void by_groups(int kind, float alpha, float beta, float *y, const float *
 		for (int64_t i = 0; i < n; i++) {                        \
 			float v = x[i];                                  \
                                                                          \
-			/* NaN and infinities: 0, too. */                \
+			/* Replaces angles that the caller computes. */  \
 			v = v >= -LIMIT && v <= LIMIT ? v : 0;           \
 			y[i] = (float)cpu_of_angle(function, (double)v); \
 		}                                                        \

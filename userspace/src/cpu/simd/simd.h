@@ -106,12 +106,13 @@ struct cpu_finish {
  * are in the order of cpu_dot_channel() for four vectors.
  */
 struct cpu_channel_dots {
-	const uint8_t *const *x; /* for each tap, what the first pixel reads */
-	const int64_t *step;	 /* for each tap, bytes to what the next pixel reads */
+	const uint8_t *const *x; /* for each tap, the channels that the first pixel reads */
+	const int64_t *step;	 /* for each tap, bytes from there to those of the next pixel */
 	int64_t taps;
 	/*
-	 * How many of the groups of 4 taps read at the next pixel what the last groups read at this
-	 * one. If it is 1 or 2, there are three groups, and the last tap of each is not read.
+	 * The number of groups of 4 taps whose inputs the next pixel reads again: its first
+	 * `shared` groups read what the last `shared` groups of this pixel read. If it is 1 or 2,
+	 * there are three groups, and the last tap of each is not read.
 	 */
 	int shared;
 	const int8_t *weights; /* [taps / 4, rounded up][64][4] */
@@ -156,7 +157,7 @@ struct cpu_dots {
 	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
 	uint8_t flip;
 	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
-	bool is_signed; /* whether bytes by cpu_finish are */
+	bool is_signed; /* whether the bytes by cpu_finish are signed */
 	int count, columns;
 	void *out;
 	int64_t out_step; /* bytes */
@@ -210,7 +211,10 @@ struct cpu_weights {
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
-	/* [depth / block][columns], same_zero is then 0; NULL: all zero points are same_zero */
+	/*
+	 * zero points, [depth / block][columns], with same_zero 0; NULL: all zero points are
+	 * same_zero
+	 */
 	const int8_t *zero;
 	int8_t same_zero;
 };
@@ -291,7 +295,10 @@ struct cpu_simd {
 			    int64_t n);
 	void (*whole_binary)(int dtype, int kind, void *y, const void *a, int64_t sa, const void *b,
 			     int64_t sb, int64_t n);
-	/* y = whether x is NaN (IR_IS_NAN), or infinite; dtype: IR_F32 or IR_F16. */
+	/*
+	 * y = 1 where x is NaN (kind IR_IS_NAN) or infinite (other kinds), else 0; dtype: IR_F32 or
+	 * IR_F16.
+	 */
 	void (*says)(int dtype, int kind, uint8_t *y, const void *x, int64_t n);
 	/*
 	 * Convert to float16 and back; round_halves() rounds float32 numbers to numbers that

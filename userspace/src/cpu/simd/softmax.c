@@ -31,10 +31,10 @@ static float largest(const float *x, int64_t n)
 }
 
 /*
- * How softmax scales its powers. The power of the largest number need not be 1: it is at least 1/2
- * where numbers are used without subtracting the largest, which loses no digits and is possible up
- * to MOST_EXPONENT. Beyond that the largest is subtracted, and the difference is exact unless its
- * power becomes 0.
+ * The scaling of the powers of a row. If the largest number is at most MOST_EXPONENT in magnitude,
+ * nothing is subtracted from the numbers, which loses no digits: a power of 2 scales the results
+ * such that the largest power is at least 1/2. Otherwise the largest number is subtracted (`from`);
+ * the difference is exact unless its power becomes 0.
  */
 #define MOST_EXPONENT 220
 

@@ -35,7 +35,7 @@ typedef ivec eights_at __attribute__((aligned(4)));
 
 /*
  * Returns the floats that the 16 values of 4 bits stand for, less the zero point that all weights
- * share; AVX-512 only.
+ * share. Only AVX-512 has an instruction for such a table; on other levels the result is unused.
  */
 INLINE vec table_of(const struct cpu_weights *w)
 {
@@ -51,7 +51,10 @@ INLINE vec table_of(const struct cpu_weights *w)
 #endif
 }
 
-/* Returns number j of eight; less the zero point that all weights share, if there is a table. */
+/*
+ * Returns weight j of the eight weights of each column as floats; with AVX-512, less the zero point
+ * that all weights share.
+ */
 INLINE vec one_of(ivec eight, int j, vec table)
 {
 #if defined(__AVX512F__)

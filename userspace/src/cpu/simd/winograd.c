@@ -7,8 +7,8 @@
 #include "cpu/simd/fill.h"
 
 /*
- * Returns the position of a vector; the last one overlaps the one before, whose channels are
- * computed a second time.
+ * Returns the first channel of the vector for channels from c on. The last vector overlaps the one
+ * before it, and some channels are computed twice.
  */
 static inline int64_t place(int64_t c, int64_t n)
 {
