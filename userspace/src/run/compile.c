@@ -46,8 +46,8 @@ static bool reads_first(const struct ir_node *node, const struct ir_value *value
 
 /*
  * Fuses a CPU node with the step before it, when only that node reads the result of the step and
- * the step's kernel can compute both. Returns true when the node is fused; false with *problem when
- * the step cannot be planned.
+ * the step's kernel can compute both. Returns true when the node is fused; false when it is not,
+ * also with *problem set because the step cannot be planned.
  */
 static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses, struct wnn_error *problem)

@@ -124,8 +124,8 @@ struct run_compiled {
 	size_t num_blocks, block_room;
 	struct run_block *blocks;
 	/*
-	 * The `keep` number of step 0, which stands for the data that the step keeps in SRAM; step
-	 * s has first_keep + s. No other graph has these numbers.
+	 * The number by which the device recognises data that step 0 left in SRAM (`keep` in the
+	 * slot of a program); step s has first_keep + s. No other graph has these numbers.
 	 */
 	uint64_t first_keep;
 	uint32_t num_copies;

@@ -18,7 +18,7 @@
 struct run_heap {
 	struct winsys *ws;		/* NULL: there is host memory only */
 	struct wnn_allocator allocator; /* allocator of host memory */
-	uint64_t limit;			/* bytes; 0: none */
+	uint64_t limit;			/* the most bytes that may be in use; 0: no limit */
 	_Atomic uint64_t used;
 };
 

@@ -26,7 +26,10 @@ struct job {
 	const union onpu_slot *slots;
 	struct granule *granules;
 	uint32_t num_granules;
-	/* By event: granules whose live range begins, less those whose live range has ended. */
+	/*
+	 * By event: the number of granules whose live range begins there, less the number of those
+	 * whose live range ended with the event before.
+	 */
 	int64_t *change;
 };
 
