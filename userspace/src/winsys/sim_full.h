@@ -39,8 +39,13 @@ struct full_memory {
 	uint64_t root; /* bus address of the page table */
 };
 
+/*
+ * Makes the memory: reserves its address space and allocates the root page table. Returns 0, or -1
+ * with *err.
+ */
 int full_memory_init(struct full_memory *memory, struct wnn_error *err);
 void full_memory_destroy(struct full_memory *memory);
+/* Copy from and to a bus address; return 0, or -1 when the bytes are not all in the memory. */
 int full_memory_read(void *memory, uint64_t addr, void *dst, size_t len);
 int full_memory_write(void *memory, uint64_t addr, const void *src, size_t len);
 /* Allocates zeroed memory without a virtual address; returns its bus address; 0: no memory. */
@@ -101,11 +106,16 @@ struct full {
 	struct full_ctx *queues[ONPU_MAX_QUEUES];
 };
 
+/*
+ * Starts the device's thread, boots the firmware and makes the address space. Returns 0, or -1 with
+ * *err.
+ */
 int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 		      struct wnn_error *err);
 void full_driver_stop(struct full *full);
 /* Sends *m to the firmware and waits; *m then is the response. Returns 0, or -1 with *err. */
 int full_request(struct full *full, union onpu_msg *m, struct wnn_error *err);
+/* Makes the device forget the translations of a range, and waits until it has, or is lost. */
 void full_invalidate(struct full *full, uint64_t va, size_t size);
 void full_write(struct full *full, uint32_t offset, uint32_t value);
 uint32_t full_read(struct full *full, uint32_t offset);

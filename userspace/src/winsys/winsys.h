@@ -39,7 +39,10 @@ struct npu_caps {
 	uint32_t isa_major; /* major version of the instruction set */
 };
 
-/* Returns the number of forms besides the first one, in one direction: see #forms of isa.xml. */
+/*
+ * Returns how many more forms than ROWS x COLS the matrix array has in each direction (more rows,
+ * or more columns): see #forms of isa.xml.
+ */
 static inline uint32_t npu_mxu_forms(const struct npu_caps *caps)
 {
 	return (caps->features & ONPU_CAP_FEATURES_MXU_FORMS__MASK) >>
