@@ -19,7 +19,10 @@ struct source {
 	const uint32_t *live_out;
 	uint32_t num_live_out;
 	struct stream_graph stream; /* stream.graph NULL: no groups are streamed */
-	/* stream.first_form and stream.manner, which releasing the stream does not clear */
+	/*
+	 * copies of stream.first_form and stream.manner, which are still valid when the stream is
+	 * released
+	 */
 	bool first_form;
 	uint8_t manner;
 };

@@ -57,7 +57,7 @@ struct ir_type {
 size_t ir_dtype_bits(enum ir_dtype dtype);
 const char *ir_dtype_name(enum ir_dtype dtype); /* WebNN's spelling: "float32" */
 bool ir_dtype_is_float(enum ir_dtype dtype);
-bool ir_dtype_is_unsigned(enum ir_dtype dtype); /* unsigned integers; booleans are none */
+bool ir_dtype_is_unsigned(enum ir_dtype dtype); /* false for pred */
 
 static inline int64_t ir_dim_value(struct ir_dim d)
 {
@@ -471,7 +471,7 @@ struct ir_node {
 	const char *source; /* the WebNN operators that it computes: "conv2d", "conv2d+relu" */
 };
 
-/* Returns how many parts, one for each gate, the rows of a recurrent network's weights have. */
+/* Returns the number of gates of a recurrent network: its weights have a block of rows for each. */
 static inline uint32_t ir_rnn_gates(const struct ir_node *node)
 {
 	return node->op == IR_OP_LSTM ? 4 : node->attrs.rnn.plain ? 1 : 3;

@@ -521,7 +521,10 @@ static void set_element(uint8_t *data, size_t width, int64_t i, uint64_t bits)
 		memcpy(data + (size_t)i * (width / 8), &bits, width / 8);
 }
 
-/* Returns the bits of element `i` of a constant without elements: a small number, or fraction. */
+/*
+ * Returns the bits of element `i` of a constant for which the text has no elements: a small number,
+ * for floats a multiple of 1/4.
+ */
 static uint64_t made_up(enum ir_dtype dtype, int64_t i)
 {
 	uint32_t number = (uint32_t)(i * 7 + 3) % 13, bits;

@@ -33,7 +33,10 @@ uint32_t ir_find_name(const struct ir_graph *graph, const char *name)
 	return i;
 }
 
-/* Computes an expression; -1 when it is out of 0 to 2^31 - 1. */
+/*
+ * Returns the number of an expression when its name has the number n; -1 when that is not from 0 to
+ * 2^31 - 1.
+ */
 static int64_t checked(const struct ir_symbol *symbol, uint32_t n)
 {
 	int64_t number;
