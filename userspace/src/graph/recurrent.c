@@ -56,8 +56,8 @@ static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 }
 
 /*
- * Finds WNNRecurrentDetails in the chain of the options, and takes a gru for a network without
- * gates when they say so. Returns 0 or -1.
+ * Finds WNNRecurrentDetails in the chain of the options. With their member `plain`, a gru becomes a
+ * network with one gate. Returns 0 or -1.
  */
 static int find_details(struct wnn_rule *rule, struct recurrent *r)
 {

@@ -81,6 +81,7 @@ int rule_output_count(struct wnn_rule *rule, size_t count);
 /* Checks that operand `i` has the shape `dims`; an absent operand passes. Returns 0 or -1. */
 int rule_shape_is(struct wnn_rule *rule, size_t i, uint32_t rank, const int64_t *dims);
 
+/* Checks that an axis is below the rank; @what names it in the message. Returns 0 or -1. */
 int rule_axis(struct wnn_rule *rule, const char *what, uint32_t axis, uint32_t rank);
 
 /*
