@@ -265,7 +265,10 @@ static int read_field(struct reader *r, const struct onpu_field_info *field, str
 	return 0;
 }
 
-/* Returns how many letters must change to make a from b (Levenshtein distance); 99: too long. */
+/*
+ * Returns how many letters must be inserted, removed or changed to make a from b (Levenshtein
+ * distance); 99: too long.
+ */
 static unsigned int distance(const char *a, size_t na, const char *b)
 {
 	unsigned int row[40];

@@ -186,7 +186,10 @@ static bool is_plain(const struct sum *s)
 	return !s->addend && s->act.kind == IR_UNARY_NONE;
 }
 
-/* Returns the node that alone uses the result of @node; NULL: none, several, or an output. */
+/*
+ * Returns the only node that uses the result of @node; NULL when no node or several nodes use it,
+ * or when it is an output.
+ */
 static const struct ir_node *next_node(const struct fusion *f, const struct ir_node *node)
 {
 	const struct ir_value *value = node->results[0];

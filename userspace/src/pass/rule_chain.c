@@ -341,8 +341,9 @@ struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 }
 
 /*
- * Takes the maximum or minimum with a number as a limit, which merges with others. A zero counts
- * only with the sign that wins against the other zero. What is dequantised stays as it is.
+ * Replaces the maximum or minimum of x and a number by a clamp of x, which can be merged with other
+ * limits. A number 0 must be +0 in a maximum and -0 in a minimum, as these win against the other
+ * zero. A dequantised x is left alone.
  */
 struct ir_value *rule_limit(struct rules *rules, struct ir_node *node)
 {

@@ -153,8 +153,8 @@ static struct ir_value *along_channels(struct rules *rules, const struct ir_valu
 
 /*
  * Returns the other operand of a sum, product, quotient or difference as it is in front of a view:
- * a constant for the channels or for all, or, in a sum behind a reshape, a value of equal shape;
- * else NULL.
+ * a constant with one number per channel or one for all, or, in a sum behind a reshape, a value of
+ * equal shape; else NULL.
  */
 static struct ir_value *in_front(struct rules *rules, const struct ir_node *node,
 				 const struct ir_node *view, struct ir_value *other)
@@ -163,7 +163,7 @@ static struct ir_value *in_front(struct rules *rules, const struct ir_node *node
 		return ir_type_elements(&other->type) == 1 || has_channels(&other->type, view) ?
 			       along_channels(rules, other, view->operands[0]->def) :
 			       NULL;
-	/* The reshape of what is moved already would be a copy. */
+	/* A reshape of a transposed, expanded or sliced value would copy the value. */
 	if (other->kind == IR_VALUE_RESULT &&
 	    (other->def->op == IR_OP_TRANSPOSE || other->def->op == IR_OP_EXPAND ||
 	     other->def->op == IR_OP_SLICE))
@@ -198,7 +198,7 @@ struct ir_value *rule_bias_behind_view(struct rules *rules, struct ir_node *node
 
 /*
  * Finds for each axis of `from` the axis of `to` that it becomes by a reshape that only adds axes
- * of size 1.
+ * of size 1; false for other reshapes.
  */
 static bool only_adds(const struct ir_type *from, const struct ir_type *to, uint32_t *axis)
 {

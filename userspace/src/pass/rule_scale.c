@@ -213,8 +213,8 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 	if (shifts && !(sees_all(product) && is_one_matrix(product)))
 		return false;
 	/*
-	 * The new factors apply first: those that are collected already came later, directly before
-	 * the product.
+	 * The new factors apply before those that are collected already, which come from nodes
+	 * nearer to the product.
 	 */
 	for (int64_t i = 0; i < s->ins; i++) {
 		s->in_shift[i] += s->in_scale[i] * affine->shift[i];

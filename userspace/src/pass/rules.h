@@ -114,6 +114,8 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
  * @operands: three; the last may be NULL
  * @scaling: the scaling of the new node; taken over. NULL: the new node gets that of the old one
  * @other: another node whose work the new node does
+ *
+ * Returns the new node's result; NULL when out of memory.
  */
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,
