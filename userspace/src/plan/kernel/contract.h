@@ -246,7 +246,11 @@ void contract_find_resident(struct contract *c);
  * may have been called before.
  */
 bool contract_prepare(struct plan *plan, const struct contract *c, struct contract_prepared *p);
+/*
+ * Emits the instructions of a contraction; *p is from contract_prepare() for one of the same shape.
+ */
 void contract_run(struct plan *plan, const struct contract *c, const struct contract_prepared *p);
+/* Frees the memory of *p. */
 void contract_done(struct contract_prepared *p);
 /*
  * Emits a contraction whose filter is not packed: calls contract_prepare(), unless *p from an

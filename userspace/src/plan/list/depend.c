@@ -308,7 +308,10 @@ static int forget_covered(struct plan_depend *g, size_t i)
 		uint32_t oldest = g->parts[g->num_parts - 1].op, reader = range->readers;
 
 		range->writer = NONE;
-		/* The writes follow only readers before them: a later one keeps the list. */
+		/*
+		 * Forgets the readers if the last of them is before the oldest write that is kept:
+		 * that write follows all of them.
+		 */
 		if (reader != NONE && g->readers[reader].op <= oldest)
 			range->readers = NONE;
 	}

@@ -22,15 +22,21 @@
 #define MAX_PAD	   8	 /* the most rows or columns of padding on a side of an image */
 #define SEAM	   256	 /* nodes between points where no value is in SRAM, so that a job can end */
 #define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
-#define TOPK_ENTRY 72	 /* at least the bytes of SRAM for each entry of a chunk of topk */
+#define TOPK_ENTRY 72	 /* no fewer bytes of SRAM than an entry of a chunk of topk needs */
 
 /*
  * The layout and padding that a root value (values_root()) should have, for the nodes that read or
  * write it.
  */
 struct wish {
+	/*
+	 * touched: a node reads or writes the value in memory. image: a node takes it by rows, in
+	 * `layout`. plain: a node needs it dense and row-major, or two nodes want different
+	 * layouts.
+	 */
 	bool touched, plain, image;
 	enum ir_layout layout;
+	/* the padding, as in struct value_location */
 	int64_t halo[2][2];
 	uint64_t halo_value;
 };
@@ -41,6 +47,7 @@ struct chooser {
 	uint32_t (*alive)[MAX_ALIVE]; /* by node: the roots that are live in SRAM */
 	uint8_t *num_alive;
 	uint64_t *need; /* by node: bytes of SRAM that its kernel must have */
+	/* the ids of the `count` values that may become resident, as collect() lists them */
 	uint32_t *order;
 	uint32_t count;
 };

@@ -167,7 +167,7 @@ static bool middle_slices(const struct finder *f, const struct stream_set *set,
 	return stream_find_slices(f->plan, set, &box, NULL, slices);
 }
 
-/* Estimates a size of blocks; *best is the fastest. False: these and all smaller blocks fail. */
+/* Puts blocks of a size in *best if faster; false: neither these nor smaller ones are possible. */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct stream_blocks *best)
 {
@@ -241,6 +241,7 @@ static bool choose_blocks(const struct finder *f, const struct stream_set *set,
 
 /* ---- growing groups */
 
+/* Returns the node that stands for the group of a node: each group is named by one of its nodes. */
 static uint32_t find_group(struct finder *f, uint32_t n)
 {
 	while (f->group[n] != n)

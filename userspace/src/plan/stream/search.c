@@ -173,6 +173,10 @@ static bool is_new(struct search *s, uint64_t hash, uint8_t manner)
 /* The range of a group and the nodes around it. */
 struct excerpt {
 	struct range range;
+	/*
+	 * The memory of range.live_out, and `nodes` and `of_node` of the group in the excerpt's
+	 * indices.
+	 */
 	uint32_t *live_out, *nodes, *of_node;
 	uint32_t begin; /* index of the first node in the whole range */
 };

@@ -338,7 +338,10 @@ static const struct ir_node *group_node(const struct maker *m, uint32_t from_end
 	return node_at(m, m->group->nodes[m->group->num_nodes - from_end]);
 }
 
-/* Adds the weights of a block of keys, their sum, and the factor of the running state. */
+/*
+ * Makes the nodes that compute the weights of a block of keys, their sum, and the factor of the
+ * running state; sets *next to these values, and a->most to the new maximum.
+ */
 static void make_weights(struct maker *m, uint64_t step, struct attention *a, struct attended *next)
 {
 	static const struct ir_unary_attrs finite = { .kind = IR_CLAMP,

@@ -94,7 +94,10 @@ struct stream_graph {
 	bool first_form; /* its plan is fastest with plan.first_form */
 };
 
-/* Builds the graph of groups that are not dropped. -1: no memory; to be released in any case. */
+/*
+ * Builds the graph in which the groups that are not dropped are streamed. Returns 0, or -1: no
+ * memory; call stream_graph_release() in both cases.
+ */
 int stream_build(const struct plan *plan, const struct stream_groups *groups,
 		 const uint32_t *live_out, uint32_t num_live_out, struct stream_graph *out);
 void stream_graph_release(struct stream_graph *graph);
