@@ -137,6 +137,7 @@ int events_init(WNNInstance instance, struct wnn_error *err);
 void events_exit(struct events *events);
 /* Cancels every request that has not been delivered. */
 void events_close(struct events *events);
+/* Count the contexts of an instance; the callback thread runs until all of them have ended. */
 void events_add_user(struct events *events);
 void events_drop_user(struct events *events);
 
@@ -181,6 +182,10 @@ struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
  */
 struct request *request_create(WNNInstance instance, enum request_kind kind,
 			       struct request_callback callback);
+/*
+ * Makes a request from request_create() ready for delivery, and takes it over. Errors are dropped
+ * when the instance is closing or too many wait.
+ */
 void request_post(struct request *request, WNNStatus status, const char *message);
 
 void request_get(struct request *request);
