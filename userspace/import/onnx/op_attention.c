@@ -27,8 +27,8 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 }
 
 /*
- * Returns softmax of x with one more column, of the number of each head in the sink, or of zeros
- * when there is no sink: the column takes part in the sum of each row, and is cut off the result.
+ * Returns softmax of x with one more column, which takes part in the sum of each row and is cut off
+ * the result. It has the number that the sink gives for each head, or zeros without a sink.
  */
 static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x, WNNOperand sink)
 {

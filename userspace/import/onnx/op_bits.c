@@ -8,7 +8,7 @@
 
 /*
  * Returns x with its complement in place of each negative number. A division then rounds as a shift
- * right does, since it rounds towards zero. @sign: where x is negative
+ * right does, since it rounds towards zero. @sign: whether each number is negative.
  */
 static WNNOperand flip_negative(struct onnx_node *node, WNNOperand sign, WNNOperand x)
 {

@@ -160,9 +160,9 @@ int onnx_op_conv(struct onnx_node *node)
 }
 
 /*
- * Translates FusedConv and NhwcFusedConv of com.microsoft: a convolution, plus an operand, then an
- * activation. In variant 1 (NhwcFusedConv), the channels are the last dimension of all tensors but
- * the filter.
+ * Translates FusedConv and NhwcFusedConv of com.microsoft: a convolution, to which input 3 is added
+ * if it is there, then an activation. In variant 1 (NhwcFusedConv), the channels are the last
+ * dimension of all tensors but the filter.
  */
 int onnx_op_fused_conv(struct onnx_node *node)
 {
@@ -337,8 +337,8 @@ static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
 }
 
 /*
- * Whether WebNN has the padding of a transposed convolution, and what it adds at the end. Padding
- * that is wider than a window would leave an edge without taps.
+ * Whether WebNN's operator takes the padding of a transposed convolution, and @extra, the elements
+ * that it adds at the end. With padding wider than a window, no tap would reach the edge.
  */
 static bool is_plain(const struct onnx_window *w, const int64_t *extra)
 {

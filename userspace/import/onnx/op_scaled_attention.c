@@ -76,7 +76,8 @@ static WNNOperand weigh(struct onnx_node *node, const struct scaled *s, WNNOpera
 }
 
 /*
- * Returns query, key or value, of three or four dimensions, appended to the positions of its cache.
+ * Returns query, key or value split into heads, after the positions of its cache if it has one. The
+ * input has three or four dimensions.
  */
 static WNNOperand read_operand(struct onnx_node *node, size_t input, const char *heads, size_t past)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* So many of the smallest sizes of a range are tried: they show strides and remainders. */
+/* How many of the smallest sizes of a range are tried: they show strides and remainders. */
 #define NEAR 4
 
 struct points {
