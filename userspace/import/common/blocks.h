@@ -41,8 +41,8 @@ const struct import_block_type *import_block_named(const char *name);
 bool import_block_is_read(const struct import_block_type *type);
 
 /*
- * Writes @count elements as floats, beginning at element @first; both are whole blocks of the type.
- * The type is one that import_block_is_read() accepts.
+ * Writes @count elements as floats, beginning at element @first; both are multiples of the number
+ * of elements of a block. The type is one that import_block_is_read() accepts.
  */
 void import_blocks_read(const struct import_block_type *type, const uint8_t *data, uint64_t first,
 			uint64_t count, float *values);

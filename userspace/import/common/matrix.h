@@ -46,22 +46,21 @@ enum import_packed {
 
 /*
  * Packs a matrix and returns IMPORT_PACKED, or why it cannot. Types of floats become float32;
- * others keep 4 bits where all their numbers fit, else 8. import_matrix_exit() is called in any
- * case.
+ * others keep 4 bits where all their numbers fit, else 8. Call import_matrix_exit() in any case.
  */
 enum import_packed import_matrix_init(struct import_matrix *matrix, const struct import_rows *rows);
 void import_matrix_exit(struct import_matrix *matrix);
 
 /*
  * Returns x times the matrix, for a float32 x [..., depth]; NULL: the builder has refused it, or x
- * is NULL. The matrix stays as long as the graph.
+ * is NULL. The matrix must live as long as the graph.
  */
 WNNOperand import_matrix_multiply(const struct import_matrix *matrix, WNNGraphBuilder builder,
 				  WNNOperand x);
 
 /*
- * Returns a constant whose data the caller keeps as long as its graph lives; NULL: the builder has
- * refused it.
+ * Returns a constant that does not copy its data: the caller keeps the data as long as the graph
+ * lives. NULL: the builder has refused it.
  */
 WNNOperand import_borrow(WNNGraphBuilder builder, WNNOperandDataType type, const void *data,
 			 size_t size, WNNUint32Array shape);

@@ -39,7 +39,10 @@ static const struct form {
 /* Ends the system message that templates of ChatML have for conversations without one. */
 #define SYSTEM_END "<|im_end|>"
 
-/* Templates have some ten KiB. The search for a system message takes their square at worst. */
+/*
+ * Templates have some ten KiB. At worst, the time of the search for a system message grows with the
+ * square of the size.
+ */
 #define MAX_TEMPLATE (1 << 18)
 
 static bool has(struct gguf_text text, const char *sign)
@@ -92,7 +95,7 @@ static char *plain(struct gguf_text text, size_t *size)
 	return copy;
 }
 
-/* Text that grows into room that is large enough; NULL: only the size is wanted. */
+/* A text that grows. data: memory that is large enough for it; NULL: only the size is wanted. */
 struct joined {
 	char *data;
 	size_t size;

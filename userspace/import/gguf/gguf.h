@@ -33,7 +33,7 @@ bool gguf_text_is(struct gguf_text text, const char *other);
 /* Compares texts by their bytes, as memcmp() does; a text comes after its own beginnings. */
 int gguf_text_compare(struct gguf_text a, struct gguf_text b);
 
-/* The kinds of values, with the numbers of the file. */
+/* The kinds of values, with the numbers that files have for them. */
 enum gguf_kind {
 	GGUF_UINT8,
 	GGUF_INT8,

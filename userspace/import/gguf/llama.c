@@ -11,13 +11,17 @@
 
 #include "../common/memory.h"
 
-/* More than any model has, so that no product of sizes overflows. */
+/* Limits that no known model reaches, so that no product of sizes overflows. */
 #define MAX_SIZE   (1 << 20)
 #define MAX_LAYERS 1024
 #define MAX_TOKENS (1 << 24)
 
 /* ---- sizes */
 
+/*
+ * Sets *size to the number of a key, or without the key to `usual`; 0 there means that a file must
+ * have the key. Returns 0, or -1 with a message.
+ */
 static int read_size(const struct gguf *gguf, const char *key, uint64_t most, uint32_t usual,
 		     uint32_t *size, struct gguf_error *error)
 {

@@ -34,7 +34,7 @@ struct gguf_llama {
 
 /*
  * Reads the model from a file, which has to live as long as it. Returns 0, or -1 with a message;
- * gguf_llama_exit() is called in both cases, once no graph of the model is left.
+ * call gguf_llama_exit() in both cases, once no graph of the model is left.
  */
 int gguf_llama_init(struct gguf_llama *model, const struct gguf *gguf, struct gguf_error *error);
 void gguf_llama_exit(struct gguf_llama *model);
@@ -56,8 +56,8 @@ void gguf_llama_embed(const struct gguf_llama *model, uint32_t token, float *vec
  *   kN, vN [key heads, length, size]: the caches of layer N
  *
  * and outputs logits [1, vocabulary] and KN, VN: the caches with the tokens in them, which update
- * kN and vN in place (wnnGraphBuilderUpdateInput()). Constants are lent by the model. Returns 0, or
- * -1 with a message.
+ * kN and vN in place (wnnGraphBuilderUpdateInput()). The graph reads its constants from the model,
+ * which must outlive it. Returns 0, or -1 with a message.
  */
 int gguf_llama_build(const struct gguf_llama *model, WNNContext context, uint32_t tokens,
 		     uint32_t length, WNNGraph *graph, struct gguf_error *error);

@@ -82,7 +82,7 @@ static struct gguf_text text_of(const struct work *work, const struct part *part
 
 /*
  * Adds part @left and its right neighbour to the heap, if the two may be merged. Returns 0, also
- * when they may not; else what push() does.
+ * when they may not; else -1, as push() does.
  */
 static int consider(struct work *work, size_t left)
 {

@@ -67,7 +67,7 @@ static int compare(const void *a, const void *b)
 	return (x->token > y->token) - (x->token < y->token);
 }
 
-/* Returns the probability of a choice, but for a factor that all have. */
+/* Returns the probability of a choice, times a factor that is the same for all choices. */
 static double weight(const struct gguf_sampler *s, size_t i, double temperature)
 {
 	return exp(((double)s->choices[i].logit - (double)s->choices[0].logit) / temperature);
@@ -107,8 +107,8 @@ static uint32_t draw_token(struct gguf_sampler *s, size_t count)
 
 /*
  * Makes tokens the choices, in the order of compare(): the likeliest ones, as many as top-k says;
- * all tokens when top-k is 0 or more than MOST_INSERTED, and keep() leaves some later. Returns the
- * number of choices.
+ * or all tokens when top-k is 0 or more than MOST_INSERTED, from which keep() selects later.
+ * Returns the number of choices.
  */
 static size_t choose(struct gguf_sampler *s, const float *logits, size_t count)
 {

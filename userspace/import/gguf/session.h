@@ -31,8 +31,8 @@ struct gguf_session {
 
 /*
  * Builds the graphs for up to @length tokens, of which prompts are read in blocks of @block, 1 to
- * @length; the length is rounded up to whole blocks. Returns 0, or -1 with a message;
- * gguf_session_close() is called in both cases, before model and context end.
+ * @length; the length is rounded up to whole blocks. Returns 0, or -1 with a message; call
+ * gguf_session_close() in both cases, before model and context end.
  */
 int gguf_session_open(struct gguf_session *session, const struct gguf_llama *model,
 		      WNNContext context, uint32_t length, uint32_t block,
@@ -40,8 +40,8 @@ int gguf_session_open(struct gguf_session *session, const struct gguf_llama *mod
 void gguf_session_close(struct gguf_session *session);
 
 /*
- * Makes the caches of a text without tokens. Returns 0, or -1 with a message; gguf_caches_close()
- * is called in both cases, before the session ends.
+ * Makes the caches of a text without tokens. Returns 0, or -1 with a message; call
+ * gguf_caches_close() in both cases, before the session ends.
  */
 int gguf_caches_open(struct gguf_caches *caches, const struct gguf_session *session,
 		     struct gguf_error *error);
@@ -55,9 +55,9 @@ int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *ses
 
 /*
  * Appends tokens, at least one, to a text and writes the logits after the last of them, a float for
- * each token of the model; @logits may be NULL. Results do not depend on how a text from its begin
- * on is cut into calls of whole blocks. Returns 0, or -1 with a message: also when the caches are
- * full.
+ * each token of the model; @logits may be NULL. Results do not depend on how a text is divided into
+ * calls if all calls but the last have whole blocks. Returns 0, or -1 with a message: also when the
+ * caches are full.
  */
 int gguf_session_feed(struct gguf_session *session, struct gguf_caches *caches,
 		      const uint32_t *tokens, size_t count, float *logits,

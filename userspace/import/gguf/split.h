@@ -24,8 +24,8 @@ typedef int (*gguf_piece_fn)(void *data, struct gguf_text piece);
 
 /*
  * Takes the patterns of this name, the value of tokenizer.ggml.pre. NULL: no patterns, for a
- * tokenizer that only checks texts. Returns 0, or -1 with a message; gguf_splitter_exit() is called
- * in both cases.
+ * tokenizer that only checks texts. Returns 0, or -1 with a message; call gguf_splitter_exit() in
+ * both cases.
  */
 int gguf_splitter_init(struct gguf_splitter *splitter, const struct gguf_text *name,
 		       struct gguf_error *error);

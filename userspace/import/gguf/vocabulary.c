@@ -240,7 +240,7 @@ static int read_tokens(struct gguf_vocabulary *v, const struct gguf *gguf, struc
 
 /*
  * Sets *token to the number of a token; without the key, *token stays. A number beyond all tokens
- * becomes GGUF_NO_TOKEN. Returns 0; -1: the key has no such number.
+ * becomes GGUF_NO_TOKEN. Returns 0; -1: the value of the key is no such number.
  */
 static int read_id(struct gguf_vocabulary *v, const struct gguf *gguf, const char *key,
 		   uint32_t *token, struct gguf_error *error)

@@ -45,8 +45,8 @@ struct gguf_tokens {
 };
 
 /*
- * Reads the tokenizer of a file. Returns 0, or -1 with a message; gguf_vocabulary_exit() is called
- * in both cases, and also takes an object of zeros.
+ * Reads the tokenizer of a file. Returns 0, or -1 with a message; call gguf_vocabulary_exit() in
+ * both cases; it also takes an object of zeros.
  */
 int gguf_vocabulary_init(struct gguf_vocabulary *v, const struct gguf *gguf,
 			 struct gguf_error *error);

@@ -8,7 +8,7 @@
 
 /*
  * The heads of a matrix whose rows are reordered: pairs of neighbours among the rotated rows become
- * pairs of a row of the first half and one of the second. With count 0, rows stay.
+ * pairs of a row of the first half and one of the second. With count 0, rows keep their order.
  */
 struct gguf_heads {
 	uint32_t count, size, rotated;
@@ -16,7 +16,7 @@ struct gguf_heads {
 
 /*
  * Reads the tensor of this name, which must be [columns, depth] in the file. Returns 0, or -1 with
- * a message; import_matrix_exit() is called in both cases.
+ * a message; call import_matrix_exit() in both cases.
  */
 int gguf_weight_init(struct import_matrix *matrix, const struct gguf *gguf, const char *name,
 		     uint32_t depth, uint32_t columns, struct gguf_heads heads,
