@@ -326,10 +326,10 @@ static bool can_have(const struct shlo_divider *d, const struct shlo_divided *va
 }
 
 /*
- * Without @is_setting, replaces a list of axes in @longest, by index of the step's rule, by that of
- * a dimension of the value if it continues the list and divides the index's size; returns false.
- * With @is_setting, gives these lists to the dimensions whose own lists they continue and that can
- * have them; returns whether a dimension got one.
+ * @longest has a list of axes for each index of the step's rule. Without @is_setting, puts in the
+ * list of each dimension of the value that continues the index's list and whose parts divide the
+ * index's size, and returns false. With @is_setting, gives the lists to the dimensions whose own
+ * lists they continue and that can have them; returns whether a dimension got one.
  */
 static bool spread_to(struct shlo_divider *d, const struct shlo_step *step, size_t value,
 		      const int *positions, uint32_t *longest, bool is_setting)

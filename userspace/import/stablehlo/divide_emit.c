@@ -46,8 +46,8 @@ static int length_of(uint32_t axes)
 }
 
 /*
- * Returns the version from which one that is divided by @to is made: the one with the same sums to
- * do or, without such a one, the first.
+ * Returns the version of a value from which the version @to is made: one with the same open sums,
+ * else the first.
  */
 static const struct shlo_version *nearest(const struct shlo_divided *of, const struct shlo_spec *to)
 {

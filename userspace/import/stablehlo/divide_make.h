@@ -7,7 +7,11 @@
 
 struct shlo_made {
 	struct shlo_op *op;
-	int level; /* twice the most collectives on a path to it; + 1: it is one itself */
+	/*
+	 * twice the largest number of collectives on a path to the operation, plus 1 if it is one
+	 * itself
+	 */
+	int level;
 	size_t order;
 };
 

@@ -37,7 +37,7 @@ struct shlo_factors {
 
 /*
  * LAPACK needs SHLO_FACTOR_WORK numbers for each row and column as scratch memory. Two more numbers
- * each hold four real numbers, and after all of them there is memory for a matrix.
+ * for each have room for four real numbers, and after all of them there is memory for a matrix.
  */
 #define SHLO_FACTOR_WORK       64
 #define SHLO_FACTOR_ROOM(m, n) ((SHLO_FACTOR_WORK + 2) * ((m) + (n) + 1) + (m) * (n))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the last operation that reads each value, from a function to a bit for each operand and a
- * list for each operation: a kernel may write its result into the memory of such an operand, and a
- * run frees the values of the list when the operation is done.
+ * Finds the last operation that reads each value, and sets the operand's bit in op->last there: a
+ * kernel may write its result into the memory of such an operand.
  */
 #include "module.h"
 

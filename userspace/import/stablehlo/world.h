@@ -21,7 +21,7 @@ struct shlo_shard {
 
 /*
  * The number of a process is replica * partitions + partition. All collective operations are
- * composed of swap(): an implementation has that, and the mailbox functions below.
+ * composed of swap(): an implementation provides it and the other functions below.
  */
 struct shlo_world {
 	size_t replicas, partitions;
