@@ -250,7 +250,7 @@ __attribute__((visibility("default"))) struct gg_reg *ggml_backend_init(void)
 	return prepare(__builtin_return_address(0)) ? &reg : NULL;
 }
 
-/* Returns 1, but 0 where ggml_backend_init() returns NULL. */
+/* Returns 1 if ggml_backend_init() returns the registration, else 0. */
 __attribute__((visibility("default"))) int ggml_backend_score(void)
 {
 	return prepare(__builtin_return_address(0)) ? 1 : 0;

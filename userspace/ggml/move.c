@@ -52,7 +52,7 @@ static int fail_row(const struct gg_tensor *op, int64_t row, int64_t rows)
 
 /*
  * Reads rows of a quantised table as floats; each batch of indices has a table of its own. Returns
- * 0, or fails at an index outside of the table.
+ * 0, or -1 after onpu_say(): an index is outside of the table.
  */
 static int get_rows(const struct gg_tensor *op)
 {

@@ -236,7 +236,10 @@ static WNNOperand of_quantised(struct onpu_emit *e, const struct gg_tensor *a)
 		onpu_shape(a));
 }
 
-/* Returns b, [T, K], times the transpose of a, [N, K]. A group of b's shares each a. */
+/*
+ * Returns b, [T, K], times the transpose of a, [N, K]. Where b has more matrices than a, equally
+ * many of b in a row share each matrix of a.
+ */
 static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	const struct gg_tensor *a = op->src[0], *b = op->src[1];

@@ -31,15 +31,17 @@ struct profiler {
 	char device[16];
 	bool on;
 	/*
-	 * When ONNX Runtime's profile began, on the monotonic clock; later by the delay until
-	 * start() was called.
+	 * When ONNX Runtime's profile began, on the monotonic clock. It is too late by the time
+	 * that ONNX Runtime took to call start().
 	 */
 	int64_t begin;
 	struct event *events;
 	size_t count, room;
 };
 
-/* A lock, because ONNX Runtime may release profiler and session in any order. */
+/*
+ * Protects the lists of profilers, as ONNX Runtime may release profiler and session in any order.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int64_t onpu_profile_now(void)
