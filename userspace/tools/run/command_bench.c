@@ -260,7 +260,7 @@ static double per_second(const struct bench *bench)
 	return (double)bench->count / ((double)(bench->end - bench->begin) / 1e9);
 }
 
-/* Returns the peak memory of the process. */
+/* Returns the largest memory that the process has used, in MiB. */
 static double peak_mib(void)
 {
 	struct rusage usage = { 0 };

@@ -32,8 +32,8 @@ struct decoder {
 
 /*
  * Loads a model, whose caches are inputs that begin with @past and outputs that begin with
- * @present, followed by the same text. Returns 0, or -1 with a message; decoder_close() is called
- * in both cases.
+ * @present, followed by the same text. Returns 0, or -1 with a message; call decoder_close() in
+ * both cases.
  */
 int decoder_read(struct decoder *decoder, const char *path, const char *past, const char *present,
 		 struct gguf_error *error);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Drops all from the first of the texts on. */
+/* Drops the text from the first place on at which one of @stops is. */
 static void cut(struct generated *text, const struct pairs *stops)
 {
 	for (size_t i = 0; i < stops->count; i++) {

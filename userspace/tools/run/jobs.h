@@ -62,7 +62,10 @@ struct jobs {
 	size_t held; /* jobs that were submitted and not released */
 };
 
-/* Makes the slots, starts the thread. Returns DONE or an exit code; jobs_exit() in any case. */
+/*
+ * Makes the slots and starts the thread. Returns DONE, or an exit code after a message; call
+ * jobs_exit() in both cases.
+ */
 int jobs_init(struct jobs *jobs, struct language *language, size_t slot_count, size_t most_waiting);
 /* Ends the thread. All jobs end with a refusal; waits for a short time until they are released. */
 void jobs_stop(struct jobs *jobs);

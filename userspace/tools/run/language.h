@@ -34,7 +34,10 @@ struct language {
 	char *piece;   /* room for the text of any token */
 };
 
-/* Both return DONE, or an exit code after a message; language_close() is called in any case. */
+/*
+ * Reads a model from its file. Returns DONE, or an exit code after a message; call language_close()
+ * in both cases, also after language_build().
+ */
 int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
  * Opens the device of the options and builds the graphs for texts of up to @length tokens; prompts

@@ -22,9 +22,8 @@ struct target {
 	/* The model that draws random numbers; NULL: the graph needs none. */
 	WNNOnnxModel model;
 	uint64_t seed, dispatches;
-	uint64_t build_ns,
-		/* duration of the last build and dispatch; for a program, dispatch_ns has both */
-		dispatch_ns;
+	/* duration of the last build and dispatch; for a program, dispatch_ns has both */
+	uint64_t build_ns, dispatch_ns;
 	size_t input_count, output_count;
 	WNNNamedTensor *inputs, *outputs;
 	size_t empty_count; /* outputs without elements, which come last in the results */
