@@ -43,8 +43,8 @@ def start_prototype(function):
 
 def render_header(api):
     out = SPDX + NOTE
-    out += "/*\n * What begins each asynchronous operation: checks the arguments and queues the work, or\n"
-    out += " * completes the request with an error. Takes one reference of the request over.\n */\n"
+    out += "/*\n * The functions that begin each asynchronous operation: they check the arguments and queue\n"
+    out += " * the work, or complete the request with an error. They take over a reference to it.\n */\n"
     out += "#ifndef WNN_API_WEBNN_ASYNC_H\n#define WNN_API_WEBNN_ASYNC_H\n\n"
     out += "#include \"api/events.h\"\n\n"
     return out + "".join(start_prototype(f) + ";\n" for f in operations(api)) + "\n#endif\n"
