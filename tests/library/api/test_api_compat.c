@@ -205,7 +205,7 @@ static void compute(void **state)
 		      WNNStatus_DataError, "input \"b\" is given twice");
 	in[1].name = WNN_STR("c");
 	assert_failed(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS),
-		      WNNStatus_DataError, "input \"c\" is none of the graph");
+		      WNNStatus_DataError, "input \"c\" is not in the graph");
 	in[1] = (WNNCompatInput){ WNN_STR("a"), NULL, 16 };
 	assert_failed(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS),
 		      WNNStatus_DataError, "input \"a\" has no buffer");

@@ -86,10 +86,10 @@ static void other_kind(struct objects *o)
 {
 	assert_int_equal(wnnTensorGetByteLength((WNNTensor)(void *)o->graph), 0);
 	assert_failed(dispatch_xy(o->context, (WNNGraph)(void *)o->x, o->x, o->y),
-		      WNNStatus_TypeError, "is a WNNTensor \"camera\", a WNNGraph is due");
+		      WNNStatus_TypeError, "is a WNNTensor \"camera\", a WNNGraph is expected");
 	wnnContextRelease((WNNContext)(void *)o->y);
 	assert_failed(wnnContextWaitIdle((WNNContext)(void *)"no object at all", GENEROUS),
-		      WNNStatus_TypeError, "is no object of the library, a WNNContext is due");
+		      WNNStatus_TypeError, "is no object of the library, a WNNContext is expected");
 }
 
 static void operand_of_no_builder(struct objects *o)
@@ -220,7 +220,7 @@ static void objects_of_other_kinds(void **state)
 	(void)state;
 	run("WEBNN_DEBUG=1", "other_kind");
 	assert_said("wnnTensorGetByteLength: tensor: ");
-	assert_said("is a WNNGraph \"net\", a WNNTensor is due");
+	assert_said("is a WNNGraph \"net\", a WNNTensor is expected");
 	assert_said("made by wnnGraphBuilderBuildSync\n");
 	assert_said("misuse: wnnContextRelease: ");
 	assert_said("misuse: wnnContextWaitIdle: context: ");

@@ -246,7 +246,7 @@ static void check_functions(struct fixture *f, WNNOperand x, WNNOperand w, WNNOp
 	assert_int_equal(out[0]->value->def->attrs.rnn.activations[0], IR_TANH);
 	assert_type_error(FUNCTIONS(w, r), "weight has shape [2,15,3], expected [2,5,3]");
 	assert_type_error((wnnGraphBuilderLstm(f->b, x, w, r, 4, 5, &lstm, 2, out), out[0]),
-			  "plain is of gru only");
+			  "plain is allowed for gru only");
 	details->plain = WNN_FALSE;
 }
 
@@ -272,7 +272,7 @@ static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOper
 	assert_type_error(DETAILS(), "clip is -1; it must be 0 or more");
 	details.clip = 0;
 	details.coupledGates = WNN_TRUE;
-	assert_type_error(DETAILS(), "coupledGates and latePeephole are of lstm only");
+	assert_type_error(DETAILS(), "coupledGates and latePeephole are allowed for lstm only");
 	details.coupledGates = WNN_FALSE;
 	details.sequenceLengths = INPUT(f, Int32, 3);
 	assert_type_error(DETAILS(), "sequenceLengths must have the shape [2]");

@@ -46,7 +46,7 @@ static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptor
 {
 	*index = find(list, name);
 	if (*index == list.count)
-		return data_error(kind, name, "is none of the graph");
+		return data_error(kind, name, "is not in the graph");
 	if (c->tensors[first + *index].tensor)
 		return data_error(kind, name, "is given twice");
 	if (!data)

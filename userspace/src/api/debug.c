@@ -204,13 +204,13 @@ static int check(enum debug_kind kind, const void *object, const char *what, str
 		return 0;
 	if (!record)
 		wnn_error_set(err, WNN_TYPE_ERROR,
-			      "%s: %p is no object of the library, a %s is due", what, object,
+			      "%s: %p is no object of the library, a %s is expected", what, object,
 			      kind_names[kind]);
 	else if (record->gone)
 		wnn_error_set(err, WNN_TYPE_ERROR, "%s: %p was %s, which was released", what,
 			      object, describe(record, text, sizeof(text)));
 	else
-		wnn_error_set(err, WNN_TYPE_ERROR, "%s: %p is %s, a %s is due", what, object,
+		wnn_error_set(err, WNN_TYPE_ERROR, "%s: %p is %s, a %s is expected", what, object,
 			      describe(record, text, sizeof(text)), kind_names[kind]);
 	memcpy(reported, err->message, sizeof(reported));
 	fprintf(stderr, "webnn: misuse: %s\n", err->message);

@@ -67,7 +67,7 @@ static int find_details(struct wnn_rule *rule, struct recurrent *r)
 	if (!r->details || !r->details->plain)
 		return 0;
 	if (r->gates == 4)
-		return rule_error(rule, "plain is of gru only");
+		return rule_error(rule, "plain is allowed for gru only");
 	r->gates = 1;
 	r->num_activations = 1;
 	return 0;
@@ -242,7 +242,7 @@ static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attr
 	if (!(details->clip >= 0))
 		return rule_error(rule, "clip is %g; it must be 0 or more", details->clip);
 	if (r->gates != 4 && (details->coupledGates || details->latePeephole))
-		return rule_error(rule, "coupledGates and latePeephole are of lstm only");
+		return rule_error(rule, "coupledGates and latePeephole are allowed for lstm only");
 	if (details->sequenceLengths) {
 		if (check_lengths(rule, r, details->sequenceLengths))
 			return -1;

@@ -226,7 +226,7 @@ const char *cpu_pool_integer_refuses(const struct cpu_ask *ask)
 	if (x->dtype != IR_I8 && x->dtype != IR_U8)
 		return "its type is neither int8 nor uint8";
 	if (a->kind != IR_POOL_MAX && node->op != IR_OP_QPOOL)
-		return "it is no maximum";
+		return "it computes another function than the maximum";
 	for (uint32_t i = 0; i < 2; i++) {
 		int64_t last = (ir_type_dim(y, h + i) - 1) * a->strides[i] - a->padding[2 * i];
 
