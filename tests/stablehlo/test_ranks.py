@@ -192,7 +192,7 @@ class Ranks(unittest.TestCase):
   }
 }
 """
-        parted, parts = "{devices=[2]<=[2]}", "it cuts a value over several devices, and no partitioner does that here"
+        parted, parts = "{devices=[2]<=[2]}", "it cuts a value over several devices, which is not done on ranks"
         cases = [("", parted, "", "line 3, column 5: stablehlo.custom_call: " + parts),
                  (f' {{mhlo.sharding = "{parted}"}}', "{replicated}", "", "line 2, column 13: func.func: " + parts),
                  (' {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}', "{manual}", "", "line 2, column 13: func.func: " + parts),

@@ -32,7 +32,7 @@ CASES = [
     ("nonsense", "line 1, column 1: here should be a module or a function"),
     (body("%x = stablehlo.constant dense<[1, 2, 3]> : tensor<2xi32>"), "there are more elements than the type has"),
     (body(X, "%y = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<2xi32>) -> tensor<1xi32>"),
-     "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, and no partitioner"),
+     "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, which is not done here"),
     (body(X, "%y = stablehlo.custom_call @SPMDShardToFullShape(%x) : (tensor<2xi32>) -> tensor<4xi32>"),
      "tensor<4xi32> would be cut into slices of tensor<2xi32>"),
     (body(X, "%y, %z = stablehlo.custom_call @onpu.eigh(%x) : (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)"),

@@ -539,8 +539,8 @@ static void need_whole(struct shlo_run *run)
 	if (location)
 		shlo_throw(
 			&run->guard, WNNStatus_NotSupportedError,
-			"%s: %s: it cuts a value over several devices, and no partitioner does that "
-			"here: write for each device what it computes, or run the program on one",
+			"%s: %s: it cuts a value over several devices, which is not done on ranks: "
+			"write for each device what it computes, or run the program on one",
 			shlo_location_text(*location).text, what);
 }
 

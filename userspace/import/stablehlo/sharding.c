@@ -132,11 +132,10 @@ static void need_whole(struct shlo_check *check, const struct shlo_type *whole,
 		       const struct shlo_type *part)
 {
 	if (!shlo_type_fits(whole, part))
-		shlo_wrong(
-			check,
-			"%s would be cut into slices of %s, and no partitioner does that here: write "
-			"for each device what it computes, or export the program for one device",
-			shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
+		shlo_wrong(check,
+			   "%s would be cut into slices of %s, which is not done here: write for "
+			   "each device what it computes, or export the program for one device",
+			   shlo_type_text(check->arena, whole), shlo_type_text(check->arena, part));
 }
 
 void shlo_check_custom_call(struct shlo_check *check)

@@ -254,7 +254,7 @@ static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offse
 		return 0;
 	if (!ops->bo_import)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the device of the tests takes no dma-buf");
+				     "the device of the tests cannot use a dma-buf");
 	buffer->bo = ops->bo_import(heap->ws, &buffer->dmabuf, err);
 	if (!buffer->bo)
 		return -1;
