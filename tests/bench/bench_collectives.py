@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Measures an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce.
 
-Two loops over equal floats alternate within a run: that of a StableHLO program, which has nothing
-but the all_reduce, and a loop in C. The time of one operation is the time of its loop divided by
-the iterations. The output has the medians of the rounds and of their ratios: by the clock, and by
-the processor time of all ranks together, with its least round. Processor time says more on a
-machine that has other work as well, the least round most of all. A least-squares fit of the median
-processor time for each rank gives alpha (seconds for each message) and beta (seconds for each
-byte): an all_reduce of n bytes on p ranks that is sent in slices takes 2 (p - 1) alpha + 2 (p - 1)
-/ p n beta.
+Two loops over equal floats alternate within a run: a StableHLO program that has nothing but the
+all_reduce, and a loop in C. The time of one operation is the time of its loop divided by the
+iterations. The output has the medians over the rounds of both times, in clock time and in processor
+time of all ranks together, and of their ratios; for processor time it also has the least round. On
+a machine that has other work, processor time is more reliable than clock time, and the least round
+is the most reliable figure. A least-squares fit of the median processor time for each rank gives
+alpha (seconds for each message) and beta (seconds for each byte): an all_reduce of n bytes on p
+ranks that is sent in slices takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
 """
 import argparse
 import json
@@ -43,9 +43,9 @@ def measure(ranks, sizes):
 
 
 def fit(rows, ranks):
-    """Returns alpha and beta of the all_reduces that are sent in slices; rows must have two
-    different sizes of these. The fit minimises relative errors, so that large sizes do not outweigh
-    the others.
+    """Returns alpha and beta of the all_reduces that are sent in slices; rows must have at least
+    two different sizes of these. The fit minimises relative errors, so that large sizes do not
+    outweigh small ones.
     """
     sums = [0.0] * 5
     for row in rows:

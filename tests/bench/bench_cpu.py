@@ -54,7 +54,7 @@ TOLERANCE = {"float32": 1e-4, "int8": .1, "float16": .05}
 OTHER_TYPES = {"int8": ("resnet50", "mobilenetv2", "squeezenet"), "float16": ("resnet50", "mobilenetv2")}
 # If the threads of a program still run after so many milliseconds, the benchmark fails.
 SETTLE_MS = 10000
-# Names that bench-cpu-graph has for the types of a table.
+# The names of types that bench-cpu-graph takes. A quantised ONNX file needs none.
 TYPES = {"float32": "f32", "float16": "f16"}
 # The directory into which ./npu check unpacks ONNX Runtime of PyPI.
 WHEELS = ROOT / "build" / "samples" / "python"
@@ -158,8 +158,8 @@ def sleeps(thread):
 
 
 def settle(pid, name):
-    """Waits until all threads of the process sleep. Threads of ONNX Runtime look for more work for
-    some 40 ms after a run, and would take a processor from the other program for as long.
+    """Waits until all threads of the process sleep. After a run, threads of ONNX Runtime spin for
+    some 40 ms to find more work, and would take a processor from the other program for that time.
     """
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):
@@ -199,7 +199,7 @@ class Process:
         return [int(number) * 1e-6 for number in answer.split()]
 
     def peak(self):
-        """Returns the peak memory of the whole process in MiB, with its code and the mapped
+        """Returns the peak memory of the whole process in MiB, including its code and the mapped
         weights.
         """
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
@@ -256,10 +256,10 @@ def ort(build, folder, threads, shape, environment=None):
 
 
 def quantise(model, shape):
-    """Replaces the model by what ONNX Runtime's own quantiser makes of it, in a process of its own,
-    as its module is that of PyPI. Weights are int8 with a scale for each output channel; other
-    values are uint8, in the ranges that they have for eight random inputs. The probabilities stay
-    float32: steps of 1/256 would hide how far the results are apart.
+    """Replaces the file of the model by the result of ONNX Runtime's own quantiser, which runs in a
+    process of its own, as its module is that of PyPI. Weights are int8 with a scale for each output
+    channel; other values are uint8, in the ranges that they have for eight random inputs. The
+    probabilities stay float32: steps of 1/256 would hide how far the results are apart.
     """
     script = f"""
 import numpy as np

@@ -84,8 +84,7 @@ def main():
         if len(values) < args.rounds:
             sys.exit(f"{len(values)} counts of '{name}', expected {args.rounds}")
 
-    # The first rounds fault pages in and fill caches of objects; the minimum leaves these rounds
-    # out.
+    # The minimum leaves out the first rounds, which fault pages in and fill caches of objects.
     result = {name: summary(values) for name, values in samples.items()}
     further = (result["batch"]["min"] - result["one"]["min"]) / (BATCH - 1)
     data = {"submit": {"one_job": result["one"]["min"], "per_further_job": round(further, 1),

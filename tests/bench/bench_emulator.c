@@ -35,7 +35,7 @@ static uint16_t sram(struct program *p, enum onpu_dtype dtype, uint64_t base, un
 
 /*
  * Runs a program of 20 copies of the instruction ten times; returns the seconds per copy in the
- * fastest run. Ends the program with an error after a fault, which is no speed.
+ * fastest run. When a run faults, ends the process with an error, as its time means nothing.
  */
 static double measure(struct onpu_machine *m, struct program *p, struct onpu_insn insn)
 {

@@ -78,7 +78,8 @@ def measure(args, name, net, shared):
     with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
         result = run(args, net, shared, pathlib.Path(folder))
     result["bound"], macs = bound(net, machine=MACHINES[args.machine])
-    # Adjacent blocks of a streamed group may both compute the rows at their border, and skip rows
+    # The matrix unit may do more MACs than the table has, because adjacent blocks of a streamed
+    # group may both compute the rows at their border. It may do fewer, because it may skip rows
     # that no later window reads.
     if not 0.99 * least_macs(net) <= result["macs"] <= 1.25 * macs:
         sys.exit(f"bench npu: {name}: the matrix unit did {result['macs']} MACs, the table has {macs}")
@@ -114,8 +115,8 @@ def measure_network(args, name):
 
 
 def print_nodes(net, nodes, machine):
-    """Prints every node's cycles beside its bound, then the sums for each kernel, those that lose
-    most first.
+    """Prints every node's cycles beside its bound, then the sums for each kernel. The kernels with
+    the largest difference between cycles and bound come first.
     """
     bounds = bounds_of_nodes(net, nodes, machine)
     kernels = {}
@@ -131,8 +132,9 @@ def print_nodes(net, nodes, machine):
 
 
 def measure_build(args, name):
-    """Builds each size three times, and returns the shortest time in seconds by size, because the
-    machine may be busy. The key "ratio" has the growth of the time by that of the size.
+    """Builds each size three times; returns the shortest time in seconds by size, because the
+    machine may be busy. The key "ratio" has the time for one node of the largest size divided by
+    that of the size a quarter as large.
     """
     graph, device = name.split("_")[1:]
     command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph", "--graph", graph, "--device", device, "--count"]

@@ -35,7 +35,8 @@ from cases import ALONE, CASES  # noqa: E402
 
 
 def known(build):
-    """Returns the importer's operators, in the order of its table."""
+    """Returns the names of the importer's operators, in the order of its table, without duplicates.
+    """
     lines = subprocess.run([build / "tests" / "onnx" / "onnx-cases", "--operators"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     return list(dict.fromkeys(line.split("\t")[0] for line in lines))
@@ -73,8 +74,8 @@ class Side:
 
 
 def difference(paths):
-    """Returns the largest difference, relative to the largest number; None when types or shapes
-    differ.
+    """Returns the largest difference between the results in two .npz files, relative to the largest
+    number; None when types or shapes differ.
     """
     with np.load(paths[0]) as ours, np.load(paths[1]) as other:
         pairs = [(ours[name], other[name]) for name in ours.files if name in other.files]

@@ -13,7 +13,7 @@
 #include "util/float16.h"
 
 #define MAX_RANK 4
-#define BLOCK	 32 /* int4 weights that share a scale, along the depth */
+#define BLOCK	 32 /* number of int4 weights or E2M1 numbers along the depth that share a scale */
 
 struct net {
 	WNNGraphBuilder builder;
@@ -67,8 +67,8 @@ static uint32_t number(const json_t *layer, const char *key)
 }
 
 /*
- * Sets @values to the numbers of an array; returns how many, 0 when the layer has no such array.
- * Ends the program when there are more than MAX_RANK.
+ * Sets @values to the numbers of an array of the layer; returns their number, which is 0 when the
+ * layer has no array @key. Ends the program when there are more than MAX_RANK.
  */
 static uint32_t list(const json_t *layer, const char *key, uint32_t values[MAX_RANK])
 {
@@ -157,7 +157,7 @@ static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *d
 	return operand;
 }
 
-/* Returns, as float16, @x rounded towards 0 to a number of E4M3; |x| must be below 1. */
+/* Returns, as float16, @x rounded towards 0 to a number that E4M3 has; |x| must be below 1. */
 static uint16_t e4m3(float x)
 {
 	/* 2^-9 is the distance of small numbers; others keep 3 bits of fraction. */
@@ -236,7 +236,10 @@ static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t r
 	for (uint64_t i = 0; i < count; i++) {
 		int value = (int)(data[i] / scale);
 
-		/* The numbers of the table are between -.05 and .05, so that this is within 12. */
+		/*
+		 * The numbers of the table are between -.05 and .05, so that the integer is from
+		 * -12 to 12.
+		 */
 		if (mx)
 			value = value < 0 ? -twice[-value * 7 / 12] : twice[value * 7 / 12];
 		if (packed)
@@ -510,8 +513,8 @@ static WNNOperand add_recurrent(const struct net *net, const json_t *layer, bool
 }
 
 /*
- * Adds a layer without weights and attributes; NULL: adding it failed. Ends the program when @op is
- * not known.
+ * Adds a layer that has no weights and no attributes; returns its result, or NULL when the library
+ * refuses it. Ends the program when @op is not known.
  */
 static WNNOperand add_plain(const struct net *net, const char *op, const WNNOperand *x)
 {
@@ -598,8 +601,8 @@ static void add_layers(struct net *net, const json_t *layers)
 }
 
 /*
- * Sets @outputs to the outputs, in order: values that no layer uses or whose layer is marked as an
- * output. Returns how many.
+ * Sets @outputs to the network's outputs, in order: the values that no layer uses and those whose
+ * layer is marked as an output. Returns their number.
  */
 static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedOperand *outputs)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks of the benchmarks from tables of layers, which cpu/models.py and npu/networks.py make.
+ * Builds WebNN graphs for the benchmarks from tables of layers, which cpu/models.py and
+ * npu/networks.py write.
  */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
@@ -11,7 +12,10 @@
 
 #define BENCH_MAX_OUTPUTS 4
 
-/* Prints @what and the library's last error, and exits with 1; bench_check() does so unless @ok. */
+/*
+ * bench_fail() prints @what and the library's last error, and exits with 1. bench_check() does the
+ * same when @ok is false.
+ */
 void bench_fail(const char *what) __attribute__((noreturn));
 void bench_check(bool ok, const char *what);
 
@@ -31,8 +35,8 @@ int bench_type_find(const char *name);
 
 /*
  * Returns the graph of the table in the file @table: inputs "x", "x1", ..., outputs "y", "y1", ...
- * Exits on an error. @weights must live as long as the graph. @mapped says that they are a mapped
- * file: its pages are given back to the kernel as soon as the library no longer needs them.
+ * Exits on an error. @weights must live as long as the graph. @mapped says that the weights are a
+ * mapped file: its pages are given back to the kernel as soon as the library no longer needs them.
  */
 WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights, bool mapped,
 			   enum bench_type type, uint32_t rank, const uint32_t *input);

@@ -61,7 +61,7 @@ static struct cost now(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
 	seconds = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
-	/* This call is a barrier, too: all ranks read the clock after it. */
+	/* MPI_Allreduce() is a barrier, too: all ranks read the clock after it. */
 	MPI_Allreduce(&seconds, &now.processors, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	now.clock = MPI_Wtime();
 	return now;
@@ -143,7 +143,7 @@ static void measure(WNNStablehloWorld world, size_t bytes)
 		printf("%zu", bytes);
 		for (int i = 0; i < 6; i++)
 			printf(" %.9f", median(costs[i]));
-		/* median() has sorted them: the first is the least. */
+		/* median() has sorted the costs: the first one is the least. */
 		printf(" %.9f %.9f\n", costs[3][0], costs[4][0]);
 	}
 	fflush(stdout);

@@ -167,7 +167,10 @@ static void run_lines(const struct run *run, const char *output)
 	}
 }
 
-/* Reads a shape, numbers with commas between them; returns false when the text is no shape. */
+/*
+ * Reads a shape, which is numbers with commas between them, into @options; returns false when the
+ * text is no shape.
+ */
 static bool read_shape(struct options *options, const char *text)
 {
 	char *end = (char *)text;

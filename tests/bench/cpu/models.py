@@ -82,7 +82,8 @@ class Net:
         return self.add("layernorm", [x], self.shapes[x], vectors=[n], weight=self.weight([n], .1, 1), bias=self.weight([n], .1))
 
 
-# Networks for images of `size` x `size`, with 1 / `part` of the channels of the original.
+# Networks for images of `size` x `size`, with the number of channels of the original divided by
+# `part`.
 
 def resnet50(size=224, part=1):
     net = Net("resnet50", 50, (3, size, size))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-cpu-ort: runs a model in ONNX Runtime as bench-cpu-graph runs a network: once for each line
- * on standard input; the answer is the nanoseconds of the run, by the clock and of processor time.
- * The library is an argument, so that a release can be measured that is not the one of the header.
+ * bench-cpu-ort: runs a model in ONNX Runtime once for each line on standard input, as
+ * bench-cpu-graph does with a network. It answers with the nanoseconds of the run, by the clock and
+ * of processor time. The library's file name is an argument, so that releases other than that of
+ * the header can be measured.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -137,8 +138,8 @@ static uint64_t nanoseconds(clockid_t clock)
 }
 
 /*
- * Waits until the threads of ONNX Runtime sleep. They look for work for some 50 ms before, and
- * would take a processor from the next run of the other process.
+ * Waits until the threads of ONNX Runtime sleep. After a run they spin for some 50 ms to find more
+ * work, and would take a processor from the next run of the other process.
  */
 static void wait_for_rest(void)
 {

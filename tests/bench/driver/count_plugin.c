@@ -66,7 +66,7 @@ int qemu_plugin_version = 7;
 static qemu_plugin_u64 counter;
 static FILE *out;
 static uint64_t start;	/* instructions at the last mark */
-static uint8_t running; /* number of the mark from which it counts; 0: it does not count */
+static uint8_t running; /* number of the mark from which the plugin counts; 0: it does not count */
 
 static void write_count(void)
 {
@@ -88,8 +88,8 @@ static void at_marker(unsigned int cpu, void *data)
 }
 
 /*
- * Looks at a store of a module: a store to a doorbell ends the count. A doorbell's offset in BAR0
- * is aligned to its size.
+ * Called for each store that a kernel module executes. A store to a doorbell of the NPU ends the
+ * count; a doorbell's offset in BAR0 is aligned to its size.
  */
 static void at_store(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
 {

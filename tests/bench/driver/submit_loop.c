@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The part of the driver benchmark that runs in the guest: submits empty jobs between marks that
- * the QEMU plugin counts at. Before the next submission the program waits for the end of the jobs,
- * and for the machine to be idle. With "latency" it measures instead how long a job takes for a
- * program that sleeps until its end, and for one that looks at the completion page.
+ * The program of the driver benchmark in the guest: submits empty jobs between marks, from which
+ * the QEMU plugin counts. Before the next submission the program waits for the end of the jobs, and
+ * for the machine to be idle.
  */
 #include <drm/onpu_accel.h>
 #include <onpu/isa.h>

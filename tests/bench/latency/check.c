@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * bench-latency-check, which bench_latency.py starts: prints how many nanoseconds onednn_check()
- * takes. That is the self-test of the layer on oneDNN when a process loads oneDNN.
+ * takes. onednn_check() is the self-test of the layer on oneDNN, which runs when a process loads
+ * oneDNN.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@ async function flight(run, count) {
 	return Number(process.hrtime.bigint() - begin);
 }
 
-// Returns how many ns this thread was ready to run and did not run.
+// Returns how many ns this thread has waited for a processor since it started.
 function waited() {
 	return BigInt(fs.readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[1]);
 }
@@ -62,7 +62,7 @@ async function main() {
 	const y = await context.createTensor({ ...ROW, readable: true });
 	const run = { dispatch: () => context.dispatch(graph, { a }, { y }), read: () => context.readTensor(y) };
 
-	// A first flight lets V8 compile and allocate, which is no part of the cost of a dispatch.
+	// V8 compiles and allocates during the first flight, which is therefore not measured.
 	await flight(run, 2000);
 	console.log('ready');
 	for await (const line of readline.createInterface({ input: process.stdin })) {

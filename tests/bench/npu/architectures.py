@@ -3,7 +3,8 @@
 excitation, ConvNeXt, the encoder of Whisper, a block of Stable Diffusion, an LSTM and a GRU. The
 shapes are those of the publications.
 
-The functions take the class of the table: Table of networks.py, which includes this file.
+Each function takes the class Table of networks.py as an argument, because networks.py imports this
+file.
 """
 
 
@@ -47,7 +48,8 @@ def efficientnet_b0(Table):
 def mobilenetv3_large(Table):
     net = Table("mobilenetv3_large")
     x = net.conv(0, 16, 3, 2, 1, act="hardswish")
-    # kernel, width inside, channels, squeeze, activation, stride
+    # kernel, channels inside the block, channels of the result, channels of the squeeze (0: none),
+    # activation, stride
     for kernel, inner, out, squeezed, act, stride in (
             (3, 16, 16, 0, "relu", 1), (3, 64, 24, 0, "relu", 2), (3, 72, 24, 0, "relu", 1),
             (5, 72, 40, 24, "relu", 2), (5, 120, 40, 32, "relu", 1), (5, 120, 40, 32, "relu", 1),
@@ -134,7 +136,7 @@ def group_norm(net, x, groups=32):
 
 def diffusion_block(Table, c=320, size=64, heads=8):
     """Returns a residual and a transformer block of the first level of Stable Diffusion 1.5. The
-    second input has the words; the first block lacks the number of the step."""
+    second input is the words. The residual block does not add the embedding of the time step."""
     net = Table("diffusion_block", input=(c, size, size))
     words = net.input(77, 768)
     x = net.conv(silu(net, group_norm(net, 0)), c, 3, 1, 1, act=None)

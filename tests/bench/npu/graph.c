@@ -34,9 +34,9 @@ struct options {
 	uint32_t rank, input[4];
 	uint32_t dispatches; /* how often to dispatch; the last dispatch counts */
 	uint64_t sram_bytes;
-	const char *many, *device; /* shape and device of a generated graph of which only the
-				    * build counts */
-	uint32_t count;		   /* nodes of the generated graph */
+	/* shape and device of a generated graph, which is only built and timed */
+	const char *many, *device;
+	uint32_t count; /* nodes of the generated graph */
 	bool nodes;
 };
 

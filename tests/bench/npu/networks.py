@@ -232,7 +232,7 @@ FACTORS = {bitset.get("name"): int(bitset.find("meta").get("factor"))
 
 
 class Machine:
-    """The numbers of a machine of machines.xml, and what instructions cost on it by isa.xml."""
+    """The numbers of a machine in machines.xml, and the cycles of instructions by isa.xml."""
 
     def __init__(self, element):
         self.name = element.get("name")
@@ -252,13 +252,14 @@ class Machine:
                 self.forms.append((self.rows >> i, self.columns << i))
 
     def mxu_cycles(self, instruction, batch, rows, columns, depth):
-        """Returns the cycles in the best form of the array for the product."""
+        """Returns the cycles of `batch` products on the matrix unit, in the form of its array that
+        is best for their shape."""
         blocks = min(-(-rows // form[0]) * -(-columns // form[1]) for form in self.forms)
         return batch * blocks * max(depth * self.factors[instruction], self.rows)
 
     def lane_cycles(self, elements, bytes=4):
-        """Returns the cycles of one pass of the vector unit over elements; each takes `bytes` bytes
-        of a lane.
+        """Returns the cycles of one pass of the vector unit over elements; each element takes
+        `bytes` bytes of a lane.
         """
         return -(-elements * (bytes if self.packing else max(bytes, 4)) // (4 * self.lanes))
 
@@ -294,7 +295,7 @@ RECURRENT = ("lstm", "gru")
 
 
 class Costs:
-    """The least cost of each layer of a table, in a type."""
+    """The least cost of each layer of a table, in one of TYPES."""
 
     def __init__(self, net, type="f32", machine=REF1):
         self.net, self.machine = net, machine
@@ -307,7 +308,8 @@ class Costs:
 
     def passes(self, instructions, elements):
         """Returns the cycles of instructions of the vector unit that each read `elements`. The
-        factor of a reduction is for its results, which are few. Sums and functions take whole lanes."""
+        factor of a reduction applies to its results, which are few, and is left out. Instructions
+        with a factor above 1, and reductions, take whole lanes."""
         factors = self.machine.factors
         return sum(self.lane_cycles(elements) if name.startswith("r") else
                    self.lane_cycles(elements, 4 if factors[name] > 1 else self.value_bytes) * factors[name]
@@ -317,8 +319,8 @@ class Costs:
         return self.machine.mxu_cycles(self.instruction, batch, rows, columns, depth), batch * rows * columns * depth
 
     def row_products(self, layer, shape):
-        """Returns (columns, depth) of each product of one row that the layer computes; the vector
-        unit can compute these, too, with columns in its lanes."""
+        """Returns (columns, depth) of each product of a single row that the layer computes. The
+        vector unit can compute these products, too, with columns in its lanes."""
         op, x = layer["op"], self.net.shapes[layer["inputs"][0]]
         if self.integers:
             return []
@@ -331,7 +333,8 @@ class Costs:
         return [(shape[-1], layer["matrix"][1] if op == "linear" else x[-1])]
 
     def weights(self, matrix, bias):
-        """Returns the cycles of the vector unit to widen packed weights, and their bytes."""
+        """Returns the cycles of the vector unit to widen packed weights, and the bytes of weights
+        and bias; `matrix` and `bias` are numbers of elements."""
         return self.lane_cycles(matrix, 2) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
 
     def of(self, layer, shape):
@@ -385,9 +388,9 @@ class Costs:
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
     def lanes_of_row(self, batch, columns, depth):
-        """Returns the cycles of a product of one row on the vector unit, at the rate of the share of
-        columns that saves the matrix unit most. A share can be better than all columns, as it ends
-        where a block does.
+        """Returns the cycles that a product of one row would take on the vector unit alone, at the
+        rate of the share of columns that saves the matrix unit most. A share can be better than all
+        columns, as it ends where a block of the matrix unit does.
         """
         def mxu_cycles(columns):
             return self.product(1, batch, max(columns, 0), depth)[0]
@@ -405,7 +408,7 @@ class Costs:
                 for columns, depth in self.row_products(layer, self.net.shapes[i + 1])]
 
     def border_bytes(self):
-        """Returns the bytes of the inputs and the outputs."""
+        """Returns the bytes of the network's inputs and outputs."""
         used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
         values = [0] + [i + 1 for i, layer in enumerate(self.net.layers)
                         if layer["op"] == "input" or layer.get("output") or i + 1 not in used]
@@ -439,13 +442,13 @@ def bound(net, type="f32", batch=1, warm=False, machine=REF1):
 
 
 def least_macs(net):
-    """Returns the MACs that only the matrix unit can do."""
+    """Returns the MACs of products that the vector unit cannot compute."""
     costs = Costs(net)
     return sum(layer[4] for layer in costs.layers()) - sum(row[2] for row in costs.rows())
 
 
 def share_of_peak(macs, cycles, type, machine=REF1):
-    """Returns the MACs as a share of those that the matrix unit can do in `cycles`."""
+    """Returns the MACs as a share of those that the matrix unit can do in `cycles` in that type."""
     return macs * machine.factors[TYPES[type][0]] / (machine.rows * machine.columns * cycles)
 
 

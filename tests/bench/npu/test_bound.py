@@ -21,7 +21,7 @@ import networks  # noqa: E402
 # The most cycles that networks may take on onpu-ref2.
 BARS = {("squeezenet", "f32"): 900_000, ("mobilenetv2", "int8"): 260_000, ("efficientnet_b0", "f16"): 600_000,
         ("mobilenetv3_large", "f16"): 380_000, ("lstm_two_layers", "f16"): 1_600_000, ("gru", "f16"): 200_000}
-# Layers of the benchmark whose estimate is compared: those that take little time to simulate.
+# Layers of the benchmark whose estimated cycles are compared; others take long to simulate.
 QUICK_LAYERS = ("resnet50_5_1x1", "mobilenet_dw_112", "mobilenet_dw_56_s2", "mobilenet_dw_14", "mobilenet_pw_56",
                 "mobilenet_pw_14", "bert_projection", "bert_layernorm", "bert_softmax")
 
@@ -79,12 +79,12 @@ class Bound(unittest.TestCase):
         # takes 6 * 768 cycles for all, the matrix unit 8 times as many.
         warm = networks.one("row", (1, 768), lambda net: net.gemm(0, 768))
         self.assertEqual(networks.bound(warm, warm=True)[0], 6 * 768 * 8 // 9)
-        # A weight has four bits, and 32 weights share one scale of 16 bits; the vector unit widens
-        # 128 weights in a cycle.
+        # A w4 weight has four bits, and 32 weights share one scale of 16 bits; the vector unit
+        # widens 128 weights in a cycle.
         widen = 3072 * 768 // 128
         packed = (3072 * 768 * (.5 + 2 / 32) + 2 * (768 + 3072 + 768)) / 64
-        # Each cycle that the matrix unit gives away of its 12 * 3072 * 2 costs the vector unit a
-        # quarter of a cycle.
+        # The matrix unit would take 12 * 3072 * 2 cycles. Each of these that it gives away costs
+        # the vector unit a quarter of a cycle.
         taken = (12 * 3072 * 2 - widen) / 1.25
         self.assertEqual(networks.bound(net, "w4")[0], int(max(packed, widen + taken / 4)))
 

@@ -22,8 +22,9 @@ class Constant:
 
 
 class Case:
-    """A node with its operands: arrays are inputs of the model, Constant is part of it, None is
-    left out. outputs: how many, or their names. since: the operator set.
+    """A node with its operands: an array is an input of the model, a Constant is part of the model,
+    None is an operand that is left out. outputs: their number, or their names. since: the version
+    of the operator set.
     """
 
     def __init__(self, *operands, outputs=1, since=OPSET, **attributes):
