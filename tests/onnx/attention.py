@@ -10,7 +10,8 @@ def softmax(x):
 
 
 def attend(q, k, v, bias=0.0, scale=None, softcap=0.0):
-    """Returns (result, product, capped product, masked product, weights)."""
+    """Returns (result, scaled product of q and k, capped product, masked product, weights); softcap
+    0: no cap, scale None: 1 / sqrt(size)."""
     k, v = (numpy.repeat(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     product = q @ k.swapaxes(2, 3) * (scale or q.shape[3] ** -0.5)
     capped = softcap * numpy.tanh(product / softcap) if softcap else product

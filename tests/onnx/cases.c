@@ -27,14 +27,17 @@ struct run {
 	WNNOnnxModel model;
 	char why[700]; /* reason of a refusal or failure */
 	char refused_operator[100];
-	size_t fixed;	  /* inputs that became constants */
+	size_t fixed;	  /* number of inputs that became constants */
 	size_t npu_nodes; /* NPU nodes of all graphs of the case */
 	struct pb_values inputs[MAX_VALUES];
 	size_t input_count;
 	char names[MAX_VALUES][300];
 };
 
-/* Tolerances of a case are in ONNX's Python code; these are its defaults. */
+/*
+ * Relative and absolute tolerance of the current case; these are the defaults of ONNX's Python
+ * code.
+ */
 static double relative = 1e-3;
 static double absolute = 1e-7;
 /* Largest allowed error relative to the range of the output; 0: not used. */
@@ -126,9 +129,9 @@ static enum outcome read_inputs(struct run *run, const char *folder, bool set_sh
 }
 
 /*
- * Builds the graph; inputs on which shapes depend become constants, one after the other. Returns
- * PASSED, also without a graph when all outputs are empty, or another outcome with the reason in
- * run->why.
+ * Builds the graph. When it is refused because shapes depend on an input's elements, makes that
+ * input a constant and builds it again. Returns PASSED, also without a graph when all outputs are
+ * empty, or another outcome with the reason in run->why.
  */
 static enum outcome build(struct run *run, WNNGraph *graph)
 {
@@ -239,7 +242,7 @@ static bool expected(struct run *run, const char *folder, WNNStringView name,
 
 /*
  * Returns whether our result of NonMaxSuppression is the recorded rows followed by rows of -1, and
- * the library has told of such rows.
+ * a notice of the library announces such rows.
  */
 static bool is_padded(struct run *run, const struct pb_tensor *want,
 		      const WNNNamedOperandDescriptor *named, const uint8_t *data, size_t size)

@@ -29,8 +29,8 @@ struct pb_values {
 };
 
 /*
- * Reads a TensorProto, a SequenceProto or an OptionalProto, as the kind of @info says; returns
- * false when the file holds no such message.
+ * Reads a TensorProto, a SequenceProto or an OptionalProto: the kind of @info says which. Returns
+ * false when the file holds no such message. The caller frees @values with pb_free().
  */
 bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *values);
 /* Returns whether a tensor has finite doubles that float32, which replaces double, cannot hold. */

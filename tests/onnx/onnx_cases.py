@@ -7,7 +7,8 @@ import subprocess
 
 @contextlib.contextmanager
 def quiet():
-    """Discards the complaints that Debian's two libraries print when both are loaded."""
+    """Discards what is printed on standard error: Debian's onnx and onnxruntime complain when both
+    are loaded."""
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -30,8 +31,8 @@ def tensor_type(array):
 
 
 def make_model(operator, inputs, outputs, constants=(), domain="com.microsoft", **attributes):
-    """Returns a model of one node; inputs by name, None: absent; inputs named in constants become
-    initialisers.
+    """Returns a model of one node. The dictionary inputs has an array for each name, or None for an
+    input that is absent; inputs that constants names become initialisers.
     """
     node = onnx.helper.make_node(operator, [name if array is not None else "" for name, array in
                                             inputs.items()], outputs, domain=domain, **attributes)

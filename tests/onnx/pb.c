@@ -204,7 +204,7 @@ static uint8_t *convert(const struct pb_tensor *like, int from, const void *data
 	return out;
 }
 
-/* Returns the type that a graph uses in place of one that WebNN lacks. */
+/* Returns the type that a graph uses for elements of @type: another one when WebNN lacks it. */
 static int carrier(int type)
 {
 	return onnx_type_is_carried(type) ? (int)onnx_type_of(onnx_type_webnn(type)) : type;

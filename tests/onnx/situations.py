@@ -14,7 +14,7 @@ def parse(text, version=18, ir_version=8):
 
 
 def add(name, model, feed, results):
-    """Adds a situation. Inputs and results are lists; a model may be given as text."""
+    """Adds a model (or its text) with lists of its input values and of its expected outputs."""
     assert name not in ALL
     ALL[name] = (parse(model) if isinstance(model, str) else model,
                  [numpy.asarray(value) for value in feed], [numpy.asarray(value) for value in results])
@@ -298,7 +298,7 @@ def far_norms():
                                 floats([0.5, 0.5], [0.25, 0.75]), p=1))
     for size in (1e30, 1e-30, 3e38, 2e-38):
         for p in (1, 2, 3, 5):
-            # A sum of magnitudes that is larger than float32 is infinity.
+            # With p = 1, the sum of large magnitudes would exceed float32.
             part = 0.25 if p == 1 and size > 1e38 else 1
             x = (size * part * floats([[1, 0.5, 0.75, -0.25], [0, 0, 0.125, 0]]) * floats(0.4)).reshape(1, 2, 2, 2)
             want = (numpy.abs(x.astype(float)) ** p).sum((2, 3), keepdims=True) ** (1 / p) if p < 5 else \

@@ -104,8 +104,8 @@ static int test_file(const char *folder, const char *name)
 }
 
 /*
- * Encoded parts of models: a field of IR version 8 and a graph of the given length, and fields of
- * that graph.
+ * Encoded parts of models: MODEL() has IR version 8 and the beginning of a graph of the given
+ * length; the other macros are fields of that graph.
  */
 #define MODEL(length) "\x08\x08\x3a" length
 #define NEG(x, y)     "\x0a\x0b\x0a\x01" x "\x12\x01" y "\x22\x03Neg"

@@ -55,7 +55,7 @@ static void release(void const *data, size_t size, void *userdata1, void *userda
 	released++;
 }
 
-/* Waits until the lent weights are given back, on a thread of the library. */
+/* Waits until a thread of the library has given back the lent weights; fails after 10 seconds. */
 static void wait_for_release(void)
 {
 	for (int i = 0; !released && i < 10000; i++)
@@ -86,7 +86,7 @@ static void says(const char *words)
 		fail_msg("\"%s\" does not have \"%s\"", error.message.data, words);
 }
 
-/* Returns a tensor of one row, with @size bytes of @data; NULL: nothing is written. */
+/* Creates a tensor of one row and writes @size bytes of @data to it, unless @data is NULL. */
 static WNNTensor tensor(WNNOperandDataType type, uint32_t columns, const void *data, size_t size)
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
@@ -429,7 +429,7 @@ static void test_probe_after_build(void **state)
 	wnnOnnxModelRelease(model);
 }
 
-/* Tests that each allocation may fail: another one fails in each round. */
+/* Tests that any allocation may fail: one more succeeds in each round, until none fails. */
 static void test_memory(void **state)
 {
 	WNNOnnxValue x = value("x", FLOAT, 2, known), y = value("y", FLOAT, 2, known);

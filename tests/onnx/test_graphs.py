@@ -15,7 +15,7 @@ from onnx_cases import onnx, run_cases, run_reference, write_case
 
 RANDOM = numpy.random.default_rng(1)
 GRAPHS = {
-    # One list is empty, and another one follows it.
+    # The shape for Reshape is an empty list followed by a list of one number.
     "empty": """<ir_version: 8, opset_import: ["": 17]> empty (float[2,3,4] x) => (float[] y) {
         shape = Shape(x) zero = Constant<value = int64[1] {0}>() none = Slice(shape, zero, zero)
         rest = Constant<value = int64[1] {-1}>() all = Concat<axis = 0>(none, rest) y = Reshape(x, all) }""",
@@ -146,7 +146,8 @@ NETWORKS = {
     "gru_lengths": recurrent("gru_lengths", "GRU", 3, lengths=[3, 5, 1], clip=2.0),
     "gru_after": recurrent("gru_after", "GRU", 3, lengths=[3, 1, 4], linear_before_reset=1),
     "rnn": recurrent("rnn", "RNN", 1, lengths=[2, 5, 1], clip=4.0),
-    # Functions that WebNN's networks have not, with parameters; the directions of two networks differ.
+    # The networks have activations, with parameters, that WebNN's operators lack; the activations
+    # of the two directions differ.
     "lstm_functions": recurrent(
         "lstm_functions", "LSTM", 4, lengths=[4, 5, 1],
         activations=["HardSigmoid", "ScaledTanh", "Softsign", "Sigmoid", "Affine", "Tanh"],

@@ -38,7 +38,8 @@ def ints(*values, dtype=numpy.int64):
 
 
 def numbers(**values):
-    """Returns scales and zero points as scalars."""
+    """Returns scalars by name: float32 for floats, which are scales, and uint8 for integers, which
+    are zero points."""
     return {name: numpy.float32(value) if isinstance(value, float) else numpy.uint8(value)
             for name, value in values.items()}
 
@@ -327,7 +328,8 @@ def other_cases():
     yield "FastGelu", {"x": x, "b": floats(8)}, 1, [], {}
     yield "QuickGelu", {"x": x}, 1, [], {"alpha": 1.5}
     yield "Gelu", {"x": x}, 1, [], {}
-    # The variance of small numbers tells the default of epsilon, which is 1e-12.
+    # With small numbers, whose variance is small, the result depends on the default of epsilon,
+    # 1e-12.
     skip = {"x": x * numpy.float32(0.02), "skip": floats(2, 3, 8) * numpy.float32(0.02), "gamma": floats(8)}
     yield "SkipSimplifiedLayerNormalization", skip, 1, [], {}
     yield "SkipLayerNormalization", dict(skip, beta=floats(8)), 1, [], {}
@@ -381,8 +383,8 @@ def codes_of(array, bits, count):
 
 
 def matmul_bits(inputs, bits, N, K, block_size, **_):
-    """Returns the result of MatMulNBits for numbers of bits that older versions of ONNX Runtime
-    refuse, and None for 4 bits.
+    """Returns the result of MatMulNBits for 2 or 8 bits, which older versions of ONNX Runtime
+    refuse, and None for 4 bits, for which ONNX Runtime is the reference.
     """
     if bits == 4:
         return None
@@ -477,7 +479,7 @@ BY_HAND = {"QLinearReduceMean": reduce_mean, "MatMulNBits": matmul_bits, "NhwcCo
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,
            "GatherBlockQuantized": gather_blocks}
-# The operators on integers that the nodes of these cases must become.
+# The operators on integers that must be in the compiled graphs of these cases.
 INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
             "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-22": "qmatmul",
             "DynamicQuantizeMatMul-quantised_cases-16": "qmatmul",

@@ -22,18 +22,20 @@ from onnx_cases import onnx, onnxruntime, quiet
 MODELS = shared_models.SHARED / "onnx"
 # This model decodes pictures with operators of an extension; another file has its network alone.
 EXTENSIONS = "super_resolution_with_pre_post_processing_op18.onnx"
-# Values of inputs that are no measurements, and shapes that files leave open.
+# FIXED has the values of integer inputs (sr is a rate in Hz), SHAPES the shapes of inputs that
+# files leave open.
 FIXED = {"sr": 16000}
 SHAPES = {"silero_vad_16k_op15": {"input": [1, 576]}, "silero_vad_op18_ifless": {"input": [1, 576]}}
-# Name in SAMPLES, and shapes. The first layers of detection amplify what is rounded behind them: with sharp
-# text, ONNX Runtime is up to 6e-5 from a computation in double, 1.2e-4 without its optimisations, and each
-# other order of operations draws another error.
+# Names of files in SAMPLES with the shapes of the input. The first layers of detection amplify
+# rounding errors: with sharp text, ONNX Runtime is up to 6e-5 from a computation in double, 1.2e-4
+# without its optimisations, and another order of operations gives another error.
 OCR = {"ch_PP-OCRv4_det_infer": [(1, 3, 192, 448), (1, 3, 320, 96), (1, 3, 160, 320), (1, 3, 320, 320)],
        "ch_PP-OCRv4_rec_infer": [(1, 3, 48, 160), (1, 3, 48, 320)],
        "ch_ppocr_mobile_v2.0_cls_infer": [(1, 3, 48, 192)]}
 BAR = "1e-4"
-# How far detection may be from the computation in double, and from ONNX Runtime, which is up to 6e-5 from that. Weights
-# that a batch normalisation is part of have the same error at each pixel, which does not average out: 1.2e-4 were seen.
+# The largest errors that detection may have beside the computation in double, and beside ONNX
+# Runtime, whose own error is up to 6e-5. Weights that include a batch normalisation have the same
+# error at each pixel, which does not average out: 1.2e-4 were seen.
 OF_DOUBLE = "2e-4"
 OF_DETECTION = "2.6e-4"
 
@@ -130,7 +132,8 @@ def seeded(entry):
 
 
 def networks(samples):
-    """Yields (name, path or function that makes the file, shapes)."""
+    """Yields (name, path or function that returns the file's bytes, shapes of inputs) for each
+    network."""
     yield "digits", shared_models.digits, {"input": [3, 1, 8, 8]}
     for path in sorted(MODELS.rglob("*.onnx")):
         if path.name != EXTENSIONS:

@@ -271,7 +271,7 @@ def signal_cases():
                {"y": floats(x[..., None])}, ("n", "a"))
     yield ("irfft-default", [node("DFT", "x", "y", inverse=1, onesided=1)],
            {"x": floats(parts)}, {"y": floats(numpy.fft.irfft(spectrum)[..., None])}, ())
-    # Bins beyond those that are needed are ignored, and missing bins count as 0.
+    # irfft ignores bins beyond those that it needs, and takes missing bins as 0.
     for length in (4, 12):
         yield (f"irfft-cut-{length}", [node("DFT", "x n", "y", inverse=1, onesided=1)],
                {"x": floats(parts), "n": Typed(INT64, length)},

@@ -138,7 +138,7 @@ def other_rows():
         yield reason, old
 
 
-# Messages that no model gives, and why.
+# Messages that no model of refusals.py gives, with the reason.
 UNREACHABLE = {
     "what the output \"%s\" depends on is refused": "what is refused says itself why",
     "a constant of shape %s has more than the %d elements that are allowed": "one of more than 2^31 elements is no test",
@@ -176,7 +176,8 @@ def pattern(message):
 
 
 def table(rows):
-    """Returns the table of messages; each has the operators with which the rows have the message.
+    """Returns the table of messages; each row has a message and the operators that are refused with
+    it.
     """
     operators = {}
     for message, model in rows:

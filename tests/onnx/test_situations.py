@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs models as people have them, and compares with values from numpy: test_situations.py PROGRAM
+"""Runs models such as users have, and compares with values from numpy: test_situations.py PROGRAM
 DEVICE….
 
-They have situations that the tests of ONNX and of ONNX Runtime lack: nodes in any order, weights of
-types that are not known, outputs that nobody uses, values at the ends of their range. Each entry of
-situations.ALL is a model, its inputs and its outputs; those of situations.REFUSED are a model, and
+The models have situations that the tests of ONNX and of ONNX Runtime lack: nodes in any order,
+weights of unknown types, outputs that nobody uses, values at the ends of their range. Each entry of
+situations.ALL is a model, its inputs and its outputs; each of situations.REFUSED is a model, and
 the operator and reason of its refusal.
 """
 import pathlib

@@ -277,7 +277,8 @@ def wide_cases():
                                      coded(kind, [want.max()]).elements[0])}, ("w", "h"))
 
 
-# The functions of integers on the CPU that the nodes of a case become, in the order of the nodes.
+# For cases by name: the function of integers on the CPU that each node of the case becomes, in the
+# order of the nodes.
 OWN_FUNCTIONS = {f"bitwise-{INT32}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder", "floored_remainder"],
                  f"bitwise-{UINT64}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder"],
                  f"shift-{INT8}": ["shift_right", "shift_left"]}

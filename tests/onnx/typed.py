@@ -39,7 +39,9 @@ def decode(kind, code):
 
 
 def encode(kind, number, saturate=True):
-    """Returns the code of the nearest number; of two equally near ones, the even code."""
+    """Returns the code of the nearest number of the type; when two are equally near, the even code.
+    A number that is too large becomes the largest one if saturate is set or the type is E2M1, else
+    infinity or NaN."""
     if kind == BFLOAT16:
         bits = int(numpy.float32(number).view(numpy.uint32))
         if numpy.isnan(number):
@@ -123,7 +125,8 @@ def describe(name, tensor):
 
 
 def write_typed(folder, nodes, inputs, outputs, constants=(), domain=""):
-    """Writes a case of nodes whose inputs and outputs are tensors of any type, by name."""
+    """Writes a case of nodes for onnx-cases. inputs and outputs map names to tensors of any type;
+    inputs in constants are part of the model."""
     graph = onnx.helper.make_graph(
         nodes, "typed", [describe(*item) for item in inputs.items() if item[0] not in constants],
         [describe(*item) for item in outputs.items()],
