@@ -17,7 +17,7 @@ def nibbles(data):
 
 
 def fifth(data):
-    """Returns 16 times bit i of four bytes, for i from 0 to 31."""
+    """Returns a column for each i from 0 to 31: 16 times bit i of the four bytes."""
     return np.stack([bits(data[:, i // 8], i % 8, 1) for i in range(32)], axis=1) * 16
 
 
@@ -50,7 +50,7 @@ def k_scales(b):
 
 
 def k_numbers(b, at):
-    """Returns the numbers of four runs of 32 bytes, 64 of each."""
+    """Returns the 4-bit numbers of four runs of 32 bytes from byte `at` on: 64 of each run."""
     return np.concatenate([nibbles(b[:, at + 32 * i:at + 32 * i + 32]) for i in range(4)], axis=1)
 
 
@@ -76,7 +76,8 @@ def q6_k(b):
     return np.repeat(scales, 16, 1) * np.concatenate(parts, axis=1)
 
 
-# Numbers of 4 bits select elements of these tables: IQ4 is for types of this name, E2M1 for MXFP4 of OCP.
+# A number of 4 bits selects an element of a table: IQ4 for IQ4_NL and IQ4_XS, E2M1 for MXFP4 of
+# OCP.
 IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 
@@ -112,20 +113,21 @@ def decode(kind, data):
     return function(np.frombuffer(data, np.uint8).reshape(-1, size)).astype(np.float32).reshape(-1)
 
 
-# Where half floats stand in a block: the scale, and the offset.
+# Offsets in bytes of the half floats in a block: that of the scale, then that of the offset.
 HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2],
           "Q6_K": [208], "IQ4_NL": [0], "IQ4_XS": [0]}
 
 
 def random_blocks(kind, rng, blocks, scale=None):
-    """Returns blocks of random bits. Half floats have both signs; no value is much larger than
-    @scale, if it is given.
+    """Returns blocks of random bits. Half floats have both signs; if @scale is given, no value is
+    much larger than it.
     """
     data = rng.integers(0, 256, (blocks, BLOCKS[kind][0]), dtype=np.uint8)
     largest = {"Q4_0": 8, "Q4_1": 8, "Q5_0": 16, "Q5_1": 16, "Q8_0": 128, "Q4_K": 500, "Q5_K": 1000, "Q6_K": 4000,
                "IQ4_NL": 127, "IQ4_XS": 4000, "MXFP4": 6}[kind]
     if kind == "MXFP4":
-        # The first byte is an exponent: all of them, or those around the scale.
+        # The first byte is an exponent. Without a scale, exponents of the whole range are taken,
+        # else those around the scale.
         middle = 127 + round(np.log2((scale or 1) / largest))
         data[:, 0] = np.arange(blocks) * 6 % 252 if scale is None else rng.integers(middle - 2, middle + 1, blocks)
         return data.tobytes()

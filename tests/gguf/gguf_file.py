@@ -2,13 +2,13 @@
 """Writes files of GGUF, from the format's description."""
 import struct
 
-# Kinds of values: number, and how struct writes them.
+# Kinds of values: the number in the file, and the format for struct.pack().
 KINDS = {"uint8": (0, "B"), "int8": (1, "b"), "uint16": (2, "H"), "int16": (3, "h"), "uint32": (4, "I"),
          "int32": (5, "i"), "float32": (6, "f"), "bool": (7, "?"), "uint64": (10, "Q"), "int64": (11, "q"),
          "float64": (12, "d")}
 STRING, ARRAY = 8, 9
 
-# Types of tensors: number, elements and bytes of a block.
+# Types of tensors: the number in the file, then elements and bytes of a block.
 TYPES = {"F32": (0, 1, 4), "F16": (1, 1, 2), "Q4_0": (2, 32, 18), "Q4_1": (3, 32, 20),
          "Q5_0": (6, 32, 22), "Q5_1": (7, 32, 24), "Q8_0": (8, 32, 34), "Q2_K": (10, 256, 84),
          "Q3_K": (11, 256, 110), "Q4_K": (12, 256, 144), "Q5_K": (13, 256, 176), "Q6_K": (14, 256, 210),
@@ -26,7 +26,8 @@ class File:
         self.keys, self.tensors = [], []
 
     def add(self, name, value, kind="uint32"):
-        """Adds a key. @value is a string, bytes, number or bool, or a list of them; @kind is that of numbers."""
+        """Adds a key. @value is a string, bytes, number or bool, or a list of them; @kind is the
+        kind of numbers."""
         items = value if isinstance(value, list) else [value]
         if items and isinstance(items[0], (str, bytes)):
             number, data = STRING, b"".join(map(text, items))

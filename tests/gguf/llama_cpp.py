@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Calls llama.cpp's library, from npm's package @node-llama-cpp/linux-x64, as the reference for tokens
-and logits. Structures are passed as blocks of memory that are larger than the structures; this file
-knows none of their members.
+"""Calls llama.cpp's library, from npm's package @node-llama-cpp/linux-x64, as the reference for
+tokens and logits. Structures are passed as blocks of memory that are larger than them, because this
+file does not know their members.
 """
 import ctypes
 import pathlib
 
 Block = type("Block", (ctypes.Structure,), {"_fields_": [("bytes", ctypes.c_uint8 * 512)]})
-# It lives as long as the library may call it.
+# The callback that discards log messages. It must live as long as the library may call it.
 QUIET = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
 
 
@@ -49,7 +49,8 @@ class Llama:
     def logits(self, tokens):
         """Returns the logits after the last token."""
         context = self.library.llama_init_from_model(self.model, self.library.llama_context_default_params())
-        # More threads wait for each other by spinning, which takes long where others use the processors.
+        # One thread is used: several would wait for each other by spinning, which is slow on a busy
+        # machine.
         self.library.llama_set_n_threads(context, 1, 1)
         given = (ctypes.c_int32 * len(tokens))(*tokens)
         assert self.library.llama_decode(context, self.library.llama_batch_get_one(given, len(tokens))) == 0

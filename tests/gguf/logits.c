@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a model for tests: gguf-logits FILE LENGTH BLOCK TOKEN,TOKEN… TOKEN… feeds each list of
- * tokens on the device of WEBNN_DEVICE, and writes the logits after it as floats.
+ * Writes logits of a model to standard output, for tests. gguf-logits FILE LENGTH BLOCK
+ * TOKEN,TOKEN… TOKEN… feeds each list of tokens on the device of WEBNN_DEVICE, and writes the
+ * logits after each list as floats.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a file of GGUF for tests: gguf-read values FILE TENSOR writes the elements of a tensor as
- * floats; gguf-read tokens FILE FLAGS prints the tokens of standard input, and gguf-read text FILE
- * FLAGS the text of the tokens there. Flags: e, with the tokens at both ends; s, special tokens.
+ * Reads a file of GGUF for tests. gguf-read values FILE TENSOR writes the elements of a tensor as
+ * floats. gguf-read tokens FILE FLAGS reads a text from standard input and prints its tokens;
+ * gguf-read text FILE FLAGS does the reverse. Flags: e, with the tokens at both ends; s, special
+ * tokens.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static int tokens(const struct gguf_vocabulary *v, const char *flags, struct ggu
 	struct gguf_tokens list = { 0 };
 	char *text = NULL;
 	size_t room = 0;
-	/* No text has the byte 255. */
+	/* A text in UTF-8 never has the byte 255, so that this reads all of the input. */
 	ssize_t size = getdelim(&text, &room, 255, stdin);
 	int ret = gguf_encode(v, (struct gguf_text){ text, size > 0 ? (size_t)size : 0 },
 			      strchr(flags, 'e'), strchr(flags, 's'), &list, error);

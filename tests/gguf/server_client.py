@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-# Seconds after which an answer is given up; far more than any takes.
+# Seconds after which the client gives up waiting; any answer takes far less.
 PATIENCE = 120
 
 
@@ -74,7 +74,8 @@ class Server:
 
 
 def read_events(response):
-    """Yields the events of a stream, the last of which is the text [DONE] and no JSON."""
+    """Yields the events of a stream as objects; the last event is the text [DONE], which is no
+    JSON."""
     while line := response.readline():
         if line.strip():
             assert line.startswith(b"data: "), line
@@ -83,7 +84,8 @@ def read_events(response):
 
 
 def text_of(answer):
-    """Returns the text and the reason of the end, of a whole answer or of the events of a stream."""
+    """Returns the text and the reason why it ended; `answer` is a whole answer or the list of the
+    events of a stream."""
     if not isinstance(answer, list):
         choice = answer["choices"][0]
         return choice["message"]["content"] if "message" in choice else choice["text"], choice["finish_reason"]

@@ -21,7 +21,8 @@ from test_server import CHAT, EVEN, TEXT, make_model
 
 PROGRAM, SECONDS = sys.argv[1], 60 * float(sys.argv[2])
 CLIENTS = int(sys.argv[3]) if len(sys.argv) > 3 else 32
-# KiB by which the memory of the server may grow between a quarter of the time and its end.
+# KiB by which the server's memory may grow from the end of the first quarter of the time to the
+# end.
 GROWTH = 16 << 10
 WRONG = (b"", b"{", b'{"prompt": 1}', b'{"prompt": "a", "seed": -1}', b"\xff" * 1000, b'{"messages": []}', b"[" * 9999)
 

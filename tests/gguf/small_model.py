@@ -11,7 +11,7 @@ NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
 
 
 def byte_characters():
-    """Returns the character that stands for each byte in texts of byte pairs."""
+    """Returns, for each byte from 0 to 255, the character that byte pair encoding writes for it."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(i if i in kept else next(others)) for i in range(256)]
@@ -24,7 +24,8 @@ MERGES = ["t h", "th e", "Ġ the", "Ġ t", "Ġ a", "1 2", "12 3", "Ċ Ċ", "Ġ �
 
 
 def pair_tokenizer(file, pre, merges=MERGES, template=None):
-    """Adds a tokenizer whose tokens are the bytes, then those of the merges, then special ones. Returns the tokens."""
+    """Adds a tokenizer to the file: its tokens are the bytes, then the results of the merges, then
+    special ones. Returns the texts of the tokens."""
     tokens = CHARACTERS + [m.replace(" ", "") for m in merges] + ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "USER"]
     types = [NORMAL] * (len(tokens) - 4) + [CONTROL] * 3 + [USER]
     end = tokens.index("<|endoftext|>")
@@ -44,7 +45,8 @@ PIECES = {"▁": -1, "a": -2, "b": -3, "ab": -4, "▁a": -5, "▁ab": -3.5, "ba"
 
 
 def score_tokenizer(file, pieces=None):
-    """Adds a tokenizer with 3 special tokens, then 256 bytes, then the pieces. Returns the tokens."""
+    """Adds a tokenizer to the file: 3 special tokens, then 256 bytes, then the pieces, then a token
+    [X]. Returns the texts of the tokens."""
     pieces = pieces or PIECES
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + list(pieces) + ["[X]"]
     file.add("tokenizer.ggml.model", "llama")

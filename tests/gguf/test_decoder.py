@@ -44,7 +44,8 @@ def pair_json(split="gpt-2", **changes):
 
 
 def score_json(**changes):
-    """Returns a tokenizer of characters that are merged, with bytes for those that are unknown."""
+    """Returns a tokenizer.json that merges characters by rank, and has bytes for unknown
+    characters."""
     pieces = ["▁", "a", "b", "ab", "▁a", "▁ab", "ba", "c"]
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + pieces
     return {"added_tokens": [{"id": i, "content": tokens[i], "special": True} for i in range(3)],
@@ -71,7 +72,7 @@ class Weights:
         self.head = draw(WIDTH, rows)
 
     def reference(self, tokens):
-        """Returns the logits after the last token."""
+        """Returns the logits after the last token, computed in double."""
         x = self.embed[tokens].astype(np.float64) + self.position[:len(tokens)]
         for q, k, v, out in self.layers:
             query, key, value = ((x @ w).reshape(len(tokens), HEADS, SIZE).transpose(1, 0, 2) for w in (q, k, v))
@@ -90,7 +91,8 @@ class Weights:
 
 
 class Model:
-    """A decoder as Hugging Face's exporters write it: it appends to the past, or shares one buffer."""
+    """A decoder as Hugging Face's exporters write it. Its caches are either new outputs, the past
+    with rows appended (shared is false), or buffers that the model updates in place."""
     def __init__(self, weights, shared, past="past_key_values.", present="present.", extra=(), more=(),
                  kind=TensorProto.FLOAT):
         self.nodes, self.constants, self.count, self.kind = [], [], 0, kind
@@ -204,8 +206,8 @@ class Decoder(unittest.TestCase):
                     self.assertEqual(done.stdout, self.text_of(want[:count]) + b"\n")
 
     def test_caches(self):
-        """Tests that a step on the NPU writes the rows of its token where the model shares buffers, and whole
-        caches where it does not.
+        """Tests what a step on the NPU writes: the rows of its token where caches are shared
+        buffers, else whole caches.
         """
         written = {}
         for shared in (False, True):

@@ -25,7 +25,7 @@ CHATML = ("{% for message in messages %}{% if loop.first and messages[0]['role']
 
 
 def random_numbers(seed):
-    """Yields the numbers of SplitMix64, from 0 to 1."""
+    """Yields the numbers of the generator SplitMix64, scaled to 0 to 1."""
     bits = 2 ** 64 - 1
     while True:
         seed = seed + 0x9e3779b97f4a7c15 & bits
@@ -76,7 +76,8 @@ class Generate(unittest.TestCase):
         return b"".join(bytes(known[c] for c in self.words[t]) for t in tokens if t < len(self.words) - 4)
 
     def expect(self, prompt, count, choice):
-        """Returns the tokens that the reference generates."""
+        """Returns the @count tokens that the reference generates after the prompt; `choice` picks a
+        token from the logits."""
         tokens = list(prompt)
         while len(tokens) < len(prompt) + count:
             tokens.append(choice(reference(self.weights, tokens)[-1]))
@@ -92,7 +93,7 @@ class Generate(unittest.TestCase):
             self.assertEqual(done.stdout, self.bytes_of(want[:count]) + b"\n")
             self.assertIn("prompt of 4 tokens, ", done.stderr.decode())
             self.assertEqual(device == "sim", "cycles of the NPU each" in done.stderr.decode())
-        # From standard input.
+        # The prompt comes from standard input.
         done = self.run_tool("--temperature", 0, "-n", 8, data=b"the end")
         self.assertEqual(done.stdout, self.bytes_of(want) + b"\n")
 

@@ -25,8 +25,8 @@ def normed(x, weight):
 
 
 def rotated(x, count, divisors):
-    """Returns x [positions, heads, size] with pairs of neighbours rotated, among the first @count
-    numbers of each head.
+    """Returns x [positions, heads, size] with its pairs of neighbours rotated, among the first
+    @count numbers of each head. The angles of the pairs are divided by @divisors.
     """
     angles = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(0, count, 2) / count) / divisors
     a, b = x[..., 0:count:2], x[..., 1:count:2]
@@ -37,8 +37,8 @@ def rotated(x, count, divisors):
 
 
 def reference(weights, tokens, layers=2, heads=4, key_heads=2, size=16, turned=None, divisors=1.0):
-    """Returns the logits after every token, in double, from all tokens at once. @turned numbers of a head
-    are rotated (None: all), by angles over @divisors.
+    """Returns the logits after every token, in double, computed from all tokens at once. The first
+    @turned numbers of a head are rotated (None: all), by angles that are divided by @divisors.
     """
     w = {name: weight.astype(float) for name, weight in weights.items()}
     x = w["token_embd.weight"][tokens]

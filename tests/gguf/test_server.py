@@ -19,8 +19,8 @@ from server_client import PATIENCE, Server, read_events, text_of
 
 PROGRAM = sys.argv[1]
 TEXT, CHAT = "/v1/completions", "/v1/chat/completions"
-# These options make all tokens about equally likely. By default few tokens can be chosen, and none
-# is a part of a character.
+# These options make all tokens about equally likely. By default few tokens can be chosen, and each
+# of those is a whole character.
 EVEN = {"temperature": 100, "top_k": 0, "top_p": 1, "min_p": 0}
 
 
@@ -76,7 +76,8 @@ class ServerTest(unittest.TestCase):
         return server
 
     def generate(self, *options, device="cpu"):
-        """Returns what webnn-run generate tells as JSON, with graphs like those of the server."""
+        """Returns the JSON of webnn-run generate, for graphs of the same context length as those of
+        the server."""
         done = subprocess.run([PROGRAM, "generate", self.path, "--context", str(self.context), "--json", "-", "-d",
                                device, *map(str, options)], capture_output=True, check=True)
         return json.loads(done.stdout)
@@ -107,7 +108,7 @@ class Answers(ServerTest):
                 events = server.stream(TEXT, {**body, "stream_options": {"include_usage": True}})
                 self.assertEqual(text_of(events), (want["text"], end))
                 self.assertEqual(events[-2]["usage"], usage)
-                # The tokens of the prompt, as numbers.
+                # A prompt may be a list of the numbers of its tokens, too.
                 self.assertEqual(text_of(server.ask(TEXT, {**body, "prompt": want["prompt_tokens"]})[1]),
                                  (want["text"], end))
 
@@ -118,7 +119,7 @@ class Answers(ServerTest):
         self.assertEqual(text_of(answer)[0], want["text"])
 
     def test_characters(self):
-        """Tests that no part of a stream has half of a character: then each half would be a '?'."""
+        """Tests that no event of a stream has half of a character: each half would be a '?'."""
         server = self.start()
         body = {"prompt": "a", "max_tokens": 50, "seed": 1, **EVEN}
         whole = text_of(server.ask(TEXT, body)[1])[0]
@@ -137,7 +138,7 @@ class Answers(ServerTest):
         self.assertEqual(text_of(events), (want["text"], "length"))
         parts = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "a"}]}]
         self.assertEqual(text_of(server.ask(CHAT, {**body, "messages": parts})[1])[0], want["text"])
-        # A conversation of several turns is the text of its form.
+        # The text of a conversation is that of its messages, each in the form of the template.
         turns = [("system", "b"), ("user", "a"), ("assistant", "c"), ("user", "d")]
         text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
         body["max_tokens"] = body.pop("max_completion_tokens")
@@ -150,7 +151,7 @@ class Answers(ServerTest):
         server = self.start()
         body = {"prompt": "a", "max_tokens": 30, "temperature": 0}
         text = text_of(server.ask(TEXT, body)[1])[0]
-        # Two characters of an answer mostly come from two tokens.
+        # Two characters of an answer mostly come from two tokens, so that a stop text spans tokens.
         for stop in (text[4:6], text[7:9]):
             want = text[:text.index(stop)], "stop"
             for stops in (stop, ["never", stop]):
@@ -219,7 +220,7 @@ class Clients(ServerTest):
             return client.recv(1 << 16) if answered else b""
 
     def test_no_http(self):
-        """Tests that what is no request, or half of one, leaves the server as it is."""
+        """Tests that data which is no request, or half of one, does not disturb the server."""
         server = self.start()
         head = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         for data, answered in (
@@ -256,7 +257,7 @@ class Long(ServerTest):
             self.assertEqual((status, answer["error"]["message"]),
                              (503, "1 requests are computed and 1 wait already: try again later, or start the server "
                                    "with a larger --queue"))
-            # The place of a client that goes away is free at once.
+            # When a client goes away, the next request takes its slot at once.
             running.close()
             self.assertEqual(waits.result()[0], 200)
         self.await_health(server, busy=0, waiting=0)

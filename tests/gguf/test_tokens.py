@@ -67,7 +67,8 @@ class Tokens(unittest.TestCase):
         self.assertEqual(self.text(self.tokens(text, flags)), text.encode())
 
     def test_pairs(self):
-        # The leftmost of equal pairs is merged first: "aaaaa" is aa, aa, a, and aa with aa is aaaa.
+        # The leftmost of equal pairs is merged first: "aaaaa" becomes aa, aa, a; then aa and aa
+        # become aaaa.
         tokens = self.pairs()
         self.expect(tokens, "the then  aaaaa's", ["the", "Ġthe", "n", "Ġ", "Ġa", "aaaa", "'s"])
         self.expect(tokens, "é\n\n", ["Ã", "©", "ĊĊ"])
@@ -81,7 +82,8 @@ class Tokens(unittest.TestCase):
         self.expect(self.pairs("smollm"), " 1", ["Ġ", "1"])
 
     def test_whole_words(self):
-        # llama-bpe takes a word that is a token, although no merges lead to it.
+        # llama-bpe takes a whole word that is a token, although no merges lead to it; qwen2 does
+        # not.
         for pre, pieces in (("llama-bpe", ["xyz"]), ("qwen2", ["x", "y", "z"])):
             self.expect(self.pairs(pre, merges=["q xyz", "xy z"]), "xyz", pieces)
 
