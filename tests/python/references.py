@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Tests that no reference is lost or given twice: references.py MODULE, with a debug build of
-CPython
+CPython.
 
-The debug build counts all references. The module is webnn_npu._native, compiled for that build.
+The debug build counts all references. MODULE is webnn_npu._native, compiled for that build.
 """
 import array
 import gc
@@ -18,8 +18,8 @@ sys.modules["webnn_npu._native"] = _native
 
 from webnn_npu._operators import INDEX  # noqa: E402
 
-# NumPy is not compiled for that build, so that references that it drops are not counted: arrays of
-# the standard library take its place.
+# NumPy is not compiled for the debug build, so that references that it drops are not counted:
+# arrays of the standard library take its place.
 context = _native.Context(device="cpu")
 data = array.array("f", range(6))
 FLOAT, INT8 = 1, 7

@@ -313,7 +313,7 @@ class Tensors(Case):
                                      {"stored": state, "sums": result})
                 self.equal(context.read_tensor(state), expected)
                 self.equal(context.read_tensor(result), expected.sum(1))
-            # Arrays are not updated in place: the result is another one.
+            # Arrays are not updated in place: the result is a new array.
             given = np.ones((4, 2), np.float32)
             told = context.compute(graph, {"cache": given, "row": [[7, 8]], "place": [[1]]})
             self.equal(given, np.ones((4, 2), np.float32))
@@ -409,7 +409,8 @@ class Tensors(Case):
                 context.write_tensor(y, np.zeros((2, 3)))
                 self.equal(context.read_tensor(y), np.zeros((2, 3), np.float32))
                 self.equal(result, np.zeros((2, 3), np.float32))
-                # The tensor uses the other memory now, and leaves the first alone.
+                # The tensor uses the newly lent memory from now on, and no longer writes the first
+                # one.
                 moved = np.ones((2, 3), np.float32)
                 x.lend(np.full((2, 3), 7, np.float32))
                 context.dispatch(graph, {"x": x}, {"y": y})

@@ -23,17 +23,18 @@ from webnn_npu import MLError, MLTypeError
 
 DEVICE = sys.argv.pop() if sys.argv[1:] and sys.argv[-1] in ("cpu", "sim") else "cpu"
 
-# Their data is wrong or less exact than float32: NumPy wraps where the specification saturates, and
-# the inverse transform has an error of its own. tests/onnx/cases.c has the same.
+# The recorded outputs of these tests are wrong or less exact than float32: NumPy wraps where the
+# specification saturates, and the recorded inverse transform has a rounding error.
+# tests/onnx/cases.c has the same exceptions.
 WRONG_DATA = ("test_qlinearmatmul_2D_int8_", "test_qlinearmatmul_3D_int8_", "test_dft_inverse")
-# Recorded outputs that newer releases of ONNX correct: casts that saturate, and padding that is
-# counted.
+# Recorded outputs that newer releases of ONNX correct: casts that should saturate, and an average
+# that counts elements behind the padding.
 WRONG_DATA += ("test_cast_FLOAT16_to_INT4_", "test_cast_FLOAT16_to_UINT4_", "test_cast_FLOAT_to_INT4_", "test_cast_FLOAT_to_UINT4_",
                "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True")
-# Doubles that float32 cannot hold, and results whose number of rows is computed: our further rows
-# are -1.
+# Doubles that float32 cannot hold; and results whose number of rows is computed, which have further
+# rows of -1 here.
 WRONG_DATA += ("test_operator_add", "test_nonmaxsuppression_identical_boxes", "test_nonmaxsuppression_suppress_by_IOU_and_scores")
-# Outputs of another generator of random numbers.
+# Recorded outputs that depend on another generator of random numbers.
 WRONG_DATA += ("test_bernoulli",)
 
 
@@ -178,7 +179,7 @@ class Sessions(unittest.TestCase):
 
 
 class Exports(unittest.TestCase):
-    """Writes graphs as ONNX files and reads them back."""
+    """Tests that graphs can be written as ONNX files and read back."""
 
     def check(self, outputs, builder, feeds, tolerance=1e-5):
         context = builder._context

@@ -28,7 +28,7 @@ ALLOWED = ("unconditional skip", "HardSwish requires ONNX opset", "CoreML tests 
 
 
 def run(tests, package, stand, device):
-    """Returns whether the tests end as the table says."""
+    """Returns whether exactly the tests of FAILING fail, and all skips have allowed reasons."""
     path = f"{package}:{stand}"
     result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *TESTS], check=False, cwd=tests,
                             env={**os.environ, "WEBNN_DEVICE": device, "PYTHONPATH": path}, capture_output=True, text=True)

@@ -38,7 +38,7 @@ def value_of(kind, text):
 
 
 class Graph:
-    """A graph as graph-fuzz prints it."""
+    """A graph in the form that graph-fuzz prints."""
 
     def __init__(self, lines):
         self.lines, self.data, self.results = [], {}, {}
@@ -99,7 +99,8 @@ class Graph:
                 arguments.append(len(names) if "equal" in words else value_of("u32[]", given[idl]))
             else:
                 arguments.append(value_of(kind, given[idl]) if idl in given else None)
-        # The text has the optional operands in the order of the options.
+        # The text has optional operands without names, in the order in which the operator's options
+        # have them.
         for idl, operand in zip(optional, left):
             arguments[[row[0] for row in rows].index(idl)] = operand
         results = builder._call(index, *arguments)
