@@ -18,7 +18,7 @@ const MINE = new Error('thrown by the script');
 
 let state = seed;
 
-// xorshift: the same seed makes the same calls.
+// Returns a random integer from 0 to limit - 1, by xorshift: the same seed makes the same calls.
 function random(limit) {
 	state ^= state << 13;
 	state ^= state >>> 17;
@@ -45,14 +45,15 @@ function keep(kind, item) {
 function check(error, what) {
 	if (error === MINE || (error instanceof TypeError && !/ERR_WEBNN_INTERNAL/.test(error.code)) ||
 		(error instanceof DOMException && NAMES.has(error.name)) ||
-		// The fuzzer's own recursion and its giant arrays may end in this.
+		// A RangeError may come from the fuzzer's own recursion and giant arrays.
 		(error instanceof RangeError && !/webnn/.test(error.stack.split('\n')[1])))
 		return;
 	console.error(`seed ${seed}, call ${calls}: ${what}:`, error);
 	process.exit(1);
 }
 
-// Does something in the middle of a conversion.
+// Disturbs the conversion of an argument: throws, detaches a buffer, destroys an object or makes
+// another call.
 function disturb() {
 	switch (random(8)) {
 	case 0:
@@ -256,7 +257,7 @@ function step() {
 	}
 }
 
-// Makes a new context and builder: after some time most others are lost or have built.
+// Makes a new context and builder: after some time, most older ones are lost or have built.
 async function refresh() {
 	const context = await ml.createContext({ deviceType: 'cpu' });
 

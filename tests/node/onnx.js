@@ -44,7 +44,7 @@ async function tensorFeeds(ort, inputs, context) {
 }
 
 // Returns the largest difference as a share of the range of the expected elements, or of their size
-// when all are equal.
+// when all are equal. Returns infinity when the lengths differ.
 function distance(actual, expected) {
 	let [low, high, most] = [Infinity, -Infinity, 0];
 
@@ -77,7 +77,8 @@ async function compare(outputs, expected, location) {
 	return Number.isFinite(worst) ? worst : 1e300;
 }
 
-// Runs a session of onnxruntime-web; location is that of its inputs and outputs.
+// Runs a session of onnxruntime-web; location says where its inputs and outputs are ('cpu' or
+// 'ml-tensor').
 async function runSession(web, model, { inputs, freeDimensions }, location, expected) {
 	const context = await navigator.ml.createContext();
 	const options = {
@@ -102,7 +103,8 @@ async function runCase(web, node, file) {
 	const expected = await reference.run(feedsOf(node, description.inputs));
 	const result = { worst: await runSession(web, model, description, 'cpu', expected) };
 
-	// This is possible only where the provider computes all inputs and outputs.
+	// Tensors of the context as inputs and outputs are possible only where the provider
+	// computes all of them.
 	try {
 		result.tensors = await runSession(web, model, description, 'ml-tensor', expected);
 	} catch (error) {
@@ -112,8 +114,8 @@ async function runCase(web, node, file) {
 }
 
 async function main() {
-	// While WebAssembly is compiled nothing else keeps the event loop alive, and when that runs dry, Node
-	// waits for all threads that compile before it looks at it again.
+	// While WebAssembly is compiled, nothing else keeps the event loop alive. If the loop ran
+	// empty, Node would wait for all compiling threads before it looks at the loop again.
 	const alive = setInterval(() => {}, 1000);
 
 	require(path.resolve(folder, 'register.js'));

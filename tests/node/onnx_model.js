@@ -19,7 +19,8 @@ function varint(value) {
 	return Buffer.from(bytes);
 }
 
-// Returns a field: a number, a string, bytes of a message, or a list of these.
+// Returns the encoded field of a message. value is a number, a string, the bytes of a message, or a
+// list of these.
 function field(number, value) {
 	if (value === undefined)
 		return Buffer.alloc(0);

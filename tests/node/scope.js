@@ -11,7 +11,7 @@ const path = require('node:path');
 const vm = require('node:vm');
 const { isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-// Addresses of the server whose files have other names.
+// The server's addresses that differ from the names of the files.
 const ADDRESSES = { '/resources/WebIDLParser.js': '/resources/webidl2/lib/webidl2.js' };
 
 // testharness.js numbers results in this order.
@@ -24,8 +24,8 @@ function addMissing(target, name, value) {
 }
 
 function addMissingBuiltIns() {
-	// Holds the bits of float16 in 16-bit numbers, as the specification suggests where the type
-	// is missing.
+	// Holds the bits of float16 in 16-bit numbers, as the specification of WebNN suggests for
+	// engines without Float16Array.
 	addMissing(globalThis, 'Float16Array', class Float16Array extends Uint16Array {});
 	addMissing(Set.prototype, 'difference', function difference(other) {
 		return new Set([...this].filter((item) => !other.has(item)));
@@ -37,7 +37,7 @@ function addMissingBuiltIns() {
 		Object.defineProperty(ArrayBuffer.prototype, 'detached', {
 			configurable: true,
 			get() {
-				// Only views of a detached buffer cannot be made.
+				// Only of a detached buffer no view can be made.
 				try {
 					new Uint8Array(this);
 					return false;
@@ -95,7 +95,7 @@ function makeGlobals(job) {
 	globalThis.postMessage = () => {};
 }
 
-// Returns the names of the scripts in META lines.
+// Returns the names of the scripts that lines "// META: script=" of a test name.
 function metaScripts(text) {
 	return [...text.matchAll(/^\/\/ META: script=(.*)$/gm)].map((match) => match[1].trim());
 }

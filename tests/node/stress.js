@@ -30,7 +30,8 @@ async function round(index) {
 		context.destroy();
 }
 
-// Returns the bytes, threads and files of the process.
+// Returns the bytes of memory, threads and open files of the process, after a collection of
+// garbage.
 async function measure() {
 	for (let i = 0; i < 10; i++) {
 		global.gc();
@@ -59,7 +60,7 @@ async function main() {
 	const before = await some();
 	let after = await some();
 
-	// Collected memory is given back a little later, on a busy machine much later.
+	// The process gives collected memory back a little later, on a busy machine much later.
 	for (let i = 0; i < 60 && leaks(before, after); i++)
 		after = await measure();
 	const growth = after.bytes / before.bytes - 1;

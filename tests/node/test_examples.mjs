@@ -88,7 +88,7 @@ function part(name, data) {
 	return Buffer.concat([head, data, Buffer.alloc(4)]);
 }
 
-// Returns a PNG file whose rows have these filters in turn.
+// Returns a PNG file; its rows use the given filters, one after the other.
 function makePng({ width, height, data }, type, size, filters, more = []) {
 	const head = Buffer.alloc(13);
 	const rows = [];

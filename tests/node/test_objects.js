@@ -153,8 +153,8 @@ test('a buffer that is detached during a read rejects it', async () => {
 	await assert.rejects(read, TypeError);
 });
 
-// Returns a graph that needs all its values once more after the last one is computed: terabytes, 2
-// GiB each.
+// Returns a promise of a graph whose values, 2 GiB each, are all needed once more after the last
+// one is computed: they take terabytes.
 async function makeGiant(context) {
 	const builder = new MLGraphBuilder(context);
 	const values = [builder.expand(builder.input('x', { dataType: 'float32', shape: [1, 1] }), [32767, 16384])];
@@ -270,7 +270,7 @@ async function memoryAfter(action, limit = 0) {
 	return process.memoryUsage().rss;
 }
 
-// Each context has a thread.
+// Returns the number of threads of the process; each context has one.
 const threads = () => fs.readdirSync('/proc/self/task').length;
 
 test('what is dropped is collected, and with it the memory of the library', async () => {

@@ -26,14 +26,14 @@ from onnx_cases import numpy, onnx  # pylint: disable=wrong-import-position
 # Seconds for a network, however loaded the machine is.
 PATIENCE = int(os.environ.get("ONPU_ONNX_SECONDS", "600"))
 TOLERANCE = 1e-4
-# Larger tolerances. test_models.py says how far detection is from a computation in double; two
-# runtimes may differ by twice as much. Operators that are exact but for the rounding of results to
-# float32 differ by 1.19e-4 from onnxruntime-node, and onnxruntime-node by 1.7e-4 from itself when
-# graphOptimizationLevel is "extended" instead of "all".
+# Larger tolerances. tests/onnx/test_models.py says how far the detection of text is from a
+# computation in double; two runtimes may differ by twice as much. Operators that are exact but for
+# the rounding of results to float32 differ by 1.19e-4 from onnxruntime-node, and onnxruntime-node
+# by 1.7e-4 from itself when graphOptimizationLevel is "extended" instead of "all".
 FURTHER = {"ch_PP-OCRv4_det_infer_320x320": 2e-4}
-# Networks that onnxruntime-web itself cannot run, with its message: its provider takes the branches
-# of an If over, but loses the initializers of the graph around them, on any navigator.ml. A network
-# whose condition is known before has no If.
+# Networks that onnxruntime-web itself cannot run, with its message, whatever navigator.ml is: its
+# provider takes over the branches of an If, but loses the initializers of the graph around them.
+# When the If's condition is a constant, the branch takes its place and the network can run.
 IMPOSSIBLE = {"silero_vad_op18_ifless": "raw_hash_map<>::at"}
 SHARE = re.compile(r"nodes in the graph: (\d+) number of nodes supported by WebNN: (\d+)")
 REFUSED = re.compile(r"Operator type: \[(\w+)\].* supported: \[0\]")
@@ -50,7 +50,8 @@ def with_constant(path, name, value):
 
 
 def networks(samples):
-    """Yields the networks of test_models.py, and impossible ones once more in a form that can run.
+    """Yields the networks of test_models.py, and those of IMPOSSIBLE once more with a constant
+    input, in which form they can run.
     """
     for name, model, shapes in test_models.networks(samples):
         yield name, model, shapes
@@ -126,7 +127,7 @@ def coverage(log):
 
 
 def judge(name, result, nodes, taken, allowed):
-    """Returns an error, or None."""
+    """Returns the error of a network's result as a text, or None when the result is as expected."""
     if name in IMPOSSIBLE:
         return None if IMPOSSIBLE[name] in result.get("error", "") else "it is listed as impossible"
     if "error" in result:

@@ -192,7 +192,7 @@ test('what is wrong is told in words of the script', async () => {
 
 	await rejects(wrong(() => loaded.inputs), 'InvalidStateError', /being built/);
 	await building;
-	// The conversion of this object to a number starts a build.
+	// While this object is converted to a number, it starts a build.
 	let inside;
 	const size = { valueOf: () => {
 		inside = loaded.build(context);

@@ -34,7 +34,7 @@ const ONNX_PROGRAM = `import { ml } from 'webnn-npu';
 	const { y } = await (await model.build(await ml.createContext())).run({ x: new Float32Array([-1, 2]) });
 	console.log(...y);`;
 
-// Returns a folder of a program that has the package, as npm makes it.
+// Returns a new folder that has the package in node_modules, as npm installs it.
 function unpack(context) {
 	const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-npu-'));
 	const folder = path.join(top, 'node_modules/webnn-npu');

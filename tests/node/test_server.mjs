@@ -50,7 +50,7 @@ test.after(() => {
 	fs.rmSync(top, { recursive: true });
 });
 
-// Returns a connection; next() of it returns the messages, one after the other.
+// Returns a promise of a connection; each call of its next() returns a promise of the next message.
 async function connect(options = { origin: `http://${address}` }) {
 	const socket = new WebSocket(`ws://${address}/`, options);
 	const messages = [];
@@ -348,7 +348,7 @@ test('a digit that is drawn is read, and shown with placement and timeline', { s
 	assert.ok(rows.includes('npu'), rows);
 	assert.match(await page.evaluate("document.getElementById('time').textContent"), /^[\d,]+ cycles$/);
 	assert.match(await page.evaluate("document.getElementById('answers').textContent"), /^7\d+\.\d %/);
-	// Colours of the timeline that stand for engines at work.
+	// Checks that the timeline has coloured pixels, which stand for engines at work.
 	assert.ok(await page.evaluate(`(() => {
 		const { data } = document.getElementById('timeline').getContext('2d').getImageData(60, 0, 580, 132);
 		let count = 0;

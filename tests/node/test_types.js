@@ -15,7 +15,7 @@ const webnn = require(path.join(folder, 'index.js'));
 const native = require(path.join(folder, 'webnn_npu.node'));
 const declarations = fs.readFileSync(path.join(folder, 'index.d.ts'), 'utf8');
 
-// Returns the names of the members of a declared class or interface.
+// Returns the names of the members of a class or interface in the declarations.
 function declared(kind, name) {
 	const body = new RegExp(`export ${kind} ${name}(?: extends \\w+)? \\{\\n([^}]*)\\}`).exec(declarations)[1];
 

@@ -24,7 +24,7 @@ function builderWithInput(shape = [1, 4, 4, 4]) {
 	return { builder, x: builder.input('x', float(shape)) };
 }
 
-// Returns an object that logs which of its properties are read.
+// Returns a proxy of the object that logs which of its properties are read.
 function recorder(target, log, name) {
 	return new Proxy(target, {
 		get(object, key) {

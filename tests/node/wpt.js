@@ -77,7 +77,7 @@ function options() {
 	return { ...values, jobs: Number(values.jobs), timeout: Number(values.timeout), patterns: positionals };
 }
 
-// Returns the variants of a file for the device; a file without variants has one empty variant.
+// Returns the variants of a file for the device; a file without any variants has one empty variant.
 function variants(text, device) {
 	const all = [...text.matchAll(/^\/\/ META: variant=(.*)$/gm)].map((match) => match[1].trim());
 	const wanted = device === 'cpu' ? 'cpu' : 'npu';
@@ -123,7 +123,8 @@ function environment(settings) {
 	return { ...process.env, WEBNN_DEVICE: settings.device };
 }
 
-// Runs a file and gives its result, whatever becomes of the thread or process.
+// Runs a file in a thread or process, and returns a promise of its result, also when the thread or
+// process crashes.
 function runJob(job, settings) {
 	return new Promise((resolve) => {
 		const script = path.join(__dirname, 'scope.js');
@@ -168,12 +169,13 @@ async function runAll(jobs, settings) {
 	return results;
 }
 
-// Returns the file of an address without scope and variant, as differences.json names it.
+// Returns the file of a test's address, without scope and variant, as differences.json names it.
 function baseOf(address) {
 	return address.replace(/\?.*$/, '').replace(/(\.worker)?\.html$/, '.js');
 }
 
-// Splits what failed into what is listed and what is not, and finds what is listed without need.
+// Divides failures into those that differences.json lists and others, and finds listed tests that
+// pass.
 function judge(results, listed) {
 	const entries = new Map(listed.map((entry) => [`${entry.test}\n${entry.subtest}`, entry]));
 	const summary = { passed: 0, failed: 0, listed: 0 };
