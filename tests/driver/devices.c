@@ -56,7 +56,7 @@ FIXTURE_TEARDOWN(devices)
 	close_all(self->npu);
 }
 
-/* Gives a buffer to another device by a dma-buf. Returns its handle there. */
+/* Gives a buffer to the device @to by a dma-buf. Returns its handle there. */
 static uint32_t give_bo(const struct device *from, const struct npu_bo *bo, const struct device *to)
 {
 	uint32_t handle = 0;
@@ -68,7 +68,10 @@ static uint32_t give_bo(const struct device *from, const struct npu_bo *bo, cons
 	return handle;
 }
 
-/* Gives the fence of a syncobj to another device by a sync file. Returns the syncobj there. */
+/*
+ * Gives the fence of a syncobj to the device @to by a sync file. Returns the handle of the syncobj
+ * that has it there.
+ */
 static uint32_t give_fence(const struct device *from, uint32_t syncobj, const struct device *to)
 {
 	uint32_t there = npu_syncobj(to->fd);
@@ -80,7 +83,7 @@ static uint32_t give_fence(const struct device *from, uint32_t syncobj, const st
 	return there;
 }
 
-/* Gives the syncobj itself to another device. Returns its handle there. */
+/* Shares a syncobj, not only its present fence, with the device @to. Returns its handle there. */
 static uint32_t give_syncobj(const struct device *from, uint32_t syncobj, const struct device *to)
 {
 	uint32_t there = 0;
@@ -105,7 +108,7 @@ static void submit(const struct device *npu, struct drm_onpu_job job, uint32_t w
 	must(!npu_submit(npu->fd, npu->ctx.id, &job, 1, NULL));
 }
 
-/* Starts work that ends with the context; returns its syncobj. */
+/* Starts jobs that end only with their context; returns a syncobj that signals when they end. */
 static uint32_t start_endless(const struct device *npu)
 {
 	struct npu_bo data = npu_bo(npu->fd, NPU_LONG_BYTES, 0);
@@ -133,7 +136,10 @@ TEST_F(devices, a_buffer_of_each_is_memory_of_the_others)
 		EXPECT_EQ(0, npu_run(owner->fd, owner->ctx.id, &job));
 		EXPECT_TRUE(npu_sees(bo.map, BYTES / 2, 6));
 		EXPECT_TRUE(npu_sees(bo.map + BYTES / 2, BYTES / 2, 5));
-		/* The owner's handle goes; the memory stays while the other device has it. */
+		/*
+		 * The first device closes its handle; the memory stays while the other device has
+		 * one.
+		 */
 		EXPECT_EQ(0, npu_gem_close(owner->fd, bo.handle));
 		job = npu_fill(user->fd, info.va, BYTES, 7);
 		EXPECT_EQ(0, npu_run(user->fd, ctx.id, &job));
@@ -243,7 +249,10 @@ FIXTURE_TEARDOWN(unbinding)
 	close_all(self->npu);
 }
 
-/* The last test: the device stays without driver until guest_devices.sh gives it back. */
+/*
+ * One device is unbound: the others go on. This test is the last: guest_devices.sh binds the device
+ * again.
+ */
 TEST_F(unbinding, one_that_goes_disturbs_nobody_else)
 {
 	struct device *first = &self->npu[0], *gone = &self->npu[1], *third = &self->npu[2];

@@ -19,7 +19,9 @@
 
 #define BYTES 4096u
 
-/* How much the count must grow, and the fewest and the most rounds in which it may do so. */
+/*
+ * How much the count of prolonged moments must grow, and the fewest and the most rounds for that.
+ */
 #define TIMES	   5
 #define ROUNDS_MIN 6u
 #define ROUNDS_MAX 60u
@@ -29,7 +31,7 @@ struct client {
 	struct drm_onpu_job job, endless;
 };
 
-/* Runs this thread on a processor: a kernel worker runs where its work was queued. */
+/* Binds this thread to a processor: a kernel worker runs on the processor that queued its work. */
 static void run_on(int cpu)
 {
 	cpu_set_t set;
@@ -45,7 +47,7 @@ static void submit(const struct client *client, const struct npu_ctx *ctx, unsig
 		must(!npu_submit(client->fd, ctx->id, &client->job, 1, NULL));
 }
 
-/* A fence of another driver (vgem), and a syncobj that has it. */
+/* A fence of another driver, and a syncobj of the NPU that has it. */
 struct foreign {
 	int vgem, cpu;
 	uint32_t fence, syncobj;
@@ -82,7 +84,7 @@ static void *signal_foreign(void *data)
 	return NULL;
 }
 
-/* Ends a context while one job is running and a fence signals for the others. */
+/* Ends a context while one job is running and a fence signals for which the other jobs wait. */
 static void end_as_its_jobs_are_woken(const struct client *client, unsigned int round)
 {
 	struct foreign foreign = make_foreign(client->fd);
@@ -92,8 +94,8 @@ static void end_as_its_jobs_are_woken(const struct client *client, unsigned int 
 	pthread_t thread;
 
 	/*
-	 * The processors take turns: one of them also gets the interrupts without which contexts do
-	 * not end.
+	 * Rounds alternate between the two processors: one of them also gets the interrupts without
+	 * which contexts do not end.
 	 */
 	foreign.cpu = round % 2;
 	run_on(!foreign.cpu);

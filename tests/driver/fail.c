@@ -145,7 +145,7 @@ static int call_import(void)
 	return drmPrimeFDToHandle(npu.fd, npu.shared, &npu.handle) ? errno : 0;
 }
 
-/* Shares memory of another device; without vgem, that of another client. */
+/* Puts a dma-buf of vgem, or of another client when vgem is not loaded, into npu.shared. */
 static void share(void)
 {
 	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 256, .bpp = 32 };
@@ -208,7 +208,10 @@ static void prepare_submit(void)
 		sync[1] = (struct drm_onpu_sync){ npu.syncobjs[MANY + i],
 						  DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE,
 						  npu.point };
-		/* Later, the first job of each pair waits for what the first call has signalled. */
+		/*
+		 * After the first call, the first job of each pair waits for a fence that the first
+		 * call has signalled.
+		 */
 		if (i % 2 == 0 && npu.point > 1)
 			sync[0].flags = DRM_ONPU_SYNC_WAIT;
 		npu.jobs[i] = npu.job;
@@ -237,7 +240,10 @@ static const struct call {
 	const char *name;
 	int (*run)(void);
 	void (*prepare)(void);
-	/* Undo a call that has succeeded, and the preparation of one that has failed. */
+	/*
+	 * undo() undoes a call that has succeeded, undo_prepared() the preparation of one that has
+	 * failed.
+	 */
 	void (*undo)(void), (*undo_prepared)(void);
 	bool must_work;
 } calls[] = {
@@ -291,7 +297,7 @@ static void begin(void)
 	must(!npu_run(npu.fd, npu.ctx, &npu.job));
 }
 
-/* Returns the memory of all clients, once it does not fall any more. */
+/* Returns the bytes of memory of all clients, once they do not fall any more. */
 static uint64_t quiet_memory(void)
 {
 	uint64_t memory = npu_counters(npu.fd).memory, before;
@@ -310,7 +316,9 @@ static int run_call(const struct call *call)
 	uint64_t memory, now;
 	int failed = 0;
 
-	/* The first call may add page tables, and signals what later calls wait for. */
+	/*
+	 * The first call may add page tables, and it signals the fences for which later calls wait.
+	 */
 	if (call->prepare)
 		call->prepare();
 	must(!call->run());

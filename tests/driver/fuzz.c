@@ -70,10 +70,11 @@ static const struct {
 struct fuzz {
 	struct rng rng;
 	struct client clients[FILES];
-	struct pool files; /* dma-bufs, syncobjs and fences as files */
+	struct pool files; /* files of dma-bufs, syncobjs and fences */
 	unsigned long calls, done, good;
-	unsigned long called[IOCTLS + 1], accepted[IOCTLS + 1]; /* the last one is any other */
-	bool watches;						/* this thread runs the canary */
+	/* counts by ioctl; the last one is for all other numbers */
+	unsigned long called[IOCTLS + 1], accepted[IOCTLS + 1];
+	bool watches; /* this thread runs the canary */
 	uint8_t *memory;
 	uint8_t *shared; /* pages that bo_wrap() uses */
 	unsigned long *kcov;
@@ -113,7 +114,7 @@ static uint64_t pool_get(struct fuzz *f, const struct pool *pool)
 {
 	unsigned int count = pool->count < POOL ? pool->count : POOL;
 
-	/* A small number probably belongs to another thread. */
+	/* A small number is probably valid: another thread has it. */
 	return count && rng_chance(&f->rng, 90) ? pool->number[rng_below(&f->rng, count)] :
 						  rng_below(&f->rng, 20);
 }
@@ -428,7 +429,7 @@ static void syncobj_destroy(struct fuzz *f)
 	call(f, client, DRM_IOCTL_SYNCOBJ_DESTROY, &args);
 }
 
-/* Signals or resets a syncobj, or asks whether it has signalled. */
+/* Signals or resets a syncobj, or queries whether it has signalled. */
 static void syncobj_signal(struct fuzz *f)
 {
 	struct client *client = some_client(f);
@@ -574,7 +575,10 @@ static void start_canary(void)
 	must(!npu_run(canary.fd, canary.ctx, &canary.jobs[1]));
 }
 
-/* Checks the canary's last result, and has it compute another one. */
+/*
+ * Checks that the canary's last result is still there, runs its next job, and checks the new
+ * result.
+ */
 static void ask_canary(void)
 {
 	unsigned int round = canary.round++ % 2;
@@ -643,7 +647,10 @@ static void end_thread(struct fuzz *f)
 		forget_file(f, i);
 }
 
-/* Returns the user's memory; waits a while for it to be at most @bytes, as some is freed later. */
+/*
+ * Returns the user's memory in bytes, once it is at most @bytes or the time is over: some memory is
+ * freed later.
+ */
 static uint64_t settled_user_memory(uint64_t bytes)
 {
 	double end = npu_now() + NPU_PATIENCE_S * npu_patience();

@@ -24,7 +24,7 @@ def run(*arguments):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'report.json'
         command = [TOP / 'build/bin/wnn-conformance', '--device', 'npu', '--json', path, *arguments]
-        # Standard output is for TAP.
+        # Standard output is for TAP, so the program's output goes to standard error.
         status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
         return status, json.loads(path.read_text(encoding='utf-8'))
 

@@ -15,7 +15,7 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
 spec=$top/debian/onpu-cdi.json
 root=/tmp/container
-# A user who owns no file.
+# The number of a user who owns no file.
 uid=4242
 group=$(stat -c %g /dev/accel/accel0)
 
@@ -50,11 +50,12 @@ make_root()
 	done
 }
 
-# start_container() runs this script once more, as the first process of the container.
+# Runs only in the container: start_container() starts this script again, with "inside", as the
+# container's first process.
 if [ "${1:-}" = inside ]; then
 	make_root "${@:2}" && mount -t proc proc "$root/proc" || exit
 	echo made
-	# The container lasts until its input ends.
+	# The container lasts until its standard input ends.
 	read -r _
 	exit
 fi

@@ -91,8 +91,8 @@ test_module()
 	ok $? "the module is loaded again"
 }
 
-# Without a sound firmware the driver does not bind the device. With the right firmware it binds the
-# device again.
+# Tests that the driver does not bind the device without a sound firmware, and binds it again with
+# the right one.
 test_firmware()
 {
 	echo "$device" >"$driver/unbind"

@@ -71,7 +71,7 @@ test_tools()
 	contains "webnn-run lists those that there are" "NPUs that open: npu:0, npu:1, npu:2"
 }
 
-# Runs driver-devices, and prints its tests with the numbers that come next here.
+# Runs driver-devices, and prints its results with the next numbers of this test.
 test_sharing()
 {
 	local line

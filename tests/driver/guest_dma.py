@@ -60,9 +60,9 @@ def trace_mappings():
 
 
 def balance(address):
-    """Returns for each kind of memory, allocated or mapped: how often the driver took some, how
-    many of these it has not given back, and how much that is, in bytes (allocated) or runs
-    (mapped).
+    """Returns, for memory that was allocated and for memory that was mapped, three numbers: how
+    often the driver took some, how many of these it has not given back, and how much that is, in
+    bytes (allocated) or runs (mapped).
     """
     lost = [read(path) for path in glob.glob(f'{TRACE}/per_cpu/cpu*/stats')]
     if any(re.search(r'^(overrun|dropped events): [1-9]', text, re.M) for text in lost):

@@ -108,7 +108,8 @@ def resets():
 
 
 def work():
-    """Runs a program. Returns how its jobs ended, in the words of the table, and its output."""
+    """Runs a program. Returns how its jobs ended, as the column "Jobs" of the table says it, and
+    its output."""
     done = run(PROGRAMS / "driver-load", NODE, "once")
     ended = re.search(r"ended by errno (\d+)", done.stdout)
     if ended:
@@ -119,8 +120,8 @@ def work():
 
 
 def dumped(row, told):
-    """Returns kind and reason that the core dump of the failure must have; None when the row is no
-    failure.
+    """Returns the kind and reason in the core dump that the row's failure must cause; None when it
+    causes none.
     """
     if int(row["Resets"]):
         return "reset", re.search(r"reset: (.*)", told)[1]
@@ -137,8 +138,8 @@ def take_dump():
 
 
 def check_dump(failure, known):
-    """Yields what is wrong: the first failure of each kind and reason has a core dump, later ones
-    have none. @known: the failures so far
+    """Yields each mistake as a text. The first failure of each kind and reason has a core dump,
+    later ones have none. known is the set of failures so far, to which this function adds.
     """
     if failure and failure not in known:
         known.add(failure)
@@ -165,10 +166,10 @@ def inject(emulator, fault):
 
 
 def check_quarantine(emulator):
-    """Yields what is wrong after the link went down. While the link is down, the driver cannot see
-    that the device has left the bus, so it keeps the memory of the program. When the link is back,
-    the driver frees the memory without a reset, and the device writes to no memory that others get
-    from then on.
+    """Yields each mistake as a text, after the link went down. While the link is down, the driver
+    cannot know that the device has left the bus, so it keeps the memory of the program. When the
+    link is back, the driver frees the memory without a reset, and the device does not write to
+    memory that others get from then on.
     """
     if not memory_in_use():
         yield "memory was freed that the device might still write to"
@@ -183,7 +184,7 @@ def check_quarantine(emulator):
 
 
 def check(emulator, events, row, known):
-    """Yields what differs from the row."""
+    """Yields a text for each difference from the row."""
     fault, log = row["Fault"], row["The kernel's log says"]
     before = resets()
     events.wedged()
@@ -196,12 +197,12 @@ def check(emulator, events, row, known):
         yield "the fault has hit nothing"
     if fault != "link-down":
         emulator.ask("none")
-    # udev hears of a device that the driver gives up, after the jobs have ended.
+    # udev gets an event for a device that the driver gives up, after the jobs have ended.
     wanted, wedged = ["rebind,bus-reset"] if row["Afterwards"] else [], []
 
     def is_told():
         wedged.extend(events.wedged())
-        # Jobs of a device without a link end before the device's reset does.
+        # Without a link, jobs end before the reset of the device ends.
         return (not log or log in run("dmesg").stdout) and len(wedged) >= len(wanted) and \
             resets() - before >= int(row["Resets"])
 
@@ -240,8 +241,8 @@ def load():
 
 
 def check_room(emulator):
-    """Yields what is wrong: while nobody takes the dump of the first failure, the second failure
-    has no room for its dump; when it comes again later, it has a dump.
+    """Yields each mistake as a text. While nobody takes the dump of the first failure, there is no
+    room for that of the second; when the second failure comes again later, it has a dump.
     """
     kinds = []
     for faults in (("parity", "all-ones"), ("all-ones",)):
@@ -256,8 +257,8 @@ def check_room(emulator):
 
 
 def check_sleep(emulator):
-    """Yields what is wrong: the link of an idle device is down when the kernel saves the device's
-    configuration, and up when the device wakes.
+    """Yields each mistake as a text. The link of an idle device is down when the kernel saves the
+    device's configuration, and up when the device wakes.
     """
     power = device() / "power"
     emulator.inject("link-down")
@@ -277,8 +278,8 @@ def check_sleep(emulator):
 
 
 def withstand():
-    """Ends a program whose context cannot be ended on the device, so that a reset follows. Returns
-    the program's exit status.
+    """Kills a program with an endless job whose context the device cannot end, so that a reset
+    follows. Returns the program's exit status.
     """
     before = resets()
     program = subprocess.Popen([PROGRAMS / "driver-load", NODE, "endless"])
@@ -291,8 +292,8 @@ def withstand():
 
 
 def check_ban(events):
-    """Yields what is wrong: a user whose programs make three resets necessary is banned, and
-    another user is not.
+    """Yields each mistake as a text: a user whose programs cause three resets must be banned, and
+    another user must not.
     """
     other = ["setpriv", "--reuid=nobody", "--clear-groups"]
     for number in range(3):

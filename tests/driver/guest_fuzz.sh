@@ -15,7 +15,7 @@ fuzz=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-fuzz
 calls=$((${1:-12000} / 2)) number=0 failures=0
 
 own=(ONPU_{DEV_QUERY,BO_{CREATE,INFO,SYNC},CTX_{CREATE,DESTROY,GET_STATE},SUBMIT})
-# Other ioctls of the core are accepted so seldom that a short run may have none.
+# The DRM core's ioctls that even a short run accepts. Others are accepted too seldom.
 core=(GEM_CLOSE PRIME_{HANDLE_TO_FD,FD_TO_HANDLE} SYNCOBJ_{CREATE,DESTROY})
 
 # all_reached TEXT: returns whether each ioctl has a line in TEXT, the output of driver-fuzz, that

@@ -46,8 +46,8 @@ have_computed()
 	ok $? "$1: each program has had the device"
 }
 
-# kill_it ROUND: kills the emulator; fails if the guest stands still. An access that waited for the
-# dead emulator would stop the guest for a minute.
+# kill_it ROUND: kills the emulator; fails if that takes more than 30 s. An access that waited for
+# the dead emulator would stop the guest for a minute.
 kill_it()
 {
 	local began=$SECONDS

@@ -19,6 +19,7 @@ fi
 # Binds the device again, which maps everything again.
 echo "${link##*/}" >/sys/bus/pci/drivers/onpu/unbind
 echo "${link##*/}" >/sys/bus/pci/drivers/onpu/bind
-# Tests with hundreds of contexts are left out: each page of a context is a message to the emulator.
+# Tests with hundreds of contexts are left out: the kernel sends the emulator a message for each
+# page of a context.
 exec "$here/guest_kselftest.sh" sync,-T,contexts_end_while_others_wait_for_them prime \
 	process,-t,one_address_is_other_memory,-t,an_address_that_is_used_again,-t,a_closed_buffer_is_out_of_reach,-t,gem_close_under_a_running_job

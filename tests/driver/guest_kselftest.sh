@@ -31,7 +31,7 @@ may_skip()
 		[ "$EUID" -eq 0 ] ;;
 	"ctx: ctx.limit_of_a_user # SKIP a user may have "*)
 		[ "$(parameter max_user_contexts)" -ge $((2 * $(parameter max_contexts))) ] ;;
-	# Only the case knows how fast the emulator is.
+	# Only the program knows how fast the emulator is.
 	"hang: hang.jobs_that_follow_hide_nothing # SKIP the emulator is done before "*) ;;
 	"prime: prime."*" # SKIP "*" would have a copy")
 		grep -qE 'swiotlb=([0-9]+,)?force' /proc/cmdline ;;
@@ -63,7 +63,7 @@ run_one()
 			number=$((number + 1))
 			[[ $line =~ ^((not )?ok)\ [0-9]+\ (.*)$ ]]
 			word=${BASH_REMATCH[1]} case="$name: ${BASH_REMATCH[3]}"
-			# Readers of TAP count a failure with "# SKIP" as no failure.
+			# Readers of TAP do not count a failure with "# SKIP".
 			if [[ $case == *"# SKIP"* ]] && ! may_skip "$case"; then
 				word="not ok" case=${case/"# SKIP"/"may not skip:"}
 			fi

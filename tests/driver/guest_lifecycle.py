@@ -89,8 +89,9 @@ class Device:
         until(lambda: int(self.read('npu_busy_time_us')) > before + 100000, self.options.patience,
               'the device is busy')
 
-    # The following functions disturb the device or take it away, and return whether programs can
-    # go on after that. bind(), rescan() and reload() give the device back, and return nothing.
+    # Each of the following functions disturbs the device or takes it away, and returns whether
+    # programs can go on after that. bind(), rescan() and reload() give the device back, and return
+    # nothing.
 
     def reset(self):
         resets = int(self.read('reset_count'))
@@ -185,14 +186,14 @@ class Load:
                          for _ in range(1 if endless else options.programs)]
 
     def wait_working(self):
-        """Waits until each program has had the device for some time after this call."""
+        """Waits until each program has used the device for some time after this call."""
         for program in self.programs:
             before = engine_ns(program)
             until(lambda p=program, b=before: engine_ns(p) > b, self.options.patience,
                   'the programs work')
 
     def wait_left(self):
-        """Waits until each program says that it has closed the device that is gone."""
+        """Waits until each program has printed that it has closed the device that is gone."""
         for program in self.programs:
             if not select.select([program.stdout], [], [], self.options.patience)[0] or \
                     not program.stdout.readline():
@@ -240,7 +241,7 @@ def rounds(number, device, options, take, give_back):
         load.wait_working()
         load.kill()
         load.wait_ended()
-    # There is one reset for each round that asks for one: any other would cost programs their jobs.
+    # Each round that asks for a reset has one; any other reset would cost programs their jobs.
     said = resets()[before:]
     wanted = 0 if give_back else options.rounds
     if len(said) != wanted:

@@ -34,14 +34,15 @@ pages()
 	echo $(($(charged kernel) - $(charged slab)))
 }
 
-# in_group COMMAND…: runs the command in the control group, in place of this process
+# in_group COMMAND…: runs the command in the control group; replaces this shell
 in_group()
 {
 	echo "$BASHPID" >"$group/cgroup.procs"
 	exec "$@"
 }
 
-# Measure with a small buffer first: the shell that becomes the program has some pages, too.
+# The first measurement is with a small buffer: the shell that becomes the program has some pages,
+# too.
 coproc SMALL { in_group "$program" "$node" 1; }
 read -r line <&"${SMALL[0]}"
 [ "$line" = ready ]
@@ -57,7 +58,8 @@ shmem=$(charged shmem) kernel=$(($(pages) - before))
 out="shmem $shmem, kernel $kernel"
 [ "$shmem" -ge $((MIB << 20)) ]
 ok $? "its memory is charged to the control group"
-# A page table of 4 KiB maps 2 MiB; a part of them may come from pages that were charged before.
+# A page table of 4 KiB maps 2 MiB; a quarter of the tables may be in pages that were charged
+# before.
 [ "$kernel" -ge $((TABLES * 4096 * 3 / 4)) ]
 ok $? "so are its page tables"
 eval "exec ${LARGE[1]}>&-"

@@ -113,7 +113,8 @@ fail_twice_seen()
 	wait "$program" 2>/dev/null
 }
 
-# has_hesitated WHAT TIMES: returns whether a moment was prolonged at least so many times
+# has_hesitated WHAT TIMES: returns whether the moments of the counter WHAT were prolonged at least
+# so often
 has_hesitated()
 {
 	[ "$(cat "$counts/$1")" -ge "$2" ]
@@ -139,9 +140,9 @@ continue_late()
 }
 
 # Kills the emulator during a submission. The heartbeat, which watches the running jobs of one
-# program, finds out while the submission of the second is still prolonged. A third program is
-# stopped until the driver has given the device up, and calls the driver before its context has been
-# told.
+# program, notices it while the submission of a second program is still prolonged. A third program
+# is stopped until the driver has given the device up, and calls the driver before the driver has
+# marked its context as lost.
 go_while_submitting()
 {
 	local programs=() status late

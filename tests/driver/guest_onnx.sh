@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Runs ONNX models of ../shared on the device, through driver and firmware, as TAP: three models
-# give the same bits as the device model. Then types the commands of the tutorial, which must print
-# what it says.
+# Tests, as TAP, ONNX models of ../shared on the device, through driver and firmware: three models
+# give the same bits as the device model. Then runs the commands of the tutorial, which must print
+# what the tutorial shows.
 
 # ok() gets the status of the condition before it.
 # shellcheck disable=SC2319

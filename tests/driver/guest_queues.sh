@@ -42,7 +42,7 @@ numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long,-t
 next=$(cat "$count")
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_waits_too_long || status=1
 /usr/sbin/rmmod onpu || status=1
-# The kernel has room for one dump: that of an earlier test would keep the next one out.
+# The kernel has room for one dump: an earlier test's dump would prevent the next one.
 onpu-smi dump --drop >/dev/null 2>&1
 /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_fence_ms=2000 || status=1
 next=$(cat "$count")

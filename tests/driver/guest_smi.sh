@@ -137,7 +137,7 @@ is_told()
 	grep -qE "$1" /tmp/events
 }
 
-# is_told_times TIMES PATTERN: returns whether at least so many lines of the trace match
+# is_told_times TIMES PATTERN: returns whether at least so many lines of the trace match the pattern
 is_told_times()
 {
 	[ "$(grep -cE "$2" /tmp/events)" -ge "$1" ]
@@ -283,7 +283,7 @@ test_permission()
 	ok $? "in the group, all is well"
 }
 
-# Tests that check finds each problem, and that its advice helps.
+# Tests that onpu-smi check finds each problem, and that its advice helps.
 test_reasons()
 {
 	echo "$device" >"$driver/unbind"
@@ -319,7 +319,8 @@ test_reasons()
 	ok $? "a rescan helps"
 }
 
-# This is the last test, since the device does not come back.
+# Tests onpu-smi with a device whose emulator was killed. This is the last test, since the device
+# does not come back.
 test_gone()
 {
 	kill_emulator

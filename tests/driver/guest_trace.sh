@@ -90,13 +90,13 @@ echo 5 >"$debug/fail_request"
 kill "$program"
 wait_for is_reset
 status=$?
-# If the reset does not come, the failure shows what waits for what.
+# If the reset does not come, this output shows which parts of the driver wait.
 out=$(cat "$debug/fail_request" "$device/reset_count" "/proc/$program/stack" "$debug/state" 2>&1)
 ok "$status" "a CTX_KILL that fails causes a reset"
 [ "$(value fail_request)" -eq 0 ] && program_works
 ok $? "programs work after it"
-# The requests VM_CREATE, CTX_CREATE and QUEUE_BIND fail, then those that take a queue away:
-# VM_DESTROY, CTX_DESTROY and QUEUE_UNBIND.
+# Each of the requests VM_CREATE (1), CTX_CREATE (3) and QUEUE_BIND (6) fails, then each that takes
+# something away: VM_DESTROY (2), CTX_DESTROY (4) and QUEUE_UNBIND (7).
 for request in 1 3 6 2 4 7; do
 	before=$(cat "$device/reset_count")
 	echo "$request" >"$debug/fail_request"

@@ -63,7 +63,7 @@ def fits(message, text):
 
 
 def seen_by_smi(works, driver):
-    """Yields what is wrong with the output of onpu-smi."""
+    """Yields each mistake in the output of onpu-smi as a text."""
     check = run("onpu-smi", "check")
     if not works:
         if not check.returncode or not fits(NEEDED, check.stdout):
@@ -80,7 +80,7 @@ def seen_by_smi(works, driver):
 
 
 def library(row, word):
-    """Yields what is wrong with a program of this library."""
+    """Yields each mistake of a program with this library as a text."""
     done = run(BUILD / f"tests/versions/version-{word}", "npu")
     first, _, said = done.stdout.partition("\n")
     wanted = test_versions.library_version(test_versions.CHANGES[word])

@@ -16,8 +16,9 @@
 #define TEST_TIMEOUT_DEFAULT 600
 
 /*
- * Defines a test case with one wrong argument, for fixtures whose variants have the members spoil
- * and error: code that makes the good arguments @a bad, and the errno that is expected.
+ * Defines a variant of a fixture with one wrong argument. The fixture's variants have the members
+ * spoil and error: spoil is a function that runs the given code, which makes the good arguments @a
+ * bad, and error is the expected errno.
  */
 #define REFUSED(fixture, name, errno_, ...)                            \
 	static void fixture##_spoils_##name(FIXTURE_DATA(fixture) * a) \

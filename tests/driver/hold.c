@@ -19,10 +19,10 @@
 #include <xf86drm.h>
 
 #define BYTES 16384u
-/* A buffer of this size is hardly ever contiguous in memory. */
+/* The size of a buffer that is hardly ever contiguous in memory. */
 #define LARGE (2u << 20)
 
-/* Returns a dma-buf of memory that @map shows. */
+/* Returns a dma-buf of memory, and sets *@map to a mapping of that memory. */
 static int export_memory(uint8_t **map)
 {
 	struct udmabuf_create create = { .size = BYTES, .flags = UDMABUF_FLAGS_CLOEXEC };

@@ -73,7 +73,10 @@ static WNNGraph relu(WNNContext context)
 	return graph;
 }
 
-/* Computes with other numbers each time. Returns whether an NPU did, and the result is right. */
+/*
+ * Runs the graph with other numbers than in the last call, and sets *@copies to the bytes that were
+ * copied. Returns whether an NPU has computed the right result.
+ */
 static bool computes(WNNContext context, WNNGraph graph, const float *y, float *x,
 		     WNNNamedTensor tensors[2], WNNDispatchCopies *copies)
 {

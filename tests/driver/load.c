@@ -29,7 +29,7 @@
 
 #define BYTES (256u << 10)
 #define JOBS  32
-/* Number of programs; each is a buffer object. */
+/* Number of different programs of the jobs; each is a buffer object. */
 #define PROGRAMS 4
 
 static struct drm_onpu_job jobs[JOBS];
@@ -48,7 +48,7 @@ static void destroy_context(int signal)
 	npu_ctx_destroy(node, context);
 }
 
-/* Makes jobs that fill one buffer many times; the last fill is what a check sees. */
+/* Makes jobs that fill one buffer many times; a check of the buffer expects the last fill. */
 static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 {
 	const int programs = endless ? 1 : PROGRAMS;
@@ -63,7 +63,10 @@ static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 	}
 }
 
-/* Returns the errno of the submission or of the last job's fence; -1: no signal within the time. */
+/*
+ * Runs all jobs. Returns the errno of the submission or of the last job's fence, 0 when both
+ * succeeded, or -1 when the fence has not signalled in time.
+ */
 static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 {
 	const struct drm_onpu_sync sync = { syncobj, DRM_ONPU_SYNC_SIGNAL, 0 };
@@ -115,7 +118,10 @@ static int work(const char *how)
 		signal(SIGTERM, destroy_context);
 	while (1) {
 		error = run_all(node, ctx.id, syncobj);
-		/* Another program ends the job, on a busy machine later than npu_wait() waits. */
+		/*
+		 * Another program ends the job; on a busy machine that takes longer than npu_wait()
+		 * waits.
+		 */
 		while (endless && error == -1)
 			error = npu_wait(node, syncobj);
 		if (destroyed)
@@ -168,7 +174,7 @@ static int work(const char *how)
 	return error != ENODEV;
 }
 
-/* Returns the node of the next device, which may be the old one. */
+/* Waits until a node can be opened, and returns it; its device may be the old one. */
 static int wait_for_node(void)
 {
 	glob_t found;
@@ -185,7 +191,7 @@ static int wait_for_node(void)
 	}
 }
 
-/* Runs a job without end in a process of its own, and tells when it has begun. */
+/* Runs a job without end in a process of its own, and writes a byte to @begun when the job runs. */
 static _Noreturn void run_endless(const char *name, int begun)
 {
 	struct npu_bo data;

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 
 	must(argc > 2);
 	create.size = strtoull(argv[2], NULL, 10) << 20;
-	/* The driver looks at the real user; the node is opened as root. */
+	/* The driver charges the real user; the node is opened as root. */
 	must(argc == 3 || !setreuid((uid_t)atoi(argv[3]), 0));
 	fd = npu_open_node(argv[1]);
 	error = npu_ioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &create);

@@ -166,8 +166,8 @@ static void add_synced(int fd, const struct npu_bo *bo)
 }
 
 /*
- * Forgets the buffers that are mapped at @map, whose mapping is about to go; with NULL, the buffer
- * of a handle.
+ * Forgets the buffers mapped at @map, before their mapping goes; if @map is NULL, the buffer with
+ * this handle of the file @fd.
  */
 static void drop_synced(const uint8_t *map, int fd, uint32_t handle)
 {

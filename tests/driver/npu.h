@@ -17,7 +17,7 @@
 
 #define NPU_NODE "/dev/accel/accel0"
 
-/* Seconds that an operation may take that must end; the machine may be slow and busy. */
+/* Seconds within which an operation must end; the machine may be slow and busy. */
 #define NPU_PATIENCE_S 60
 
 /*
@@ -27,8 +27,8 @@
 double npu_patience(void);
 
 /*
- * Size of a job that takes long, but ends: fills of this many bytes, this many instructions,
- * alternating with preemption points.
+ * Numbers of a job that takes long, but ends: bytes of each of its fills, and number of its
+ * instructions, which alternate between fills and preemption points.
  */
 #define NPU_LONG_BYTES (4u << 20)
 #define NPU_LONG_INSNS 16384u
@@ -54,7 +54,7 @@ struct npu_ctx {
 	uint64_t page_offset;
 };
 
-/* A buffer with slots, and instructions after them. */
+/* A buffer that holds a program: its slots, then its instructions. */
 struct npu_program {
 	struct npu_bo bo;
 	uint32_t slots, insns, max_insns;
@@ -79,8 +79,8 @@ struct drm_onpu_counters npu_counters(int fd);
  */
 uint64_t npu_fdinfo(int fd, const char *name);
 /*
- * Returns the memory of all clients; waits for it to be @bytes, as closed files free theirs a
- * little later.
+ * Returns the bytes of memory of all clients, once they are @bytes or the time is over: closed
+ * files free theirs a little later.
  */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
@@ -92,7 +92,7 @@ struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
 struct npu_bo npu_wrap(int fd, void *memory, uint64_t size, uint32_t flags);
 void npu_bo_close(int fd, struct npu_bo *bo);
 int npu_gem_close(int fd, uint32_t handle);
-/* Returns address and flags of a handle that came from elsewhere. */
+/* Returns the result of BO_INFO for a handle, such as one that came from another file. */
 struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle);
 bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
 /*
@@ -110,7 +110,10 @@ bool npu_sees(const uint8_t *at, uint64_t size, uint8_t value);
  */
 bool npu_dmabuf_sees(int file, const uint8_t *at, uint64_t size, uint8_t value);
 
-/* Returns 0 or the errno. Tries again for a while as long as destroyed contexts still take room. */
+/*
+ * Creates a context and returns 0 or the errno. Tries again for a while as long as destroyed
+ * contexts still take room.
+ */
 int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args);
 struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms);
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);
@@ -153,8 +156,8 @@ uint32_t npu_syncobj(int fd);
 bool npu_has_fence(int fd, uint32_t syncobj);
 bool npu_signalled(int fd, uint32_t syncobj);
 /*
- * Returns the errno that the fence ended with, or 0; ENODEV also without device; -1: it did not end
- * in time.
+ * Waits for the fence of a syncobj. Returns the errno that the fence has, or 0; ENODEV, too, when
+ * the device is gone; -1 when the fence has not signalled in time.
  */
 int npu_wait(int fd, uint32_t syncobj);
 /* Submits a job, which must be accepted, and waits for it. Returns the errno of its end, or 0. */

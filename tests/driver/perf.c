@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 
 #define BYTES (4u << 20)
-/* The folder of a device's counters, without the number of its node. */
+/* The start of the path of a device's counters; the number of its node follows. */
 #define FOLDER "/sys/bus/event_source/devices/onpu_"
 
 /* The number of the node, as text. */
@@ -29,7 +29,7 @@ static void ok(bool right, const char *what)
 	failures += !right;
 }
 
-/* Returns the number after @before in a file of the counters' folder. */
+/* Returns the number that follows the text @before in a file of the counters' folder. */
 static uint64_t number_in(const char *file, const char *before)
 {
 	char path[256], text[64] = "";
@@ -52,7 +52,10 @@ static struct perf_event_attr attr_of(uint64_t config)
 	};
 }
 
-/* Opens an event in the group of @leader, or -1; returns a descriptor, or -errno. */
+/*
+ * Opens an event in the group of @leader, or in a group of its own if @leader is -1. Returns a
+ * descriptor, or -errno.
+ */
 static int open_event(struct perf_event_attr attr, pid_t pid, int cpu, int leader)
 {
 	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);

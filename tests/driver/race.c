@@ -86,7 +86,10 @@ static void run_round(struct client *clients, int round)
 	close(file);
 }
 
-/* Lets the request fail that destroys an address space; a reset follows. */
+/*
+ * Ends the client's only context while the request that destroys the address space fails; waits for
+ * the reset that follows.
+ */
 static void fail_vm_destroy(struct client *client)
 {
 	struct drm_onpu_time_info info;
@@ -132,7 +135,9 @@ static bool all_work(struct client *clients)
 	return good;
 }
 
-/* Returns whether all clients work, and there was one reset since @before. */
+/*
+ * Returns whether all clients work, and the device was reset exactly once since @before was read.
+ */
 static bool check_round(struct client *clients, const char *what, int round, unsigned long before)
 {
 	bool good = all_work(clients) && resets() == before + 1;

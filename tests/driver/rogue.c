@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A firmware that lies when it answers a request for a context, or a heartbeat. The level of its
- * log, which the driver sets, selects the lie about contexts. Requests for contexts of low priority
- * are answered correctly. See guest_rogue.sh.
+ * A firmware that sends wrong messages when it answers a request for a context, and at each
+ * heartbeat. The level of its log, which the driver sets, selects what is wrong in the answer.
+ * Requests for contexts of low priority are answered correctly. guest_rogue.sh runs it.
  */
 #include "firmware.h"
 
@@ -52,7 +52,7 @@ void __wrap_request_handle(struct firmware *fw)
 	case ONPU_LOG_OFF:
 		break;
 	case ONPU_LOG_ERROR:
-		/* The id has the slot of the request, but another generation. */
+		/* The id has the right slot of the ring, but the generation of another request. */
 		fw->message.header.id += 1 << 16;
 		break;
 	case ONPU_LOG_INFO:

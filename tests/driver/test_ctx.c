@@ -308,10 +308,7 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
 }
 
-/*
- * A program that reads the state all the time sees numbers that never fall and agree with each
- * other.
- */
+/* A program that reads the state all the time sees counters that never fall and are consistent. */
 TEST_F(ctx, the_state_while_jobs_run)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);
@@ -382,7 +379,10 @@ TEST_F(ctx, limit)
 	args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
 	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	EXPECT_EQ(0, args.ctx_id);
-	/* A refused context does not count, and neither does another client's. */
+	/*
+	 * A context that was refused does not count towards the limit, and neither does another
+	 * client's.
+	 */
 	args.flags = 2;
 	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	npu_ctx(self->other, 0);
@@ -396,7 +396,10 @@ TEST_F(ctx, limit)
 	free(ids);
 }
 
-/* Runs only where a user may have fewer contexts than two files: see guest_limits.sh. */
+/*
+ * Contexts of all files of a user count together. Skips where a user may have as many as two files
+ * may: see guest_limits.sh.
+ */
 TEST_F(ctx, limit_of_a_user)
 {
 	int fds[] = { self->fd, self->other };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Jobs that fail: each code of the device with its errno, the reports of the fence, the context's
- * state and the completion page, and the fate of later jobs.
+ * Jobs that fail: the errno for each error code of the device, the error in the fence, the
+ * context's state and the completion page, and what becomes of later jobs.
  */
 #include "harness.h"
 #include "npu.h"

@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(hang)
 	close(self->other);
 }
 
-/* Time in which the driver notices a hang of 4 s, for which it checks each second. */
+/* Seconds within which the driver notices a hang of 4 s: it checks each second. */
 #define NOTICED_S 5.5
 
 static bool runs_still(int fd, uint32_t syncobj, double seconds)
@@ -93,7 +93,7 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
 }
 
-/* Returns how long this machine needs for one of the products when nothing else runs. */
+/* Returns the seconds that this machine needs for one of the products when nothing else runs. */
 static double product_seconds(int fd)
 {
 	struct npu_ctx ctx = npu_ctx(fd, 0);
@@ -111,10 +111,10 @@ static double product_seconds(int fd)
 
 /*
  * Returns the state of a context after jobs without visible progress. The timeout is far below the
- * time of one job, whose end is the only progress; between two SUBMITs there is less time than
- * between two checks of the driver, of which there are four in the timeout. Jobs follow until the
- * context has ended, or until some hangs were missed; not more jobs than the ring holds, since the
- * device would not see those.
+ * time of one job, and only the end of a job counts as progress. The driver checks four times in
+ * the timeout, and the time between two SUBMITs is shorter than that between two checks. Submits
+ * jobs until the context has ended, or until four have completed, which are hangs that the driver
+ * has missed; these are fewer jobs than the ring holds.
  */
 static uint32_t state_after_jobs(int fd, double timeout)
 {

@@ -12,7 +12,7 @@
 
 #define VICTIM_BYTES 65536u
 
-/* Memory that the victim and its parent share. */
+/* Memory that the victim and the test share: the victim counts its rounds and notes its error. */
 struct record {
 	volatile uint64_t rounds;
 	volatile int error;
@@ -252,7 +252,8 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	EXPECT_TRUE(victim_works(self->record));
 	error = npu_run(self->fd, self->ctx.id, &job);
 	/*
-	 * Instructions that were fetched before may still run: then the slots are the first error.
+	 * Instructions that the device has fetched before may still run; then the slots cause the
+	 * first error.
 	 */
 	EXPECT_EQ(EINVAL, error);
 	EXPECT_TRUE(npu_sees(program->bo.map, program->bo.size, 0xff));
@@ -261,8 +262,8 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 }
 
 /*
- * A job writes to all other addresses: below, between and above its buffers, in the kernel's half,
- * and beyond.
+ * A job writes to addresses outside of its buffers: below, between and above them, in the kernel's
+ * half of the addresses, and beyond.
  */
 TEST_F(hostile, program_that_overwrites_every_address)
 {

@@ -278,7 +278,7 @@ TEST_F(prime, to_vgem)
 	close(vgem);
 }
 
-/* Returns a dma-buf of memory that @map shows; -1: there is no such driver. */
+/* Returns a dma-buf of memory that *@map shows; -1 when the kernel has no udmabuf. */
 static int create_udmabuf(uint32_t bytes, uint8_t **map)
 {
 	struct udmabuf_create create = { .size = bytes, .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -333,7 +333,10 @@ static void *import_it(void *data)
 	return NULL;
 }
 
-/* Watches the import until it waits for memory, and returns true; false: it has ended instead. */
+/*
+ * Waits until the import waits for memory, and returns true; returns false when it ends without
+ * that.
+ */
 static bool import_waits(const struct import *import)
 {
 	char path[64], stack[4096];
@@ -375,8 +378,8 @@ static bool lose_invalidation(void)
 }
 
 /*
- * Takes all memory except for less than @import needs; returns whether the import gets that of a
- * buffer closed meanwhile.
+ * Takes all memory but for less than @import needs, and closes a buffer during the import. Returns
+ * whether the import then gets the closed buffer's memory.
  */
 static bool gets_what_is_closed(struct import *import)
 {

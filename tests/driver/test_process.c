@@ -84,7 +84,8 @@ TEST_F(process, an_address_that_is_used_again)
 		ASSERT_TRUE(npu_sees(bo.map, BYTES, (uint8_t)(round + 1)));
 		npu_bo_close(self->fd, &bo);
 		/*
-		 * This buffer is likely to get the freed pages, so that an old translation shows.
+		 * This buffer probably gets the freed pages. A write by an old translation would
+		 * show in it.
 		 */
 		keep = npu_bo(self->other, BYTES, 0);
 		bo = npu_bo(self->fd, BYTES, 0);
@@ -101,7 +102,7 @@ TEST_F(process, an_address_that_is_used_again)
 	}
 }
 
-/* After the handle is closed, the job faults, and data of the pages' next owner stays intact. */
+/* After the handle is closed, the job faults, and data of the pages' next owner is intact. */
 TEST_F(process, a_closed_buffer_is_out_of_reach)
 {
 	for (int round = 0; round < 10; round++) {
@@ -489,7 +490,9 @@ TEST_F(process, handles_race)
 		int ret = npu_ioctl(handles.fd, DRM_IOCTL_ONPU_BO_CREATE, &create);
 
 		made += !ret;
-		/* The other thread may have closed the handle before its number was returned. */
+		/*
+		 * The other thread may have closed the handle before the call returned its number.
+		 */
 		EXPECT_TRUE(!ret || ret == ENOENT);
 	}
 	handles.stop = true;

@@ -82,7 +82,7 @@ TEST_F(query, every_room_is_filled_and_no_more)
 	}
 }
 
-/* On i386 a __u64 may be at any multiple of 4. */
+/* A pointer may be at any multiple of 4, as a __u64 may on i386. */
 TEST_F(query, any_address)
 {
 	static uint64_t buffer[64];
@@ -289,7 +289,7 @@ TEST_F(device, fdinfo)
 	EXPECT_NE(UINT64_MAX, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, npu_fdinfo(self->fd, "drm-cycles-npu"));
-	/* The cycles of a context still count after it is destroyed. */
+	/* The cycles of a context still count for its file after the context is destroyed. */
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-cycles-npu"));
 }
@@ -350,7 +350,7 @@ TEST_F(device, fdinfo_of_contexts_that_overlap)
 	begin = monotonic_ns();
 	for (int i = 0; i < 2; i++)
 		before[i] = npu_fdinfo(fd[i], "drm-engine-npu");
-	/* Much longer than it takes to read, and until each file has had a time slice. */
+	/* Wait for much longer than the reads take, and until each file has had a time slice. */
 	do {
 		usleep(10000);
 		for (int i = 0; i < 2; i++)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-/* The most queues that a test can fill. */
+/* The largest number of queues that a test can fill. */
 #define FEW_QUEUES 8u
 
 /*
@@ -87,7 +87,7 @@ TEST_F(share, one_client_cannot_keep_the_device)
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
 		EXPECT_GT(SOON_S * npu_patience(), npu_now() - begin);
 	}
-	/* Each context of the crowd runs, too. */
+	/* Each context of the crowd has run, too. */
 	end = npu_now() + npu_patience() * NPU_PATIENCE_S;
 	for (uint32_t i = 0; i < count; i++) {
 		while (!npu_state(c.fd, c.ctx[i]).busy_ns && npu_now() < end)
@@ -232,7 +232,7 @@ TEST_F(share, low_priority_does_not_starve)
 
 /* ---- device time, with any number of queues */
 
-/* The firmware's time slice: a millisecond of the nominal clock. */
+/* The cycles of a time slice of the firmware: a millisecond of the nominal clock. */
 #define SLICE ((uint64_t)ONPU_CAP_CLOCK_KHZ__RESET)
 
 /*
@@ -303,8 +303,9 @@ static uint64_t device_clock(int fd)
 #define CLIENTS 3
 
 /*
- * Reads the cycles of all clients at one time: at most @nearly_nothing passes between the first and
- * the last read. On a busy machine, which may never be that fast, the fastest reads count.
+ * Reads the cycles of all clients at nearly one time: at most @nearly_nothing cycles pass between
+ * the first and the last read. On a busy machine, which may never be that fast, the result is that
+ * of the fastest of 50 attempts.
  */
 static void all_cycles(const int *fd, uint64_t *cycles, uint64_t nearly_nothing)
 {
@@ -338,7 +339,7 @@ TEST_F(clients, share_the_device)
 {
 	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
 	uint64_t before[CLIENTS], cycles[CLIENTS], share, sum = 0;
-	/* So much work takes a minute on a machine that others use. */
+	/* The work takes a minute on a busy machine. */
 	double end = npu_now() + 2 * npu_patience() * NPU_PATIENCE_S;
 	int fd[CLIENTS] = { npu_open() };
 
@@ -368,9 +369,9 @@ TEST_F(clients, share_the_device)
 }
 
 /*
- * A job of high priority waits for at most two slices, whatever others have to do. The device goes
- * on while the driver submits it, so the shortest of many rounds counts, and the first one that is
- * short enough is the last: on a busy machine it takes several.
+ * A job of high priority waits for at most two time slices, whatever jobs others have. While the
+ * driver submits the job, the device goes on, so the shortest wait of many rounds counts; the
+ * rounds end with the first one that is short enough.
  */
 TEST_F(share, high_priority_waits_for_two_slices)
 {
@@ -467,8 +468,8 @@ static void submit_without_syncs(int fd, uint32_t ctx, uint64_t va)
 }
 
 /*
- * Every fence signals in the time that is allowed, whether its jobs make progress or wait for a
- * queue. A context for long work is older than all of them, and goes on.
+ * Every fence signals in the time that is allowed, also when jobs make progress or wait for a
+ * queue. A context for long work, which began before, goes on.
  */
 TEST_F(share, no_fence_waits_for_long_work)
 {
@@ -492,7 +493,7 @@ TEST_F(share, no_fence_waits_for_long_work)
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, create.ctx_id));
 }
 
-/* Returns whether the job of low priority is ended, and no other. */
+/* Returns whether the job of low priority is ended, and no job of the others. */
 static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(share) * self)
 {
 	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);

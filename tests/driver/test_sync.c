@@ -191,7 +191,10 @@ TEST_F(sync, a_wait_means_the_syncobj_as_it_was)
 	EXPECT_FALSE(npu_signalled(self->fd, syncobj));
 	EXPECT_EQ(0, npu_state(self->fd, self->ctx.id).completed);
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
-	/* A job waits for a fence with an error, too, and then succeeds. */
+	/*
+	 * A job that waits for a fence runs, and succeeds, also when the fence signals with an
+	 * error.
+	 */
 	EXPECT_EQ(0, npu_wait(self->fd, syncobj));
 	EXPECT_EQ(0, npu_wait(self->fd, after));
 	EXPECT_EQ(3, npu_state(self->fd, self->ctx.id).completed);
@@ -341,7 +344,7 @@ TEST_F(sync, as_many_syncs_as_are_allowed)
 	ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, &job, 1, NULL));
 	for (uint32_t i = 0; i < self->info.max_syncs; i += 100)
 		EXPECT_EQ(0, npu_wait(self->fd, syncs[i].handle));
-	/* The most syncs are accepted as waits, too, all of which have signalled. */
+	/* max_syncs syncobjs are accepted as waits, too; all of them have signalled. */
 	for (uint32_t i = 0; i < self->info.max_syncs; i++)
 		syncs[i].flags = DRM_ONPU_SYNC_WAIT;
 	give_syncs(&job, syncs, self->info.max_syncs);
@@ -418,7 +421,7 @@ TEST_F(sync, more_contexts_than_queues)
 	}
 }
 
-/* A fence signals for a context that is destroyed at that moment. */
+/* A fence signals for a context that is destroyed at the same moment. */
 TEST_F(sync, contexts_end_while_others_wait_for_them)
 {
 	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);

@@ -56,8 +56,8 @@ static struct drm_onpu_job copy(int fd, uint64_t to, uint64_t from, uint32_t siz
 }
 
 /*
- * Returns whether the user's memory is soon less than @bytes; buffers are freed later. Page tables
- * of buffers that were freed stay.
+ * Waits a while for the user's memory to fall below @bytes, as buffers are freed later, and returns
+ * whether it does. Page tables of freed buffers still count.
  */
 static bool settles_below(int fd, uint64_t bytes)
 {
@@ -311,7 +311,7 @@ TEST_F(wrap, the_handle_goes)
 	}
 }
 
-/* A child has the mapping, too, and its end changes nothing for the parent's buffer. */
+/* A child process inherits the mapping; its end changes nothing for the parent's buffer. */
 TEST_F(wrap, a_child_process)
 {
 	uint8_t *map = map_shared(BYTES);

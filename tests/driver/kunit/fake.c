@@ -153,7 +153,7 @@ int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm)
 
 void fake_vm_close(struct onpu_vm *vm)
 {
-	/* The file's reference: closing a file calls onpu_vm_put(). */
+	/* Drops the reference of the file: closing a file calls onpu_vm_put(). */
 	onpu_user_free_begin(vm->user);
 	onpu_vm_put(vm);
 }

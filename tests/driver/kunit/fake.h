@@ -31,18 +31,19 @@ void fake_set(struct onpu_device *onpu, u32 reg, u32 value);
 u32 fake_get(struct onpu_device *onpu, u32 reg);
 
 /*
- * Returns why a reset was asked for since the last call, and forgets the reason; no reset follows.
+ * Returns the reason of the last request for a reset since the previous call, or ONPU_RESET_NONE;
+ * no reset follows.
  */
 enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu);
 
 /* Creates an address space in *@vm, as opening a file does. Returns 0 or an errno. */
 int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
 /*
- * Closes the address space as closing its file does: mappings that the device must forget first
- * stay.
+ * Closes the address space as closing its file does. Mappings whose translations the device must
+ * forget first stay.
  */
 void fake_vm_close(struct onpu_vm *vm);
-/* Closes the address space and frees all of it at once. */
+/* Closes the address space and frees it with all its mappings at once. */
 void fake_vm_put(struct onpu_vm *vm);
 
 extern struct kunit_suite onpu_mmu_suite, onpu_mbox_suite, onpu_fw_suite, onpu_submit_suite,

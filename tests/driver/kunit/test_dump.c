@@ -60,7 +60,7 @@ static int dump_init(struct kunit *test)
 	return ret;
 }
 
-/* Opens files that all have the same contexts. */
+/* Opens @count files, each with the same contexts. */
 static void open_files(struct dump_test *t, unsigned int count)
 {
 	INIT_LIST_HEAD(&t->onpu->drm.filelist);
@@ -99,7 +99,8 @@ static char *dump_text(struct kunit *test)
 }
 
 /*
- * Makes the whole dump of a failure of the last client, with a log of short lines, and checks it.
+ * Makes the dump of a failure of the last client while @files files are open, with a log of short
+ * lines, and checks it.
  */
 static void flooded(struct kunit *test, unsigned int files)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The firmware's image, with each byte damaged, and its log with invented indices. */
+/*
+ * Tests the checks of the firmware's image, with each byte damaged, and of its log, with invented
+ * indices.
+ */
 #include "fake.h"
 
 #define PAYLOAD		64
@@ -53,8 +56,8 @@ static void sizes(struct kunit *test)
 }
 
 /*
- * Returns whether the driver accepts the header, of which the byte at @offset was changed. It takes
- * any version, load address and entry: the boot ROM checks the addresses.
+ * Returns whether the driver must accept the header after a change of the byte at @offset. The
+ * driver accepts any version, load address and entry: the boot ROM checks the addresses.
  */
 static bool may_differ(size_t offset, const struct onpu_fw_header *h)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Caches that the device does not snoop, and bounce buffers: for which bytes of memory, and in
- * which direction, BO_SYNC and dma-bufs call the DMA API, whose functions before_gem.h replaces by
- * functions of this file. Also the state of a buffer when its handle is created, and memory that
- * needs no syncs.
+ * Tests which bytes of memory, and in which direction, BO_SYNC and dma-bufs sync for caches that
+ * the device does not snoop and for bounce buffers. before_gem.h replaces the functions of the DMA
+ * API by functions of this file, which record the calls. Also tests the state of a buffer when its
+ * handle is created, and memory that needs no syncs.
  */
 #include "fake.h"
 
@@ -53,13 +53,13 @@ static struct {
 	/* End of the bytes synced so far: for the device, for the CPU. */
 	u64 done[2];
 	/*
-	 * The call asks for both directions, so each range must be synced for the device first:
-	 * otherwise writes of the CPU would be lost.
+	 * The call asks for both directions, so each range must be synced for the device first: a
+	 * sync for the CPU that came first would lose the CPU's writes.
 	 */
 	bool both;
-	/* A call did not sync the bytes that come next, or in another way than it should. */
+	/* A call did not sync the next bytes, or did it with a wrong device or direction. */
 	bool wrong;
-	/* Number of calls until the process is killed. */
+	/* The number of calls after which the process counts as killed. */
 	u64 life;
 	/*
 	 * @table is mapped for another device; @others counts its syncs for the device and the CPU.
@@ -68,7 +68,7 @@ static struct {
 	unsigned int others[2];
 } seen;
 
-/* The state of the buffer whose handle was asked for. */
+/* The state of the buffer when its handle was created. */
 static struct {
 	bool has_memory;
 	bool map_wc;
@@ -225,7 +225,7 @@ static u64 total_size(const struct gem_test *t)
 	return size;
 }
 
-/* Makes the scatter list of the runs. For the CPU, the memory may be divided in other lengths. */
+/* Makes the scatter list of the runs; its lengths for the CPU differ from those for the device. */
 static void make_table(struct gem_test *t)
 {
 	sg_init_table(t->entries, t->num_runs);
@@ -460,8 +460,8 @@ static void pages_behind_an_iommu(struct kunit *test)
 }
 
 /*
- * Nothing is synced where the device snoops the caches and needs no bounce buffers; elsewhere all
- * is, whether or not the buffer is mapped write-combining.
+ * Tests that nothing is synced where the device snoops the caches and needs no bounce buffers, and
+ * that all is synced elsewhere, whether or not the buffer is mapped write-combining.
  */
 static void nothing_to_sync(struct kunit *test)
 {
@@ -652,8 +652,8 @@ static void a_device_that_is_unplugged(struct kunit *test)
 }
 
 /*
- * The driver's own memory is never synced, so it may only be cached where the device snoops, and
- * the device accesses the pages themselves, which are zero.
+ * Tests the driver's own memory, which is never synced: it may be cached only where the device
+ * snoops, it is mapped without copies, and its pages are zero.
  */
 static void memory_of_the_driver(struct kunit *test)
 {
@@ -683,8 +683,8 @@ static void memory_of_the_driver(struct kunit *test)
 }
 
 /*
- * Memory that only the device accesses, such as a save area: pages of the driver's own where
- * mapping it could make a copy (bounces), which no call would sync; elsewhere memory of shmem.
+ * Tests memory that only the device accesses, such as a save area: the driver's own pages where
+ * mapping memory could make a copy (bounces), which no call would sync; elsewhere memory of shmem.
  */
 static void memory_of_the_device_alone(struct kunit *test)
 {
@@ -726,7 +726,7 @@ static void memory_of_an_unplugged_device(struct kunit *test)
 	put_page(page);
 }
 
-/* Only memory of a process that the device may not write is mapped and synced in one direction. */
+/* Only a process's memory that the device may not write is synced in one direction: to it. */
 static void the_direction_of_a_mapping(struct kunit *test)
 {
 	struct onpu_bo bo = { .flags = DRM_ONPU_BO_WRAPPED | DRM_ONPU_BO_DEVICE_RO };

@@ -77,8 +77,8 @@ static void ring(struct kunit *test)
 }
 
 /*
- * Sets up a state: the hardware has ten jobs, five of them have ended, and the fourth of those was
- * the first in this ring.
+ * Sets up a state: the hardware has got ten jobs, five of them have ended, and the first of its
+ * ring was the fourth job.
  */
 static void begin(struct job_test *t)
 {
@@ -90,7 +90,10 @@ static void begin(struct job_test *t)
 	t->page = (struct onpu_completion) { .seqno = 5 };
 }
 
-/* The hardware may have taken the jobs that have ended, and at most one more. */
+/*
+ * Tests which indices of the hardware are possible: it may have taken the jobs that have ended, and
+ * at most one more.
+ */
 static void what_the_hardware_says_to_have_taken(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -145,7 +148,7 @@ static void ago(struct job_test *t, unsigned long when, unsigned long moved)
 	t->ctx.progress.moved = jiffies - moved;
 }
 
-/* Expects that the last of @checks checks finds a hang, and no earlier one. */
+/* Expects that the last of @checks checks finds a hang, and the earlier ones find none. */
 static void check_until_it_hangs(struct kunit *test, unsigned int checks)
 {
 	struct job_test *t = test->priv;
@@ -165,7 +168,7 @@ static void begin_running(struct job_test *t)
 	ago(t, 2 * HZ, 2 * HZ);
 }
 
-/* A hang needs both: the time, and a number of checks within it. */
+/* Tests that a hang needs both: time without progress, and a number of checks within it. */
 static void no_progress(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -223,7 +226,9 @@ static void others_run(struct kunit *test)
 	begin_running(t);
 	set_state(t, 0, ONPU_QUEUE_READY);
 	check_until_it_hangs(test, HANG_CHECKS);
-	/* Without a queue, only the time of the wait counts. */
+	/*
+	 * Without a queue, a job hangs only when it has waited for longer than the limit of waits.
+	 */
 	begin_running(t);
 	t->ctx.queue = -1;
 	ago(t, 0, t->onpu->limits.wait + 1);
@@ -326,7 +331,7 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	kfree(job);
 }
 
-/* A dump does not read entries from the ring that an earlier queue took. */
+/* Tests that a dump does not read entries that an earlier queue has taken from the ring. */
 static void what_a_dump_has_of_the_ring(struct kunit *test)
 {
 	struct job_test *t = test->priv;

@@ -107,7 +107,7 @@ static void an_index_that_cannot_be(struct kunit *test)
 	}
 }
 
-/* Returns a message with random members, which are often right. */
+/* Returns a message with random members, each of which is often that of a request. */
 static union onpu_msg some_message(struct rnd_state *random, const struct request *requests)
 {
 	const struct request *one = &requests[prandom_u32_state(random) % NUM_WAITS];
@@ -125,7 +125,7 @@ static union onpu_msg some_message(struct rnd_state *random, const struct reques
 	return msg;
 }
 
-/* Returns the request that the message is a response to, or NULL. */
+/* Returns the request that is still open and that the message answers, or NULL. */
 static struct request *addressee(struct request *requests, const union onpu_msg *msg)
 {
 	for (unsigned int i = 0; i < NUM_WAITS; i++) {
@@ -147,7 +147,10 @@ static unsigned int count_done(const struct request *requests)
 	return count;
 }
 
-/* A message that answers a request ends that one alone; any other message breaks the protocol. */
+/*
+ * Tests that a message that answers a request ends this request alone, and any other message breaks
+ * the protocol.
+ */
 static void hostile_messages(struct kunit *test)
 {
 	struct onpu_device *onpu = test->priv;

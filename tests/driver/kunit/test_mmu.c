@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Compares page tables with a walker that knows only their format, and tests requests for
- * invalidations. The unit tests include this file after onpu_mmu.c.
+ * invalidations. This file is compiled together with onpu_mmu.c, which includes it.
  */
 #include "fake.h"
 
@@ -41,8 +41,8 @@ static u32 below(struct mmu_test *t, u32 limit)
 /* ---- the device's actions */
 
 /*
- * Returns whether @va translates, and to what, by the format in registers.xml, beginning at the
- * root's address.
+ * Returns whether @va translates in the page tables at @root, by the format in registers.xml. Sets
+ * *@addr to the address and *@flags to the flags of the entry.
  */
 static bool walk(dma_addr_t root, u64 va, u64 *addr, u64 *flags)
 {
@@ -86,8 +86,7 @@ static u64 wanted_flags(enum onpu_map_prot prot)
 }
 
 /*
- * Makes up memory of a few runs, some of which have room for large pages. Returns the size in
- * bytes.
+ * Makes up memory of some runs, some of which have room for large pages. Returns the size in bytes.
  */
 static u64 make_runs(struct mmu_test *t, struct wanted *w)
 {
@@ -136,10 +135,7 @@ static int insert(struct mmu_test *t, struct wanted *w, u64 size)
 	return ret;
 }
 
-/*
- * Returns the address of an offset; also called with offsets beyond the object's end, which have
- * none.
- */
+/* Returns the bus address of an offset in the object, or U64_MAX when it is beyond the end. */
 static u64 wanted_addr(const struct wanted *w, u64 offset)
 {
 	for (unsigned int i = 0; i < w->sgt.nents; i++) {
@@ -151,8 +147,8 @@ static u64 wanted_addr(const struct wanted *w, u64 offset)
 }
 
 /*
- * Returns whether each page of the mapping is translated correctly, and the one after it is not
- * mapped.
+ * Returns whether the tables translate each page of the mapping correctly, and do not map the page
+ * after it.
  */
 static bool is_right(struct mmu_test *t, const struct wanted *w)
 {
@@ -307,7 +303,7 @@ static void check_requests(struct kunit *test, u32 before)
 	t->onpu->mmu->last = before;
 	t->onpu->mmu->seen = before;
 	KUNIT_ASSERT_EQ(test, remove_some(t, MAX_REQUESTS + more), 0);
-	/* At most MAX_REQUESTS are under way; the rest waits for the first answer. */
+	/* At most MAX_REQUESTS are under way; the other removals wait for the first answer. */
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), t->vm->asid);
 	/* Answers to requests never made, or answered before, change nothing. */
@@ -315,7 +311,7 @@ static void check_requests(struct kunit *test, u32 before)
 	KUNIT_EXPECT_EQ(test, freed_at(t, before - 1), 0);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS + 1), 0);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + 3), 3);
-	/* The next request is for the whole rest. */
+	/* The next request is for all removals that waited. */
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS + 1);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), ONPU_INV_ASID_ALL__MASK);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS), MAX_REQUESTS);
@@ -350,7 +346,7 @@ static void a_request_names_the_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_PAGES), size / SZ_4K);
 }
 
-/* Only INV_CHECKS checks in a row without an answer ask for a reset. */
+/* Tests that only INV_CHECKS checks in a row without an answer ask for a reset. */
 static void no_answer_ends_in_a_reset(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -362,7 +358,10 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	for (unsigned int i = 1; i < INV_CHECKS; i++)
 		inv_timeout_work(&timeout->work);
 	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_NONE);
-	/* The check finds an answer whose interrupt was lost, and starts a new row. */
+	/*
+	 * A check finds an answer whose interrupt was lost; the row of checks without an answer
+	 * begins anew.
+	 */
 	fake_set(t->onpu, ONPU_REG_INV_DONE, before + 1);
 	inv_timeout_work(&timeout->work);
 	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 1);
@@ -375,7 +374,10 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	cancel_delayed_work_sync(timeout);
 }
 
-/* Memory unmapped before or after the loss of the device is freed when it is off the bus. */
+/*
+ * Tests that memory which is unmapped before or after the loss of the device is freed when the
+ * device is off the bus.
+ */
 static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;

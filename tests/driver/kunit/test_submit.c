@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Compares the checks of SUBMIT's arguments with arithmetic that cannot overflow. */
+/*
+ * Compares the checks of SUBMIT's arguments with arithmetic that cannot overflow, and tests its
+ * groups of jobs.
+ */
 #include "fake.h"
 
 static u64 edge(struct rnd_state *random)
@@ -90,8 +93,9 @@ static void syncs(struct kunit *test)
 }
 
 /*
- * Returns whether @count jobs from @first on, and no more, can be one group; @kinds: the flags of
- * their syncs.
+ * Returns whether exactly @count jobs from @first on must be one group: only its first job may wait
+ * and only its last one may signal, and the next job cannot join. @kinds has the flags of each
+ * job's sync, 0: none.
  */
 static bool is_group(const u32 *kinds, u32 num_jobs, u32 first, u32 count)
 {

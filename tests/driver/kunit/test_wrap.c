@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Memory of the process that reads the results as a buffer: what is pinned and counted before the
- * buffer has a handle, and what is given back when it gets none. before_gem.h lets each creation of
- * a handle fail.
+ * Tests memory of a process as a buffer (BO_WRAP): which pages are pinned and counted before the
+ * buffer has a handle, and that all is given back when it gets none. before_gem.h lets each
+ * creation of a handle fail.
  */
 #include <linux/mman.h>
 
 #include "fake.h"
 
-/* More pages than are pinned at a time. */
+/* More pages than the driver pins in one step. */
 #define PAGES	(PIN_AT_A_TIME + 3)
 
 struct wrap_test {
@@ -19,12 +19,12 @@ struct wrap_test {
 	/* A shared mapping of PAGES pages, or 0; and its first page, with a reference. */
 	unsigned long start;
 	struct page *page;
-	/* The numbers of the user before the test: locked pages and charged bytes. */
+	/* Locked pages of the user, and bytes charged to him, before the test. */
 	long locked;
 	s64 charged;
 };
 
-/* The state of the buffer when it was to get a handle, and of the user. */
+/* The state of buffer and user at the last call that should give the buffer a handle. */
 static struct {
 	unsigned int calls;
 	unsigned long pinned;
@@ -102,7 +102,10 @@ static void pins_are_counted_before_the_handle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, all_is_given_back(t));
 }
 
-/* Errors come late, when most pages are pinned already, or before any is. */
+/*
+ * Tests that no page stays pinned after an error that comes when most pages are pinned already, or
+ * before any is.
+ */
 static void pins_are_given_back_after_an_error(struct kunit *test)
 {
 	struct wrap_test *t = test->priv;

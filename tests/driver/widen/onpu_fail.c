@@ -46,8 +46,8 @@ NOKPROBE_SYMBOL(end);
 static struct kprobe doors[] = { { .pre_handler = begin }, { .pre_handler = end } };
 
 /*
- * Each no_memory function runs in place of a function of the kernel, with that function's
- * arguments, and returns to the caller that there is no memory: here NULL.
+ * Each of these functions runs in place of an allocation function of the kernel, with the same
+ * arguments, and returns the value with which that one reports a lack of memory: here NULL.
  */
 static noinline void *no_memory(void)
 {
@@ -74,8 +74,8 @@ static bool is_counted(struct pt_regs *regs)
 	long call;
 
 	/*
-	 * Interrupts have other stacks, so their allocations do not count. in_task() does not tell:
-	 * some probes count as NMI.
+	 * An allocation counts only on the task's own stack: interrupts have other stacks.
+	 * in_task() does not serve for that, because some probes count as NMI.
 	 */
 	if (current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING) ||
 	    !object_is_on_stack((void *)kernel_stack_pointer(regs)) || (from && !entered))
@@ -106,7 +106,9 @@ static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flag
 	.fails = (what) \
 }
 
-/* Allocation functions of this kernel; an allocation by one that calls another counts as two. */
+/*
+ * Allocation functions of this kernel. When one of them calls another, an allocation counts twice.
+ */
 static struct place places[] = {
 	PLACE("__kmalloc_noprof", no_memory),
 	PLACE("__kmalloc_node_noprof", no_memory),

@@ -17,7 +17,10 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-/* One of these moments: its length, how often it was hit so far, and the probe. */
+/*
+ * A moment: the milliseconds by which it is prolonged, how often that happened so far, and the
+ * probe.
+ */
 struct moment {
 	struct kprobe probe;
 	unsigned int ms;
@@ -93,8 +96,8 @@ static struct kprobe dump_probe;
 static bool dump_is_late;
 
 /*
- * Runs in place of the work item, and calls it later. It sleeps rather than keep its processor,
- * which may be needed to free the memory of a program.
+ * Runs in place of the work item, and calls it after a pause. It sleeps and does not keep its
+ * processor, which may be needed to free the memory of a program.
  */
 static noinline void dump_late(struct work_struct *work)
 {
