@@ -88,8 +88,9 @@ class Writer:
         return self.attr(BUILTIN_PLACE, name, varint(line), varint(column), dialect='builtin')
 
     def operation(self, name, operands=(), results=(), attrs=None, regions=(), at=(0, 0), isolated=False):
-        """Returns the bytes of an operation. @attrs: attributes by name; in new versions those of
-        VHLO become properties, which are sorted by name and have no names.
+        """Returns the bytes of an operation. attrs has attributes by name; in versions from 5 on,
+        those of VHLO and Shardy become properties, which are sorted by name and stored without
+        names.
         """
         dialect, _, base = name.partition('.')
         attrs = attrs or {}
@@ -113,8 +114,8 @@ class Writer:
         return self.index(self.names, (dialect, base)) + bytes([mask]) + self.place(*at) + data
 
     def region(self, values, arguments, operations):
-        """Returns the bytes of a region. @values: how many values it defines, with its arguments
-        (types).
+        """Returns the bytes of a region. values is the number of values that it defines, including
+        its arguments; arguments has the types of these.
         """
         data = varint(1) + varint(values) + varint(len(operations) << 1 | bool(arguments))
         if arguments:
@@ -134,8 +135,8 @@ class Writer:
                               regions=[self.region(values, arguments, operations)])
 
     def file(self, *functions, values=0):
-        """Returns the bytes of a module with these functions, and with values of its own if there are
-        operations among them.
+        """Returns the bytes of a module with these functions. values is the number of values of the
+        module itself: operations may be among the functions.
         """
         module = self.operation('builtin.module', isolated=True, regions=[self.region(values, [], functions)])
         operations = varint(2) + module
@@ -198,7 +199,8 @@ def compute(version=NEWEST, expected=3.0, at=(0, 0)):
 
 
 def outside(version=NEWEST):
-    """Returns a program whose function returns the last of the module's values, as no function may."""
+    """Returns an invalid program: its function returns a value that the module defines outside of
+    the function."""
     w = Writer(version)
     kind = w.tensor([], F32)
     one = w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([], F32, floats(1.0))})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes programs with arrays of numbers, and runs them."""
+"""Makes StableHLO programs that compute with given arrays of numbers and check the results, and
+runs them with stablehlo-test. Used by the tests in this folder."""
 import functools
 import itertools
 import json
@@ -51,8 +52,9 @@ def places(dims):
 
 
 def module(given, lines, expected):
-    """Returns a module: a function @compute of these lines, with the arguments %x0, %x1 and so on
-    and the result %r, and a function that calls it and compares the result.
+    """Returns the text of a module. It has a function @compute of these lines, with the arguments
+    %x0, %x1 and so on and the result %r, and a function that calls @compute with the arrays `given`
+    and compares the result with `expected`.
     """
     names = [f"%x{i}" for i in range(len(given))]
     constants = "\n".join(f"    {name} = stablehlo.constant {x.dense}" for name, x in zip(names, given))
@@ -96,8 +98,8 @@ def folded(op, kind, numbers):
 
 
 def expect_passed(case, program, device, modules, graphs=True):
-    """Checks that all modules pass; with @graphs, and on a device, none of them may have an
-    operator on the CPU.
+    """Checks that all modules pass. With graphs set, and a device other than cpu, none of them may
+    have an operator on the CPU.
     """
     with tempfile.TemporaryDirectory() as folder:
         path, out = pathlib.Path(folder) / "modules.mlir", pathlib.Path(folder) / "result.json"

@@ -42,7 +42,7 @@ class AddressSpace(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # Sanitizers need more address space than any limit leaves.
+    # With sanitizers, a program needs more address space than any limit of this test.
     if "Sanitizer" in run(1 << 20, "/nonexistent.mlir").stdout:
         print("not with a sanitizer")
         sys.exit(77)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Tests portable bytecode: test_bytecode.py STABLEHLO_TEST.
 
-It compares StableHLO's own files with their text, if ../shared/stablehlo is there;
-bytecode_writer.py makes what these files lack.
+It compares StableHLO's own files of bytecode with those of text, if ../shared/stablehlo is there;
+bytecode_writer.py makes programs for features that these files lack.
 """
 import json
 import pathlib
@@ -94,7 +94,8 @@ class Bytecode(unittest.TestCase):
             self.assertEqual(text_of(text), text)
 
     def test_functions(self):
-        """Tests that no function has values from outside, nor a function in it."""
+        """Tests that a function which uses values from outside, or has a function inside, is
+        refused."""
         for make in (writer.outside, writer.nested):
             for version in range(writer.NEWEST + 1):
                 self.assertIn("a function is within another, or not isolated", run(make(version), "--print").stderr)

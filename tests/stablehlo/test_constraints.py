@@ -13,7 +13,7 @@ PROGRAM = sys.argv[1]
 
 
 def says(texts):
-    """Returns the messages for these programs."""
+    """Returns the message of stablehlo-test for each of these programs, or an empty text."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, text in enumerate(texts):
@@ -25,15 +25,16 @@ def says(texts):
 
 
 def f(signature, *lines):
-    """Returns a function with these arguments; it is not run, as it is not main and not the only
-    one.
+    """Returns the text of a function with these arguments and operations, which is checked but not
+    run: a second function keeps it from being the only one.
     """
     return f"func.func @f({signature}) {{\n" + "".join(f"  {line}\n" for line in lines) + \
         "  return\n}\nfunc.func private @last()\n"
 
 
 def op(name, operands, types, results, attrs="", region=""):
-    """Returns an operation in its generic form, with arguments of these types."""
+    """Returns the text of a function with one operation in its generic form; its operands are
+    arguments of these types."""
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
     values = ", ".join(operands or [f"%a{i}" for i in range(len(types))])
     return f(arguments, f'%r:{len(results)} = "{name}"({values}) {region} {{{attrs}}} : ({", ".join(types)}) -> '
@@ -41,7 +42,7 @@ def op(name, operands, types, results, attrs="", region=""):
 
 
 def reducer(kind="f32", takes=None, gives=None, name="stablehlo.add"):
-    """Returns a region that computes one scalar from two."""
+    """Returns the text of a region that computes one scalar from two."""
     scalar = kind if kind.startswith("tensor") else f"tensor<{kind}>"
     takes, gives = takes or scalar, gives or scalar
     return f'({{ ^b(%x: {scalar}, %y: {takes}): %z = "{name}"(%x, %x) : ({scalar}, {scalar}) -> {gives} ' \
@@ -113,7 +114,7 @@ def gather(indices, map_to, operand="tensor<2x3xi32>"):
 
 
 def with_shape(name, value, types, result, attrs=""):
-    """Returns an operation whose last operand is a constant."""
+    """Returns the text of a function with one operation whose last operand is a constant."""
     kind = value.split(" : ")[1]
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
     operands = ", ".join([f"%a{i}" for i in range(len(types))] + ["%s"])

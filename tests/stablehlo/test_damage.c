@@ -69,7 +69,9 @@ static int load(const char *data, size_t size)
 	return 0;
 }
 
-/* How many damaged copies of each file are read; fewer for builds in which each takes longer. */
+/*
+ * The number of damaged copies that are read of each file; builds that are slow set a smaller one.
+ */
 #ifndef DAMAGES
 #define DAMAGES 2000
 #endif
@@ -98,8 +100,8 @@ static int damage(const char *data, size_t size)
 }
 
 /*
- * Loads and runs a program again and again, with more and more allocations that succeed, in small
- * steps at first. Returns 1 after an error without a message.
+ * Loads and runs a program again and again. Each time more allocations succeed before they fail, in
+ * small steps at first. Returns 1 after an error without a message, else 0.
  */
 static int starve(const char *data, size_t size)
 {
@@ -114,8 +116,8 @@ static int starve(const char *data, size_t size)
 }
 
 /*
- * Runs a program on two devices again and again, with one more allocation of this thread that
- * succeeds each time. Returns 1 after an error without a message.
+ * Runs a program on two devices again and again. Each time one more allocation of this thread
+ * succeeds. Returns 1 after an error without a message, or when no run or each run fails, else 0.
  */
 static int starve_partitions(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests programs whose work is divided over devices: each gives what all devices give that compute
- * with whole values, and its text says which part a device computes, and with which collectives.
+ * Tests programs whose work is divided over devices. Each gives the results of a run in which all
+ * devices compute with whole values, and its text has the expected slices and collectives.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,8 +28,9 @@ static WNNInstance instance;
 static WNNContext contexts[DEVICES];
 
 /*
- * Marks of values: the first dimension over x, over x and y, the second over y, and none. OPEN: the
- * devices along axes have addends
+ * Marks of values: ROWS divides the first dimension over x, ALL_ROWS over x and y; COLUMNS divides
+ * the second one over y; WHOLE divides nothing. OPEN is for values of which each device along @axes
+ * has an addend.
  */
 #define MARK(dims)	 "{sdy.sharding = #sdy.sharding<@grid, [" dims "]>}"
 #define OPEN(dims, axes) "{sdy.sharding = #sdy.sharding<@grid, [" dims "], unreduced={" axes "}>}"
@@ -49,7 +50,7 @@ static WNNContext contexts[DEVICES];
 
 static const struct {
 	const char *name, *text;
-	/* words that the divided program has, and one that it has not */
+	/* words that the text of the divided program must have, and one that it must not have */
 	const char *words[3], *never;
 } programs[] = {
 	{ "elements",
@@ -159,7 +160,7 @@ static const struct {
 				    "1>}> " ADD
 				    " : (tensor<8x6xf32>, tensor<f32>) -> tensor<8xf32>\n"
 				    /*
-				     * If each device began with 1, the sum would have it four
+				     * If each device began with 1, the sum would contain it four
 				     * times.
 				     */
 				    "%o = stablehlo.constant dense<1.0> : tensor<f32>\n"
@@ -243,7 +244,10 @@ static const struct {
 	  { "\"stablehlo.add\"(%arg1, %arg1) : (tensor<4x6xf32>", "stablehlo.all_gather",
 	    "stablehlo.dynamic_slice" },
 	  "func.call" },
-	/* Two products are added up once, after all that can be done with addends. */
+	/*
+	 * The sum of two products is added up over the devices once, after all other operations
+	 * that allow addends.
+	 */
 	{ "open-sums",
 	  "@main(%a: tensor<8x6xf32> " COLUMNS
 	  ", %b: tensor<6x5xf32> " MARK("{\"y\"}, {}") ", %c: tensor<5xf32> " OPEN(
@@ -264,7 +268,7 @@ static const struct {
 			   "return %k : tensor<5x4xf32>\n}",
 	  { "handle = 1,", "(tensor<5x4xf32>) -> (tensor<5x4xf32>)" },
 	  "handle = 2," },
-	/* The product of two values that are addends is none: one is added up before. */
+	/* The product of two values that are sums of addends needs one of them added up before. */
 	{ "product-of-sums",
 	  "@main(%a: tensor<4xf32> " OPEN("{}", "\"x\"") ", %b: tensor<4xf32> " OPEN(
 		  "{}",
@@ -275,7 +279,10 @@ static const struct {
 			   "return %e : tensor<4xf32>\n}",
 	  { "handle = 2," },
 	  "handle = 3," },
-	/* Quotients of integers lose remainders, and bytes wrap around: both sums are made before. */
+	/*
+	 * Integer division loses remainders, and bytes wrap around: both values are added up
+	 * before.
+	 */
 	{ "sums-of-integers",
 	  "@main(%a: tensor<4xi32> " OPEN(
 		  "{}",
@@ -292,7 +299,10 @@ static const struct {
 			   "return %y, %z : tensor<4xf32>, tensor<4xf32>\n}",
 	  { "stablehlo.all_reduce", "\"stablehlo.divide\"" },
 	  "stablehlo.all_gather" },
-	/* A part with zeros around it is an addend, and so is the whole value on one device. */
+	/*
+	 * A slice with zeros around it is an addend, and so is the whole value on one device with
+	 * zeros on others.
+	 */
 	{ "addends",
 	  "@main(%a: tensor<4x6xf32> " ROWS ", %b: tensor<4x6xf32> " WHOLE
 	  ") -> (tensor<4x6xf32> " WHOLE ", tensor<4x6xf32> " COLUMNS ") {\n"
@@ -369,7 +379,7 @@ static WNNStablehloProgram load(const char *text, bool divided)
 	return program;
 }
 
-/* Fills in a device's slice of a value whose elements depend on their places in the whole. */
+/* Fills in a device's slice of a value. Each element depends on its position in the whole value. */
 static void fill(int32_t *to, const WNNStablehloValueInfo *info, WNNStablehloSlices slices,
 		 size_t device, bool is_integer)
 {
@@ -543,7 +553,7 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t input_co
 	return own(context, graph, input_count, inputs, output_count, outputs);
 }
 
-/* Returns the cycles of the slowest device for a program, whose inputs are zeros. */
+/* Returns the cycles of the slowest device for one run of a program, whose inputs are zeros. */
 static uint64_t cycles_of(WNNStablehloProgram program)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, 0);
@@ -587,9 +597,9 @@ static uint64_t cycles_of(WNNStablehloProgram program)
 static char *train_text;
 
 /*
- * Tests that a step of training is at least 3.6 times as fast on four devices that are onpu-ref1,
- * 3.5 times on others, where the slowest device counts, and an exchange of gradients takes a cycle
- * for 64 bytes.
+ * Tests that a step of training is at least 3.5 times as fast on four devices, and 3.6 times on
+ * four of onpu-ref1. The cycles are those of the slowest device, and of exchanging gradients at 64
+ * bytes in a cycle.
  */
 static void test_work(void **state)
 {
@@ -628,13 +638,17 @@ static void test_work(void **state)
 	ref1 = info.machine.length == strlen("onpu-ref1") &&
 	       !memcmp(info.machine.data, "onpu-ref1", info.machine.length);
 	assert_true(whole * 10 >= divided * (ref1 ? 36 : 35));
-	/* More than that would be work which is not counted, as what runs outside of graphs. */
+	/*
+	 * A larger ratio would mean that some work was not counted, such as work outside of graphs.
+	 */
 	assert_true(whole <= divided * DEVICES);
 	wnnStablehloProgramRelease(programs[0]);
 	wnnStablehloProgramRelease(programs[1]);
 }
 
-/* Reads the file of the training step, and makes it one for all devices. */
+/*
+ * Reads the file of the training step into train_text, and extends it to a program for all devices.
+ */
 static void read_training(const char *path)
 {
 	FILE *file = fopen(path, "rb");

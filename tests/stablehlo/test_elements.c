@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Tests that bfloat16 is read and written as the general functions for floats do it. */
+/*
+ * Tests that the fast functions for bfloat16 read and write the bits that the general functions for
+ * floats do.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

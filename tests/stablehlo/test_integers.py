@@ -22,7 +22,7 @@ class Type:
         self.name, self.signed, self.bits = name, name[0] == "i", int(name.lstrip("ui"))
 
     def of(self, number):
-        """Returns the number of this type that has the low bits of the given one."""
+        """Returns the value that this type has for the low bits of the number."""
         number &= (1 << self.bits) - 1
         return number - (1 << self.bits) if self.signed and number >> (self.bits - 1) else number
 
@@ -40,8 +40,8 @@ class Type:
         return sorted({self.of(number) for number in numbers})
 
     def pairs(self):
-        """Returns all pairs of 8-bit numbers; for wider types, all pairs of a few numbers and some
-        others.
+        """Returns all pairs of 8-bit numbers. For wider types, returns all pairs of a few numbers
+        and some random pairs.
         """
         if self.bits == 8:
             return list(itertools.product(self.edges(), repeat=2))

@@ -65,7 +65,7 @@ static WNNStablehloProgram load(void)
 	return program;
 }
 
-/* Runs the program, and returns whether the result has the right bits. */
+/* Runs the program, and returns whether the result is equal to the bit to one computed here. */
 static bool runs(WNNStablehloProgram program, WNNContext context, float x, int32_t n, int32_t which)
 {
 	WNNStablehloTensor inputs[3] = { { .size = COUNT * sizeof(x) },

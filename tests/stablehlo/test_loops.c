@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests loops that are not unrolled: functions that they call are parts of their bodies, and arrays
- * that they carry change in place. The tests count graphs and copied bytes.
+ * Tests loops that are not unrolled: functions that they call become part of the loop's graph, and
+ * arrays that they carry are updated in place. The tests count graphs and copied bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,10 @@ static WNNStablehloProgram load_scan(int rows)
 	return load(text);
 }
 
-/* Runs @n iterations of the scan; returns how many bytes were copied. */
+/*
+ * Runs @n iterations of the scan over @rows rows, and checks the result; returns the number of
+ * copied bytes.
+ */
 static uint64_t run_scan(WNNStablehloProgram program, WNNContext context, int rows, int32_t n)
 {
 	static float x[MOST * WIDTH];

@@ -22,7 +22,7 @@ static WNNContext contexts[DEVICES];
 
 #define MESH "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>\n"
 
-/* Rows go over x, columns over y; the region has one element of each 2x2 value. */
+/* Rows go over x, columns over y; each device has one element of a 2x2 value in the region. */
 static const char all[] = MESH
 	"func.func @main(%a: tensor<2x2xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {\"y\"}]>},\n"
 	"                %b: tensor<4xf32> {sdy.sharding = #sdy.sharding<@grid, [{\"y\", \"x\"}]>},\n"
@@ -141,7 +141,7 @@ static void run_all(WNNContext const *where)
 			check_floats(program, i, 0, &doubled[i], 1);
 			check_floats(program, i, 1, sums, 2);
 			check_floats(program, i, 2, moved, 4);
-			/* Results without a mark come as the values that they are made of. */
+			/* Results without a sharding come as each process has returned them. */
 			assert_int_equal(results.data[3].size, sizeof(uint32_t));
 			assert_int_equal(*(const uint32_t *)results.data[3].data, i);
 			check_floats(program, i, 4, &whole[i], 1);
@@ -366,8 +366,8 @@ static void test_waits(void **state)
 #define OPEN "<@pair, [{}], unreduced={\"x\"}>"
 
 /*
- * Tests values of which each device has an addend: they stay as they are between regions and marks
- * that want them so, are added up where something needs the value, and are made of a value.
+ * Tests values of which each device has an addend: they stay so between regions and shardings that
+ * ask for addends, are added up where the whole value is needed, and are made from a whole value.
  */
 static void test_addends(void **state)
 {
@@ -433,8 +433,8 @@ static void test_addends(void **state)
 	     "() -> (" types ")\n  return %r#0, %r#1"
 
 /*
- * Tests functions of interpreter.run_parallel: they run as two processes, and are refused as four,
- * which are not the partitions of the program.
+ * Tests functions of interpreter.run_parallel: two functions run as the program's two partitions,
+ * and four are refused.
  */
 static void test_parallel(void **state)
 {
@@ -506,7 +506,7 @@ static void refuses(const char *text, size_t partitions, const char *words)
 #define REPEAT_4(text)	text text text text
 #define REPEAT_64(text) REPEAT_4(REPEAT_4(REPEAT_4(text)))
 
-/* Tests that shardings are refused in which an axis, or a part of it, cuts a value twice. */
+/* Tests that a sharding is refused in which an axis, or a sub-axis of it, divides a value twice. */
 static void test_axes(void **state)
 {
 	(void)state;
@@ -592,7 +592,7 @@ static char const *call(uint64_t number, size_t ins, void const *const *in, size
 #define CALLS(text)   PAIR "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n" text "}\n"
 #define RETURN(value) "  return " value " : tensor<2xf32>\n"
 
-/* Tests functions of the application: each device calls them, but those that are called once. */
+/* Tests functions of the application: each device calls them, those with "once" one device only. */
 static void test_callbacks(void **state)
 {
 	static const float a[2] = { 1, 2 }, doubled[2] = { 2, 4 }, fourth[2] = { 4, 4 };
@@ -638,8 +638,8 @@ static void test_callbacks(void **state)
 		"6 once", "%r = ") "tensor<2xf32>\n" RETURN("%r") "}\n"
 
 /*
- * Tests that calls keep their order though the operand of the first must be gathered before: those
- * of steps, of a branch, and of a region of slices.
+ * Tests that calls keep their order though the operand of the first one must be gathered before it:
+ * calls in the main function, in a branch, and in a region on slices.
  */
 static void test_order_of_calls(void **state)
 {
@@ -704,7 +704,7 @@ static void test_other_results(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* A function that computes -a and a in a region; what it returns may be results of the region or a. */
+/* A program that computes -a and a in a region, and returns results of the region or @a itself. */
 #define ONE_RESULT  "tensor<4xf32> " HALF
 #define TWO_RESULTS ONE_RESULT ", " ONE_RESULT
 #define REGION(results, returned)                                                          \

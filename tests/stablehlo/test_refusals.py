@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests why programs are refused, and what is wrong in them, with line and column: test_refusals.py STABLEHLO_TEST."""
+"""Tests the messages, with line and column, of programs that are refused or fail: test_refusals.py
+STABLEHLO_TEST."""
 import pathlib
 import subprocess
 import sys
@@ -116,7 +117,7 @@ CASES = [
     (body(X) + '{-# dialect_resources: {builtin: {w: "0x0400"}} #-}', "resource 'w' has less than the 4 bytes of its alignment"),
     ("func.func @main(%x: memref<4xf32>) {\n  %y = stablehlo.abs %x : memref<4xf32>\n  return\n}\n",
      "no value can have type memref<4xf32>"),
-    # A small file that says much: each name stands for two of the one before.
+    # A small file with a large type or attribute: each name stands for two of the name before it.
     ("!t0 = tuple<tensor<f32>>\n" + "".join(f"!t{i + 1} = tuple<!t{i}, !t{i}>\n" for i in range(40)),
      "line 16, column 25: a type has more than 65536 parts"),
     ("#t0 = [1]\n" + "".join(f"#t{i + 1} = [#t{i}, #t{i}]\n" for i in range(40)), "an attribute has more than 65536 parts"),

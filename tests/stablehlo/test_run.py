@@ -75,7 +75,7 @@ class Run(unittest.TestCase):
             self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
             self.assertIn("line 4, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
                           self.says(2, "run", *options, "6"))
-            # A loop whose number of iterations is known has the limit, too.
+            # The limit also applies to a loop whose number of iterations is known.
             self.path.write_text(LOOP.replace("%i, %n", "%i, %c").replace(
                 "  %zero =", "  %c = stablehlo.constant dense<7> : tensor<i32>\n  %zero ="), encoding="utf-8")
             self.assertIn("line 5, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
@@ -86,8 +86,8 @@ class Run(unittest.TestCase):
                       self.says(64, "run", *options, "0"))
 
     def test_explain(self):
-        """Tests that explain gives operation and location of each node on the NPU, in an unrolled
-        loop as well, and of nodes that did not run there.
+        """Tests that explain prints operation and location of each node on the NPU, also in an
+        unrolled loop, and of operations that did not run there.
         """
         self.assertRegex(self.says(0, "explain", "-d", "sim"), r"(?m)^stablehlo.dot_general at 2:3 +npu +matmul ")
         self.path.write_text(LOOP, encoding="utf-8")

@@ -42,7 +42,8 @@ def canonical(name, x, kind):
 
 
 def comparator(kinds, direction, total):
-    """Returns a comparator of the first operand; when elements are equal, the next operand decides.
+    """Returns the text of a comparator. It compares the first operand; when elements are equal, the
+    next operand decides.
     """
     lines, found = [], None
     for i, kind in reversed(list(enumerate(kinds))):
@@ -135,8 +136,8 @@ class Sorts(unittest.TestCase):
         expect_passed(self, PROGRAM, DEVICE, [sort(given, keys, 1, "LT") for keys in (1, 2, 3)])
 
     def test_plain_floats(self):
-        """Tests comparators that are no total order, on floats without NaN: there they are an
-        order, in which both zeros are equal.
+        """Tests comparisons of floats that are no total order because of NaN. Without NaN they are
+        an order, in which both zeros are equal.
         """
         chance = random.Random(3)
         given = [("f32", (50,), [chance.choice((0.0, -0.0, 1.0, -2.0, math.inf)) for _ in range(50)]), ("i32", (50,), list(range(50)))]

@@ -23,7 +23,10 @@ enum course {
 	TURNS,
 };
 
-/* The expected behaviour of each module of the file. */
+/*
+ * The expected behaviour of each module of the file. TURNS: its loops iterate, and are not
+ * unrolled.
+ */
 static const struct {
 	enum course course;
 	bool exact; /* reference kernels and device have the same bits */
@@ -49,8 +52,8 @@ static int complain(const char *what, size_t module)
 }
 
 /*
- * Makes inputs of small numbers, the same in each call: integers from 0 to 7, floats from -2 to 2.
- * Returns false when memory is exhausted.
+ * Makes inputs of small numbers, which are equal in each call: integers from 0 to 7, floats from -2
+ * to 2. Returns false when memory is exhausted.
  */
 static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehloTensor *inputs)
 {
@@ -81,7 +84,10 @@ static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehlo
 	return true;
 }
 
-/* Runs a module and stores the bytes of all results; returns how many, or 0 after an error. */
+/*
+ * Runs a module and stores the bytes of all results in @bytes; returns the number of bytes, or 0
+ * after an error.
+ */
 static size_t run(WNNStablehloProgram program, size_t module, WNNContext context, uint64_t limit,
 		  char *bytes, WNNStablehloRunInfo *info)
 {
@@ -107,8 +113,8 @@ static size_t run(WNNStablehloProgram program, size_t module, WNNContext context
 }
 
 /*
- * Compares the bits of iterated and unrolled runs on each device; with @exact, both also with those
- * of the reference kernels. Returns 1 if they differ.
+ * Compares the bits of iterated and unrolled runs on each device; with @exact, also with those of
+ * the reference kernels. Returns 1 if a run differs or fails, else 0.
  */
 static int compare(WNNStablehloProgram program, size_t module, bool exact,
 		   WNNStablehloRunInfo *turned, WNNStablehloRunInfo *in_a_row)
@@ -149,7 +155,7 @@ static int test_module(WNNStablehloProgram program, size_t module)
 	return ret;
 }
 
-/* Returns 0 if a limit on iterations applies to unrolled loops, too. */
+/* Returns 0 if limits on iterations and on operations apply to unrolled loops, else 1. */
 static int test_limit(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
@@ -164,7 +170,7 @@ static int test_limit(WNNStablehloProgram program)
 	    info.referenceOperations)
 		ret = complain("it may turn so often", 0);
 	/*
-	 * Four iterations have a condition and ten operations each; one more condition ends the
+	 * Each of four iterations has a condition and ten operations; a fifth condition ends the
 	 * loop.
 	 */
 	if (!run(program, 0, contexts[1], 4 * 11 + 1, bytes, &info) || info.referenceOperations)
@@ -175,7 +181,10 @@ static int test_limit(WNNStablehloProgram program)
 	return ret;
 }
 
-/* Returns 0 if an endless loop, whose iterations could all be computed, is still an error. */
+/*
+ * Returns 0 if an endless loop, all of whose iterations could be computed at once, ends with an
+ * error; else 1.
+ */
 static int test_endless(void)
 {
 	static const char text[] =
@@ -202,8 +211,8 @@ static int test_endless(void)
 }
 
 /*
- * Returns 0 if a run ends with an error or the right result, however many allocations succeed
- * before one fails.
+ * Returns 0 if each run ends with an error or the right result, for any number of allocations that
+ * succeed before one fails; else 1.
  */
 static int test_memory(WNNStablehloProgram program)
 {
