@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests that the committed files are what generate.py makes of webnn.json, and that generate.py
-notices when they are not.
+"""Tests that the committed files are those that generate.py makes from webnn.json, and that
+generate.py notices when they differ.
 """
 import json
 import pathlib

@@ -16,7 +16,7 @@
 struct copied_bo {
 	struct winsys_bo base;
 	struct winsys_bo *device;
-	bool imported; /* there is one memory for both */
+	bool imported; /* device and processor share one memory, and nothing is copied */
 };
 
 static const struct winsys_ops *sim_ops;
@@ -98,7 +98,7 @@ static void fill_ops(void)
 	ops.fence = no_fence;
 }
 
-/* The linker's names; no header declares them. */
+/* Names for the linker's option --wrap; no header declares them. */
 struct winsys *__real_winsys_sim_create(const struct winsys_sim_config *config,
 					struct wnn_error *err);
 struct winsys *__wrap_winsys_sim_create(const struct winsys_sim_config *config,
@@ -111,7 +111,7 @@ struct winsys *__wrap_winsys_sim_create(const struct winsys_sim_config *config,
 
 	if (!ws)
 		return NULL;
-	/* All devices of a test are in one mode. */
+	/* All devices of a test have equal operations, so that the operations of one serve all. */
 	sim_ops = ws->ops;
 	pthread_once(&once, fill_ops);
 	ws->ops = &ops;

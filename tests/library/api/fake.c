@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The device of fake.h. */
+/* Implements the device of fake.h. */
 #include "fake.h"
 
 #include <stdlib.h>

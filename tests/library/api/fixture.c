@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Helpers of the tests of the API. */
+/* Implements fixture.h. */
 #include "fixture.h"
 
 #include <pthread.h>

@@ -162,8 +162,9 @@ struct results {
 };
 
 /*
- * Dispatches the graph twice, the second time with the cache that the first has written and other
- * rows. In place: one tensor is the old and the new cache.
+ * Dispatches the graph twice; the second dispatch reads the cache that the first one has written,
+ * and other rows. With @in_place, one tensor is both the old and the new cache. Stores all outputs
+ * in *r.
  */
 static void run(WNNContext context, WNNGraph graph, uint64_t seed, bool in_place, struct results *r)
 {

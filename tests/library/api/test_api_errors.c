@@ -164,7 +164,7 @@ static void bad_instance_descriptors(void **state)
 	assert_last_error(WNNStatus_TypeError, "65538");
 }
 
-/* Runs in the child; returns 0 when everything was refused. */
+/* Runs in the child of fork(). Returns 0 when every call was refused, else 1. */
 static int use_in_child(WNNInstance instance, WNNContext context, WNNTensor tensor)
 {
 	WNNContext made = NULL;

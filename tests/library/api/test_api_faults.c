@@ -9,7 +9,7 @@
 
 #include "onpu/slots.h"
 
-#define ROWS 4 /* vectors, each of which may be too long for a job */
+#define ROWS 4 /* number of softmaxes, each of which may have a row that is too long for a job */
 
 static void a_fault_names_the_operator(void **state)
 {
@@ -217,8 +217,9 @@ static void a_product_of_too_many_instructions(void **state)
 }
 
 /*
- * Builds y = four times softmax(-x), and -x at the end; returns the status of the build. A softmax
- * whose bit in `rows` is set is over a whole row, the others are over single elements.
+ * Builds a chain of four softmaxes, each after a negation, and a negation at the end; returns the
+ * status of the build. A softmax whose bit in `rows` is set is over a whole row, the others are
+ * over single elements.
  */
 static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)
 {

@@ -78,7 +78,7 @@ static struct graph_file_header *header_of(const struct bytes *b)
 	return (void *)b->data;
 }
 
-/* Computes the checksums again. */
+/* Sets both checksums of the file to those of its present contents. */
 static void sign(const struct bytes *b)
 {
 	header_of(b)->content_hash = graph_file_content(header_of(b), b->data);

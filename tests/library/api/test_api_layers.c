@@ -206,9 +206,9 @@ static void both_layers_compute_the_same(void **state)
 }
 
 /*
- * relu(f(x) + addend), where f is a convolution of pixels. With `apart` the sum is written as a
- * difference, which has the same bits but is not fused. The addend is x or a constant, on either
- * side.
+ * The graph relu(f(x) + addend), where f is a convolution of pixels. The addend is x or, with
+ * `constant`, a constant; with `first` it is the left operand. With `apart` the sum is written as a
+ * difference, which has the same bits but is not fused.
  */
 struct sum {
 	uint32_t shape[4]; /* channels last */
@@ -270,7 +270,7 @@ static bool adds_at_once(WNNGraph graph)
 	return found;
 }
 
-/* Checks the sum in a graph, in one that writes it with two operators, and in one from a file. */
+/* Checks that the sum, the sum as a difference, and the saved sum have equal bits. */
 static void check_sum(WNNContext context, const struct sum *sum, bool at_once, const char *path)
 {
 	struct sum apart = *sum;

@@ -21,7 +21,8 @@ struct told {
 };
 
 /*
- * The callback runs in wnnInstanceWaitAny or wnnInstanceProcessEvents, on the thread of the test.
+ * Callback: stores its arguments in @userdata1. It runs in wnnInstanceWaitAny or
+ * wnnInstanceProcessEvents, on the thread of the test, so that no lock is needed.
  */
 static void tell(WNNStatus status, WNNDispatchStatistics const *statistics, WNNStringView message,
 		 void *userdata1, void *userdata2)

@@ -12,7 +12,7 @@
 
 #define BYTES	((size_t)128 << 20)
 #define ELEMENT (BYTES / sizeof(float))
-/* Far less than a tensor takes, and more than a context. */
+/* Bytes that are far less than a tensor takes, and more than a context takes. */
 #define LITTLE ((size_t)32 << 20)
 
 /* Returns how many bytes of the process are in memory. */

@@ -176,7 +176,10 @@ static void check(WNNContext context, const struct tensors *t, WNNTensor whole)
 	}
 }
 
-/* The NPU writes the rows and the sums, and nothing else. */
+/*
+ * Checks that the NPU writes the rows and the sums, and nothing else; without an NPU, that it takes
+ * no cycles.
+ */
 static void check_traffic(WNNGraph graph, bool npu)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;

@@ -25,7 +25,7 @@ def main():
     total = json.loads((folder / "counts.json").read_text())["total"]
     stored = total["value"] + total["validation"] + total["outsideSpec"]
     cases = [case for file in report["files"] for case in file["cases"]]
-    # With --every N, the first of each N cases of a file.
+    # With --every N, only the first of each N cases of a file runs.
     every = int(options[options.index("--every") + 1]) if "--every" in options else 1
     if not stored <= every * len(cases) <= stored + (every - 1) * len(report["files"]):
         print(f"{len(cases)} cases ran, counts.json says {stored}")

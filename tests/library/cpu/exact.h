@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of nodes with a few given elements, whose results are known to the bit. */
+/*
+ * Checks of nodes whose operands are given element by element, and whose results are known to the
+ * bit.
+ */
 #ifndef TESTS_CPU_EXACT_H
 #define TESTS_CPU_EXACT_H
 
@@ -27,7 +30,9 @@ void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_
 void add_ints(struct rig *rig, enum ir_dtype dtype, int64_t n, const int64_t *ints);
 void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *reals);
 
-/* Checks that each of the three layers gives these bits; all NaN are equal. Frees the rig. */
+/*
+ * Checks that each layer of the CPU gives these bits, where all NaN count as equal. Frees the rig.
+ */
 void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const struct ir_type *type,
 	    const int64_t *ints, const double *reals);
 void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,

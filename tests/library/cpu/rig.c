@@ -165,10 +165,11 @@ struct setup {
 	const struct cpu_simd *simd;
 	unsigned int threads;
 	bool small_cache; /* the cache is so small that small shapes have many blocks */
-	bool keeps;	  /* plans are made to be kept */
+	bool keeps;	  /* plans are created with CPU_KEEPS */
 };
 
-static const struct cpu_kernel *kept; /* the kernel of the last plan that was to be kept */
+/* the kernel of the last plan that was created with CPU_KEEPS */
+static const struct cpu_kernel *kept;
 
 const char *rig_kept_name(void)
 {

@@ -109,10 +109,13 @@ void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union 
 	      uint32_t num_results, const struct ir_type *types);
 void rig_exit(struct rig *rig);
 
-/* Returns a function to be fused with a node, or none. */
+/* Returns a random function to be fused with a node; its kind may be IR_UNARY_NONE. */
 struct ir_unary_attrs rig_random_act(void);
 
-/* Runs one round of a test again and again; each must find a fast kernel. */
+/*
+ * Calls @one for each round of a test. The test fails if a call returns false, which means that no
+ * fast kernel took the node.
+ */
 void run_rounds(bool (*one)(void));
 
 #define FAMILY(name)                          \

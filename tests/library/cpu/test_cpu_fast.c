@@ -238,7 +238,7 @@ static bool pool_round(void)
 		      a->padding[1]);
 	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2],
 		      a->padding[3]);
-	/* Windows that see little but padding run on the reference. */
+	/* No fast kernel takes windows that are much larger than the image. */
 	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
 	/* An empty window has no greatest integer. */

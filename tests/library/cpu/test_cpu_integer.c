@@ -11,7 +11,7 @@
 #include "cpu/simd/simd.h"
 #include "rig.h"
 
-/* Whether a node was planned on dot products of bytes. */
+/* Whether some node was computed by the dot products of bytes. */
 static bool dots_ran;
 
 static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
@@ -199,7 +199,7 @@ static bool qmatmul_round(void)
 
 /* --- Products with the function of their bytes that is fused with them --- */
 
-/* Adds scale and zero point of integers of a type. */
+/* Adds two operands: the scale and the zero point of integers of a type. */
 static void add_quanta(struct rig *rig, enum ir_dtype dtype)
 {
 	static const float odd[] = { 0, INFINITY, NAN, 1e-42f, 3e38f, 0x1.fffffep-3f, -0.25f };
@@ -213,7 +213,11 @@ static void add_quanta(struct rig *rig, enum ir_dtype dtype)
 	rig_add(rig, dtype, 1, &one);
 }
 
-/* Adds the operands of an addition to @sum, which is its operand @place, or of a conversion. */
+/*
+ * Adds the operands of a function of the bytes of @sum to the rig, and returns its node. The
+ * function is an addition, in which @sum is operand @place, if @adds, else a conversion to another
+ * scale.
+ */
 static struct ir_node *add_function(struct rig *rig, struct ir_value *sum, int place, bool adds)
 {
 	enum ir_dtype other = random_bytes(), y = random_bytes();
@@ -252,7 +256,8 @@ static struct ir_node *add_function(struct rig *rig, struct ir_value *sum, int p
 }
 
 /*
- * Returns the result of a product and its function by the reference kernels, one after the other.
+ * Returns the result of a product and of the function after it, by the reference kernels one after
+ * the other. The caller frees it.
  */
 static uint8_t *expected(struct rig *rig, const struct ir_node *product, const struct ir_node *next,
 			 int64_t bytes)
@@ -273,7 +278,7 @@ static uint8_t *expected(struct rig *rig, const struct ir_node *product, const s
 	return y;
 }
 
-/* Runs the plan of a product with which the function is fused. */
+/* Runs the plan of a product with which the function is fused; stores the result at @y. */
 static void run_fused(struct rig *rig, struct cpu_context *cpu, struct cpu_plan *plan,
 		      const struct ir_node *next, uint32_t n, void *y)
 {
@@ -333,8 +338,8 @@ static bool fused_round(void)
 }
 
 /*
- * Compares products with the inverse with divisions, for two floats: their quotients are nearest to
- * where float32 begins, and ends, to round to odd / 2, the tie of two integers.
+ * Tests that the product with the inverse of a scale rounds as the division does, for the two
+ * floats whose quotients are nearest to odd / 2, the tie between two integers: one on each side.
  */
 static void check_borders(const struct cpu_integers *op, int odd)
 {
@@ -348,8 +353,9 @@ static void check_borders(const struct cpu_integers *op, int odd)
 }
 
 /*
- * Tests which scales are refused because the product with the inverse is not proven for them, and
- * the product for the scales next to these: no other quotients below 512 are nearer to a border.
+ * Tests which scales are refused because multiplying by the inverse is not proven to be exact for
+ * them, and that it is exact for the scales next to these. No other quotients below 512 are nearer
+ * to a tie.
  */
 static void test_inverse(void **state)
 {

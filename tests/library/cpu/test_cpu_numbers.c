@@ -12,7 +12,7 @@
 
 #include "util/float16.h"
 
-#define BIG (INT64_C(1) << 53) /* from here on doubles miss integers */
+#define BIG (INT64_C(1) << 53) /* doubles above this do not have all integers */
 
 static void check_binary(enum ir_op op, enum ir_binary kind, enum ir_dtype dtype, int64_t a,
 			 int64_t b, int64_t expected)

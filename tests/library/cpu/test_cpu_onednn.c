@@ -22,8 +22,8 @@ static long wanted = 400;
 /* --- Packed formats --- */
 
 /*
- * Returns the position of an element, digit by digit from the innermost block outwards, as the
- * description of the format says.
+ * Returns the position of an element in the packed memory, as the description of oneDNN's format
+ * defines it: computed digit by digit, from the innermost block outwards.
  */
 static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 			const int64_t *index)
@@ -232,8 +232,8 @@ struct drawn {
 };
 
 /*
- * Adds the operands; @real: the result of integers is a float, with a bias for their sums and
- * perhaps an addend.
+ * Adds the operands of a convolution of @d. @real: the result of a convolution of integers is a
+ * float, with a bias for its sums and perhaps an addend.
  */
 static void add_operands(struct rig *rig, const struct drawn *d, bool real, const int64_t *x,
 			 const int64_t *filter)
@@ -350,7 +350,10 @@ static void test_channels(void **state)
 						 (enum ir_filter_layout)layout);
 }
 
-/* Tests narrow results of convolutions; those of floats have one or two input channels. */
+/*
+ * Tests convolutions with few channels in their results; those of floats have one or two input
+ * channels.
+ */
 static void test_narrow(void **state)
 {
 	(void)state;

@@ -431,7 +431,10 @@ static void check_lines(void)
 	guard_free(&bias);
 }
 
-/* A step of 0 reads the same pixel all along a row, as the kernel does for padding. */
+/*
+ * Checks 3x3 convolutions of pixels. A step of 0 reads the same pixel along a whole row, as the
+ * kernel does for padding.
+ */
 static void check_pixels_3x3(void)
 {
 	int64_t n = between(simd->lanes, 3 * simd->lanes), count = between(1, 9);
@@ -500,7 +503,10 @@ static void check_copy_rows(void)
 
 /* --- Functions of elements -------------------------------------------------------------------- */
 
-/* Returns whether the vector loop has a small relative error for small results, too. */
+/*
+ * Returns whether the vector function of this kind has a small relative error for small results,
+ * too.
+ */
 static bool keeps_digits(int kind)
 {
 	return kind == IR_ERF || kind == IR_EXP || kind == IR_SIGMOID || kind == IR_TANH ||

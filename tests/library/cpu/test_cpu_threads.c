@@ -125,8 +125,8 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * Runs the items; with `needs_others` the caller waits in its item until another thread has done
- * one.
+ * Runs @count items. With `needs_others`, the caller waits in its item until another thread has
+ * done an item.
  */
 static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count,
 		      bool needs_others)
@@ -160,8 +160,8 @@ static void test_every_item_once(void **state)
 }
 
 /*
- * The threads that could be started do the work; the pool tries to start the others with the next
- * work.
+ * Tests that the threads that could be started do the work, and that the pool tries to start the
+ * others when it gets the next work.
  */
 static void test_threads_that_do_not_start(void **state)
 {
@@ -184,7 +184,9 @@ static void test_threads_that_do_not_start(void **state)
 	expect_threads_end(before);
 }
 
-/* Work ends before the threads have started, and pools end before that, too. */
+/*
+ * Tests work that ends before the threads have started, and pools that are destroyed before that.
+ */
 static void test_short_lives(void **state)
 {
 	int before = count_threads();
@@ -202,7 +204,10 @@ static void test_short_lives(void **state)
 	expect_threads_end(before);
 }
 
-/* While more work is expected, patient threads look for it; otherwise threads soon fall asleep. */
+/*
+ * Tests that threads keep looking for work while more is expected (patient), and otherwise soon
+ * fall asleep.
+ */
 static void test_patience(void **state)
 {
 	const uint64_t ever = UINT64_MAX / 2;
@@ -289,7 +294,7 @@ static void test_places(void **state)
 	}
 }
 
-/* 0 asks for one thread for each processor. */
+/* Tests that 0 asks for one thread for each processor. */
 static void test_number_of_threads(void **state)
 {
 	unsigned int online = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);

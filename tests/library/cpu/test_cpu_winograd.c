@@ -54,8 +54,9 @@ static bool has_avx512(void)
 #endif
 
 /*
- * Returns the kernel that should run: its products use oneDNN where those of this form are fast,
- * else our own tiles, which are whole vectors wide. NULL: any kernel.
+ * Returns the name of the kernel that should run: the one with products of oneDNN where those are
+ * fast, else the one with our own tiles, whose columns must be whole vectors; NULL when any kernel
+ * may run.
  */
 static const char *kernel_of(const struct shape *s)
 {
@@ -149,7 +150,8 @@ static void put(struct rig *rig, uint32_t operand, int64_t element, double value
 }
 
 /*
- * Results that do not depend on an infinite pixel are the same as without it, whatever the limits.
+ * Tests that results which do not depend on an infinite or NaN pixel are the same as without it,
+ * with and without limits.
  */
 static void test_no_numbers(void **state)
 {

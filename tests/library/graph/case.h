@@ -13,7 +13,10 @@
 /* Returns the operand that has this name in the case; NULL when there is none. */
 typedef WNNOperand (*case_find)(const char *name, void *userdata);
 
-/* One entry of "operators" as a call; the memory that it points to lives until case_call_free(). */
+/*
+ * An entry of "operators" as a call. The memory to which the call points lives until
+ * case_call_free().
+ */
 struct case_call {
 	struct wnn_op_call call;
 	size_t num_outputs;

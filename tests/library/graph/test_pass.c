@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the passes: the text of the graph before and after, the report, and that no result changes.
+ * Tests the passes: the text of the graph before and after, the report, and that the results of the
+ * graph stay the same.
  */
 #include "fixture.h"
 
@@ -388,7 +389,7 @@ static void scaled_weights_wait_for_a_reader(void **state)
 	assert_int_equal(recording->graph->num_nodes, 1);
 	weights = recording->graph->nodes[0]->operands[1]->constant;
 	assert_null(weights->data);
-	/* The passes know that the scaled weights are finite. */
+	/* Finding out that the scaled weights are finite does not compute them. */
 	assert_true(ir_constant_finite(weights, IR_F32));
 	assert_null(weights->data);
 	assert_int_equal(source->refs, 2);

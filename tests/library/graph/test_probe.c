@@ -56,8 +56,8 @@ static void probe(bool (*can)(const struct ir_node *node, void *userdata), void 
 	 UINT64_C(1) << IR_OP_QPOOL | UINT64_C(1) << IR_OP_ROTARY | UINT64_C(1) << IR_OP_TOPK)
 
 /*
- * The back end is asked about every IR operator that builders record; when it can run all, no limit
- * is lost.
+ * Tests that the back end is asked about every IR operator that builders record, and that no limit
+ * is lost when it can run all.
  */
 static void everything_is_asked(void **state)
 {
@@ -109,7 +109,10 @@ static bool compiles(const struct ir_node *node, void *userdata)
 	return true;
 }
 
-/* The NPU offers what the table of operators, types and ranks in the documentation says. */
+/*
+ * Tests that the NPU supports all that the documentation's table of operators, types and ranks
+ * lists.
+ */
 static void the_npu_offers_everything(void **state)
 {
 	struct npu_caps caps = { .sram_bytes = 16 << 10,

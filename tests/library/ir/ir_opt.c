@@ -186,8 +186,8 @@ int main(int argc, char **argv)
 	for (int i = 1; !ret && i < argc - (support || views); i++) {
 		ret = run_named(&graph, argv[i], &context);
 		/*
-		 * This pass runs only when everything is on the CPU, so that later passes assume
-		 * that, too.
+		 * The pass "widen" runs only when all nodes are on the CPU; later passes then
+		 * assume that, too.
 		 */
 		options.widen |= !strcmp(argv[i], "widen");
 	}

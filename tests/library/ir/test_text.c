@@ -184,7 +184,7 @@ static void what_has_a_default_may_be_left_out(void **state)
 	"name n1 \"length \\x22\" 1 to 2147483647\n" \
 	"symbol s1 (1 * n0 + 0) / 1\n"               \
 	"symbol s2 (3 * n0 + -5) / 2\n"
-/* Inputs whose number of rows is known late, and a slice that begins at the fixed row 7. */
+/* Inputs whose number of rows is a named dimension, and a slice that begins at the fixed row 7. */
 #define LATE                                 \
 	"%0 float32[s2:9,2] = input \"x\"\n" \
 	"%1 float32[s1:8,2] = input \"y\"\n" \
@@ -235,7 +235,10 @@ static void a_symbol_is_read(void **state)
 	ir_graph_destroy(graph);
 }
 
-/* Tests that a graph with names becomes the graph of given sizes, and fails for invalid sizes. */
+/*
+ * Tests that a graph with named dimensions becomes the graph for given sizes, and that this fails
+ * for invalid sizes.
+ */
 static void a_template_becomes_a_graph(void **state)
 {
 	struct ir_graph *graph =
@@ -248,7 +251,7 @@ static void a_template_becomes_a_graph(void **state)
 	char *text;
 
 	(void)state;
-	/* The pad is valid for no size: its result has no more rows than the pad adds to %1. */
+	/* The pad is invalid for every size: it adds as many rows to %1 as its result has. */
 	assert_null(ir_specialise(graph, (const uint32_t[]){ 6, 1 }, &error));
 	assert_non_null(strstr(error.message, "pad is not valid for these dimensions"));
 	graph->num_nodes = 1;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Devices, random operands, and the comparison of a graph's results with the reference. */
+/*
+ * Implements fixture.h: devices, random operands, and the comparison of a graph's results with the
+ * reference.
+ */
 #include "../../random.h"
 #include "fixture.h"
 
@@ -450,7 +453,10 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 	return points;
 }
 
-/* Fills results and arena with a pattern, so that a result that is not written is noticed. */
+/*
+ * Fills all results and the arena with a pattern: a result that is not written differs from the
+ * expected one.
+ */
 static void spoil_results(const struct npu_program *program, struct winsys_bo *arena,
 			  struct winsys_bo *const *binding)
 {

@@ -65,13 +65,25 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 			 const int64_t *dims, const union ir_attrs *attrs);
 void add_result(struct test_graph *t, const struct ir_node *node);
 void add_output(struct test_graph *t, struct ir_value *value);
-/* Returns the program for one size of SRAM, which the caller frees; an error fails the test. */
+/*
+ * Returns the graph's program for one size of SRAM, which the caller frees; an error fails the
+ * test.
+ */
 struct npu_program *compile_graph(struct test_graph *t, void *state, int size);
-/* Compiles for every size of SRAM, runs, and compares. */
+/*
+ * Compiles the graph for every size of SRAM, runs it, and compares the results with the reference
+ * and with each other.
+ */
 void check_graph(struct test_graph *t, void *state);
-/* Moves the job to another machine at every preemption point; returns how many there were. */
+/*
+ * Runs the job and moves it to another machine at every preemption point; checks the results.
+ * Returns the number of preemption points.
+ */
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
-/* Compiles for jobs with few slots, runs, and compares with one job; returns the number of jobs. */
+/*
+ * Compiles for jobs with at most @max_slots slots, runs them, and compares with a single job;
+ * returns the number of jobs.
+ */
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
 /*
  * Bytes that the engines load and store in a run with one size of SRAM, and its cycles; later_*:
@@ -91,7 +103,7 @@ void check_machine(struct test_graph *t, void *state, int size, const char *mach
 /* Checks like check_machine(), with a program of its own for each machine. */
 void check_machines(struct test_graph *t, void *state, int size, const char *machine,
 		    struct traffic traffic[2]);
-/* Runs with one size of SRAM; out[i] must have space for output i. */
+/* Runs the graph with one size of SRAM; writes output i to out[i], which must have space for it. */
 void run_graph(struct test_graph *t, void *state, int size, void **out);
 /* Returns the program's text for one size of SRAM; the caller frees it. */
 char *plan_text(struct test_graph *t, void *state, int size);

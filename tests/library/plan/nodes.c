@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions that add nodes to graphs of several nodes. */
+/* Implements nodes.h. */
 #include "nodes.h"
 
 static void dims_of(const struct ir_value *value, int64_t *dims)

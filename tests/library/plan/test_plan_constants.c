@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the constants of a program: which bytes are written where, and when the source constants
- * are freed.
+ * Tests the constants of a program: which bytes are written to which offset, and when the source
+ * constants are freed.
  */
 #include "fixture.h"
 
@@ -28,7 +28,9 @@ static struct ir_constant *make_constant(int *released)
 	return constant;
 }
 
-/* Writes the bytes of the source, each plus the recipe's number. */
+/*
+ * Recipe of a section: writes each byte of the source plus the number to which the recipe points.
+ */
 static void write_sum(const struct plan_section *section, uint8_t *to)
 {
 	const uint8_t *from = section->source[0]->data;

@@ -18,7 +18,7 @@
 #define GRAPHS 100
 #define IMAGES 20
 
-/* By instruction: the instructions that it follows, over any number of edges. */
+/* For each instruction: the instructions that it follows, over any number of edges. */
 struct followed {
 	bool by[OPS][OPS];
 };
@@ -53,7 +53,7 @@ static struct hazard_access draw(struct rng *rng, int64_t pitch, bool write)
 	return access;
 }
 
-/* Adds what `op` follows by the edges, and what those instructions follow. */
+/* Marks the instructions that `op` follows by the edges, and those that these follow. */
 static void follow(struct followed *followed, const struct plan_depend *depend, uint32_t op)
 {
 	size_t count;

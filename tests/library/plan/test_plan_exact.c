@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the marks of a plan. An exact node has, for every size of SRAM, the bits of the one order
- * in which the machine adds. The test computes sums in that order, and also in one in which a
- * planner could split them, whose bits differ.
+ * Tests that the nodes which a plan marks as exact are exact: for every size of SRAM, they have the
+ * bits of the one order in which the machine adds. The test computes sums in that order, and also
+ * in an order in which a planner could split them, whose bits differ.
  */
 #include "nodes.h"
 
@@ -12,7 +12,9 @@
 
 #include <onpu/isa.h>
 
-/* Returns how many instructions @op of the program add to the result of an earlier one. */
+/*
+ * Returns the number of instructions @op of the program that add to the result of an earlier one.
+ */
 static uint32_t count_continued(struct test_graph *t, void *state, int size, enum onpu_op op)
 {
 	struct npu_program *program = compile_graph(t, state, size);
@@ -45,7 +47,7 @@ static void check_bits(struct test_graph *t, void *state, const float *want, con
 
 /* ---- contractions */
 
-#define K    1500 /* the taps of one column do not fit into 16 KiB */
+#define K    1500 /* the taps of one column, of so many channels, do not fit into 16 KiB */
 #define SIDE 5
 #define OUT  6
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Tests convolutions with which the addition after them is fused, and those with which it is not.
- */
+/* Tests in which cases the addition after a convolution is fused with it. */
 #include "fixture.h"
 #include "nodes.h"
 
@@ -59,7 +57,7 @@ static struct ir_value *input(struct test_graph *t, const struct shape *s, enum 
 	return add_operand(t, dtype, 4, dims, false);
 }
 
-/* Returns the addition's other operand: an input, a value that stays in SRAM, or a slice. */
+/* Returns another operand for an addition: an input, a value that stays in SRAM, or a slice. */
 static struct ir_value *other(struct test_graph *t, const struct shape *s, struct ir_value *in)
 {
 	struct shape twice = *s;

@@ -343,8 +343,9 @@ static uint64_t lowest_offset(struct memory_interval *const *placed, uint32_t co
 }
 
 /*
- * Packs the largest interval first, of equal ones the earliest, each at the lowest offset, by a
- * search over all others.
+ * Sets the offsets of intervals as memory_pack() must: the largest interval comes first, the
+ * earliest of equal ones, each at the lowest free offset. Finds that offset by a search over all
+ * others.
  */
 static void pack_slowly(struct memory_interval *interval, uint32_t count)
 {

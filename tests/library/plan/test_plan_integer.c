@@ -58,7 +58,7 @@ static struct ir_value *add_constant(struct test_graph *t, enum ir_dtype dtype, 
 	return value;
 }
 
-/* Returns a new constant with a scale for each channel, or with one scale for all channels. */
+/* Returns a new constant with a random scale for each channel, or with one for all channels. */
 static struct ir_value *add_scale(struct test_graph *t, int64_t channels, double most)
 {
 	int64_t count = random_below(4) ? channels : 1;
@@ -94,8 +94,8 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 }
 
 /*
- * Adds a bias if asked to, and perhaps an addend of a float result; returns how many operands the
- * product has.
+ * Adds a bias if @bias, and perhaps an addend if the result y is a float; returns the number of the
+ * product's operands.
  */
 static uint32_t add_bias(struct test_graph *t, struct ir_value **operand, enum ir_dtype y,
 			 int64_t channels, bool bias)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests constants whose layout is changed: every element is where the strides say, and nothing else
- * is written.
+ * Tests the change of the layout of constants: every element is at the position that the strides
+ * give, and nothing else is written.
  */
 #include "fixture.h"
 
@@ -14,8 +14,9 @@
 #define RUNS 600
 
 /*
- * Draws the strides of dimensions that are in memory in a random order; with @flip, some run
- * backwards.
+ * Draws the strides, in bytes, of dimensions that are in memory in a random order; with @flip, some
+ * run backwards. Sets *first to the offset of the first element, and returns the bytes that the
+ * elements span.
  */
 static int64_t draw_strides(struct rng *rng, const int64_t *dim, int64_t size, bool flip,
 			    int64_t *stride, int64_t *first)

@@ -15,7 +15,7 @@ struct shape {
 	int64_t dims[IR_MAX_RANK], blocks[IR_MAX_RANK];
 };
 
-/* Returns a random divisor of the extent. */
+/* Returns a random number of blocks, which divides the extent. */
 static int64_t random_blocks(int64_t extent)
 {
 	int64_t blocks;

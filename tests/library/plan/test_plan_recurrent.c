@@ -73,7 +73,7 @@ static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
 
 static union ir_attrs random_attrs(const struct shape *s)
 {
-	/* From the fourth one on, kinds have parameters and bounds, or are not of gates. */
+	/* From the fourth kind on, kinds have parameters or bounds, or are unusual for gates. */
 	static const int kinds[9] = { IR_RELU,	       IR_SIGMOID,  IR_TANH,
 				      IR_HARD_SIGMOID, IR_SOFTSIGN, IR_SCALED_TANH,
 				      IR_LEAKY_RELU,   IR_ELU,	    IR_LINEAR };
@@ -177,8 +177,9 @@ static void test_random(void **state)
 }
 
 /*
- * Tests the steps with most instructions and registers: all activations take four instructions, and
- * gates are limited. Above 0 the activation returns its operand, so that it has no jump.
+ * Tests the steps with the most instructions and registers: all activations take four instructions,
+ * and gates are limited. For positive operands the activation returns its operand, so that rounding
+ * cannot make it jump.
  */
 static void test_longest_steps(void **state)
 {

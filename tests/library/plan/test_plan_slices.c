@@ -17,7 +17,7 @@ struct step {
 	int64_t batch, heads, shared, rows, past, fresh, size;
 	enum ir_dtype dtype;
 	bool computed; /* a node computes the rows of the new tokens */
-	/* further cached rows follow the new ones: the concats have three operands */
+	/* further cached rows follow the new ones, so that the concats have three operands */
 	bool middle;
 	bool kept; /* both caches are outputs */
 };
@@ -67,8 +67,8 @@ static struct ir_value *cache(struct test_graph *t, const struct step *s)
 }
 
 /*
- * Returns shared heads with one more dimension, as exporters write them: either x is expanded along
- * it, or its size stays 1 and the product broadcasts.
+ * Returns shared heads with one more dimension, as exporters write them. Its size is either
+ * expanded to the number of heads that share, or stays 1 and the product broadcasts.
  */
 static struct ir_value *share(struct test_graph *t, const struct step *s, struct ir_value *x)
 {
@@ -132,8 +132,9 @@ static bool splits_keys(struct test_graph *t, void *state, int size)
 }
 
 /*
- * Tests that every node is exact or splits keys, and that a graph whose caches are outputs, and so
- * whole values, gives the same bits, unless only one of the two plans processes keys in blocks.
+ * Tests that every node is exact or splits keys. A second graph outputs its caches too, which must
+ * therefore be whole values; it must give the same bits, unless only one of the two plans processes
+ * keys in blocks.
  */
 static void test_bits(void **state)
 {
@@ -167,8 +168,8 @@ static void test_bits(void **state)
 }
 
 /*
- * Returns whether the program has no code for its concats. Unless @arena, the program must also
- * need no arena.
+ * Returns whether the program has no code for its concats and, unless @arena is set, needs no
+ * arena.
  */
 static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 {

@@ -306,7 +306,7 @@ static void test_attention(void **state)
 	}
 }
 
-/* Returns whether a program says that its attention processes keys in blocks. */
+/* Returns whether the program's text says that its attention processes keys in blocks. */
 static bool splits_keys(struct test_graph *t, void *state, int size)
 {
 	char *text = plan_text(t, state, size);

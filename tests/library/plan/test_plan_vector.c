@@ -625,7 +625,10 @@ static void test_norm_far(void **state)
 	}
 }
 
-/* Adds registers and operations to a program; it fails its plan if they are too many, else not. */
+/*
+ * Builds a vector program with this many registers and operations; checks that its plan fails if
+ * there are too many, and succeeds otherwise.
+ */
 static void check_size_of_program(uint32_t regs, uint32_t ops)
 {
 	static const int64_t dims[1] = { 8 };

@@ -119,8 +119,8 @@ static uint32_t find_op(const struct rig *rig, enum onpu_op op)
 }
 
 /*
- * Copies slot *index behind the last slot, sets *index to the copy, and returns the copy: changing
- * it affects no other instruction.
+ * Copies slot *index to the end of the slots, sets *index to the copy, and returns the copy:
+ * changing it affects no other instruction.
  */
 static union onpu_slot *own_slot(struct rig *rig, uint16_t *index)
 {
@@ -285,8 +285,8 @@ static void plant_tensors(struct rig *rig)
 }
 
 /*
- * Returns a slot for this kind of memory; for NPU_BASE_VALUE, that of a binding that is written or
- * not.
+ * Returns the index of a slot that is patched with an address of this kind of memory; for
+ * NPU_BASE_VALUE, with that of a binding that is written or not, as @written says.
  */
 static uint16_t patched_slot(const struct rig *rig, enum npu_base base, bool written)
 {
@@ -547,8 +547,8 @@ static void test_queues(void **state)
 /* ---- SRAM at the start of a job */
 
 /*
- * Returns the index of an instruction that loads for the next job what one of the first
- * instructions loaded for this job.
+ * Returns the index of an instruction that loads ahead: it loads for the next job what one of the
+ * first instructions has loaded for this job.
  */
 static uint32_t find_load_ahead(const struct rig *rig)
 {

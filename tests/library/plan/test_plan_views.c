@@ -66,7 +66,7 @@ static const struct {
 	const char *name;
 	struct ir_value *(*make)(struct test_graph *t, struct ir_value *in);
 	uint32_t times;	 /* the output is so many times as large as the input */
-	uint32_t values; /* values between input and output, each made and used once */
+	uint32_t values; /* number of values between input and output, each made and used once */
 	bool moves;
 } operators[] = {
 	{ "reshape", by_reshape, 1, 1, false },

@@ -11,10 +11,13 @@
 #include "nodes.h"
 #include "util/float16.h"
 
-/* Halving the bytes of so many weights saves more than other data can differ between machines. */
+/*
+ * At least this many weights: half of their bytes are more than the difference of other data
+ * between machines.
+ */
 #define MANY 4096
 
-/* Compares both machines; @shorter: the second one reads fewer bytes. */
+/* Compares both machines; @shorter says that onpu-ref2 must read fewer bytes. */
 static void compare(struct test_graph *t, void *state, bool shorter)
 {
 	bool ref2 = !strcmp(fixture_machine(state), REF2);

@@ -26,7 +26,7 @@
 #define MAX_BOS	     256u
 #define MAX_CONTEXTS 4u
 
-/* The kernel's state that the library depends on. */
+/* The state of the replaced kernel: what the library has asked for, and which calls must fail. */
 static struct kernel {
 	pthread_mutex_t lock;
 	pthread_cond_t gone; /* signalled when a context is destroyed */
@@ -42,9 +42,10 @@ static struct kernel {
 	bool shows;	/* the completion page shows each job as ended at once */
 	uint32_t waits; /* calls that wait for a syncobj */
 	int ends_with;	/* error of the next job; 0: it succeeds */
-	int unknown;	/* how many unexpected calls came */
+	int unknown;	/* number of unexpected calls */
 	uint32_t features;
-	uint32_t syncs[2];		 /* the syncs for the device and for the processor */
+	/* numbers of syncs for the device (0) and for the processor (1) */
+	uint32_t syncs[2];
 	uint32_t minor;			 /* minor version of the interface */
 	int refuses;			 /* error of BO_WRAP; 0: it succeeds */
 	uint32_t wraps;			 /* calls of BO_WRAP */
@@ -131,7 +132,7 @@ static int bo_info(struct drm_onpu_bo_info *args)
 	return 0;
 }
 
-/* Gives memory of the application a handle and an address. Returns 0 or an errno. */
+/* Makes memory of the application a buffer with a handle and an address. Returns 0 or an errno. */
 static int wrap_bo(struct drm_onpu_bo_wrap *args)
 {
 	kernel.wraps++;
@@ -332,7 +333,7 @@ static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference prefe
 	return context;
 }
 
-/* Checks that the kernel was told of so many contexts, all with this power. */
+/* Checks that the library has created so many contexts, all with this power preference. */
 static void assert_powers(uint32_t contexts, uint32_t power)
 {
 	uint32_t powers[MAX_CONTEXTS], count;
@@ -364,7 +365,10 @@ static int forget_contexts(void **state)
 	return 0;
 }
 
-/* Waits for the library's thread that closes the device. */
+/*
+ * Waits until the library's thread has destroyed all contexts of the device, and checks that no
+ * call was unexpected.
+ */
 static void wait_for_the_end(void)
 {
 	int unknown;
@@ -442,7 +446,7 @@ static void high_performance(void **state)
 	check_power(WNNPowerPreference_HighPerformance, DRM_ONPU_POWER_HIGH_PERFORMANCE);
 }
 
-/* Returns how many syncs there were since the last call. */
+/* Returns the number of syncs for the processor (@for_cpu) or the device since the last call. */
 static uint32_t take_syncs(bool for_cpu)
 {
 	uint32_t count;
@@ -504,9 +508,9 @@ static void syncs(void **state)
 }
 
 /*
- * Lends memory of the application to a tensor, and then other memory that begins @offset bytes
- * after the start of a page. Checks that the kernel was asked @wraps times for the memory itself,
- * and has it in the end if @wrapped; otherwise the tensor is a copy.
+ * Lends memory of the application to a tensor, and then moves the tensor to other memory that
+ * begins @offset bytes after the start of a page. Checks that the kernel was asked @wraps times to
+ * use the memory itself, and does so in the end if @wrapped; otherwise the tensor is a copy.
  */
 static void check_lent(uint32_t wraps, bool wrapped, size_t offset)
 {

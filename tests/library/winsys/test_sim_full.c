@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests full mode of the device model as a winsys: it has the bits and cycles of flat mode, and is
- * tested on its own, too.
+ * Tests the full mode of the device model as a winsys: it gives the bits and cycles of flat mode.
+ * Also tests its limits, faults and destroyed objects.
  */
 #include <setjmp.h>
 #include <stdarg.h>
