@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small programs for the device model, built in memory: instructions, slots, data. */
+/* Builds small programs for the device model in memory: instructions, slots, data. */
 #ifndef TESTS_PROGRAM_H
 #define TESTS_PROGRAM_H
 
@@ -16,7 +16,7 @@
 
 #define PROGRAM_INSNS 4096
 #define PROGRAM_SLOTS 1024
-/* Addresses of the parts of a program in its address space. */
+/* Addresses of a program's instructions, slots, profile and data in its address space. */
 #define PROGRAM_VA UINT64_C(0x10000)
 #define SLOTS_VA   UINT64_C(0x100000)
 #define PROFILE_VA UINT64_C(0x200000)

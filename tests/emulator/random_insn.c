@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes random instructions with operands that fit them. */
+/* Implements random_insn.h: makes random instructions with operands that fit them. */
 #include "random_insn.h"
 
 /* Dimensions and type of an operand before it gets an address. */
@@ -163,8 +163,8 @@ static uint16_t place(struct generator *g, unsigned int operand)
 		area *= 2;
 	t.offset = (uint64_t)low;
 	/*
-	 * The operand gets an eighth of the SRAM, or the same bytes of the data; the destination
-	 * gets four.
+	 * A source gets an eighth of the SRAM, or as many bytes of the data at the same offset; the
+	 * destination gets four eighths.
 	 */
 	t.base = (uint64_t)g->sram_bytes / 8 * (operand ? operand : 4);
 	t.size = (uint64_t)g->sram_bytes / 8 * (operand ? 1 : 4);

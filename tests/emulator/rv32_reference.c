@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The independent RV32IM reference: see rv32_reference.h. */
+/* Implements rv32_reference.h, the independent RV32IM reference. */
 #include "rv32_reference.h"
 
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static uint32_t f_srl(uint32_t a, uint32_t b)
 	return a >> (b % 32);
 }
 
-/* The shift is arithmetic: gcc and clang define >> of a negative number so. */
+/* The shift is arithmetic: gcc and clang define >> of a negative number as an arithmetic shift. */
 static uint32_t f_sra(uint32_t a, uint32_t b)
 {
 	return (uint32_t)((int32_t)a >> (b % 32));
@@ -169,7 +169,7 @@ static uint32_t f_remu(uint32_t a, uint32_t b)
 #define INSN(n, p, k, fn, s, c) \
 	{ .name = n, .pattern = p, .kind = k, .f = fn, .size = s, .cycles = c }
 
-/* The manual's tables of instructions, in its order. */
+/* The manual's tables of instructions, in the manual's order. */
 struct ref_insn ref_insns[] = {
 	INSN("lui", "-------------------- ----- 0110111", REF_LUI, NULL, 0, 1),
 	INSN("auipc", "-------------------- ----- 0010111", REF_AUIPC, NULL, 0, 1),

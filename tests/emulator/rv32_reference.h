@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An independent reference for RV32IM, written from the RISC-V unprivileged manual alone: every
- * instruction as the bit pattern that the manual prints, with its meaning as a C expression, a
- * small encoder, and a function that executes one instruction. It shares no code with the emulator.
+ * An independent reference for RV32IM, written from the RISC-V unprivileged manual alone. Each
+ * instruction has the bit pattern that the manual prints and a C function for its result; there are
+ * also a small encoder and a function that executes one instruction. It shares no code with the
+ * emulator.
  */
 #ifndef RV32_REFERENCE_H
 #define RV32_REFERENCE_H
@@ -78,7 +79,7 @@ struct ref_machine {
 	uint32_t mem_base, mem_size;
 };
 
-/* The effects of one step. */
+/* The effects of one instruction. */
 struct ref_outcome {
 	const struct ref_insn *insn; /* NULL: illegal encoding */
 	bool traps;

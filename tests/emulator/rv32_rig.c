@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rig of the management core's tests: see rv32_rig.h. */
+/* Implements rv32_rig.h, the rig of the management core's tests. */
 #include "rv32_rig.h"
 
 #include <setjmp.h>

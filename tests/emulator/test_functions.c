@@ -122,7 +122,10 @@ static double reference(enum onpu_fn fn, double x, double alpha)
 	}
 }
 
-/* Returns |result - truth| in ULPs of truth; a wrong NaN or a wrong sign of zero is infinite. */
+/*
+ * Returns |result - truth| in ULPs of truth; infinity when only one of them is NaN or when a zero
+ * has the wrong sign.
+ */
 static double ulp_error(const struct format *format, double result, double truth)
 {
 	double limit = power_of_two(format->max_exponent) * 2;
@@ -587,8 +590,8 @@ static void test_pow_special(void **state)
 }
 
 /*
- * Draws arguments. Kind 0: any bits. 1: results in range. 2: base near one. 3: small integer
- * exponents.
+ * Draws the operands of pow. Kind 0: any bits. 1: results in range. 2: base near one. 3: small
+ * integer exponents.
  */
 static void pow_arguments(int kind, struct rng *random, float *x, float *y)
 {

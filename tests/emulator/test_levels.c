@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The scalar path and every SIMD path give the same bits, with one or two host threads: the test
- * runs random instructions of every kind and compares memory, SRAM and result byte by byte. A fault
- * counts as a result, and for every instruction enough runs must end without one.
+ * Tests that the scalar path and every SIMD path give the same bits, with one or two host threads.
+ * The test runs random instructions of every kind and compares memory, SRAM and result byte by
+ * byte. A fault is a valid result, but for every instruction enough runs must end without a fault.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static void test_every_instruction(void **state)
 	}
 }
 
-/* Some bits of instructions and slots are flipped: the result must still be the same everywhere. */
+/* Some bits of instructions and slots are flipped: all machines must still give the same result. */
 static void test_mutated(void **state)
 {
 	static uint8_t start[2 * SRAM];

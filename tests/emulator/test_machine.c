@@ -330,7 +330,8 @@ static void test_keep(void **state)
 	assert_true(f->p->result.cycles < cold);
 	assert_int_equal(f->p->result.counters.bytes_ld, 0);
 	/*
-	 * A program with another name or none finds nothing, also when it begins after the load.
+	 * A program with another KEEP number, or with none, finds nothing, even if it begins after
+	 * the load.
 	 */
 	slot->keep = 7ull << 32;
 	assert_true(keep_run(f, 3) == 3);

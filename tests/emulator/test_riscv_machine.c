@@ -558,7 +558,7 @@ static void test_budget(void **state)
 	assert_int_equal(rig.core.cycle - start, 10 + 34);
 }
 
-/* The result does not depend on how a run is cut into budgets. */
+/* Tests that the result does not depend on the budgets into which a run is divided. */
 static void test_slices(void **state)
 {
 	struct onpu_rv32 whole;
@@ -645,7 +645,7 @@ static void test_reset_unparks(void **state)
 	assert_int_equal(rig.core.pc, PC + 8);
 }
 
-/* An exception at the handler's first instruction locks the core up; the CSRs keep the first. */
+/* An exception at the handler's first instruction locks up; the CSRs keep the one before. */
 static void test_lockup(void **state)
 {
 	uint64_t cycle;

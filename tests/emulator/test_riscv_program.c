@@ -113,7 +113,10 @@ static void boot(const char *path)
 	assert_true(onpu_rv32_init(&board.core, &bus, 0, PROGRAM_TCM_BASE));
 }
 
-/* Runs like a device: up to the next event, which it handles, and on, until the program is done. */
+/*
+ * Runs the core as a device does: up to the next event, which it handles, and so on until the
+ * program is done.
+ */
 static void run_to_end(const char *path)
 {
 	while (!board.done) {
@@ -154,8 +157,8 @@ static void expect_output(unsigned int *at, uint32_t value, const char *what)
 }
 
 /*
- * Returns the CRC-32 of @size bytes, computed bit by bit with the polynomial in the bit order that
- * the program does not use.
+ * Returns the CRC-32 of @size bytes. It is computed bit by bit, in the bit order that the program
+ * does not use.
  */
 static uint32_t host_crc32(const uint8_t *p, size_t size)
 {

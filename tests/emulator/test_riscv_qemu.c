@@ -89,8 +89,8 @@ static int32_t random_imm(void)
 }
 
 /*
- * Emits the instruction with random fields that neither trap nor leave the program; false: it
- * cannot.
+ * Emits the instruction with random fields with which it neither traps nor leaves the program.
+ * Returns false when there are none, and emits nothing.
  */
 static bool emit_random(const struct ref_insn *insn, unsigned int left)
 {

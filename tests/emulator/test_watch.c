@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The watch function is called inside long instructions of every kind, and can end them there. */
+/*
+ * Tests that the watch function is called inside long instructions of every kind, and that it can
+ * end them there.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +60,7 @@ static struct onpu_insn product(struct program *p, uint32_t k, uint16_t param)
 	struct onpu_slot_tensor dst =
 		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2, DIM(64, 64), NULL);
 
-	/* The window leaves space for the taps to move the tensor. */
+	/* The window is larger than the tensor, since the taps move the tensor in it. */
 	dst.size = 131072;
 	return (struct onpu_insn){
 		.op = ONPU_OP_MMA_F32,

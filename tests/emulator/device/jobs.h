@@ -9,7 +9,7 @@
 #define JOB_SRAM     (256u << 10)
 #define JOB_ELEMENTS 4096u
 #define JOB_DATA     (64u << 10)
-/* Offset of the result in the data, in bytes. */
+/* Offset of the result from the start of a program's data, in bytes. */
 #define JOB_OUT (32u << 10)
 
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes every register of BAR0 and of the management core as C initialisers.
+"""Writes a C initialiser for every register of BAR0 and of the management core: register_table.py
+REGISTERS.XML OUTPUT
 
-  register_table.py REGISTERS.XML OUTPUT
-
-{ name, offset, access, reset, mask }: mask has the bits of the named fields, or all of them.
+An initialiser is { name, offset, access, reset, mask }, where mask has the bits of the register's
+named fields, or all bits. test_registers.c includes the output.
 """
 
 import os

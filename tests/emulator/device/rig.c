@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rig of the device's tests: see rig.h. */
+/* Implements rig.h, the rig of the device's tests. */
 #include "rig.h"
 
 #define PAGE	 4096u
@@ -202,7 +202,7 @@ void rig_start(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool s
 	assert_int_equal(rig_read(rig, ONPU_REG_STATUS), ONPU_STATE_READY);
 }
 
-/* Takes one message from the response ring; returns false when the ring is empty. */
+/* Takes one message from the response ring into *m; returns false when the ring is empty. */
 static bool take_response(struct rig *rig, union onpu_msg *m)
 {
 	if (rig->response_head == rig_read(rig, ONPU_REG_RESPONSE_TAIL))
@@ -257,7 +257,7 @@ uint32_t rig_simple(struct rig *rig, uint32_t type, uint32_t first, uint32_t sec
 	return rig_request(rig, &m);
 }
 
-/* Returns the page table entry of @va at a level; makes the tables above it. */
+/* Returns the page table entry of @va at a level; makes missing tables above it. */
 static uint64_t *entry_at(struct rig *rig, const struct rig_vm *vm, uint64_t va, unsigned int level)
 {
 	uint64_t table = vm->root;

@@ -25,11 +25,14 @@
 #define RIG_EVENTS    64
 #define RIG_VECTORS   (ONPU_MAX_QUEUES + 1)
 
-/* Entries of the page table for a user page and for a kernel page. */
+/* The flags of a page table entry for a page of the user, and for one of the kernel. */
 #define RIG_USER   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
 #define RIG_KERNEL (RIG_USER & ~ONPU_PTE_U)
 
-/* How to reach a device that the rig did not make. @pass lets that device work for a while. */
+/*
+ * Accesses to a device that the rig did not make: @read and @write access its registers, and @pass
+ * lets that device work for a while.
+ */
 struct rig_io {
 	void *ctx;
 	uint32_t (*read)(void *ctx, uint32_t offset);
@@ -50,7 +53,7 @@ struct rig {
 	uint32_t request_tail, response_head, id;
 	struct onpu_msg_event_fault events[RIG_EVENTS];
 	unsigned int num_events;
-	uint64_t bus_hole; /* the device's accesses to this page fail; 0: none */
+	uint64_t bus_hole; /* the device's accesses to this page, by bus address, fail; 0: none */
 	/* Called at every read of memory by the device, unless NULL; may write registers. */
 	void (*on_read)(struct rig *rig, uint64_t addr);
 };
@@ -71,7 +74,10 @@ struct rig_context {
 	size_t data_size;
 };
 
-/* Makes a device in the state RESET; 0 for sram_bytes or num_queues stands for the default. */
+/*
+ * Makes a device in the state RESET. sram_bytes or num_queues of 0 stands for the default; @sticky
+ * makes the TLB keep entries until they are invalidated.
+ */
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
 /* Uses a device that others made, with RIG_MEMORY zeroed bytes of memory at RIG_BUS. */
 void rig_attach(struct rig *rig, const struct rig_io *io, void *memory);
@@ -83,7 +89,7 @@ uint32_t rig_read(struct rig *rig, uint32_t offset);
 void rig_write(struct rig *rig, uint32_t offset, uint32_t value);
 uint64_t rig_read64(struct rig *rig, uint32_t offset);
 
-/* Lets time pass until nothing happens any more. */
+/* Lets the device's time pass until it has nothing more to do. */
 void rig_settle(struct rig *rig);
 
 /*
@@ -94,10 +100,10 @@ void rig_setup(struct rig *rig);
 void rig_boot(struct rig *rig);
 void rig_start(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
 
-/* Exchanges one message; returns the status, and the response in *m. */
+/* Sends the request *m and waits for the response, which it puts in *m; returns the status. */
 uint32_t rig_request(struct rig *rig, union onpu_msg *m);
 uint32_t rig_simple(struct rig *rig, uint32_t type, uint32_t first, uint32_t second);
-/* Takes the events from the response ring that answer no request. */
+/* Takes all messages from the response ring; those that answer no request are added to events[]. */
 void rig_collect(struct rig *rig);
 
 void rig_map(struct rig *rig, const struct rig_vm *vm, uint64_t va, uint64_t bus, size_t size,
@@ -111,8 +117,8 @@ void rig_context_create(struct rig *rig, struct rig_context *c, struct rig_vm *v
 /* Puts a program and its data in the memory of a context. */
 void rig_load(struct rig *rig, struct rig_context *c, const struct program *p);
 /*
- * rig_job() returns the ring entry of a program. rig_submit() writes an entry into the ring and, if
- * @ring is true, rings the doorbell.
+ * rig_job() returns the ring entry for a program. rig_submit() writes an entry into the ring and,
+ * if @ring is true, writes the doorbell.
  */
 struct onpu_ring_job rig_job(const struct program *p);
 void rig_submit(struct rig *rig, struct rig_context *c, const struct onpu_ring_job *job, bool ring);

@@ -348,7 +348,7 @@ static void test_doorbell_too_far(void **state)
 	expect_queue_fault(ONPU_FAULT_SLOT_FORMAT, context.ring_va, 0);
 }
 
-/* When the completion page is not mapped, only the event reports the fault. */
+/* When the completion page is not mapped, only the event reports the fault of a job. */
 static void test_completion_not_mapped(void **state)
 {
 	struct onpu_ring_job job = good_job();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kill, reset, end of the device, messages and invalidations take effect inside a long instruction.
- * The instruction is a load of single bytes; the test acts when the device has read some of them.
+ * Tests that a kill, a reset, the end of the device, messages and invalidations take effect inside
+ * a long instruction. The instruction is a load of single bytes; the test acts when the device has
+ * read some of them.
  */
 #include "rig.h"
 
@@ -9,10 +10,10 @@
 #include "jobs.h"
 
 #define BYTES 131072u
-/* Numbers of data reads at which the test acts, and at which it looks at the effect. */
+/* Numbers of data reads at which the test acts, and at which it checks the effect. */
 #define ACT  1000u
 #define LOOK 2000u
-/* Number of data reads within which the device notices a change. */
+/* The largest number of data reads between a change and its effect. */
 #define PATIENCE 64u
 
 static struct rig rig;
@@ -106,7 +107,7 @@ static void post(uint32_t type, uint32_t first)
 	rig_write(&rig, ONPU_REG_REQUEST_TAIL, rig.request_tail);
 }
 
-/* Returns the next entry of the response ring, as far as the device has written it. */
+/* Returns the next unread entry of the response ring; the device may not have written it yet. */
 static const union onpu_msg *response(void)
 {
 	return rig_at(&rig, rig.responses + rig.response_head % RIG_RING * ONPU_MSG_SIZE);
@@ -239,7 +240,10 @@ static void test_switch_waits(void **state)
 
 #define SLICE 150000u
 
-/* A job of another context comes, and messages take the clock past the end of the time slice. */
+/*
+ * Submits a job of another context, and sends messages until the clock has passed the end of the
+ * time slice.
+ */
 static void act_outlast_slice(void)
 {
 	static uint64_t end;
@@ -277,7 +281,10 @@ static void test_slice(void **state)
 	program_destroy(p);
 }
 
-/* Messages come without end; the progress counters do not move before the instruction is done. */
+/*
+ * Sends messages all the time; checks that the progress counters stay still until the instruction
+ * is done.
+ */
 static void act_no_progress(void)
 {
 	static uint64_t begin, cycles, retired;
@@ -365,7 +372,7 @@ static void act_unmap_many(void)
 	rig_write(&rig, ONPU_REG_INV_REQ, n + 1);
 }
 
-/* However many requests come during one instruction, the last is served as the first was. */
+/* Tests that the last of many requests during one instruction is served as soon as the first. */
 static void test_unmap_many(void **state)
 {
 	(void)state;

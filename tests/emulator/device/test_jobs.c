@@ -24,7 +24,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs the program on a machine without a device, and keeps its data and cycles to compare with. */
+/*
+ * Runs the program on a machine without a device, whose data and cycles are then the expected ones.
+ */
 static void run_alone(struct program *p)
 {
 	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
@@ -181,8 +183,8 @@ static float output(const struct rig_context *c)
 }
 
 /*
- * A job keeps the contents of SRAM when the job before had its number in slot->keep, and no other
- * context ran between them. Jobs of other contexts with that number do not count.
+ * A job finds the contents of SRAM when the job before it has the same number in slot->keep, and no
+ * other context has run between them. Jobs of other contexts with that number do not count.
  */
 static void test_kept_sram(void **state)
 {
@@ -202,8 +204,8 @@ static void test_kept_sram(void **state)
 	for (unsigned int i = 0; i < 2; i++)
 		rig_load(&rig, &contexts[i], p);
 	/*
-	 * Context, its input, and the output that it must have: that of the first of consecutive
-	 * jobs.
+	 * Context, input, and expected output, which is the input of the first of consecutive jobs
+	 * of a context.
 	 */
 	static const struct {
 		unsigned int context;
@@ -473,7 +475,10 @@ static void test_progress(void **state)
 	program_destroy(p);
 }
 
-/* Adds what a job did on a machine without a device to the device's counters that it concerns. */
+/*
+ * Adds what a job does on a machine without a device to the expected values of the device's
+ * counters.
+ */
 static void add_counters(uint64_t want[ONPU_COUNTER_TLB_MISSES], struct program *p)
 {
 	const struct onpu_counters *c = &p->result.counters;
@@ -586,9 +591,9 @@ static void request_queue(uint32_t type, const struct rig_context *c, uint32_t m
 }
 
 /*
- * Between two time slices of the first context another one uses its queue, and the suspended job
- * resumes in a third queue. Its result and its cycles are those of a job that is never disturbed. A
- * damaged save area is a fault.
+ * Another context uses the queue of the first context between two of its time slices, and the
+ * suspended job resumes in a third queue. Its result and its cycles are those of a job that is
+ * never disturbed; with @damaged, its save area is damaged, which must be a fault.
  */
 static void resume_elsewhere(bool damaged)
 {

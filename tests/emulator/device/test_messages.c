@@ -133,7 +133,10 @@ static void test_context_life(void **state)
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_VM_DESTROY, 0, 0), ONPU_MSG_OK);
 }
 
-/* A queue that has work cannot be unbound; one whose jobs have just ended can, resident or not. */
+/*
+ * A queue that has work cannot be unbound. One whose jobs have just ended can, whether the device
+ * still has its state or not.
+ */
 static void test_unbind_busy(void **state)
 {
 	struct program *p = job_stages(3, 1.0f);
@@ -312,7 +315,10 @@ static void test_invalidate_all(void **state)
 	program_destroy(p);
 }
 
-/* Invalidations are done in their order, some time after they came, and each is reported. */
+/*
+ * Invalidations are done in the order of the requests, some time after they came, and each is
+ * reported.
+ */
 static void test_invalidation_order(void **state)
 {
 	uint32_t seen = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random accesses by a hostile host and a hostile firmware, while contexts run: the device must
- * answer, stay sound (build with sanitizers), and be as new after a reset.
+ * Makes random accesses, as a hostile host and a hostile firmware could, while contexts run. The
+ * device must answer, must not misbehave in a way that sanitizers find, and must work like a new
+ * one after a reset.
  */
 #include "../../random.h"
 #include "rig.h"

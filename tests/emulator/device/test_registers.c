@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests every register of registers.xml: its value after reset, and what its access type promises.
- * The tables are made from the XML; the functions here have the exceptions that the XML's
- * attributes cannot express.
+ * Tests every register of registers.xml: its value after reset, and the behaviour of its access
+ * type. The tables are generated from the XML (register_table.py); functions of this file have the
+ * exceptions that the XML's attributes cannot express.
  */
 #include "rig.h"
 
@@ -80,7 +80,7 @@ static uint32_t core_reset(const struct reg *r)
 	}
 }
 
-/* Returns the bits of a core register that a test may write and read back. */
+/* Returns the bits of a core register that a test may write and must then read back. */
 static uint32_t core_mask(const struct reg *r)
 {
 	if (r->offset == ONPU_REG_CORE_STATUS)

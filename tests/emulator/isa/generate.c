@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Random operands: see generate.h. */
+/* Implements generate.h: random operands. */
 #include "generate.h"
 
 #include <string.h>
@@ -121,7 +121,10 @@ static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 	}
 }
 
-/* Draws strides in elements that never overlap: dense rows, or any order with gaps and signs. */
+/*
+ * Draws strides, in elements, with which no two elements overlap: those of dense rows, or of
+ * dimensions in any order with gaps and negative signs.
+ */
 static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *dims,
 			     unsigned int skip, int64_t *stride)
 {
@@ -151,7 +154,10 @@ static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *d
 	}
 }
 
-/* Puts a tensor with these strides (in elements) at a free address. */
+/*
+ * Puts a tensor with these strides (in elements) at a free address; sets g->failed when there is no
+ * room.
+ */
 static void place(struct gen *g, unsigned int x, unsigned int rank, const uint32_t *dims,
 		  const int64_t *stride)
 {
@@ -195,7 +201,10 @@ void gen_written(struct gen *g, unsigned int x, unsigned int rank, const uint32_
 	gen_fill(g, x, (unsigned int)rng_below(&g->random, FILL_STYLES));
 }
 
-/* Makes the source the destination itself, in a few cases; returns whether it has. */
+/*
+ * Makes source @x the destination itself in some cases in which the instruction allows it; returns
+ * whether it does.
+ */
 static bool in_place(struct gen *g, unsigned int x)
 {
 	struct onpu_slot_tensor *t = &g->slot[x].tensor;
@@ -448,7 +457,8 @@ static void pick_operands(struct gen *g)
 }
 
 /*
- * Makes g->job: the instruction, its slots and the contents; sets g->failed when they do not fit.
+ * Makes g->job: the instruction, its slots and the contents of its operands. Sets g->failed when
+ * they do not fit into memory.
  */
 static void generate_once(struct gen *g, enum onpu_op op)
 {

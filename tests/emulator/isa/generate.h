@@ -18,17 +18,20 @@ struct gen {
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
 	bool failed;	 /* the operands did not fit: generate again */
 	uint64_t budget; /* most elements of the larger operands */
-	/* how far #taps move an operand down and up */
+	/* elements by which #taps move an operand down and up */
 	int64_t taps_low[3], taps_high[3];
 	/* first free byte of SRAM and of memory */
 	uint64_t sram_free, memory_free;
 };
 
-/* The dimensions of a source that are repeated with stride 0: a mask, or STRIDES_RANDOM. */
+/*
+ * Values for the argument @zero of gen_source(): a mask of the dimensions that are repeated with
+ * stride 0, or STRIDES_RANDOM.
+ */
 #define STRIDES_RANDOM	(1u << 8)
 #define STRIDES_NO_ZERO 0u
 
-/* generate.c; generate() draws the size of the machine, too. */
+/* Functions of generate.c. generate() draws the size of the machine, too. */
 void generate(struct gen *g, enum onpu_op op);
 void generate_size(struct gen *g, enum onpu_op op, enum rig_size size);
 unsigned int gen_rank(struct gen *g, unsigned int low, unsigned int high);
@@ -51,7 +54,7 @@ enum {
 	FILL_STYLES
 };
 
-/* generate_dma.c, generate_compute.c */
+/* Functions of generate_dma.c and generate_compute.c, one for each family of instructions. */
 void generate_dma(struct gen *g);
 void generate_mma(struct gen *g);
 void generate_window(struct gen *g);
@@ -61,7 +64,7 @@ void generate_argreduce(struct gen *g);
 void generate_scan(struct gen *g);
 void generate_resample(struct gen *g);
 
-/* mutate.c: changes a valid instruction in one or two places */
+/* Function of mutate.c: changes a valid instruction in one or two places. */
 void mutate(struct gen *g);
 
 #endif

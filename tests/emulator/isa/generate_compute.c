@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Random operands of the matrix and vector instructions: see generate.h. */
+/* Makes random operands of the matrix and vector instructions: see generate.h. */
 #include "generate.h"
 
 #include <string.h>
@@ -216,8 +216,8 @@ void generate_scan(struct gen *g)
 }
 
 /*
- * Draws the full sizes of one axis and a tile of it; S0 covers what the tile needs, or a little
- * more.
+ * Draws the full sizes of one axis of a resampling, and the tile of it that the instruction
+ * computes. S0 has the elements that the tile needs, and sometimes a few more.
  */
 static void resample_axis(struct gen *g, unsigned int e, uint32_t out, uint32_t *in)
 {

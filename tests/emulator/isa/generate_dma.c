@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Random operands of the DMA instructions: see generate.h. */
+/* Makes random operands of the DMA instructions: see generate.h. */
 #include "generate.h"
 
 #include <string.h>
@@ -86,7 +86,10 @@ static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 	return (uint64_t)rng_between(&g->random, low, (int64_t)n - 1);
 }
 
-/* Draws indices for the dimensions n[last coordinate]; in the axis and elem forms n has one. */
+/*
+ * Draws the indices of S1. An index is for a dimension of n[last coordinate] elements; in the axis
+ * and elem forms n has one element.
+ */
 static void fill_indices(struct gen *g, const uint32_t *n, bool tuples)
 {
 	const struct onpu_slot_tensor *t = &g->slot[2].tensor;
@@ -119,8 +122,8 @@ static void gen_index_param(struct gen *g, unsigned int axis, unsigned int batch
 }
 
 /*
- * Places the indices without overlaps: indices that share an address would have to be in range for
- * several coordinates.
+ * Places the indices without overlaps. An index that overlaps another one could be for dimensions
+ * of different sizes.
  */
 static void gen_indices(struct gen *g, unsigned int rank, const uint32_t *dims)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rig of the instruction tests: see isa_rig.h. */
+/* Implements isa_rig.h, the rig of the instruction tests. */
 #include "isa_rig.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #define MAX_KINDS 4
 
-/* A configuration of the machine; the results of all configurations must be equal. */
+/* A configuration of the machine; all configurations must give equal results. */
 struct kind {
 	const char *name;
 	int simd;
@@ -260,7 +260,7 @@ static bool same(const char *what, uint64_t got, uint64_t want)
 	return false;
 }
 
-/* Returns whether @address is one at which the access of the faulting operand fails. */
+/* Returns whether @address is one at which the access of the faulting operand can fail. */
 static bool failing_address(const struct rig_job *job, uint64_t address)
 {
 	const struct ref_result *want = &job->expected;
@@ -326,8 +326,8 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 }
 
 /*
- * Copies the expected bytes to the destination of an instruction that faulted half-way: it may hold
- * anything, so that it is not compared.
+ * Copies the expected bytes to the part of the destination that a faulting instruction may have
+ * written: it may hold anything, and is therefore not compared.
  */
 static void forget_partly(const struct ref_result *want, unsigned int space, uint8_t *got,
 			  const uint8_t *expected, uint64_t size)

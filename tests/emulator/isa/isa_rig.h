@@ -20,7 +20,7 @@ enum rig_size {
 
 #define RIG_MEMORY_MAX (3u << 20)
 #define RIG_SRAM_MAX   (1u << 20)
-/* Offsets of a job's parts from RIG_BASE. Data has its own pages. */
+/* Offsets of a job's program, slots, profile and data from RIG_BASE. Data has pages of its own. */
 #define RIG_BASE      0x3456789a0000ull
 #define RIG_PROGRAM   0x0u
 #define RIG_SLOTS     0x2000u
@@ -44,8 +44,8 @@ uint32_t rig_sram_bytes(enum rig_size size);
 struct ref_machine rig_reference_machine(enum rig_size size);
 
 /*
- * Clears memory and SRAM, and makes a PROGRAM slot that has all of the SRAM; the caller fills in
- * the rest.
+ * Sets memory and SRAM to zeros, and makes a PROGRAM slot that has all of the SRAM; the caller sets
+ * the other members of the job.
  */
 void rig_clear(struct rig_job *job, enum rig_size size, uint32_t memory_size);
 void rig_put_slot(struct rig_job *job, unsigned int index, const union onpu_slot *slot);
@@ -55,7 +55,7 @@ void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_ins
 
 /*
  * Runs the job on the reference and all machines, and prints differences; returns whether there are
- * none.
+ * none. job->expected is the result of the reference.
  */
 bool rig_check(struct rig_job *job);
 

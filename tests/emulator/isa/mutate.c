@@ -132,7 +132,7 @@ static void mutate_word(struct gen *g)
 	words[bit / 32] ^= 1u << bit % 32;
 }
 
-/* Moves one operand onto another, so that they overlap or are in place. */
+/* Moves one operand to the address of another one, so that they overlap or are in place. */
 static void mutate_place(struct gen *g)
 {
 	unsigned int x = (unsigned int)rng_below(&g->random, 4);

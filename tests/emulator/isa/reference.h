@@ -13,7 +13,7 @@
 #include "onpu/registers.h"
 #include "onpu/slots.h"
 
-/* Integers in isa.xml are unbounded; these types hold every number that the tests make. */
+/* Integers in isa.xml are unbounded; these types can hold every number that the tests make. */
 typedef __int128 ref_int;
 typedef unsigned __int128 ref_uint;
 
@@ -31,7 +31,7 @@ struct ref_machine {
 	uint64_t readonly_base, readonly_size; /* writes there: MMU_PERM */
 };
 
-/* A decoded TENSOR slot; shift is how far #taps moved it. */
+/* A decoded TENSOR slot. #taps moves the operand by @shift. */
 struct ref_tensor {
 	unsigned int dtype, rank, space;
 	uint64_t base, size, offset;
@@ -58,7 +58,7 @@ struct ref_fault {
 
 typedef uint32_t ref_index[ONPU_MAX_RANK];
 
-/* reference_types.c: elements, addresses, conversions */
+/* Functions of reference_types.c: elements, addresses, conversions. */
 bool ref_is_float(unsigned int dtype);
 bool ref_is_signed(unsigned int dtype);
 bool ref_is_nibble(unsigned int dtype);
@@ -86,8 +86,8 @@ float ref_integer_to_float(ref_int v);
 ref_int ref_round_to_integer(float v); /* to nearest even; beyond every range: +-REF_HUGE */
 
 /*
- * reference_memory.c: accesses to memory and SRAM. A function with @fault notes an access that
- * faults there if no earlier one is noted.
+ * Functions of reference_memory.c: accesses to memory and SRAM. A function with @fault stores the
+ * fault of an access there, unless a fault is stored already.
  */
 uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, bool write,
 		  struct ref_fault *fault, unsigned int operand);
@@ -101,7 +101,7 @@ void ref_store_bits(struct ref_machine *m, const struct ref_tensor *x, const uin
 void ref_store_float(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i, float v);
 void ref_store_int(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i, ref_int v);
 
-/* reference_functions.c: the architected functions of functions.rst */
+/* Functions of reference_functions.c: the architected functions of functions.rst. */
 float ref_fn_exp(float x);
 float ref_fn_log(float x);
 float ref_fn_sin(float x);
@@ -121,7 +121,7 @@ float ref_fn_pow(float x, float y);
 float ref_max(float a, float b);
 float ref_min(float a, float b);
 
-/* reference_check.c: all checks of an instruction at its issue */
+/* Functions of reference_check.c: all checks of an instruction at its issue. */
 void ref_range(const struct ref_op *op, unsigned int x, ref_int *low, ref_int *high);
 struct ref_fault ref_decode_slots(const struct ref_machine *m, struct ref_op *op,
 				  uint32_t num_slots, const union onpu_slot *slots);
@@ -150,7 +150,10 @@ struct ref_fault ref_dma(struct ref_machine *m, const struct ref_op *op);
 /* Executes any instruction but those of the CP and the semaphores; returns the fault, if any. */
 struct ref_fault ref_execute(struct ref_machine *m, const struct ref_op *op);
 
-/* reference_window.c: ref_tap_first() and ref_tap_next() go through the taps in order */
+/*
+ * Iterator of reference_window.c: ref_tap_first() sets it to the first tap, ref_tap_next() to the
+ * next one, or returns false after the last.
+ */
 struct ref_tap {
 	const struct onpu_slot_param_taps *taps;
 	uint32_t t[ONPU_TAPS_LOOPS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Cycles of an instruction (isa.xml: #cost, #runs). */
+/* Computes the cycles of an instruction (isa.xml: #cost, #runs). */
 #include "reference.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ struct view {
 	ref_int dim[ONPU_MAX_RANK], stride[ONPU_MAX_RANK];
 };
 
-/* Returns the dimensions [from, rank) of a tensor. */
+/* Returns the dimensions of a tensor from @from on. */
 static struct view view_of(const struct ref_tensor *x, unsigned int from)
 {
 	struct view v = { .rank = 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The DMA instructions of the reference (isa.xml: dma.*, #index). */
+/* Executes the DMA instructions for the reference (isa.xml: dma.*, #index). */
 #include "reference.h"
 
 #include <string.h>
@@ -151,7 +151,7 @@ static void gather_axis(struct ref_machine *m, const struct ref_op *op, struct r
 	} while (!fault->code && ref_next(s0->dim, a, o));
 }
 
-/* Executes both elem forms: the index replaces coordinate a on the side that is indexed. */
+/* Executes both elem forms: the index replaces coordinate a of the operand that is indexed. */
 static void move_elem(struct ref_machine *m, const struct ref_op *op, struct ref_fault *fault)
 {
 	bool scatter = op->insn.op == ONPU_OP_DMA_SCATTER_ELEM;

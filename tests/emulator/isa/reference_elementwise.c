@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Unary, binary and ternary vector instructions of the reference (isa.xml: #elementwise). */
+/*
+ * Executes unary, binary and ternary vector instructions for the reference (isa.xml: #elementwise).
+ */
 #include "reference.h"
 
 #include <math.h>
@@ -20,7 +22,8 @@ static ref_int scalar_int(uint64_t bits, unsigned int dtype)
 }
 
 /*
- * Returns x with its sign bit cleared or flipped, of a NaN, too: storing makes it canonical again.
+ * Returns x with its sign bit cleared or flipped, also if x is NaN, which becomes canonical when it
+ * is stored.
  */
 static float with_sign_bit(float x, uint32_t clear, uint32_t flip)
 {

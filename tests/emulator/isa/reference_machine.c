@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runs programs on the reference: see reference_machine.h. */
+/* Implements reference_machine.h: runs programs on the reference. */
 #include "reference_machine.h"
 
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 #define MAX_COUNT    65535
 #define NOBODY	     (-1)
 
-/* Tokens of a semaphore that were given or taken at the same time. */
+/*
+ * Tokens of a semaphore that were given or taken at the same time: their number, the time, and the
+ * instruction.
+ */
 struct batch {
 	uint64_t n, time, pc;
 };
@@ -31,17 +34,18 @@ struct run {
 						        * first */
 	unsigned int queue[ONPU_ENG_COUNT][REF_MAX_INSNS], issued[ONPU_ENG_COUNT];
 	unsigned int resolved[ONPU_ENG_COUNT];
-	uint64_t end[ONPU_ENG_COUNT]; /* end of the engine's last resolved instruction */
-	uint64_t now;		      /* the CP's time */
+	/* end of the last instruction of each engine whose times are known */
+	uint64_t end[ONPU_ENG_COUNT];
+	uint64_t now; /* the CP's time */
 	/*
-	 * The engine, plus one, whose queue got a free entry for the CP only by a start in cycle
-	 * @made_room_at; 0: none.
+	 * The number, plus one, of the engine whose queue got a free entry for the CP only by an
+	 * instruction that started in the cycle @made_room_at; 0: none.
 	 */
 	unsigned int made_room;
 	uint64_t made_room_at;
 	/*
-	 * In the fault's cycle, starts and overflows of engines with these numbers and higher ones
-	 * come after the fault.
+	 * In the cycle of the fault, starts of engines from @first_late on, and overflows of
+	 * engines from @overflow_late on, come after the fault.
 	 */
 	unsigned int first_late, overflow_late;
 	uint64_t cp_busy[REF_MAX_INSNS]; /* busy cycles before the start of a CP instruction */
@@ -84,7 +88,7 @@ static bool read_memory(struct run *run, uint64_t address, void *to, unsigned in
 	return true;
 }
 
-/* Executes #program; false: the program does not begin. */
+/* Executes #program. Returns false when the program does not begin. */
 static bool begin(struct run *run)
 {
 	const struct ref_program *p = run->p;
@@ -182,8 +186,8 @@ static uint64_t token_time(const struct semaphore *sem, uint64_t n)
 }
 
 /*
- * Raises *@time to the time when all tokens that the instruction needs are there; false: not all
- * have been given so far.
+ * Raises *@time to the time when all tokens that the instruction needs are there. Returns false
+ * when some of them have not been given so far.
  */
 static bool tokens_ready(struct run *run, const struct onpu_insn *insn, uint64_t *time)
 {
@@ -225,8 +229,8 @@ static void take_tokens(struct run *run, const struct ref_step *step)
 }
 
 /*
- * Computes start and end; base is the earliest start without regard to tokens. False: a token is
- * missing.
+ * Computes start and end of a step; @base is its earliest start if no token were missing. Returns
+ * false when a token is missing.
  */
 static bool resolve(struct run *run, struct ref_step *step, uint64_t base)
 {
@@ -321,7 +325,7 @@ static bool run_on_cp(struct run *run, uint64_t pc, struct ref_step *step)
 	return true;
 }
 
-/* Records whether the engine's queue has a free entry only since this cycle. */
+/* Records whether the engine's queue has had a free entry only since this cycle. */
 static void room_just_made(struct run *run, unsigned int e)
 {
 	unsigned int full = 0;
@@ -415,7 +419,7 @@ static struct ref_fault take(struct run *run, struct ref_step *step, const uint3
 	return fault;
 }
 
-/* Issues one instruction; false: the job stops here. */
+/* Issues one instruction. Returns false when the job stops there. */
 static bool issue(struct run *run, uint64_t pc)
 {
 	struct ref_step *step = &run->r->step[pc];
@@ -566,7 +570,10 @@ static struct ref_fault record(struct run *run, const struct ref_step *step)
 	return fault;
 }
 
-/* Returns whether an overflow at this time, on this engine, comes after the known fault. */
+/*
+ * Returns whether an overflow at this time, on this engine, comes after the fault that is known so
+ * far.
+ */
 static bool after_fault(const struct run *run, uint64_t time, unsigned int engine)
 {
 	if (!run->r->fault.code || time < run->r->fault_cycle)

@@ -45,8 +45,8 @@ struct ref_result {
 	uint64_t bytes_ld, bytes_st;
 	unsigned int num_records;
 	/*
-	 * Whether an instruction faulted and may have written a part of DST: the bytes of the space
-	 * from partly_from up to partly_to, which does not belong to them.
+	 * Whether an instruction faulted and may have written a part of DST. Then the bytes of the
+	 * space from partly_from up to, but without, partly_to may hold anything.
 	 */
 	bool partly;
 	unsigned int partly_space;
@@ -55,8 +55,8 @@ struct ref_result {
 };
 
 /*
- * Runs the program. m->sram is the content of SRAM right after the job's start has zeroed it; the
- * tests set other content than zeros.
+ * Runs the program. m->sram is the content of SRAM after the machine has zeroed it at the start of
+ * the job; the tests put other content there.
  */
 void ref_run(struct ref_machine *m, const struct ref_program *program, struct ref_result *result);
 

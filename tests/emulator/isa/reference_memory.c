@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Elements in the two spaces of the reference (isa.xml: #address, #types). */
+/*
+ * Accesses elements in both spaces of the reference, memory and SRAM (isa.xml: #address, #types).
+ */
 #include "reference.h"
 
 #include <math.h>
@@ -73,7 +75,7 @@ void ref_store_bits(struct ref_machine *m, const struct ref_tensor *x, const uin
 		*valid_byte(m, x, at + b, true) = (uint8_t)(bits >> 8 * b);
 }
 
-/* Finds the first byte of the element that cannot be accessed, and notes the fault. */
+/* Checks the accesses to an element; stores the fault of its first byte that cannot be accessed. */
 void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
 	       struct ref_fault *fault)
 {

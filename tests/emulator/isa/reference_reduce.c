@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, arg-reductions and the scan of the reference (isa.xml: #reduce, #argreduce). */
+/*
+ * Executes reductions, arg-reductions and the scan for the reference (isa.xml: #reduce,
+ * #argreduce).
+ */
 #include "reference.h"
 
 #include <math.h>
@@ -177,7 +180,7 @@ void ref_reduce(struct ref_machine *m, const struct ref_op *op)
 	} while (ref_next(dst->dim, s0->rank, o));
 }
 
-/* Returns whether element b replaces a as the best. */
+/* Returns whether the later element b replaces a as the best one. */
 static bool better(const struct ref_op *op, unsigned int dtype, union lane a, union lane b)
 {
 	bool last = op->insn.last, less = op->insn.op == ONPU_OP_RARGMIN;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Element types of the reference: sizes, ranges, conversions (isa.xml: #types, #address). */
+/* Element types of the reference: sizes, ranges and conversions (isa.xml: #types, #address). */
 #include "reference.h"
 
 #include <math.h>
@@ -108,7 +108,10 @@ ref_int ref_count(const struct ref_tensor *x)
 	return ref_product(x->dim, x->rank);
 }
 
-/* Advances the index in row-major order; returns false when the last index was passed. */
+/*
+ * Advances the index in row-major order; returns false after the last index, which becomes the
+ * first.
+ */
 bool ref_next(const uint32_t *dims, unsigned int rank, uint32_t *index)
 {
 	for (unsigned int d = rank; d-- > 0;) {
@@ -186,8 +189,8 @@ bool ref_is_small(unsigned int dtype)
 }
 
 /*
- * Returns the number of a float of 4 or 8 bits: from a list for E2M1, computed bit by bit for the
- * wider types.
+ * Returns the number that a float of 4 or 8 bits stands for: for E2M1 from a list, for the wider
+ * types computed bit by bit.
  */
 float ref_from_small(unsigned int dtype, unsigned int x)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products, windows and resampling of the reference (isa.xml: #taps, #mma, #window,
- * resample.nearest, resample.linear).
+ * Executes matrix products, windows and resampling for the reference (isa.xml: #taps, #mma,
+ * #window, resample.nearest, resample.linear).
  */
 #include "reference.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Provokes every fault code and each check that all instructions share: code, operand, address,
- * instruction and cycle must be as isa.xml says, and nothing written when it says that nothing is.
+ * Provokes every fault code and each check that all instructions share. Code, operand, address,
+ * instruction and cycle must be as isa.xml says, and nothing may be written where isa.xml says so.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,7 +300,7 @@ static void test_opcodes(void)
 	}
 }
 
-/* Puts sources at the destination's address, which some instructions allow, and next to it. */
+/* Puts sources at the destination's address, where some instructions allow it, and next to it. */
 static void test_overlap(enum onpu_op op)
 {
 	for (unsigned int x = 1; x < 4; x++)
@@ -440,7 +440,7 @@ static void test_moving_cost(void)
 	}
 }
 
-/* 2^20 cycles are allowed, one step of the depth more is not. */
+/* 2^20 cycles are allowed, and one step of the depth more is too many. */
 static void test_cost(void)
 {
 	for (uint32_t k = 262108; k <= 262109; k++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Derives the least cost of random instructions from the units of silicon.xml, and compares the
- * model's cost on each named machine with it: no unit does more in a cycle than it can.
+ * Derives the least cost of random instructions from the units of silicon.xml, and checks that the
+ * model's cost on each named machine is not lower: no unit may do more in a cycle than it can.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,10 @@
 
 #define CASES 60
 #define SEED  20261130
-/* The least share of its cost that some case of each instruction must need. */
+/*
+ * For each instruction, some case must have a derived cost of at least this share of the model's
+ * cost; otherwise the bound would find nothing.
+ */
 #define TIGHT	  0.15
 #define TIGHT_MMA 0.75
 
@@ -32,7 +35,7 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Returns the cycles that units with these counts each need for @n times the work. */
+/* Returns the cycles that @units units, each with the counts @unit, need for @n times the work. */
 static double unit_cycles(const struct onpu_silicon_counts *work,
 			  const struct onpu_silicon_counts *unit, double n, double units)
 {
@@ -59,7 +62,7 @@ static double bytes_of(const struct sim_tensor *t)
 	return sim_is_nibble(t->dtype) ? 0.5 : t->esize;
 }
 
-/* Returns the bytes of a tensor that differ: a dimension with stride 0 reads none again. */
+/* Returns the bytes of a tensor's distinct elements: a dimension with stride 0 adds none. */
 static double bytes(const struct sim_tensor *t)
 {
 	double n = bytes_of(t);
@@ -86,7 +89,10 @@ static double lines(double n)
 	return whole(n, ONPU_SILICON_LINE);
 }
 
-/* Returns the cycles of products in one form: units, both sides, results. */
+/*
+ * Returns the least cycles of products in one form of the array: the most of units, reads of both
+ * operands, and results.
+ */
 static double form_least(const struct sim_work *w, const struct onpu_sim_config *config,
 			 double rows, double cols)
 {
@@ -126,7 +132,10 @@ static double mma_least(const struct sim_work *w, const struct onpu_sim_config *
 	return least;
 }
 
-/* Returns the cycles of a vector instruction: units of the lanes, and a port of each operand. */
+/*
+ * Returns the least cycles of a vector instruction: the most of units of the lanes and the port of
+ * each operand.
+ */
 static double vector_least(const struct sim_work *w, const struct onpu_sim_config *config)
 {
 	double n = elements(&w->t[w->info->cost == ONPU_COST_REDUCE ? 1 : 0]), most;
@@ -167,7 +176,9 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 	return true;
 }
 
-/* Makes a product deep and wide, so that the array is filled, in its cost and dimensions alone. */
+/*
+ * Makes a product so deep and wide that it fills the array; changes only its cost and dimensions.
+ */
 static void grow(struct sim_work *w, const struct onpu_sim_config *config)
 {
 	unsigned int last = w->t[0].rank - 1;
@@ -178,7 +189,10 @@ static void grow(struct sim_work *w, const struct onpu_sim_config *config)
 	w->cost = sim_cost(w, config);
 }
 
-/* Returns whether the decoded instruction costs enough; @tight is the largest share so far. */
+/*
+ * Returns whether the decoded instruction costs enough. Raises *@tight, the largest share of the
+ * cost so far, to that of this instruction.
+ */
 static bool check_cost(const struct gen *g, const char *machine, double *tight)
 {
 	struct onpu_sim_config config = onpu_sim_config_default();
@@ -204,8 +218,9 @@ static bool check_cost(const struct gen *g, const char *machine, double *tight)
 }
 
 /*
- * Returns the failures of an instruction on a machine. The tightest of the cases must need a part
- * of its cost, unless single elements move: a bound far below the cost would find nothing.
+ * Returns the number of failures of an instruction on a machine. The case with the largest share of
+ * its cost must reach TIGHT, unless single elements move: a bound far below the cost would find
+ * nothing.
  */
 static unsigned int test_op(enum onpu_op op, const char *machine)
 {

@@ -234,7 +234,8 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 }
 
 /*
- * Returns how many kinds of events were so rare in the programs that the test would prove little.
+ * Returns the number of kinds of events that were so rare in the programs that the test would prove
+ * little.
  */
 static unsigned int thin(uint64_t programs)
 {

@@ -32,8 +32,8 @@ struct builder {
 	struct rng random;
 	unsigned int num_insns;
 	/*
-	 * the engines that signal and wait for a semaphore, and the tokens that are left in program
-	 * order
+	 * for each semaphore: the engines that signal it and wait for it, and the tokens that it
+	 * has when the program runs in order
 	 */
 	unsigned int signaller[SEMAPHORES], waiter[SEMAPHORES];
 	int tokens[SEMAPHORES];
@@ -209,7 +209,7 @@ static struct onpu_insn semaphore_insn(struct builder *b)
 	return insn;
 }
 
-/* Adds WAIT and SIGNAL where owners and tokens permit. */
+/* Adds WAIT and SIGNAL of semaphores whose owners and tokens permit it. */
 static void add_tokens(struct builder *b, struct onpu_insn *insn)
 {
 	unsigned int engine = onpu_insn_engine(insn);
@@ -292,8 +292,8 @@ static void build(struct builder *b)
 }
 
 /*
- * Counts the events of the program, so that the test can tell when the generator makes too few of a
- * kind.
+ * Counts the events of the program, so that the test fails when the generator makes too few events
+ * of some kind.
  */
 static void look(const struct builder *b)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The types of mma.w: each pattern of bits of each type against the reference, numbers that the
- * formats' specifications (OCP 8-bit floats, OCP MX) name, and faults of machines without them.
+ * Tests the types of mma.w: each bit pattern of each type against the reference, numbers that the
+ * formats' specifications (OCP 8-bit floats, OCP MX) name, and the faults of machines without these
+ * types.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static void program(enum onpu_op op, bool scales)
 	rig_put_insn(&job, 1, &end);
 }
 
-/* Multiplies 1 by all @count patterns of a type, in one row; the machines must agree. */
+/*
+ * Multiplies 1 by each of the @count bit patterns of a type, in one row; the machines must agree.
+ * With @as_scales, the patterns are the scales.
+ */
 static void all_patterns(unsigned int dtype, unsigned int data, bool as_scales)
 {
 	uint32_t count = ref_is_nibble(dtype) ? 16 : 256;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The bench of the vfio-user tests: see bench.h. */
+/* Implements bench.h, the bench of the vfio-user tests. */
 #define _GNU_SOURCE
 #include "bench.h"
 

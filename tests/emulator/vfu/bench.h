@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server in a thread of its own, a client that is connected to it, and memory that both see. The
- * rig of the device's tests works on top, through the socket.
+ * The bench of the vfio-user tests: a server in a thread of its own, a client that is connected to
+ * it, and memory that both see. The rig of the device's tests (rig.h) uses that device through the
+ * socket.
  */
 #ifndef TESTS_VFU_BENCH_H
 #define TESTS_VFU_BENCH_H
@@ -28,7 +29,9 @@ struct bench {
 	struct rig rig;
 };
 
-/* Returns the configuration of the tests: the sizes above, MSI-X, not sync, quiet. */
+/*
+ * Returns the configuration of the tests' server: the sizes above, MSI-X, not in sync mode, quiet.
+ */
 struct vfu_server_config bench_config(void);
 
 /* Starts a server that listens on b->path; no client is connected. */
@@ -38,7 +41,10 @@ void bench_stop(struct bench *b);
 
 /* Connects a client: lends it memory, enables BARs and DMA, attaches vectors to MSI-X or MSI. */
 void bench_attach(struct bench *b);
-/* The steps of bench_attach(), for tests that repeat some of them. */
+/*
+ * The steps of bench_attach(), for tests that repeat some of them: connect, enable BARs and bus
+ * mastering, lend memory, attach vectors.
+ */
 void bench_connect(struct bench *b);
 void bench_enable(struct bench *b);
 void bench_lend(struct bench *b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A vfio-user client for tests: see client.h. It shares only the format of messages with the
+ * Implements client.h, a vfio-user client for tests. It shares only the format of messages with the
  * server.
  */
 #include "client.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Clients that come and go: a second client, one that dies during a job, many after one another. */
+/*
+ * Tests clients that come and go: a second client, one that dies during a job, many one after the
+ * other.
+ */
 #include "bench.h"
 
 #include <linux/pci_regs.h>
@@ -117,8 +120,8 @@ static void test_no_descriptor(void **state)
 }
 
 /*
- * When even the spare descriptor does not help, as when the whole system has none, the client
- * waits, and the server does not spin: for a while, poll() leaves out the socket.
+ * When even the spare descriptor does not help, for example because the whole system has none, the
+ * client waits. The server does not spin: for a while, its poll() leaves out the socket.
  */
 static void test_no_spare_descriptor(void **state)
 {

@@ -79,8 +79,8 @@ static void run_job(float seed)
 }
 
 /*
- * Starts jobs and waits until one of them runs: the completion page shows that the one before it is
- * done.
+ * Submits jobs and waits until the completion page shows that the first one is done, so that
+ * another one is running.
  */
 static void start_long_jobs(void)
 {
@@ -98,8 +98,8 @@ static void start_long_jobs(void)
 }
 
 /*
- * Calls @act before the last long job has ended; tries again when this process was scheduled too
- * late for that.
+ * Calls @act while the long jobs run; tries again when this process was so late that they had
+ * ended.
  */
 static void act_on_long_jobs(void (*act)(void))
 {

@@ -152,7 +152,7 @@ static void test_unreachable(void **state)
 	assert_false(reachable(100 * PAGE));
 }
 
-/* Memory that the client takes away under the device is a bus error from then on. */
+/* When the client takes memory away while the device may use it, accesses become bus errors. */
 static void test_memory_that_vanishes(void **state)
 {
 	int file = memfd_create("unsealed", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A hostile client does each thing that it could do to the stream or in a command. Whatever it
- * does, the next client is served.
+ * A hostile client sends each kind of wrong stream and command. The next client must be served all
+ * the same.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -18,7 +18,7 @@
 
 /* Seconds that are longer than the client waits for a reply. */
 #define LINGER 100
-/* How many sockets linger, each with a peer. */
+/* number of lingering sockets, each with a peer */
 #define MANY 100
 
 static struct bench b;
@@ -395,8 +395,8 @@ static void send_lingering(unsigned int how, int fd, struct client *second)
 }
 
 /*
- * Makes the server wait for a lock, which the caller releases: the server sees what is sent
- * meanwhile only then.
+ * Makes the server wait for a lock, which the caller holds: until the caller releases it, the
+ * server sees nothing of what is sent.
  */
 static void hold_server(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests injected faults: how they are written, what they hit, and that everything else goes
- * through.
+ * Tests injected faults: how they are written as text, what they affect, and that all other
+ * accesses go through.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -74,7 +74,7 @@ static struct program *slow(void)
 	return p;
 }
 
-/* Register accesses, and at last a kill, interrupt the job's instructions. */
+/* Runs a job that register accesses interrupt inside its instructions, and at last a kill. */
 static void kill_a_job(void)
 {
 	submit(slow());
@@ -187,8 +187,9 @@ static struct vfu_record_event event_at(const uint8_t *from, size_t at)
 }
 
 /*
- * Returns the offset in the bytes of the event of a kind with number @nth, whose index among all
- * events is in *@number; without such an event, returns how many of the kind there are.
+ * Returns the offset, in the bytes of the recording, of the event of a kind with number @nth, and
+ * sets *@number to its index among all events. When there is no such event, returns the number of
+ * events of the kind.
  */
 static size_t find(enum vfu_record_kind kind, size_t nth, uint64_t *number)
 {
@@ -300,8 +301,8 @@ static void test_limit(void **state)
 }
 
 /*
- * Each event, when changed, is the first difference that the replay finds: it compares all that is
- * recorded.
+ * Changes events one at a time: the replay must find the changed event as the first difference, as
+ * it compares all that is recorded.
  */
 static void test_differs(void **state)
 {

@@ -45,7 +45,7 @@ def access(region, offset, data=None):
 
 
 def session():
-    """Yields the messages of a well-behaved client, each with its descriptors."""
+    """Yields the messages of a well-behaved client, each as its bytes and its descriptors."""
     yield message(VERSION, bytes(4)), []
     yield message(GET_INFO, struct.pack('<4I', 16, 0, 0, 0)), []
     for index in range(9):
@@ -110,8 +110,8 @@ def ask(client, what, files=()):
 
 
 def served(server):
-    """Returns what a well-behaved client reads. The server refuses it as long as it still has the
-    client before.
+    """Returns what a well-behaved client reads. Tries again while the server refuses it because it
+    still has the client before.
     """
     end = time.monotonic() + PATIENCE
     while True:
@@ -127,7 +127,7 @@ def served(server):
             time.sleep(0.005)
 
 
-# ---- the clients; each function returns when its client has gone
+# The clients. Each function returns when its client has gone.
 
 
 def gone(rng, server):
