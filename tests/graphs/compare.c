@@ -19,8 +19,8 @@ static double most_of(enum ir_dtype dtype)
 }
 
 /*
- * Returns whether two numbers agree within the bound, including zeros, overflow and NaN; @signs: a
- * 0 without tolerance must have the right sign.
+ * Returns whether two numbers agree within the bound, including zeros, overflow and NaN. With
+ * @signs, a zero whose bound is 0 must have the right sign.
  */
 static bool floats_agree(enum ir_dtype dtype, double is, double wanted, double bound, bool signs)
 {
@@ -44,7 +44,10 @@ static struct element look(const struct truth *truth, const void *actual, int64_
 
 	if (truth->exact) {
 		e.is = cpu_load(dtype, actual, i);
-		/* The bound of an inexact element is relative to its value before rounding. */
+		/*
+		 * The bound of an inexact element is a distance from the exact value, before it is
+		 * rounded to the type.
+		 */
 		e.wanted = truth->bound && truth->bound[i] > 0 ? truth->exact[i] :
 								 cpu_load(dtype, truth->native, i);
 		e.agrees = floats_agree(dtype, e.is, e.wanted, e.bound, signs);
@@ -85,7 +88,10 @@ static void compare_value(const struct truth *truth, const void *actual, int val
 	}
 }
 
-/* Returns whether the sign of a zero is defined: max and min may return either of two zeros. */
+/*
+ * Returns whether the signs of zeros in the results are defined. They are not after max and min,
+ * which may return either of two zeros.
+ */
 static bool zeros_have_signs(const struct graph *graph)
 {
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts which pairs of features of an operator have run: type and rank of its main operand, types
- * of operands that have one of their own, and the values of options: each value of an enumeration
- * or boolean; for other options and optional operands, whether they are given. The table and the
- * limits of the context say which pairs there are.
+ * Counts the pairs of features of an operator with which it has run. Features are type and rank of
+ * its main operand, types of operands that have one of their own, and the values of options: each
+ * value of an enumeration or boolean; for other options and optional operands, whether they are
+ * given. The operator table and the limits of the context define the possible pairs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 /* One feature of a call, with its possible values. */
 struct dimension {
 	char name[40];
-	uint32_t count; /* how many values there are */
+	uint32_t count; /* number of possible values */
 	uint32_t values[MAX_FEATURES];
 	const struct wnn_enum *names;
 	enum { TYPE_OF, RANK_OF, OPTION, ARGUMENT, PRESENCE } kind;
@@ -224,8 +224,9 @@ struct tally {
 };
 
 /*
- * Adds to @tally the pairs of values of the features @a and @b that @allowed has, and how many of
- * them have run. With @list, prints those that have not. @full is the space that indexes `filled`.
+ * Adds to @tally the pairs of values of the features @a and @b that @allowed has, and the number of
+ * these with which the operator has run. With @list, prints the other pairs. @full is the space
+ * that indexes `filled`.
  */
 static void count_pairs(enum wnn_op op, const struct space *full, const struct space *allowed,
 			uint32_t a, uint32_t b, bool list, struct tally *tally)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes the elements of tensors from random numbers. */
+/* Makes the elements of inputs and constants from their random seeds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

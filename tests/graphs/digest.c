@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sums up the results of many graphs in a number for each layer and level of the CPU, so that two
- * builds of the library can be compared: equal numbers stand for equal bits, and for equal kernels.
+ * Computes a number (digest) from the results of many graphs for each layer and level of the CPU,
+ * so that two builds of the library can be compared: equal numbers mean equal bits, and equal
+ * kernels.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +25,7 @@ uint64_t digest_bytes(uint64_t sum, const void *data, size_t size)
 }
 
 /*
- * Returns the digest `sum` after the elements of a result. Every NaN counts as the same: sign and
+ * Returns the digest `sum` extended by the elements of a result. All NaN count as equal: sign and
  * payload of a NaN depend on the order in which the compiler gives operands to an addition.
  */
 static uint64_t add_result(uint64_t sum, const struct graph_value *value, const void *data)

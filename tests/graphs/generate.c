@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws graphs from a seed: single calls, for which types and ranks are used in turn, and
- * compositions.
+ * Draws graphs from a seed: graphs of a single call, which go through all types and ranks of the
+ * operator's main operand, and compositions of several calls.
  */
 #include "generate.h"
 
@@ -160,7 +160,7 @@ int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t ran
 	return generator_leaf(g, type, rank, dims, fill);
 }
 
-/* Returns the range in which a function is interesting. */
+/* Returns the range of arguments in which a function is neither constant nor overflows. */
 static struct fill float_range(struct generator *g, enum wnn_op op)
 {
 	switch (op) {
@@ -278,8 +278,8 @@ static void budgets(struct generator *g)
 		g->work = 2000000;
 	} else {
 		/*
-		 * A fifth of the graphs are larger than the least SRAM, half of these larger than
-		 * one instruction takes.
+		 * A fifth of the graphs have values larger than the smallest SRAM, and half of
+		 * these larger than one instruction takes.
 		 */
 		g->budget = dice < 50 ? 300 : dice < 80 ? 6000 : MAX_ELEMENTS;
 		g->work = dice < 80 ? 1000000 : 6000000;
@@ -435,8 +435,8 @@ static void seed_values(struct generator *g)
 }
 
 /*
- * Returns whether the results of an operator, or the errors of its inputs in them, can become
- * arbitrarily large; such operators are drawn less often.
+ * Returns whether the results of an operator, or errors that it has inherited from its operands,
+ * can become arbitrarily large; such operators are drawn less often.
  */
 static bool is_wild(enum wnn_op op)
 {
@@ -459,7 +459,10 @@ static enum wnn_op choose_op(struct generator *g)
 	return (enum wnn_op)rng_below(&g->rng, WNN_OP_COUNT);
 }
 
-/* Sets *@op and *@main to the operator and the main operand of call @number. */
+/*
+ * Sets *@op and *@main to the operator and the main operand of the call with this number in the
+ * graph.
+ */
 static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, int *main)
 {
 	const struct graph_node *node = &g->graph->nodes[number];

@@ -10,13 +10,14 @@ struct generator {
 	struct rng rng;
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
-	bool compose;		 /* operands may be existing values */
-	bool blocks;		 /* most dimensions of ranks above 4 can be divided */
+	bool compose; /* operands may be existing values */
+	/* most dimensions of ranks above 4 are even, so that they can be divided into blocks */
+	bool blocks;
 	bool averages;		 /* windows compute averages */
 	WNNOperandDataType real; /* float type between the integers of a quantised graph */
 	bool depthwise;		 /* each convolution has one group for each channel */
 	bool same_size;		 /* windows are 3x3 and keep the size of the image */
-	bool matrices;		 /* many products are of matrices */
+	bool matrices;		 /* many of the products have operands of rank 2 */
 	bool dynamic;		 /* scales and zero points may be inputs */
 	uint64_t least, budget;	 /* least elements of the main operand, most elements of any
 				  * value */
@@ -24,7 +25,7 @@ struct generator {
 	graph_limits limits;
 };
 
-/* The node being drawn, and its main operand, which exists already. */
+/* The node that is being drawn, and its main operand, which exists already. */
 struct draw {
 	struct generator *g;
 	struct graph_node *node;
@@ -33,8 +34,8 @@ struct draw {
 };
 
 /*
- * Sets operands, arguments, options and num_results of the node; returns 0, or -1 when nothing fits
- * its main operand. draw_function() returns the function of an operator.
+ * Sets operands, arguments, options and num_results of the node; returns 0, or -1 when no valid
+ * call has this main operand. draw_function() returns the function of an operator.
  */
 typedef int (*draw_fn)(struct draw *d);
 draw_fn draw_function(enum wnn_op op);
@@ -55,8 +56,8 @@ int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		      const uint32_t *dims, struct fill fill);
 /*
- * Appends a call whose main operand is the value @main, and returns true. When nothing fits,
- * returns false and leaves the graph as before.
+ * Appends a call of @op whose main operand is the value @main, and returns true. When no valid call
+ * is possible, returns false and leaves the graph as before.
  */
 bool generator_call(struct generator *g, enum wnn_op op, int main);
 /*
@@ -67,8 +68,9 @@ bool generator_call(struct generator *g, enum wnn_op op, int main);
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b);
 int generator_append(struct generator *g, struct graph_node *node);
 /*
- * Append a call without options and return the id of its result, or GRAPH_ABSENT as
- * generator_append() does. generator_either() gives the two operands in a random order.
+ * Append a call of one or two operands without options and return the id of its result, or
+ * GRAPH_ABSENT as generator_append() does. generator_either() gives the two operands in a random
+ * order; generator_reshaped() appends a reshape.
  */
 int generator_unary(struct generator *g, enum wnn_op op, int x);
 int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
@@ -91,15 +93,15 @@ int generator_gate(struct generator *g, int x);
  */
 int generator_step(struct generator *g, int x);
 /*
- * Appends transposes round other work, slices of a float value that are concatenated again,
- * reshapes, or concatenated products with constant matrices. Returns the id of the result, or
- * GRAPH_ABSENT when the graph has too little space left or nothing fits.
+ * Appends one of these to a float value: transposes round other work, slices that are concatenated
+ * again, reshapes, or concatenated products with constant matrices. Returns the id of the result,
+ * or GRAPH_ABSENT when the graph has too little space left or none of them is possible.
  */
 int generator_views(struct generator *g, int x);
 /*
- * Appends attention of a float value of rank 3 or more, in which several heads share one of the
- * fewer heads of keys and values. Returns the id of the result, or GRAPH_ABSENT when the graph has
- * too little space left.
+ * Appends attention of a float value of rank 3 or more. It has fewer heads of keys and values than
+ * of queries, so that several heads share one. Returns the id of the result, or GRAPH_ABSENT when
+ * the graph has too little space left.
  */
 int generator_heads(struct generator *g, int x);
 /* generator_begin() begins an empty graph of several calls, generator_finish() finishes it. */

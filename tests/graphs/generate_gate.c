@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws gates composed of simple operators: products of a value and a sigmoid, a tanh of softplus
- * or a hardSigmoid of it.
+ * Draws gates that are composed of simple operators: products of a value x and a sigmoid of x, a
+ * tanh of softplus of x, or a hardSigmoid of x.
  */
 #include "generate.h"
 
@@ -35,7 +35,7 @@ static int clamp(struct generator *g, int x)
 
 	lo->set = hi->set = true;
 	lo->number = WNN_NUMBER_DOUBLE(0);
-	/* Now and then the upper limit is not that of a gate. */
+	/* With probability 1/10, the upper limit is not that of a gate. */
 	hi->number = WNN_NUMBER_DOUBLE(rng_chance(&g->rng, 10) ? 2 : 1);
 	return generator_append(g, node);
 }
@@ -64,7 +64,10 @@ static int times(struct generator *g, int x)
 	}
 }
 
-/* Appends 1 + exp(-x), or 1 + exp of another multiple of x; returns the id of the sum. */
+/*
+ * Appends 1 + exp(-x) or, with probability 3/10, 1 + exp of another multiple of x; returns the id
+ * of the sum.
+ */
 static int power(struct generator *g, int x)
 {
 	int y = rng_chance(&g->rng, 70) ? generator_unary(g, WNN_OP_NEG, x) : times(g, x);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws operators as exporters of models compose them of simple ones: gelu from erf or tanh,
- * softmax and its logarithm, normalisations from a mean of squares, and branches, of which a
- * condition selects one.
+ * Draws operators as exporters of models compose them from simple ones: gelu from erf or tanh,
+ * softmax and its logarithm, and normalisations from a mean of squares.
  */
 #include "generate.h"
 
@@ -103,7 +102,10 @@ static int product(struct generator *g, int a, int b)
 	return generator_either(g, WNN_OP_MUL, a, b);
 }
 
-/* Appends x + 0.044715 * x^3, or x times 1 + 0.044715 * x^2. */
+/*
+ * Appends x + 0.044715 * x^3, or the equal product x * (1 + 0.044715 * x^2); returns the id of the
+ * result.
+ */
 static int cubic(struct generator *g, int x)
 {
 	int square, small = number(g, x, 0.044715);
@@ -162,7 +164,7 @@ static int where(struct generator *g, int condition, int a, int b)
 	return a < 0 || b < 0 ? GRAPH_ABSENT : generator_append(g, node);
 }
 
-/* Appends x, with 0 where x is not finite. */
+/* Appends x with 0 in place of elements that are not finite; returns the id of the result. */
 static int guarded(struct generator *g, int x)
 {
 	int none = generator_unary(g, WNN_OP_IS_NAN, x),
@@ -172,8 +174,8 @@ static int guarded(struct generator *g, int x)
 }
 
 /*
- * Appends softmax, its logarithm, or the logarithm of a sum of powers, composed of simple
- * operators. Returns the index of the last value.
+ * Appends softmax, its logarithm, or the logarithm of a sum of exponentials, composed of simple
+ * operators. Returns the id of the result.
  */
 static int softmax_parts(struct generator *g, int x)
 {

@@ -10,9 +10,10 @@
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 15 /* most nodes that a layer takes */
 /*
- * Each offset gives a seed that decides whether a graph has one property: additions after
- * convolutions, depthwise convolutions, scales and zero points that are inputs, float16 between the
- * integers, averages, matrices, and products of few rows with wide matrices.
+ * Offsets that are added to the seed of a graph. The sum is the seed that decides whether the graph
+ * has one property: additions after convolutions, depthwise convolutions, scales and zero points
+ * that are inputs, float16 between the integers, averages, matrices, and products of few rows with
+ * wide matrices.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
@@ -68,14 +69,17 @@ static WNNOperandDataType random_bytes(struct generator *g)
 	return rng_chance(&g->rng, 50) ? WNNOperandDataType_Int8 : WNNOperandDataType_Uint8;
 }
 
-/* A scale and zero point; now and then the last ones are used again, so that pairs cancel out. */
+/*
+ * A scale and a zero point. Sometimes a layer uses those of an earlier one, so that a
+ * dequantisation and the next quantisation cancel out.
+ */
 struct quantum {
 	int scale, zero;
 	WNNOperandDataType type;
 	uint32_t rank;
 };
 
-/* In a dynamic graph, makes a constant an input, with a probability of @percent. */
+/* In a dynamic graph, turns a constant into an input with a probability of @percent. */
 static void free_constant(struct generator *g, int id, uint32_t percent)
 {
 	if (id >= 0 && g->dynamic && rng_chance(&g->rng, percent))

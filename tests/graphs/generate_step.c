@@ -11,15 +11,18 @@
 
 /* ---- rotary embedding */
 
-/* A rotation: how many numbers of each row it changes, and which two of them form a pair. */
+/*
+ * A rotary embedding: the count of numbers of each row that it changes, and which two of them form
+ * a pair.
+ */
 struct rotation {
 	uint32_t numbers;
 	bool pairs; /* pairs are neighbours; else half a row apart */
 };
 
 /*
- * Slices one half of the numbers of each row that rotate; with rotation.pairs, every second number.
- * Returns the id of the slice. Now and then the second half begins one number too early.
+ * Slices one half of the rotating numbers of each row; with rotation.pairs, every second of them.
+ * Returns the id of the slice. With probability 0.35, the second half begins one number too early.
  */
 static int half_of(struct generator *g, int x, bool second, struct rotation rotation)
 {
@@ -90,8 +93,8 @@ static int interleaved(struct generator *g, int a, int b)
 }
 
 /*
- * Concatenates the halves @a and @b, with @pairs in turn number by number, and then @rest unless it
- * is negative. Returns the id of the result, or GRAPH_ABSENT.
+ * Concatenates the halves @a and @b, with @pairs so that their numbers alternate, and then @rest
+ * unless it is negative. Returns the id of the result, or GRAPH_ABSENT.
  */
 static int concat_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
@@ -141,7 +144,10 @@ static int rotate_rows(struct generator *g, int x, bool pairs)
 	return generator_either(g, WNN_OP_ADD, straight, swapped);
 }
 
-/* Returns the angles of half a row, which may be a slice of a table of whole rows. */
+/*
+ * Returns the id of cosines or sines for half a row: an input of its own or, with probability 2/5,
+ * a slice of a table for whole rows.
+ */
 static int half_angles(struct generator *g, int x, bool second, uint32_t columns)
 {
 	int table;

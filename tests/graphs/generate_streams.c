@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws graphs that the compiler may stream: chains over values that are large beside the SRAM,
- * with branches that meet again. Images go through convolutions and pools as in residual networks;
- * rows go through products, softmax and normalisations as in attention, or through a decoder's step
- * with its caches.
+ * Draws graphs that the compiler may stream, which means run in blocks: chains over values that are
+ * large compared to the SRAM, with branches that meet again. Images go through convolutions and
+ * pools as in residual networks. Rows go through products, softmax and normalisations as in
+ * attention, or through a decoder's step with its caches.
  */
 #include "generate.h"
 
@@ -11,11 +11,11 @@
 
 #define MAX_LAYERS 8
 /*
- * Each offset gives a seed that decides whether a graph has one property: operators that are
- * composed of simple ones; rows of new tokens of a decoder; constant weights, with factors and
- * padding around the operators that have them; images that go through 3x3 windows, so that blocks
- * overlap; gates that are composed of simple operators; transposes, slices and heads between
- * layers.
+ * Offsets that are added to the seed of a graph. The sum is the seed that decides whether the graph
+ * has one property: operators that are composed of simple ones; rows of new tokens of a decoder;
+ * constant weights, with factors and padding around the operators that have them; images that go
+ * through 3x3 windows, so that blocks overlap; gates that are composed of simple operators;
+ * transposes, slices and heads between layers.
  */
 #define PARTS	3000000
 #define STEP	5000000
@@ -73,7 +73,10 @@ static int earlier_like(const struct generator *g, int value)
 	return GRAPH_ABSENT;
 }
 
-/* Appends the sum of @value and @branch, in either order; returns the id of the sum. */
+/*
+ * Appends the sum of @value and @branch, with its operands in random order; returns the id of the
+ * sum.
+ */
 static int add_branch(struct generator *g, int value, int branch)
 {
 	bool swap = rng_chance(&g->rng, 50);
@@ -82,7 +85,7 @@ static int add_branch(struct generator *g, int value, int branch)
 						  swap ? value : branch));
 }
 
-/* Makes the inputs among the last node's operands, except its first operand, constants. */
+/* Turns the inputs among the last node's operands, except its first operand, into constants. */
 static void fix_weights(struct generator *g)
 {
 	const struct graph_node *node = &g->graph->nodes[g->graph->num_nodes - 1];

@@ -97,8 +97,8 @@ static uint32_t draw_groups(struct draw *d, uint32_t channels)
 }
 
 /*
- * Returns a random number of output channels of each group, with which the convolution's work stays
- * within the generator's limit; 0: one channel is too much work.
+ * Returns a random number of output channels of each group, so small that the convolution's work
+ * stays within the generator's limit; 0: a single channel is too much work.
  */
 static uint32_t draw_width(struct draw *d, uint64_t work_of_one)
 {
@@ -397,8 +397,9 @@ static WNNOperandDataType index_type(struct draw *d)
 }
 
 /*
- * Draws indices into a dimension of @n elements as operand 1: with probability 4/5 from -n to
- * n - 1, else also beyond. Returns 0, or -1 when they cannot be drawn.
+ * Draws an input or constant of indices into a dimension of @n elements, as operand 1: with
+ * probability 4/5 from -n to n - 1, else also beyond. Returns 0, or -1 when the indices cannot be
+ * drawn.
  */
 static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, uint32_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types and functions that the parts of the differential tester of graphs share.
+ * Types and functions that the files of graph-fuzz share, which tests graphs against an oracle.
  *
  * A graph is a list of values - inputs, constants, results - and of operator calls on them. It is
  * drawn from a seed (generate*.c), written as text and read back (text.c), recorded in a builder
@@ -81,7 +81,7 @@ struct graph {
 
 uint64_t graph_elements(const struct graph_value *value);
 size_t graph_bytes(const struct graph_value *value);
-/* Returns the elements of an input or constant, malloc'ed. */
+/* Returns the elements of an input or constant, which the caller frees with free(). */
 void *graph_data(const struct graph_value *value);
 
 /* Return the argument or option of that name, which must exist. */
@@ -138,8 +138,8 @@ typedef const WNNOpSupportLimits *graph_limits;
 
 /*
  * graph_single - draw a graph with one call of an operator
- * @variant: counts the calls of this operator; it selects data type and rank of its main operand,
- * so that all combinations occur
+ * @variant: number of the call among those of this operator; it selects data type and rank of the
+ * main operand, so that all combinations occur
  */
 void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed);
 /* Returns the number of combinations of type and rank of the operator's main operand. */
@@ -156,29 +156,32 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits);
 
 /* --- Names for dimensions (late.c) ----------------------------------------------------------- */
 
-/* The dimensions of this size have a name with a range. */
+/* All dimensions of this size have one name, whose value may be from min to max. */
 struct late {
 	uint32_t size, min, max;
 };
 
-/* Draws a name and returns true, or returns false when no input has a dimension above 1. */
+/*
+ * Draws a size that gets a name, and its range, and returns true; returns false when no input has a
+ * dimension above 1.
+ */
 bool late_draw(const struct graph *graph, uint64_t seed, struct late *late);
 /* Returns whether a value has a dimension that has the name; @late may be NULL. */
 bool late_leaf(const struct late *late, const struct graph_value *value);
-/* Replaces the sizes in the arguments of a node that follow the name by a number. */
+/* Replaces those sizes in the arguments of a node that have the name by a number. */
 void late_node(const struct late *late, struct graph_node *node, uint32_t number);
 /*
- * Copies a graph to @at with the number @size for the name; returns 0, or -1 when the rules refuse
- * the new graph.
+ * Copies a graph to @at, in which the sizes that have the name are @size. Returns 0, or -1 when the
+ * rules refuse the new graph.
  */
 int late_graph(const struct graph *graph, const struct late *late, uint32_t size, struct graph *at);
 
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
 
 /*
- * The expected content of a tensor: floats as doubles before they are rounded to the type, other
- * types in their own form. A correct result differs from it by at most `bound`; NULL: by 0
- * everywhere.
+ * The expected content of a tensor. Floats are doubles before they are rounded to the type; other
+ * types have their own form. A correct result differs from it by at most `bound`; if that is NULL,
+ * by 0 everywhere.
  */
 struct truth {
 	struct ir_type type;
@@ -232,9 +235,9 @@ struct run {
 
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
 /*
- * Builds a graph once with a name for a size, and for the sizes at the ends of the range and two
- * between them compares its outputs with those of graphs that are built for a number. The run is
- * refused when the library refuses the graph with the name.
+ * Builds a graph once with a named dimension. For the sizes at the ends of the range and two
+ * between them, compares its outputs with those of graphs that are built for these sizes. The run
+ * is refused when the library refuses the graph with the name.
  */
 void run_late(struct target *target, const struct graph *graph, const struct late *late,
 	      struct run *run);
@@ -271,12 +274,12 @@ double unit_in_last_place(enum ir_dtype dtype, double x);
 
 /* --- Digest (digest.c) ----------------------------------------------------------------------- */
 
-/* The digests of all results of a target, and of the kernels that computed them. */
+/* The digest of all results of a target, and that of the kernels that computed them. */
 struct digest {
 	uint64_t bits, kernels;
 };
 
-/* Returns a digest of the bytes that @sum stands for and then @size bytes of data. */
+/* Returns the digest @sum extended by @size bytes of data. */
 uint64_t digest_bytes(uint64_t sum, const void *data, size_t size);
 /* Adds the results and kernels of a run. */
 void digest_add(struct digest *digest, const struct graph *graph, const struct run *run);
@@ -296,7 +299,7 @@ double coverage_print(graph_limits limits, bool list_unfilled);
 
 /* --- Minimiser (minimise.c) ------------------------------------------------------------------ */
 
-/* Makes the graph smaller, such that @fails() still returns true, for at most @seconds seconds. */
+/* Makes the graph smaller while @fails() returns true for it, for at most @seconds seconds. */
 void graph_minimise(struct graph *graph, bool (*fails)(const struct graph *graph, void *userdata),
 		    void *userdata, unsigned int seconds);
 

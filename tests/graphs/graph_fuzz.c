@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs random graphs on a device and compares the results with the oracle in double precision. The
- * CPU runs its fast kernels, and its reference kernels, too; sim and npu run everything on the NPU.
- * sim does so with several sizes of SRAM: results must have the same bits for all of them, except
- * where a node's WNNNodePlacement.exactness says that they may differ. With --rules each graph runs
- * once more without the local rules of the compiler. With --digest the graphs run
- * on each layer and level of the CPU, and the program prints a digest of the results for each.
+ * Runs random graphs on a device and compares the results with the oracle in double precision. On
+ * the CPU, the fast kernels run and the reference kernels, too; on sim and npu, all operators run
+ * on the NPU. sim has several sizes of SRAM: results must have the same bits for all of them,
+ * except where a node's WNNNodePlacement.exactness says that they may differ. With --digest the
+ * graphs run on each layer and level of the CPU, and the program prints a digest of the results for
+ * each.
  */
 #include <argp.h>
 #include <errno.h>
@@ -16,9 +16,10 @@
 
 #include "graph.h"
 
-#define MAX_TARGETS    8
-#define MAX_REPLAYS    100
-#define DIGEST_THREADS 2  /* so that nodes are divided; the bits do not depend on the number */
+#define MAX_TARGETS 8
+#define MAX_REPLAYS 100
+/* two threads, so that nodes are divided; the bits do not depend on the number */
+#define DIGEST_THREADS 2
 #define COMPOSED       45 /* percent of the graphs that are compositions */
 
 struct options {
@@ -35,7 +36,8 @@ struct options {
 /* The findings of a run of the program. */
 struct tally {
 	uint64_t graphs, failed, large, shaped, tiled, calls, checked, unbounded;
-	uint64_t named, refused; /* graphs with a name that ran, and that were refused */
+	/* graphs with a named dimension: those that ran, and those that the library refused */
+	uint64_t named, refused;
 	double ulps[WNN_OP_COUNT], share[WNN_OP_COUNT];
 };
 
@@ -99,8 +101,8 @@ static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const s
 }
 
 /*
- * Runs the graph on the target and compares it, unless an earlier check has failed; @run is to be
- * freed in any case.
+ * Runs the graph on the target and compares the results with @truths, unless an earlier check has
+ * failed. Returns false, with fuzzer->problem, when they differ. The caller frees @run in any case.
  */
 static bool check_target(struct fuzzer *fuzzer, const struct graph *graph,
 			 const struct truths *truths, uint32_t number, struct run *run)
@@ -201,8 +203,9 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 }
 
 /*
- * Runs the graph with a name for a size on all targets. Returns false, with fuzzer->problem, when a
- * run fails; true else, also when no name fits or the library refuses the graph with the name.
+ * Runs the graph with a named dimension on all targets. Returns false, with fuzzer->problem, when a
+ * run fails; else true, also when no dimension can get a name or the library refuses the graph with
+ * the name.
  */
 static bool check_late(struct fuzzer *fuzzer, const struct graph *graph)
 {
@@ -234,7 +237,7 @@ static bool check_any(struct fuzzer *fuzzer, const struct graph *graph, bool *ti
 	return fuzzer->options.late ? check_late(fuzzer, graph) : check(fuzzer, graph, tiled);
 }
 
-/* The problem that still_fails() must find again: one whose text begins with @kind. */
+/* The failure that still_fails() must find again in a smaller graph: its text begins with @kind. */
 struct suspect {
 	struct fuzzer *fuzzer;
 	char kind[16];
@@ -347,8 +350,8 @@ static void run_layers(struct fuzzer *fuzzer, struct graph *graph)
 }
 
 /*
- * Single calls go through all operators; those with many combinations of type and rank come twice
- * as often.
+ * Single calls go through all operators in turn. Operators with many combinations of type and rank
+ * come twice in each round.
  */
 #define MANY_VARIANTS 40
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a name for a size of a graph: all dimensions of inputs and constants, and all sizes in
- * arguments of nodes, that are this number follow the name; constants with the name become inputs.
- * The graph that is built once with the name must give the bits of those that are built for a
- * number.
+ * Gives a size of a graph a name: all dimensions of inputs and constants, and all sizes in
+ * arguments of nodes, that are this number get the name; constants with the name become inputs. The
+ * graph that is built once with the name must give the bits of those that are built for each size.
  */
 #include <string.h>
 

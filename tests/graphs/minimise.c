@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes a failing graph smaller: fewer outputs, calls, options and elements, as long as it fails.
- * Every step changes the description; the rules of the builder decide whether the result is a
- * graph.
+ * Every step changes the description of the graph; the rules of the builder decide whether the
+ * result is valid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static bool out_of_time(const struct minimiser *m)
 /* --- Unused calls and values --- */
 
 /*
- * Removes calls that no output needs and values that are not used any more, and renumbers the rest.
+ * Removes calls that no output needs and values that no call uses any more, and renumbers the
+ * remaining values.
  */
 static void compact(struct graph *graph)
 {
@@ -76,7 +77,7 @@ static void begin(struct minimiser *m)
 	*m->trial = *m->graph;
 }
 
-/* Keeps the trial when it is a graph that still fails; returns whether it is. */
+/* Makes the trial the new graph when it is valid and still fails; returns whether it does. */
 static bool accept(struct minimiser *m)
 {
 	struct wnn_error err;
@@ -245,7 +246,10 @@ static bool shrink(struct minimiser *m)
 	return false;
 }
 
-/* Sets one number of one attribute to 0 or 1, if the graph still fails; returns false otherwise. */
+/*
+ * Sets one number of one attribute to 0 or 1, if the graph still fails then; returns whether it has
+ * done so.
+ */
 static bool shrink_arguments(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++)

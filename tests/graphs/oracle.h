@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A node that the oracle computes. */
+/*
+ * The state and the functions with which the oracle computes a node: its operands, its reference
+ * kernel, and the bounds of its results.
+ */
 #ifndef TESTS_GRAPHS_ORACLE_H
 #define TESTS_GRAPHS_ORACLE_H
 
@@ -47,7 +50,10 @@ void kernel_widen_result(struct kernel *kernel);
 /* Returns the elements of result r: doubles, or in the result's own type; malloc'ed. */
 void *kernel_run(const struct kernel *kernel, uint32_t r);
 
-/* Ends the program on an error of the oracle itself: memory is exhausted, or a kernel failed. */
+/*
+ * Prints @what and ends the program, after an error of the oracle itself: memory is exhausted, or a
+ * kernel failed.
+ */
 _Noreturn void oracle_fail(const char *what);
 double *new_doubles(int64_t count);
 
@@ -62,7 +68,10 @@ double *new_doubles(int64_t count);
  */
 double sum_loss(double n);
 double rounding(enum ir_dtype dtype, double x);
-/* Return the elements of an operand as doubles, whatever its type, and their errors. */
+/*
+ * widened() returns the elements of an operand as doubles, whatever its type is; slack_of() returns
+ * their errors. The caller frees both.
+ */
 double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
 double largest(const double *data, int64_t count); /* 0 for NULL */
@@ -74,11 +83,11 @@ enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
 
 /*
  * run_on - run the node's kernel on other numbers in place of its operands
- * @which: absolute values; those plus the errors; those plus the errors, but at least 1; or the
- *	errors
+ * @which: ABSOLUTE: absolute values; GROWN: those plus the errors; RAISED: those plus the errors,
+ * but at least 1; SLACK: the errors
  * @mask: operands that are replaced; the others stay
  * @change: changes the node before the run; may be NULL
- * @r: index of the result that is returned, malloc'ed
+ * @r: index of the result that is returned, which the caller frees
  */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	       void (*change)(struct ir_node *node), uint32_t r);
@@ -93,9 +102,9 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 
 /*
- * Returns the error when a device adds one more term to the sums of products of which @value is the
- * result, or begins each sum with that term. The error is relative to the term's absolute value. 0:
- * @value is not the result of a matmul or convolution.
+ * Returns the error that a device may cause by adding one more term to the sums of products of
+ * which @value is the result, or by beginning each sum with that term. The error is relative to the
+ * term's absolute value. Returns 0 when @value is not the result of a matmul or convolution.
  */
 double fused_loss(const struct ir_value *value);
 

@@ -3,8 +3,8 @@
  * Computes how far a correct result may be from the exact one. The bound has two terms. The first
  * is the error of the operator itself: units in the last place of its type and of binary32, in
  * which sums are computed, times the sum of the absolute values of the terms. The second is the
- * effect of the operands' errors; it comes from runs of the reference kernel on absolute values, on
- * the errors themselves, or at the ends of the intervals.
+ * effect of the operands' errors: it is the result of runs of the reference kernel on absolute
+ * values, on the errors themselves, or at the ends of the intervals.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ double *oracle_bound(const struct work *work, uint32_t r)
 	for (int64_t i = 0; bound && i < out->count; i++) {
 		if (may_move && bound[i] > 0)
 			bound[i] += rounding_of_moved(out, i, bound[i]);
-		/* A result that is no number in double precision is none in any other. */
+		/* Where the exact result is NaN, the result of every type must be NaN. */
 		if (!work->slack && out->exact && isnan(out->exact[i]))
 			bound[i] = 0;
 		if (isnan(bound[i]) || bound[i] > MAY_OVERFLOW)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Error bounds of operators that move elements, and of functions of single elements. */
+/*
+ * Computes the error bounds of operators that move elements, and of functions of single elements.
+ */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -176,8 +178,8 @@ double *bound_unary(const struct work *work, uint32_t r)
 /* --- Functions of two elements --- */
 
 /*
- * Returns whether IEEE 754 defines the bits. A function of two binary16 may be rounded only after
- * the activation that follows.
+ * Returns whether IEEE 754 defines the bits of the result. Those of a function of two binary16 may
+ * differ, as a device may round only after the activation that follows.
  */
 static bool binary_is_exact(enum ir_binary kind, enum ir_dtype dtype)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Error bounds of operators that consist of several steps, from normalisations to recurrent
- * networks.
+ * Computes the error bounds of operators that consist of several steps, from normalisations to
+ * recurrent networks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- Normalisation --- */
 
-/* In larger groups the errors of single elements hardly move the others. */
+/* In groups of more elements, the error of one element hardly changes the others. */
 #define SMALL_GROUP 32
 
 /* Sets group[i] to the index of the group that element i is normalised in; malloc'ed. */
@@ -314,9 +314,9 @@ double *bound_resample(const struct work *work, uint32_t r)
 #define RECURRENT_WEIGHT 2 /* index of the operand with the recurrent weights */
 
 /*
- * Computes the bound by moving weights, inputs and states, which has the effect of the errors of
- * the gates' sums. A state is an operand of the next step's products, and may be rounded to the
- * type in between.
+ * Computes the bound of a recurrent network. It moves weights, inputs and states, which has the
+ * effect of the errors of the gates' sums. A state is an operand of the next step's products, and
+ * may be rounded to the type in between.
  */
 double *bound_recurrent(const struct work *work, uint32_t r)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Error bounds of products, pools and reductions. */
+/* Computes the error bounds of products, pools and reductions. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -110,9 +110,9 @@ static double largest_summand(const struct ir_node *node)
 }
 
 /*
- * Returns the sums of absolute values of a bias that a device makes of a constant in front of the
- * product, which is rounded to float16 by itself: the constant may be larger than the sum of which
- * it is a part. NULL: no such bias is made.
+ * Returns, for each element, the sum of absolute values of a bias, or NULL when a device makes
+ * none. A device may make such a bias from a constant that is added to the input of the product,
+ * and rounds it to float16 by itself: the constant may be larger than the sum.
  */
 static double *bias_in_front(const struct work *work, uint32_t r)
 {
@@ -164,7 +164,8 @@ static void as_average(struct ir_node *node)
 }
 
 /*
- * Returns the error of binary32 squares, which become infinite, or 0, long before their root would.
+ * Returns the error of a root of binary32 squares, which become infinite or 0 long before their
+ * root would; INFINITY when they may.
  */
 static double square_loss(double v, double n)
 {
@@ -369,7 +370,10 @@ double *bound_softmax(const struct work *work, uint32_t r)
 	return bound;
 }
 
-/* Returns how far the indices of elements that may be the extreme are from the right index. */
+/*
+ * Returns the largest distance of the indices of elements that may be the extreme from the right
+ * index @place.
+ */
 static double arg_spread(const double *x, const double *slack, int64_t n, int64_t step, bool max,
 			 double place)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records graphs as calls of a builder, with the operator table: options are bytes at the offsets
- * that it names.
+ * Records graphs as calls of a builder. The operator table has the offsets at which options are
+ * stored in their structures.
  */
 #include <stdlib.h>
 #include <string.h>

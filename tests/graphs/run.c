@@ -223,8 +223,8 @@ done:
 /* --- Placement --- */
 
 /*
- * Returns whether a node may be inexact: attention in blocks of keys may have other bits; any other
- * inexact node is a defect.
+ * Returns whether a node may be inexact: only softmax and matmul of an attention that processes
+ * keys in blocks may have other bits.
  */
 static bool has_mark(const struct graph_node *node, WNNExactness exactness)
 {
@@ -423,7 +423,9 @@ static bool same_text(WNNGraph a, WNNGraph b, WNNGraphText kind)
 	return same;
 }
 
-/* Makes the run a failed one unless both graphs have the same texts and results. */
+/*
+ * Makes the run a failed one unless the saved and the loaded graph have the same texts and results.
+ */
 static void compare_saved(struct target *target, const struct graph *graph, WNNGraph built,
 			  WNNGraph loaded, struct run *run)
 {
@@ -473,7 +475,10 @@ void run_graph(struct target *target, const struct graph *graph, struct run *run
 
 /* --- Names for dimensions --- */
 
-/* Compares the outputs for one size with those of a graph that is built for it. */
+/*
+ * Compares the outputs of the graph with the named dimension, for one size, with those of a graph
+ * that is built for this size.
+ */
 static void compare_late(struct target *target, const struct graph *graph, const struct late *late,
 			 uint32_t size, WNNGraph built, struct run *run)
 {

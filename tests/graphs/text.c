@@ -156,7 +156,9 @@ static int read_value(struct reader *r, const char *word)
 	return (int)id;
 }
 
-/* Cuts the items of "[1,2]" apart in place; returns how many, or -1: the text is no list. */
+/*
+ * Cuts the items of "[1,2]" apart in place; returns their number, or -1 when the text is no list.
+ */
 static int split_list(char *text, char *items[GRAPH_MAX_LIST])
 {
 	size_t length = strlen(text);
