@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes oneDNN compute wrong numbers, for tests of what notices that. When it is preloaded, this
- * library takes the place of the one that the process loads under the name in BROKEN_ONEDNN.
- * Functions call the real oneDNN, and each primitive then changes the fourth byte of its result,
- * which has the sign and exponent of a float32.
+ * Makes oneDNN compute wrong numbers, to test what detects that. When this library is preloaded,
+ * dlopen() returns it for the name in BROKEN_ONEDNN. Its functions call the real oneDNN; after each
+ * primitive they change the fourth byte of the result, which has the sign and exponent of a
+ * float32.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,7 +15,10 @@ typedef void *(*open_fn)(const char *name, int flags);
 typedef dnnl_status_t (*execute_fn)(const_dnnl_primitive_t, dnnl_stream_t, int,
 				    const dnnl_exec_arg_t *);
 
-/* dlsym() gives an object pointer; ISO C has no conversion from it to that of a function. */
+/*
+ * Sets *@function to the function of this name in the next library. dlsym() returns an object
+ * pointer, which ISO C cannot convert to a function pointer, so it is copied.
+ */
 static void next(void *function, const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name);

@@ -36,8 +36,8 @@ def node(kind, inputs, outputs, name=None, **attributes):
 
 
 def perceptron(folder, scale=1.0):
-    """Saves a model of two layers, from [N, 6] to [N, 4]; returns the path and a function that
-    computes the output.
+    """Saves a model of two layers, from [N, 6] to [N, 4]; returns the path, and a function that
+    computes the expected output.
     """
     random = np.random.default_rng(7)
     first = random.uniform(-1, 1, (6, 5)).astype(np.float32)
@@ -85,7 +85,8 @@ class ToolTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def tool(self, *arguments, status=0):
-        """Runs the program; returns its output and its standard error."""
+        """Runs webnn-run, which must end with this status; returns its standard output and its
+        standard error."""
         done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
                               check=False, env={**os.environ, "WEBNN_DEVICE": "cpu"})
         self.assertEqual(done.returncode, status, done.stderr)
@@ -107,7 +108,8 @@ class ToolTest(unittest.TestCase):
 
 class CompareTest(ToolTest):
     def compare(self, model, *options, status=0, device="cpu"):
-        """Returns the result of webnn-run compare, and all text that the program printed."""
+        """Runs webnn-run compare; returns its result as JSON, and all text that the program
+        printed."""
         path = self.folder / "result.json"
         out, err = self.tool("compare", model, "-d", device, "--json", path, *options, status=status)
         return json.loads(path.read_text()), out + err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes files of pictures whose pixels are known exactly."""
+"""Makes PNG and JPEG files whose pixels are known exactly, for the tests of webnn-run."""
 import struct
 import zlib
 
@@ -24,7 +24,8 @@ def jpeg(levels):
     """
     bits, before = "", 0
     for level in (level for row in levels for level in row):
-        # With a divisor of 8, a step of the mean is a step of the pixels; a mean counts from 128.
+        # With a divisor of 8, one step of the mean is one step of the pixels. The file has means
+        # minus 128.
         difference, before = level - 128 - before, level - 128
         size = abs(difference).bit_length()
         bits += f"{size:04b}"

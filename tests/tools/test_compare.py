@@ -24,7 +24,8 @@ def chain(folder, kinds):
 
 
 def differing():
-    """Returns an operator with some result that sim and cpu round differently."""
+    """Returns the name of an operator for which some result is rounded differently by sim and cpu.
+    """
     for kind in ("HardSwish", "Softmax", "LpNormalization"):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([PROGRAM, "compare", chain(folder, [kind]), "-d", "sim", "--with", "cpu",
@@ -80,7 +81,7 @@ class Devices(ToolTest):
 
     def test_bisect_branches(self):
         """Tests --bisect where the operator that differs is the first in the file, and the operator
-        in the middle of the file is in another branch.
+        in the middle of the file belongs to another branch.
         """
         nodes = [node(OTHER, ["x"], ["a"], "culprit")]
         nodes += [node("Neg", [f"b{i}" if i else "x"], [f"b{i + 1}"], f"good{i}") for i in range(9)]
@@ -99,7 +100,7 @@ class Devices(ToolTest):
         self.assertEqual(self.compare(model, "--bisect")[1]["first"]["node"], "before")
 
     # The item of the sequence "q" has the name "q/0". When another value of this name crosses the
-    # cut as well, nothing can be compared there.
+    # cut, too, nothing can be compared there.
 
     def test_bisect_goes_back(self):
         """Tests that the search goes on before the middle when no cut after the middle can be
@@ -116,7 +117,7 @@ class Devices(ToolTest):
 
     def test_bisect_neighbours(self):
         """Tests a model in which the cut right before the operator that differs cannot be compared:
-        the operator before may be at fault as well.
+        the report also names the operator before as possible cause.
         """
         nodes = [node("SequenceConstruct", ["x"], ["q"], "pack"), node("Neg", ["x"], ["q/0"], "neg"),
                  node(OTHER, ["q/0"], ["s"], "culprit"),

@@ -27,7 +27,7 @@ def options_of(command):
 
 
 def complete(*words):
-    """Returns the words that bash offers for the last of @words."""
+    """Returns the words that bash offers to complete the last of @words."""
     script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _webnn_run;'
               'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", FOLDER / "webnn-run.bash", PROGRAM, *words],

@@ -16,7 +16,8 @@ GREEN, ORANGE, RED, WHITE = "#a9d9a0", "#f9cf92", "#f28e8e", "white"
 
 
 def read(text):
-    """Returns (colours of each node by its two lines, texts at the arrows)."""
+    """Returns (colours of each node, by the tuple of its texts; texts at the arrows) of a drawing.
+    """
     nodes, labels = {}, []
     for group in xml.etree.ElementTree.fromstring(text).iter(f"{SVG}g"):
         texts = [t.text for t in group.iter(f"{SVG}text")]
@@ -72,8 +73,8 @@ class Drawing(ToolTest):
         return save(self.folder, "chain", nodes, [("t0", [4])], [(last, [4])])
 
     def test_boxes(self):
-        """Tests that thousands of nodes are drawn in boxes of several, by the parts of their names,
-        or in equal shares.
+        """Tests that thousands of nodes are drawn as boxes of several nodes, grouped by the parts
+        of their names or into equal shares.
         """
         model = self.chain([f"/model/layer.{i // 50}/part/node_{i}" for i in range(2000)])
         path = self.folder / "model.svg"

@@ -14,8 +14,8 @@ from common import PROGRAM, USAGE, ToolTest, convolution, main, node, on_devices
 
 class Extract(ToolTest):
     def extract(self, model, *options, name="part.onnx", sound=True):
-        """Extracts a part and, with @sound, lets ONNX check it; returns (path, part, text that the
-        program printed).
+        """Extracts a part of a model and, with sound set, lets ONNX check it; returns (path, part,
+        text that the program printed).
         """
         path = self.folder / name
         out, err = self.tool("extract", model, "-o", path, *options)

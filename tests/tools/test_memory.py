@@ -30,7 +30,7 @@ def external(index, shape):
 
 
 def peak_bytes(status, *command):
-    """Returns the most memory in bytes that a run of webnn-run has at a time; it must end with @status."""
+    """Returns the largest memory in bytes of a run of webnn-run, which must end with @status."""
     with subprocess.Popen([PROGRAM, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, code, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)

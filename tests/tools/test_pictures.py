@@ -24,8 +24,8 @@ def write_jpeg(path, levels):
 
 
 def scaled(pixels, size, axis):
-    """Returns scaled pixels: each is the mean of the old pixels, weighted by a triangle that is as
-    wide as the reduction.
+    """Returns scaled pixels. Each new pixel is the mean of the old ones, weighted by a triangle
+    that is as wide as the reduction.
     """
     old = pixels.shape[axis]
     ratio = old / size

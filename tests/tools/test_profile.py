@@ -66,7 +66,8 @@ NPU_CELLS = ("cycles", "share", "load", "store", "matrix", "vector", "stall", "m
 
 
 def compare_cell(test, key, cell, n):
-    """Compares a number that is rounded twice, which may differ by one in its last digit."""
+    """Compares a number of the page with the JSON. Both are rounded, so they may differ by one in
+    the last digit."""
     if key.startswith("share"):
         test.assertRegex(cell.strip(), r"^\d+\.\d%$")
         test.assertAlmostEqual(float(cell.strip()[:-1]), 100 * n[key], delta=0.0501)

@@ -26,7 +26,7 @@ class Runtime(CompareTest):
         self.assertIn("6 tensors were compared, 0 of them differ\n", text)
 
     def test_it_is_the_other_program(self):
-        """Tests that the comparison is with another program: sim rounds differently, so that with
+        """Tests that the results come from ONNX Runtime: sim rounds differently, so that with
         tolerance 0 the difference is reported, and where it begins.
         """
         model = convolution(self.folder)

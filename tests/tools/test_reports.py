@@ -34,7 +34,7 @@ class Info(Reports):
         self.assertEqual(info["operator_sets"], {"ai.onnx": 17})
         self.assertEqual((info["ir_version"], info["producer"]), (8, "tests"))
         self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4, "bytes": 4 * 54})
-        # The input's shape is open, and so is the cost.
+        # The input's shape is open, so that the costs of two nodes are unknown.
         self.assertEqual((info["macs"], info["macs_unknown"]), (0, 2))
         self.assertEqual([n["macs"] for n in info["nodes"]], [None, 0, None, 0])
         self.assertEqual(info["nodes"][3]["outputs"][0]["shape"], ["N", 4])

@@ -317,8 +317,8 @@ class Outputs(ToolTest):
 
 
 class Habits(ToolTest):
-    """Tests files as numpy writes them, and models whose results are not what one dispatch makes of
-    the inputs.
+    """Tests files as numpy writes them, and models whose results are not simply those of one
+    dispatch on the inputs.
     """
 
     def run_model(self, model, *options, device="cpu"):

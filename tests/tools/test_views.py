@@ -17,7 +17,7 @@ def shape(*dims):
 class Views(ToolTest):
     def steps(self, device, nodes, inputs, weights, wanted, most):
         """Checks that the result is that of numpy, and that at most @most nodes have a kernel; the
-        others are views.
+        other nodes are views.
         """
         arrays = {name: np.random.default_rng(len(name)).uniform(-1, 1, dims).astype(np.float32)
                   for name, dims in inputs}
