@@ -74,7 +74,8 @@ driver_is_unused()
 	[ "$users" -eq 0 ]
 }
 
-# fdinfo_has PROGRAM REGEX: returns whether the fdinfo of some file of the process matches
+# fdinfo_has PROGRAM REGEX: returns whether the fdinfo of some file of the process with this id
+# matches
 fdinfo_has()
 {
 	local file text=''
@@ -86,19 +87,20 @@ fdinfo_has()
 	return 1
 }
 
-# has_computed PROGRAM: returns whether a job of the process has run on the device.
+# has_computed PROGRAM: returns whether a job of the process with this id has run on the device.
 has_computed()
 {
 	fdinfo_has "$1" 'drm-engine-npu:[[:space:]]*[1-9]'
 }
 
-# has_let_go PROGRAM: returns whether the process has no file of the driver open.
+# has_let_go PROGRAM: returns whether the process with this id has no file of the driver open.
 has_let_go()
 {
 	! fdinfo_has "$1" 'drm-driver:[[:space:]]*onpu'
 }
 
-# ask_host REQUEST: sends a request to ./npu guest, see Documentation/guest.rst
+# ask_host REQUEST: sends a request to ./npu guest (Documentation/guest.rst), waits for the answer,
+# and fails unless the request was carried out.
 ask_host()
 {
 	local answer

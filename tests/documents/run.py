@@ -53,7 +53,8 @@ class Shell:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def type(self, command):
-        """Types a command; returns its status and output."""
+        """Types a command into the shell, and returns its exit status and what it prints, standard
+        error included."""
         self.process.stdin.write(f"{command}\necho \"$? {END}\"\n")
         self.process.stdin.flush()
         text = ""

@@ -18,7 +18,8 @@ KERNEL = r"cpu/(?!ref-)[a-z0-9-]+"
 
 
 def kernels():
-    """Returns (names in the sources, names in the rows)."""
+    """Returns the names of the CPU's kernels in its sources, and those in the rows of
+    cpu-kernels.rst."""
     named = [name for path in (TOP / "userspace/src/cpu").rglob("*.[cd]*")
              for name in re.findall(rf'"({KERNEL})"', path.read_text(encoding="utf-8"))]
     rows = re.findall(r"^   \* - (``cpu/.*)$", (TOP / "Documentation/cpu-kernels.rst").read_text(encoding="utf-8"), re.M)
@@ -26,7 +27,7 @@ def kernels():
 
 
 def rules():
-    """Returns (names in the sources, names in the rows)."""
+    """Returns the names of the local rules in rules.def, and those in the table of compiler.rst."""
     named = re.findall(r'^PASS_RULE\("([\w-]+)"', (TOP / "userspace/src/pass/rules.def").read_text(encoding="utf-8"), re.M)
     # The table is the first one that follows the mention of the list.
     page = (TOP / "Documentation/compiler.rst").read_text(encoding="utf-8").partition("``pass/rules.def``")[2]
@@ -34,7 +35,7 @@ def rules():
 
 
 def machines():
-    """Returns (names of the machines, those that the page has)."""
+    """Returns the names of the machines in machines.xml, and those in environment.rst."""
     root = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot()
     text = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8").partition("envvar:: WEBNN_SIM_MACHINE")[2]
     return ([machine.get("name") for machine in root.findall("machine")],
@@ -42,7 +43,8 @@ def machines():
 
 
 def sizes(page):
-    """Returns (sizes of the machine, those of them that the page has)."""
+    """Returns the sizes of the default machine as the pages write them, and those of them that
+    `page` has."""
     machine = xml.etree.ElementTree.parse(TOP / "uapi/onpu/machines.xml").getroot().find("machine[@default='yes']")
     caps = {cap.get("name"): cap.get("value") for cap in machine.findall("cap")}
     rows, columns, lanes, dma, sram = (

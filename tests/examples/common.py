@@ -45,7 +45,8 @@ def session(model):
 
 
 def pseudo_random(series, count):
-    """Returns the same pseudo-random numbers as the example transformer."""
+    """Returns `count` pseudo-random numbers from -1 to 1; those of each series are the ones that
+    the example transformer makes."""
     x = ((series + 1) * 0x9e3779b1 + np.arange(count, dtype=np.uint64)) % 2**32
     x = ((x ^ (x >> np.uint64(16))) * np.uint64(0x7feb352d)) % 2**32
     x = ((x ^ (x >> np.uint64(15))) * np.uint64(0x846ca68b)) % 2**32
@@ -60,7 +61,8 @@ def needs(*paths):
 
 
 def on_devices(test):
-    """Decorates a test that takes a device: the test runs on each device that every machine has."""
+    """Decorates a test whose argument is the name of a device: the test runs once for each device
+    that needs no hardware."""
     def run(self):
         for device in DEVICES:
             with self.subTest(device):

@@ -49,7 +49,8 @@ class Reader:
         return network.run(None, {network.get_inputs()[0].name: planes[None].astype(np.float32)})[0][0]
 
     def detect(self, page, side):
-        """Returns boxes of text: left, top, right, bottom."""
+        """Returns boxes of text, each (left, top, right, bottom) in pixels of the page; the page is
+        scaled so that its longer side is at most `side` pixels."""
         factor = min(1, side / max(page.shape[:2]))
         height, width = (max(rounded(size * factor / 32), 1) * 32 for size in page.shape[:2])
         planes = scale(page, width, height)
@@ -84,8 +85,9 @@ class Reader:
 
     @staticmethod
     def lines(boxes):
-        """Returns the boxes grouped by line of text. A box belongs to the last line if its middle
-        is above the lower end of that line's first box.
+        """Returns a list of boxes for each line of text, from left to right. A box belongs to the
+        line before if its middle is above the lower edge of the first box that was put into that
+        line.
         """
         lines = []
         for box in sorted(boxes, key=lambda b: b[1] + b[3]):

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from common import USAGE, ExampleTest, main, on_devices, pseudo_random
 
-# The sizes of transformer.c.
+# The sizes of transformer.c, and the number of rows and columns of a large matrix.
 WIDTH, HEADS, HIDDEN, SIDE = 64, 4, 256, 96
 
 

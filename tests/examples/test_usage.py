@@ -37,7 +37,7 @@ class Usage(ExampleTest):
                 self.refuses("usage" if name != "kmeans" else "Usage", name, *arguments, status=USAGE)
 
     def test_no_file(self):
-        """Tests that the message has the error of the operating system."""
+        """Tests that the message about a missing file has the error of the operating system."""
         for name in self.each():
             if WORDS[name]:
                 done = self.start(name, *[self.folder / word if word.isupper() else word

@@ -31,8 +31,8 @@ def probabilities(model, samples):
 
 
 def times(speech):
-    """Returns when somebody speaks, in chunks, by the example's rules for runs of loud and quiet
-    chunks.
+    """Returns the periods of speech as the example prints them, in seconds, by its rule for likely
+    and unlikely chunks; `speech` has the probability of each chunk.
     """
     found, begin, quiet = [], None, 0
     for i, p in enumerate([*speech, *[0] * 8]):

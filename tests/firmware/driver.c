@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The driver's side: see driver.h. */
+/* Implements driver.h: sends requests to the firmware and checks its responses. */
 #include "driver.h"
 
 struct onpu_msg_event_fault driver_event[ONPU_MAX_QUEUES];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Registers, DMA and sleep of the hardware in fake.h, and the driver's side of the rings. */
+/*
+ * Implements fake.h, except for the command processor: registers, DMA and sleep of the hardware,
+ * and the driver's side of the rings.
+ */
 #include "fake.h"
 
 #include <stdarg.h>
@@ -321,7 +324,7 @@ static bool within(const struct fake_ring *ring, uint32_t unit, uint64_t start, 
 	       size <= bytes - (start - ring->base);
 }
 
-/* The firmware may transfer only between the host's rings and log and its own state. */
+/* Checks that the firmware transfers only between the host's rings or log and its own state. */
 static void check_dma(const struct fake *f, uint32_t command)
 {
 	const uint8_t *local = f->dma_local, *fw = (const uint8_t *)&f->fw;
@@ -470,7 +473,10 @@ void hw_enable_wake(void)
 
 /* ---- Sleep ---- */
 
-/* When the firmware sleeps and nothing will wake it, it must have done all its work. */
+/*
+ * Checks that a firmware that sleeps, and that nothing will wake, has left no work: no queue with
+ * jobs, and, if the response ring has a free entry, no request, fault or response.
+ */
 static void check_rest(const struct fake *f)
 {
 	uint32_t waiting = f->responses.tail - f->responses.head;

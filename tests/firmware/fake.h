@@ -108,8 +108,9 @@ uint32_t fake_state(const struct fake *f);
 uint32_t fake_detail(const struct fake *f);
 
 /*
- * fake_settle() runs the firmware until nothing happens any more, fake_run() for about @cycles;
- * fake_pass() lets @cycles of the hardware pass.
+ * fake_settle() runs the firmware until it sleeps and nothing will wake it, and aborts when that
+ * takes too long; fake_run() runs it for about @cycles, or until then; fake_pass() lets @cycles of
+ * the hardware pass without the firmware.
  */
 void fake_settle(struct fake *f);
 void fake_run(struct fake *f, uint64_t cycles);

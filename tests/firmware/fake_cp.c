@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The command processor of fake.h, cycle by cycle, as domain ONPU_CORE describes it. */
+/*
+ * Implements the command processor of fake.h, cycle by cycle, as the domain ONPU_CORE of
+ * registers.xml describes it.
+ */
 #include "fake.h"
 
 #define SWITCH_COST 8u /* cycles; more than the firmware takes between two reads of the state */
@@ -170,7 +173,10 @@ static void check_slice(struct fake *f)
 	}
 }
 
-/* Returns whether nothing changes without an access of the firmware. */
+/*
+ * Returns whether the command processor changes nothing more until the firmware accesses a
+ * register.
+ */
 bool fake_cp_at_rest(const struct fake *f)
 {
 	const struct fake_cp *cp = &f->cp;

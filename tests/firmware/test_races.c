@@ -23,7 +23,7 @@ static struct fake_jobs jobs(uint32_t cycles)
 	return (struct fake_jobs){ .cycles = cycles, .point = 7 };
 }
 
-/* Makes @what happen before the @n-th access from here on. */
+/* Makes @what happen before the @n-th access of the firmware from here on. */
 static void arm(void (*what)(void), uint64_t n)
 {
 	event = what;

@@ -18,7 +18,8 @@ static uint32_t request(union onpu_msg m)
 }
 
 /*
- * Returns a valid message of a type, for when VM 0, context 100 on queue 0 and context 101 exist.
+ * Returns a message of @type that the firmware accepts while VM 0, context 100 on queue 0, and
+ * context 101 exist.
  */
 static union onpu_msg good(uint32_t type)
 {

@@ -67,7 +67,7 @@ static bool is_mmu_fault(unsigned int code)
 	return code == ONPU_FAULT_MMU_NOT_PRESENT || code == ONPU_FAULT_MMU_PERM;
 }
 
-/* Returns NULL when the numbers are equal; else @what, and prints both to stderr. */
+/* Returns NULL when the numbers are equal; otherwise prints both to stderr and returns @what. */
 static const char *differs(const char *what, uint64_t got, uint64_t expected)
 {
 	if (got == expected)
@@ -129,8 +129,8 @@ static const char *compare_counters(const struct onpu_job_result *r)
 }
 
 /*
- * Returns whether the bytes are equal, except those that an instruction which faulted half-way may
- * have written; prints the first that differs.
+ * Returns whether the bytes are equal; prints the first that differs. Bytes that an instruction
+ * which faulted half-way may or may not have written are not compared.
  */
 static bool equal(const uint8_t *got, const uint8_t *expected, unsigned int space, uint64_t base,
 		  uint64_t size)

@@ -28,7 +28,7 @@ struct fuzz_state {
 	WNNGraphBuilder builder;
 	WNNOperand operands[MAX_OPERANDS];
 	uint32_t count;
-	bool is_output[MAX_OPERANDS]; /* an operator made the operand */
+	bool is_output[MAX_OPERANDS]; /* @is_output[i]: operand i is the result of an operator */
 	uint32_t inputs, outputs;
 	bool big;
 	/* Arrays and strings that the current call's options and arguments point to. */
@@ -162,7 +162,10 @@ static void keep(struct fuzz_state *s, WNNOperand made, bool is_output)
 	s->operands[s->count++] = made;
 }
 
-/* Every failed call must leave a message in the builder. */
+/*
+ * Checks that a failed call has left a message in the builder, and that its status is one of the
+ * two that calls may return.
+ */
 static void check_error(struct fuzz_state *s, WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;

@@ -3,8 +3,9 @@
  * Fuzz target of the firmware's code, on the fake hardware of tests/firmware, which checks every
  * access. The input decides what the driver writes into rings and registers, and when.
  *
- * The input is a byte of flags, with HOSTILE the ring registers, then moves, each an opcode byte
- * with its operands. MOVE_LATER makes a move happen in the middle of what the firmware does next.
+ * The input is a byte of flags; with FLAG_HOSTILE, the ring registers; then moves, each an opcode
+ * byte with its operands. MOVE_LATER postpones the next move to an access that the firmware makes
+ * in a later move.
  */
 #include "fake.h"
 #include "fuzz.h"
@@ -38,7 +39,8 @@ enum move {
 
 static struct fake fake;
 static struct fuzz_input in;
-static bool hostile; /* responses need not make sense to a driver */
+/* the registers and memory may be anything, so that responses need not make sense */
+static bool hostile;
 
 static void make_move(struct fake *f, enum move move);
 
@@ -251,7 +253,7 @@ static void make_ready(struct fake *f, bool debug)
 							       .interrupt = 1 } });
 }
 
-/* The firmware must answer, unless it has given up and said why. */
+/* Checks that the firmware still answers a request, unless it has failed and reported why. */
 static void check_alive(struct fake *f)
 {
 	uint32_t waiting = f->requests.tail - f->requests.head, before;

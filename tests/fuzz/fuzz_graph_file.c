@@ -199,7 +199,7 @@ static bool is_original(const uint8_t *file, size_t size, int number)
 	return true;
 }
 
-/* Computes the checksums again, as far as the header allows. */
+/* Makes the checksums match the changed content, as far as the header allows. */
 static void sign(uint8_t *file, size_t size)
 {
 	struct graph_file_header *h = (void *)file;

@@ -21,7 +21,10 @@
 #define MAX_MOVES      48
 #define MAX_CYCLES     (1u << 17) /* most cycles of one move */
 #define OWN_CODE_BYTES 128
-/* Programs consist of one or two templates, and have fixed addresses by number. */
+/*
+ * A program has one or two templates. There are PROGRAMS of them, at addresses that follow from
+ * their numbers.
+ */
 #define PROGRAM_INSNS 4
 #define PROGRAM_SLOTS 16
 #define PROGRAMS      8
@@ -299,7 +302,10 @@ static void make_move(struct host *h, struct fuzz_input *in)
 	}
 }
 
-/* The memories of the scalar device and of the best one, which all inputs share. */
+/*
+ * The host memories of the device with scalar code and of that with the best vector code; all
+ * inputs use them.
+ */
 static uint8_t memories[2][HOST_BYTES];
 
 static void play(struct host *h, struct fuzz_input in, uint8_t flags, int simd)

@@ -13,8 +13,8 @@
  * of that byte are the number of calls of template_flip(), which changes its slots, if bits 0 and 1
  * are 0; else the slots stay as they are.
  */
-#define KIND_RAW    0x40 /* smaller bytes: 16 raw bytes follow */
-#define KIND_FIELDS 0x80 /* smaller bytes: an opcode with any fields; larger ones: a template */
+#define KIND_RAW    0x40 /* first bytes below: 16 raw bytes follow */
+#define KIND_FIELDS 0x80 /* first bytes below: an opcode with random fields; others: a template */
 
 static void append_words(struct twins_program *p, const uint32_t w[ONPU_INSN_WORDS])
 {

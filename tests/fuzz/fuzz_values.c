@@ -15,7 +15,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Formats the message, so that its arguments are read, drops it, and returns @code. */
+/*
+ * Replaces the function of webnn-run: formats the message, so that its arguments are read, drops
+ * it, and returns @code.
+ */
 int complain(enum exit_code code, const char *format, ...)
 {
 	char text[1000];

@@ -65,8 +65,8 @@ static unsigned int owed;
 static uint16_t next_id;
 
 /*
- * Returns how many descriptors of memory and events are open; a symbolizer of libFuzzer's has
- * pipes.
+ * Returns how many descriptors of memory and events are open. Others do not count, such as the
+ * pipes of libFuzzer's symbolizer.
  */
 static unsigned int count_descriptors(void)
 {
@@ -144,7 +144,10 @@ static void connect_client(void)
 	vfu_server_adopt(&server, pair[1]);
 }
 
-/* Takes the replies that have come; only the end of the connection may cut a reply short. */
+/*
+ * Reads the replies that have come and checks each; only the end of the connection may cut a reply
+ * short.
+ */
 static void take_replies(void)
 {
 	static uint8_t replies[4 << 20];
@@ -295,8 +298,8 @@ static void any_command(struct fuzz_input *in)
 }
 
 /*
- * Returns the address of a page from 0 to 127, so that ranges meet, or of one of the last 128 of
- * the address space.
+ * Returns the address of one of the pages 0 to 127, so that ranges overlap often, or of one of the
+ * last 128 pages of the address space.
  */
 static uint64_t address(struct fuzz_input *in)
 {
@@ -486,7 +489,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	connect_client();
 	version(&in);
 	for (unsigned int i = 0; in.left && i < MAX_MOVES; i++) {
-		/* The server has ended the connection: connect a new client. */
+		/* The server has ended the connection, so a new client connects. */
 		if (!server.connected) {
 			leave();
 			connect_client();

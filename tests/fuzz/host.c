@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A host for the device; see host.h. */
+/* Implements host.h. */
 #include "host.h"
 
 #define LEAF   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host for the device: memory on the bus, page tables, and the moves that a driver makes.
- * Everything in memory is open to the fuzzer.
+ * Declares a host of the device under test: memory on the bus, page tables, and what a driver does
+ * with the device. The fuzzer may change any byte of the memory.
  */
 #ifndef ONPU_FUZZ_HOST_H
 #define ONPU_FUZZ_HOST_H

@@ -114,7 +114,8 @@ START, DAMAGED, UNFIXED, OWN_CODE, STICKY, TWICE = 1, 2, 4, 8, 16, 32
 
 
 def move(name, *operands):
-    """Returns the bytes of a move; its operands are bytes, or integers of one byte."""
+    """Returns the bytes of a move of fuzz_registers.c. Each operand is bytes, or an integer, which
+    becomes one byte."""
     return bytes([MOVES.index(name)]) + b''.join(
         bytes([x]) if isinstance(x, int) else x for x in operands)
 

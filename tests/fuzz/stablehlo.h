@@ -41,7 +41,10 @@ static inline void fuzz_unroll(const uint8_t *data, size_t size)
 	shlo_arena_exit(&file.arena);
 }
 
-/* Aborts unless each device has one of the slices and, if there are addends, one of these. */
+/*
+ * Aborts unless each device has a slice that exists and, if values are sums of addends, an addend
+ * that exists.
+ */
 static inline void fuzz_slices(WNNStablehloSlices slices)
 {
 	size_t count = 1;
@@ -58,7 +61,10 @@ static inline void fuzz_slices(WNNStablehloSlices slices)
 			abort();
 }
 
-/* Loads a file for a number of partitions, and asks for all that a program tells. */
+/*
+ * Loads a program for a number of partitions, and calls each function that returns something about
+ * it. Prints the program and loads the text again.
+ */
 static inline void fuzz_partitions(const uint8_t *data, size_t size, size_t partitions)
 {
 	WNNStablehloProgram program, again;

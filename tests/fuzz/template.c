@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes instructions with operands that fit: see template.h. */
+/* Implements template.h. */
 #include <stdbool.h>
 
 #include "template.h"
@@ -13,7 +13,7 @@
 /* Most elements of a template's tensor: further dimensions become 1. */
 #define MAX_ELEMENTS 16384
 
-/* How a tensor is laid out in its region: bits of a byte of input. */
+/* Bits of the layout byte of an operand. */
 #define LAYOUT_TURNED	0x01 /* the dimensions have another order */
 #define LAYOUT_GAPS	0x02 /* a gap of one element */
 #define LAYOUT_REVERSED 0x04 /* the last dimension goes backwards */
@@ -254,7 +254,7 @@ static void resample_param(struct template *t, const struct choice *c, const str
 
 /* ---- Operands, by family of instructions ---- */
 
-/* All tensors get DST's dimensions. */
+/* Makes tensors that all have DST's dimensions. */
 static void elementwise(struct template *t, const struct choice *c, const unsigned int type[4])
 {
 	unsigned int least = t->insn.op == ONPU_OP_TRI ? 2 : 0;
@@ -399,8 +399,8 @@ static void pad(struct template *t, const struct choice *c, const unsigned int t
 }
 
 /*
- * Makes the shapes of gathers and scatters: @index indexes @full, and @part is read from or written
- * to it.
+ * Makes the shapes of gathers and scatters: @index holds indices into @full, and @part is what a
+ * gather reads from @full or a scatter writes into it.
  */
 static void indexed_shapes(struct template *t, const struct choice *c, struct shape *full,
 			   struct shape *index, struct shape *part)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Two machines that must agree: see twins.h. */
+/* Implements twins.h, except for book_compare(). */
 #include <stdbool.h>
 
 #include "../random.h"

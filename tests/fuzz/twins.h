@@ -16,7 +16,7 @@
 /* Enough for many instructions, and few enough that an input takes milliseconds. */
 #define TWINS_CYCLE_LIMIT (1u << 17)
 
-/* How a program is run: bits of a byte of input. */
+/* Bits of @flags: how a program is run. */
 #define TWINS_PATTERN 0x03 /* initial content of SRAM and memory */
 #define TWINS_INDICES 0x04 /* the third region holds small numbers, which are good indices */
 #define TWINS_PREEMPT 0x08 /* both machines save and restore at preempt instructions */

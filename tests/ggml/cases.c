@@ -56,8 +56,8 @@ static struct gg_tensor *scale(struct world *w)
 }
 
 /*
- * Returns a graph with a clamp in place: one operator reads its operand before the change, and one
- * reads its result.
+ * Returns a graph with a clamp in place: one operator reads the clamp's operand before the clamp
+ * changes it, and another reads the result.
  */
 static struct gg_tensor *clamp(struct world *w)
 {
@@ -128,7 +128,8 @@ static struct gg_tensor *row(struct world *w)
 }
 
 /*
- * Returns a product with a matrix whose type depends on the variant; it is a weight or may change.
+ * Returns a product with a matrix of a type that depends on the variant. The matrix is a weight in
+ * some variants, and an operand that may change in the others.
  */
 static struct gg_tensor *product(struct world *w)
 {
@@ -236,8 +237,8 @@ static struct gg_tensor *write_slice(struct world *w)
 }
 
 /*
- * Returns a graph that reads elements in the middle of a computed row: as two rows, or a single
- * one.
+ * Returns a graph that reads a slice from the middle of a computed row: as two rows of four
+ * elements, or as one element.
  */
 static struct gg_tensor *read_slice(struct world *w)
 {
@@ -276,8 +277,9 @@ static struct gg_tensor *soft_max(struct world *w)
 }
 
 /*
- * Returns a rotation of pairs of neighbours or of halves, in all or some elements of a row, perhaps
- * with a factor for each frequency, or scaled for long contexts.
+ * Returns a rotation of pairs, by variant: pairs are neighbours or elements of both halves; all
+ * elements of a row are rotated or only the first ones; each frequency may have a factor, or be
+ * scaled for long contexts.
  */
 static struct gg_tensor *rope(struct world *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small graphs of ggml, each of an operator or two, with random operands. */
+/* Declares small graphs of ggml with random operands; most have one or two operators. */
 #ifndef TESTS_GGML_CASES_H
 #define TESTS_GGML_CASES_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program on ggml that is not linked with it: its functions, and the back ends that it loads. */
+/*
+ * Declares a program that is not linked with ggml: it loads ggml's libraries and back ends, and
+ * gets their functions by name.
+ */
 #ifndef TESTS_GGML_CLIENT_H
 #define TESTS_GGML_CLIENT_H
 
@@ -38,8 +41,9 @@ extern struct client gg;
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /*
- * number_of() returns ggml's number of the function @name, where @name_of gives the name of a
- * number; type_number() returns the number of a type. Both end the program when there is none.
+ * number_of() returns the number whose name is @name; @name_of is ggml's function that returns the
+ * name of a number. type_number() returns the number of the type @name. Both end the program when
+ * there is none.
  */
 uint32_t number_of(const char *(*name_of)(uint32_t), const char *name);
 uint32_t type_number(const char *name);

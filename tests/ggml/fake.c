@@ -37,7 +37,7 @@ int fake_run(const char *path);
 
 /*
  * Asks the back end at @path for its score and registration, on behalf of the program or library
- * that has this function. Returns 1 if it does not load.
+ * that has this function, and prints them. Returns 1 if the back end does not load, else 0.
  */
 int fake_run(const char *path)
 {

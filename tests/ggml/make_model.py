@@ -91,7 +91,8 @@ def main():
     entries, data = [], b""
     for name, shape, kind in tensors():
         weights = rng.standard_normal(shape).astype("f4")
-        # Sums of products keep the size of what they are made of; norms have factors around 1.
+        # The factors keep sums of products about as large as their operands; weights of norms are
+        # around 1.
         weights = weights / numpy.sqrt(shape[-1]) if len(shape) > 1 else 1 + weights / 8
         sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *reversed(shape))
         entries.append(text(name) + sizes + struct.pack("<IQ", kind, len(data)))

@@ -12,7 +12,7 @@
 #include "client.h"
 
 #define STEPS	8
-#define AT_ONCE 8 /* tokens, fewer than the prompt has */
+#define AT_ONCE 8 /* llama.cpp computes so many tokens at once; the prompt has more */
 
 /* llama.cpp rounds activations of quantised products to 8 bits, which the device does not. */
 #define BOUND 2e-3
@@ -30,8 +30,9 @@ static void read_log(int level, const char *text, void *data)
 }
 
 /*
- * Writes the logits of the last token of each call of llama_decode() to a row of @logits; returns
- * the number of tokens in the vocabulary.
+ * Calls llama_decode() STEPS times: with a prompt of @prompt tokens, with one of 4 tokens less, and
+ * then with single tokens. Sets *logits to new memory with a row for each call, the logits of its
+ * last token. Returns the number of tokens in the vocabulary.
  */
 static int run(const char *path, struct gg_device *device, uint32_t prompt, float **logits)
 {
@@ -41,7 +42,10 @@ static int run(const char *path, struct gg_device *device, uint32_t prompt, floa
 	struct llama_model *model;
 	struct llama_context *context;
 	int32_t tokens[64], count;
-	/* numbers of tokens: of the context, of a batch, and of those that are computed at once */
+	/*
+	 * The first three members of the settings: how many tokens the context has, how many a
+	 * batch, and how many of them are computed at once.
+	 */
 	uint32_t sizes[3];
 
 	memcpy(params.bytes, &list, sizeof(list));

@@ -14,7 +14,7 @@
 
 #define BOUND 5e-4
 
-/* Returns the floats of a leaf, or NULL after it was filled with integers. */
+/* Returns random values for a leaf of floats, in memory that the caller frees. */
 static float *make_floats(const struct leaf *leaf, struct rng *rng)
 {
 	int64_t count = gg.ggml_nelements(leaf->tensor);

@@ -16,7 +16,7 @@ static struct {
 	uint64_t plans, runs, dispatches, moves, weights;
 } before, *counts;
 
-/* Fails unless @plans plans were made and @weights weights repacked since the last call. */
+/* Fails unless, since the last call, @plans plans were made and @weights weights were repacked. */
 static void expect(const char *when, uint64_t plans, uint64_t weights)
 {
 	if (counts->plans - before.plans != plans || counts->weights - before.weights != weights)
@@ -27,7 +27,7 @@ static void expect(const char *when, uint64_t plans, uint64_t weights)
 	before = *counts;
 }
 
-/* A product with a weight of its own, in buffers of their own. */
+/* A graph of one product. Its weight is in one buffer, and x and y are in another. */
 struct product {
 	struct gg_context *context, *weights;
 	struct gg_buffer *own, *theirs;

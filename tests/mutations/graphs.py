@@ -27,7 +27,8 @@ def _plan(name, file, old, new):
 
 
 def _tested(name, file, old, new, test):
-    """An error in what random graphs do not draw: options that WebNN has not."""
+    """Returns an error in code that random graphs do not reach, as WebNN lacks the options; `test`
+    finds it."""
     program = 'tests/library/' + test
     return {'name': name, 'file': 'userspace/src/' + file, 'old': old, 'new': new, 'command': f'{_DIR}/{program}',
             'build': f'ninja -C {_DIR} {program}'}

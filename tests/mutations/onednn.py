@@ -4,8 +4,8 @@ convolutions of the layer below it, for run.py.
 """
 
 _DIR = 'build/mutations'
-# A planted error that the layer's self-test finds counts as found: without this setting, the layer
-# would be left out of the comparisons.
+# A planted error that the layer's self-test notices counts as found. Without this setting, the
+# library would then not use the layer, and the comparisons would pass.
 _TRUST = 'WNN_CPU_DEMAND_ONEDNN=1 '
 _COMMANDS = {
     'choose': f'{_DIR}/tests/library/cpu/test_cpu_choose',
@@ -120,7 +120,7 @@ MUTATIONS = [
     {'name': 'narrow results of one channel go to oneDNN', 'file': 'userspace/src/cpu/onednn/right.c',
      'old': '!(has_single_channel(g) && is_strided_column(g))', 'new': '!(!g && is_strided_column(g))',
      'command': _COMMANDS['onednn']},
-    # These two need a processor with AMX.
+    # The tests find these two only on a processor with AMX.
     {'name': 'AMX is asked for strided columns of integers', 'file': 'userspace/src/cpu/onednn/right.c',
      'old': '(is_strided_column(g) || groups)', 'new': 'groups', 'command': _COMMANDS['onednn']},
     {'name': 'AMX is asked for groups with a zero point', 'file': 'userspace/src/cpu/onednn/right.c',

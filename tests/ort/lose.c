@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded: replaces wnnContextDispatchMeasuredSync() by a function that calls it, but destroys
- * the context first when it is the dispatch to which lose_before() counts down.
+ * A library that is preloaded. It replaces wnnContextDispatchMeasuredSync() by a function that
+ * calls the original. lose_before(n) makes the n-th dispatch from then on destroy its context
+ * before it starts.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@ import tempfile
 
 NEWEST, OLDEST = "1.32.0", "1.23.2"
 NAME = "OnpuExecutionProvider"
-# The report of the last session of options().
+# REPORT is the file in which the provider writes the report of the newest session with options().
 FOLDER = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 REPORT = FOLDER.name + "/report"
 

@@ -19,7 +19,7 @@ DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
 
 
 def load(path, onnx):
-    """Returns a tensor, or None when the file has something else."""
+    """Returns the tensor in a file, or None when the file has something else."""
     tensor = onnx.TensorProto()
     try:
         tensor.ParseFromString(path.read_bytes())
@@ -34,8 +34,8 @@ def read(folder, kind, onnx):
 
 
 def same(ours, theirs, numpy):
-    """Returns whether results agree within 1e-4 of the largest magnitude, in 16 bits within
-    2e-3; results without a distance must be equal.
+    """Returns whether results agree: floats of 16 bits within 2e-3 of the largest magnitude, other
+    numbers within 1e-4 of it. Texts, booleans and empty arrays must be equal.
     """
     ours, theirs = numpy.asarray(ours), numpy.asarray(theirs)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
@@ -63,7 +63,8 @@ class Runner:
         return self.ort.InferenceSession(model, options, enable_fallback=0)
 
     def ours(self, model):
-        """Returns a session with as much as possible on the provider, and how much that is."""
+        """Returns a session in which the provider computes as much as it can, and how much that is:
+        "whole", "in part" or "not"."""
         try:
             return self.session(model, True), "whole"
         except self.ort.capi.onnxruntime_pybind11_state.Fail:

@@ -21,8 +21,8 @@ CLIENT, PROVIDER, PRELOAD, SAMPLES = map(os.path.abspath, sys.argv[1:5])
 RUNS = sys.argv[5:]
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 MODEL = MODELS / "mnist.onnx"
-# How many mappings may be added: stacks and arenas of the C library, whose number depends on how
-# many of the 16 threads met.
+# The number of mappings that may be added: stacks and arenas of the C library, whose number depends
+# on how many of the 16 threads run at the same time.
 MAPPINGS = 64
 
 

@@ -44,7 +44,8 @@ def random(*shape, seed=0):
 
 
 def conv_model(size="size", seed=0):
-    """Returns a convolution of pictures, whose size is open unless it is given."""
+    """Returns a model with a convolution of pictures. `size` is the width and height: a number, or
+    the name of an unknown dimension."""
     return make([helper.make_node("Conv", ["x", "w", "b"], ["c"], "first", pads=[1] * 4),
                  helper.make_node("Relu", ["c"], ["y"], "second")],
                 [value("x", [1, 3, size, size])], [value("y", [1, 4, size, size])],
@@ -67,7 +68,8 @@ def split_model():
 
 
 def places():
-    """Returns {node: place} from the lines of the last report."""
+    """Returns {node: place} from the newest report, where place is "npu", "cpu" or another word of
+    the report."""
     with open(runtime.REPORT, encoding="utf-8") as report:
         return {line.split("\t")[2]: line.split("\t")[0] for line in report}
 
@@ -131,8 +133,8 @@ class Provider(unittest.TestCase):
 
     @unittest.skipUnless(MODELS.exists(), "there is no ../shared/models")
     def test_state(self):
-        """Tests a model whose branches depend on the input sr, so that most of the model stays with
-        ONNX Runtime.
+        """Tests a model whose branches depend on the value of the input "sr", so that most of the
+        model stays with ONNX Runtime.
         """
         path = str(MODELS / "silero_vad_16k_op15.onnx")
         feed = {"input": random(1, 576), "state": random(2, 1, 128), "sr": numpy.array(16000, numpy.int64)}
@@ -261,8 +263,8 @@ class Provider(unittest.TestCase):
         runs = [event for event in events if event.get("name") == "model_run"]
         ours = [event for event in events if event.get("cat") == "Kernel" and "npu_nodes" in event["args"]]
         self.assertEqual((len(runs), len(ours)), (3, 3))
-        # ONNX Runtime tells how long ago the profile began, and the provider hears that some time
-        # later: all events are too early by this time. Times are rounded down.
+        # ONNX Runtime reports how long ago the profile began, and the provider gets this report a
+        # little later, so that all its events are too early by that delay. Times are rounded down.
         least = max(run["ts"] - event["ts"] for run, event in zip(runs, ours))
         most = min(run["ts"] + run["dur"] - event["ts"] - event["dur"] for run, event in zip(runs, ours))
         self.assertLessEqual(max(least, 0), most + 2)

@@ -20,7 +20,7 @@ MEMBER = re.compile(r"ORT_CLASS_RELEASE\(\s*(\w+)\s*\)|ORT_API2_STATUS\(\s*(\w+)
 
 
 def members(text, table):
-    """Returns the names of a table's functions, in their order."""
+    """Returns the names of the members of a table, in their order."""
     body = re.search(rf"^struct Ort{table} \{{(.*?)^\}};", text, re.S | re.M)
     names, depth, start = [], 0, 0
     for at, character in enumerate(body[1] if body else ""):

@@ -9,7 +9,7 @@ import { OnnxModel } from 'webnn-npu/onnx';
 
 const [folder] = process.argv.slice(2);
 
-// Returns the numbers of a file of numpy, which follow its line of text.
+// Returns the float32 elements of a .npy file, which follow its header.
 function readNpy(name) {
 	const bytes = fs.readFileSync(path.join(folder, name));
 

@@ -58,8 +58,8 @@ all_files()
 		-o ! -path /var/lib/dkms -printf '%y %m %u %g %p %l\n' | LC_ALL=C sort
 }
 
-# Prints what the lines "apt install ./…" of pages install, one line each, also where a line goes on
-# behind a backslash.
+# documented_installs PAGE…: prints the words after "apt install" of each command that installs
+# built packages, one command a line; a command may go on in the next line after a backslash.
 documented_installs()
 {
 	sed -e ':more' -e '/\\$/{N;s/\\\n *>* *//;b more' -e '}' "$@" | grep -o 'apt install .*\./.*' |
@@ -160,7 +160,7 @@ test_ranks()
 	contains "ranks of MPI compute together" "rank 2: result0: uint32 [], from 3 to 3"
 }
 
-# node_program DEVICE FILE…: runs a program of the pages.
+# node_program DEVICE FILE…: runs a program of the documentation with Node on the device.
 node_program()
 {
 	local device=$1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client of the plugin, and calls of the plugin that tests make often. */
+/* Declares a client of the plugin, and functions for calls of the plugin that tests make often. */
 #ifndef TESTS_PJRT_CLIENT_H
 #define TESTS_PJRT_CLIENT_H
 
@@ -28,7 +28,10 @@ static struct pjrt_client *client;
 	((struct pjrt_##name##_args){ .struct_size = sizeof(struct pjrt_##name##_args), \
 				      __VA_ARGS__ })
 
-/* Checks that a call fails with a code and words of a message, and frees the error. */
+/*
+ * Checks that a call has failed with @code, and that the message of the error has @words; frees the
+ * error.
+ */
 static inline void fails(struct pjrt_error *error, int code, const char *words)
 {
 	struct pjrt_Error_Message_args message = { .size = sizeof(message), .error = error };

@@ -147,7 +147,7 @@ def leaves(value):
     return [numpy.asarray(leaf) for leaf in jax.tree.leaves(value)]
 
 
-# Old releases do not ask a plugin how values are cut.
+# Skips a test on releases that do not ask a plugin how arguments and results are sharded.
 ASKS = unittest.skipIf(RELEASE.startswith("0.7."), "this release of JAX runs programs on one device of a plugin")
 
 
@@ -262,7 +262,8 @@ class Programs(unittest.TestCase):
 
     @ASKS
     def test_callbacks_on_devices(self):
-        """Tests that devices get the results of one call, and within shard_map each those of a call with its slice."""
+        """Tests that all devices get the results of one call; within shard_map, each device gets
+        those of a call with its own slice."""
         mesh, seen = Mesh(numpy.array(jax.devices()), ("x",)), []
         spec, part = PartitionSpec("x"), jax.ShapeDtypeStruct((2,), numpy.float32)
 

@@ -62,8 +62,8 @@ static void test_sizes(void **state)
 	for (size_t i = 0; i < sizeof(stats.rest); i++)
 		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
 	/*
-	 * A newer caller has members after ours, which become 0; what follows the structure is
-	 * kept.
+	 * A newer caller has members after ours, which the plugin sets to 0; it does not write
+	 * beyond the structure.
 	 */
 	memset(&newer, 0x5a, sizeof(newer));
 	newer.known.struct_size = offsetof(__typeof__(newer), end);
@@ -185,7 +185,7 @@ static void test_refusals(void **state)
 	/* Compiler options (field 7) of some names. */
 	static const unsigned char wrong[] = { 0x3a, 6, 0x0a, 4, 'm', 'i', 'n', 'e' };
 	static const unsigned char xla[] = { 0x3a, 7, 0x0a, 5, 'x', 'l', 'a', '_', 'a' };
-	/* A name of 9 bytes, of which there are none. */
+	/* The length of a name is 9 bytes, but no byte follows. */
 	static const unsigned char cut_name[] = { 0x3a, 2, 0x0a, 9 };
 	struct pjrt_loaded *loaded;
 
@@ -464,7 +464,7 @@ static void test_serialising(void **state)
 	unload(loaded);
 }
 
-/* Returns the bytes that the process has allocated. */
+/* Returns how many bytes the process has allocated, as far as mallinfo2() counts them. */
 static size_t allocated(void)
 {
 	struct mallinfo2 info = mallinfo2();

@@ -14,7 +14,7 @@ MAGIC, HEADER_SIZE = b"ONFW", 64
 
 
 class System:
-    """A system without a fault, until a test changes it."""
+    """Makes a system without a fault; tests then change it."""
 
     def __init__(self, folder):
         self.top = pathlib.Path(folder)
@@ -73,7 +73,8 @@ class System:
         self.remove(f"sys/bus/pci/devices/{address}/driver")
 
     def process(self, pid, command, files):
-        """Adds a process; files: {number: (link, text of fdinfo)}."""
+        """Adds a process; `files` maps the number of a descriptor to (target of the link, text of
+        fdinfo)."""
         self.write(f"proc/{pid}/comm", command + "\n")
         for number, (target, text) in files.items():
             self.link(f"proc/{pid}/fd/{number}", target)

@@ -45,7 +45,10 @@ static void other_drivers_are_not_ours(void **state)
 	assert_false(client_parse("", &client));
 }
 
-/* A newer driver may have more entries of each kind, and longer lines. */
+/*
+ * Tests that unknown entries do no harm: a newer driver may have more entries of each kind, and
+ * longer lines.
+ */
 static void what_is_unknown_does_no_harm(void **state)
 {
 	char many[4000] = "drm-driver:\tonpu\n", line[80];
@@ -100,8 +103,8 @@ static void load_is_the_difference(void **state)
 }
 
 /*
- * A client number that was given anew belongs to another file, and so does an equal number on
- * another device.
+ * Tests that the load is that of new files: one whose client number was used before and whose busy
+ * time is shorter, and one with that number on another device.
  */
 static void load_is_never_negative(void **state)
 {

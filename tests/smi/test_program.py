@@ -174,7 +174,8 @@ class Top(Case):
 
 class Check(Case):
     def findings(self, status=WRONG, **more):
-        """Returns {check: (verdict, text, fix)} of the findings that are not ok."""
+        """Runs onpu-smi check and returns {check: (verdict, text, fix)} of the findings that are
+        not ok."""
         result = self.json("check", status=status, **more)
         self.assertEqual(result["works"], status == DONE)
         for finding in result["findings"]:
@@ -471,7 +472,7 @@ nonsense
 
     @staticmethod
     def assemble(line):
-        """Returns the four words that the assembler makes of a line."""
+        """Returns the four words of the instruction in a line, as the assembler makes them."""
         done = subprocess.run([ISA, "asm", "-", "-o", "-"], input=line.encode(), stdout=subprocess.PIPE, check=True)
         return struct.unpack("<4I", done.stdout)
 

@@ -15,7 +15,7 @@ _DEFINE = re.compile(r'^#define (?P<name>\w+)', re.M)
 
 
 class Entry:
-    """A member of a structure or a value of an enum."""
+    """Has a member of a structure or a value of an enum, with its comment."""
 
     def __init__(self, name, ctype, documented, doc):
         self.name = name
@@ -25,7 +25,7 @@ class Entry:
 
 
 class Item:
-    """A structure or an enum."""
+    """Has a structure or an enum, with its comment and entries."""
 
     def __init__(self, kind, name, doc, entries):
         self.kind = kind
@@ -35,7 +35,7 @@ class Item:
 
 
 class Header:
-    """The declarations of the header and their documentation."""
+    """Has the declarations of the header, their comments, and the problems that reading found."""
 
     def __init__(self, text):
         self.text = text
@@ -53,7 +53,7 @@ class Header:
             self.problems.append('a structure or enum is not in the style that is read')
 
     def _titles(self):
-        """Returns {line of code: the kernel-doc block in front of it}."""
+        """Returns {line of code: text of the kernel-doc comment before it}."""
         return {m['code']: re.sub(r'^ \* ?', '', m['doc'], flags=re.M)
                 for m in _BLOCK.finditer(self.text)}
 
@@ -94,7 +94,8 @@ class Header:
 
 
 def _check_item(item):
-    """Yields the problems of one structure or enum: a bad title, an entry without text or name."""
+    """Yields the problems of one structure or enum: a bad title, no entries, an entry without text
+    or name."""
     if not re.match(rf'{item.kind} {item.name} - \S.*\.\n', item.doc):
         yield f'{item.name}: the title must be "{item.kind} {item.name} - Sentence."'
     if not item.entries:

@@ -25,8 +25,8 @@ GCC = ["gcc"]
 CLANG = ["clang"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wpadded", "-Werror", "-fsyntax-only"]
 
-# The targets stand for: 64-bit integers aligned to 4 bytes, to 8 bytes in a 32-bit program,
-# big-endian, 64-bit long.
+# Together, the targets have all layouts: 64-bit integers aligned to 4 bytes, and to 8 bytes in a
+# 32-bit program; big-endian; long of 64 bits.
 TARGETS = {
     "i686-linux-gnu": 32,
     "armv7-linux-gnueabihf": 32,
@@ -101,7 +101,8 @@ int main(void)
 
 
 class Layout(unittest.TestCase):
-    """Tests that sizes, offsets and numbers are those of test_accel_layout.c."""
+    """Tests that test_accel_layout.c compiles for each target: sizes, offsets and numbers are those
+    that it states."""
 
     @classmethod
     def setUpClass(cls):
@@ -130,8 +131,8 @@ class Layout(unittest.TestCase):
 
 
 class Frozen(unittest.TestCase):
-    """Tests that the list in test_accel_layout.c leaves nothing out, and itself obeys the header's
-    rules.
+    """Tests that test_accel_layout.c has an assertion for everything in the header, and that the
+    fixed numbers obey the header's rules.
     """
 
     @classmethod

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layout of uapi/drm/onpu_accel.h, frozen: compiling this file is the test. Programs of every
- * word size and age rely on these numbers, so lines may be added but none may change; save that the
- * size of a structure that grows at its end changes, and with it the number of its ioctl (DRM
- * accepts both). test_accel_header.py compiles this for several targets and checks that it leaves
- * nothing out.
+ * Fixes the layout of uapi/drm/onpu_accel.h: compiling this file is the test. Programs of every
+ * word size and age rely on these numbers, so lines may be added but none may change, with one
+ * exception: a structure may grow at its end, which changes its size and the number of its ioctl
+ * (DRM accepts both numbers). test_accel_header.py compiles this file for several targets and
+ * checks that it leaves nothing out.
  */
 #include <stddef.h>
 

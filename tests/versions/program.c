@@ -83,7 +83,7 @@ static WNNTensor make_tensor(WNNContext context)
 	return tensor;
 }
 
-/* Returns the number of results that are wrong. */
+/* Runs the graph once, and returns the number of elements of the result that are wrong. */
 static int compute(WNNContext context, WNNGraph graph)
 {
 	WNNNamedTensor in = { WNN_STR("x"), make_tensor(context) };

@@ -47,7 +47,7 @@ def symbols_of_later():
 
 
 def parts():
-    """Yields (name, what the part tells, what is right) of each part."""
+    """Yields (name, version that the part states, version that is right) for each part."""
     yield "webnn.h", header_version(), VERSION
     changelog = (TOP / "debian/changelog").read_text(encoding="utf-8")
     yield "debian/changelog", re.match(r"open-npu \((\S+)\)", changelog)[1], VERSION

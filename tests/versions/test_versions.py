@@ -30,7 +30,8 @@ def image_minor(change):
 
 
 def by_change(paths):
-    """Returns {change: path}; a path without a word for a change has the present version."""
+    """Returns {change: path}, where change is the word "older" or "newer" in the path; other paths
+    have the change "same"."""
     return {next((word for word in ("older", "newer") if re.search(rf"-{word}\b", path)), "same"): path
             for path in paths}
 

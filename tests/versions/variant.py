@@ -32,8 +32,8 @@ ADDED = "\n\t/** @of_the_next_version: For tests. */\n\t__u64 of_the_next_versio
 
 
 def once(pattern, text, change):
-    """Returns the text with the number changed that the pattern finds; the number must be there
-    once, and not become negative.
+    """Returns the text with `change` added to the number that the pattern finds. Ends the program
+    unless the pattern matches exactly once and the new number is not negative.
     """
     found = pattern.findall(text)
     if len(found) != 1 or int(found[0][1]) + change < 0:
@@ -82,8 +82,8 @@ def write_headers(variant, folder):
 
 
 def source(variant, path):
-    """Yields the lines of a file; lines that use a missing member are empty, so that lines keep
-    their numbers.
+    """Yields the lines of a file. When the variant is "older", lines that use a member that it
+    lacks become empty, so that the others keep their numbers.
     """
     names = new_members(HEADER.read_text(encoding="utf-8")) if variant == "older" else []
     uses = re.compile(rf"(?:\.|->)(?:{'|'.join(names)})\b")

@@ -21,7 +21,8 @@ def save(name, nodes, x, y, constants):
 
 
 def picture():
-    """Saves a classifier of pictures, and the description of its tensors that GStreamer needs."""
+    """Writes picture.onnx, a classifier of pictures, and the description of its tensors that
+    GStreamer needs."""
     draw = numpy.random.default_rng(1).uniform
     save("picture.onnx",
          [helper.make_node("Conv", ["image", "w", "b"], ["c"], strides=[2, 2]),

@@ -23,8 +23,8 @@ place=npu
 [ "$device" != cpu ] || place=cpu
 stream='node.autoconnect = false adapter.auto-port-config = { mode = dsp }'
 
-# provider_with REPORT: sets $provider to the first words of a command whose ONNX Runtime gets the
-# preloaded provider, which writes REPORT.
+# provider_with REPORT: sets $provider to the words before a command that make its ONNX Runtime use
+# the preloaded provider; the provider writes REPORT.
 provider_with()
 {
 	provider=(env "LD_LIBRARY_PATH=$work" "LD_PRELOAD=$work/onpu-ort-preload.so" "ONPU_ORT=$device"

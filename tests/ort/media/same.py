@@ -18,8 +18,8 @@ def lines(ours, theirs):
 
 
 def samples(file):
-    """Checks that each sample is sound, silence that went through the filter, or silence from
-    before, and that there is enough sound.
+    """Checks that each sample is one that the model computed (0.5 from sound, 0.25 from silence) or
+    silence from before, and that enough of them are 0.5.
     """
     with open(file, "rb") as data:
         content = data.read()

@@ -44,7 +44,7 @@ OWN_ATTRIBUTES = ('access', 'constants', 'header', 'member', 'reset', 'struct')
 
 
 def strip_own(tree):
-    """Removes our elements and attributes, which Mesa's formats do not have."""
+    """Removes elements and attributes that our files have and Mesa's formats do not."""
     for parent in list(tree.iter()):
         if tree.tag != 'isa':
             for name in OWN_ATTRIBUTES:
@@ -123,7 +123,7 @@ def domain_values(domain):
 
 
 def printer(header, names):
-    """Returns a program that prints the values of these names."""
+    """Returns a program in C that prints the values of these names, one a line."""
     lines = [f'\tprintf("%llu\\n", (unsigned long long)({name}));' for name in names]
     return ('#include <stdio.h>\n#include <stdint.h>\n' + f'#include "{header}"\n' +
             'int main(void)\n{\n' + '\n'.join(lines) + '\n\treturn 0;\n}\n')
@@ -159,7 +159,7 @@ def compare_registers(options):
 
 
 def missing(options):
-    """Returns why the comparison cannot be made, or None."""
+    """Returns a text that tells what is missing for the comparison, or None."""
     if not os.path.exists(os.path.join(options.mesa, 'src', 'compiler', 'isaspec', 'isa.py')):
         return f'no Mesa source in {options.mesa}; scripts/fetch-mesa.sh brings it'
     if options.what == 'isa' and importlib.util.find_spec('mako') is None:

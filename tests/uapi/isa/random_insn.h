@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Random legal instructions, for the tests of this folder.
- */
+/* Makes random legal instructions for the tests of this folder. */
 #ifndef RANDOM_INSN_H
 #define RANDOM_INSN_H
 
@@ -10,7 +8,9 @@
 #include "../../random.h"
 #include "onpu/isa.h"
 
-/* Returns a legal value of the field: often the least or the greatest. */
+/*
+ * Returns a legal value of the field; the smallest and the largest are more frequent than others.
+ */
 static inline uint32_t random_value(struct rng *rng, const struct onpu_field_info *field)
 {
 	uint32_t mask = 0xffffffffu >> (31 - (field->high - field->low));

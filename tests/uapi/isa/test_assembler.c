@@ -24,7 +24,10 @@ static void assemble(const char *line, uint32_t w[ONPU_INSN_WORDS])
 		fail_msg("'%s': column %u: %s", line, err.column, err.message);
 }
 
-/* Checks that the text of a word assembles to the same word, which has the same text again. */
+/*
+ * Checks that the disassembled text of a word assembles to the same word, and that this word has
+ * the same text.
+ */
 static void roundtrip(const uint32_t w[ONPU_INSN_WORDS])
 {
 	char text[ONPU_TEXT_MAX], again[ONPU_TEXT_MAX];
@@ -57,7 +60,10 @@ static void test_every_instruction(void **state)
 	}
 }
 
-/* Any 128 bits make a round trip; words that are no instruction do so as .word. */
+/*
+ * Tests that any 128 bits are the same after disassembling and assembling; words that are no
+ * instruction become .word.
+ */
 static void test_every_word(void **state)
 {
 	struct rng rng = { 5 };
@@ -118,7 +124,7 @@ static void test_known_text(void **state)
 	}
 }
 
-/* Spaces, comments and hexadecimal numbers are the writer's choice. */
+/* Tests that spaces, comments and the base of numbers do not change the instruction. */
 static void test_free_form(void **state)
 {
 	static const char *const same[] = {
@@ -186,7 +192,10 @@ static void test_errors(void **state)
 	}
 }
 
-/* Random characters do no harm; a line that is accepted makes a round trip. */
+/*
+ * Tests that random characters do no harm. A line that is accepted has the same words after
+ * disassembling and assembling.
+ */
 static void test_garbage(void **state)
 {
 	static const char alphabet[] = "vadmxsrecp.?!0123456789x, =d;#\t\x7f\xff";

@@ -28,7 +28,7 @@ def read(name):
 
 
 class SpecCase(unittest.TestCase):
-    """Loads a specification in which one piece of text was replaced."""
+    """Has load(), which reads a specification in which one text was replaced."""
 
     def load(self, reader, name, old, new):
         text = read(name)
@@ -293,7 +293,7 @@ class MachinesTest(SpecCase):
 
 
 class SiliconTest(SpecCase):
-    """Tests silicon.xml: the units of the engines."""
+    """Tests silicon.xml, which has the units of the engines."""
 
     @staticmethod
     def reader(path):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests packing and unpacking of instructions, and the tables behind them.
+ * Tests that instructions are packed and unpacked as isa.xml says, and the tables of instructions
+ * and fields.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static void test_roundtrip(void **state)
 	}
 }
 
-/* These encodings are written by hand, so that table and generator cannot be wrong together. */
+/* Tests encodings that were computed by hand, so that an error in the generator cannot hide. */
 static void test_known_words(void **state)
 {
 	static const struct {
@@ -96,7 +97,10 @@ static void test_known_words(void **state)
 	}
 }
 
-/* Every bit belongs to a field or is fixed; a changed fixed bit is another opcode or a fault. */
+/*
+ * Tests that every bit is fixed or belongs to a field. A changed fixed bit makes another
+ * instruction or a fault.
+ */
 static void test_reserved_bits(void **state)
 {
 	unsigned int op, bit;
@@ -177,7 +181,7 @@ static void test_pack_refuses(void **state)
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 0x20 });
 }
 
-/* The tables have the numbers that the instruction set fixes for every instruction. */
+/* Tests entries of the table of instructions: their number, factors, operands and types. */
 static void test_tables(void **state)
 {
 	unsigned int op, i;

@@ -1,3 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ioctl encoding of the architectures that have none of their own. */
+/*
+ * Replaces the kernel's asm/ioctl.h for architectures that use the generic encoding of ioctl
+ * numbers.
+ */
 #include <asm-generic/ioctl.h>

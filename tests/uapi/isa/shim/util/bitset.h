@@ -42,7 +42,7 @@ typedef uint32_t BITSET_WORD;
 #define BITSET_SHR(a, n) shim_shift((a), SHIM_LENGTH(a), -(int)(n))
 #define BITSET_COUNT(a)	 shim_count((a), SHIM_LENGTH(a))
 
-/* Shifts all bits up by n; zeros come in at the bottom. */
+/* Shifts the words left by n bits; zeros come in at bit 0. */
 static inline void shim_shift(BITSET_WORD *a, unsigned int words, int n)
 {
 	BITSET_WORD result[32] = { 0 };
