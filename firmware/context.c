@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Contexts: creation and destruction, and binding them to queues. */
+/*
+ * Handles the requests that create and destroy contexts, kill their jobs, and bind them to queues.
+ */
 #include "firmware.h"
 
 #define ENTRY ((uint32_t)sizeof(struct onpu_ring_job))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults. The CP has stopped the queue and written a record; this sends the driver an event about
- * it. The scheduler sees the fault in the state of the queue.
+ * Reports faults. When a job faults, the CP stops its queue and writes a record; fault_poll() sends
+ * the driver an event about it. The scheduler sees the fault in the state of the queue.
  */
 #include "firmware.h"
 

@@ -23,7 +23,7 @@
 #define FW_VM_WORDS	(ONPU_REG_CORE_VM__LENGTH / 32)
 /* The length of a time slice in cycles of jobs: one millisecond of the nominal clock. */
 #define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
-/* Number of slices that a priority with work waits for at most. */
+/* A priority with work gets a slice after about this many slices of others. */
 #define FW_STARVED 32
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
 #define FW_CP_PATIENCE (UINT32_C(1) << 20)
@@ -164,14 +164,19 @@ void sched_poll(struct firmware *fw);
 /* Add a bound queue to the scheduler, or remove it. */
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready);
 void sched_remove(struct firmware *fw, uint32_t queue);
-/* Makes a queue without work leave the CP; false: it has work, or the CP did not leave in time. */
+/*
+ * Makes a queue without work leave the CP. Returns false if it has work, or if the CP did not leave
+ * it in time.
+ */
 bool sched_evict(struct firmware *fw, uint32_t queue);
 /*
  * Makes a queue that has work leave the CP: its state goes to the save area, its jobs stay in the
- * ring. False: the CP has not left it in time.
+ * ring. Returns false if the CP has not left it in time.
  */
 bool sched_preempt(struct firmware *fw, uint32_t queue);
-/* Aborts the job of a queue and stops the queue; false: the CP has not done so in time. */
+/*
+ * Aborts the job of a queue and stops the queue. Returns false if the CP has not done so in time.
+ */
 bool sched_kill(struct firmware *fw, uint32_t queue);
 
 /* fault.c */

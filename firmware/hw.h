@@ -37,7 +37,7 @@ static inline void hw_enable_wake(void)
 	__asm__ volatile("csrs mie, %0" ::"r"(external) : "memory");
 }
 
-/* Returns the address of an object for the DMA. */
+/* Returns the address by which the DMA reaches an object of the firmware. */
 static inline uint32_t hw_local(const void *object)
 {
 	return (uint32_t)(uintptr_t)object;
@@ -64,7 +64,7 @@ static inline void hw_write64(uint32_t low, uint64_t value)
 	hw_write(low + 4, (uint32_t)(value >> 32));
 }
 
-/* Returns the device clock. */
+/* Returns the time of the device clock, in cycles. */
 static inline uint64_t hw_cycle(void)
 {
 	uint32_t high, low;

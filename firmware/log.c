@@ -46,8 +46,8 @@ static uint32_t put_text(char *line, uint32_t at, const char *text)
 }
 
 /*
- * Writes the digits of a word; without @all, no leading zeros. A number's second word has @all set.
- * Returns the next position in the line.
+ * Writes the hexadecimal digits of a word, without leading zeros unless @all is set, as it is for
+ * the lower word of a long number. Returns the next position in the line.
  */
 static uint32_t put_digits(char *line, uint32_t at, uint32_t value, bool all)
 {

@@ -311,8 +311,8 @@ static uint64_t clamp_share(const struct firmware *fw, const struct fw_shares *s
 }
 
 /*
- * Returns the queue of this priority that gets the next slice, or ONPU_NO_QUEUE; *alone: no other
- * one is ready.
+ * Returns the queue of this priority that gets the next slice, or ONPU_NO_QUEUE. Sets *alone to
+ * whether no other queue of this priority is ready.
  */
 static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 {
@@ -473,9 +473,9 @@ static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue, uint32_t pa
 }
 
 /*
- * Makes a queue without work leave the CP; false: it has work or does not leave, and stays ready. A
- * doorbell may come after the first has_work() and before the CP has left the queue, and the CP may
- * then have begun with the job. The second has_work() sees that.
+ * Makes a queue without work leave the CP. Returns false if it has work or does not leave; then it
+ * stays ready. A doorbell may come after the first has_work() and before the CP has left the queue,
+ * and the CP may then have begun with the job. The second has_work() sees that.
  */
 bool sched_evict(struct firmware *fw, uint32_t queue)
 {
@@ -489,9 +489,9 @@ bool sched_evict(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * Makes a queue leave the CP; false: it has not left in time, and stays ready. The CP leaves a
- * running job at its next preemption point, or ends it when SWITCH_LIMIT is over. As RUN_QUEUE
- * names the queue no longer, it does not become resident again.
+ * Makes a queue leave the CP. Returns false if it has not left in time; then it stays ready. The CP
+ * leaves a running job at its next preemption point, or ends it when SWITCH_LIMIT is over. As
+ * RUN_QUEUE names the queue no longer, it does not become resident again.
  */
 bool sched_preempt(struct firmware *fw, uint32_t queue)
 {
@@ -503,9 +503,9 @@ bool sched_preempt(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * Aborts the job of a queue; false: the CP has not confirmed it in time. RUN_QUEUE is written
- * before KILL: otherwise a queue that the CP is about to make resident could become so after KILL
- * has checked it.
+ * Aborts the job of a queue. Returns false if the CP has not confirmed it in time. RUN_QUEUE is
+ * written before KILL: otherwise a queue that the CP is about to make resident could become so
+ * after KILL has checked it.
  */
 bool sched_kill(struct firmware *fw, uint32_t queue)
 {
