@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Derive the constants of the architected functions.
+"""Derives the constants of the architected functions.
 
 functions.rst is the normative text; its constant tables and the C header of the
 emulator both come from here, from exact or 150-digit arithmetic, so that every
