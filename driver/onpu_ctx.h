@@ -211,11 +211,14 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
 struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
-/* Put a reference; NULL is allowed. */
+/* Puts a reference to a context; NULL is allowed. */
 void onpu_ctx_put(struct onpu_ctx *ctx);
 DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
-/* Signal jobs that have completed. If the context is idle then, another may get its queue. */
+/*
+ * Ends jobs that the completion page shows as completed. If the context is idle then, another may
+ * get its queue.
+ */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);

@@ -383,7 +383,7 @@ static void free_config(void *config)
 	kfree(config);
 }
 
-/* Saves the configuration space, with which a reset puts the device back; 0 or an errno. */
+/* Saves the configuration space, with which a reset puts the device back. Returns 0 or an errno. */
 static int save_config(struct onpu_device *onpu)
 {
 	pci_save_state(onpu->pdev);

@@ -118,7 +118,7 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 
 /* ---- charging users for buffers */
 
-/* Charges a buffer to a user until it is freed, whichever clients have handles; 0 or an errno. */
+/* Charges a buffer to a user until it is freed, whoever has handles; returns 0 or an errno. */
 static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -470,8 +470,8 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 }
 
 /*
- * Charges an imported buffer to the client's user, unless it is charged already; 0 or an errno.
- * Returns 0 as well when another thread has closed the handle: there is nothing to charge.
+ * Charges an imported buffer to the client's user, unless it is charged already. Returns 0 or an
+ * errno; 0 as well when another thread has closed the handle, as there is nothing to charge.
  */
 static int charge_import(struct drm_file *drm_file, u32 handle)
 {
@@ -583,7 +583,7 @@ static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo
 	return ret;
 }
 
-/* Sets *@va to the object's address in the client; maps it if it has none. 0 or an errno. */
+/* Sets *@va to the object's address in the client, mapped if need be; returns 0 or an errno. */
 static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 {
 	struct onpu_bo_use *use;

@@ -87,7 +87,7 @@ static void onpu_job_signalled(struct dma_fence *fence, struct dma_fence_cb *cal
 	queue_work(ctx->onpu->wq, &ctx->resolve);
 }
 
-/* Drop the last fence of a job's waits. The callback is not running afterwards. */
+/* Drops the last fence of a job's waits. The callback is not running afterwards. */
 static void drop_wait(struct onpu_job *job)
 {
 	struct dma_fence *fence = job->waits[--job->num_waits];
@@ -304,7 +304,7 @@ static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
 	return record;
 }
 
-/* Fail the context: the hardware's current job has faulted, and no other job of it is running. */
+/* Fails the context: the hardware's current job has faulted, and no other job of it is running. */
 static void fail_faulted_ctx(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
 	trace_onpu_fault(ctx, record);
@@ -688,7 +688,7 @@ void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 		job->waits[job->num_waits++] = fence;
 }
 
-/* Give all jobs their numbers and fences, or refuse all: returns 0 or an errno. */
+/* Gives all jobs their numbers and fences, or refuses all. Returns 0 or an errno. */
 static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs,
 		       u32 num_entries)
 {

@@ -18,24 +18,27 @@ struct work_struct;
 
 /* Returns the most bytes that the jobs of a context take. */
 size_t onpu_job_ctx_bytes(void);
-/* Work of &onpu_ctx.resolve: feed jobs whose fences have signalled. */
+/* Work of &onpu_ctx.resolve: feeds jobs whose fences have signalled. */
 void onpu_job_resolve_work(struct work_struct *work);
 
 /* The following functions are called with &onpu_ctx.lock held, unless they say otherwise. */
 
-/* Give runnable jobs to the hardware. */
+/* Gives runnable jobs to the hardware. */
 void onpu_job_feed(struct onpu_ctx *ctx);
-/* End the jobs that the completion page says have ended. */
+/* Ends the jobs that the completion page shows as completed. */
 void onpu_job_reap(struct onpu_ctx *ctx);
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
 /* Fails the context, whose queue has stopped with fault @code; the page may not show it yet. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
-/* The device makes no access for the context: end its oldest job with @first, others with @rest. */
+/*
+ * Ends the oldest job with the error @first, and the others with @rest. The device must make no
+ * access for the context any more.
+ */
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
 /* Returns the host time that the context's jobs took, in ns. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
-/* Work of &onpu_ctx.watch: check whether the context's jobs make progress. */
+/* Work of &onpu_ctx.watch: checks whether the context's jobs make progress. */
 void onpu_job_watch_work(struct work_struct *work);
 /*
  * Returns whether jobs made no progress for longer than the limits allow, or the oldest is overdue.
@@ -52,14 +55,17 @@ bool onpu_job_overdue(struct onpu_ctx *ctx);
 
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits);
-/* Copies the oldest entry that has not ended, with the context's lock held; zeros: none. */
+/*
+ * Copies the oldest entry that has not ended to *@entry, or zeros if there is none. With the
+ * context's lock held.
+ */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /*
  * Copies the first @max entries of the jobs that the hardware has, with the context's lock held.
  * They come from the jobs, as the ring need not have entries that an earlier queue took.
  */
 void onpu_job_fed(struct onpu_ctx *ctx, struct onpu_ring_job *entries, u32 max);
-/* Free a job that was not submitted. */
+/* Frees a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 
 /* Makes the job wait for the fence; takes over the reference. */

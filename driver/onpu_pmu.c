@@ -42,7 +42,7 @@ static struct onpu_pmu *to_onpu_pmu(struct pmu *pmu)
 
 /* ---- counting */
 
-/* Reads a counter of the device to *@value; false: the device does not answer. */
+/* Reads a counter of the device to *@value. Returns false if the device does not answer. */
 static bool read_event_counter(struct onpu_device *onpu, u64 counter, u64 *value)
 {
 	u32 before = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));

@@ -69,7 +69,7 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 	return ret;
 }
 
-/* Asks the firmware to create the context, under the number of its queue; 0 or an errno. */
+/* Asks the firmware to create the context, under the number of its queue. Returns 0 or an errno. */
 static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
@@ -479,7 +479,10 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 	}
 }
 
-/* Free a queue, or an entry of the VM table. Returns false if that is not possible now. */
+/*
+ * Frees a queue, or an entry of the VM table, for @waiter. Returns false if that is not possible
+ * now.
+ */
 static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle);
@@ -497,7 +500,7 @@ static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter
 	return !ret;
 }
 
-/* Find a queue for the first waiting context. Returns false if there is none now. */
+/* Gives a queue to the first waiting context, @ctx. Returns false if there is none now. */
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;

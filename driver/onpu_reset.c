@@ -65,7 +65,7 @@ int onpu_device_start(struct onpu_device *onpu)
 /* ---- steps of a reset */
 
 /*
- * Take the device off the bus, where it can access no memory. If it cannot be seen to be off, it
+ * Takes the device off the bus, where it can access no memory. If it cannot be seen to be off, it
  * may access memory when it answers again: the memory that it knows stays in quarantine, unless the
  * PCI core knows that the device was pulled out.
  */
@@ -323,7 +323,10 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/* Starts the device after a reset from outside; the firmware gets another chance. 0 or an errno. */
+/*
+ * Starts the device after a reset from outside, which gives the firmware another chance. Returns 0
+ * or an errno.
+ */
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;

@@ -37,7 +37,7 @@ void onpu_shared_free(struct onpu_bo *bo)
 	kfree(bo->pages);
 }
 
-/* Fills an object's pages and their table; 0 or -ENOMEM. */
+/* Fills an object's pages and their table. Returns 0 or -ENOMEM. */
 static int alloc_pages_of(struct onpu_bo *bo, struct sg_table *sgt)
 {
 	struct device *dev = bo->base.base.dev->dev;

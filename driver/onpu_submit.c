@@ -264,7 +264,7 @@ static int prepare_submit(struct onpu_submit *submit)
 	return 0;
 }
 
-/* Put fences into syncobjs when nothing can fail any more: nobody waits in vain. */
+/* Puts fences into syncobjs when nothing can fail any more, so that nobody waits in vain. */
 static void publish_fences(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_signals; i++) {

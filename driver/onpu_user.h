@@ -57,19 +57,19 @@ void onpu_user_put(struct onpu_user *user);
 
 int onpu_user_charge(struct onpu_user *user, u64 bytes);
 
-/* Count a reset that a job of the user made necessary; with &onpu_ctx_device.bind_lock held. */
+/* Counts a reset that a job of the user made necessary; with &onpu_ctx_device.bind_lock held. */
 void onpu_user_strike(struct onpu_user *user);
 /*
  * Returns whether the user may not have contexts: its jobs made too many resets necessary lately.
  * With &onpu_ctx_device.bind_lock held.
  */
 bool onpu_user_is_banned(const struct onpu_user *user);
-/* Forget the resets and bans of all users. */
+/* Forgets the resets and bans of all users. */
 void onpu_user_forgive_all(struct onpu_device *onpu);
 
 /*
- * Charge memory to the user. Waits beyond the limit only while memory that the user has given up is
- * being freed: see onpu_user_wait(). Returns 0, -ENOSPC or -ERESTARTSYS.
+ * Charges memory to the user. Beyond the limit, waits only while memory that the user has given up
+ * is being freed: see onpu_user_wait(). Returns 0, -ENOSPC or -ERESTARTSYS.
  */
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
@@ -77,7 +77,7 @@ void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
 typedef int (*onpu_user_take)(struct onpu_user *user, void *data);
 int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data);
 
-/* Mark the begin and the end of work that frees an object which a program has given up. */
+/* Mark the beginning and the end of work that frees an object which a program has given up. */
 void onpu_user_free_begin(struct onpu_user *user);
 void onpu_user_free_end(struct onpu_user *user);
 

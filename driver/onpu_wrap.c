@@ -80,7 +80,7 @@ static bool is_shared(unsigned long start, unsigned long end)
 	return true;
 }
 
-/* Pins up to @count pages at @start, after those in @bo->pages; returns how many, or an errno. */
+/* Pins up to @count pages at @start, after those in @bo->pages. Returns how many, or an errno. */
 static long pin_some(struct onpu_bo *bo, unsigned long start, unsigned long count)
 {
 	unsigned int flags = FOLL_LONGTERM | (bo->flags & DRM_ONPU_BO_DEVICE_RO ? 0 : FOLL_WRITE);
