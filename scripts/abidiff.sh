@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu abidiff REV: whether programs that were linked with the libraries of an older commit run
-# with the libraries of this checkout. Sourced by npu, which sets $top. Needs lib.sh, root.sh and
-# build.sh.
+# Implements ./npu abidiff REV, which tests whether programs that were linked with the libraries of
+# an older commit run with the libraries of this checkout. Sourced by npu, which sets $top. Needs
+# lib.sh, root.sh and build.sh.
 
 : "${top:?}"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Meson builds in the environment: build/gcc, build/clang, build/asan, build/fuzzers.
-# Sourced by npu, which sets $top. Needs lib.sh and root.sh.
+# Configures and makes Meson's builds in the environment: build/gcc, build/clang, build/asan,
+# build/fuzzers. Sourced by npu, which sets $top. Needs lib.sh and root.sh.
 
 : "${top:?}"
 

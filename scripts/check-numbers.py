@@ -23,7 +23,7 @@ FOLDERS = ("emulator", "firmware", "driver", "userspace/src/codegen", "userspace
 # Words of a constant's name that its copy need not have, and words that mean the same.
 FILLER = {"BYTES", "CAP", "COUNT", "MAX", "NUM", "SIZE", "ONPU"}
 SAME = {"ENGINE": "ENG", "INSTRUCTION": "INSN", "SETUP": "CYCLE", "CACHED": "CACHE"}
-# Below this a value is too common to say anything.
+# Smaller values are so common that equal ones mean nothing.
 LEAST = 4
 
 NUMBER = r"(?:0[xX][0-9a-fA-F]+|[0-9]+)"
@@ -82,7 +82,7 @@ def contract(top):
 
 
 def telling(name):
-    """Returns the words that the name of a copy of this constant would have."""
+    """Returns the words of a constant's name that a copy would have, too."""
     name = re.sub(r"sizeof\(struct (\w+)\)", r"\1_size", name).replace("__RESET", "")
     return words(name) - FILLER or words(name) - {"ONPU"}
 

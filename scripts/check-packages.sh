@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu check packages: the Debian packages are installed in a Debian that has nothing else of the
-# project, used there and in a guest, and removed. Sourced by npu, which sets $top. Needs lib.sh,
-# root.sh, driver.sh, guest.sh and deb.sh.
+# Implements ./npu check packages: installs the Debian packages in a Debian that has nothing else of
+# the project, uses them there and in a guest, and removes them. Sourced by npu, which sets $top.
+# Needs lib.sh, root.sh, driver.sh, guest.sh and deb.sh.
 
 : "${top:?}" "${suite:?}" "${deb_work:?}"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
-# Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# cross.sh, debug.sh, driver.sh, guest.sh, doc.sh, check-packages.sh and media.sh.
+# Implements ./npu check: runs the stages, and prints the sum of what they found. A stage that fails
+# does not end the run. Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh, cross.sh,
+# debug.sh, driver.sh, guest.sh, doc.sh, check-packages.sh and media.sh.
 
 : "${top:?}"
 
@@ -15,7 +15,8 @@ left_out=(--no-suite full)
 # With sanitizers, left out are also tests that repeat others, and tests that run the same code on
 # more data.
 left_out_sanitized=(--no-suite again --no-suite plain)
-# The stage guest runs the guest tests that have one of these words in the second column of budgets.txt.
+# The stage guest runs the guest tests that have one of these words in the third column of
+# budgets.txt.
 guest_where=(quick check)
 
 declare -A stage_result
@@ -259,8 +260,8 @@ guest_tests()
 		2>/dev/null | sort
 }
 
-# tests_of WHERE…: prints the names of the tests that run there, the longest first. A test without a
-# row in budgets.txt counts as "more".
+# tests_of WHERE…: prints the names of the guest tests that have one of these words in the third
+# column of budgets.txt, the longest first. A test without a row counts as "more".
 tests_of()
 {
 	guest_tests | sed 's|.*/||; s|\..*||' | awk -v where=" $* " '

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu deb: builds the Debian packages of debian/ into build/deb. Sourced by npu, which sets $top.
-# Needs lib.sh and root.sh.
+# Implements ./npu deb, which builds the Debian packages of debian/ into build/deb. Sourced by npu,
+# which sets $top. Needs lib.sh and root.sh.
 
 : "${top:?}"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu doc: builds the documentation into build/doc/html. Sourced by npu, which sets $top. Needs
-# lib.sh and root.sh.
+# Implements ./npu doc, which builds the documentation into build/doc/html. Sourced by npu, which
+# sets $top. Needs lib.sh and root.sh.
 
 : "${top:?}"
 

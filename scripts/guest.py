@@ -60,7 +60,7 @@ class GuestError(Exception):
 
 
 class Ended(Exception):
-    """A signal ends this program."""
+    """Raised by a signal that is to end this program."""
 
 
 def say(text):
@@ -122,7 +122,8 @@ class Monitor:
         self.events.clear()
 
     def hear(self, what):
-        """Returns the next answer, event or greeting."""
+        """Returns the next message of QEMU: an answer, an event or the greeting; `what` names it in
+        the error."""
         try:
             line = self.stream.readline()
         except TimeoutError as error:
@@ -654,7 +655,7 @@ class Guest:
                 raise GuestError(f"a replay is not the same: {(done.stdout + done.stderr).rstrip()}")
 
     def rest(self):
-        """Reads the output from before the end that is still on its way."""
+        """Reads what the guest sent before it ended and this program has not read yet."""
         while ready := self.select.select(0):
             for key, _ in ready:
                 key.data()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu guest: reads the options and builds what the guest needs; scripts/guest.py runs the guest.
-# Sourced by npu, which sets $top. Needs lib.sh, places.sh, root.sh, build.sh and driver.sh.
+# Implements ./npu guest: reads the options and builds what the guest needs; scripts/guest.py runs
+# the guest. Sourced by npu, which sets $top. Needs lib.sh, places.sh, root.sh, build.sh and
+# driver.sh.
 
 : "${top:?}"
 

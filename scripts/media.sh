@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu check media: runs programs of Debian on our execution provider, unmodified: GStreamer's and
-# PipeWire's, which compute with ONNX Runtime and know of no execution providers. They are those of
-# the first Debian whose ONNX Runtime takes providers from a library. Sourced by npu, which sets
-# $top. Needs lib.sh, root.sh, build.sh, driver.sh, guest.sh and check-packages.sh.
+# Implements ./npu check media, which runs programs of Debian on our execution provider, unmodified:
+# GStreamer's and PipeWire's, which compute with ONNX Runtime and know of no execution providers.
+# They are those of the first Debian whose ONNX Runtime takes providers from a library. Sourced by
+# npu, which sets $top. Needs lib.sh, root.sh, build.sh and check-packages.sh.
 
 : "${top:?}"
 

@@ -72,8 +72,8 @@ def module(path, folder):
 
 
 def modules(release, names, folder, root):
-    """Returns file and options of these modules of the kernel in a root and of all modules that
-    they need, in the order in which they must be loaded.
+    """Returns [file, option…] for each module to load: the named ones of a kernel in a root, and
+    those that they need, in the order in which they must be loaded.
     """
     if not names:
         return []

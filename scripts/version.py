@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the version of all that is released, MAJOR.MINOR.PATCH, from userspace/webnn.json, which
-alone has it.
+"""Prints the version of all that is released, MAJOR.MINOR.PATCH. userspace/webnn.json is the only
+file that has it.
 """
 import json
 import pathlib
