@@ -135,7 +135,11 @@ void onpu_device_mmio_write(struct onpu_device *device, uint64_t offset, unsigne
 /** onpu_device_reset - function level reset, like the register RESET; returns when it is done */
 void onpu_device_reset(struct onpu_device *device);
 
-/** onpu_device_run - let at most about @budget cycles pass */
+/**
+ * onpu_device_run - let at most about @budget cycles pass
+ *
+ * Return: whether the budget is used up, or nothing is left to do before the next access.
+ */
 enum onpu_progress onpu_device_run(struct onpu_device *device, uint64_t budget);
 
 /**

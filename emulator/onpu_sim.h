@@ -200,7 +200,11 @@ const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *mac
 void onpu_machine_begin(struct onpu_machine *machine, const struct onpu_mem *mem,
 			const struct onpu_job *job);
 
-/** onpu_machine_step - process the next event */
+/**
+ * onpu_machine_step - process the next event
+ *
+ * Return: what the step did. When the job has ended already, how it ended.
+ */
 enum onpu_step onpu_machine_step(struct onpu_machine *machine);
 
 /**

@@ -313,7 +313,7 @@ static bool poll_job(struct onpu_device *d)
 	return true;
 }
 
-/* Does the next action that is due now; false: no action is due. */
+/* Does the next action that is due now. Returns false if no action is due. */
 bool cp_poll(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;

@@ -269,7 +269,7 @@ static bool happens(struct onpu_device *d, enum onpu_access kind, bool now)
 	return now;
 }
 
-/* Apply the writes and resets that were posted. */
+/* Applies the writes and resets that were posted. */
 static void drain(struct onpu_device *d)
 {
 	struct access access;
@@ -384,8 +384,8 @@ void onpu_device_inject_dead_core(struct onpu_device *d)
 }
 
 /*
- * Returns the time when the timer line rises. DEVICE_NEVER: the line is high already, or a parked
- * core has not enabled it.
+ * Returns the time when the timer line rises, or DEVICE_NEVER: the line is high already, or a
+ * parked core has not enabled it.
  */
 static uint64_t timer_next(const struct onpu_device *d)
 {
@@ -403,7 +403,7 @@ static void run_core(struct onpu_device *d, uint64_t until)
 				d->core.halt_cause & 0xffff);
 }
 
-/* Runs the management core until @until at most; false: it has nothing to do. */
+/* Runs the management core until @until at most. Returns false if it has nothing to do. */
 static bool core_step(struct onpu_device *d, uint64_t until)
 {
 	if (d->regs.stall) {
@@ -421,8 +421,8 @@ static bool core_step(struct onpu_device *d, uint64_t until)
 }
 
 /*
- * Does the next action that is due before @end; false: none will be due until the host accesses the
- * device.
+ * Does the next action that is due before @end. Returns false if none will be due until the host
+ * accesses the device.
  */
 static bool device_step(struct onpu_device *d, uint64_t end)
 {
@@ -492,7 +492,7 @@ void onpu_device_replay(struct onpu_device *d,
 
 /*
  * Does a step of the core or an invalidation while the command processor is inside an instruction.
- * False: there is no more to do until the instruction ends.
+ * Returns false if there is no more to do until the instruction ends.
  */
 static bool step_ahead(struct onpu_device *d)
 {

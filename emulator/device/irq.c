@@ -17,7 +17,9 @@ uint32_t irq_status(const struct onpu_device *d)
 	return d->irq.status | (completed ? INT_COMPLETION : 0);
 }
 
-/* Raises vector 0 for new causes; @gained: another queue has completed a job. */
+/*
+ * Raises vector 0 for causes that are new, or again if another queue has completed a job (@gained).
+ */
 static void update(struct onpu_device *d, bool gained)
 {
 	uint32_t causes = irq_status(d) & d->irq.enable;

@@ -51,7 +51,10 @@ enum mmu_access {
 	MMU_WRITE,
 };
 
-/* @memory: allocates the TLB; NULL: the C library. @sticky: see tlb.c. False: no memory. */
+/*
+ * Initializes an MMU, which reads host memory through @bus. @memory allocates the TLB, or the C
+ * library if it is NULL; @sticky chooses the kind of TLB, see tlb.c. Returns false without memory.
+ */
 bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struct mmu_bus *bus,
 	      bool sticky);
 void mmu_destroy(struct mmu *mmu);
@@ -63,20 +66,25 @@ void mmu_destroy(struct mmu *mmu);
 int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 		  enum mmu_access access, bool privileged, uint64_t *addr);
 
-/* Copies; returns 0, or an enum onpu_fault and in *@fault_va the address that failed. */
+/*
+ * Copy between virtual memory and the device. Return 0, or an enum onpu_fault after setting
+ * *@fault_va to the address that failed.
+ */
 int mmu_read(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
 	     void *dst, size_t len, uint64_t *fault_va);
 int mmu_write(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
 	      const void *src, size_t len, uint64_t *fault_va);
 
-/* Accesses host memory; false: a bus error, or an address beyond ONPU_BUS_BITS. */
+/* Access host memory. Return false for a bus error, or for an address beyond ONPU_BUS_BITS. */
 bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len);
 bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len);
 
 /* tlb.c */
 bool tlb_init(struct tlb *tlb, const struct onpu_sim_memory *memory, bool sticky);
 void tlb_destroy(struct tlb *tlb);
-/* Finds the leaf for @va, and whether it is a 2 MiB one; false: it is not in the TLB. */
+/*
+ * Finds the leaf for @va, and whether it is a 2 MiB one. Returns false if the TLB does not have it.
+ */
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
 void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
 /*

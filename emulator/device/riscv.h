@@ -77,7 +77,7 @@ enum onpu_rv32_stop {
 	ONPU_RV32_HALTED,  /* locked up; only reset helps */
 };
 
-/* A counter CSR: its value is @base while inhibited, else @base plus the raw count. */
+/* A counter CSR. Its value is @base while it is inhibited, otherwise @base plus the raw count. */
 struct onpu_rv32_counter {
 	uint64_t base;
 	bool inhibited;
@@ -119,29 +119,28 @@ struct onpu_rv32 {
 };
 
 /*
- * Set up a core at cycle 0 with all lines low, reset to @pc. False when the
- * TCM of @bus is not as described above.
+ * Sets up a core at cycle 0 with all lines low, reset to @pc. Returns false when the TCM of @bus is
+ * not as described above.
  */
 bool onpu_rv32_init(struct onpu_rv32 *core, const struct onpu_rv32_bus *bus, uint32_t hartid,
 		    uint32_t pc);
 
 /*
- * Start again at @pc (its two low bits are ignored) with all registers zero.
- * The device clock runs on, the lines keep their level, the TCM its content.
+ * Starts again at @pc (its two low bits are ignored) with all registers zero. The device clock runs
+ * on, the lines keep their level, the TCM its content.
  */
 void onpu_rv32_reset(struct onpu_rv32 *core, uint32_t pc);
 
 /*
- * Execute while the clock is below @until; the last instruction may end
- * beyond. A core that parks leaves the clock where it parked: see
- * onpu_rv32_advance().
+ * Executes while the clock is below @until; the last instruction may end beyond. Returns why it has
+ * stopped. A core that parks leaves the clock where it parked: see onpu_rv32_advance().
  */
 enum onpu_rv32_stop onpu_rv32_run(struct onpu_rv32 *core, uint64_t until);
 
-/* Let a core that does nothing (parked, halted, held) catch up with the clock. */
+/* Lets a core that does nothing (parked, halted, held) catch up with the clock. */
 void onpu_rv32_advance(struct onpu_rv32 *core, uint64_t cycle);
 
-/* Drive the lines of @mask to @level; other bits of @mask are ignored. */
+/* Drives the lines of @mask to @level; other bits of @mask are ignored. */
 void onpu_rv32_set_irq(struct onpu_rv32 *core, uint32_t mask, bool level);
 
 /*

@@ -124,7 +124,7 @@ static bool read_counter_csr(const struct onpu_rv32 *core, uint32_t csr, uint32_
 	return false;
 }
 
-/* Reads a register; false: it does not exist. */
+/* Reads a register to *@value. Returns false if it does not exist. */
 static bool read_csr(const struct onpu_rv32 *core, uint32_t csr, uint32_t *value)
 {
 	*value = 0;

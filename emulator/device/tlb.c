@@ -97,7 +97,10 @@ bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_
 	return tlb->sticky && lookup_key(tlb, make_table_key(asid, va), pte);
 }
 
-/* Makes a table of @size with the entries of the old one; false: no memory, nothing changed. */
+/*
+ * Makes a table of @size with the entries of the old one. Returns false without memory; then
+ * nothing has changed.
+ */
 static bool resize(struct tlb *tlb, size_t size)
 {
 	struct tlb_entry *old = tlb->entries;

@@ -178,9 +178,9 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 }
 
 /*
- * Moves the two inner dimensions of a block, in squares; false: follow_row() failed. One view may
- * be dense along the rows and the other along the columns (a transposition): moving whole rows
- * would then load a cache line for each element.
+ * Moves the two inner dimensions of a block, in squares. Returns false if follow_row() has failed.
+ * One view may be dense along the rows and the other along the columns (a transposition): moving
+ * whole rows would then load a cache line for each element.
  */
 static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
 			 char *buf, bool gather)

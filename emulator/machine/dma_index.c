@@ -18,7 +18,7 @@ struct gather {
 
 /*
  * Gets the index number @n of S1 (row-major, at @address), and applies it to a dimension of @size
- * elements; false: a fault, as the index is out of range or cannot be read.
+ * elements. Returns false after a fault, as the index is out of range or cannot be read.
  */
 static bool index_value(const struct gather *g, uint64_t address, uint64_t n, uint32_t size,
 			uint32_t *value)

@@ -292,7 +292,7 @@ static bool comes_before(const struct semaphore *a, const struct semaphore *b)
 /*
  * Adds the tokens that have arrived until @now to the counts. A count that becomes too large is a
  * fault of the engine that signalled. The fault comes before the event of @engine at @now, unless
- * it is at @now, too, and of an engine with a higher number. False: the job has faulted.
+ * it is at @now, too, and of an engine with a higher number. Returns false if the job has faulted.
  */
 static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
 {
@@ -362,7 +362,7 @@ static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t s
 /*
  * Starts an instruction of any engine: checks the cycle limit, takes its tokens, writes the profile
  * and schedules the tokens that it signals at its end. @ready is the time when it could have
- * started without waiting for tokens. False: the job has faulted.
+ * started without waiting for tokens. Returns false if the job has faulted.
  */
 static bool start_common(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
 			 uint64_t ready)
@@ -431,8 +431,8 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 }
 
 /*
- * Stores {start, busy cycles of each engine}; only cycles before the start count. False: the job
- * has faulted.
+ * Stores the time of the start and the busy cycles of each engine, of which only cycles before the
+ * start count. Returns false if the job has faulted.
  */
 static bool timestamp(struct onpu_machine *m, uint64_t start)
 {

@@ -66,7 +66,10 @@ struct onpu_machine {
 	uint32_t slots_cached;
 };
 
-/* machine_issue.c: the CP starts the program, or takes the next instruction; false: it faulted. */
+/*
+ * machine_issue.c: the CP starts the program, or takes the next instruction. Both return false if
+ * the job has faulted.
+ */
 bool machine_begin_program(struct onpu_machine *m);
 bool machine_take(struct onpu_machine *m);
 

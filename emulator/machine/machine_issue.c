@@ -113,8 +113,8 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 }
 
 /*
- * Makes the engine the signaller or the waiter of a semaphore. False: another engine already has
- * that role, which is a fault of the job.
+ * Makes the engine the signaller or the waiter of a semaphore. Returns false if another engine
+ * already has that role, which is a fault of the job.
  */
 static bool own(struct onpu_machine *m, const struct sim_work *w, unsigned int semaphore,
 		bool signals)
@@ -139,7 +139,7 @@ static bool own_all(struct onpu_machine *m, const struct sim_work *w)
 	return w->insn.op != ONPU_OP_SEM_SIGNAL || own(m, w, w->insn.sem, true);
 }
 
-/* Checks the CP's own instructions beyond their operands; false: a fault. */
+/* Checks the CP's own instructions beyond their operands. Returns false after a fault. */
 static bool check_control(struct onpu_machine *m, const struct sim_work *w)
 {
 	if (w->insn.op == ONPU_OP_TRAP)

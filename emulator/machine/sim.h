@@ -189,8 +189,8 @@ struct sim_slot_source {
 	bool (*read)(void *ctx, uint32_t index, union onpu_slot *slot);
 };
 /*
- * Decodes the operands of w->insn, and makes all checks that need no execution; false: c->fault
- * tells why.
+ * Decodes the operands of w->insn, and makes all checks that need no execution. Returns false after
+ * a fault, which is in c->fault.
  */
 bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots);
 
@@ -207,7 +207,10 @@ void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, s
 /* Returns the cost in cycles; saturates above ONPU_MAX_COST. */
 uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config);
 
-/* execute.c: executes a decoded instruction; false: c->fault tells why. */
+/*
+ * execute.c: executes a decoded instruction. Returns false after a fault, which is in c->fault, or
+ * when the job is given up.
+ */
 bool sim_execute(struct sim_context *c, const struct sim_work *w);
 
 static inline bool sim_fail(struct sim_context *c, int code, uint32_t operand, uint64_t address)
@@ -218,18 +221,21 @@ static inline bool sim_fail(struct sim_context *c, int code, uint32_t operand, u
 	return false;
 }
 
-/* Returns at least @size bytes, aligned to 64; NULL: no memory. */
+/* Returns at least @size bytes, aligned to 64, or NULL after a fault, when there is no memory. */
 void *sim_scratch(struct sim_context *c, size_t size);
 
-/* space.c: copies bytes from or to memory (space VA); false: a fault, which names @operand. */
+/*
+ * space.c: copies bytes from or to memory (space VA). Both return false after a fault, which names
+ * @operand.
+ */
 bool sim_read(struct sim_context *c, unsigned int operand, uint64_t address, void *dst,
 	      size_t size);
 bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, const void *src,
 	       size_t size);
 
 /*
- * matrix.c, vector*.c, dma*.c: each function executes a kind of instruction; false: c->fault tells
- * why, or the job is given up.
+ * matrix.c, vector*.c, dma*.c: each function executes a kind of instruction. Those that can fail
+ * return false after a fault, which is in c->fault, or when the job is given up.
  */
 bool sim_matrix(struct sim_context *c, const struct sim_work *w);
 /*

@@ -188,7 +188,7 @@ static bool param_values(const struct sim_work *w)
 
 /*
  * Reads the slots of all operands, before any of them is checked; leaves out an index beyond the
- * table, which check_index() reports. False: a read has faulted.
+ * table, which check_index() reports. Returns false if a read has faulted.
  */
 static bool read_slots(struct sim_context *c, struct sim_work *w,
 		       const struct sim_slot_source *slots, union onpu_slot *slot)

@@ -176,7 +176,7 @@ static void logical_not(void *arg, const struct walk_block *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-/* Returns the ONPU_FN_ (functions.h) of an instruction; -1: it has none. */
+/* Returns the ONPU_FN_ (functions.h) of an instruction, or -1 if it has none. */
 static int function_of(enum onpu_op op)
 {
 	switch (op) {
@@ -215,7 +215,7 @@ static int function_of(enum onpu_op op)
 	}
 }
 
-/* Returns the UN_ (kernels.h) of an instruction; UN_LINEAR: it has none of its own. */
+/* Returns the UN_ (kernels.h) of an instruction, or UN_LINEAR if it has none of its own. */
 static int unary_of(enum onpu_op op)
 {
 	switch (op) {
@@ -343,7 +343,7 @@ static void logical(void *arg, const struct walk_block *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-/* Returns the CMP_ (kernels.h) of an instruction; -1: it compares nothing. */
+/* Returns the CMP_ (kernels.h) of an instruction, or -1 if it compares nothing. */
 static int compare_of(enum onpu_op op)
 {
 	switch (op) {
@@ -364,7 +364,7 @@ static int compare_of(enum onpu_op op)
 	}
 }
 
-/* Returns the BIN_ (kernels.h) of an instruction; -1: it has none. */
+/* Returns the BIN_ (kernels.h) of an instruction, or -1 if it has none. */
 static int binary_of(enum onpu_op op)
 {
 	switch (op) {

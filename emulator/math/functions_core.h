@@ -99,13 +99,13 @@ FN_INLINE double fn_scale(double t)
 	return fn_double((fn_bits(t) + 1023) << 52);
 }
 
-/* e^r - 1 for |r| <= ln2 / 2 */
+/* Returns e^r - 1 for |r| <= ln2 / 2. */
 FN_INLINE double fn_expm1_small(double r)
 {
 	return __builtin_fma(r * r, fn_exp_poly(r), r);
 }
 
-/* e^x = scale * (1 + rest) */
+/* Sets *scale and *rest so that e^x is scale * (1 + rest). */
 FN_INLINE void fn_exp_parts(double x, double *scale, double *rest)
 {
 	double t = __builtin_fma(x, FN_INV_LN2, FN_SHIFT);
@@ -145,7 +145,7 @@ FN_INLINE double fn_exp2_double(double x)
 	return __builtin_fma(scale, fn_expm1_small(r), scale);
 }
 
-/* log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2) */
+/* Returns log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2). */
 FN_INLINE double fn_log1p_small(double f)
 {
 	double z = f / (2.0 + f);
@@ -154,7 +154,7 @@ FN_INLINE double fn_log1p_small(double f)
 	return __builtin_fma(z * w, fn_log_poly(w), z + z);
 }
 
-/* x = 2^k * (1 + f) for a positive, finite, normal x */
+/* Returns k and sets *f so that x is 2^k * (1 + f), for a positive, finite, normal x. */
 FN_INLINE double fn_log_parts(double x, double *f)
 {
 	uint64_t bits = fn_bits(x);

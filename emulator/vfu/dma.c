@@ -305,7 +305,7 @@ static struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool write)
 	return map->base && (write ? map->writable : map->readable) ? map : NULL;
 }
 
-/* Reads into @dst or writes from @src, whichever is not NULL; 0 or -EIO. */
+/* Reads into @dst or writes from @src, whichever is not NULL. Returns 0 or -EIO. */
 static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const uint8_t *src,
 		    size_t len)
 {

@@ -56,7 +56,10 @@ int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size);
 void vfu_dma_clear(struct vfu_dma *dma);
 void vfu_dma_enable(struct vfu_dma *dma, bool enabled);
 
-/* Copies; an address that is not lent, or not for this kind of access, is a bus error: -EIO. */
+/*
+ * Copy from and to the client's memory. Return 0, or -EIO (a bus error) for an address that is not
+ * lent, or not for this kind of access.
+ */
 int vfu_dma_read(struct vfu_dma *dma, uint64_t address, void *dst, size_t len);
 int vfu_dma_write(struct vfu_dma *dma, uint64_t address, const void *src, size_t len);
 

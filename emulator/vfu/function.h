@@ -44,7 +44,10 @@ struct vfu_function {
 	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];
 };
 
-/* Creates a function; false: *error tells why, and lives as long as the program. */
+/*
+ * Creates a function. Returns false after an error; *error then tells why, and lives as long as the
+ * program.
+ */
 bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config *config,
 		       const char **error);
 void vfu_function_destroy(struct vfu_function *f);

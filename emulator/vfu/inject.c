@@ -73,7 +73,7 @@ static void forget_messages(struct vfu_injector *in)
 
 /*
  * Takes the delayed entry that is due at @now; entries are taken in the order of their times.
- * False: no entry is due.
+ * Returns false if no entry is due.
  */
 static bool take_due(struct vfu_injector *in, uint64_t now, struct vfu_delayed *due)
 {
@@ -296,7 +296,7 @@ static unsigned int at_doorbell(struct vfu_injector *in)
 }
 
 /*
- * Returns whether the request index @tail passes to the device now; false: it is lost or delayed.
+ * Returns whether the request index @tail passes to the device now; if not, it is lost or delayed.
  */
 static bool request_passes(struct vfu_injector *in, uint32_t tail)
 {

@@ -92,7 +92,7 @@ struct vfu_injector {
 	uint64_t responses, response_bytes;
 };
 
-/* Starts the thread that delivers delayed events; false: it cannot be started. */
+/* Starts the thread that delivers delayed events. Returns false if it cannot be started. */
 bool vfu_inject_init(struct vfu_injector *in, const struct vfu_inject_ops *ops);
 void vfu_inject_destroy(struct vfu_injector *in);
 

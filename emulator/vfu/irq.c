@@ -57,7 +57,9 @@ static void disarm(struct vfu_irq_set *set)
 	set->armed = false;
 }
 
-/* Returns the vectors of MSI-X, or of MSI with its one vector; NULL: the client uses neither. */
+/*
+ * Returns the vectors of MSI-X, or of MSI with its one vector, or NULL if the client uses neither.
+ */
 static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
 {
 	struct vfu_irq_set *msix = &irqs->sets[VFIO_PCI_MSIX_IRQ_INDEX];

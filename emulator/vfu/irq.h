@@ -46,8 +46,8 @@ struct vfu_irqs {
 bool vfu_is_eventfd(int fd);
 
 /*
- * Creates the interrupts: @vectors of MSI-X (0: none) and one of MSI. False: the kernel has no
- * asynchronous I/O for this process, and only vfu_irqs_destroy() may be called.
+ * Creates the interrupts: @vectors of MSI-X (0: none) and one of MSI. Returns false if the kernel
+ * has no asynchronous I/O for this process; then only vfu_irqs_destroy() may be called.
  */
 bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
 void vfu_irqs_destroy(struct vfu_irqs *irqs);

@@ -72,7 +72,10 @@ struct vfu_recorder {
 	int error;	  /* errno of the first write that failed */
 };
 
-/* Creates the file; @limit: see above. False: errno tells why. */
+/*
+ * Creates the file; @limit is that of struct vfu_recorder. Returns false after an error, with
+ * errno.
+ */
 bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path, uint64_t limit);
 void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_config *config,
 			unsigned int vectors);
@@ -80,7 +83,7 @@ void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, 
 		      uint64_t what, const void *data, size_t size);
 /* Ends the recording: later events are not in it. */
 void vfu_recorder_end(struct vfu_recorder *recorder);
-/* Closes the file. Returns 0, or an errno: the file is not complete. */
+/* Closes the file. Returns 0, or an errno if the file is not complete. */
 int vfu_recorder_destroy(struct vfu_recorder *recorder);
 
 #endif

@@ -13,13 +13,13 @@ enum vfu_replay_result {
 	VFU_REPLAY_REFUSED,
 };
 
-/* The result of a replay: a sentence without its full stop. */
+/* What a replay reports; @text is a sentence without its full stop. */
 struct vfu_replay_report {
 	uint64_t events; /* the number of events that were equal */
 	char text[512];
 };
 
-/* Replays a recording in memory, or in a file. */
+/* Replay a recording in memory, or in a file. Set *report and return how the replay has ended. */
 enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 					struct vfu_replay_report *report);
 enum vfu_replay_result vfu_replay_file(const char *path, struct vfu_replay_report *report);

@@ -43,7 +43,10 @@ struct vfu_server {
 	uint8_t *command, *reply;
 };
 
-/* Creates a server, which owns @listening, not @stop_fd. False: *error tells why. */
+/*
+ * Creates a server, which owns @listening, not @stop_fd. Returns false after an error; *error then
+ * tells why.
+ */
 bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *config,
 		     int listening, int stop_fd, const char **error);
 void vfu_server_destroy(struct vfu_server *server);
@@ -51,12 +54,12 @@ void vfu_server_destroy(struct vfu_server *server);
 /* Takes over a connected socket as the client's. */
 void vfu_server_adopt(struct vfu_server *server, int fd);
 /*
- * Waits for an event at most @timeout milliseconds, -1: for ever, and handles it; false: the server
- * ends.
+ * Waits for an event at most @timeout milliseconds, or for ever if it is -1, and handles it.
+ * Returns false when the server ends.
  */
 bool vfu_server_poll(struct vfu_server *server, int timeout);
 
-/* commands.c: answers the message in server->conn; false: the client must be dropped. */
+/* commands.c: answers the message in server->conn. Returns false if the client must be dropped. */
 bool vfu_server_handle(struct vfu_server *server);
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -52,7 +52,7 @@ static void *close_main(void *argument)
 	return NULL;
 }
 
-/* Leaves a descriptor to the next thread that has closed its own; false without memory. */
+/* Leaves a descriptor to the next thread that has closed its own. Returns false without memory. */
 static bool close_later(int fd)
 {
 	if (closers.count == closers.room) {
@@ -68,7 +68,7 @@ static bool close_later(int fd)
 	return true;
 }
 
-/* Closes the descriptor in a thread of its own; false when no thread can be created. */
+/* Closes the descriptor in a thread of its own. Returns false when no thread can be created. */
 static bool close_beside(int fd)
 {
 	pthread_attr_t attr;
@@ -251,8 +251,8 @@ static bool wait_for_room(int fd, int64_t until)
 }
 
 /*
- * Sends a reply; false: the client cannot be reached. Header and data go in one call while the
- * socket has room, since some clients expect both in one read.
+ * Sends a reply. Returns false if the client cannot be reached. Header and data go in one call
+ * while the socket has room, since some clients expect both in one read.
  */
 static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header, const void *data,
 		     size_t size)

@@ -64,8 +64,8 @@ void vfu_conn_next(struct vfu_conn *conn);
 size_t vfu_conn_payload_size(const struct vfu_conn *conn);
 
 /*
- * Answers the current message with @size bytes, or with an errno. Waits for a client that does not
- * read, but not for ever; false: it cannot be reached.
+ * Answer the current message with @size bytes, or with an errno. Wait for a client that does not
+ * read, but not for ever. Return false if it cannot be reached.
  */
 bool vfu_conn_reply(struct vfu_conn *conn, const void *data, size_t size);
 bool vfu_conn_error(struct vfu_conn *conn, int error);

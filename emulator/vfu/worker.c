@@ -20,7 +20,7 @@ void vfu_worker_init(struct vfu_worker *worker, bool sync)
 	pthread_cond_init(&worker->wake, NULL);
 }
 
-/* Waits until there is work; false: the thread shall end. */
+/* Waits until there is work. Returns false if the thread shall end. */
 static bool next_work(struct vfu_worker *worker, bool busy)
 {
 	bool stop;
