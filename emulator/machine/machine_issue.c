@@ -33,8 +33,8 @@ static bool program_ok(const struct onpu_slot_program *p)
 }
 
 /*
- * Starts with the instructions after those that load SRAM when SRAM still holds that content;
- * otherwise clears SRAM and starts at the first one.
+ * If the last job has left in SRAM what this program names by KEEP, skips the instructions that
+ * would load it; otherwise clears SRAM and starts at the first instruction.
  */
 static void begin_sram(struct onpu_machine *m, const struct onpu_slot_program *p)
 {

@@ -244,7 +244,8 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w);
  */
 struct sim_weights {
 	const struct sim_tensor *t, *scales; /* S1; S2 or NULL */
-	float value[256], scale[256];	     /* by pattern; scale: for F8E8M0 */
+	/* values by pattern of bits: of S1's type, and of F8E8M0 */
+	float value[256], scale[256];
 	uint32_t block;			     /* elements along k that share a scale */
 	bool brain;			     /* S0 is bfloat16, and not binary16 */
 };
