@@ -20,7 +20,8 @@
 #define BYTES 4096u
 
 /*
- * How much the count of prolonged moments must grow, and the fewest and the most rounds for that.
+ * The program makes at least ROUNDS_MIN rounds. It goes on, up to ROUNDS_MAX rounds, until the
+ * module onpu_widen has prolonged the moment in question TIMES times.
  */
 #define TIMES	   5
 #define ROUNDS_MIN 6u

@@ -493,7 +493,10 @@ TEST_F(share, no_fence_waits_for_long_work)
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, create.ctx_id));
 }
 
-/* Returns whether the job of low priority is ended, and no job of the others. */
+/*
+ * Returns whether the driver ends a job of low priority that has waited too long for the others,
+ * and none of the others.
+ */
 static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(share) * self)
 {
 	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);

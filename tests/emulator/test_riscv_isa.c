@@ -140,7 +140,7 @@ static void check_op_imm(const struct ref_insn *insn)
 	for (imm = -2048; imm < 2048; imm++) {
 		for (i = 0; i < CORNER_COUNT; i++)
 			one_op_imm(insn, 3, 1, corners[i], imm);
-		/* The immediate's own value as operand, where comparisons change their result. */
+		/* Comparisons change their result where the operand equals the immediate. */
 		one_op_imm(insn, 3, 1, (uint32_t)imm, imm);
 		one_op_imm(insn, 4, 4, rig_random_operand(&rng), imm);
 	}

@@ -3,9 +3,9 @@
  * Fuzz target of the graph builder: the input is a list of calls, hostile ones included. A graph
  * that could be recorded is built and dispatched on the CPU when it is small.
  *
- * A call is a byte that says which, then its arguments: numbers are small unless a byte of 0xff
- * announces four raw ones. An operand is the number of one that exists; 0xff is NULL. An operator
- * takes a byte for every member of its options: 0 leaves the default.
+ * The first byte of a call chooses the function, and its arguments follow. Numbers are small unless
+ * a byte of 0xff announces four raw ones. An operand is the number of one that exists; 0xff is
+ * NULL. An operator takes a byte for every member of its options: 0 leaves the default.
  */
 #include "../random.h"
 #include "fuzz.h"

@@ -277,9 +277,9 @@ static struct gg_tensor *soft_max(struct world *w)
 }
 
 /*
- * Returns a rotation of pairs, by variant: pairs are neighbours or elements of both halves; all
- * elements of a row are rotated or only the first ones; each frequency may have a factor, or be
- * scaled for long contexts.
+ * Returns a rotation of pairs of elements, by variant: a pair is two neighbours, or an element of
+ * each half; all elements of a row are rotated or only the first ones; each frequency may have a
+ * factor, or be scaled for long contexts.
  */
 static struct gg_tensor *rope(struct world *w)
 {

@@ -11,7 +11,7 @@ enum fill {
 	FILL_POSITIVE, /* 0.1 to 2 */
 	FILL_ROWS,     /* int32 below limit */
 	FILL_DISTINCT, /* int64, all different, below limit */
-	FILL_MASK,     /* 0, or -infinity outside of the first column */
+	FILL_MASK,     /* 0 in the first column; 0 or -infinity in the others */
 };
 
 struct leaf {

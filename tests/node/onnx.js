@@ -124,7 +124,8 @@ async function main() {
 	const bundle = path.join(path.resolve(modules), 'node_modules/onnxruntime-web/dist/ort.all.bundle.min.mjs');
 	const web = await import(pathToFileURL(bundle));
 
-	// With more threads it would fetch() their scripts, and fetch() of Node reads no files.
+	// With more threads, onnxruntime-web would fetch() their scripts, and fetch() of Node reads
+	// no files.
 	web.env.wasm.numThreads = 1;
 	web.env.logLevel = 'verbose';
 	for await (const file of readline.createInterface({ input: process.stdin })) {

@@ -37,7 +37,7 @@ function addMissingBuiltIns() {
 		Object.defineProperty(ArrayBuffer.prototype, 'detached', {
 			configurable: true,
 			get() {
-				// Only of a detached buffer no view can be made.
+				// A view of a buffer cannot be made only if the buffer is detached.
 				try {
 					new Uint8Array(this);
 					return false;

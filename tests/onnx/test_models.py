@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Compares real networks with ONNX Runtime: test_models.py PROGRAM SAMPLES DEVICE….
 
-All of ../shared/models, those of PP-OCR in SAMPLES (scripts/fetch-samples.sh) at several sizes, and
-the demo's. Outputs agree within 1e-4 of their range, those of PP-OCR's detection within 2.6e-4;
-these are also compared with a computation in double. Networks whose files are missing are left out,
-and the test says so.
+The networks are all of ../shared/models, those of PP-OCR in SAMPLES (scripts/fetch-samples.sh) at
+several sizes, and the demo's. Outputs agree within 1e-4 of their range, those of PP-OCR's detection
+within 2.6e-4; these are also compared with a computation in double. Networks whose files are
+missing are left out, and the test says so.
 """
 import json
 import pathlib

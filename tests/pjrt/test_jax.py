@@ -59,7 +59,8 @@ def step(weights, x, y):
 
 
 def rebuilt(w, v):
-    """Returns the matrix of these eigenvalues and eigenvectors, whose signs are not defined."""
+    """Returns the matrix that has these eigenvalues and eigenvectors. Unlike the eigenvectors, it
+    does not depend on the choice of their signs."""
     return (v * w) @ jnp.conj(v.T)
 
 

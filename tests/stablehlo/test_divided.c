@@ -627,7 +627,10 @@ static void test_work(void **state)
 
 		for (size_t k = 0; k < results.data[i].rank; k++)
 			size *= (uint64_t)results.data[i].dimensions[k];
-		/* Three of four parts go out in a sum, and again in its distribution. */
+		/*
+		 * Each device sends (DEVICES - 1) / DEVICES of a gradient to have it summed, and
+		 * receives as much of the sum.
+		 */
 		bytes += 2 * size * (DEVICES - 1) / DEVICES;
 	}
 	whole = cycles_of(programs[0]);

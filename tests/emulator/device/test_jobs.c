@@ -204,8 +204,8 @@ static void test_kept_sram(void **state)
 	for (unsigned int i = 0; i < 2; i++)
 		rig_load(&rig, &contexts[i], p);
 	/*
-	 * Context, input, and expected output, which is the input of the first of consecutive jobs
-	 * of a context.
+	 * The context of each job, its input, and its expected output. Consecutive jobs of one
+	 * context find the input of the first of them in SRAM, and output it.
 	 */
 	static const struct {
 		unsigned int context;

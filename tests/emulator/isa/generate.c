@@ -284,7 +284,10 @@ uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 	if (ref_is_float(dtype))
 		return float_bits(g, dtype, style);
 	if (ref_is_small(dtype))
-		/* Scales of 2^-8 to 2^7; all patterns of the others are near one. */
+		/*
+		 * For FILL_PLAIN, scales are 2^-8 to 2^7. Every pattern of the other small types is
+		 * a number near one.
+		 */
 		return style == FILL_PLAIN && dtype == ONPU_DT_F8E8M0 ? 119 + any % 16 : any & 255;
 	if (style == FILL_PLAIN)
 		return (uint64_t)rng_between(&g->random, ref_is_signed(dtype) ? -5 : 0, 9);
@@ -502,7 +505,7 @@ static void generate_once(struct gen *g, enum onpu_op op)
 
 void generate(struct gen *g, enum onpu_op op)
 {
-	/* Most cases of an instruction of new machines are for a machine that has it. */
+	/* Instructions that only some machines have are mostly tested on one of these. */
 	unsigned int odd = onpu_op_info[op].feature ? 90 : 30;
 
 	generate_size(g, op,

@@ -237,7 +237,10 @@ static struct ir_node *add_function(struct rig *rig, struct ir_value *sum, int p
 		add_quanta(rig, types[i]);
 	}
 	add_quanta(rig, y);
-	/* Quotients are then at or next to the middle of two integers. */
+	/*
+	 * With a scale of y that is twice that of an operand, quotients are at or next to the
+	 * middle of two integers.
+	 */
 	if (!random_below(3))
 		*(float *)rig->data[rig->num_operands - 2] = 2 * *(float *)rig->data[first + 1];
 	rig->operand[first + (place ? 3 : 0)] = sum;
