@@ -246,8 +246,8 @@ struct sim_weights {
 	const struct sim_tensor *t, *scales; /* S1; S2 or NULL */
 	/* values by pattern of bits: of S1's type, and of F8E8M0 */
 	float value[256], scale[256];
-	uint32_t block;			     /* elements along k that share a scale */
-	bool brain;			     /* S0 is bfloat16, and not binary16 */
+	uint32_t block; /* elements along k that share a scale */
+	bool brain;	/* S0 is bfloat16, and not binary16 */
 };
 void sim_weights_init(struct sim_weights *s, const struct sim_work *w);
 /*
