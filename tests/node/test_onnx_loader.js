@@ -47,8 +47,8 @@ function createContext() {
 	return ml.createContext({ deviceType: device });
 }
 
-// Checks that a promise is rejected with such an error. Its message must not name functions of C
-// and constants of the library, which scripts do not know.
+// Checks that a promise is rejected with an error of that name whose message matches the pattern.
+// The message must not name functions of C and constants of the library, which scripts do not know.
 async function rejects(promise, name, pattern) {
 	await assert.rejects(promise, (error) => {
 		assert.strictEqual(error.name, name, error.stack);

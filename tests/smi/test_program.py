@@ -599,7 +599,8 @@ class Trace(Case):
         self.assertEqual((events[6]["error"], "after_us" in events[7], "pid" in events[7]), (14, False, False))
         self.assertEqual((events[9]["what"], events[9]["error"]), ("end", 5))
 
-    # The events of one job: cycles of the device are put between two readings of its clock, whatever they are in time.
+    # The events of one job. onpu-smi converts a cycle of the device to a time between those of the
+    # two readings of its clock around it.
     ON_DEVICE = [
         LINES[0],
         LINES[1],

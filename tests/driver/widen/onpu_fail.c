@@ -96,7 +96,10 @@ static int look(struct kprobe *probe, struct pt_regs *regs)
 
 NOKPROBE_SYMBOL(look);
 
-/* A post handler tells the kernel that look() may change where execution goes on. */
+/*
+ * Does nothing. A probe with a post handler is never optimised to a jump, with which look() could
+ * not change where execution goes on.
+ */
 static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }

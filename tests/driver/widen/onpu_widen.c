@@ -123,7 +123,10 @@ static int on_dump(struct kprobe *probe, struct pt_regs *regs)
 
 NOKPROBE_SYMBOL(on_dump);
 
-/* A post handler tells the kernel that on_dump() may change where execution goes on. */
+/*
+ * Does nothing. A probe with a post handler is never optimised to a jump, with which on_dump()
+ * could not change where execution goes on.
+ */
 static void after_dump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }

@@ -287,7 +287,10 @@ static void pool_windows_are_trimmed(void **state)
 	WNNOperand x = INPUT(f, Float32, 1, 1, 2, 2), y;
 	const struct ir_pool_attrs *pool;
 
-	/* The only output covers the whole input, and the window is trimmed to the input. */
+	/*
+	 * The window of each of the 3 x 2 outputs covers the whole input. It is trimmed to the taps
+	 * that see the input in some output.
+	 */
 	o.windowDimensions = WNN_UINT32_LIST(4000000000u, 4000000000u);
 	o.padding = WNN_UINT32_LIST(2000000000u, 2000000000u, 1999999999u, 2000000000u);
 	y = wnnGraphBuilderAveragePool2d(f->b, x, &o);
