@@ -8,7 +8,7 @@
 #include "machine/sim.h"
 #include "math/types.h"
 
-/* Values that are computed at a time. */
+/* The number of values that are computed at a time. */
 #define LINE 256
 
 /* Returns the value of a float with few bits: a sign, @exponent bits and @fraction bits. */

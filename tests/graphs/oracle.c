@@ -124,7 +124,10 @@ static void read_operand(struct operand *operand, const struct truth *truth, boo
 
 		operand->slack[i] = truth->bound[i] + rounded;
 		/*
-		 * The operand may be no number, or the device may not have rounded it to infinity.
+		 * The slack is NaN if the operand is NaN, if the operand and its exact value are
+		 * the same infinity, or if the bound is NaN. With a finite exact value, the device
+		 * may then have any value; otherwise the bound counts, and a bound that is NaN
+		 * allows any value.
 		 */
 		if (isnan(operand->slack[i]))
 			operand->slack[i] = truth->exact && isfinite(truth->exact[i]) ?

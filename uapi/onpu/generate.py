@@ -19,7 +19,7 @@ from generator.regs_model import Registers
 
 
 class Output:
-    """Files of one directory; a file whose text is unchanged is not touched."""
+    """Writes the files of one directory; does not touch a file whose text is unchanged."""
 
     def __init__(self, directory):
         self.directory = directory

@@ -395,8 +395,8 @@ static void send_lingering(unsigned int how, int fd, struct client *second)
 }
 
 /*
- * Makes the server wait for a lock, which the caller holds: until the caller releases it, the
- * server sees nothing of what is sent.
+ * Takes the lock of the DMA map and sends a request that waits for it: until release_server() gives
+ * the lock back, the server sees nothing of what is sent.
  */
 static void hold_server(void)
 {
