@@ -208,43 +208,74 @@ static inline uint32_t device_save_bytes(const struct onpu_device *d)
 	return ONPU_SAVE_HEADER_SIZE + d->config.sim.sram_bytes;
 }
 
-/* device.c: resets all registers and memory of the device, but not its clock and counters */
+/* device.c: resets all registers and memory of the device, but not its clock and counters. */
 void device_reset_state(struct onpu_device *d);
-/* executes the machine's next step; accesses of the host are served meanwhile */
+/*
+ * Executes the machine's next step and returns its outcome; accesses of the host are served
+ * meanwhile.
+ */
 enum onpu_step device_step_machine(struct onpu_device *d);
 
-/* bar0.c */
+/*
+ * bar0.c: accesses of the host to the registers of BAR0, at @offset, which is a multiple of 4.
+ * bar0_read() returns the register's value, 0 where no register is.
+ */
 uint32_t bar0_read(struct onpu_device *d, uint32_t offset);
 void bar0_write(struct onpu_device *d, uint32_t offset, uint32_t value);
 
-/* inv.c: invalidation of translations */
+/*
+ * inv.c: invalidation of translations. inv_request() drops the translations that the registers name
+ * and notes the request @name. inv_next() returns the device clock at which the oldest request is
+ * answered, DEVICE_NEVER if none waits. inv_poll() answers that request and returns true, or
+ * returns false if no answer is due.
+ */
 void inv_request(struct onpu_device *d, uint32_t name);
 uint64_t inv_next(const struct onpu_device *d);
 bool inv_poll(struct onpu_device *d);
 
-/* boot.c */
+/*
+ * boot.c: boot_start() loads the firmware's image and starts the core; it does nothing unless the
+ * state is RESET. boot_set_status() sets the register STATUS and tells the host of a change.
+ * boot_state() returns the state in it (enum onpu_state).
+ */
 void boot_start(struct onpu_device *d);
 void boot_set_status(struct onpu_device *d, uint32_t state, uint32_t error, uint32_t detail);
 uint32_t boot_state(const struct onpu_device *d);
 
-/* irq.c: interrupts to the host ... */
+/*
+ * irq.c: interrupts to the host. irq_status() returns INT_STATUS. irq_complete() tells the host
+ * that a job of @queue has completed, also by the queue's own vector. irq_clear_queues() clears
+ * @bits of the register @word that says which queues have completed jobs.
+ */
 uint32_t irq_status(const struct onpu_device *d);
 void irq_set(struct onpu_device *d, uint32_t bits);
 void irq_acknowledge(struct onpu_device *d, uint32_t bits);
 void irq_enable(struct onpu_device *d, uint32_t bits);
 void irq_complete(struct onpu_device *d, unsigned int queue);
 void irq_clear_queues(struct onpu_device *d, unsigned int word, uint32_t bits);
-/* ... and to the management core */
+/*
+ * Interrupts to the management core. irq_core_status() returns CORE_IRQ_STATUS. irq_core_update()
+ * sets the core's interrupt lines from the registers and the timer; the device calls it before the
+ * core runs.
+ */
 uint32_t irq_core_status(const struct onpu_device *d);
 void irq_core_set(struct onpu_device *d, uint32_t bits);
 void irq_core_update(struct onpu_device *d);
 
-/* core_bus.c */
+/*
+ * core_bus.c: the core's accesses to registers. core_bus_load() and core_bus_store() get the device
+ * as @ctx, and return false if @addr is outside the registers or @size is not 4.
+ */
 bool core_bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value);
 bool core_bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value);
 void core_bus_reset(struct onpu_device *d);
 
-/* context.c: VM and context tables */
+/*
+ * context.c: the VM and context tables, at offsets of the core's registers. Writes to the entry of
+ * a bound context, or of a VM in use, are ignored, except that CONTROL unbinds a context that is
+ * not resident. context_doorbell() handles the host's write of @tail to a doorbell. context_port()
+ * connects the machine and the command processor to the memory of a queue.
+ */
 uint32_t context_read(const struct onpu_device *d, uint32_t offset);
 void context_write(struct onpu_device *d, uint32_t offset, uint32_t value);
 uint32_t context_vm_read(const struct onpu_device *d, uint32_t offset);
@@ -252,7 +283,10 @@ void context_vm_write(struct onpu_device *d, uint32_t offset, uint32_t value);
 void context_doorbell(struct onpu_device *d, unsigned int queue, uint32_t tail);
 void context_port(struct onpu_device *d, unsigned int queue);
 
-/* queue.c: registers of a queue; start and end of jobs */
+/*
+ * queue.c: registers of a queue; start and end of jobs. queue_bind() prepares the queue of a
+ * context that was just bound; with @resume, the context's save area has an interrupted job.
+ */
 enum onpu_queue_state queue_state(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue);
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue);
@@ -269,19 +303,35 @@ void counters_add_job(struct onpu_device *d);
 void counters_take_job(struct onpu_device *d);
 uint64_t counters_read(const struct onpu_device *d, unsigned int counter);
 
-/* cp.c: the command processor */
+/*
+ * cp.c: the command processor. cp_poll() does the next action that is due now, and returns false if
+ * no action is due. cp_next() returns the device clock of the next action; DEVICE_NEVER if only the
+ * host or the firmware can cause one.
+ */
 void cp_reset(struct onpu_device *d);
 bool cp_poll(struct onpu_device *d);
 uint64_t cp_next(const struct onpu_device *d);
 /* Keeps the CP busy for the time of a transfer of @bytes. */
 void cp_charge(struct onpu_device *d, size_t bytes);
+/*
+ * Makes a queue resident, or none with ONPU_NO_QUEUE, and interrupts the core if that is a change.
+ */
 void cp_set_current(struct onpu_device *d, unsigned int queue);
+/* Must be called when another queue may have become the one that shall be resident. */
 void cp_target_changed(struct onpu_device *d);
+/* Returns whether another queue than the resident one, or none, shall be resident. */
 bool cp_switching(const struct onpu_device *d);
 void cp_set_slice(struct onpu_device *d, uint32_t cycles);
+/* Returns the cycles of its slice that the resident queue has used. */
 uint64_t cp_slice_used(const struct onpu_device *d);
+/* Returns the job's own cycles up to now, which include those before an interruption. */
 uint64_t cp_job_time(const struct onpu_device *d);
+/* Ends the job of a queue without a completion, marks the queue as faulted, interrupts the core. */
 void cp_kill(struct onpu_device *d, uint32_t queue);
+/*
+ * cp_push_fault() adds a record to the list that the firmware reads; a full list drops it.
+ * cp_pop_fault() removes the oldest record.
+ */
 void cp_push_fault(struct onpu_device *d, const struct onpu_fault_record *fault);
 void cp_pop_fault(struct onpu_device *d);
 
