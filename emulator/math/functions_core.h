@@ -85,7 +85,7 @@ FN_INLINE double fn_at_least(double x, double limit)
 	return x < limit ? limit : x;
 }
 
-/* Rounds to float32: the only such rounding of each function. */
+/* Returns @x rounded to float32, with one NaN for all: the only such rounding of each function. */
 FN_INLINE float fn_round(double x)
 {
 	float result = (float)x;
@@ -184,7 +184,7 @@ FN_INLINE float fn_log(float x)
 	return fn_round(result);
 }
 
-/* Reduces 0 <= a < FN_TRIG_HUGE; infinities and NaN give NaN. */
+/* Returns the reduced angle of 0 <= @a < FN_TRIG_HUGE; infinities and NaN give NaN. */
 FN_INLINE struct fn_angle fn_angle_small(double a)
 {
 	double t = __builtin_fma(a, FN_TWO_OVER_PI, FN_SHIFT);

@@ -154,8 +154,8 @@ static void take_fds(struct vfu_conn *conn, const struct cmsghdr *cmsg)
 }
 
 /*
- * Receives as recv() does, without waiting; -1 with EPROTO when more descriptors come than a
- * message may have.
+ * Receives as recv() does, without waiting, and returns the same; returns -1 with EPROTO when more
+ * descriptors come than a message may have.
  */
 static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 {

@@ -57,7 +57,7 @@ void vfu_hang_up(int fd);
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms);
 void vfu_conn_close(struct vfu_conn *conn);
 
-/* Receives more of the current message; never waits. */
+/* Receives more of the current message, without waiting; returns how far it has come. */
 enum vfu_receive vfu_conn_receive(struct vfu_conn *conn);
 /* Drops the current message; closes its descriptors that no function took. */
 void vfu_conn_next(struct vfu_conn *conn);

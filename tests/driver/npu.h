@@ -65,7 +65,7 @@ _Noreturn void npu_failed(const char *file, int line, const char *what);
 
 int npu_open(void);
 int npu_open_node(const char *node);
-/* Opens a device of the driver vgem; -1: vgem is not loaded. */
+/* Opens a device of the driver vgem; returns its descriptor, or -1 if vgem is not loaded. */
 int npu_open_vgem(void);
 /* Returns 0 or the errno; an interrupted call is not repeated. */
 int npu_ioctl(int fd, unsigned long request, void *args);

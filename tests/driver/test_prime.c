@@ -361,8 +361,8 @@ static bool import_waits(const struct import *import)
 }
 
 /*
- * Makes the driver leave out the next invalidation, by a file in debugfs that only root may write;
- * false: it cannot.
+ * Makes the driver leave out the next invalidation, by a file in debugfs that only root may write.
+ * Returns false if it cannot.
  */
 static bool lose_invalidation(void)
 {

@@ -41,10 +41,10 @@ void rig_poke(struct rig *rig, uint32_t addr, uint32_t word);
 /* Puts @count words at @addr and sets pc to it. */
 void rig_program(struct rig *rig, uint32_t addr, const uint32_t *words, unsigned int count);
 
-/* Executes one instruction, or takes one interrupt. */
+/* Executes one instruction, or takes one interrupt. Returns why the core stopped. */
 enum onpu_rv32_stop rig_step(struct rig *rig);
 
-/* Puts @word at @pc and executes it there. */
+/* Puts @word at @pc and executes it there. Returns why the core stopped. */
 enum onpu_rv32_stop rig_execute(struct rig *rig, uint32_t pc, uint32_t word);
 
 /* Fails unless the core just took this exception, from @pc to its handler. */

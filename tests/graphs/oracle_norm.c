@@ -15,7 +15,10 @@
 /* In groups of more elements, the error of one element hardly changes the others. */
 #define SMALL_GROUP 32
 
-/* Sets group[i] to the index of the group that element i is normalised in; malloc'ed. */
+/*
+ * Returns an array with, for each element, the index of the group in which it is normalised. The
+ * caller frees it.
+ */
 static int64_t *groups_of(const struct operand *in, uint32_t axes)
 {
 	struct cpu_shape s = cpu_shape_of(in->type);
@@ -167,8 +170,8 @@ double *bound_norm(const struct work *work, uint32_t r)
 }
 
 /*
- * Computes the bound of scale * (x - mean) / sqrt(variance + epsilon) + bias, with an error for
- * each product.
+ * Returns the bound of scale * (x - mean) / sqrt(variance + epsilon) + bias, with an error for each
+ * product.
  */
 double *bound_batchnorm(const struct work *work, uint32_t r)
 {
@@ -314,9 +317,9 @@ double *bound_resample(const struct work *work, uint32_t r)
 #define RECURRENT_WEIGHT 2 /* index of the operand with the recurrent weights */
 
 /*
- * Computes the bound of a recurrent network. It moves weights, inputs and states, which has the
- * effect of the errors of the gates' sums. A state is an operand of the next step's products, and
- * may be rounded to the type in between.
+ * Returns the bound of a recurrent network. The errors of the gates' sums are taken into account by
+ * moving weights, inputs and states. A state is an operand of the next step's products, and may be
+ * rounded to the type in between.
  */
 double *bound_recurrent(const struct work *work, uint32_t r)
 {

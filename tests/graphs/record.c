@@ -147,7 +147,11 @@ int graph_scratch_node(struct wnn_builder *builder, struct graph *graph, struct 
 	return 0;
 }
 
-/* Records the whole graph; @with_data: constants get their elements. */
+/*
+ * Records the whole graph. @with_data: constants get their elements; otherwise they become inputs.
+ * Sets @values to the graph's operands. Returns the builder; NULL, with an error in @err, if a
+ * value or a call is refused.
+ */
 static struct wnn_builder *record_all(struct graph *graph, bool with_data, WNNOperand *values,
 				      struct wnn_error *err)
 {

@@ -53,8 +53,8 @@ int client_write(struct client *c, uint32_t region, uint64_t offset, const void 
 		 uint32_t count);
 
 /*
- * Read or write a register: client_read32() and client_write32() one of 4 bytes, the other two one
- * of 2 bytes in configuration space. An error reply fails the test.
+ * client_read32() and client_write32() read and write a register of 4 bytes, the other two one of 2
+ * bytes in configuration space. The reads return its value. An error reply fails the test.
  */
 uint32_t client_read32(struct client *c, uint32_t region, uint64_t offset);
 void client_write32(struct client *c, uint32_t region, uint64_t offset, uint32_t value);

@@ -13,8 +13,8 @@ struct guard {
 };
 
 /*
- * Allocates n floats with numbers from -1 to 1, which end at an unmapped page or, with @low, begin
- * after one.
+ * Returns n floats with numbers from -1 to 1, which end at an unmapped page or, with @low, begin
+ * after one. guard_free() frees them.
  */
 struct guard guard_make(size_t n, bool low);
 void guard_free(struct guard *guard);

@@ -49,7 +49,10 @@ static uint8_t result(const struct end *end, int64_t sum, int64_t i)
 	return (uint8_t)cpu_requantize(&end->attrs, end->dtype, sum, end->scale.data[i]);
 }
 
-/* Draws an operation that tiles compute after a result of `end`, and the bytes that it adds. */
+/*
+ * Returns a random operation that tiles compute after a result of `end`. The caller sets the bytes
+ * that it adds.
+ */
 static struct cpu_integers random_after(const struct end *end)
 {
 	bool is_signed = random_below(2);

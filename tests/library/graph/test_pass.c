@@ -635,7 +635,7 @@ static float *run(const struct ir_graph *graph, size_t *count)
 	return result;
 }
 
-/* Makes a graph to which many passes apply. */
+/* Makes a graph to which many passes apply; returns its output. */
 static WNNOperand make_network(struct fixture *f)
 {
 	WNNConv2dOptions nhwc = WNN_CONV2D_OPTIONS_INIT, nchw = WNN_CONV2D_OPTIONS_INIT;
@@ -692,7 +692,7 @@ static void passes_change_no_value(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* Makes a graph of operators that can change to channels-last order. */
+/* Makes a graph of operators that can change to channels-last order; returns its output. */
 static WNNOperand make_pictures(struct fixture *f)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;

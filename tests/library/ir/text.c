@@ -10,7 +10,10 @@
 
 #define MAX_NUMBERS 65536
 
-/* Numbers the values by their first appearance. Frees the text; the result is malloc'ed. */
+/*
+ * Returns a copy of the text in which values are numbered by their first appearance. Frees the
+ * text; the caller frees the copy.
+ */
 static char *renumbered(char *text)
 {
 	uint32_t *seen = calloc(MAX_NUMBERS, sizeof(*seen)), count = 0;
