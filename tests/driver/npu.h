@@ -61,8 +61,13 @@ struct npu_program {
 };
 
 #define must(x) ((x) ? (void)0 : npu_failed(__FILE__, __LINE__, #x))
+/* Prints the condition that does not hold and errno's message, and aborts the program. */
 _Noreturn void npu_failed(const char *file, int line, const char *what);
 
+/*
+ * npu_open() opens the NPU, npu_open_node() the device @node; both return a descriptor that must be
+ * valid.
+ */
 int npu_open(void);
 int npu_open_node(const char *node);
 /* Opens a device of the driver vgem; returns its descriptor, or -1 if vgem is not loaded. */
@@ -84,6 +89,7 @@ uint64_t npu_fdinfo(int fd, const char *name);
  */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
+/* Returns a new buffer, mapped for the processor unless the flags have DRM_ONPU_BO_NO_MMAP. */
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
 /*
  * Returns a buffer made of shared memory of this process. The memory stays mapped when the buffer
@@ -120,6 +126,10 @@ struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);
 int npu_ctx_destroy(int fd, uint32_t ctx);
 struct drm_onpu_ctx_get_state npu_state(int fd, uint32_t ctx);
 
+/*
+ * Returns a new program with room for @max_insns instructions and the end. npu_slot() and
+ * npu_tensor() add a slot, and return its number; npu_insn() adds an instruction.
+ */
 struct npu_program npu_program(int fd, uint32_t max_insns);
 uint16_t npu_slot(struct npu_program *program, const void *slot);
 uint16_t npu_tensor(struct npu_program *program, enum onpu_dtype dtype, enum onpu_space space,

@@ -111,14 +111,17 @@ void generator_finish(struct generator *g);
 bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
 /* Returns the id of a new value, or GRAPH_ABSENT when the graph has no space left. */
 int generator_value(struct generator *g);
+/* Draws the values of an input or constant that suit the operator. */
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
 /* Draws dimensions with about @least to @most elements. */
 void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
 		    uint32_t *dims);
 
 bool type_is_float(WNNOperandDataType type);
+/* Returns a random type of the set; WNNOperandDataType_Undefined if the set is empty. */
 WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);
 
+/* Give an attribute a value. */
 void set_word(struct graph_attr *attr, uint32_t word);
 void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
 void set_real(struct graph_attr *attr, double value);

@@ -79,6 +79,7 @@ struct graph {
 	struct graph_node nodes[GRAPH_MAX_NODES];
 };
 
+/* Returns the number of elements of a value; graph_bytes() returns their bytes. */
 uint64_t graph_elements(const struct graph_value *value);
 size_t graph_bytes(const struct graph_value *value);
 /* Returns the elements of an input or constant, which the caller frees with free(). */
@@ -109,6 +110,10 @@ struct graph_call {
 	WNNStringView label;
 };
 
+/*
+ * Fills in the call of a node. values[i] is the operand for the graph's value i; @call points into
+ * itself, so it must not be copied.
+ */
 void graph_call_make(struct graph_call *call, const struct graph_node *node,
 		     const WNNOperand *values);
 
@@ -197,6 +202,10 @@ struct truths {
 	struct truth *values; /* by id of the IR value */
 };
 
+/*
+ * Computes the exact results of all calls of a graph and the bounds of their errors. Returns 0, or
+ * -1 with an error if the graph is refused. truths_free() frees the results.
+ */
 int truths_make(const struct graph *graph, struct truths *truths, struct wnn_error *err);
 void truths_free(struct truths *truths);
 
@@ -217,6 +226,10 @@ struct target {
 	WNNOpSupportLimits limits;
 };
 
+/*
+ * Opens a context with the options of the target; sets instance, context and limits. Returns 0, or
+ * -1 after printing the error.
+ */
 int target_open(struct target *target);
 void target_close(struct target *target);
 
@@ -233,6 +246,10 @@ struct run {
 	uint64_t kernels; /* the digest of the names of the kernels, in the order of the nodes */
 };
 
+/*
+ * Builds the graph for the target, runs it and fills in @run, which run_free() frees. Opens the
+ * target again if the run has failed, as a fault may have made the context unusable.
+ */
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
 /*
  * Builds a graph once with a named dimension. For the sizes at the ends of the range and two
@@ -268,8 +285,13 @@ struct comparison {
 	double bound;
 };
 
+/*
+ * Compares the outputs of a run with the exact results; @out has the worst errors and, if they do
+ * not agree, the first element whose error is above its bound.
+ */
 void compare_outputs(const struct graph *graph, const struct truths *truths, const struct run *run,
 		     struct comparison *out);
+/* Returns the distance between the numbers of a float type near @x; 1 for other types. */
 double unit_in_last_place(enum ir_dtype dtype, double x);
 
 /* --- Digest (digest.c) ----------------------------------------------------------------------- */

@@ -83,8 +83,15 @@ void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool st
 void rig_attach(struct rig *rig, const struct rig_io *io, void *memory);
 void rig_destroy(struct rig *rig);
 
+/*
+ * rig_alloc() returns the bus address of unused memory, which begins at a page. rig_at() returns
+ * the memory at a bus address. Both fail the test if the memory does not suffice.
+ */
 uint64_t rig_alloc(struct rig *rig, size_t size);
 void *rig_at(struct rig *rig, uint64_t bus);
+/*
+ * These read and write registers at an offset in BAR0; rig_read64() reads two, the low half first.
+ */
 uint32_t rig_read(struct rig *rig, uint32_t offset);
 void rig_write(struct rig *rig, uint32_t offset, uint32_t value);
 uint64_t rig_read64(struct rig *rig, uint32_t offset);
@@ -102,14 +109,26 @@ void rig_start(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool s
 
 /* Sends the request *m and waits for the response, which it puts in *m; returns the status. */
 uint32_t rig_request(struct rig *rig, union onpu_msg *m);
+/*
+ * Sends a request of @type whose first two words after the header are @first and @second; returns
+ * the status.
+ */
 uint32_t rig_simple(struct rig *rig, uint32_t type, uint32_t first, uint32_t second);
 /* Takes all messages from the response ring; those that answer no request are added to events[]. */
 void rig_collect(struct rig *rig);
 
+/*
+ * Maps memory at the bus address @bus to @va, with the flags of page table entries; with large
+ * pages where they fit.
+ */
 void rig_map(struct rig *rig, const struct rig_vm *vm, uint64_t va, uint64_t bus, size_t size,
 	     uint64_t flags);
 /* Returns the leaf page table entry of an address, for tests that change it. */
 uint64_t *rig_leaf(struct rig *rig, const struct rig_vm *vm, uint64_t va);
+/*
+ * Creates an address space, or a context with its queue, by requests to the firmware, which must
+ * succeed.
+ */
 void rig_vm_create(struct rig *rig, struct rig_vm *vm, uint32_t index);
 void rig_context_create(struct rig *rig, struct rig_context *c, struct rig_vm *vm, uint32_t id,
 			uint32_t queue);

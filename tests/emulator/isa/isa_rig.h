@@ -38,8 +38,13 @@ struct rig_job {
 	bool any_address; /* set for an MMU fault for which isa.xml allows several addresses */
 };
 
+/*
+ * Creates the machines of all sizes, for each SIMD level and number of threads; ends the program if
+ * it cannot, except for a level that the host lacks.
+ */
 void rig_open(void);
 void rig_close(void);
+/* Return the bytes of SRAM and the reference's description of the machine of a size. */
 uint32_t rig_sram_bytes(enum rig_size size);
 struct ref_machine rig_reference_machine(enum rig_size size);
 

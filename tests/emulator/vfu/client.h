@@ -40,6 +40,10 @@ void client_expect_end(struct client *c);
 int client_call(struct client *c, uint16_t command, const void *payload, size_t size,
 		const int *fds, unsigned int n);
 
+/*
+ * These send the commands of their names. They return the errno in the reply, or 0; those that
+ * return a structure fail the test on an error.
+ */
 int client_version(struct client *c);
 int client_dma_map(struct client *c, uint64_t address, uint64_t size, int fd, uint64_t offset,
 		   uint32_t flags);

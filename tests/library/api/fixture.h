@@ -89,6 +89,7 @@ unsigned long this_thread(void);
 void notes_set_action(struct notes *notes, void (*action)(void *), void *argument);
 
 #define TAG(n) ((void *)(intptr_t)(n))
+/* Return callbacks that add a note with the tag and what the callback was given. */
 WNNCreateContextCallbackInfo note_context(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNCreateTensorCallbackInfo note_tensor(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNReadTensorCallbackInfo note_read(struct notes *notes, WNNCallbackMode mode, int tag);
@@ -105,6 +106,7 @@ WNNInstance gate_instance(struct gate *gate); /* its contexts can be held up */
 void gate_close(struct gate *gate, WNNContext context);
 void gate_open(struct gate *gate);
 
+/* Waits up to GENEROUS; returns WNNStatus_OperationError if the future is not complete then. */
 WNNStatus wait_future(WNNInstance instance, WNNFuture future);
 
 #endif

@@ -21,8 +21,10 @@
 
 #define RIG_MAX 12
 
+/* Returns a random number below n, from the seed in WNN_CPU_SEED; between() one from lo to hi. */
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);
+/* Returns the number of rounds of a test: WNN_CPU_ROUNDS or a default. */
 int rounds(void);
 /* Returns whether the test has few rounds, so that large shapes should come only once. */
 bool is_short(void);
@@ -51,6 +53,7 @@ void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int
 void rig_make_constant(struct rig *rig, uint32_t operand);
 void rig_skip(struct rig *rig); /* leaves an optional operand out */
 
+/* Read and write element i of data of a type. */
 double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
 void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 

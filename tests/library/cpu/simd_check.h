@@ -10,9 +10,11 @@
 extern const struct cpu_simd *simd; /* the level under test */
 extern bool low;		    /* the beginning of memory is guarded, not its end */
 
+/* Returns n random floats from -1 to 1, guarded as `low` says. */
 struct guard floats(int64_t n);
 /* Returns n random bytes that end at an unmapped page or, with `low`, begin after one. */
 uint8_t *bytes(struct guard *memory, int64_t n);
+/* Puts NaN, infinities, zeros, subnormal and large numbers in random places. */
 void put_odd_values(struct guard *g, int64_t n);
 /*
  * Checks that a number is within the bound of the expected one. NaN must be NaN, infinities must be
@@ -20,6 +22,7 @@ void put_odd_values(struct guard *g, int64_t n);
  */
 void expect(const char *what, int64_t i, double actual, double expected, double bound);
 
+/* Each check tests the functions of its name in the table `simd`. */
 void check_winograd_in(void);
 void check_winograd_out(void);
 void check_to_halves(void);
