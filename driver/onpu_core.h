@@ -7,7 +7,12 @@
 
 /* ---- onpu_device.c */
 
+/*
+ * Prepares the device's structure: locks, queues of work, sizes and version, which it reads from
+ * the device, and DMA. Returns 0 or an errno.
+ */
 int onpu_device_init(struct onpu_device *onpu);
+/* Allocates the interrupt vectors and requests their handlers; returns 0 or an errno. */
 int onpu_irq_init(struct onpu_device *onpu);
 /* Frees the interrupts; afterwards no handler is running. */
 void onpu_irq_fini(void *onpu);
@@ -16,6 +21,7 @@ void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 
 /* ---- onpu_dump.c: core dumps of the first failure of each kind */
 
+/* Allocates what dumps need; returns 0 or -ENOMEM. */
 int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
 /*

@@ -209,6 +209,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
 /* ---- onpu_ctx.c */
 
+/* Returns the client's context with this id, with a reference; NULL if there is none. */
 struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 /* Puts a reference to a context; NULL is allowed. */

@@ -54,6 +54,7 @@ struct onpu_mbox {
 	int error;
 };
 
+/* Allocates the rings; requests fail until onpu_mbox_start(). Returns 0 or an errno. */
 int onpu_mbox_init(struct onpu_device *onpu);
 /* Empties the rings and writes their addresses to a device in the state RESET; no handler runs. */
 void onpu_mbox_setup(struct onpu_device *onpu);

@@ -237,7 +237,7 @@ SPECIAL = [0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x3f80000
 
 
 def arguments(name, generator):
-    """Generates pairs of bit patterns: all special pairs, any bits, and numbers of medium
+    """Yields pairs of bit patterns: all special pairs, any bits, and numbers of medium
     magnitude.
     """
     for x in SPECIAL:

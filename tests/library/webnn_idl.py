@@ -37,8 +37,8 @@ def type_of(idl):
 
 
 def variable(text):
-    """Parses a declaration: 'required sequence <float >scales = 1' -> (name, type, default or None,
-    required).
+    """Returns the parts of a declaration: (name, type, default or None, required) of a text such as
+    'required sequence <float >scales = 1'.
     """
     match = re.fullmatch(r"\s*(required )?\s*(.*?[\s>)])(\w+)\s*(?:=\s*(.*?))?\s*", text, re.S)
     return match[3], type_of(match[2]), match[4], bool(match[1])

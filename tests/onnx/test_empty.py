@@ -201,8 +201,8 @@ def write_scan(folder):
 
 
 def write(folder, operator, inputs, want, attributes, domain):
-    """Writes a case. Tensors of int64 with elements are parameters and become constants; other
-    tensors become inputs.
+    """Writes a case of one node to the folder, which it returns. Tensors of int64 with elements are
+    parameters and become constants; other tensors become inputs.
     """
     values, tensors, feed, names = [], [], [], []
     for index, array in enumerate(inputs):
