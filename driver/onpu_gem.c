@@ -518,8 +518,8 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
  *
  * Maps only the pages that hold these bytes.
  *
- * Return: 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could only be mapped whole
- * and under locks of that driver.
+ * Return: 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could only be mapped
+ * whole and under locks of that driver.
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
@@ -624,10 +624,10 @@ struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Allocates a buffer's memory, maps and cleans it for the device, and then gives the buffer a handle
- * and an address in the client's address space. The handle comes last, because a client could guess
- * it and use the buffer at once. Returns 0 or an errno. *@handle and *@va change only on success:
- * DRM copies an ioctl's arguments back in any case.
+ * Allocates a buffer's memory, maps and cleans it for the device, and then gives the buffer a
+ * handle and an address in the client's address space. The handle comes last, because a client
+ * could guess it and use the buffer at once. Returns 0 or an errno. *@handle and *@va change only
+ * on success: DRM copies an ioctl's arguments back in any case.
  */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va)
 {
