@@ -22,7 +22,6 @@
 #define WARM_RUNS 200
 
 struct run_options;
-struct ort_run_allocator;
 
 /* Functions of ONNX Runtime that only programs use. */
 #define SLOT(table, place, version, result, name, arguments) result(*name) arguments;
@@ -45,6 +44,7 @@ struct model {
 	size_t input_count, output_count;
 	struct port inputs[MAX_PORTS], outputs[MAX_PORTS];
 	struct ort_memory_info *memory;
+	struct ort_allocator *allocator; /* ONNX Runtime's, which has the names */
 	int runs;
 };
 
@@ -101,7 +101,7 @@ static void add_provider(struct ort_env *env, const char *device,
 	exit(1);
 }
 
-static void make_input(struct model *m, size_t index, struct ort_run_allocator *allocator)
+static void make_input(struct model *m, size_t index)
 {
 	const struct ort_tensor_info *tensor;
 	struct port *port = &m->inputs[index];
@@ -109,7 +109,7 @@ static void make_input(struct model *m, size_t index, struct ort_run_allocator *
 	int64_t dims[8];
 	size_t rank;
 
-	check(client.SessionGetInputName(m->session, index, allocator, &port->name));
+	check(client.SessionGetInputName(m->session, index, m->allocator, &port->name));
 	check(client.SessionGetInputTypeInfo(m->session, index, &type));
 	check(api.CastTypeInfoToTensorInfo(type, &tensor));
 	check(api.GetDimensionsCount(tensor, &rank));
@@ -131,19 +131,18 @@ static void make_input(struct model *m, size_t index, struct ort_run_allocator *
 static void open_model(struct model *m, struct ort_env *env,
 		       const struct ort_session_options *options, const char *path)
 {
-	struct ort_run_allocator *allocator;
-
 	check(api.CreateSession(env, path, options, &m->session));
-	check(client.GetAllocatorWithDefaultOptions(&allocator));
+	check(client.GetAllocatorWithDefaultOptions(&m->allocator));
 	check(client.CreateCpuMemoryInfo(0, 0, &m->memory));
 	check(client.SessionGetInputCount(m->session, &m->input_count));
 	check(client.SessionGetOutputCount(m->session, &m->output_count));
 	if (m->input_count > MAX_PORTS || m->output_count > MAX_PORTS)
 		exit(1);
 	for (size_t i = 0; i < m->input_count; i++)
-		make_input(m, i, allocator);
+		make_input(m, i);
 	for (size_t i = 0; i < m->output_count; i++)
-		check(client.SessionGetOutputName(m->session, i, allocator, &m->outputs[i].name));
+		check(client.SessionGetOutputName(m->session, i, m->allocator,
+						  &m->outputs[i].name));
 }
 
 static void run(struct model *m, struct ort_value **results)
@@ -222,11 +221,11 @@ static void close_model(struct model *m)
 	for (size_t i = 0; i < m->input_count; i++) {
 		api.ReleaseValue(m->inputs[i].value);
 		free(m->inputs[i].data);
-		free(m->inputs[i].name);
+		m->allocator->deallocate(m->allocator, m->inputs[i].name);
 	}
 	for (size_t i = 0; i < m->output_count; i++) {
 		free(m->outputs[i].data);
-		free(m->outputs[i].name);
+		m->allocator->deallocate(m->allocator, m->outputs[i].name);
 	}
 	api.ReleaseMemoryInfo(m->memory);
 	client.ReleaseSession(m->session);
