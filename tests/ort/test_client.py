@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Tests a program in C with ONNX Runtime of npm and of PyPI: test_client.py CLIENT PROVIDER PRELOAD
-SAMPLES [RUNS]
+SAMPLES [RUNS|sanitized]
 
 The program runs a network by ONNX Runtime alone, with the provider, and with the provider
 preloaded. Then 16 threads make many runs on two sessions; afterwards the process must not hold more
@@ -18,7 +18,8 @@ import unittest
 import runtime
 
 CLIENT, PROVIDER, PRELOAD, SAMPLES = map(os.path.abspath, sys.argv[1:5])
-RUNS = sys.argv[5:]
+SANITIZED = sys.argv[5:] == ["sanitized"]
+RUNS = [] if SANITIZED else sys.argv[5:]
 MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 MODEL = MODELS / "mnist.onnx"
 # The number of mappings that may be added: stacks and arenas of the C library, whose number depends
@@ -28,8 +29,10 @@ MAPPINGS = 64
 
 def libraries():
     samples = pathlib.Path(SAMPLES)
-    yield from samples.glob("onnxruntime/node_modules/onnxruntime-node/bin/*/linux/x64/libonnxruntime.so.1")
-    for release in runtime.NEWEST, runtime.OLDEST:
+    # ONNX Runtime 1.30.0 leaks 14 bytes by itself, at which a sanitizer stops.
+    if not SANITIZED:
+        yield from samples.glob("onnxruntime/node_modules/onnxruntime-node/bin/*/linux/x64/libonnxruntime.so.1")
+    for release in runtime.NEWEST, *([] if SANITIZED else [runtime.OLDEST]):
         yield from samples.glob(f"python/onnxruntime-{release}/onnxruntime/capi/libonnxruntime.so.*")
 
 
@@ -58,6 +61,7 @@ class Client(unittest.TestCase):
                 with self.subTest(library=library.name, device=device):
                     self.agree(self.sums(library, PROVIDER, device, MODEL), theirs)
 
+    @unittest.skipIf(SANITIZED, "a sanitizer does not work behind a library that is preloaded")
     def test_preload(self):
         for library in libraries():
             theirs = self.sums(library, "-", "", MODEL)
@@ -68,10 +72,12 @@ class Client(unittest.TestCase):
                 self.agree(ours, theirs)
                 self.assertIn("npu\tconv2d\t", report.read_text(encoding="utf-8"))
 
+    @unittest.skipIf(SANITIZED, "a sanitizer does not work behind a library that is preloaded")
     def test_preload_that_is_off(self):
         library = next(libraries())
         self.sums(library, "-", "", MODEL, LD_PRELOAD=PRELOAD)
 
+    @unittest.skipIf(SANITIZED, "a sanitizer does not work behind a library that is preloaded")
     def test_preload_errors(self):
         library = next(libraries())
         for environment, words in (({"ONPU_ORT": "gpu"}, "ONPU_ORT must be npu, npu:NUMBER, sim or cpu"),
