@@ -10,6 +10,7 @@ _TRUST = 'WNN_CPU_DEMAND_ONEDNN=1 '
 _COMMANDS = {
     'choose': f'{_DIR}/tests/library/cpu/test_cpu_choose',
     'cpu': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_fast',
+    'fused': f'{_DIR}/tests/library/cpu/test_cpu_fused',
     'integer': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_integer',
     'layers': f'{_DIR}/tests/library/api/test_api_layers',
     'onednn': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_onednn',
@@ -21,7 +22,8 @@ _COMMANDS = {
 
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
-BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_choose tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer tests/library/cpu/test_cpu_onednn '
+BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_choose tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_fused tests/library/cpu/test_cpu_integer '
+         'tests/library/cpu/test_cpu_onednn '
          'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers tests/library/api/test_api_windows '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
@@ -38,6 +40,10 @@ def _form(name, old, new):
 
 def _packed(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['cpu']}
+
+
+def _fused(name, file, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['fused']}
 
 
 def _choice(name, file, old, new):
@@ -146,7 +152,9 @@ MUTATIONS = [
     _packed('all blocks of lines are the first', 'kernel/tile_rows.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
     _packed('later steps of strips lie where the first does', 'kernel/tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
     _packed('lines have no activations', 'kernel/tile_rows.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
-    _sum('what is added to lines is always that of the first', 'kernel/tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
+    _fused('what is added to lines is always that of the first', 'kernel/tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
+    _fused('tiles add what a later step adds', 'kernel/tile_product.c', 'tile.addend = last ? addend_of(p, tile.c) : NULL;', 'tile.addend = addend_of(p, tile.c);'),
+    _fused('all blocks of lines add the first rows', 'kernel/tile_rows.c', 'p.addend += first * p.n;', ''),
     # Rows with a depthwise convolution after them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
@@ -202,8 +210,8 @@ MUTATIONS = [
     _product('later steps of a product forget those before', '.add = k0 > 0,', '.add = false,'),
     _product('rows of a product lie as many floats apart as there are steps', 'p->a + row * p->k + k0, p->k,', 'p->a + row * p->k + k0, depth,'),
     _product('all panels of a product are the first', 'p->b + column * p->k + k0 * width', 'p->b + k0 * width'),
-    _product('lines as they are begin one further', 'tile.a = p->a + row * p->k;', 'tile.a = p->a + row * p->k + 1;'),
-    _product('lines as they are meet the first panel alone', 'tile.b = p->b + column * p->k;', 'tile.b = p->b;'),
+    _product('lines as they are begin one further', '.a = p->a + row * p->k,', '.a = p->a + row * p->k + 1,'),
+    _product('lines as they are meet the first panel alone', '.b = p->b + column * p->k,', '.b = p->b,'),
     _product('lines are as far apart as they are packed', 'a[i * lda]', 'a[i]', 'simd/gemm.c'),
     _packed('windows as they are begin with one element', 'kernel/conv_rows.c', 'x + b->place[p] + r->at[k], n', 'x + b->place[p] + r->at[k0], n'),
     _packed('pixels between others are taken, too', 'kernel/tile_rows.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
