@@ -370,8 +370,10 @@ static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uin
 		return 0;
 	case 1:
 		return mma ? compute / 8 : compute + post;
-	default:
+	case 2:
 		return (compute + post) / 4;
+	default:
+		return 0; /* until_row() counts the cycles */
 	}
 }
 
@@ -421,6 +423,22 @@ static uint64_t widen_cost(const struct plan *plan, const struct contract *c,
 	return plan_cost_lanes(plan->caps, t->wide_bytes / bytes, bytes);
 }
 
+/*
+ * Returns the cycles that it costs in addition, at the highest eagerness, that the first position of
+ * the result has all its channels late: the next node then waits although tiles are short. When the
+ * loop over channels is outside, nearly all tiles come before.
+ */
+static uint64_t until_row(const struct plan *plan, const struct contract_tile *t,
+			  const struct contract_cost *cost)
+{
+	uint64_t positions = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], n = t->grid[CD_N];
+	uint64_t tiles = t->n_inner ? n : (n - 1) * positions + 1;
+
+	if (plan->eager + 1 < PLAN_EAGERNESS)
+		return 0;
+	return tiles * (t->steps * cost->compute + cost->post) / 4;
+}
+
 /* Returns the estimated cycles of the contraction with a tile size and numbers of slots. */
 static uint64_t estimate(const struct plan *plan, const struct contract *c,
 			 const struct contract_tile *t, const struct contract_cost *cost,
@@ -439,7 +457,7 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 	dma = dma / 2 + times->dma;
 	if (t->wide_bytes)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR + widen_cost(plan, c, t));
-	return max_of(max_of(dma, times->mxu), vpu) + times->beside +
+	return max_of(max_of(dma, times->mxu), vpu) + times->beside + until_row(plan, t, cost) +
 	       ((c->a_here ? 0 : a_loads) + b_loads) * 8;
 }
 

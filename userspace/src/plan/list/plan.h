@@ -210,7 +210,11 @@ struct plan_nodes {
 	struct npu_refusals *refusals;
 };
 
-#define PLAN_EAGERNESS 3
+/*
+ * The levels of eagerness: each of the first ones prefers short first tiles more than the one
+ * before; the last one prefers positions that have all their channels early.
+ */
+#define PLAN_EAGERNESS 4
 
 /* When kernels expect constant filters in SRAM. */
 enum plan_early {
@@ -226,8 +230,8 @@ struct plan {
 	const struct ir_graph *graph;
 	uint32_t first, count; /* range of nodes */
 	/*
-	 * How strongly kernels prefer a short first tile, after which the next node can begin, to
-	 * fewer cycles of their own; below PLAN_EAGERNESS.
+	 * How strongly kernels prefer first results, with which the next node can begin, to fewer
+	 * cycles of their own; below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
 	uint8_t early;	 /* enum plan_early */

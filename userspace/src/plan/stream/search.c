@@ -525,8 +525,12 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 	is_new(&s, s.best_groups, s.manner);
 	for (int i = 0; planned && i < 2; i++)
 		search_with(&s, &plan, &groups[i]);
-	if (planned && few)
+	if (planned && few) {
 		search_manners(&s);
+		/* The highest eagerness differs from the others in kind. */
+		try_manner(&s, (uint8_t)(s.best.manner - s.best.manner % PLAN_EAGERNESS +
+					 PLAN_EAGERNESS - 1));
+	}
 	wnn_free(s.last_use);
 	wnn_free(s.known);
 	stream_groups_release(&groups[0]);
