@@ -9,34 +9,42 @@
 #include "cut.h"
 #include "segment.h"
 
-static _Noreturn void fail(struct shlo_run *run, WNNStatus status, const char *text)
+static _Noreturn void vfail(struct shlo_run *run, WNNStatus status, const char *format,
+			    va_list args)
 {
+	char text[900];
+
+	vsnprintf(text, sizeof(text), format, args);
 	if (run->at)
 		shlo_throw(&run->guard, status, "%s: %s: %s",
 			   shlo_location_text(run->at->location).text, run->at->name, text);
 	shlo_throw(&run->guard, status, "%s", text);
 }
 
-void shlo_run_error(struct shlo_run *run, const char *format, ...)
+static _Noreturn __attribute__((format(printf, 3, 4))) void
+fail(struct shlo_run *run, WNNStatus status, const char *format, ...)
 {
-	char text[900];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	fail(run, WNNStatus_OperationError, text);
+	vfail(run, status, format, args);
+}
+
+void shlo_run_error(struct shlo_run *run, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfail(run, WNNStatus_OperationError, format, args);
 }
 
 void shlo_run_lack(struct shlo_run *run, size_t bytes)
 {
-	char text[120] = "memory is exhausted";
-
 	if (bytes)
-		snprintf(text, sizeof(text),
-			 "memory is exhausted: a value takes %zu bytes, beside %zu of other values",
-			 bytes, run->bytes);
-	fail(run, WNNStatus_UnknownError, text);
+		fail(run, WNNStatus_UnknownError,
+		     "memory is exhausted: a value takes %zu bytes, beside %zu of other values",
+		     bytes, run->bytes);
+	fail(run, WNNStatus_UnknownError, "memory is exhausted");
 }
 
 void shlo_run_differ(struct shlo_run *run)
