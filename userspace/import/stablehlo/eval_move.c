@@ -58,6 +58,18 @@ void shlo_eval_dynamic_iota(struct shlo_call *call)
 	iota(call->out[0], (int)shlo_attr_int(call->op, "iota_dimension", 0));
 }
 
+/* Sets all elements to the only one of @x, by copies of twice as many each time. */
+static void repeat(struct shlo_tensor *out, const struct shlo_tensor *x)
+{
+	size_t bytes = shlo_elements[out->type.element].bytes, all = shlo_bytes_of(out), more;
+
+	memcpy(out->data, x->data, bytes);
+	for (size_t done = bytes; done < all; done += more) {
+		more = done < all - done ? done : all - done;
+		memcpy((char *)out->data + done, out->data, more);
+	}
+}
+
 static void broadcast_in_dim(struct shlo_call *call, struct shlo_tensor *out, const int64_t *map)
 {
 	const struct shlo_tensor *x = call->in[0];
@@ -73,6 +85,10 @@ static void broadcast_in_dim(struct shlo_call *call, struct shlo_tensor *out, co
 				i, (long long)x->dims[i]);
 	if (!out->count)
 		return;
+	if (x->count == 1) {
+		repeat(out, x);
+		return;
+	}
 	do {
 		for (int i = 0; i < x->type.rank; i++)
 			from[i] = x->dims[i] == 1 ? 0 : index[map[i]];
