@@ -217,6 +217,8 @@ static void test_files(void **state)
 	WNNOnnxValue x = value("x", FLOAT, 2, named), y = value("y", FLOAT, 2, named);
 	WNNOnnxTensor weight = weights[0];
 	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, &weight, 2, nodes };
+	WNNOnnxValue m = value("m", FLOAT, 2, named);
+	WNNOnnxGraph bare = { TEXT(""), 1, &m, 1, &y, 0, NULL, 0, NULL, 1, nodes + 1 };
 	WNNOnnxTensorFile file = { TEXT("weights"), 8 }, outside = { TEXT("../weights"), 0 };
 	WNNChainedStruct other = { NULL, WNNSType_BorrowedConstant };
 	WNNOnnxTensorFiles first = WNN_ONNX_TENSOR_FILES_INIT;
@@ -253,6 +255,9 @@ static void test_files(void **state)
 	says("folder of WNNOnnxTensorFiles is missing");
 	assert_int_equal(load_files(&graph, NULL, folder, NULL, &model), WNNStatus_TypeError);
 	says("files of WNNOnnxTensorFiles is missing");
+	/* A graph without tensors needs no list of files. */
+	assert_int_equal(build_files(&bare, NULL, folder, &built), WNNStatus_Success);
+	wnnGraphRelease(built);
 }
 
 /*

@@ -377,10 +377,11 @@ static WNNStatus find_files(const WNNOnnxDescription *description, const WNNOnnx
 				  chain->next ? "a second" : "an unknown",
 				  (unsigned int)(chain->next ? chain->next : chain)->sType);
 	*files = (const WNNOnnxTensorFiles *)chain;
-	if ((*files)->files && (*files)->folder.data)
-		return WNNStatus_Success;
-	return onnx_error(WNNStatus_TypeError, "%s of WNNOnnxTensorFiles is missing",
-			  (*files)->files ? "folder" : "files");
+	if (!(*files)->folder.data)
+		return onnx_error(WNNStatus_TypeError, "folder of WNNOnnxTensorFiles is missing");
+	if (!(*files)->files && description->graph->tensorCount)
+		return onnx_error(WNNStatus_TypeError, "files of WNNOnnxTensorFiles is missing");
+	return WNNStatus_Success;
 }
 
 static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *description)

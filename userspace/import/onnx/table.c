@@ -322,7 +322,8 @@ static const struct onnx_op table[] = {
 	  "no strings; sparse tensors become dense" },
 	{ ONNX "ConstantOfShape", 9, 0, onnx_op_constant_of_shape, NULL, 0, "" },
 	{ ONNX "If", 1, 0, onnx_op_if, NULL, 0,
-	  "where the condition is computed, both branches are, and have equal shapes" },
+	  "where the condition is computed, both branches are in the graph, and have equal "
+	  "shapes; a dispatch on the CPU computes one of them" },
 	{ ONNX "Loop", 1, 0, onnx_op_loop, NULL, 0,
 	  "unrolled; M and the condition must be constant" },
 	{ ONNX "Scan", 8, 8, onnx_op_scan_batches, NULL, 0, "unrolled; without sequence_lens" },

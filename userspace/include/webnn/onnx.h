@@ -288,7 +288,7 @@ typedef struct WNNOnnxTensorFiles {
 	WNNChainedStruct chain;
 	/** The folder; names do not lead out of it. */
 	WNNStringView folder;
-	/** One item for each tensor of the main graph. */
+	/** One item for each tensor of the main graph; NULL if it has none. */
 	WNNOnnxTensorFile const *files;
 } WNNOnnxTensorFiles;
 

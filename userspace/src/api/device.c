@@ -23,12 +23,14 @@
 /* The most threads for which the option may ask. */
 #define MAX_THREADS 1024
 /* Limits of the device model, see struct onpu_sim_config. */
-#define MAX_SIM_THREADS 64
-#define MAX_SPIN	1000000
-#define CPU_SPIN_UNSET	UINT32_MAX /* the CPU has its own time */
-#define NPU_SPIN	50	   /* about the time in which a thread falls asleep and wakes up */
-#define MAX_SIM_SRAM	(UINT64_C(1) << 30)
-#define SIM_SRAM_ALIGN	64
+#define MAX_SIM_THREADS	  64
+#define CPU_SPIN_VARIABLE "WEBNN_CPU_SPIN"
+#define NPU_SPIN_VARIABLE "WEBNN_NPU_SPIN"
+#define MAX_SPIN	  1000000
+#define CPU_SPIN_UNSET	  UINT32_MAX /* the CPU has its own time */
+#define NPU_SPIN	  50 /* about the time in which a thread falls asleep and wakes up */
+#define MAX_SIM_SRAM	  (UINT64_C(1) << 30)
+#define SIM_SRAM_ALIGN	  64
 
 /* Copies a path to new memory; an empty view leaves *path unchanged. Returns 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
@@ -381,8 +383,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
 	    parse_level(config, err) || parse_machine(&config->sim_machine, err) ||
-	    parse_spin("WEBNN_CPU_SPIN", &config->cpu_spin, err) ||
-	    parse_spin("WEBNN_NPU_SPIN", &config->npu_spin, err) || parse_rules(config, err))
+	    parse_spin(CPU_SPIN_VARIABLE, &config->cpu_spin, err) ||
+	    parse_spin(NPU_SPIN_VARIABLE, &config->npu_spin, err) || parse_rules(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
