@@ -22,15 +22,16 @@
 
 /* The most threads for which the option may ask. */
 #define MAX_THREADS 1024
-/* Limits of the device model, see struct onpu_sim_config. */
-#define MAX_SIM_THREADS	  64
+/* How long threads spin before they sleep, in microseconds. */
 #define CPU_SPIN_VARIABLE "WEBNN_CPU_SPIN"
 #define NPU_SPIN_VARIABLE "WEBNN_NPU_SPIN"
 #define MAX_SPIN	  1000000
 #define CPU_SPIN_UNSET	  UINT32_MAX /* the CPU has its own time */
 #define NPU_SPIN	  50 /* about the time in which a thread falls asleep and wakes up */
-#define MAX_SIM_SRAM	  (UINT64_C(1) << 30)
-#define SIM_SRAM_ALIGN	  64
+/* Limits of the device model, see struct onpu_sim_config. */
+#define MAX_SIM_THREADS 64
+#define MAX_SIM_SRAM	(UINT64_C(1) << 30)
+#define SIM_SRAM_ALIGN	64
 
 /* Copies a path to new memory; an empty view leaves *path unchanged. Returns 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
