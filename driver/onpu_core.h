@@ -7,10 +7,7 @@
 
 /* ---- onpu_device.c */
 
-/*
- * Prepares the device's structure: locks, queues of work, sizes and version, which it reads from
- * the device, and DMA. Returns 0 or an errno.
- */
+/* Prepares locks, queues of work, DMA, and what is read from the device; returns 0 or an errno. */
 int onpu_device_init(struct onpu_device *onpu);
 /* Allocates the interrupt vectors and requests their handlers; returns 0 or an errno. */
 int onpu_irq_init(struct onpu_device *onpu);

@@ -216,10 +216,7 @@ struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 void onpu_ctx_put(struct onpu_ctx *ctx);
 DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
-/*
- * Ends jobs that the completion page shows as completed. If the context is idle then, another may
- * get its queue.
- */
+/* Ends jobs that the completion page shows as completed; an idle context may lose its queue. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);

@@ -342,10 +342,7 @@ u64 onpu_usage_vm_ns(struct onpu_vm *vm);
 /* ---- onpu_reset.c */
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/*
- * Asks for a reset because of an error of the firmware. Returns false if the device has been reset
- * since, so that none is needed.
- */
+/* Asks for a reset for an error of the firmware; false: there has been one since the error. */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Returns whether ioctls are to be refused: the device is unplugged or wedged. */

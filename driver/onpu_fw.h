@@ -46,10 +46,7 @@ struct onpu_fw {
 #define ONPU_HEARTBEAT_INTERVAL	HZ
 
 int onpu_fw_init(struct onpu_device *onpu);
-/*
- * Starts the firmware of a device in the state RESET, and waits until it takes requests. Returns 0
- * or an errno.
- */
+/* Starts firmware in the state RESET, waits until it takes requests; returns 0 or an errno. */
 int onpu_fw_boot(struct onpu_device *onpu);
 /* Size of the text with versions and checksum of the firmware; the function returns @text. */
 #define ONPU_FW_TEXT	64

@@ -99,9 +99,7 @@ drm_ioctl_t onpu_bo_wrap_ioctl;
 /* ---- onpu_gem.c */
 
 struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size);
-/*
- * Maps a buffer for the device, and then gives it a handle and an address. Returns 0 or an errno.
- */
+/* Maps a buffer for the device, then gives it a handle and an address; returns 0 or an errno. */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va);
 
 /* Unmaps all buffers from the device; must be called under the conditions of onpu_mmu_unplug(). */

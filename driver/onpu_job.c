@@ -457,7 +457,10 @@ bool onpu_job_overdue(struct onpu_ctx *ctx)
 	       time_after(jiffies, job->ready + ctx->onpu->limits.fence);
 }
 
-/* Returns false when the job hangs; the context's lock is held. @waits: the queue waits. */
+/*
+ * Notes the progress since the last call, with the context's lock held; false: the job hangs.
+ * @waits: the queue is ready while another one runs, so that only limits.wait counts.
+ */
 static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 {
 	const struct onpu_progress now = {

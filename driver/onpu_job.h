@@ -30,10 +30,7 @@ void onpu_job_reap(struct onpu_ctx *ctx);
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
 /* Fails the context, whose queue has stopped with fault @code; the page may not show it yet. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
-/*
- * Ends the oldest job with the error @first, and the others with @rest. The device must make no
- * access for the context any more.
- */
+/* Ends the oldest job with @first, others with @rest, when the device makes no access for them. */
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
 /* Returns the host time that the context's jobs took, in ns. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
@@ -55,10 +52,7 @@ bool onpu_job_overdue(struct onpu_ctx *ctx);
 
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits);
-/*
- * Copies the oldest entry that has not ended to *@entry, or zeros if there is none. With the
- * context's lock held.
- */
+/* Copies the oldest entry that has not ended, or zeros, to *@entry; the context's lock is held. */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /*
  * Copies the first @max entries of the jobs that the hardware has, with the context's lock held.

@@ -429,10 +429,7 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 	return 0;
 }
 
-/*
- * Runs @free when the device has forgotten the mapping, or the whole address space if @map has size
- * 0.
- */
+/* Runs @free when the device has forgotten @map, or its address space if the size of @map is 0. */
 static void forget(struct onpu_map *map, work_func_t free)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
@@ -465,10 +462,7 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-/*
- * Creates an address space in *@out, whose root table is charged to the user. Returns 0 or an
- * errno.
- */
+/* Creates an address space, whose root table the user is charged; returns 0 or an errno. */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);

@@ -103,10 +103,7 @@ static inline u64 onpu_map_va(const struct onpu_map *map)
 /* Queue for work that frees memory; it is drained before the module is unloaded. */
 extern struct workqueue_struct *onpu_free_wq;
 
-/*
- * Creates an address space, which takes over the reference to @user on success. Returns 0 or an
- * errno.
- */
+/* Creates an address space; it takes over @user's reference on success. Returns 0 or an errno. */
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
 void onpu_vm_put(struct onpu_vm *vm);

@@ -479,10 +479,7 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 	}
 }
 
-/*
- * Frees a queue, or an entry of the VM table, for @waiter. Returns false if that is not possible
- * now.
- */
+/* Frees a queue, or an entry of the VM table, for @waiter; false: that is not possible now. */
 static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle);

@@ -323,10 +323,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/*
- * Starts the device after a reset from outside, which gives the firmware another chance. Returns 0
- * or an errno.
- */
+/* Starts the device and its firmware after a reset from outside; returns 0 or an errno. */
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;

@@ -230,7 +230,10 @@ static void do_config(struct replay *r)
 	}
 }
 
-/* Returns whether the next event is of this kind, after doing accesses to configuration space. */
+/*
+ * Does the accesses to configuration space that come next. Returns whether the event after them is
+ * of this kind; false when the replay is over, after stopping the device.
+ */
 static bool expects(struct replay *r, enum vfu_record_kind kind)
 {
 	do_config(r);

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares webnn.json with the specification: interface definitions, required types and ranks."""
+"""Compares webnn.json with the specification: interface definitions, allowed and required types and
+ranks. Also tests that webnn.json is consistent in itself.
+"""
 import json
 import re
 import sys

@@ -132,7 +132,9 @@ def damaged_users():
 
 
 def unused():
-    """Tests that the importer ignores nodes that no output depends on."""
+    """Tests nodes of which some or all outputs are not used: these are ignored; and BatchNormalization
+    in training, whose further outputs are used.
+    """
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
     two = "s = Constant<value = float[2] {1, 2}>() o = Constant<value = float[2] {0, 1}>()"
     wide = numpy.array([1, 2], numpy.float32).reshape(1, 2, 1, 1)

@@ -77,7 +77,10 @@ WNNOperand onpu_input(struct onpu_emit *e, const void *data, WNNOperandDataType 
 WNNOperandDataType onpu_data_type(const struct gg_tensor *tensor);
 /* Returns whether a tensor's elements stay the same while graphs that use them are kept. */
 bool onpu_is_weight(const struct gg_tensor *tensor);
-/* Returns whether a tensor has no gaps and the order of dimensions of its operand. */
+/*
+ * Returns whether a tensor's elements lie in memory without gaps, in the order of its operand's
+ * dimensions.
+ */
 bool onpu_is_contiguous(const struct gg_tensor *tensor);
 /* Returns the number of a tensor's elements. */
 int64_t onpu_count(const struct gg_tensor *tensor);

@@ -138,7 +138,9 @@ class MLGraph:
     # --- Files -----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], quantized: bool = False) -> None:
-        """Writes a .webnn file: JSON that contains the constants."""
+        """Writes a .webnn file: JSON that contains the constants. quantized: what the file says the
+        graph is; nothing else depends on it.
+        """
         _file.save(self._recording, os.fspath(path), quantized)
 
     @staticmethod

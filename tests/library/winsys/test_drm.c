@@ -657,7 +657,10 @@ static void a_time_with_a_unit(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The page shows jobs that failed as ended, too. */
+/*
+ * Tests that the library still waits for the two jobs that fail, to learn why: the page shows them
+ * as ended, too.
+ */
 static void a_job_that_fails_soon(void **state)
 {
 	kernel.shows = true;

@@ -12,8 +12,8 @@ typedef WNNOperand (*import_combine_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
 					WNNOperatorOptions const *);
 
 /*
- * Returns whether all operators run on the CPU, so that functions which the NPU has no instruction
- * for need not be composed of others.
+ * Returns whether the builder's context has no NPU, so that all operators run on the CPU. Functions
+ * which the NPU has no instruction for then need not be composed of others.
  */
 bool import_runs_on_cpu(WNNGraphBuilder builder);
 

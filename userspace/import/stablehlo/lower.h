@@ -79,7 +79,11 @@ struct shlo_padding {
 	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
 };
 
-/* Returns x with padding. @dims holds the dimensions of x, and then those of the result. */
+/*
+ * Returns x with padding of the scalar @value, which may be NULL if @padding adds nothing; NULL: x
+ * is NULL, or the builder has refused an operator. @dims holds the dimensions of x, and then those
+ * of the result.
+ */
 WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *dims, int rank,
 			     const struct shlo_padding *padding, WNNOperand value);
 

@@ -20,7 +20,10 @@ struct stall {
 	int64_t wait, key, peer;
 };
 
-/* A rank that has reported a wait this often has received all that was on its way to it. */
+/*
+ * A rank is stuck when it has reported the same wait this often: what was on its way to it at the
+ * first report has arrived before the last.
+ */
 #define STALLS 3
 
 struct shlo_office {

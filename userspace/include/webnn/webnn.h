@@ -3468,7 +3468,8 @@ WNN_EXPORT WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbac
 WNN_EXPORT WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSupportLimits *limits);
 
 /**
- * Makes a tensor filled with zeros.
+ * Makes a tensor filled with zeros; with a WNNTensorDmaBuf or WNNTensorHostMemory in the
+ * descriptor's chain, one that lies in that memory and has its contents.
  *
  * @param context The context.
  * @param descriptor Its type, shape and uses. Copied.
@@ -3480,7 +3481,7 @@ WNN_EXPORT WNNStatus wnnContextGetOpSupportLimits(WNNContext context, WNNOpSuppo
  * Errors:
  * - InvalidStateError: the context is lost
  * - TypeError: the shape is invalid or has more bytes than maxTensorByteLength, or the data type is
- *   not in opSupportLimits().input
+ *   not in opSupportLimits().input, or a struct of the chain is unknown or does not fit the tensor
  * - UnknownError: memory is exhausted
  *
  * WebNN: MLContext.createTensor, section 8.3.2,

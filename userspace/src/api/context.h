@@ -80,7 +80,10 @@ void context_put(WNNContext context);
  */
 void context_report(WNNContext context, const struct wnn_error *err);
 WNNStatus context_error(WNNContext context, const struct wnn_error *err);
-/* Reports an error of work on the timeline, and keeps it for wnnContextOnWorkDone. */
+/*
+ * Reports an error of work on the timeline, and keeps it for wnnContextOnWorkDone unless it keeps
+ * an earlier one.
+ */
 void context_fail_work(WNNContext context, const struct wnn_error *err);
 /*
  * Ends an asynchronous operation that failed: reports the error and completes the request with it.

@@ -15,7 +15,10 @@
 
 #define NAME_SIZE 128
 
-/* Adds the names with their ranges to the builder's graph. Returns 0 or -1. */
+/*
+ * Checks the names and their ranges, and adds them to the builder's graph. Returns 0, or -1 with an
+ * error in l->err.
+ */
 static int add_names(struct late *l, size_t count, const WNNDimensionRange *ranges)
 {
 	struct ir_graph *graph = l->symbols;

@@ -398,8 +398,9 @@ static struct ir_value *share_constant(struct sinking *s, const struct ir_value 
 }
 
 /*
- * Returns a constant, or another value that needs no transpose, in the order before a perm of that
- * rank; NULL when out of memory.
+ * Returns the new value of an operand that is_free(), in the order before @perm, with @rank
+ * dimensions. Adds a reshape or transpose where that takes one; that of a constant is computed when
+ * the graph is built. NULL: out of memory.
  */
 static struct ir_value *permute_leaf(struct sinking *s, const struct ir_value *old,
 				     const uint32_t *perm, uint32_t rank)

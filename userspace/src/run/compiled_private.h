@@ -74,7 +74,7 @@ struct run_branch {
 	bool taken;			  /* true: the side for a condition other than 0 */
 	uint32_t parent;		  /* the branch whose selections these are */
 	uint32_t depth;			  /* how many branches contain it */
-	uint32_t next;			  /* another branch of the condition; 0: there is none */
+	uint32_t next;			  /* another branch of the condition; 0: this is the last */
 };
 
 /* A block of memory in which packed operands are stored one after the other. */

@@ -26,7 +26,11 @@ struct run_device {
 	/* Whether a wait for a sync file is not needed any more; NULL: waits are always needed. */
 	bool (*cancelled)(void *);
 	void *userdata; /* argument of cancelled() */
-	bool lost;	/* whether the device no longer answers */
+	/*
+	 * Whether the device is given up for good, as lost_error says: it is gone, was reset too
+	 * often, or gave no new context.
+	 */
+	bool lost;
 	struct wnn_error lost_error;
 };
 

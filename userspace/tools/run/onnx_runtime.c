@@ -161,8 +161,8 @@ static int write_job(const struct onnx_runtime *runtime, const struct subject *s
 /* ---- the other program */
 
 /*
- * Starts Python with the job and sets *pid. A file captures what the process prints, which is shown
- * only when there is no answer. Returns 0 or an error number.
+ * Starts Python with the job and sets *pid. A file captures what the process prints; the last line
+ * of it is shown when there is no answer. Returns 0 or an error number.
  */
 static int start(const struct onnx_runtime *runtime, pid_t *pid)
 {

@@ -91,8 +91,9 @@ static void blend_row(const struct plan *p, const float *from, float *to)
 }
 
 /*
- * Returns a block of the input as floats; a converted block is kept while the next result may need
- * it.
+ * Returns block @index of the input as floats. A block of float16 is converted to a row of
+ * p->row[]; @held has the indices of the blocks in these rows, at first -1. Calls ask for blocks in
+ * ascending order, so that a block stays for the next result.
  */
 static const float *block(struct plan *p, const char *x, int64_t index, int64_t *held)
 {

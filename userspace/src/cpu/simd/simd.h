@@ -338,8 +338,9 @@ struct cpu_simd {
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
 	/*
-	 * Tiles of integer products, by their vectors of columns and the number of their rows; NULL
-	 * where the processor has no dot products of bytes.
+	 * Functions that compute a tile of integer products, by its vectors of columns (1 to 4) and
+	 * the number of its rows (1 to dot_rows[]). All others are NULL, and all of them where the
+	 * processor has no dot products of bytes.
 	 */
 	cpu_dots_fn dots[5][CPU_DOT_ROWS + 1];
 	void (*channel_dots)(const struct cpu_channel_dots *dots);

@@ -174,7 +174,7 @@ struct plan_list {
 /* A constant that stays in SRAM from one job to the next. */
 struct plan_pin {
 	const struct ir_value *value;
-	uint32_t node; /* the first node that uses it */
+	uint32_t node; /* the first node that uses it: its index in the compiled range */
 	/*
 	 * The product for which the constant is dequantised: SRAM has floats. NULL: SRAM has the
 	 * constant's own bytes.

@@ -73,7 +73,10 @@ enum stream_change {
 
 /* Changes a group; false, with the group as it was: the change is not possible. */
 bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change);
-/* Returns the number of blocks of a group; with blocks of keys, these times the blocks of rows. */
+/*
+ * Returns in how many blocks a group is computed: blocks of rows, times blocks of keys where there
+ * are any.
+ */
 uint64_t stream_steps(const struct stream_group *group);
 /*
  * Computes @slices: the slices of all nodes' results that block number @block of a group needs.
