@@ -14,7 +14,7 @@ import onnx
 
 import whisper_onnx
 import whisper_runtime
-from wav_file import wav
+from wav_file import FLOAT, wav
 from whisper_onnx import CACHE_POSITION, GATHERED, SLICED, SPECIAL, TIMES, Reference, Sizes, log_mel
 
 PROGRAM = sys.argv[1]
@@ -263,6 +263,10 @@ class Transcribe(unittest.TestCase):
         self.save()
         done = self.run_tool(status=3, path=absent)
         self.assertEqual(done.stderr.decode(), f"webnn-run: {absent}: cannot be read: No such file or directory\n")
+        self.path.write_bytes(wav([np.nan], bits=32, encoding=FLOAT))
+        done = self.run_tool(status=3)
+        self.assertEqual(done.stderr.decode(), f"webnn-run: {self.path}: sample 0 is infinite or no number: the program that "
+                                               "recorded it failed\n")
 
     def test_configurations(self):
         def change(name, **changes):

@@ -185,6 +185,7 @@ static int convert(const struct recording *r, struct wav *wav)
 		if (isfinite(wav->samples[i]))
 			continue;
 		free(wav->samples);
+		wav->samples = NULL;
 		return complain(BAD_FILE,
 				"%s: sample %zu is infinite or no number: the program that "
 				"recorded it failed",
