@@ -71,6 +71,11 @@ class Wav(unittest.TestCase):
                     y = x if encoding == FLOAT else np.clip(np.round(x * steps), -steps, steps - 1) / steps
                     self.compare(wav(x, bits=bits, encoding=encoding, extensible=extensible), y)
 
+    def test_unscaled(self):
+        """Tests floats that have the values of integers of 32 bits."""
+        x = np.round(signal() * 2.0 ** 24) * 2.0 ** 7
+        self.compare(wav(x, bits=32, encoding=FLOAT), x)
+
     def test_channels(self):
         x, y = (np.round(signal(seed=s) * 32768) / 32768 for s in (1, 2))
         self.compare(wav(np.stack([x, y], 1).ravel(), channels=2), (x + y) / 2)
@@ -114,9 +119,10 @@ class Wav(unittest.TestCase):
         self.refuses(riff(format_of(channels=2), chunk(b"data", bytes(2))), "it has no samples")
         self.refuses(wav(x)[:-4], "it ends after 12 of 16 bytes of samples: it was cut off when it was copied or recorded")
         self.refuses(wav([0, np.nan, 0], bits=32, encoding=FLOAT),
-                     "sample 1 is infinite or no number: the program that recorded it failed")
-        self.refuses(wav([1e300], bits=64, encoding=FLOAT),
-                     "sample 0 is infinite or no number: the program that recorded it failed")
+                     "sample 1 is no number, or far from those between -1 and 1: the program that recorded it failed")
+        for loud in (1e300, -1e300, np.inf, 5e9):
+            self.refuses(wav([loud], bits=64, encoding=FLOAT),
+                         "sample 0 is no number, or far from those between -1 and 1: the program that recorded it failed")
 
     def test_damage(self):
         """Tests that no damaged file ends the program in another way than with a message."""

@@ -21,6 +21,12 @@ enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
 /* Programs that write to a pipe do not know the size; they put this one or a larger one. */
 #define UNKNOWN_SIZE 0x7ffff000
 
+/*
+ * The largest value of a sample: above 2^31, which floats reach that a program made from integers
+ * without a division, and far below those whose powers are infinite as floats.
+ */
+#define LOUDEST 4294967296.0
+
 struct format {
 	uint32_t encoding, channels, rate, bits;
 };
@@ -182,13 +188,13 @@ static int convert(const struct recording *r, struct wav *wav)
 		for (size_t c = 0; c < f->channels; c++)
 			sum += sample(r->samples + (i * f->channels + c) * width, f);
 		wav->samples[i] = (float)(sum / f->channels);
-		if (isfinite(wav->samples[i]))
+		if (fabs(sum / f->channels) <= LOUDEST)
 			continue;
 		free(wav->samples);
 		wav->samples = NULL;
 		return complain(BAD_FILE,
-				"%s: sample %zu is infinite or no number: the program that "
-				"recorded it failed",
+				"%s: sample %zu is no number, or far from those between -1 and 1: "
+				"the program that recorded it failed",
 				r->path, i);
 	}
 	return DONE;
