@@ -69,14 +69,20 @@ static uint32_t language_token(const struct transcript *t, const char *name)
 	return find_token(t, text);
 }
 
-/* Returns whether a token is that of a language: they stand between start and the tasks. */
+/*
+ * Returns whether a token is that of a language: they stand between start and the tasks, and have
+ * their code between <| and |>.
+ */
 static bool is_language(const struct transcript *t, uint32_t token)
 {
+	const struct gguf_vocabulary *v = &t->whisper->vocabulary;
 	uint32_t translate = find_token(t, "<|translate|>"),
 		 other = find_token(t, "<|transcribe|>");
 	uint32_t tasks = translate < other ? translate : other;
 
-	return token > t->start && token < tasks && token < t->whisper->rows;
+	return token > t->start && token < tasks && token < v->count && v->texts[token].size > 4 &&
+	       !memcmp(v->texts[token].data, "<|", 2) &&
+	       !memcmp(v->texts[token].data + v->texts[token].size - 2, "|>", 2);
 }
 
 static int check_wishes(const struct transcript *t)
