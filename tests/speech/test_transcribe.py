@@ -301,11 +301,14 @@ class Transcribe(unittest.TestCase):
         self.refuses("its tokenizer has 1000 tokens, its model only 270: take the tokenizer of this model",
                      name="decoder_with_past_model.onnx")
 
-    def change_decoder(self, change, name="decoder_with_past_model"):
-        self.save()
+    def change(self, name, change):
         model = onnx.load(self.folder / f"{name}.onnx")
         change(model.graph)
         onnx.save(model, self.folder / f"{name}.onnx")
+
+    def change_decoder(self, change, name="decoder_with_past_model"):
+        self.save()
+        self.change(name, change)
 
     def test_graphs(self):
         def name_nodes(kind, text):
@@ -356,6 +359,22 @@ class Transcribe(unittest.TestCase):
         self.save()
         (self.folder / step).write_bytes(b"x")
         self.assertIn(step.encode(), self.run_tool(status=2).stderr)
+
+    def test_names(self):
+        """Tests an output of the encoder that has the name of an input which the decoders do not have."""
+        def give_tokens(graph):
+            graph.node.append(onnx.helper.make_node("Cast", ["last_hidden_state"], ["input_ids"], to=onnx.TensorProto.INT64))
+            graph.output.append(onnx.helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, [1, 50, 32]))
+
+        def take_none(graph):
+            del graph.input[0]
+            graph.initializer.append(onnx.numpy_helper.from_array(np.array([[1]]), "input_ids"))
+
+        self.save()
+        for name, change in (("encoder_model", give_tokens), ("decoder_model", take_none),
+                             ("decoder_with_past_model", take_none)):
+            self.change(name, change)
+        self.refuses("the encoder needs an input input_features, and the decoder an input input_ids")
 
     def test_numbers(self):
         """Tests that a model of which nothing but NaN comes is refused in a sentence."""

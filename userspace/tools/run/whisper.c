@@ -289,9 +289,13 @@ static int open_step(struct whisper *w)
 static int make_room(struct whisper *w)
 {
 	const struct whisper_tensor *logits = tensor_named(w, "logits");
+	const struct whisper_tensor *token = tensor_named(w, "input_ids");
+	const struct whisper_tensor *position = tensor_named(w, WHISPER_POSITION);
 	size_t most = (size_t)w->config.mels * w->config.frames;
 
-	if (!tensor_named(w, "input_features") || !tensor_named(w, "input_ids"))
+	/* An output of any file may have the name of an input, and then another size. */
+	if (!tensor_named(w, "input_features") || !token || token->elements != 1 ||
+	    (position && position->elements != 1))
 		return complain(BAD_MODEL,
 				"%s: the encoder needs an input input_features, and the decoder an "
 				"input input_ids",
