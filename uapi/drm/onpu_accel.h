@@ -943,9 +943,10 @@ struct drm_onpu_fault {
  * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
  *
  * Works in every state of the context, also on a device that was given up. It waits for nothing
- * but a reset that is just giving the device up (EINTR when a signal comes). Since version 1.5,
- * unless a reset is under way, the fences of jobs that the completion page shows as ended have
- * signalled when it returns, whether or not the device's interrupt has come.
+ * but a reset that is just giving the device up (EINTR when a signal comes). Since version 1.5, the
+ * fences of jobs that the completion page shows as ended have signalled when it returns, whether or
+ * not the device's interrupt has come. Exceptions are a reset that is under way, and the moment at
+ * which an interrupted job goes on: @completed tells which jobs have ended.
  */
 struct drm_onpu_ctx_get_state {
 	/** @ctx_id: in: Number of the context. */

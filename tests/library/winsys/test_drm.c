@@ -40,6 +40,7 @@ static struct kernel {
 	uint64_t seqno; /* number of the newest context's last job; only that context has jobs */
 	uint64_t page;	/* offset of the newest context's completion page in the file */
 	bool shows;	/* the completion page shows each job as ended at once */
+	bool resets;	/* the driver does not look at the page, as in a reset */
 	uint32_t waits; /* calls that wait for a syncobj */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	int unknown;	/* number of unexpected calls */
@@ -172,7 +173,7 @@ static int ctx_state(struct drm_onpu_ctx_get_state *args)
 {
 	args->fault.code = DRM_ONPU_FAULT_BOUNDS;
 	args->state = kernel.ends_with ? DRM_ONPU_CTX_FAULT : DRM_ONPU_CTX_ACTIVE;
-	args->completed = kernel.shows ? kernel.seqno : 0;
+	args->completed = kernel.shows && !kernel.resets ? kernel.seqno : 0;
 	return 0;
 }
 
@@ -360,6 +361,7 @@ static int forget_contexts(void **state)
 	kernel.wraps = 0;
 	kernel.refuses = 0;
 	kernel.shows = false;
+	kernel.resets = false;
 	kernel.waits = 0;
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
@@ -644,6 +646,14 @@ static void a_driver_that_confirms_nothing(void **state)
 	check_sleep(WNNPowerPreference_Default, true);
 }
 
+static void a_driver_in_a_reset(void **state)
+{
+	(void)state;
+	kernel.shows = true;
+	kernel.resets = true;
+	check_sleep(WNNPowerPreference_Default, true);
+}
+
 static void a_time_with_a_unit(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -685,6 +695,7 @@ int main(void)
 		cmocka_unit_test_setup(a_job_that_takes_longer, forget_contexts),
 		cmocka_unit_test_setup(waits_that_sleep_at_once, forget_contexts),
 		cmocka_unit_test_setup(a_driver_that_confirms_nothing, forget_contexts),
+		cmocka_unit_test_setup(a_driver_in_a_reset, forget_contexts),
 		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
 		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
 	};
