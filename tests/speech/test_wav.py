@@ -124,6 +124,13 @@ class Wav(unittest.TestCase):
             self.refuses(wav([loud], bits=64, encoding=FLOAT),
                          "sample 0 is no number, or far from those between -1 and 1: the program that recorded it failed")
 
+    def test_large(self):
+        """Tests that of what is no WAV file the begin alone is read."""
+        with subprocess.Popen([PROGRAM, "-", "2", "2", self.path], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
+            with self.assertRaises(BrokenPipeError):
+                tool.stdin.write(bytes(1 << 26))
+            self.assertIn(b"standard input: it is no WAV file", tool.stderr.read())
+
     def test_damage(self):
         """Tests that no damaged file ends the program in another way than with a message."""
         rng = np.random.default_rng(1)

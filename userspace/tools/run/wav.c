@@ -50,7 +50,17 @@ static uint32_t number(const uint8_t *bytes, unsigned int size)
 	return value;
 }
 
-/* Reads the whole file. Returns DONE, or an exit code after a message. */
+/* Whether data begins as WAV files do. */
+static bool begins_well(const void *data, size_t size)
+{
+	return size >= 12 && !memcmp(data, "RIFF", 4) &&
+	       !memcmp((const uint8_t *)data + 8, "WAVE", 4);
+}
+
+/*
+ * Reads the whole file, or the begin of one that is no WAV file and may be large. Returns DONE, or
+ * an exit code after a message.
+ */
 static int load(const char *path, struct bytes *bytes)
 {
 	bool piped = !strcmp(path, "-");
@@ -66,7 +76,7 @@ static int load(const char *path, struct bytes *bytes)
 		error = ferror(file) ? errno : 0;
 		if (!error && bytes_add(bytes, part, size))
 			error = ENOMEM;
-	} while (size && !error);
+	} while (size && !error && begins_well(bytes->data, bytes->size));
 	if (!piped)
 		fclose(file);
 	return error ? complain_unread(piped ? "standard input" : path, error) : DONE;
@@ -96,7 +106,7 @@ static int find_chunks(struct recording *r)
 	size_t at = 12;
 	int ret;
 
-	if (r->size < 12 || memcmp(r->data, "RIFF", 4) != 0 || memcmp(r->data + 8, "WAVE", 4) != 0)
+	if (!begins_well(r->data, r->size))
 		return complain(BAD_FILE,
 				"%s: it is no WAV file, which begins with RIFF and WAVE; to make "
 				"one: ffmpeg -i FILE -ar 16000 -ac 1 recording.wav",
