@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -209,6 +211,19 @@ static void test_frees(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* Writes a file in the form of /proc/meminfo, which this thread reads from then on. */
+static void tell_memory(const char *path, unsigned int memory, unsigned int swap)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fprintf(file, "MemTotal: 99999999 kB\nMemAvailable: %8u kB\nSwapFree: %12u kB\n", memory,
+		swap);
+	fclose(file);
+	shlo_meminfo = path;
+}
+
+/* Tests that a value needs memory or swap that is free. */
 static void test_lack(void **state)
 {
 	static const char large[] =
@@ -217,24 +232,64 @@ static void test_lack(void **state)
 		"tensor<8388608xf32>\n"
 		"  return %y : tensor<8388608xf32>\n}\n";
 	WNNStablehloProgram program = load(large);
+	char path[] = "/tmp/shlo-meminfo-XXXXXX";
 	float x = 1;
 	WNNStablehloTensor input = { &x, sizeof(x), 0, NULL };
 	WNNError error = WNN_ERROR_INIT;
+	int file = mkstemp(path);
 
 	(void)state;
-	shlo_available_bytes = 32 * MIB - 1;
+	assert_true(file >= 0);
+	close(file);
+	tell_memory(path, 30000, 2767);
 	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
 			 WNNStatus_UnknownError);
 	wnnStablehloGetLastError(&error);
 	assert_string_equal(error.message.data,
 			    "line 2, column 3: stablehlo.broadcast_in_dim: memory is exhausted: a "
 			    "value takes 33554432 bytes, beside 4 of other values");
-	shlo_available_bytes = 32 * MIB;
+	tell_memory(path, 30000, 2768);
 	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
 			 WNNStatus_Success);
-	shlo_available_bytes = SIZE_MAX;
+	unlink(path);
 	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
 			 WNNStatus_Success);
+	shlo_meminfo = "/proc/meminfo";
+	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
+			 WNNStatus_Success);
+	wnnStablehloProgramRelease(program);
+}
+
+/* Tests that the memory of a freed value, kept for a later one, is given back before a run fails. */
+static void test_spares(void **state)
+{
+	static const char two[] =
+		"func.func @main(%x: tensor<f32>) -> (tensor<1xf32>, tensor<8388608xf32>) {\n"
+		"  %y = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> "
+		"tensor<4194304xf32>\n"
+		"  %a = stablehlo.slice %y [0:1] : (tensor<4194304xf32>) -> tensor<1xf32>\n"
+		"  %z = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> "
+		"tensor<8388608xf32>\n"
+		"  return %a, %z : tensor<1xf32>, tensor<8388608xf32>\n}\n";
+	WNNStablehloProgram program = load(two);
+	char path[] = "/tmp/shlo-meminfo-XXXXXX";
+	float x = 1;
+	WNNStablehloTensor input = { &x, sizeof(x), 0, NULL };
+	int file = mkstemp(path);
+
+	(void)state;
+	assert_true(file >= 0);
+	close(file);
+	tell_memory(path, 32767, 0);
+	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
+			 WNNStatus_UnknownError);
+	assert_null(program->own.run.spares[0].data);
+	tell_memory(path, 32768, 0);
+	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
+			 WNNStatus_Success);
+	assert_non_null(program->own.run.spares[0].data);
+	unlink(path);
+	shlo_meminfo = "/proc/meminfo";
 	wnnStablehloProgramRelease(program);
 }
 
@@ -392,9 +447,10 @@ static void test_steps(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mix),   cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_frees), cmocka_unit_test(test_lack),
-		cmocka_unit_test(test_lent),  cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_mix),    cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_frees),  cmocka_unit_test(test_lack),
+		cmocka_unit_test(test_spares), cmocka_unit_test(test_lent),
+		cmocka_unit_test(test_steps),
 	};
 	int failed;
 

@@ -97,10 +97,8 @@ _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Ends the run for lack of memory: for a value of @bytes, or 0 for something small. */
 _Noreturn void shlo_run_lack(struct shlo_run *run, size_t bytes);
-/*
- * For tests: how many bytes this thread takes for available; SIZE_MAX: those that the system tells.
- */
-extern _Thread_local size_t shlo_available_bytes;
+/* For tests: the file that tells this thread how much memory the system has available. */
+extern _Thread_local const char *shlo_meminfo;
 /* Ends the run, as a value of the current operation has another shape or type on some processes. */
 _Noreturn void shlo_run_differ(struct shlo_run *run);
 

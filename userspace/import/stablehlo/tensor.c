@@ -8,7 +8,7 @@
 /* For a value of at least this size, the time to ask the system for its memory does not matter. */
 #define LARGE_BYTES ((size_t)16 << 20)
 
-_Thread_local size_t shlo_available_bytes = SIZE_MAX;
+_Thread_local const char *shlo_meminfo = "/proc/meminfo";
 
 static struct shlo_tensor *tensor_alloc(struct shlo_run *run)
 {
@@ -98,31 +98,37 @@ static void leave_data(struct shlo_tensor *tensor)
 	trim_spares(tensor->run, SHLO_SPARES_BYTES);
 }
 
-/* Returns how many bytes the system has available; SIZE_MAX: it does not tell. */
+/*
+ * Returns how many bytes the system has available, with those that it can move to swap; SIZE_MAX:
+ * it does not tell.
+ */
 static size_t available(void)
 {
-	FILE *file = fopen("/proc/meminfo", "re");
+	FILE *file = fopen(shlo_meminfo, "re");
 	unsigned long long kibibytes;
-	size_t bytes = SIZE_MAX;
+	size_t memory = SIZE_MAX, swap = 0;
 	char line[128];
 
-	while (file && fgets(line, sizeof(line), file))
+	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
-			bytes = (size_t)kibibytes * 1024;
+			memory = (size_t)kibibytes * 1024;
+		if (sscanf(line, "SwapFree: %llu kB", &kibibytes) == 1)
+			swap = (size_t)kibibytes * 1024;
+	}
 	if (file)
 		fclose(file);
-	return bytes;
+	return memory == SIZE_MAX ? memory : memory + swap;
 }
 
 /*
- * Whether there is memory for a value. The system promises more than it has, and ends a process
- * that uses it.
+ * Returns memory for a value; NULL: there is none. The system promises more than it has, and ends a
+ * process that uses it.
  */
-static bool is_available(size_t size)
+static void *take_memory(size_t size, bool zeroed)
 {
-	if (size < LARGE_BYTES)
-		return true;
-	return size <= (shlo_available_bytes == SIZE_MAX ? available() : shlo_available_bytes);
+	if (size >= LARGE_BYTES && size > available())
+		return NULL;
+	return zeroed ? import_alloc(size) : import_realloc(NULL, size);
 }
 
 /* Sets the type of a new tensor, whose dimensions are known, and counts its elements. */
@@ -159,8 +165,12 @@ static struct shlo_tensor *tensor_make(struct shlo_run *run, const struct shlo_t
 	tensor->data = size <= sizeof(tensor->small) ? tensor->small : take_spare(run, size);
 	if (tensor->data && zeroed)
 		memset(tensor->data, 0, size);
-	else if (!tensor->data && is_available(size))
-		tensor->data = zeroed ? import_alloc(size) : import_realloc(NULL, size);
+	else if (!tensor->data)
+		tensor->data = take_memory(size, zeroed);
+	if (!tensor->data) {
+		trim_spares(run, 0);
+		tensor->data = take_memory(size, zeroed);
+	}
 	if (!tensor->data)
 		shlo_run_lack(run, size);
 	run->bytes += size;
