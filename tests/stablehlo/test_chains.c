@@ -94,6 +94,19 @@ static void check_mix(WNNStablehloProgram program, uint32_t key)
 	}
 }
 
+/* Checks that reference kernels ran all 18 operations of @mix, and that @told of them are listed. */
+static void check_placement(WNNStablehloProgram program, size_t told)
+{
+	WNNStablehloPlacementArray placement = wnnStablehloProgramGetPlacement(program);
+	WNNStablehloRunInfo info = wnnStablehloProgramGetRunInfo(program);
+
+	assert_int_equal(info.graphOperations, 0);
+	assert_int_equal(info.referenceOperations, 18);
+	assert_int_equal(placement.count, told);
+	for (size_t i = 0; i < told; i++)
+		assert_memory_equal(placement.data[i].device.data, "reference", 9);
+}
+
 static void test_mix(void **state)
 {
 	WNNStablehloProgram program = load(mix);
@@ -110,7 +123,7 @@ static void test_mix(void **state)
 			/* All results have 9 bytes an element; nothing else has so many elements. */
 			assert_in_range(program->own.run.most_bytes, 9 * COUNT,
 					9 * COUNT + MIB / 2);
-			assert_int_equal(wnnStablehloProgramGetRunInfo(program).graphOperations, 0);
+			check_placement(program, contexts[device] ? 18 : 0);
 			key[0] = (uint32_t)round * 99;
 		}
 	wnnStablehloProgramRelease(program);

@@ -363,7 +363,7 @@ static void make_chain(struct finder *f, size_t first, size_t end, int64_t count
 		chain->is_member[i - first] = is_member(op, count) || is_skipped(f, op);
 		if (!is_member(op, count))
 			continue;
-		chain->member_count++;
+		chain->counted += op->kind->family != SHLO_CONSTANT;
 		add_member(f, op);
 	}
 	give_rooms(f);

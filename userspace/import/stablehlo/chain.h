@@ -45,7 +45,8 @@ struct shlo_chain {
 	size_t first, end; /* range of operations in the block */
 	/* of each operation in the range: whether the steps compute it; others run before these */
 	bool *is_member;
-	size_t member_count, place_count, step_count, room_count;
+	size_t counted; /* number of the members that a run counts as operations */
+	size_t place_count, step_count, room_count;
 	int64_t count; /* elements of each value */
 	struct shlo_place *places;
 	struct shlo_chain_step *steps;

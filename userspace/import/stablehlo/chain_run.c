@@ -143,5 +143,5 @@ void shlo_run_chain(struct shlo_run *run, struct shlo_frame *frame, const struct
 		run_steps(&m, first, count);
 	}
 	shlo_tensor_put(room);
-	run->reference_ops += chain->member_count;
+	run->reference_ops += chain->counted;
 }

@@ -279,15 +279,15 @@ static size_t run_some(struct shlo_run *run, struct shlo_frame *frame,
 		       const struct shlo_region *region, size_t at)
 {
 	const struct shlo_op *op = region->block.ops[at];
-	size_t done;
+	size_t done = shlo_run_segment(run, frame, region, at);
 
+	/* No graph begins at a chain, but the call notes that the run came to this region. */
+	if (done)
+		return done;
 	if (op->chain && op->chain->first == at) {
 		shlo_run_chain(run, frame, &region->block, op->chain);
 		return op->chain->end - at;
 	}
-	done = shlo_run_segment(run, frame, region, at);
-	if (done)
-		return done;
 	shlo_eval_op(run, frame, op);
 	return 1;
 }
