@@ -251,8 +251,11 @@ static void test_files(void **state)
 	assert_int_equal(load_files(&graph, &file, folder, &first.chain, &model),
 			 WNNStatus_TypeError);
 	says("a second struct of sType 0x1000c");
-	assert_int_equal(load_files(&graph, &file, NULL, NULL, &model), WNNStatus_TypeError);
-	says("folder of WNNOnnxTensorFiles is missing");
+	for (int empty = 0; empty < 2; empty++) {
+		assert_int_equal(load_files(&graph, &file, empty ? "" : NULL, NULL, &model),
+				 WNNStatus_TypeError);
+		says("folder of WNNOnnxTensorFiles is missing");
+	}
 	assert_int_equal(load_files(&graph, NULL, folder, NULL, &model), WNNStatus_TypeError);
 	says("files of WNNOnnxTensorFiles is missing");
 	/* A graph without tensors needs no list of files. */

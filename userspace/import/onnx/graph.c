@@ -377,7 +377,8 @@ static WNNStatus find_files(const WNNOnnxDescription *description, const WNNOnnx
 				  chain->next ? "a second" : "an unknown",
 				  (unsigned int)(chain->next ? chain->next : chain)->sType);
 	*files = (const WNNOnnxTensorFiles *)chain;
-	if (!(*files)->folder.data)
+	/* With an empty name, files would be looked for in the root of the file system. */
+	if (!length((*files)->folder))
 		return onnx_error(WNNStatus_TypeError, "folder of WNNOnnxTensorFiles is missing");
 	if (!(*files)->files && description->graph->tensorCount)
 		return onnx_error(WNNStatus_TypeError, "files of WNNOnnxTensorFiles is missing");
