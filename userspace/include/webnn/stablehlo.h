@@ -379,7 +379,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
  * @param context The context that runs, as graphs, the operations that WebNN has as well; NULL: the
  *     reference kernels of this library compute all operations.
  * @param count Number of inputs.
- * @param inputs One for each input of the module.
+ * @param inputs One for each input of the module. Their elements must not change until the run ends:
+ *     those of 8 bits or more, at an address that is a multiple of 16, are not copied.
  *
  * @return Success, or what went wrong.
  *
@@ -603,7 +604,8 @@ WNN_EXPORT WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
  * @param processes Number of processes: a multiple of the partitions, at most 1024.
  * @param contexts A context for each process; NULL: all are computed by reference kernels.
  * @param count Number of inputs of the module.
- * @param inputs For each process its list of inputs; NULL if there are none.
+ * @param inputs For each process its list of inputs, as for wnnStablehloProgramRunSync(); NULL if
+ *     there are none.
  *
  * @return Success, or what went wrong; wnnStablehloProgramGetResultsOf() has the results.
  *
