@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the last operation that reads each value, and sets the operand's bit in op->last there: a
- * kernel may write its result into the memory of such an operand.
+ * Finds the last operation that reads each value. The operand's bit in op->last is set there: a
+ * kernel may write its result into the memory of such an operand. The operation's list op->dead has
+ * the values that a run frees behind it.
  */
 #include "module.h"
 
