@@ -316,13 +316,13 @@ WRONG = [
      "precision_config must be a list of at most 2 words"),
     (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = [#stablehlo<precision BEST>]"),
      "precision_config has 'BEST', expected DEFAULT, HIGH or HIGHEST"),
-    (algorithm({}, precision="HIGHEST"), "with an algorithm precision_config is DEFAULT only"),
+    (algorithm({}, precision="HIGHEST"), "precision_config must be DEFAULT when an algorithm is given"),
     (algorithm({"lhs_component_count": 0}), "lhs_component_count of the algorithm is 0, expected one from 1 on"),
     (algorithm({}, products=3), "no hardware has this algorithm: f32 x f32, summed in f32, with 1 and 1 components and 3 products"),
     (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 1.0, rtol = 0.0, "
            "ulps = 0, mode = #stablehlo.result_accuracy_mode<HIGHEST>>"), "result_accuracy has atol, which mode HIGHEST does not take"),
     (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 0.0, rtol = 0.0, "
-           "ulps = 0, mode = #stablehlo.result_accuracy_mode<LOW>>"), "the mode of result_accuracy is 'LOW'"),
+           "ulps = 0, mode = #stablehlo.result_accuracy_mode<LOW>>"), "the mode of result_accuracy is 'LOW', expected DEFAULT, HIGHEST or TOLERANCE"),
     # Dimensions that are given by values.
     (with_shape("stablehlo.dynamic_iota", "[[3]] : tensor<1x1xi64>", [], "tensor<?xf32>", "iota_dimension = 0 : i64"),
      "operand 0 is tensor<1x1xi64>, expected a list of integers"),

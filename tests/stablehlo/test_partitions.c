@@ -514,21 +514,20 @@ static void test_axes(void **state)
 		"func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@pair, [{\n" REPEAT_64(
 			"\"x\", ") "?}]>}) -> tensor<4xf32> {\n"
 				   "  return %a : tensor<4xf32>\n}\n",
-		2, "sharding of argument 0: an axis cuts it twice: 'x'");
+		2, "sharding of argument 0: an axis cuts the value twice: 'x'");
 	refuses(MESH "func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
 		     "    #sdy.sharding<@grid, [{\"x\"}, {\"x\"}]>}) -> tensor<4x4xf32> {\n"
 		     "  return %a : tensor<4x4xf32>\n}\n",
-		4, "an axis cuts it twice: 'x'");
+		4, "an axis cuts the value twice: 'x'");
 	refuses("sdy.mesh @six = <[\"x\"=6]>\n"
 		"func.func @main(%a: tensor<4x4xf32> {sdy.sharding =\n"
 		"    #sdy.sharding<@six, [{\"x\":(1)2}, {\"x\":(3)2}]>}) -> tensor<4x4xf32> {\n"
 		"  return %a : tensor<4x4xf32>\n}\n",
-		6, "an axis cuts it twice: 'x'");
+		6, "an axis cuts the value twice: 'x'");
 }
 
-#define ONE(sharding)                                         \
-	MESH "func.func @main(%a: tensor<3x4xf32> {" sharding \
-	     "}) -> tensor<3x4xf32> {\n  return %a : tensor<3x4xf32>\n}\n"
+#define ONE_OF(type, sharding) MESH "func.func @main(%a: " type " {" sharding "}) {\n return\n}\n"
+#define ONE(sharding)	       ONE_OF("tensor<3x4xf32>", sharding)
 
 static void test_refusals(void **state)
 {
@@ -555,14 +554,16 @@ static void test_refusals(void **state)
 	refuses(ONE("sdy.sharding = #sdy.sharding<@none, [{}, {\"x\"}]>"), 4,
 		"there is no mesh 'none'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
-		"it has another number of dimensions than the value");
+		"the sharding has rank 1, the value (tensor<3x4xf32>) has rank 2");
+	refuses(ONE_OF("!stablehlo.token", "sdy.sharding = #sdy.sharding<@grid, [{\"x\"}]>"), 4,
+		"the value is !stablehlo.token, and only tensors are cut");
 	/* A text in quotation marks may end anywhere. */
 	refuses(ONE("sdy.sharding = \"#sdy.sharding<@grid, [{}, {}], unreduced\""), 4,
-		"missing is '='");
+		"sharding of argument 0: '=' is missing");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced={\"z\"}>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}], unreduced = { \"x\"}>"), 4,
-		"an axis cuts it twice: 'x'");
+		"an axis cuts the value twice: 'x'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\":(3)2}]>"), 4,
 		"an axis has no such part: 'x'");
 	refuses(ONE("mhlo.sharding = \"{devices=[1,4]<=[4]}\""), 4,

@@ -29,8 +29,8 @@ F = "%f = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>"
 DEEP = 70
 # Programs, with the message for each.
 CASES = [
-    ("func.func @main( {", "line 1, column 18: here should be '%'"),
-    ("nonsense", "line 1, column 1: here should be a module or a function"),
+    ("func.func @main( {", "line 1, column 18: expected '%' here"),
+    ("nonsense", "line 1, column 1: expected a module or a function here"),
     (body("%x = stablehlo.constant dense<[1, 2, 3]> : tensor<2xi32>"), "there are more elements than the type has"),
     (body(X, "%y = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<2xi32>) -> tensor<1xi32>"),
      "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, which is not done here"),
@@ -56,8 +56,8 @@ CASES = [
      "line 3, column 3: sdy.manual_computation: tensor<2xi32> would be cut into slices of tensor<1xi32>"),
     (body(X, "%y = sdy.reshard %x : tensor<3xi32>"), "operand 0 of sdy.reshard is tensor<2xi32>, not tensor<3xi32>"),
     (body(X, "%y = sdy.all_gather [{\"x\"}] %x out_sharding=<@m, [{}]> : tensor<2xi32>"), "line 3, column"),
-    ("sdy.mesh @m = 3", "line 1, column 15: here should be a mesh"),
-    ('module {\n  "sdy.mesh"() {sym_name = "m", mesh = #sdy.mesh<["x"]>} : () -> ()\n}\n', "column 6: here should be '='"),
+    ("sdy.mesh @m = 3", "line 1, column 15: expected a mesh here"),
+    ('module {\n  "sdy.mesh"() {sym_name = "m", mesh = #sdy.mesh<["x"]>} : () -> ()\n}\n', "column 6: expected '=' here"),
     (body("%x = stablehlo.constant dense<[1]> : tensor<2xi32>"), "there are 1 elements where the type has 2"),
     (body('%x = stablehlo.constant dense<"0x01"> : tensor<2xi32>'), "there are 1 bytes for the elements of tensor<2xi32>"),
     (body("%x = stablehlo.constant dense<1> : tensor<2xi33>"), "there is no element type 'i33'"),
@@ -66,7 +66,7 @@ CASES = [
     (body(X, X), "%x is there already"),
     (body(X, "%z = stablehlo.add %x, %x : (tensor<3xi32>, tensor<2xi32>) -> tensor<2xi32>"),
      "operand 0 of stablehlo.add is tensor<2xi32>, not tensor<3xi32>"),
-    (body("%x = stablehlo.constant dense<[1, 2> : tensor<2xi32>"), "line 5, column 1: here should be ':'"),
+    (body("%x = stablehlo.constant dense<[1, 2> : tensor<2xi32>"), "line 5, column 1: expected ':' here"),
     (body(X, Y, "%z = stablehlo.add %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>"),
      "line 4, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> must have equal dimensions"),
     (body(F, "%z = stablehlo.and %f, %f : tensor<2xf32>"), "it does not take elements of type f32"),

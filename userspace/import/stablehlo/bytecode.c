@@ -83,7 +83,7 @@ struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size)
 	struct shlo_bytes part = { b->code, b->at, b->at };
 
 	if (size > (uint64_t)(b->end - b->at))
-		shlo_bytes_error(b, "here should be %llu bytes, but there are only %zu left",
+		shlo_bytes_error(b, "expected %llu bytes here, but only %zu are left",
 				 (unsigned long long)size, (size_t)(b->end - b->at));
 	b->at += size;
 	part.end = b->at;

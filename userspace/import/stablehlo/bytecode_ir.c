@@ -158,7 +158,7 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 	if (count && isolated && code->version >= SHLO_BYTECODE_LAZY_REGIONS) {
 		part = shlo_bytes_section(b, &id);
 		if (id != SHLO_SECTION_IR)
-			shlo_bytes_error(b, "here should be a section of operations");
+			shlo_bytes_error(b, "expected a section of operations here");
 		b = &part;
 	}
 	for (; count; count--)

@@ -102,7 +102,7 @@ void shlo_need_precision(struct shlo_check *check)
 	if (!algorithm || algorithm->kind != SHLO_ATTR_DICT || !algorithm->count)
 		return;
 	if (other)
-		shlo_wrong(check, "with an algorithm precision_config is DEFAULT only");
+		shlo_wrong(check, "precision_config must be DEFAULT when an algorithm is given");
 	need_algorithm(check, algorithm);
 }
 

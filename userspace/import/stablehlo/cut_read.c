@@ -30,7 +30,8 @@ static bool take(struct shlo_reading *r, const char *word)
 void shlo_reading_expect(struct shlo_reading *r, const char *word)
 {
 	if (!r->is_wrong && !take(r, word))
-		shlo_reading_refuse(r, "it is not written as Shardy writes it; missing is", word);
+		shlo_reading_refuse(r, shlo_arena_printf(&r->file->arena, "'%s' is missing", word),
+				    "");
 }
 
 static int64_t read_number(struct shlo_reading *r)
@@ -123,14 +124,14 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 		return;
 	}
 	if (r->count == SHLO_READING_AXES) {
-		shlo_reading_refuse(r, "it has more than 64 axes", "");
+		shlo_reading_refuse(r, "the sharding has more than 64 axes", "");
 		return;
 	}
 	if (!is_manual(r, name))
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		if (!shlo_axes_apart(&axis, &r->axes[i])) {
-			shlo_reading_refuse(r, "an axis cuts it twice:", name);
+			shlo_reading_refuse(r, "an axis cuts the value twice:", name);
 			return;
 		}
 	r->dims[r->count] = dim;
@@ -314,6 +315,26 @@ static void check_dimensions(struct shlo_reading *r, const struct shlo_type *typ
 	}
 }
 
+/* Refuses a sharding of @rank dimensions for a value of another rank, or of no tensor's type. */
+static void refuse_rank(struct shlo_reading *r, const struct shlo_type *type, int rank)
+{
+	struct shlo_arena *arena = &r->file->arena;
+	const char *text = shlo_type_text(arena, type);
+
+	if (type->kind != SHLO_TENSOR)
+		shlo_reading_refuse(
+			r,
+			shlo_arena_printf(arena, "the value is %s, and only tensors are cut", text),
+			"");
+	else
+		shlo_reading_refuse(
+			r,
+			shlo_arena_printf(arena,
+					  "the sharding has rank %d, the value (%s) has rank %d",
+					  rank, text, type->rank),
+			"");
+}
+
 void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type)
 {
 	int dim = 0;
@@ -330,8 +351,7 @@ void shlo_reading_axes(struct shlo_reading *r, const struct shlo_type *type)
 	if (r->is_wrong || !r->count)
 		return;
 	if (type->kind != SHLO_TENSOR || type->rank != dim)
-		shlo_reading_refuse(
-			r, "it has another number of dimensions than the value that it cuts", "");
+		refuse_rank(r, type, dim);
 	else
 		check_dimensions(r, type);
 }

@@ -76,7 +76,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 			break;
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
-			shlo_read_error(r, "here should be the name of an attribute");
+			shlo_read_error(r, "expected the name of an attribute here");
 		/*
 		 * Attributes in <> have few members, so that a search for duplicates costs little.
 		 */
@@ -144,7 +144,7 @@ static const struct shlo_attr *read_number(struct shlo_reader *r)
 	hex = start + 2 < r->end && start[0] == '0' && start[1] == 'x';
 	strtod(start, &end);
 	if (end == start || end > r->end)
-		shlo_read_error(r, "here should be an attribute");
+		shlo_read_error(r, "expected an attribute here");
 	if (!hex && has_point(start, end)) {
 		attr = shlo_attr_new(r, SHLO_ATTR_FLOAT);
 		attr->real = strtod(start, NULL);
@@ -279,7 +279,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	r->at++;
 	name = shlo_read_word(r);
 	if (!name)
-		shlo_read_error(r, "here should be the name of an attribute");
+		shlo_read_error(r, "expected the name of an attribute here");
 	for (struct shlo_alias *a = r->aliases; a; a = a->next)
 		if (a->attr && !strcmp(a->text, name))
 			return a->attr;
@@ -318,7 +318,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	while (shlo_peek(r) != '>') {
 		word = shlo_read_word(r);
 		if (!word)
-			shlo_read_error(r, "here should be a word of attribute '#%s'", name);
+			shlo_read_error(r, "expected a word of attribute '#%s' here", name);
 	}
 	shlo_expect(r, ">");
 	attr->text = word;
@@ -413,5 +413,5 @@ const struct shlo_attr *shlo_read_attr(struct shlo_reader *r)
 		return read_sub_axis(r);
 	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '(' || c == '!')
 		return read_word_attr(r);
-	shlo_read_error(r, "here should be an attribute");
+	shlo_read_error(r, "expected an attribute here");
 }

@@ -46,7 +46,7 @@ static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element elemen
 		number.u = minus ? 0 - strtoull(start + 1, &end, 10) : strtoull(start, &end, 10);
 	}
 	if (end == start || end > r->end)
-		shlo_read_error(r, "here should be a number");
+		shlo_read_error(r, "expected a number here");
 	if (!shlo_is_float(element) && *end == '.')
 		shlo_read_error(r, "an integer has no fraction");
 	r->at = end;
@@ -174,7 +174,7 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 	if (shlo_take_word(r, "dense_resource"))
 		return shlo_read_dense_resource(r);
 	if (!shlo_take_word(r, "dense"))
-		shlo_read_error(r, "here should be dense<...>");
+		shlo_read_error(r, "expected dense<...> here");
 	/* The type comes last, but determines how to read the elements before it. */
 	body = *r;
 	shlo_skip_balanced(r);

@@ -34,7 +34,7 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 						shlo_type_text(r->arena, types[i]));
 		}
 	else if (count)
-		shlo_read_error(r, "here should be ':' and the types");
+		shlo_read_error(r, "expected ':' and the types here");
 	if (shlo_take_word(r, "attributes")) {
 		shlo_expect(r, "{");
 		shlo_read_dict(r, &op->attrs, '}');
@@ -44,10 +44,10 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 			shlo_arena_alloc(r->arena, count, sizeof(struct shlo_value *));
 
 		if (!shlo_take_word(r, i ? "do" : "cond"))
-			shlo_read_error(r, "here should be '%s'", i ? "do" : "cond");
+			shlo_read_error(r, "expected '%s' here", i ? "do" : "cond");
 		for (size_t k = 0; k < count; k++) {
 			if (!names[k])
-				shlo_read_error(r, "here should be the name of an argument");
+				shlo_read_error(r, "expected the name of an argument here");
 			arguments[k] = shlo_value_new(r, names[k], types[k], NULL);
 			shlo_name_add(r, names[k], 1, &arguments[k]);
 		}
@@ -121,7 +121,7 @@ void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op)
 		shlo_expect(r, "(");
 		shlo_op_add_operand(r, op, shlo_read_operand(r));
 		if (!shlo_take_word(r, "init"))
-			shlo_read_error(r, "here should be 'init: %%value'");
+			shlo_read_error(r, "expected 'init: %%value' here");
 		shlo_expect(r, ":");
 		inits = shlo_arena_grow(r->arena, inits, count, sizeof(struct shlo_value *));
 		inits[count++] = shlo_read_operand(r);
@@ -132,10 +132,10 @@ void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op)
 	if (shlo_take_word(r, "applies")) {
 		applies = shlo_read_word(r);
 		if (!applies)
-			shlo_read_error(r, "here should be the name of an operation");
+			shlo_read_error(r, "expected the name of an operation here");
 	}
 	if (!shlo_take_word(r, "across") || !shlo_take_word(r, "dimensions"))
-		shlo_read_error(r, "here should be 'across dimensions = [...]'");
+		shlo_read_error(r, "expected 'across dimensions = [...]' here");
 	shlo_expect(r, "=");
 	shlo_dict_add(r, &op->attrs, "dimensions", shlo_read_attr(r));
 	if (shlo_take(r, "{"))
@@ -148,7 +148,7 @@ void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op)
 	else if (shlo_take_word(r, "reducer"))
 		read_reducer(r, op);
 	else
-		shlo_read_error(r, "here should be 'reducer'");
+		shlo_read_error(r, "expected 'reducer' here");
 }
 
 /* Reads chlo.scan(%inputs) inits(%inits) dimension=0 {…} : (types) -> types. */
@@ -158,7 +158,7 @@ void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op)
 		bool first = true;
 
 		if (i && !shlo_take_word(r, "inits"))
-			shlo_read_error(r, "here should be 'inits'");
+			shlo_read_error(r, "expected 'inits' here");
 		shlo_expect(r, "(");
 		for (; !shlo_take(r, ")"); first = false) {
 			if (!first)
@@ -170,7 +170,7 @@ void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op)
 				      shlo_attr_number(r, (int64_t)op->operand_count));
 	}
 	if (!shlo_take_word(r, "dimension"))
-		shlo_read_error(r, "here should be 'dimension'");
+		shlo_read_error(r, "expected 'dimension' here");
 	shlo_expect(r, "=");
 	shlo_dict_add(r, &op->attrs, "dimension", shlo_attr_number(r, shlo_read_integer(r)));
 	if (shlo_take_word(r, "attributes")) {

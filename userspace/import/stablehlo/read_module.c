@@ -166,7 +166,7 @@ static void read_alias(struct shlo_reader *r)
 	r->at++;
 	alias->text = shlo_read_word(r);
 	if (!alias->text)
-		shlo_read_error(r, "here should be the name of an alias");
+		shlo_read_error(r, "expected the name of an alias here");
 	shlo_expect(r, "=");
 	if (of_type)
 		alias->type = shlo_read_type(r);
@@ -271,7 +271,7 @@ static void read_generic_item(struct shlo_reader *r)
 		return;
 	}
 	if (strcmp(name, "func.func") && strcmp(name, "vhlo.func_v1") && strcmp(name, "sdy.mesh"))
-		shlo_read_error(r, "here should be a module or a function");
+		shlo_read_error(r, "expected a module or a function here");
 	if (!r->module)
 		shlo_module_new(r);
 	r->at = before.at;
@@ -309,7 +309,7 @@ static void read_body(struct shlo_reader *r, bool inner)
 		} else if (c == '{') {
 			shlo_skip_resources(r);
 		} else {
-			shlo_read_error(r, "here should be a module or a function");
+			shlo_read_error(r, "expected a module or a function here");
 		}
 	}
 }

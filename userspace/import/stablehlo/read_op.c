@@ -122,7 +122,7 @@ void shlo_read_arguments(struct shlo_reader *r, struct shlo_block *block)
 		shlo_expect(r, "%");
 		name = shlo_read_word(r);
 		if (!name)
-			shlo_read_error(r, "here should be the name of an argument");
+			shlo_read_error(r, "expected the name of an argument here");
 		shlo_expect(r, ":");
 		block->arguments = shlo_arena_grow(r->arena, block->arguments,
 						   block->argument_count,
@@ -259,7 +259,7 @@ struct shlo_op *shlo_read_op(struct shlo_reader *r)
 		r->at++;
 		left.name = shlo_read_word(r);
 		if (!left.name)
-			shlo_read_error(r, "here should be the name of a result");
+			shlo_read_error(r, "expected the name of a result here");
 		if (shlo_take(r, ":"))
 			left.count = (size_t)shlo_read_integer(r);
 		if (left.count > 4096)
@@ -279,7 +279,7 @@ struct shlo_op *shlo_read_op(struct shlo_reader *r)
 	} else {
 		name = shlo_read_word(r);
 		if (!name)
-			shlo_read_error(r, "here should be an operation");
+			shlo_read_error(r, "expected an operation here");
 		op = shlo_op_new(r, name, location);
 		shlo_read_pretty(r, op, total);
 	}

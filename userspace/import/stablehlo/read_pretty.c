@@ -183,7 +183,7 @@ static void read_word_item(struct shlo_reader *r, struct shlo_op *op)
 	}
 	word = shlo_read_word(r);
 	if (!word)
-		shlo_read_error(r, "here should be an attribute of %s", op->name);
+		shlo_read_error(r, "expected an attribute of %s here", op->name);
 	if (shlo_take(r, "="))
 		read_named(r, op, word);
 	else if (!strcmp(word, "attributes")) {

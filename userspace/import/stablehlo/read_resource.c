@@ -56,7 +56,7 @@ static void read_entries(struct shlo_reader *r)
 		first = false;
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
-			shlo_read_error(r, "here should be the name of a resource");
+			shlo_read_error(r, "expected the name of a resource here");
 		shlo_expect(r, ":");
 		if (shlo_take(r, "{")) {
 			read_entries(r);
@@ -92,7 +92,7 @@ void shlo_read_resources(struct shlo_reader *r)
 	shlo_expect(r, "{-#");
 	while (!shlo_take(r, "#-}")) {
 		if (!shlo_read_word(r))
-			shlo_read_error(r, "here should be a kind of resources");
+			shlo_read_error(r, "expected a kind of resources here");
 		shlo_expect(r, ":");
 		shlo_expect(r, "{");
 		read_entries(r);

@@ -75,7 +75,7 @@ bool shlo_take(struct shlo_reader *r, const char *text)
 void shlo_expect(struct shlo_reader *r, const char *text)
 {
 	if (!shlo_take(r, text))
-		shlo_read_error(r, "here should be '%s'", text);
+		shlo_read_error(r, "expected '%s' here", text);
 }
 
 static bool in_word(char c)
@@ -158,7 +158,7 @@ const char *shlo_read_symbol(struct shlo_reader *r)
 		return shlo_read_string(r, NULL);
 	word = shlo_read_word(r);
 	if (!word)
-		shlo_read_error(r, "here should be the name of a symbol");
+		shlo_read_error(r, "expected the name of a symbol here");
 	return word;
 }
 
@@ -206,7 +206,7 @@ int64_t shlo_read_integer(struct shlo_reader *r)
 		digits[length++] = *r->at++;
 	}
 	if (!length)
-		shlo_read_error(r, "here should be a whole number");
+		shlo_read_error(r, "expected a whole number here");
 	digits[length] = 0;
 	number = strtoull(digits, NULL, 10);
 	return (int64_t)(minus ? 0 - number : number);

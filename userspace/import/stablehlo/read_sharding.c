@@ -12,7 +12,7 @@ static const struct shlo_attr *read_grid(struct shlo_reader *r)
 	struct shlo_attr *axes = shlo_attr_new(r, SHLO_ATTR_ARRAY);
 
 	if (shlo_peek(r) != '<')
-		shlo_read_error(r, "here should be a mesh");
+		shlo_read_error(r, "expected a mesh here");
 	shlo_expect(r, "<");
 	shlo_expect(r, "[");
 	while (!shlo_take(r, "]")) {
@@ -60,7 +60,7 @@ void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op)
 
 	text = mesh && mesh->text ? strchr(mesh->text, '<') : NULL;
 	if (!text)
-		shlo_read_error(r, "here should be a mesh");
+		shlo_read_error(r, "expected a mesh here");
 	grid.at = grid.line_start = text;
 	grid.end = text + strlen(text);
 	shlo_dict_add(r, &r->module->meshes, name, read_grid(&grid));
@@ -86,7 +86,7 @@ static void read_sharding(struct shlo_reader *r, struct shlo_op *op, const char 
 	shlo_skip(r);
 	start = r->at;
 	if (!strchr("<[{", shlo_peek(r)))
-		shlo_read_error(r, "here should be a sharding");
+		shlo_read_error(r, "expected a sharding here");
 	shlo_skip_balanced(r);
 	attr->text = shlo_arena_printf(r->arena, "#sdy.sharding%.*s", (int)(r->at - start), start);
 	shlo_dict_add(r, &op->attrs, name, attr);

@@ -49,7 +49,7 @@ static double read_real(struct shlo_reader *r)
 	shlo_skip(r);
 	value = strtod(r->at, &end);
 	if (end == r->at || end > r->end)
-		shlo_read_error(r, "here should be a number");
+		shlo_read_error(r, "expected a number here");
 	r->at = end;
 	return value;
 }

@@ -71,7 +71,7 @@ static const struct shlo_type *read_function(struct shlo_reader *r)
 	type = shlo_read_type(r);
 	shlo_expect(r, ">");
 	if (type->kind != SHLO_FUNCTION)
-		shlo_read_error(r, "here should be the type of a function");
+		shlo_read_error(r, "expected the type of a function here");
 	return type;
 }
 
@@ -92,7 +92,7 @@ static double read_real(struct shlo_reader *r)
 	shlo_skip(r);
 	value = strtod(r->at, &end);
 	if (end == r->at || end > r->end)
-		shlo_read_error(r, "here should be a number");
+		shlo_read_error(r, "expected a number here");
 	r->at = end;
 	return value;
 }
@@ -262,7 +262,7 @@ const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *n
 		without_version(r, shlo_read_word(r));
 		attr->text = shlo_read_word(r);
 		if (!attr->text)
-			shlo_read_error(r, "here should be a word");
+			shlo_read_error(r, "expected a word here");
 		shlo_expect(r, ">");
 		return attr;
 	}
