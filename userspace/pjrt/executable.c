@@ -308,14 +308,14 @@ onpu_Executable_DeserializeAndLoad(struct pjrt_Executable_DeserializeAndLoad_arg
 
 	if (args->size < sizeof(header))
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the bytes are no executable of this plugin: compile "
+				  "onpu: the bytes are not an executable of this plugin: compile "
 				  "the program again");
 	memcpy(&header, args->bytes, sizeof(header));
 	if (memcmp(header.magic, MAGIC, sizeof(MAGIC)) ||
 	    header.options_size > args->size - sizeof(header) ||
 	    header.code_size != args->size - sizeof(header) - header.options_size)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the bytes are no executable of this plugin: compile "
+				  "onpu: the bytes are not an executable of this plugin: compile "
 				  "the program again");
 	options = args->bytes + sizeof(header);
 	code = options + header.options_size;

@@ -24,7 +24,7 @@ static struct pjrt_error *read_tiled(const struct pjrt_layout *layout, size_t ra
 		return onpu_error(PJRT_UNIMPLEMENTED, "onpu: the layout has tiles");
 	if (layout->tiled.rank != rank)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the layout has %zu dimensions, the array %zu",
+				  "onpu: the layout is for rank %zu, the array has rank %zu",
 				  layout->tiled.rank, rank);
 	for (size_t i = 0; i < rank; i++) {
 		int64_t dim = layout->tiled.minor_to_major[i];
@@ -55,7 +55,8 @@ struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t ra
 				  layout->kind, PJRT_TILED, PJRT_STRIDES);
 	if (layout->strides.rank != rank)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the layout has %zu strides, the array %zu dimensions",
+				  "onpu: the strides of the layout are for rank %zu, the array has "
+				  "rank %zu",
 				  layout->strides.rank, rank);
 	for (size_t i = 0; i < rank; i++)
 		strides[i] = layout->strides.bytes[i];
