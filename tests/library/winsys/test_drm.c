@@ -8,17 +8,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <linux/sync_file.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <drm/onpu_accel.h>
 #include <onpu/registers.h>
 #include <xf86drm.h>
+
+#include "util/dmabuf.h"
 
 #define PAGE	     UINT64_C(4096)
 #define MEMORY	     (UINT64_C(256) << 20)
@@ -229,7 +233,9 @@ static int answer(unsigned long request, void *args)
 	}
 }
 
-/* The linker calls these in place of libdrm's functions; no header declares them. */
+/* The linker calls these in place of libdrm's functions and ioctl(); no header declares them. */
+int __real_ioctl(int fd, unsigned long request, void *args);
+int __wrap_ioctl(int fd, unsigned long request, void *args);
 int __wrap_drmIoctl(int fd, unsigned long request, void *args);
 drmVersionPtr __wrap_drmGetVersion(int fd);
 void __wrap_drmFreeVersion(drmVersionPtr version);
@@ -239,6 +245,12 @@ int __wrap_drmSyncobjDestroy(int fd, uint32_t handle);
 int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t timeout_ns,
 			  unsigned int flags, uint32_t *first);
 int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file);
+
+/* Makes every file a dma-buf for the library. */
+int __wrap_ioctl(int fd, unsigned long request, void *args)
+{
+	return request == DMA_BUF_IOCTL_SYNC ? 0 : __real_ioctl(fd, request, args);
+}
 
 int __wrap_drmIoctl(int fd, unsigned long request, void *args)
 {
@@ -678,6 +690,27 @@ static void a_job_that_fails_soon(void **state)
 	assert_int_equal(kernel.waits, 2);
 }
 
+/* Tests that a dma-buf without memory is refused, and one whose size the kernel does not tell. */
+static void dma_bufs_without_a_size(void **state)
+{
+	int empty = memfd_create("empty", MFD_CLOEXEC), ends[2];
+	struct wnn_dmabuf buffer;
+	struct wnn_error err = { .status = WNN_OK };
+
+	(void)state;
+	assert_int_equal(wnn_dmabuf_open(&buffer, empty, &err), -1);
+	assert_int_equal(err.status, WNN_TYPE_ERROR);
+	assert_string_equal(err.message, "the dma-buf has 0 bytes, so it has no room for a tensor");
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(wnn_dmabuf_open(&buffer, ends[0], &err), -1);
+	assert_int_equal(err.status, WNN_UNKNOWN_ERROR);
+	assert_string_equal(err.message, "internal error, please report it: the kernel does not "
+					 "tell the size of the dma-buf: Illegal seek");
+	close(empty);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +731,7 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_in_a_reset, forget_contexts),
 		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
 		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
+		cmocka_unit_test(dma_bufs_without_a_size),
 	};
 
 	kernel.memory = memfd_create("node", MFD_CLOEXEC);

@@ -64,9 +64,14 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 	off_t size = lseek(buffer->fd, 0, SEEK_END);
 	int protection = PROT_READ | PROT_WRITE;
 
-	if (size <= 0)
+	if (size < 0)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the size of the dma-buf cannot be read: %s", strerror(errno));
+				     "internal error, please report it: the kernel does not tell "
+				     "the size of the dma-buf: %s",
+				     strerror(errno));
+	if (!size)
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "the dma-buf has 0 bytes, so it has no room for a tensor");
 	buffer->size = (size_t)size;
 	buffer->map = mmap(NULL, buffer->size, protection, MAP_SHARED, buffer->fd, 0);
 	if (buffer->map == MAP_FAILED && errno == EACCES) {
