@@ -97,6 +97,14 @@ class Generate(unittest.TestCase):
         done = self.run_tool("--temperature", 0, "-n", 8, data=b"the end")
         self.assertEqual(done.stdout, self.bytes_of(want) + b"\n")
 
+    def test_path(self):
+        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        self.model()
+        path = self.path.rename(self.folder / "mod\udce8le.gguf")
+        self.assertEqual(self.result("-p", "the end", "-n", 1, path=path)["model"], f"{self.folder}/mod?le.gguf")
+        info = subprocess.run([PROGRAM, "info", path, "--json", "-"], capture_output=True, check=True)
+        self.assertEqual(json.loads(info.stdout)["model"], f"{self.folder}/mod?le.gguf")
+
     def test_caches(self):
         """Tests that a token on the NPU writes its own rows of the caches, and reads each cache
         once.

@@ -111,6 +111,13 @@ class Transcribe(unittest.TestCase):
         self.assertEqual(done.stdout, text_of(tokens) + b"\n")
         return done
 
+    def test_path(self):
+        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        self.save()
+        path = self.path.rename(self.folder / "x\udce8.wav")
+        result = self.result("-l", "en", path=path)
+        self.assertEqual((result["model"], result["audio"]), (str(self.folder), f"{self.folder}/x?.wav"))
+
     def test_forms(self):
         """Tests that all forms of decoders write the text of the reference, on the CPU and on the model of the NPU."""
         for form in (SLICED, GATHERED, CACHE_POSITION):

@@ -119,6 +119,15 @@ class Bytecode(unittest.TestCase):
         self.assertIn("this is version 9 of bytecode, the newest that is read is 6", run(b"ML\xefR\x13").stderr)
         self.assertRegex(run(data[:-9] + b"\xff" * 9).stderr, "byte")
 
+    def test_path(self):
+        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, result = pathlib.Path(folder) / "mod\udce8le.mlir", pathlib.Path(folder) / "result"
+            path.write_text("func.func @main() {\n  return\n}\n", encoding="utf-8")
+            subprocess.run([PROGRAM, "--json", result, path], check=True, stdout=subprocess.DEVNULL)
+            self.assertEqual([case["name"] for case in json.loads(result.read_bytes())["cases"]],
+                             [f"{folder}/mod?le.mlir"])
+
     @unittest.skipUnless(SHARED.is_dir(), f"there is no {SHARED.name} beside the checkout")
     def test_stablehlo(self):
         """Tests that text and bytecode of every version give the same program, also when it is

@@ -101,6 +101,12 @@ class Run(unittest.TestCase):
         self.assertEqual([(node["label"], node["device"], node["operator"]) for node in nodes],
                          [("stablehlo.add at 11:7", "npu", "add")] * 3)
 
+    def test_path(self):
+        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        self.path = self.path.rename(self.path.parent / "mod\udce8le.mlir")
+        self.assertEqual(json.loads(self.says(0, "explain", "-d", "sim", "--json", "-"))["model"],
+                         f"{self.path.parent}/mod?le.mlir")
+
     def test_info(self):
         self.assertEqual(self.says(0, "info"), "module 0\n  input x: tensor<2x32xf32>\n  input w: tensor<32x3xf32>\n"
                          "  output : tensor<2x3xf32>\n  output : tensor<2x3xi1>\n")

@@ -305,6 +305,23 @@ class Usage(ToolTest):
         self.assertAlmostEqual(float(np.load(out).sum()), 1, places=4)
         self.refuses(4, "cpu", "run", model, "-d", "cpu", "--npu-only", "--random", 1)
 
+    def test_paths(self):
+        """Tests that --json has names of files that are not UTF-8, with "?" for the other bytes."""
+        model = convolution(self.folder).rename(self.folder / "mod\udce8le.onnx")
+        graph, part = self.folder / "gr\udce8.graph", self.folder / "p\udce8.onnx"
+        for arguments, keys in ((("info", model), "model"), (("explain", model), "model"),
+                                (("bench", model, "--repeats", 1), "model"),
+                                (("profile", model, "-d", "sim"), "model"),
+                                (("compare", model, "-d", "sim", "--with", "cpu"), "model"),
+                                (("extract", model, "--outputs", "r", "-o", part), "model file"),
+                                (("compile", model, "-d", "cpu", "-o", graph), "model file"),
+                                (("info", graph, "-d", "cpu"), "model")):
+            with self.subTest(arguments[0]):
+                report = json.loads(self.tool(*arguments, "--json", "-")[0])
+                paths = [arguments[1], arguments[-1]]
+                self.assertEqual([report[key] for key in keys.split()],
+                                 [str(path).replace("\udce8", "?") for path in paths[:len(keys.split())]])
+
 
 if __name__ == "__main__":
     main()

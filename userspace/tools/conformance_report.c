@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conformance.h"
+#include "json_text.h"
 
 /* Reasons of skipped cases that a line names; further ones are only counted. */
 #define MAX_REASONS 4
@@ -53,7 +54,8 @@ struct file_report *report_file_begin(struct report *report, const char *path, c
 		exit(EXIT_FAILURE);
 	}
 	if (report->files) {
-		file->json = json_pack("{s:s, s:s?}", "file", path, "operator", operator);
+		file->json = json_pack("{s:o, s:s?}", "file", json_text(WNN_STR(path)),
+				       "operator", operator);
 		file->cases = json_array();
 	}
 	return file;

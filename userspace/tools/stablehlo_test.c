@@ -17,6 +17,8 @@
 #include <webnn/stablehlo.h>
 #include <webnn/webnn_npu.h>
 
+#include "json_text.h"
+
 struct options {
 	const char *device, *json;
 	char **paths;
@@ -55,7 +57,7 @@ static void say(struct tester *tester, const char *path, enum outcome outcome, b
 	count->refused += outcome == REFUSED;
 	count->failed += outcome == FAILED;
 	count->no_cpu_operator += outcome == PASSED && no_cpu;
-	json_object_set_new(entry, "name", json_string(path));
+	json_object_set_new(entry, "name", json_text(WNN_STR(path)));
 	json_object_set_new(entry, "outcome", json_string(outcome_names[outcome]));
 	if (outcome == PASSED)
 		json_object_set_new(entry, "noCpuOperator", json_boolean(no_cpu));

@@ -20,7 +20,8 @@ def run(*arguments):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "report.json"
         done = subprocess.run([PROGRAM, "--device", DEVICE, "--json", path, *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                              timeout=120)
         report = json.loads(path.read_text()) if path.exists() else None
     return done, report
 
@@ -40,6 +41,14 @@ class Runner(unittest.TestCase):
         stored = sum(len(json.loads(path.read_text())["cases"])
                      for path in DATA.glob("passing/**/*.json"))
         self.assertEqual(len(cases), stored)
+
+    def test_path(self):
+        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "val\udce8es.json"
+            path.write_bytes((DATA / "passing/values.json").read_bytes())
+            _, report = run(path)
+        self.assertEqual([file["file"] for file in report["files"]], [f"{folder}/val?es.json"])
 
     def test_errors_are_measured(self):
         _, report = run(DATA / "passing/values.json")

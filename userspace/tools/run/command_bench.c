@@ -300,14 +300,16 @@ static json_t *to_json(const struct bench *bench, const WNNGraphStatistics *stat
 				  mean(bench), "p90", percentile(bench, 90), "p95",
 				  percentile(bench, 95), "p99", percentile(bench, 99), "max",
 				  percentile(bench, 100));
-	json_t *root = json_pack(
-		"{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "model",
-		bench->options.model, "device", json_text(target->device.device), "threads",
-		(json_int_t)bench->options.threads, "streams", (json_int_t)bench->stream_count,
-		"warm_up", (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->count,
-		"load_ms", (double)bench->subject->load_ns / 1e6, "build_ms",
-		(double)target->build_ns / 1e6, "per_second", per_second(bench), "peak_mib",
-		peak_mib(), "ms", times, "too_few_for", unmeasured_percentiles(bench));
+	json_t *root = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}",
+				 "model", json_text(WNN_STR(bench->options.model)), "device",
+				 json_text(target->device.device), "threads",
+				 (json_int_t)bench->options.threads, "streams",
+				 (json_int_t)bench->stream_count, "warm_up",
+				 (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->count,
+				 "load_ms", (double)bench->subject->load_ns / 1e6, "build_ms",
+				 (double)target->build_ns / 1e6, "per_second", per_second(bench),
+				 "peak_mib", peak_mib(), "ms", times, "too_few_for",
+				 unmeasured_percentiles(bench));
 
 	if (root)
 		json_object_set_new(root, "frozen_inputs", frozen_json(bench->subject));

@@ -336,10 +336,10 @@ static int compare_all(struct comparison *comparison, struct subject *subject, s
 static json_t *to_json(struct comparison *comparison, const struct target *target)
 {
 	const struct bisected *first = &comparison->first;
-	json_t *root = json_pack("{s:s, s:o, s:s?, s:b, s:O}", "model", comparison->options.model,
-				 "device", json_text(target->device.device), "with",
-				 comparison->with, "differs", comparison->differs, "outputs",
-				 comparison->outputs);
+	json_t *root = json_pack("{s:o, s:o, s:s?, s:b, s:O}", "model",
+				 json_text(WNN_STR(comparison->options.model)), "device",
+				 json_text(target->device.device), "with", comparison->with,
+				 "differs", comparison->differs, "outputs", comparison->outputs);
 
 	if (root && comparison->all)
 		json_object_set(root, "skipped", comparison->skipped);

@@ -105,12 +105,13 @@ static int save(const struct compiling *compiling, const struct subject *subject
 	if (!common->json)
 		return DONE;
 	return write_json(common,
-			  json_pack("{s:s, s:o, s:s, s:I, s:b, s:I, s:I, s:I, s:f, s:f}", "model",
-				    common->model, "device", json_text(target->device.device),
-				    "file", compiling->output, "bytes", (json_int_t)stat_of.st_size,
-				    "profile", common->profile, "npu", placed[WNNNodeDevice_NPU],
-				    "cpu", placed[WNNNodeDevice_CPU], "folded",
-				    placed[WNNNodeDevice_Folded], "load_ms",
+			  json_pack("{s:o, s:o, s:o, s:I, s:b, s:I, s:I, s:I, s:f, s:f}", "model",
+				    json_text(WNN_STR(common->model)), "device",
+				    json_text(target->device.device), "file",
+				    json_text(WNN_STR(compiling->output)), "bytes",
+				    (json_int_t)stat_of.st_size, "profile", common->profile, "npu",
+				    placed[WNNNodeDevice_NPU], "cpu", placed[WNNNodeDevice_CPU],
+				    "folded", placed[WNNNodeDevice_Folded], "load_ms",
 				    (double)subject->load_ns / 1e6, "build_ms",
 				    (double)target->build_ns / 1e6));
 }

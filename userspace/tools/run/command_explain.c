@@ -50,7 +50,7 @@ static int report(const struct options *common, const struct target *target)
 		return DONE;
 	root = placement_json(target->graph);
 	if (root) {
-		json_object_set_new(root, "model", json_string(common->model));
+		json_object_set_new(root, "model", json_text(WNN_STR(common->model)));
 		json_object_set_new(root, "device", json_text(target->device.device));
 	}
 	return write_json(common, root);

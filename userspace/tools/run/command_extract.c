@@ -414,10 +414,11 @@ static int write_result(const struct extraction *extraction)
 	if (!common->json)
 		return DONE;
 	return write_json(
-		common, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "model",
-				  common->model, "file", extraction->file, "bytes",
-				  (json_int_t)size, "nodes", (json_int_t)graph->n_node,
-				  "nodes_of_model", (json_int_t)extraction->node_count, "weights",
+		common, json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "model",
+				  json_text(WNN_STR(common->model)), "file",
+				  json_text(WNN_STR(extraction->file)), "bytes", (json_int_t)size,
+				  "nodes", (json_int_t)graph->n_node, "nodes_of_model",
+				  (json_int_t)extraction->node_count, "weights",
 				  (json_int_t)(graph->n_initializer + graph->n_sparse_initializer),
 				  "inputs", names_json(graph->input, graph->n_input), "outputs",
 				  names_json(graph->output, graph->n_output)));

@@ -426,9 +426,9 @@ static json_t *to_json(const struct generation *g, const WNNGraphPlacement *plac
 	for (size_t i = 0; i < a->tokens.count; i++)
 		json_array_append_new(tokens, json_integer(a->tokens.items[i]));
 	root = json_pack(
-		"{s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
-		g->options.model, "device", g->language.target.device_name, "prompt_tokens", tokens,
-		"text",
+		"{s:o, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
+		json_text(WNN_STR(g->options.model)), "device", g->language.target.device_name,
+		"prompt_tokens", tokens, "text",
 		json_text(WNN_VALUE(WNNStringView, { a->text.bytes.data, a->text.bytes.size })),
 		"end", a->end, "tokens", (json_int_t)a->count, "seed", (json_int_t)g->wishes.seed,
 		"length", (json_int_t)language_length(&g->language), "load_ms",

@@ -559,9 +559,10 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 		json_object_set_new(sets, domain && *domain ? domain : "ai.onnx",
 				    json_integer(model->opset_import[i]->version));
 	}
-	root = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}, s:o, s:b, s:o}",
-			 "model", info->options.model, "ir_version", (json_int_t)model->ir_version,
-			 "producer", text_json(model->producer_name ? model->producer_name : ""),
+	root = json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}, s:o, s:b, s:o}",
+			 "model", text_json(info->options.model), "ir_version",
+			 (json_int_t)model->ir_version, "producer",
+			 text_json(model->producer_name ? model->producer_name : ""),
 			 "operator_sets", sets, "inputs", values_json(subject_inputs(subject)),
 			 "outputs", values_json(wnnOnnxModelGetOutputs(subject->model)),
 			 "operators", kinds_json(info), "weights", "tensors",

@@ -149,9 +149,10 @@ static json_t *to_json(const struct transcription *t, const WNNGraphPlacement *p
 
 	for (size_t i = 0; i < text->part_count; i++)
 		json_array_append_new(parts, part_json(t, i));
-	root = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
-			 t->options.model, "device", t->whisper.target.device_name, "audio",
-			 t->audio, "seconds", (double)t->wav.count / MEL_RATE, "text",
+	root = json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
+			 json_text(WNN_STR(t->options.model)), "device",
+			 t->whisper.target.device_name, "audio", json_text(WNN_STR(t->audio)),
+			 "seconds", (double)t->wav.count / MEL_RATE, "text",
 			 text_json(text, 0, text->text.bytes.size), "parts", parts, "tokens",
 			 (json_int_t)text->tokens, "load_ms", (double)t->load_ns / 1e6, "listen_ms",
 			 (double)text->listen_ns / 1e6, "per_second", rate(text), "npu_operators",

@@ -121,13 +121,13 @@ static json_t *to_json(const char *model, const struct gguf *gguf, const struct 
 					      (json_int_t)facts->kinds[i].tensors, "bytes",
 					      (json_int_t)facts->kinds[i].bytes, "read",
 					      import_block_is_read(facts->kinds[i].type)));
-	root = json_pack("{s:s, s:s, s:i, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "model", model,
-			 "format", "gguf", "version", (int)gguf->version, "architecture",
-			 gguf_json(facts->architecture), "name", gguf_json(facts->name),
-			 "parameters", (json_int_t)facts->parameters, "tensors",
-			 (json_int_t)gguf->tensor_count, "bytes", (json_int_t)facts->bytes, "types",
-			 types, "tokenizer", gguf_json(facts->tokenizer), "pre",
-			 gguf_json(facts->pre));
+	root = json_pack("{s:o, s:s, s:i, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "model",
+			 json_text(WNN_STR(model)), "format", "gguf", "version", (int)gguf->version,
+			 "architecture", gguf_json(facts->architecture), "name",
+			 gguf_json(facts->name), "parameters", (json_int_t)facts->parameters,
+			 "tensors", (json_int_t)gguf->tensor_count, "bytes",
+			 (json_int_t)facts->bytes, "types", types, "tokenizer",
+			 gguf_json(facts->tokenizer), "pre", gguf_json(facts->pre));
 	if (root && facts->has_context)
 		json_object_set_new(root, "context", json_integer((json_int_t)facts->context));
 	if (root && facts->has_tokens)

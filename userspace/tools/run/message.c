@@ -93,7 +93,7 @@ int write_json(const struct options *options, json_t *root)
 	bool wrong = false;
 
 	if (!root)
-		return complain(BAD_DEVICE, "the result: memory is exhausted");
+		return complain(BAD_DEVICE, "--json: memory is exhausted");
 	if (!text_wanted(options))
 		wrong = json_dumpf(root, stdout, flags) || putchar('\n') == EOF || fflush(stdout);
 	else if (options->json)

@@ -253,8 +253,8 @@ static int tell_placement(const struct options *options, WNNStablehloProgram pro
 			       (int)item->reason.length, item->reason.data);
 		json_array_append_new(nodes, placement_json_of(item));
 	}
-	return write_json(options,
-			  json_pack("{s:s, s:o}", "model", options->model, "nodes", nodes));
+	return write_json(options, json_pack("{s:o, s:o}", "model",
+					     json_text(WNN_STR(options->model)), "nodes", nodes));
 }
 
 int program_explain(const struct options *options, struct target *target)

@@ -426,11 +426,12 @@ json_t *report_json(const struct report *report)
 		set_count(json, "waiting", engine->waiting);
 		json_object_set_new(engines, engine->name, json);
 	}
-	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:f}", "model", report->model,
-			 "device", json_text(report->device), "nodes", nodes, "engines", engines,
-			 "placement", placement_json(report->graph), "share_of_peak",
-			 report->share_of_peak, "peak_macs_per_cycle", report->peak_macs_per_cycle,
-			 "bytes_per_cycle", report->bytes_per_cycle);
+	root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f}", "model",
+			 json_text(WNN_STR(report->model)), "device", json_text(report->device),
+			 "nodes", nodes, "engines", engines, "placement",
+			 placement_json(report->graph), "share_of_peak", report->share_of_peak,
+			 "peak_macs_per_cycle", report->peak_macs_per_cycle, "bytes_per_cycle",
+			 report->bytes_per_cycle);
 	if (!root)
 		return NULL;
 	json_object_set_new(root, "bound", json_string(report->bound));

@@ -241,10 +241,11 @@ static json_t *info_json(const struct subject *subject, const struct target *tar
 				  (json_int_t)kinds[i].placed[WNNNodeDevice_NPU], "cpu",
 				  (json_int_t)kinds[i].placed[WNNNodeDevice_CPU], "folded",
 				  (json_int_t)kinds[i].placed[WNNNodeDevice_Folded]));
-	return json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:b}", "model",
-			 subject->options->model, "device", json_text(target->device.device),
-			 "saved", 1, "profile", subject->profile || subject->options->profile,
-			 "inputs", ports_json(wnnGraphGetInputs(target->graph)), "outputs",
+	return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:b}", "model",
+			 json_text(WNN_STR(subject->options->model)), "device",
+			 json_text(target->device.device), "saved", 1, "profile",
+			 subject->profile || subject->options->profile, "inputs",
+			 ports_json(wnnGraphGetInputs(target->graph)), "outputs",
 			 ports_json(wnnGraphGetOutputs(target->graph)), "operators", list, "runs",
 			 1);
 }
