@@ -53,6 +53,7 @@ static struct kernel {
 	uint32_t syncs[2];
 	uint32_t minor;			 /* minor version of the interface */
 	int refuses;			 /* error of BO_WRAP; 0: it succeeds */
+	int no_context;			 /* error of CTX_CREATE; 0: it succeeds */
 	uint32_t wraps;			 /* calls of BO_WRAP */
 	struct drm_onpu_bo_wrap wrapped; /* the last buffer of BO_WRAP; handle 0: it is closed */
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER };
@@ -164,6 +165,8 @@ static int sync_bo(const struct drm_onpu_bo_sync *args)
 
 static int create_ctx(struct drm_onpu_ctx_create *args)
 {
+	if (kernel.no_context)
+		return kernel.no_context;
 	if (kernel.num_contexts == MAX_CONTEXTS)
 		return ENOSPC;
 	kernel.powers[kernel.num_contexts] = args->power;
@@ -330,11 +333,10 @@ int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file)
 	return *file < 0 ? -1 : 0;
 }
 
-static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference preference)
+static WNNStatus try_open(WNNInstance instance, WNNPowerPreference preference, WNNContext *context)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-	WNNContext context = NULL;
 	char node[32];
 
 	snprintf(node, sizeof(node), "/proc/self/fd/%d", kernel.memory);
@@ -342,7 +344,14 @@ static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference prefe
 	device.placementPolicy = WNNPlacementPolicy_NPUOnly;
 	options.nextInChain = &device.chain;
 	options.powerPreference = preference;
-	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
+	return wnnInstanceCreateContextSync(instance, &options, GENEROUS, context);
+}
+
+static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference preference)
+{
+	WNNContext context = NULL;
+
+	assert_ok(try_open(instance, preference, &context));
 	return context;
 }
 
@@ -372,6 +381,7 @@ static int forget_contexts(void **state)
 	kernel.minor = DRM_ONPU_DRIVER_MINOR;
 	kernel.wraps = 0;
 	kernel.refuses = 0;
+	kernel.no_context = 0;
 	kernel.shows = false;
 	kernel.resets = false;
 	kernel.waits = 0;
@@ -690,6 +700,25 @@ static void a_job_that_fails_soon(void **state)
 	assert_int_equal(kernel.waits, 2);
 }
 
+/* Tests that a context that the driver refuses is an error, which tells a banned user of the ban. */
+static void no_context(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = NULL;
+
+	(void)state;
+	kernel.no_context = ENOMEM;
+	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
+		      WNNStatus_UnknownError,
+		      "the NPU cannot make a context: Cannot allocate memory");
+	kernel.no_context = EPERM;
+	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
+		      WNNStatus_UnknownError,
+		      "the NPU cannot make a context: this user is banned for some minutes; "
+		      "dmesg tells why");
+	wnnInstanceRelease(instance);
+}
+
 /* Tests that a dma-buf without memory is refused, and one whose size the kernel does not tell. */
 static void dma_bufs_without_a_size(void **state)
 {
@@ -731,6 +760,7 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_in_a_reset, forget_contexts),
 		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
 		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
+		cmocka_unit_test_setup(no_context, forget_contexts),
 		cmocka_unit_test(dma_bufs_without_a_size),
 	};
 

@@ -292,7 +292,9 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 				drm->info.max_contexts);
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a context: %s",
-				      strerror(errno));
+				      errno == EPERM ? "this user is banned for some minutes; "
+						       "dmesg tells why" :
+						       strerror(errno));
 		wnn_free(ctx);
 		return NULL;
 	}
