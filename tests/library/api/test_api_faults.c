@@ -160,7 +160,8 @@ static void values_in_memory_are_reported(void **state)
 		assert_int_equal(small,
 				 strstr(text.data,
 					"nothing stays in SRAM between nodes: "
-					"softmax: a part of it that cannot be divided") != NULL);
+					"softmax: a part of the operator that cannot be divided") !=
+					 NULL);
 		wnnStringFreeMembers(text);
 		wnnGraphRelease(graph);
 		wnnTensorRelease(x);
@@ -212,7 +213,7 @@ static void a_product_of_too_many_instructions(void **state)
 	assert_int_equal(placement.nodes[0].device, WNNNodeDevice_CPU);
 	assert_int_equal(placement.nodes[0].reason, WNNPlacementReason_CompilerLimit);
 	assert_non_null(strstr(placement.nodes[0].reasonText.data,
-			       "of SRAM it takes more than the 524288 instructions"));
+			       "of SRAM the operator takes more than the 524288 instructions"));
 	wnnGraphRelease(graph);
 }
 

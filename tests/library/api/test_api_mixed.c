@@ -456,7 +456,7 @@ static void npu_only_tells_what_does_not_compile(void **state)
 	context = open_context_with(instance, &options);
 	assert_failed(build_spread(context, 2, &graph), WNNStatus_OperationError,
 		      "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
-		      "convTranspose2d \"right\": the smallest part of it takes ");
+		      "convTranspose2d \"right\": the smallest part of the operator takes ");
 	assert_failed(build_spread(context, 200, &graph), WNNStatus_OperationError,
 		      "2 operators cannot run on the NPU");
 	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest part");

@@ -73,8 +73,10 @@ char *run_compiled_text(const struct run_compiled *c, enum run_text kind, struct
 		return text;
 	}
 	if (!has_program(c)) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED,
-			      "the whole graph runs on the CPU, so it has no text of the NPU");
+		wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the whole graph runs on the CPU, so there is no plan or program of the "
+			"NPU to print");
 		return NULL;
 	}
 	f = open_memstream(&text, &size);

@@ -360,8 +360,10 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 			"the context on the NPU is lost, as an earlier job of it failed; make a "
 			"new context");
 	case ENODEV:
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the NPU is gone: it was removed, or its driver was unbound");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the NPU is gone: it was removed, or its driver was unbound; make a new "
+			"context when it is back");
 	case ENOSPC:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
@@ -605,8 +607,10 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 				     strerror(-ret));
 	ret = fence_status(ctx->drm->fd, syncobj);
 	if (ret == -ENODEV)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the NPU is gone: it was removed, or its driver was unbound");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the NPU is gone: it was removed, or its driver was unbound; make a new "
+			"context when it is back");
 	result->cancelled = ret == -ECANCELED;
 	if (ret < 0 && !result->cancelled)
 		return read_fault(ctx, -ret, result, err);

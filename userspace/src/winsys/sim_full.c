@@ -255,8 +255,8 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 		return 0;
 	return wnn_error_set(
 		err, WNN_OPERATION_ERROR,
-		"the device model has %u hardware queues, and a context has each of them: release "
-		"one",
+		"the device model has %u hardware queues, and each has a context: release a "
+		"context",
 		full->base.caps.num_queues);
 }
 

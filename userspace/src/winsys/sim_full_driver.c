@@ -204,7 +204,8 @@ static int lost_error(struct full *full, struct wnn_error *err)
 {
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the firmware of the device model has stopped: %s (status %#x); please report it",
+		"the firmware of the device model has stopped: %s (status %#x); make a new "
+		"context, and please report it",
 		state_text(full->status), full->status);
 }
 
@@ -335,7 +336,7 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	if (state != ONPU_STATE_READY)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
 				     "the firmware %s does not start: %s (status %#x); "
-				     "simFirmwarePath or ONPU_FIRMWARE name another one",
+				     "name another one with simFirmwarePath or ONPU_FIRMWARE",
 				     path, state_text(status), status);
 	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
 		return wnn_error_set(
