@@ -255,8 +255,8 @@ class Long(ServerTest):
             self.await_health(server, busy=1, waiting=1)
             status, answer = server.ask(TEXT, short)
             self.assertEqual((status, answer["error"]["message"]),
-                             (503, "1 requests are computed and 1 wait already: try again later, or start the server "
-                                   "with a larger --queue"))
+                             (503, "all slots (1) and all places of the queue (1) are taken: try again later, or start "
+                                   "the server with a larger --queue"))
             # When a client goes away, the next request takes its slot at once.
             running.close()
             self.assertEqual(waits.result()[0], 200)

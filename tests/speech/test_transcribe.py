@@ -355,8 +355,8 @@ class Transcribe(unittest.TestCase):
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
         self.refuses('no Softmax follows the keys of "0.decoder.key": export the model without fused attention', name=step)
         self.change_decoder(name_nodes("Slice", "Split"))
-        self.refuses("0 nodes take rows of a weight [24, 32], as the one does that adds positions in models that are known",
-                     name=step)
+        self.refuses("0 nodes take rows of a weight [max_target_positions 24, d_model 32], but one must, which adds the "
+                     "positions: is config.json that of this model?", name=step)
         self.change_decoder(more_input)
         self.refuses('its input "past_lengths" is unknown; known are input_features, input_ids, encoder_hidden_states, '
                      'cache_position, use_cache_branch and those that begin with "past_key_values."', name=step)
@@ -388,7 +388,7 @@ class Transcribe(unittest.TestCase):
         weights = whisper_onnx.random_weights(SIZES)
         weights["decoder.norm.bias"] = weights["decoder.norm.bias"] * np.nan
         self.save(weights=weights)
-        self.refuses("its logits are no numbers, or all are suppressed", "-l", "en", name="decoder_with_past_model.onnx")
+        self.refuses("all its logits are NaN or -infinity, or generation_config.json suppresses their tokens", "-l", "en", name="decoder_with_past_model.onnx")
 
     def test_usage(self):
         for arguments, message in (

@@ -109,10 +109,10 @@ class Wav(unittest.TestCase):
                          f"bits and floats (3) of 32 or 64: {make}")
         self.refuses(riff(chunk(b"fmt ", bytes(14)), chunk(b"data", bytes(64))),
                      "it is damaged: its chunk \"fmt \" has 14 bytes, and 16 are the least")
-        self.refuses(riff(format_of()), "it is damaged: it has no chunk \"data\" with samples before its end")
+        self.refuses(riff(format_of()), "it is damaged: it has no chunk \"data\" with samples")
         self.refuses(riff(chunk(b"JUNK", bytes(9), 1 << 30), chunk(b"data", bytes(64))),
-                     "it is damaged: it has no chunk \"data\" with samples before its end")
-        no_channels = "it is damaged: it has no chunk \"fmt \" with the number of channels before its end"
+                     "it is damaged: it has no chunk \"data\" with samples")
+        no_channels = "it is damaged: no chunk \"fmt \" in front of its samples says how many channels it has"
         self.refuses(riff(chunk(b"data", bytes(64))), no_channels)
         self.refuses(riff(format_of(channels=0), chunk(b"data", bytes(64))), no_channels)
         self.refuses(wav([]), "it has no samples")

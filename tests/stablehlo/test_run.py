@@ -113,7 +113,7 @@ class Run(unittest.TestCase):
         self.path.write_text(OTHER, encoding="utf-8")
         self.assertIn("refused: line 2, column 3: stablehlo.frobnicate: this operation is not known",
                       self.says(0, "info"))
-        self.assertIn('"x" is tensor<2xbf16>, which no .npy file can hold: allowed are tensors of f32,',
+        self.assertIn('"x" is tensor<2xbf16>, and webnn-run takes only tensors of f32,',
                       self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
 
     def test_bytecode(self):

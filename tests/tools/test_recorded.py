@@ -65,7 +65,7 @@ class Recorded(CompareTest):
         self.change(folder, "p")
         result, text = self.compare(model, "--expect", folder, "--all", status=1)
         self.assertEqual([o["name"] for o in result["outputs"] if o["differs"]], ["p"])
-        self.assertIn("6 tensors were compared, 1 of them differ\n", text)
+        self.assertIn("6 tensors were compared, 1 of them differs\n", text)
 
     def test_names_with_slashes(self):
         model = save(self.folder, "slashes", [node("Neg", ["x"], ["/a/b"]), node("Exp", ["/a/b"], ["/y"])],
@@ -163,7 +163,7 @@ class Devices(CompareTest):
         model = save(self.folder, "refused", nodes, [("x", [2, 2])], [("y", [2, 2]), ("z", None, TensorProto.INT64)])
         result, text = self.compare(model, "--with", "sim", "--all")
         self.assertEqual((self.names(result), result["skipped"]), (["n", "e", "y"], ["z"]))
-        self.assertIn("3 tensors were compared, 0 of them differ; 1 were not, as they cannot be computed alone", text)
+        self.assertIn("3 tensors were compared, 0 of them differ; 1 was not, as it cannot be computed alone", text)
 
 
 if __name__ == "__main__":

@@ -218,7 +218,10 @@ class Messages(ToolTest):
     def test_damaged_tensor(self):
         model = same(self.folder, "same", [6])
         for change, text in ((lambda t: t.dims.append(2), "it is damaged: it has 6 elements, its shape says 12"),
-                             (lambda t: setattr(t, "data_type", TensorProto.COMPLEX64), "which WebNN does not have"),
+                             (lambda t: setattr(t, "data_type", TensorProto.BFLOAT16),
+                              "its elements have ONNX's type BFLOAT16, which is not read: save the tensor as .npy"),
+                             (lambda t: setattr(t, "data_type", 0), "it is not a tensor of ONNX, or it is damaged"),
+                             (lambda t: setattr(t, "data_type", 99), "it is not a tensor of ONNX, or it is damaged"),
                              (lambda t: t.dims.extend([1] * 8), "dimension 8 of 9 is 1; at most 8 dimensions from 0 to"),
                              (lambda t: t.external_data.add(), "its elements are in another file")):
             tensor = numpy_helper.from_array(X[0])
@@ -478,7 +481,7 @@ class Habits(ToolTest):
         self.assertEqual(got.shape, (2, 3))
         self.assertIn('input "n" is frozen', said)
         self.assertIn('node "y" (Reshape) says: shape must be a constant', said)
-        self.assertIn("1 nodes are computed once because of that: m (Add)", said)
+        self.assertIn("1 node is computed once because of that: m (Add)", said)
         # The choice of a branch is no reason to freeze data.
         bodies = [helper.make_graph([node(kind, ["x"], [kind])], kind, [], [
             helper.make_tensor_value_info(kind, TensorProto.FLOAT, [2])]) for kind in ("Neg", "Abs")]

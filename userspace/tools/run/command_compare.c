@@ -321,12 +321,15 @@ static int compare_all(struct comparison *comparison, struct subject *subject, s
 	skipped = json_array_size(comparison->skipped);
 	if (ret || !text_wanted(&comparison->options))
 		return ret;
-	printf("%zu tensors were compared, %zu of them differ", comparison->compared,
-	       comparison->differing);
+	printf("%zu %s compared, %zu of them %s", comparison->compared,
+	       comparison->compared == 1 ? "tensor was" : "tensors were", comparison->differing,
+	       comparison->differing == 1 ? "differs" : "differ");
 	if (skipped)
-		printf("; %zu were not, as %s", skipped,
-		       comparison->set ? "they have no recorded value or cannot be computed alone" :
-					 "they cannot be computed alone");
+		printf("; %zu %s not, as %s %scannot be computed alone", skipped,
+		       skipped == 1 ? "was" : "were", skipped == 1 ? "it" : "they",
+		       !comparison->set ? "" :
+		       skipped == 1	? "has no recorded value or " :
+					  "have no recorded value or ");
 	putchar('\n');
 	return ret;
 }

@@ -286,10 +286,11 @@ int job_submit(struct job *job, struct refusal *refusal)
 	if (jobs->stopping) {
 		ret = refuse(refusal, 503, NULL, "the server ends");
 	} else if (jobs->busy + jobs->waiting >= jobs->slot_count + jobs->most_waiting) {
-		ret = refuse(refusal, 503, NULL,
-			     "%zu requests are computed and %zu wait already: try again later, or "
-			     "start the server with a larger --queue",
-			     jobs->slot_count, jobs->most_waiting);
+		ret = refuse(
+			refusal, 503, NULL,
+			"all slots (%zu) and all places of the queue (%zu) are taken: try again "
+			"later, or start the server with a larger --queue",
+			jobs->slot_count, jobs->most_waiting);
 	} else {
 		job->state = JOB_WAITING;
 		job->next = NULL;

@@ -252,7 +252,7 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 	}
 	runtime->result = path_of(runtime, "result.npz");
 	if (!runtime->result)
-		return complain(BAD_DEVICE, "ONNX Runtime: memory is exhausted");
+		return complain(BAD_DEVICE, "%s: memory is exhausted", subject->options->model);
 	ret = write_model(runtime, subject, names, count);
 	if (!ret)
 		ret = write_job(runtime, subject, names, count);

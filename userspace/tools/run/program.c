@@ -53,8 +53,9 @@ static int make_value(struct value *value, const char *path, const char *name,
 	if (type == WNNOperandDataType_Undefined || info->rank > VALUE_MAX_RANK)
 		return complain(
 			BAD_MODEL,
-			"%s: \"%s\" is %.*s, which no .npy file can hold: allowed are tensors of "
-			"f32, f16, i64, i32, i8, ui64, ui32, ui8 and i1 with up to %d dimensions",
+			"%s: \"%s\" is %.*s, and webnn-run takes only tensors of f32, f16, i64, "
+			"i32, i8, ui64, ui32, ui8 and i1 with up to %d dimensions; stablehlo-test "
+			"and the library take all",
 			path, name, (int)info->type.length, info->type.data, VALUE_MAX_RANK);
 	for (size_t i = 0; i < info->rank; i++) {
 		if (dimensions[i] < 0)

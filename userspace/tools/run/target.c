@@ -151,8 +151,9 @@ static void print_notices(const struct subject *subject)
 	}
 	if (!frozen)
 		return;
-	fprintf(stderr, "webnn-run: %s: %zu nodes are computed once because of that:",
-		subject->options->model, frozen);
+	fprintf(stderr,
+		"webnn-run: %s: %zu %s computed once because of that:", subject->options->model,
+		frozen, frozen == 1 ? "node is" : "nodes are");
 	for (size_t i = 0, shown = 0; i < notices.count && shown < 8; i++)
 		if (notices.data[i].input.length) {
 			print_view(shown ? ", " : " ", notices.data[i].node, "");

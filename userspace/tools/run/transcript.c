@@ -206,8 +206,10 @@ static int choose(const struct transcript *t, bool first, uint32_t *token)
 		}
 	return *token != GGUF_NO_TOKEN ?
 		       DONE :
-		       complain(BAD_MODEL, "%s: its logits are no numbers, or all are suppressed",
-				t->whisper->step_path);
+		       complain(
+			       BAD_MODEL,
+			       "%s: all its logits are NaN or -infinity, or generation_config.json suppresses their tokens",
+			       t->whisper->step_path);
 }
 
 /* Appends the text of a token, and prints it. Returns DONE, or an exit code after a message. */

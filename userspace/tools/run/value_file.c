@@ -168,6 +168,20 @@ static void copy_elements(const Onnx__TensorProto *tensor, struct value *value)
 			value_set(value, i, tensor->int32_data[i]);
 }
 
+/* Refuses a tensor for the type of its elements. */
+static int refuse_type(const char *path, int32_t type)
+{
+	const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value(
+		&onnx__tensor_proto__data_type__descriptor, type);
+
+	if (!known || type == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
+		return complain(BAD_FILE, "%s: it is not a tensor of ONNX, or it is damaged", path);
+	return complain(BAD_FILE,
+			"%s: its elements have ONNX's type %s, which is not read: save the tensor "
+			"as .npy, in the type of the input",
+			path, known->name);
+}
+
 static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct value *value)
 {
 	WNNOperandDataType type = type_of(tensor->data_type);
@@ -175,10 +189,7 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	uint64_t count = 1;
 
 	if (type == WNNOperandDataType_Undefined)
-		return complain(BAD_FILE,
-				"%s: its elements have type %d of ONNX, which WebNN does not "
-				"have, or it is not a tensor",
-				path, tensor->data_type);
+		return refuse_type(path, tensor->data_type);
 	if (tensor->n_external_data)
 		return complain(BAD_FILE,
 				"%s: its elements are in another file: convert it to .npy", path);

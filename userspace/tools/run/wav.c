@@ -137,10 +137,14 @@ static int find_chunks(struct recording *r)
 	}
 	if (r->samples && r->format.channels)
 		return DONE;
-	return complain(BAD_FILE,
-			"%s: it is damaged: it has no chunk \"%s\" with %s before its end", r->path,
-			r->samples ? "fmt " : "data",
-			r->samples ? "the number of channels" : "samples");
+	if (!r->samples)
+		return complain(BAD_FILE,
+				"%s: it is damaged: it has no chunk \"data\" with samples",
+				r->path);
+	return complain(
+		BAD_FILE,
+		"%s: it is damaged: no chunk \"fmt \" in front of its samples says how many channels it has",
+		r->path);
 }
 
 static int check_format(const struct recording *r, uint32_t rate)

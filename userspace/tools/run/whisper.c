@@ -187,10 +187,11 @@ static int bind(struct whisper *w, const char *path, WNNNamedOperandDescriptorAr
 		if (t->type != d->dataType || t->elements != elements)
 			return complain(
 				BAD_MODEL,
-				"%s: its \"%.*s\" has %zu elements or a type that the other "
-				"files do not give, where it has %zu: take the files of one "
-				"export",
-				path, (int)d->name.length, d->name.data, elements, t->elements);
+				"%s: its \"%.*s\" has type %s and size %zu, in the other files "
+				"type %s and size %zu: take the files of one export",
+				path, (int)d->name.length, d->name.data,
+				wnnOperandDataTypeGetName(d->dataType).data, elements,
+				wnnOperandDataTypeGetName(t->type).data, t->elements);
 		(*named)[(*count)++] = (WNNNamedTensor){ d->name, t->tensor };
 	}
 	return DONE;

@@ -417,8 +417,9 @@ static int change_position(struct change *c)
 	if (readers != 1)
 		return complain(
 			BAD_MODEL,
-			"%s: %zu nodes take rows of a weight [%u, %u], as the one does that "
-			"adds positions in models that are known",
+			"%s: %zu nodes take rows of a weight [max_target_positions %u, d_model "
+			"%u], but one must, which adds the positions: is config.json that of this "
+			"model?",
 			c->path, readers, s->positions, s->width);
 	set_node(c, reader, "Gather", 2,
 		 (const char *const[]){ reader->input[0], WHISPER_POSITION });
