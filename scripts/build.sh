@@ -26,7 +26,7 @@ build_options()
 	# the compiler's time. The warnings are those of gcc.
 	asan) echo "gcc $all $lines -Doptimization=1 -Db_sanitize=address,undefined" ;;
 	fuzzers) echo "clang $all --werror $lines -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
-	*) die "no build named '$1'" ;;
+	*) die "internal error, please report it: there is no build '$1'" ;;
 	esac
 }
 

@@ -340,7 +340,7 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 		r.device = onpu_device_create(&config, &host, &wrong);
 	}
 	if (!r.device) {
-		tell(report, "it cannot be replayed: %s", wrong);
+		tell(report, "the recording cannot be replayed: %s", wrong);
 		return VFU_REPLAY_REFUSED;
 	}
 	pci_config_init(&r.pci, header.vectors);
@@ -362,13 +362,13 @@ enum vfu_replay_result vfu_replay_file(const char *path, struct vfu_replay_repor
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		tell(report, "it cannot be read: %s", strerror(errno));
+		tell(report, "the recording cannot be read: %s", strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
-		tell(report, "it cannot be replayed: it is empty, or not a regular file");
+		tell(report, "the recording cannot be replayed: it is empty, or not a regular file");
 	} else {
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED) {
-			tell(report, "it cannot be read: %s", strerror(errno));
+			tell(report, "the recording cannot be read: %s", strerror(errno));
 		} else {
 			result = vfu_replay_bytes(bytes, (size_t)st.st_size, report);
 			munmap(bytes, (size_t)st.st_size);

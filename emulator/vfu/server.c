@@ -102,7 +102,7 @@ static void accept_client(struct vfu_server *server)
 	 * than waiting.
 	 */
 	vfu_hang_up(fd);
-	vfu_server_log(server, "another client refused: there is one already");
+	vfu_server_log(server, "another client refused: this device has one already, so start another onpu-emu");
 }
 
 static void serve(struct vfu_server *server)
