@@ -33,13 +33,14 @@ kernels()
 # The name of a kernel that debug.sh built stands for its release.
 kernel_of()
 {
-	local all release
+	local all release from=${guest_system:-$(environment_root)/}
 
 	if [ -n "$1" ] && [ -e "$(debug_folder "${1##*-onpu-}")/release" ]; then
 		debug_release "${1##*-onpu-}"
 		return
 	fi
 	all=$(kernels)
+	[ -n "$all" ] || die "no kernel that can be booted is in $from: install linux-image and linux-headers there"
 	while read -r release; do
 		case $release in "$1"|"$1"[.+-]*) ;; *) [ -z "$1" ] || continue ;; esac
 		printf '%s\n' "$release"

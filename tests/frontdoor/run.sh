@@ -93,6 +93,11 @@ test_guest_usage()
 	out=$("$npu" guest --no-device --kernel 1.2 true 2>&1; echo "status $?")
 	contains "guest names the kernels there are" "no kernel '1.2'; there are: 6.12"
 	contains "guest with a wrong kernel fails" "status 1"
+	mkdir "$work/no-kernels"
+	out=$(in_scripts '. "$top/scripts/debug.sh"; . "$top/scripts/driver.sh"
+		guest_system=$work/no-kernels kernel_of ""' 2>&1; echo "status $?")
+	contains "a system without a kernel is named" "no kernel that can be booted is in $work/no-kernels: "
+	contains "without a kernel guest fails" "status 1"
 }
 
 # in_scripts TEXT: runs TEXT in a shell with the functions behind ./npu, and a root of its own
