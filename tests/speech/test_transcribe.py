@@ -343,6 +343,16 @@ class Transcribe(unittest.TestCase):
         def no_cross(graph):
             del graph.output[1:]
 
+        def half(graph):
+            for n in graph.node:
+                n.output[:] = ["full" if name == "last_hidden_state" else name for name in n.output]
+            graph.node.append(onnx.helper.make_node("Cast", ["full"], ["last_hidden_state"],
+                                                    to=onnx.TensorProto.FLOAT16))
+            graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+
+        self.change_decoder(half, "encoder_model")
+        self.refuses('its "encoder_hidden_states" has type float32 and size 1600, in the other files type float16 and '
+                     "size 1600: take the files of one export", name="decoder_model.onnx")
         step = "decoder_with_past_model.onnx"
         self.change_decoder(keep_past)
         self.refuses('it has no input "past_key_values.0.decoder.key": a decoder with a past is needed, which the task '
