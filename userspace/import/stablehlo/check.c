@@ -40,7 +40,7 @@ void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, 
 	int64_t has = shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
 
 	if (has > 0 && has != count)
-		shlo_wrong(check, "attribute %s has %lld numbers, it takes %d", name,
+		shlo_wrong(check, "attribute %s has %lld numbers, expected %d", name,
 			   (long long)has, count);
 	for (int i = 0; has <= 0 && i < count; i++)
 		numbers[i] = otherwise;
@@ -133,13 +133,13 @@ static void check_counts(struct shlo_check *check)
 	const struct shlo_kind *kind = op->kind;
 
 	if (kind->operands >= 0 && op->operand_count != (size_t)kind->operands)
-		shlo_wrong(check, "it has %zu operands, it takes %d", op->operand_count,
+		shlo_wrong(check, "it has %zu operands, expected %d", op->operand_count,
 			   kind->operands);
 	if (kind->results >= 0 && op->result_count != (size_t)kind->results)
-		shlo_wrong(check, "it has %zu results, it gives %d", op->result_count,
+		shlo_wrong(check, "it has %zu results, expected %d", op->result_count,
 			   kind->results);
 	if (kind->regions >= 0 && op->region_count != (size_t)kind->regions)
-		shlo_wrong(check, "it has %zu regions, it takes %d", op->region_count,
+		shlo_wrong(check, "it has %zu regions, expected %d", op->region_count,
 			   kind->regions);
 }
 

@@ -255,7 +255,8 @@ void shlo_check_run_parallel(struct shlo_check *check)
 	}
 	need_infeed(check);
 	if (takes != check->in_count || gives != check->op->result_count)
-		shlo_wrong(check, "it has %zu operands and %zu results, its programs %zu and %zu",
+		shlo_wrong(check,
+			   "it has %zu operands and %zu results, its programs have %zu and %zu",
 			   check->in_count, check->op->result_count, takes, gives);
 }
 
@@ -289,7 +290,8 @@ void shlo_check_async_done(struct shlo_check *check)
 	if (check->in[0]->kind != SHLO_FUTURE)
 		shlo_wrong(check, "the operand is no future");
 	if (check->op->result_count != check->in[0]->item_count)
-		shlo_wrong(check, "it has %zu results, the future has %zu values",
+		shlo_wrong(check,
+			   "it has %zu results, expected %zu, one for each value of the future",
 			   check->op->result_count, check->in[0]->item_count);
 	for (size_t i = 0; i < check->op->result_count; i++)
 		check->out[i] = check->in[0]->items[i];

@@ -314,7 +314,7 @@ void shlo_check_real_dynamic_slice(struct shlo_check *check)
 static void need_index_scalars(struct shlo_check *check, size_t first, int count)
 {
 	if (check->in_count != first + (size_t)count)
-		shlo_wrong(check, "it has %zu indices, it takes %d", check->in_count - first,
+		shlo_wrong(check, "it has %zu indices, expected %d", check->in_count - first,
 			   count);
 	for (size_t i = first; i < check->in_count; i++)
 		if (shlo_need_tensor(check, i)->rank || !shlo_is_integer(check->in[i]->element))
