@@ -358,8 +358,8 @@ class Transcribe(unittest.TestCase):
         self.refuses('it has no input "past_key_values.0.decoder.key": a decoder with a past is needed, which the task '
                      "automatic-speech-recognition-with-past exports", name=step)
         self.change_decoder(read_twice)
-        self.refuses('its node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", where one Concat alone appends to '
-                     "it in models that are known", name=step)
+        self.refuses('its node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", which only the Concat that '
+                     "appends to it may read: export the model without optimisation", name=step)
         self.change_decoder(no_append)
         self.refuses('nothing is appended to its input "past_key_values.0.decoder.key"', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))

@@ -275,11 +275,12 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 					   last[-1], (size_t)last[-2] * last[-1],
 					   last[-1], 1 };
 	else
-		return complain(BAD_FILE,
-				"%s: input \"%s\" is %s and takes no picture: that has the shape "
-				"[1, C, H, W], [1, H, W, C], without the 1 or [H, W], with 1 or 3 "
-				"channels",
-				path, value->name, text);
+		return complain(
+			BAD_FILE,
+			"%s: input \"%s\" is %s and takes no picture: pictures need the shape "
+			"[1, C, H, W] or [1, H, W, C], also without the 1, or [H, W], with 1 or 3 "
+			"channels C",
+			path, value->name, text);
 	if (value->rank == 4 && value->shape[0] != 1)
 		return complain(BAD_FILE, "%s: input \"%s\" takes %u pictures, one is given", path,
 				value->name, value->shape[0]);

@@ -166,7 +166,7 @@ static int set_shape(const struct subject *subject, const struct pair *shape)
 		if (end == at || (*end && *end != ',') || size > INT32_MAX ||
 		    rank == VALUE_MAX_RANK)
 			return complain(BAD_MODEL,
-					"--shape %s=%s: it takes up to 8 sizes with commas between",
+					"--shape %s=%s: give up to 8 sizes with commas between",
 					shape->name, shape->text);
 		sizes[rank++] = (uint32_t)size;
 		at = *end ? end + 1 : end;

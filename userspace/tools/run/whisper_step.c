@@ -374,11 +374,13 @@ static int change_cache(struct change *c, const char *cache)
 		else if (!append && appends(node, cache))
 			append = node;
 		else
-			return complain(BAD_MODEL,
-					"%s: its node \"%s\" (%s) reads the cache \"%s\", where "
-					"one Concat alone appends to it in models that are known",
-					c->path, node_label(node),
-					node->op_type ? node->op_type : "", cache);
+			return complain(
+				BAD_MODEL,
+				"%s: its node \"%s\" (%s) reads the cache \"%s\", which only "
+				"the Concat that appends to it may read: export the model "
+				"without optimisation",
+				c->path, node_label(node), node->op_type ? node->op_type : "",
+				cache);
 	}
 	if (!append)
 		return complain(BAD_MODEL, "%s: nothing is appended to its input \"%s\"", c->path,
