@@ -70,8 +70,8 @@ static int do_dma_map(struct vfu_server *server, const uint8_t *in, size_t size,
 	error = vfu_dma_add(&server->function.dma, &range, fd, map.offset, &backed);
 	if (!error && fd >= 0 && !backed)
 		vfu_server_log(server,
-			       "memory at %#llx is out of the device's reach: its file is "
-			       "not in memory (use memory-backend-memfd)",
+			       "the guest's memory at %#llx is out of the device's reach: "
+			       "start QEMU with memory-backend-memfd and share=on",
 			       (unsigned long long)map.address);
 	*reply_size = 0;
 	return error;
