@@ -245,24 +245,27 @@ static const struct ir_node *extend(struct pattern *found, const struct ir_node 
 static const struct ir_node *between_casts(struct search *s, const struct ir_node *root,
 					   const struct ir_node *next)
 {
-	const struct ir_value *x = s->found->operands[0], *inner;
+	const struct ir_value *x = s->found->operands[0], *whole = NULL;
 	struct ir_norm_attrs *attrs = &s->found->attrs.norm;
-	uint32_t axes = 0;
+	uint32_t axes = 0, kept;
 
 	if (x->kind != IR_VALUE_RESULT || !is_cast(x->def, IR_F16, IR_F32) ||
 	    !is_cast(next, IR_F32, IR_F16) || s->found->num_inner + 2 > MAX_INNER)
 		return NULL;
-	s->found->operands[0] = x->def->operands[0];
 	for (uint32_t i = 0; i < attrs->num_axes; i++)
 		axes |= 1u << attrs->axes[i];
 	if (attrs->rms && uses_inside(s, root, x) == s->rw->uses[x->id]) {
 		s->found->inner[s->found->num_inner++] = x->def;
-		inner = without_mean(s, root, x->def->operands[0], axes);
-		attrs->rms = !inner;
-		s->found->operands[0] = inner ? inner : s->found->operands[0];
+		kept = s->found->num_inner;
+		whole = without_mean(s, root, x->def->operands[0], axes);
+		/* The mean stays apart where the pattern would have no room for root. */
+		if (s->found->num_inner == MAX_INNER) {
+			s->found->num_inner = kept;
+			whole = NULL;
+		}
+		attrs->rms = !whole;
 	}
-	if (s->found->num_inner == MAX_INNER)
-		return NULL;
+	s->found->operands[0] = whole ? whole : x->def->operands[0];
 	s->found->inner[s->found->num_inner++] = root;
 	return next;
 }
