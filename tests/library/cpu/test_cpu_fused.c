@@ -10,9 +10,12 @@
 #include "cpu/fast.h"
 #include "cpu/simd/simd.h"
 #include "rig.h"
+#include "util/float16.h"
 
-/* The least product of rows and columns of a matrix that is multiplied in several panels. */
-#define SEVERAL_PANELS 440000
+/* The elements of a matrix that is so large that rows are packed for it. */
+#define PACKED 440000
+/* The elements of a smaller matrix, which yet exceeds the second-level cache. */
+#define DIRECT 200000
 
 /* A product of random rows with a constant matrix, and the addition that follows. */
 struct drawn {
@@ -22,7 +25,7 @@ struct drawn {
 	int64_t elements; /* of the result */
 };
 
-/* Draws the bounds of a clamp, a relu, or no activation. */
+/* Draws the bounds of a clamp, a relu, or no activation; now and then the result becomes float16. */
 static struct ir_unary_attrs random_limits(void)
 {
 	struct ir_unary_attrs act = { .kind = random_below(3) ? IR_RELU : IR_CLAMP,
@@ -31,6 +34,7 @@ static struct ir_unary_attrs random_limits(void)
 
 	if (!random_below(3))
 		act = (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };
+	act.half = !random_below(4);
 	return act;
 }
 
@@ -51,7 +55,7 @@ static void draw_product(struct drawn *d)
 	struct ir_type type;
 
 	if (!random_below(6))
-		k = SEVERAL_PANELS / n;
+		k = (random_below(2) ? PACKED : DIRECT) / n;
 	x[3] = filter[3] = k;
 	rig_init(&d->rig);
 	if (conv) {
@@ -127,9 +131,9 @@ static const char *run_product(struct drawn *d, struct cpu_context *cpu, bool ad
 }
 
 /* Returns memory for n floats. */
-static void *floats(int64_t n)
+static float *floats(int64_t n)
 {
-	void *y = malloc((size_t)n * sizeof(float));
+	float *y = malloc((size_t)n * sizeof(float));
 
 	assert_non_null(y);
 	return y;
@@ -141,7 +145,7 @@ static int seen;
 static bool added_round(void)
 {
 	struct cpu_context *cpu = cpu_context_create(between(1, 3));
-	void *product, *want, *got;
+	float *product, *want, *got;
 	struct wnn_error err = { 0 };
 	struct drawn d = { 0 };
 	const char *name;
@@ -159,10 +163,18 @@ static bool added_round(void)
 	got = floats(d.elements);
 	name = run_product(&d, cpu, true, got);
 	if (name) {
+		struct ir_unary_attrs *act = &d.sum->attrs.binary.act;
+		bool half = act->half;
+
 		run_product(&d, cpu, false, product);
+		/* The sum of the reference is not rounded to float32 before it is to float16. */
+		act->half = false;
 		assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, d.sum,
-					      (const void *[]){ product, d.addend }, &want, &err),
+					      (const void *[]){ product, d.addend },
+					      (void *[]){ want }, &err),
 				 0);
+		for (int64_t i = 0; half && i < d.elements; i++)
+			want[i] = wnn_half_to_float(wnn_float_to_half(want[i]));
 		assert_memory_equal(got, want, (size_t)d.elements * sizeof(float));
 		seen += !strcmp(name, "cpu/conv-lines") || !strcmp(name, "cpu/matmul-lines");
 	}

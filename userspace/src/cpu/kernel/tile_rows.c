@@ -429,6 +429,7 @@ static bool fuse_windows(struct tile_rows *l, const struct cpu_context *cpu,
 static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	struct tile_rows *l = (struct tile_rows *)plan;
+	float lo, hi;
 
 	if (next->op == IR_OP_CONV)
 		return fuse_windows(l, cpu, next);
@@ -436,7 +437,11 @@ static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const str
 	l->sum_act = next->attrs.binary.act;
 	/* Without an activation of the product, its limits are infinite. */
 	l->tile_adds = l->limited && l->lo == -INFINITY && l->hi == INFINITY &&
-		       cpu_act_limits(&l->sum_act, &l->lo, &l->hi);
+		       cpu_act_limits(&l->sum_act, &lo, &hi);
+	if (l->tile_adds) {
+		l->lo = lo;
+		l->hi = hi;
+	}
 	return true;
 }
 
