@@ -2,7 +2,7 @@
 /*
  * Tests that a dispatch on the CPU leaves out the nodes that only the other side of a selection
  * needs, when its condition has a single element, and that it runs all others. The profile says
- * which nodes ran. Each side is computed from x = 0.5: by tanh, cos, sin, abs, or neg.
+ * which nodes ran. Each side is computed from x = 0.5 by functions such as tanh, cos or sin.
  */
 #include "fixture.h"
 
@@ -109,7 +109,7 @@ static WNNTensor make_condition(const struct fixture *f, int number, uint8_t val
 
 /*
  * Runs the graph with the conditions c and d, those that are inputs of it; all elements of the
- * result are `wanted`, and the nodes with these labels ran.
+ * result are `wanted`, and the nodes with these labels ran (NULL: any).
  */
 static void check_run(const struct fixture *f, WNNGraph graph, uint8_t c, uint8_t d, double wanted,
 		      const char *labels)
@@ -343,6 +343,86 @@ static void saved(void **state)
 	close_all(&f);
 }
 
+/* A value of a drawn graph, and what it is: all elements of it are equal. */
+struct drawn {
+	WNNOperand operand;
+	double value[4]; /* for c and d of 0, 0 and 1, 0 and 0, 1 and 1, 1 */
+};
+
+static struct drawn drawn_function(const struct fixture *f, struct drawn x)
+{
+	static const unary_fn functions[] = { wnnGraphBuilderTanh, wnnGraphBuilderCos,
+					      wnnGraphBuilderSin };
+	static double (*const wanted[])(double) = { tanh, cos, sin };
+	int which = rand() % 3;
+	struct drawn y = { apply(f, functions[which], x.operand, ""), { 0 } };
+
+	for (int i = 0; i < 4; i++)
+		y.value[i] = wanted[which](x.value[i]);
+	return y;
+}
+
+/* Selects by c, by d, or by a comparison of two values that are not about equal. */
+static struct drawn drawn_selection(const struct fixture *f, struct drawn a, struct drawn b,
+				    struct drawn less, struct drawn more)
+{
+	int which = rand() % 3;
+	struct drawn y = { NULL, { 0 } };
+	WNNOperand condition;
+
+	for (int i = 0; i < 4 && which == 2; i++)
+		if (fabs(less.value[i] - more.value[i]) < 1e-3)
+			which = 0;
+	condition = which < 2 ? f->condition[which] :
+				wnnGraphBuilderLesser(
+					f->b, wnnGraphBuilderReduceMax(f->b, less.operand, NULL),
+					wnnGraphBuilderReduceMax(f->b, more.operand, NULL), NULL);
+	y.operand = wnnGraphBuilderWhere(f->b, condition, a.operand, b.operand, NULL);
+	assert_non_null(y.operand);
+	for (int i = 0; i < 4; i++) {
+		bool taken = which == 2 ? less.value[i] < more.value[i] : i >> which & 1;
+
+		y.value[i] = taken ? a.value[i] : b.value[i];
+	}
+	return y;
+}
+
+/*
+ * Graphs of many selections. In one half of them, sides and compared values are any values before;
+ * in the other half, selections contain each other. They have more branches of a condition, and
+ * more that contain each other, than the search looks through (MAX_OF_CONDITION, MAX_DEPTH).
+ */
+static void many_selections(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 30; seed++) {
+		struct drawn values[120];
+		struct fixture f;
+		WNNGraph graph;
+
+		srand(seed);
+		open_all(&f, "cpu");
+		values[0] = (struct drawn){ f.x, { X, X, X, X } };
+		for (int n = 1; n < 120; n++) {
+			struct drawn from[4];
+
+			for (int i = 0; i < 4; i++)
+				from[i] = values[seed % 2 ? rand() % n : 0];
+			/* A chain, so that selections contain each other. */
+			if (seed % 2 == 0)
+				from[0] = values[n - 1];
+			values[n] = rand() % 2 ?
+					    drawn_function(&f, from[0]) :
+					    drawn_selection(&f, from[0], from[1], from[2], from[3]);
+		}
+		graph = build(&f, apply(&f, wnnGraphBuilderNeg, values[119].operand, ""));
+		for (int i = 0; i < 4; i++)
+			check_run(&f, graph, i & 1, (uint8_t)(i >> 1), -values[119].value[i], NULL);
+		wnnGraphRelease(graph);
+		close_all(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +434,7 @@ int main(void)
 		cmocka_unit_test(computed_conditions),
 		cmocka_unit_test(conditions_of_elements),
 		cmocka_unit_test(saved),
+		cmocka_unit_test(many_selections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
