@@ -486,10 +486,7 @@ static int summary(struct fuzzer *fuzzer)
 
 /* --- Options --- */
 
-/*
- * Adds a target without rules, which is like an earlier one otherwise. It comes last, as its
- * variable of the environment stays set. Returns 0 or -1.
- */
+/* Adds a target without rules, which is like an earlier one otherwise. Returns 0 or -1. */
 static int add_plain(struct fuzzer *fuzzer)
 {
 	struct target *target = &fuzzer->targets[fuzzer->num_targets];

@@ -20,6 +20,28 @@ static void say(struct run *run, enum run_status status, const char *what)
 
 /* --- Contexts --- */
 
+/*
+ * Creates the context of a target. Only that of a target without rules has them turned off, also
+ * when other targets are opened again after a failure. Returns its status.
+ */
+static WNNStatus create_context(struct target *target, const WNNContextOptions *options)
+{
+	const char *variable = "WEBNN_RULES", *value = getenv(variable);
+	char *before = value ? strdup(value) : NULL;
+	WNNStatus status;
+
+	if (target->plain)
+		setenv(variable, "-all", 1);
+	status = wnnInstanceCreateContextSync(target->instance, options, WNN_WAIT_FOREVER,
+					      &target->context);
+	if (before)
+		setenv(variable, before, 1);
+	else
+		unsetenv(variable);
+	free(before);
+	return status;
+}
+
 int target_open(struct target *target)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -31,8 +53,6 @@ int target_open(struct target *target)
 		setenv("WEBNN_CPU_LAYER", target->layer, 1);
 	if (target->level)
 		setenv("WEBNN_CPU_LEVEL", target->level, 1);
-	if (target->plain)
-		setenv("WEBNN_RULES", "-all", 1);
 	device.device = WNN_STR(target->device);
 	device.placementPolicy = target->policy;
 	device.simSramBytes = target->sram;
@@ -41,9 +61,7 @@ int target_open(struct target *target)
 	options.nextInChain = &device.chain;
 	target->limits = limits;
 	target->instance = wnnCreateInstance(NULL);
-	if (target->instance &&
-	    !wnnInstanceCreateContextSync(target->instance, &options, WNN_WAIT_FOREVER,
-					  &target->context) &&
+	if (target->instance && !create_context(target, &options) &&
 	    !wnnContextGetOpSupportLimits(target->context, &target->limits))
 		return 0;
 	wnnGetLastError(&error);
