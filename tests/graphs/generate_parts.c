@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NODES_OF_PARTS 15 /* most nodes that a composed operator takes */
+#define NODES_OF_PARTS 16 /* most nodes that a composed operator takes */
 
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b)
 {
@@ -242,7 +242,7 @@ static int side_of(struct generator *g, int x)
 	return rng_chance(&g->rng, 50) ? y : generator_either(g, WNN_OP_MUL, x, y);
 }
 
-/* Adds an input of one element, 0 or 1; now and then its negation is computed. */
+/* Adds an input or constant of one element, 0 or 1; now and then its negation is computed. */
 static int condition(struct generator *g)
 {
 	static const uint32_t ones[] = { 1, 1 };
@@ -258,8 +258,11 @@ static int condition(struct generator *g)
  */
 static int branch_parts(struct generator *g, int x)
 {
-	int c = condition(g), sides[2] = { side_of(g, x), side_of(g, x) }, y, other;
+	int c = condition(g), sides[2], y, other;
 
+	/* One by one, as compilers may draw initialisers and arguments in any order. */
+	sides[0] = side_of(g, x);
+	sides[1] = side_of(g, x);
 	if (rng_chance(&g->rng, 30))
 		sides[0] = side_of(g, sides[rng_below(&g->rng, 2)]);
 	y = where(g, c, sides[0], sides[1]);
@@ -267,8 +270,10 @@ static int branch_parts(struct generator *g, int x)
 		other = where(g, c, side_of(g, sides[0]), sides[1]);
 		y = generator_either(g, WNN_OP_ADD, y, other);
 	}
-	if (rng_chance(&g->rng, 40))
-		y = where(g, rng_chance(&g->rng, 30) ? c : condition(g), side_of(g, y), sides[0]);
+	if (rng_chance(&g->rng, 40)) {
+		other = side_of(g, y);
+		y = where(g, rng_chance(&g->rng, 30) ? c : condition(g), other, sides[0]);
+	}
 	return y;
 }
 
