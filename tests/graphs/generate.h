@@ -77,8 +77,8 @@ int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
 int generator_either(struct generator *g, enum wnn_op op, int a, int b);
 int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims);
 /*
- * Appends gelu, softmax, a normalisation or branches of a float value, composed of simple operators. Returns
- * the id of the result, or GRAPH_ABSENT when the graph has too little space left.
+ * Appends gelu, softmax, a normalisation or branches of a float value, composed of simple
+ * operators. Returns the id of the result, or GRAPH_ABSENT when the graph has too little space left.
  */
 int generator_parts(struct generator *g, int x);
 /*

@@ -25,7 +25,7 @@ struct drawn {
 	int64_t elements; /* of the result */
 };
 
-/* Draws the bounds of a clamp, a relu, or no activation; now and then the result becomes float16. */
+/* Draws a clamp, a relu, or no activation; now and then it rounds to float16. */
 static struct ir_unary_attrs random_limits(void)
 {
 	struct ir_unary_attrs act = { .kind = random_below(3) ? IR_RELU : IR_CLAMP,

@@ -380,8 +380,8 @@ static void test_long_attention(void **state)
 }
 
 /*
- * Tests attention whose rows of scores fit into SRAM, but with so many rows that blocks of whole rows
- * would be too many: the scores do not go through memory.
+ * Tests attention whose rows of scores fit into SRAM, but with so many rows that blocks of whole
+ * rows would be too many: the scores do not go through memory.
  */
 static void test_many_rows(void **state)
 {

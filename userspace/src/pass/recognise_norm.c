@@ -14,8 +14,8 @@ static bool is_cast(const struct ir_node *node, enum ir_dtype from, enum ir_dtyp
 }
 
 /*
- * recognise_take(), for the value before a cast between float16 and float32: exporters compute squares and
- * their mean in float32, as the fused operator does.
+ * recognise_take(), for the value before a cast between float16 and float32: exporters compute
+ * squares and their mean in float32, as the fused operator does.
  */
 static const struct ir_node *take_uncast(struct search *s, const struct ir_value *value)
 {

@@ -424,9 +424,9 @@ static uint64_t widen_cost(const struct plan *plan, const struct contract *c,
 }
 
 /*
- * Returns the cycles that it costs in addition, at the highest eagerness, that the first position of
- * the result has all its channels late: the next node then waits although tiles are short. When the
- * loop over channels is outside, nearly all tiles come before.
+ * Returns the cycles that it costs in addition, at the highest eagerness, that the first position
+ * of the result has all its channels late: the next node then waits although tiles are short. When
+ * the loop over channels is outside, nearly all tiles come before.
  */
 static uint64_t until_row(const struct plan *plan, const struct contract_tile *t,
 			  const struct contract_cost *cost)

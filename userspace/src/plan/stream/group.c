@@ -306,8 +306,8 @@ static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 }
 
 /*
- * Returns true if the set is no attention, or can be streamed in blocks of whole rows of scores: SRAM
- * can hold as many rows as the matrix unit has, and the blocks are not too many.
+ * Returns true if the set is no attention, or can be streamed in blocks of whole rows of scores:
+ * SRAM can hold as many rows as the matrix unit has, and the blocks are not too many.
  */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
