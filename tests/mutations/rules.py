@@ -7,7 +7,8 @@ _FUZZ = f'{_DIR}/tests/graphs/graph-fuzz -d cpu -n 1500 -l 80 -s 31'
 
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAIL.*'
-BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz tests/library/api/test_api_graph'
+BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz tests/library/api/test_api_graph '\
+        'tests/library/api/test_api_branches'
 
 
 def _rule(file, name, old, new, command=_TEXT):
@@ -16,6 +17,11 @@ def _rule(file, name, old, new, command=_TEXT):
 
 def _view(name, old, new, file='views.c'):
     return {'name': name, 'file': 'userspace/src/run/' + file, 'old': old, 'new': new, 'command': _TEXT}
+
+
+def _branch(name, old, new):
+    return {'name': name, 'file': 'userspace/src/run/branches.c', 'old': old, 'new': new,
+            'command': f'{_DIR}/tests/library/api/test_api_branches'}
 
 
 MUTATIONS = [
@@ -101,6 +107,7 @@ MUTATIONS = [
     _rule('recognise_norm', 'a scale may have any axes', '(mask >> i & 1 ? ir_type_dim(type, i) : 1))', '(ir_type_dim(&value->type, i - missing)))'),
     _rule('recognise_norm', 'the CPU normalises along any axes', '(s->cpu && !are_last(axes, value->type.rank))', '(!s->cpu && !are_last(axes, value->type.rank))'),
     _rule('recognise_norm', 'a mean has any shape', '!keeps_axes(&value->type, &mean->operands[0]->type, mean->attrs.reduce.axes)', 'keeps_axes(&value->type, &mean->operands[0]->type, 0)'),
+    _rule('recognise_norm', 'a pattern without room for its first mean takes it', 'if (s->found->num_inner == MAX_INNER) {', 'if (false) {'),
     # Several products of one value.
     _rule('join_products', 'rows of a second matrix come in the place of the first', 'at += bytes;\n', 'at += 0;\n'),
     _rule('join_products', 'rows lie as far apart as those of one matrix', 'pitch += r->from[i]->bytes', 'pitch = r->from[i]->bytes'),
@@ -183,4 +190,10 @@ MUTATIONS = [
     _rule('rewrite', 'any constant is a number', 'return data && !memcmp(data, data + one, bytes - one);', 'return data != NULL || one == bytes;'),
     _rule('rules', 'a rule is not named', 'rules->rw->rule[old] = rules->current->name;\n\t}\n\tif (to->first', ';\n\t}\n\tif (to->first',
           f'{_DIR}/tests/library/api/test_api_graph'),
+    # Sides of selections that are left out.
+    _branch('a condition may be computed after the nodes of its sides', 'branches[up].condition->def->id >= node->id', 'false'),
+    _branch('a value is needed by its last reader alone', 'branch : common(s->c->branches, *of, branch);', 'branch : *of;'),
+    _branch('sides of a condition are one branch wherever they are', 'c->branches[found].parent == *branch && ', ''),
+    _branch('outputs are left out', 's->of_value[graph->outputs[i].value->id] = RUN_ALWAYS;', ';'),
+    _branch('a condition of several elements selects a side', ' &&\n\t       ir_type_elements(&node->operands[0]->type) == 1;', ';'),
 ]
