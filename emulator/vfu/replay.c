@@ -364,7 +364,8 @@ enum vfu_replay_result vfu_replay_file(const char *path, struct vfu_replay_repor
 	if (fd < 0 || fstat(fd, &st)) {
 		tell(report, "the recording cannot be read: %s", strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
-		tell(report, "the recording cannot be replayed: it is empty, or not a regular file");
+		tell(report,
+		     "the recording cannot be replayed: it is empty, or not a regular file");
 	} else {
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED) {

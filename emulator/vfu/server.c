@@ -102,7 +102,9 @@ static void accept_client(struct vfu_server *server)
 	 * than waiting.
 	 */
 	vfu_hang_up(fd);
-	vfu_server_log(server, "another client refused: this device has one already, so start another onpu-emu");
+	vfu_server_log(
+		server,
+		"another client refused: this device has one already, so start another onpu-emu");
 }
 
 static void serve(struct vfu_server *server)

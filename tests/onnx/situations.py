@@ -132,9 +132,7 @@ def damaged_users():
 
 
 def unused():
-    """Tests nodes of which some or all outputs are not used: these are ignored; and BatchNormalization
-    in training, whose further outputs are used.
-    """
+    """Tests nodes without used outputs, or with some, and BatchNormalization in training with all used."""
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
     two = "s = Constant<value = float[2] {1, 2}>() o = Constant<value = float[2] {0, 1}>()"
     wide = numpy.array([1, 2], numpy.float32).reshape(1, 2, 1, 1)
