@@ -518,6 +518,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 {
 	struct drm_onpu_ctx_get_state *args = data;
 	struct onpu_ctx *ctx __free(onpu_ctx) = NULL;
+	const struct onpu_completion *page;
 	int ret;
 
 	if (args->state || args->error || args->pad || args->submitted || args->completed ||
@@ -535,7 +536,9 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 		up_read(&ctx->onpu->reset_lock);
 	}
 	/* End what the completion page shows as ended: its interrupt may not have been handled. */
-	if (down_read_trylock(&ctx->onpu->reset_lock)) {
+	page = ctx->page.vaddr;
+	if (READ_ONCE(page->seqno) != READ_ONCE(ctx->completed) &&
+	    down_read_trylock(&ctx->onpu->reset_lock)) {
 		onpu_ctx_reap(ctx);
 		up_read(&ctx->onpu->reset_lock);
 	}
