@@ -17,10 +17,10 @@ struct finder {
 	struct shlo_arena *arena;
 	const struct shlo_block *block;
 	struct shlo_chain *chain; /* the chain that is made */
-	size_t *place; /* by slot: place of a value in the chain, if @of is the chain's number */
+	size_t *index; /* by slot: index of a value in the chain, if @of is the chain's number */
 	size_t *of, *dead; /* by slot: number of the chain; that in which nothing reads it later */
 	size_t number;
-	size_t *last; /* by place: the last step that reads it */
+	size_t *last; /* by index: the last step that reads it */
 };
 
 /* ---- which operations */
@@ -156,26 +156,26 @@ static bool is_aside(const struct finder *f, const struct shlo_op *op)
 	return is_plain(op->results[0]->type) && shlo_type_count(op->results[0]->type) <= FEW;
 }
 
-/* ---- places */
+/* ---- values of the chain */
 
-static size_t add_place(struct finder *f, enum shlo_place_kind kind, const struct shlo_value *value,
-			enum shlo_element element)
+static size_t add_value(struct finder *f, enum shlo_chain_memory memory,
+			const struct shlo_value *value, enum shlo_element element)
 {
 	struct shlo_chain *chain = f->chain;
 
-	chain->places = shlo_arena_grow(f->arena, chain->places, chain->place_count,
-					sizeof(*chain->places));
-	f->last = shlo_arena_grow(f->arena, f->last, chain->place_count, sizeof(*f->last));
-	f->last[chain->place_count] = 0;
-	chain->places[chain->place_count] =
-		(struct shlo_place){ .kind = kind, .element = element, .value = value };
-	return chain->place_count++;
+	chain->values = shlo_arena_grow(f->arena, chain->values, chain->value_count,
+					sizeof(*chain->values));
+	f->last = shlo_arena_grow(f->arena, f->last, chain->value_count, sizeof(*f->last));
+	f->last[chain->value_count] = 0;
+	chain->values[chain->value_count] =
+		(struct shlo_chain_value){ .memory = memory, .element = element, .value = value };
+	return chain->value_count++;
 }
 
-static void set_place(struct finder *f, const struct shlo_value *value, size_t place)
+static void set_index(struct finder *f, const struct shlo_value *value, size_t index)
 {
 	f->of[value->slot] = f->number;
-	f->place[value->slot] = place;
+	f->index[value->slot] = index;
 }
 
 /* Whether all elements of a constant are equal. */
@@ -189,30 +189,30 @@ static bool is_equal_constant(const struct shlo_value *value)
 	return attr && attr->splat && attr->type->element == value->type->element;
 }
 
-/* Returns the place of an operand, which is new for a value from outside. */
-static size_t place_of(struct finder *f, const struct shlo_value *value)
+/* Returns the index of an operand, which is new for a value from outside. */
+static size_t index_of(struct finder *f, const struct shlo_value *value)
 {
 	bool single = shlo_type_count(value->type) == 1 || is_equal_constant(value);
 
 	if (!is_in_chain(f, value))
-		set_place(f, value,
-			  add_place(f, single ? SHLO_SPLAT : SHLO_ARRAY, value,
+		set_index(f, value,
+			  add_value(f, single ? SHLO_AT_SPLAT : SHLO_AT_ARRAY, value,
 				    value->type->element));
-	return f->place[value->slot];
+	return f->index[value->slot];
 }
 
-static void place_count(struct finder *f, const struct shlo_op *op)
+static void add_iota(struct finder *f, const struct shlo_op *op)
 {
 	const struct shlo_type *type = op->results[0]->type;
 	int dimension = (int)shlo_attr_int(op, "iota_dimension", 0);
-	size_t at = add_place(f, SHLO_COUNT, op->results[0], type->element);
-	struct shlo_place *place = &f->chain->places[at];
+	size_t at = add_value(f, SHLO_AT_IOTA, op->results[0], type->element);
+	struct shlo_chain_value *iota = &f->chain->values[at];
 
-	place->inner = 1;
-	place->dim = type->dims[dimension];
+	iota->inner = 1;
+	iota->dim = type->dims[dimension];
 	for (int i = dimension + 1; i < type->rank; i++)
-		place->inner *= type->dims[i];
-	set_place(f, op->results[0], at);
+		iota->inner *= type->dims[i];
+	set_index(f, op->results[0], at);
 }
 
 /* ---- steps */
@@ -234,10 +234,10 @@ static struct shlo_chain_step *add_step(struct finder *f, const struct shlo_op *
 	return step;
 }
 
-/* Adds a step that sets the result of an operation to the elements of a place. */
+/* Adds a step that sets the result of an operation to the elements of a chain value. */
 static void add_copy(struct finder *f, const struct shlo_op *op, size_t from)
 {
-	size_t out = add_place(f, SHLO_RESULT, op->results[0], op->results[0]->type->element);
+	size_t out = add_value(f, SHLO_AT_RESULT, op->results[0], op->results[0]->type->element);
 	struct shlo_chain_step *step = add_step(f, op);
 
 	step->copies = true;
@@ -245,7 +245,7 @@ static void add_copy(struct finder *f, const struct shlo_op *op, size_t from)
 	step->in[0] = from;
 	step->out = out;
 	f->last[from] = f->chain->step_count;
-	set_place(f, op->results[0], out);
+	set_index(f, op->results[0], out);
 }
 
 static void add_member(struct finder *f, const struct shlo_op *op)
@@ -255,56 +255,59 @@ static void add_member(struct finder *f, const struct shlo_op *op)
 	size_t in[3] = { 0 };
 
 	if (is_count(op))
-		place_count(f, op);
+		add_iota(f, op);
 	else if (is_splat(op) || is_retyped(op))
-		set_place(f, result, place_of(f, op->operands[0]));
+		set_index(f, result, index_of(f, op->operands[0]));
 	if (is_in_chain(f, result)) {
 		if (is_read_later(f, result))
-			add_copy(f, op, f->place[result->slot]);
+			add_copy(f, op, f->index[result->slot]);
 		return;
 	}
 	for (size_t i = 0; i < op->operand_count; i++)
-		in[i] = place_of(f, op->operands[i]);
-	set_place(f, result,
-		  add_place(f, is_read_later(f, result) ? SHLO_RESULT : SHLO_ROOM, result,
+		in[i] = index_of(f, op->operands[i]);
+	set_index(f, result,
+		  add_value(f, is_read_later(f, result) ? SHLO_AT_RESULT : SHLO_AT_BUFFER, result,
 			    result->type->element));
 	step = add_step(f, op);
 	step->step = shlo_step_of(op);
 	step->in_count = op->operand_count;
-	step->out = f->place[result->slot];
+	step->out = f->index[result->slot];
 	for (size_t i = 0; i < op->operand_count; i++) {
 		step->in[i] = in[i];
 		step->step.in[i] = i;
 		f->last[in[i]] = f->chain->step_count;
 	}
-	step->by_one = op->operand_count > 1 && f->chain->places[in[1]].kind == SHLO_SPLAT;
+	step->by_one = op->operand_count > 1 && f->chain->values[in[1]].memory == SHLO_AT_SPLAT;
 }
 
-/* Gives blocks of the chain's memory to places, and those of values that have ended to new ones. */
-static void give_rooms(struct finder *f)
+/* Gives buffers to the chain's values; a buffer is used again after the last step that reads it. */
+static void give_buffers(struct finder *f)
 {
 	struct shlo_chain *chain = f->chain;
-	size_t *free_rooms = shlo_arena_alloc(f->arena, chain->place_count, sizeof(*free_rooms));
+	size_t *free_buffers =
+		shlo_arena_alloc(f->arena, chain->value_count, sizeof(*free_buffers));
 	size_t free_count = 0;
 
-	for (size_t i = 0; i < chain->place_count; i++)
-		if (chain->places[i].kind == SHLO_SPLAT || chain->places[i].kind == SHLO_COUNT)
-			chain->places[i].room = chain->room_count++;
+	for (size_t i = 0; i < chain->value_count; i++)
+		if (chain->values[i].memory == SHLO_AT_SPLAT ||
+		    chain->values[i].memory == SHLO_AT_IOTA)
+			chain->values[i].buffer = chain->buffer_count++;
 	for (size_t i = 0; i < chain->step_count; i++) {
 		const struct shlo_chain_step *step = &chain->steps[i];
-		struct shlo_place *out = &chain->places[step->out];
+		struct shlo_chain_value *out = &chain->values[step->out];
 
-		if (out->kind == SHLO_ROOM)
-			out->room = free_count ? free_rooms[--free_count] : chain->room_count++;
-		if (out->kind == SHLO_ROOM && !f->last[step->out])
-			free_rooms[free_count++] = out->room;
+		if (out->memory == SHLO_AT_BUFFER)
+			out->buffer = free_count ? free_buffers[--free_count] :
+						   chain->buffer_count++;
+		if (out->memory == SHLO_AT_BUFFER && !f->last[step->out])
+			free_buffers[free_count++] = out->buffer;
 		for (size_t k = 0; k < step->in_count; k++) {
 			size_t in = step->in[k];
 
-			if (chain->places[in].kind != SHLO_ROOM || f->last[in] != i + 1)
+			if (chain->values[in].memory != SHLO_AT_BUFFER || f->last[in] != i + 1)
 				continue;
-			free_rooms[free_count++] = chain->places[in].room;
-			f->last[in] = 0; /* the place may be an operand twice */
+			free_buffers[free_count++] = chain->values[in].buffer;
+			f->last[in] = 0; /* the value may be an operand twice */
 		}
 	}
 }
@@ -366,7 +369,7 @@ static void make_chain(struct finder *f, size_t first, size_t end, int64_t count
 		chain->counted += op->kind->family != SHLO_CONSTANT;
 		add_member(f, op);
 	}
-	give_rooms(f);
+	give_buffers(f);
 }
 
 static void find(struct finder *f, const struct shlo_block *block)
@@ -397,7 +400,7 @@ void shlo_find_chains(struct shlo_arena *arena, const struct shlo_function *func
 {
 	struct finder f = {
 		.arena = arena,
-		.place = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.place)),
+		.index = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.index)),
 		.of = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.of)),
 		.dead = shlo_arena_alloc(arena, function->slot_count, sizeof(*f.dead)),
 	};

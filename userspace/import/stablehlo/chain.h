@@ -17,26 +17,26 @@ struct shlo_frame;
 #define SHLO_CHAIN_LEAST 1024
 
 /* Where the elements of a value are while a chain runs. */
-enum shlo_place_kind {
-	SHLO_ROOM,   /* a block of the chain's memory, until the last step that reads it */
-	SHLO_ARRAY,  /* the memory of a value from outside */
-	SHLO_SPLAT,  /* a block of the chain's memory, all of whose elements are that of a value */
-	SHLO_COUNT,  /* a block of the chain's memory with elements of an iota */
-	SHLO_RESULT, /* the memory of a value that operations behind the chain read */
+enum shlo_chain_memory {
+	SHLO_AT_BUFFER, /* a buffer of the chain, until the last step that reads it */
+	SHLO_AT_ARRAY,	/* the memory of a value from outside */
+	SHLO_AT_SPLAT,	/* a buffer of the chain, all elements of which are that of a value */
+	SHLO_AT_IOTA,	/* a buffer of the chain with elements of an iota */
+	SHLO_AT_RESULT, /* the memory of a value that operations behind the chain read */
 };
 
-struct shlo_place {
-	enum shlo_place_kind kind;
+struct shlo_chain_value {
+	enum shlo_chain_memory memory;
 	enum shlo_element element;
 	const struct shlo_value *value;
-	size_t room;	    /* number of the block of the chain's memory */
-	int64_t inner, dim; /* COUNT: element i is i / inner % dim */
+	size_t buffer;	    /* number of the buffer; each has a block of elements */
+	int64_t inner, dim; /* of an iota: element i is i / inner % dim */
 };
 
 struct shlo_chain_step {
 	const struct shlo_op *op;
 	struct shlo_step step;
-	size_t in_count, in[3], out; /* places */
+	size_t in_count, in[3], out; /* indices of chain values */
 	bool copies;		     /* the operation only gives its operand another type */
 	bool by_one;		     /* all elements of the second operand are equal */
 };
@@ -46,9 +46,9 @@ struct shlo_chain {
 	/* of each operation in the range: whether the steps compute it; others run before these */
 	bool *is_member;
 	size_t counted; /* number of the members that a run counts as operations */
-	size_t place_count, step_count, room_count;
+	size_t value_count, step_count, buffer_count;
 	int64_t count; /* elements of each value */
-	struct shlo_place *places;
+	struct shlo_chain_value *values;
 	struct shlo_chain_step *steps;
 };
 
