@@ -418,8 +418,9 @@ const char *cpu_depthwise_loses(const struct cpu_ask *ask)
 {
 	return cpu_conv_by_pixels(ask->cpu, ask->node) ?
 		       NULL :
-		       "another kernel is asked first, unless its filter is 3x3, its channels come "
-		       "last, and this level has tiles";
+		       "another kernel is asked first, unless this level has tiles, its filter is "
+		       "3x3 without dilations and with a stride in x of at most 2, and its "
+		       "channels come last and are at least a vector's";
 }
 
 struct cpu_plan *cpu_depthwise_plan(const struct cpu_ask *ask)

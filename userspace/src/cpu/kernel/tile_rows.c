@@ -482,8 +482,11 @@ const char *cpu_tile_rows_refuses(const struct cpu_ask *ask)
 						"its second matrix is not constant";
 	if (!set_shape(&l, node))
 		return "its rows are not multiplied with one matrix";
+	if (node->op == IR_OP_CONV && node->attrs.conv.layout != IR_NHWC)
+		return "its channels do not come last";
 	if (!is_flat(&l.shape))
-		return "its window is not a single pixel in channels-last layout";
+		return "its window is not a single pixel, or it is transposed or has padding or "
+		       "groups";
 	return l.n % ask->cpu->simd->lanes ? "its columns do not fill vectors" : NULL;
 }
 
