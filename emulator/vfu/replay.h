@@ -13,10 +13,10 @@ enum vfu_replay_result {
 	VFU_REPLAY_REFUSED,
 };
 
-/* What a replay reports; @text is a sentence without its full stop. */
+/* The report of a replay. */
 struct vfu_replay_report {
 	uint64_t events; /* the number of events that were equal */
-	char text[512];
+	char text[512];	 /* how it ended: a sentence without its full stop */
 };
 
 /* Replay a recording in memory, or in a file. Set *report and return how the replay has ended. */

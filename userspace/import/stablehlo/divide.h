@@ -99,7 +99,7 @@ int64_t shlo_axes_parts(const struct shlo_divider *d, uint32_t axes);
 /* Fills in the rule of a step; one without indices is computed whole on each device. */
 void shlo_divide_rule(const struct shlo_divider *d, struct shlo_step *step);
 /*
- * Which operands of a step may be open sums. Each device then has an addend of such an operand, and
+ * The operands of a step that may be open sums: each device has an addend of such an operand, and
  * computes an addend of the step's result. ALL: all operands of a range must be open, as both of
  * a + b; ONE: one operand of a range, while each device has the others whole, as in a * b; NOT:
  * no operand may be open.

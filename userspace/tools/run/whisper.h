@@ -26,7 +26,7 @@ struct whisper_tensor {
 	bool cache; /* has rows of past tokens */
 };
 
-/* What the files beside the model say. */
+/* What is used of config.json, generation_config.json and preprocessor_config.json. */
 struct whisper_config {
 	struct whisper_sizes sizes;
 	uint32_t mels, frames; /* of the spectrogram */
