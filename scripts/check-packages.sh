@@ -21,7 +21,8 @@ packages_models=(python3-onnx)
 packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 
 # in_system FOLDER COMMAND…: runs the command in another root than that of ./npu exec, with nothing
-# of the checkout on the path.
+# of the checkout on the path. The shell inside sets HOME, since inside() shows each folder of the
+# host that a word names.
 in_system()
 {
 	# inside() reads both
@@ -29,8 +30,10 @@ in_system()
 	local root=$1 environment=root
 
 	shift
-	inside env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-		DEBIAN_FRONTEND=noninteractive INITRD=No "$@"
+	# shellcheck disable=SC2016
+	inside env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+		DEBIAN_FRONTEND=noninteractive INITRD=No \
+		bash -c 'HOME=~root exec "$@"' in_system "$@"
 }
 
 # Prints a checksum that changes with the packages of the system. Raise the number when
