@@ -18,6 +18,7 @@ import small_model
 from server_client import PATIENCE, Server, read_events, text_of
 
 PROGRAM = sys.argv[1]
+STOPPED = "the server is being stopped, so it does not complete this request: send it again when the server runs"
 TEXT, CHAT = "/v1/completions", "/v1/chat/completions"
 # These options make all tokens about equally likely. By default few tokens can be chosen, and each
 # of those is a whole character.
@@ -255,8 +256,8 @@ class Long(ServerTest):
             self.await_health(server, busy=1, waiting=1)
             status, answer = server.ask(TEXT, short)
             self.assertEqual((status, answer["error"]["message"]),
-                             (503, "all slots (1) and all places of the queue (1) are taken: try again later, or start "
-                                   "the server with a larger --queue"))
+                             (503, "the server is busy with 1 requests, and 1 more wait, the most that --slots and --queue "
+                                   "allow: try again later, or start the server with a larger --queue"))
             # When a client goes away, the next request takes its slot at once.
             running.close()
             self.assertEqual(waits.result()[0], 200)
@@ -291,9 +292,9 @@ class Long(ServerTest):
                 self.await_health(server, waiting=1)
                 self.assertEqual(server.close(number), (0, ""))
                 status, answer = waits.result()
-                self.assertEqual((status, answer["error"]["message"]), (503, "the server ends"))
+                self.assertEqual((status, answer["error"]["message"]), (503, STOPPED))
             *_, last = read_events(response)
-            self.assertEqual(last["error"]["message"], "the server ends")
+            self.assertEqual(last["error"]["message"], STOPPED)
             running.close()
 
 
@@ -359,14 +360,15 @@ class Refusals(ServerTest):
             self.assertEqual((got, answer["error"]["code"]), (status, status))
         status, answer = server.ask(TEXT, b"{}", headers={"Content-Type": "text/plain"})
         self.assertEqual((status, answer["error"]["message"]),
-                         (415, "the header Content-Type is text/plain; it has to be application/json"))
+                         (415, "the request's header Content-Type is text/plain, but it must be application/json"))
 
     def test_size(self):
         server = self.start()
         fits = b'{"prompt": "a", "max_tokens": 1}'
         self.assertEqual(server.ask(TEXT, fits.ljust(1 << 20))[0], 200)
         status, answer = server.ask(TEXT, fits.ljust((1 << 20) + 1))
-        self.assertEqual((status, answer["error"]["message"]), (413, "the body has 1048577 bytes; 1048576 are the most"))
+        self.assertEqual((status, answer["error"]["message"]), (413, "the body of the request has 1048577 bytes, but at most 1048576 are allowed: send "
+                               "a shorter one"))
         with self.assertRaises(OSError):
             server.ask(TEXT, fits.ljust(40 << 20))
         self.assertEqual(server.ask(TEXT, fits)[0], 200)
@@ -425,7 +427,7 @@ class Refusals(ServerTest):
         server = self.start()
         self.refuses(4, f"the server cannot listen on 127.0.0.1, port {server.port}: Address already in use",
                      "--server", "--port", server.port)
-        self.refuses(4, "--host takes an address such as 127.0.0.1, ::1 or 0.0.0.0, not 'a.example'", "--server",
+        self.refuses(4, "--host 'a.example' is not an address: give one such as 127.0.0.1", "--server",
                      "--host", "a.example")
         self.refuses(64, "--prompt is not for --server: requests say what they want", "--server", "-p", "a")
         self.refuses(64, "--slots is for --server, which is not given", "--slots", 2)
@@ -438,8 +440,9 @@ class Refusals(ServerTest):
         server = Server(PROGRAM, self.path, "--host", "0.0.0.0")
         server.host = "127.0.0.2"
         self.assertEqual(server.health()["status"], "ok")
-        self.assertEqual(server.close(), (0, "webnn-run: all who reach 0.0.0.0 can use the model: there is no "
-                                             "password\n"))
+        self.assertEqual(server.close(), (0, "webnn-run: warning: everybody who reaches the address 0.0.0.0 can "
+                                             "use the model, because the server has no password; --host 127.0.0.1 "
+                                             "serves this machine alone\n"))
 
 
 if __name__ == "__main__":

@@ -246,16 +246,17 @@ class Transcribe(unittest.TestCase):
         self.assertEqual(done.stderr.decode(), f"webnn-run: {self.folder / name}: {message}\n")
 
     def test_missing(self):
-        export = ("nor has its folder \"onnx\": export the model with optimum-cli export onnx --task "
+        export = ("export the model with optimum-cli export onnx --task "
                   "automatic-speech-recognition-with-past")
         for name, message in (
-                ("decoder_with_past_model.onnx", "decoder_model_merged.onnx and no decoder_with_past_model.onnx"),
-                ("decoder_model.onnx", "decoder_model_merged.onnx and no decoder_model.onnx"),
+                ("decoder_with_past_model.onnx", "decoder_model_merged.onnx or decoder_with_past_model.onnx"),
+                ("decoder_model.onnx", "decoder_model_merged.onnx or decoder_model.onnx"),
                 ("encoder_model.onnx", "encoder_model.onnx")):
             self.save()
             (self.folder / name).unlink()
             done = self.run_tool(status=2)
-            self.assertEqual(done.stderr.decode(), f"webnn-run: {self.folder}: it has no {message}, {export}\n")
+            self.assertEqual(done.stderr.decode(), f"webnn-run: {self.folder}: neither this folder nor the folder \"onnx\" "
+                                                   f"in it has {message}; {export}\n")
         self.save()
         for name, message in (
                 ("tokenizer.json", "there is no tokenizer.json beside it or in the folder above: copy that of the model there"),
@@ -272,8 +273,9 @@ class Transcribe(unittest.TestCase):
         self.assertEqual(done.stderr.decode(), f"webnn-run: {absent}: cannot be read: No such file or directory\n")
         self.path.write_bytes(wav([np.nan], bits=32, encoding=FLOAT))
         done = self.run_tool(status=3)
-        self.assertEqual(done.stderr.decode(), f"webnn-run: {self.path}: sample 0 is no number, or far from those between "
-                                               "-1 and 1: the program that recorded it failed\n")
+        self.assertEqual(done.stderr.decode(), f"webnn-run: {self.path}: sample 0 of the recording is not a number, or far "
+                                               "outside of -1 to 1, the range of sound; record it again with another "
+                                               "program\n")
 
     def test_configurations(self):
         def change(name, **changes):
@@ -305,7 +307,7 @@ class Transcribe(unittest.TestCase):
                                                     for t in tokenizer()["added_tokens"]]))
         self.refuses(no_languages, "--json", "-")
         self.save(tokenizer=tokenizer(added_tokens=tokenizer()["added_tokens"] + [{"id": 999, "content": "x"}]))
-        self.refuses("its tokenizer has 1000 tokens, its model only 270: take the tokenizer of this model",
+        self.refuses("the tokenizer has 1000 tokens, but the model only 270: use the tokenizer of this model",
                      name="decoder_with_past_model.onnx")
 
     def change(self, name, change):
@@ -351,22 +353,23 @@ class Transcribe(unittest.TestCase):
             graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
 
         self.change_decoder(half, "encoder_model")
-        self.refuses('its "encoder_hidden_states" has type float32 and size 1600, in the other files type float16 and '
-                     "size 1600: take the files of one export", name="decoder_model.onnx")
+        self.refuses('tensor "encoder_hidden_states" has type float32 and 1600 elements, but in the model\'s other '
+                     "files type float16 and 1600 elements; use files of one export", name="decoder_model.onnx")
         step = "decoder_with_past_model.onnx"
         self.change_decoder(keep_past)
         self.refuses('it has no input "past_key_values.0.decoder.key": a decoder with a past is needed, which the task '
                      "automatic-speech-recognition-with-past exports", name=step)
         self.change_decoder(read_twice)
-        self.refuses('its node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", which only the Concat that '
-                     "appends to it may read: export the model without optimisation", name=step)
+        self.refuses('node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", but only the Concat that '
+                     "appends to this cache may read it; export the model without optimisation", name=step)
         self.change_decoder(no_append)
         self.refuses('nothing is appended to its input "past_key_values.0.decoder.key"', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
-        self.refuses('no Softmax follows the keys of "0.decoder.key": export the model without fused attention', name=step)
+        self.refuses('the attention that reads the cache "0.decoder.key" has no Softmax node, which is needed; '
+                     "export the model without fused attention", name=step)
         self.change_decoder(name_nodes("Slice", "Split"))
-        self.refuses("0 nodes take rows of a weight [max_target_positions 24, d_model 32], but one must, which adds the "
-                     "positions: is config.json that of this model?", name=step)
+        self.refuses("0 nodes read rows of the weights of positions [max_target_positions 24, d_model 32], but exactly one "
+                     "must; use the config.json of this model", name=step)
         self.change_decoder(more_input)
         self.refuses('its input "past_lengths" is unknown; known are input_features, input_ids, encoder_hidden_states, '
                      'cache_position, use_cache_branch and those that begin with "past_key_values."', name=step)
@@ -398,7 +401,9 @@ class Transcribe(unittest.TestCase):
         weights = whisper_onnx.random_weights(SIZES)
         weights["decoder.norm.bias"] = weights["decoder.norm.bias"] * np.nan
         self.save(weights=weights)
-        self.refuses("all its logits are NaN or -infinity, or generation_config.json suppresses their tokens", "-l", "en", name="decoder_with_past_model.onnx")
+        self.refuses("the model gives no token: each logit is NaN or -infinity, or generation_config.json suppresses its "
+                     "token; export the model again, in float32 and with its own generation_config.json", "-l", "en",
+                     name="decoder_with_past_model.onnx")
 
     def test_usage(self):
         for arguments, message in (

@@ -98,38 +98,41 @@ class Wav(unittest.TestCase):
     def test_refusals(self):
         x = np.zeros(8)
         make = "ffmpeg -i FILE -ar 16000 -ac 1 recording.wav"
-        no_wav = f"it is no WAV file, which begins with RIFF and WAVE; to make one: {make}"
+        again = "copy it again, or record it again"
+        no_wav = f"this is not a WAV file, which begins with RIFF and WAVE; convert it: {make}"
         for data in (b"", b"RIFF", b"RIFX" + wav(x)[4:], b"ID3" + bytes(100)):
             self.refuses(data, no_wav)
         for rate in (8000, 44100, 0):
-            self.refuses(wav(x, rate=rate), f"it has {rate} samples a second, and the model takes 16000: {make}")
+            self.refuses(wav(x, rate=rate),
+                         f"the recording has {rate} samples a second, but the model takes 16000; convert it: {make}")
         for bits, encoding in ((12, PCM), (16, FLOAT), (4, 2), (8, 7), (0, 0x55)):
             self.refuses(riff(format_of(bits=bits, encoding=encoding), chunk(b"data", bytes(64))),
-                         f"its samples have {bits} bits in encoding {encoding}; allowed are integers (1) of 8, 16, 24 or 32 "
-                         f"bits and floats (3) of 32 or 64: {make}")
+                         f"the recording's samples have {bits} bits in the encoding {encoding}; allowed are integers "
+                         "(encoding 1) of 8, 16, 24 or 32 bits and floats (encoding 3) of 32 or 64 bits; "
+                         f"convert it: {make}")
         self.refuses(riff(chunk(b"fmt ", bytes(14)), chunk(b"data", bytes(64))),
-                     "it is damaged: its chunk \"fmt \" has 14 bytes, and 16 are the least")
-        self.refuses(riff(format_of()), "it is damaged: it has no chunk \"data\" with samples")
-        self.refuses(riff(chunk(b"JUNK", bytes(9), 1 << 30), chunk(b"data", bytes(64))),
-                     "it is damaged: it has no chunk \"data\" with samples")
-        no_channels = "it is damaged: no chunk \"fmt \" in front of its samples says how many channels it has"
+                     "the WAV file is damaged: its chunk \"fmt \" has 14 bytes, but needs at least 16; " + again)
+        no_data = "the WAV file is damaged: it has no chunk \"data\", which holds the samples; " + again
+        self.refuses(riff(format_of()), no_data)
+        self.refuses(riff(chunk(b"JUNK", bytes(9), 1 << 30), chunk(b"data", bytes(64))), no_data)
+        no_channels = "the WAV file is damaged: no chunk \"fmt \" before the samples gives the number of channels; " + again
         self.refuses(riff(chunk(b"data", bytes(64))), no_channels)
         self.refuses(riff(format_of(channels=0), chunk(b"data", bytes(64))), no_channels)
-        self.refuses(wav([]), "it has no samples")
-        self.refuses(riff(format_of(channels=2), chunk(b"data", bytes(2))), "it has no samples")
-        self.refuses(wav(x)[:-4], "it ends after 12 of 16 bytes of samples: it was cut off when it was copied or recorded")
-        self.refuses(wav([0, np.nan, 0], bits=32, encoding=FLOAT),
-                     "sample 1 is no number, or far from those between -1 and 1: the program that recorded it failed")
+        self.refuses(wav([]), "the recording has no samples; record it again")
+        self.refuses(riff(format_of(channels=2), chunk(b"data", bytes(2))), "the recording has no samples; record it again")
+        self.refuses(wav(x)[:-4], "the recording is cut off after 12 of 16 bytes of samples; " + again)
+        no_sound = ("of the recording is not a number, or far outside of -1 to 1, the range of sound; record it again "
+                    "with another program")
+        self.refuses(wav([0, np.nan, 0], bits=32, encoding=FLOAT), f"sample 1 {no_sound}")
         for loud in (1e300, -1e300, np.inf, 5e9):
-            self.refuses(wav([loud], bits=64, encoding=FLOAT),
-                         "sample 0 is no number, or far from those between -1 and 1: the program that recorded it failed")
+            self.refuses(wav([loud], bits=64, encoding=FLOAT), f"sample 0 {no_sound}")
 
     def test_large(self):
         """Tests that of what is no WAV file the begin alone is read."""
         with subprocess.Popen([PROGRAM, "-", "2", "2", self.path], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
             with self.assertRaises(BrokenPipeError):
                 tool.stdin.write(bytes(1 << 26))
-            self.assertIn(b"standard input: it is no WAV file", tool.stderr.read())
+            self.assertIn(b"standard input: this is not a WAV file", tool.stderr.read())
 
     def test_damage(self):
         """Tests that no damaged file ends the program in another way than with a message."""

@@ -62,7 +62,7 @@ class Run(unittest.TestCase):
             self.assertRegex(said, rf"\non {device}: loaded in [\d.]+ ms, built and computed in [\d.]+ ms\n$")
         # The saved file can be read as an input, but has another shape.
         wrong = str(self.path.parent / "sim/result0.npy")
-        self.assertIn("it has float32 [2, 3], input \"x\" takes float32 [2, 32]",
+        self.assertIn("the file has float32 [2, 3], but input \"x\" takes float32 [2, 32]",
                       self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))
 
     def test_no_value(self):
@@ -113,7 +113,7 @@ class Run(unittest.TestCase):
         self.path.write_text(OTHER, encoding="utf-8")
         self.assertIn("refused: line 2, column 3: stablehlo.frobnicate: this operation is not known",
                       self.says(0, "info"))
-        self.assertIn('"x" is tensor<2xbf16>, and webnn-run takes only tensors of f32,',
+        self.assertIn('"x" is tensor<2xbf16>, but webnn-run takes only tensors of f32,',
                       self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
 
     def test_bytecode(self):

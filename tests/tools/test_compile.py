@@ -160,10 +160,10 @@ class Compile(ToolTest):
         self.refuses(2, "this is onpu-custom with 1000000", "run", graph, "-d", "sim", "--sram", 1000000, "-r", 1)
         for options, name in ((("--dim", "N=1"), "--dim"), (("--shape", "x=1"), "--shape"),
                               (("--outputs", "c"), "--outputs")):
-            self.refuses(2, f"compile the model again, with {name}", "run", graph, "-d", "sim", *options)
+            self.refuses(2, f"compile the model again with {name}, and give the new graph", "run", graph, "-d", "sim", *options)
         self.refuses(2, "it is a saved graph already", "compile", graph, "-o", self.folder / "x")
         self.refuses(3, 'input "x", float32 [1, 3, 16, 16], has no value', "run", graph, "-d", "sim")
-        self.refuses(3, "there is no such input; there are: x", "run", graph, "-d", "sim", "--fill", "q=1")
+        self.refuses(3, "the model has no input of this name; its inputs are: x", "run", graph, "-d", "sim", "--fill", "q=1")
         self.refuses(USAGE, "give --output FILE", "compile", model)
         self.refuses(3, "/x.graph: it cannot be made: No such file or directory", "compile", model, "-o",
                      self.folder / "no" / "x.graph")

@@ -79,7 +79,7 @@ class Drawing(ToolTest):
         model = self.chain([f"/model/layer.{i // 50}/part/node_{i}" for i in range(2000)])
         path = self.folder / "model.svg"
         said = self.tool("info", model, "--svg", path)[1]
-        self.assertIn("40 boxes of several nodes in place of 2000 nodes: draw a part, which webnn-run extract", said)
+        self.assertIn("40 boxes of several nodes instead of 2000 nodes; to see each node, draw a part that webnn-run extract", said)
         drawn, labels = read(path.read_text())
         self.assertEqual((len(drawn), len(labels)), (42, 41))
         self.assertIn(("50 nodes", "/model/layer.7/part/node_3…"), drawn)

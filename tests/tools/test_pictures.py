@@ -103,7 +103,7 @@ class Pictures(ToolTest):
                      "or a smaller --crop", "run", same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 8)
         self.refuses(3, "the picture has 7x8 pixels after --resize, but 8x8 are to be cut out of its middle: give "
                      "--resize 8x8 or more", "run", same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--resize", "7x8")
-        self.refuses(3, '--crop 2x2 does not fit, input "x" takes 8x8 pixels', "run",
+        self.refuses(3, '--crop 2x2 is not the size of input "x", which takes 8x8 pixels', "run",
                      same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 2)
 
     def test_jpeg(self):
@@ -125,7 +125,7 @@ class Pictures(ToolTest):
     def test_no_picture_fits(self):
         self.refuses(3, 'input "x" is float32 [1, 2, 6, 5] and takes no picture', "run",
                      same(self.folder, "same", [1, 2, 6, 5]), "-i", self.png)
-        self.refuses(3, "takes 2 pictures", "run", same(self.folder, "same", [2, 3, 6, 5]), "-i",
+        self.refuses(3, "takes a batch of 2", "run", same(self.folder, "same", [2, 3, 6, 5]), "-i",
                      self.png)
 
 

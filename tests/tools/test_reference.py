@@ -83,11 +83,11 @@ class Runtime(CompareTest):
             self.assertRegex(done.stderr, text)
             self.assertEqual(list(temporary.iterdir()), [])
 
-        fails(str(temporary), "through python3, which cannot be started: No such file", 4)
+        fails(str(temporary), "python3, which runs ONNX Runtime, cannot be started: No such file", 4)
         wrapper = self.folder / "python3"
         for script, text, status in (
                 (f'exec {sys.executable} -I -S "$@"', "is not installed for python3 .*: pip install onnxruntime", 4),
-                ("echo hello; echo the last words; exit 1", "ended without an answer: the last words", 4)):
+                ("echo hello; echo the last words; exit 1", "ended before it gave results; its last line is: the last words", 4)):
             wrapper.write_text(f"#!/bin/sh\n{script}\n")
             wrapper.chmod(0o755)
             fails(str(self.folder), text, status)
@@ -98,7 +98,7 @@ class Runtime(CompareTest):
         model = save(self.folder, "odd", [node("Relu", ["x"], ["y"])], [("x", [3], TensorProto.INT32)],
                      [("y", [3], TensorProto.FLOAT)])
         _, err = self.tool("compare", model, "--with", "onnxruntime", status=2)
-        self.assertIn("ONNX Runtime does not run the model: ", err)
+        self.assertIn("ONNX Runtime refuses the model or its inputs: ", err)
 
 
 if __name__ == "__main__":

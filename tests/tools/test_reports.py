@@ -41,8 +41,8 @@ class Info(Reports):
         self.assertEqual({o["operator"]: o["nodes"] for o in info["operators"]},
                          {"MatMul": 2, "Relu": 1, "Add": 1})
         self.assertFalse(info["runs"])
-        self.assertIn("set it with --dim NAME=N or --shape x=N,N,...", info["problem"])
-        self.assertIn('the shape of input "x" is open, [N, 6]', info["problem"])
+        self.assertIn("set them with --dim NAME=N or --shape x=N,N,...", info["problem"])
+        self.assertIn('the shape of input "x" has dimensions without a size, [N, 6]', info["problem"])
         self.assertIn("float [N, 6]", text)
 
     @on_devices
@@ -216,6 +216,8 @@ class Explain(Reports):
         self.assertEqual((reasons["negate"], reasons["row"]), ("supported", "compiler-limit"))
         self.assertEqual((plan["npu"], plan["cpu"], plan["compiler_limit"]), (1, 1, 1))
         self.assertIn("1 of those on the CPU met a limit of the compiler\n", text)
+        _, text = self.json("info", model, "--device", "sim", "--sram", "16384")
+        self.assertIn("it runs on sim, and 1 operator on the CPU: webnn-run explain says why\n", text)
         plan, text = self.json("explain", convolution(self.folder), "--device", "sim")
         self.assertEqual(plan["compiler_limit"], 0)
         self.assertNotIn("limit of the compiler", text)
@@ -293,7 +295,7 @@ class Usage(ToolTest):
                      self.folder / "none.bin")
         if not os.path.exists("/dev/accel"):
             self.refuses(4, "device npu: no node of the driver", "run", model, "--random", 1, "-d", "npu")
-            self.refuses(4, "without an NPU: --device sim", "run", model, "--random", 1, "-d", "npu")
+            self.refuses(4, "without an NPU, give --device sim", "run", model, "--random", 1, "-d", "npu")
         _, err = self.tool("bench", model, "--repeats", 1, "--json", self.folder / "no" / "x",
                            status=3)
         self.assertIn("the result cannot be written", err)

@@ -62,9 +62,9 @@ class Inputs(ToolTest):
         (self.folder / "x.bin").write_bytes(X.tobytes())
         got = self.run_model(model, "-i", self.folder / "x.bin", "--dim", "N=3")
         np.testing.assert_allclose(got, expected(X), atol=1e-5)
-        self.refuses(3, 'it has 72 bytes, input "x" takes 48', "run", model, "-i",
+        self.refuses(3, 'the file has 72 bytes, but input "x" takes 48', "run", model, "-i",
                      self.folder / "x.bin", "--dim", "N=2")
-        self.refuses(3, 'it has 72 bytes, input "x" takes 24', "run", model, "-i", self.folder / "x.bin",
+        self.refuses(3, 'the file has 72 bytes, but input "x" takes 24', "run", model, "-i", self.folder / "x.bin",
                      "--shape", "x=1,6")
 
     def test_fill(self):
@@ -108,7 +108,7 @@ class Inputs(ToolTest):
         self.assertTrue(np.all(np.abs(drawn - [5, 7]) <= 1))
         # Equal inputs would hide which is which.
         self.assertTrue(np.all(self.run_model(model, "--random", "1") != 0))
-        self.refuses(3, "the model has 2 inputs: say which as INPUT=", "run", model, "-i", a)
+        self.refuses(3, "the model has 2 inputs, so say which one takes this file: INPUT=", "run", model, "-i", a)
 
     def test_shape_depends_on_input(self):
         model = save(self.folder, "reshape", [node("Reshape", ["x", "s"], ["y"], "r")],
@@ -177,17 +177,17 @@ class Ranges(ToolTest):
 class Messages(ToolTest):
     def test_what_is_missing(self):
         model, _ = perceptron(self.folder)
-        self.refuses(2, 'the shape of input "x" is open, [N, 6]: set it with --dim', "run", model,
+        self.refuses(2, 'the shape of input "x" has dimensions without a size, [N, 6]: set them with --dim', "run", model,
                      "--random", 1)
         self.refuses(3, 'input "x", float32 [2, 6], has no value', "run", model, "--dim", "N=2")
         self.refuses(2, "(there are: N)", "run", model, "--dim", "M=2")
-        self.refuses(3, "there is no such input; there are: x", "run", model, "--fill", "z=1")
+        self.refuses(3, "the model has no input of this name; its inputs are: x", "run", model, "--fill", "z=1")
 
     def test_what_does_not_fit(self):
         model, _ = perceptron(self.folder)
         wrong = self.array("wrong.npy", np.zeros((2, 5), "f4"))
         self.refuses(3, "wrong.npy: ", "run", model, "-i", wrong)
-        self.refuses(3, 'it has float32 [2, 5], input "x" takes float32 [2, 6]', "run", model, "-i",
+        self.refuses(3, 'the file has float32 [2, 5], but input "x" takes float32 [2, 6]', "run", model, "-i",
                      wrong, "--dim", "N=2")
         short = self.array("short.npy", np.zeros((2, 6), "c8"))
         self.refuses(3, "its elements are '<c8'; allowed are float32,", "run", model, "-i", short)
@@ -195,9 +195,9 @@ class Messages(ToolTest):
             self.refuses(3, f"its elements are {text}; allowed are float32,", "run", model, "-i",
                          self.array("other.npy", np.zeros((2, 6), elements)))
         whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
-        self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
+        self.refuses(3, "the file has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
-        self.refuses(3, "not a tensor of ONNX, or it is damaged", "run", model, "-i", self.folder / "bad.pb")
+        self.refuses(3, "not an ONNX tensor (TensorProto), or is damaged", "run", model, "-i", self.folder / "bad.pb")
         for name in "none.bin", "none.pb":
             self.refuses(3, f"{name}: cannot be read: No such file or directory", "run", model, "--dim", "N=1", "-i",
                          self.folder / name)
@@ -217,13 +217,18 @@ class Messages(ToolTest):
 
     def test_damaged_tensor(self):
         model = same(self.folder, "same", [6])
-        for change, text in ((lambda t: t.dims.append(2), "it is damaged: it has 6 elements, its shape says 12"),
+        for change, text in ((lambda t: t.dims.append(2),
+                              "the tensor in this file is damaged: it has 6 elements, but its shape has 12"),
                              (lambda t: setattr(t, "data_type", TensorProto.BFLOAT16),
-                              "its elements have ONNX's type BFLOAT16, which is not read: save the tensor as .npy"),
-                             (lambda t: setattr(t, "data_type", 0), "it is not a tensor of ONNX, or it is damaged"),
-                             (lambda t: setattr(t, "data_type", 99), "it is not a tensor of ONNX, or it is damaged"),
-                             (lambda t: t.dims.extend([1] * 8), "dimension 8 of 9 is 1; at most 8 dimensions from 0 to"),
-                             (lambda t: t.external_data.add(), "its elements are in another file")):
+                              "the file's elements have the ONNX type BFLOAT16, which webnn-run does not read; save the "
+                              "tensor as .npy"),
+                             (lambda t: setattr(t, "data_type", 0),
+                              "this file is not an ONNX tensor (TensorProto), or is damaged"),
+                             (lambda t: setattr(t, "data_type", 99),
+                              "this file is not an ONNX tensor (TensorProto), or is damaged"),
+                             (lambda t: t.dims.extend([1] * 8),
+                              "the tensor's dimension 8 of 9 has size 1; at most 8 dimensions of sizes from 0 to"),
+                             (lambda t: t.external_data.add(), "the tensor's elements are in another file")):
             tensor = numpy_helper.from_array(X[0])
             change(tensor)
             (self.folder / "x.pb").write_bytes(tensor.SerializeToString())
@@ -235,8 +240,8 @@ class Messages(ToolTest):
         model = same(self.folder, "same", ["A", "B"])
         for options in (["--shape", "x=65536,32768"], ["--dim", "A=65536", "--dim", "B=32768"]):
             _, err = self.tool("run", model, *options, "-r", 1, status=4)
-            self.assertEqual(err, f'webnn-run: {model}: input "x": float32 [65536, 32768] has more than the '
-                                  "2147483647 elements that are allowed\n")
+            self.assertEqual(err, f'webnn-run: {model}: input "x": an array of float32 [65536, 32768] has more than '
+                                  "the 2147483647 elements that are allowed: set smaller dimensions\n")
         path = self.folder / "x.npz"
         for method, most in (zipfile.ZIP_STORED, 1 << 34), (zipfile.ZIP_DEFLATED, (1 << 32) - 1):
             with zipfile.ZipFile(path, "w", method) as archive:
@@ -336,10 +341,10 @@ class Habits(ToolTest):
             model = same(self.folder, "same", [3, 4], kind)
             got, said = self.run_model(model, "-i", self.array("x.npy", x), device=device)
             np.testing.assert_allclose(got, x, atol=1e-3)
-            self.assertIn("its elements are float64, they are rounded to the type of input", said)
+            self.assertIn("the elements of the file are float64 and are converted (rounded) to the type of input", said)
         whole = same(self.folder, "whole", [3, 4], TensorProto.INT32)
         self.refuses(3, "x.astype(numpy.int32)", "run", whole, "-i", self.array("x.npy", x))
-        self.refuses(3, "it has float64 [2, 6], input \"x\" takes float32 [3, 4]", "run",
+        self.refuses(3, "the file has float64 [2, 6], but input \"x\" takes float32 [3, 4]", "run",
                      same(self.folder, "same", [3, 4], TensorProto.FLOAT), "-i",
                      self.array("x.npy", x.reshape(2, 6)))
 
@@ -358,12 +363,12 @@ class Habits(ToolTest):
             x = np.array([numbers, numbers], takes)
             got, said = self.run_model(model, "-i", self.array("x.npy", np.asfortranarray(x)))
             self.assertEqual(got.tolist(), x.tolist())
-            self.assertIn(f"its elements are {takes}, they are widened to the type of input", said)
+            self.assertIn(f"the elements of the file are {takes} and are converted (widened) to the type of input", said)
         for kind, given in ((TensorProto.UINT32, "int16"), (TensorProto.INT32, "uint32"),
                             (TensorProto.INT32, "int64"), (TensorProto.UINT16, "int8"),
                             (TensorProto.FLOAT, "int16")):
             model = same(self.folder, "narrow", [2], kind)
-            self.refuses(3, f"it has {given} [2], input", "run", model, "-i",
+            self.refuses(3, f"the file has {given} [2], but input", "run", model, "-i",
                          self.array("x.npy", np.zeros(2, given)))
 
     def test_order(self):
@@ -449,10 +454,11 @@ class Habits(ToolTest):
         self.tool("run", model, "--outputs", "b,x", "-i", f"x={self.array('x.npy', x)}", "--output-dir",
                   self.folder / "two")
         self.assertEqual({path.name for path in (self.folder / "two").iterdir()}, {"b.npy", "x.npy"})
-        self.refuses(2, '--outputs: the model has no tensor "aa"; similar are "a"', "run", model, "--outputs", "b,aa",
+        self.refuses(2, 'the model has no tensor "aa", which --outputs names; similar are "a"', "run", model,
+                     "--outputs", "b,aa",
                      "--fill", "x=1")
         self.refuses(2, 'output "a" is given twice', "run", model, "--outputs", "a,a")
-        self.refuses(2, '--outputs: the model has no tensor "aa"; similar are "a"', "run", model, "--outputs", "aa",
+        self.refuses(2, 'the model has no tensor "aa", which --outputs names; similar are "a"', "run", model, "--outputs", "aa",
                      "--fill", "x=1")
         self.refuses(2, 'output "a" is given twice', "run", model, "--outputs", "a", "--outputs", "a")
         self.refuses(3, 'input "x" has no value', "run", model, "--outputs", "a")

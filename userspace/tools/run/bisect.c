@@ -90,7 +90,10 @@ static int learn(struct search *search)
 		room += graph->node[i]->n_output;
 	search->made = calloc(room + 1, sizeof(*search->made));
 	if (!search->made)
-		return complain(BAD_DEVICE, "--bisect: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"--bisect: too little memory is free for the list of the model's tensors; "
+			"end other programs, or raise the limit (ulimit -v)");
 	for (size_t i = 0; i < graph->n_node; i++)
 		for (size_t k = 0; k < graph->node[i]->n_output; k++)
 			if (*graph->node[i]->output[k])

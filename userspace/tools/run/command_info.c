@@ -420,6 +420,7 @@ static void print_info(const struct info *info, const struct subject *subject,
 		       const struct target *target)
 {
 	const Onnx__ModelProto *model = info->model;
+	size_t on_cpu = 0;
 
 	printf("%s: ONNX, version %" PRId64 " of the format", info->options.model,
 	       model->ir_version);
@@ -439,11 +440,12 @@ static void print_info(const struct info *info, const struct subject *subject,
 	print_nodes(info);
 	printf("operators: %-19s nodes%s\n", "",
 	       info->built ? "    NPU    CPU folded, in the graph made of them" : "");
-	for (size_t i = 0; i < info->kind_count; i++)
+	for (size_t i = 0; i < info->kind_count; i++) {
 		print_kind(info, &info->kinds[i]);
+		on_cpu += info->kinds[i].placed[WNNNodeDevice_CPU];
+	}
 	if (info->built)
-		printf("it runs on %.*s\n", (int)target->device.device.length,
-		       target->device.device.data);
+		target_print_runs(target, on_cpu);
 	else
 		printf("it does not run on %.*s: %s\n", (int)target->device.device.length,
 		       target->device.device.data, info->problem);
@@ -665,7 +667,8 @@ int command_info(int argc, char **argv)
 		options,
 		parse,
 		"MODEL.onnx",
-		"Tells what a model takes, gives and consists of, and what of it runs where. Values of "
+		"Tells what a model takes, gives and consists of, and what of it runs where. "
+		"Values of "
 		"inputs matter only where the model's shapes depend on them.",
 		children,
 		NULL,

@@ -14,7 +14,9 @@ static int add(struct computed *computed, const char *name, size_t length)
 	if (names)
 		computed->names = names;
 	if (!names || !(names[computed->count] = strndup(name, length)))
-		return complain(BAD_DEVICE, "tensors: memory is exhausted");
+		return complain(BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
 	computed->count++;
 	return DONE;
 }
@@ -104,7 +106,9 @@ static int open_flow(struct flow *flow, const struct subject *subject)
 	    (!flow->needed || !flow->reads || tensors_init(&flow->tensors, flow->model->graph) ||
 	     cut_mark(&flow->tensors, (const char *const *)outputs.names, outputs.count,
 		      flow->needed)))
-		ret = complain(BAD_DEVICE, "tensors: memory is exhausted");
+		ret = complain(BAD_DEVICE,
+			       "too little memory is free for the tensors of the model: end other "
+			       "programs, or set smaller dimensions");
 	computed_exit(&outputs);
 	return ret;
 }

@@ -230,14 +230,17 @@ static int write_graph(FILE *file, const struct drawing *drawing)
 	    tensors_init(&plan.tensors, drawing->graph) ||
 	    !(plan.drawn =
 		      calloc(plan.boxes.count + drawing->graph->n_input + 1, sizeof(*plan.drawn))))
-		ret = complain(BAD_DEVICE, "%s: memory is exhausted", drawing->title);
+		ret = complain(BAD_DEVICE,
+			       "%s: too little memory is free for this file or folder; end other "
+			       "programs, or raise the limit (ulimit -v)",
+			       drawing->title);
 	else
 		put_graph(file, &plan);
 	if (!ret && plan.boxes.count < drawing->graph->n_node)
 		complain(
 			DONE,
-			"%s: the picture has %zu boxes of several nodes in place of %zu nodes: draw a "
-			"part, which webnn-run extract cuts out, to see each",
+			"%s: the drawing shows %zu boxes of several nodes instead of %zu nodes; to "
+			"see each node, draw a part that webnn-run extract has cut out",
 			drawing->title, plan.boxes.count, drawing->graph->n_node);
 	free(plan.drawn);
 	tensors_exit(&plan.tensors);
@@ -259,7 +262,10 @@ static int run_dot(FILE *from, FILE *to)
 	pid_t child;
 
 	if (posix_spawn_file_actions_init(&actions))
-		return complain(BAD_DEVICE, "dot: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free to start the program dot, which draws the "
+			"graph: end other programs");
 	posix_spawn_file_actions_adddup2(&actions, fileno(from), STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, fileno(to), STDOUT_FILENO);
 	error = posix_spawnp(&child, "dot", &actions, NULL, words, environ);
@@ -268,14 +274,17 @@ static int run_dot(FILE *from, FILE *to)
 		return complain(BAD_FILE, "the program dot, which draws the graph, is not there: "
 					  "install the package graphviz");
 	if (error)
-		return complain(BAD_FILE, "the program dot does not start: %s", strerror(error));
+		return complain(BAD_FILE,
+				"the program dot, which draws the graph, does not start: %s",
+				strerror(error));
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return complain(BAD_FILE, "dot: %s", strerror(errno));
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return complain(
 			BAD_FILE,
-			"the program dot could not draw the graph; what it says stands above");
+			"the program dot could not draw the graph, for the reason that it gives "
+			"above; draw a smaller part, which webnn-run extract cuts out");
 	rewind(to);
 	return DONE;
 }
@@ -342,15 +351,21 @@ int drawing_write(const struct drawing *drawing, const char *path, bool page)
 	int ret = DONE;
 
 	if (!graph || !svg)
-		ret = complain(BAD_FILE, "a temporary file in %s cannot be written: %s", P_tmpdir,
-			       strerror(errno));
+		ret = complain(
+			BAD_FILE,
+			"a temporary file in %s cannot be written: %s; make room there, or allow "
+			"this user to write there",
+			P_tmpdir, strerror(errno));
 	if (!ret)
 		ret = write_graph(graph, drawing);
 	if (!ret) {
 		/* dot reads the file from its start. */
 		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
-			ret = complain(BAD_FILE, "a temporary file in %s cannot be written: %s",
-				       P_tmpdir, strerror(errno));
+			ret = complain(
+				BAD_FILE,
+				"a temporary file in %s cannot be written: %s; make room there, or "
+				"allow this user to write there",
+				P_tmpdir, strerror(errno));
 	}
 	if (!ret)
 		ret = run_dot(graph, svg);

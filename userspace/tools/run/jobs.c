@@ -205,6 +205,23 @@ static void fail(struct job *job, unsigned int status, const char *text)
 	finish(job);
 }
 
+/* Fills in the refusal of a request that the stop of the server ends. Returns what refuse() does. */
+static int refuse_stopped(struct refusal *refusal)
+{
+	return refuse(refusal, 503, NULL,
+		      "the server is being stopped, so it does not complete this request: send it "
+		      "again when the server runs");
+}
+
+static void fail_stopped(struct job *job)
+{
+	struct refusal refusal;
+
+	refuse_stopped(&refusal);
+	job_refuse(job, &refusal);
+	finish(job);
+}
+
 /* Computes one step of a slot's answer; the lock is released meanwhile. */
 static void step(struct jobs *jobs, struct slot *slot)
 {
@@ -264,13 +281,13 @@ static void *work(void *data)
 		struct job *job = jobs->first;
 
 		dequeue(jobs, &jobs->first);
-		fail(job, 503, "the server ends");
+		fail_stopped(job);
 	}
 	sweep(jobs);
 	for (size_t i = 0; i < jobs->slot_count; i++) {
 		if (!jobs->slots[i].job)
 			continue;
-		fail(jobs->slots[i].job, 503, "the server ends");
+		fail_stopped(jobs->slots[i].job);
 		leave(jobs, &jobs->slots[i]);
 	}
 	pthread_mutex_unlock(&jobs->lock);
@@ -284,12 +301,13 @@ int job_submit(struct job *job, struct refusal *refusal)
 
 	pthread_mutex_lock(&jobs->lock);
 	if (jobs->stopping) {
-		ret = refuse(refusal, 503, NULL, "the server ends");
+		ret = refuse_stopped(refusal);
 	} else if (jobs->busy + jobs->waiting >= jobs->slot_count + jobs->most_waiting) {
 		ret = refuse(
 			refusal, 503, NULL,
-			"all slots (%zu) and all places of the queue (%zu) are taken: try again "
-			"later, or start the server with a larger --queue",
+			"the server is busy with %zu requests, and %zu more wait, the most that "
+			"--slots and --queue allow: try again later, or start the server with a "
+			"larger --queue",
 			jobs->slot_count, jobs->most_waiting);
 	} else {
 		job->state = JOB_WAITING;
@@ -344,15 +362,20 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 	jobs->last = &jobs->first;
 	jobs->slots = calloc(slot_count, sizeof(*jobs->slots));
 	if (!jobs->slots)
-		return complain(BAD_DEVICE, "the server: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"the server has too little free memory for its slots: give fewer --slots "
+			"or a smaller --context");
 	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
 		if (language_caches_open(&jobs->slots[jobs->slot_count++].caches, l, &error))
 			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
 	ret = pthread_create(&jobs->thread, NULL, work, jobs);
 	if (ret)
-		return complain(BAD_DEVICE,
-				"the server: no thread can be made: %s; ulimit -u tells the limit",
-				strerror(ret));
+		return complain(
+			BAD_DEVICE,
+			"the server cannot start a thread: %s; end other programs, or raise the "
+			"limit that ulimit -u shows",
+			strerror(ret));
 	jobs->started = true;
 	return DONE;
 }

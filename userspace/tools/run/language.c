@@ -56,18 +56,20 @@ int language_read(struct language *l, const char *path, const struct language_na
 	    gguf_sampler_init(&l->sampler, &l->gguf, &error))
 		return fail_model(l, &error);
 	if (l->vocabulary.count > l->rows)
-		return complain(
-			BAD_MODEL,
-			"%s: its tokenizer has %zu tokens, its model only %u: take the tokenizer "
-			"of this model",
-			path, l->vocabulary.count, l->rows);
+		return complain(BAD_MODEL,
+				"%s: the tokenizer has %zu tokens, but the model only %u: use the "
+				"tokenizer of this model",
+				path, l->vocabulary.count, l->rows);
 	for (size_t i = 0; i < l->vocabulary.count; i++)
 		if (l->vocabulary.texts[i].size > longest)
 			longest = l->vocabulary.texts[i].size;
 	l->piece = malloc(longest + 1);
 	l->logits = calloc(l->rows, sizeof(*l->logits));
 	if (!l->piece || !l->logits)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				path);
 	return DONE;
 }
 

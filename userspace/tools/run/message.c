@@ -93,14 +93,18 @@ int write_json(const struct options *options, json_t *root)
 	bool wrong = false;
 
 	if (!root)
-		return complain(BAD_DEVICE, "--json: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the text of --json: end other programs, or "
+			"leave out --json");
 	if (!text_wanted(options))
 		wrong = json_dumpf(root, stdout, flags) || putchar('\n') == EOF || fflush(stdout);
 	else if (options->json)
 		wrong = json_dump_file(root, options->json, flags) != 0;
 	json_decref(root);
 	if (wrong)
-		return complain(BAD_FILE, "%s: the result cannot be written: %s", options->json,
-				strerror(errno));
+		return complain(BAD_FILE,
+				"--json %s: the result cannot be written to this file: %s",
+				options->json, strerror(errno));
 	return DONE;
 }

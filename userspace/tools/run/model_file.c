@@ -32,7 +32,11 @@ int model_file_load(const char *path, Onnx__ModelProto **model)
 	close(fd);
 	if (*model && (*model)->graph)
 		return DONE;
-	return complain(BAD_MODEL, "%s: it is not a model of ONNX, or memory is exhausted", path);
+	return complain(
+		BAD_MODEL,
+		"%s: this file is not an ONNX model or is cut off, or too little memory is free to "
+		"read it",
+		path);
 }
 
 void model_file_free(Onnx__ModelProto *model)

@@ -44,14 +44,20 @@ static int read_data(const char *path, const Onnx__TensorProto *tensor, uint8_t 
 
 		if (file)
 			fclose(file);
-		return complain(BAD_MODEL, "%s, with data of \"%s\": %s", path, tensor->name,
-				strerror(error));
+		return complain(
+			BAD_MODEL,
+			"%s: this file, which holds the data of tensor \"%s\", cannot be opened: "
+			"%s",
+			path, tensor->name, strerror(error));
 	}
 	end = (uint64_t)stat.st_size;
 	if (begin > end || (length && strtoull(length, NULL, 10) > end - begin)) {
 		fclose(file);
-		return complain(BAD_MODEL, "%s: it ends before the data of \"%s\"", path,
-				tensor->name);
+		return complain(
+			BAD_MODEL,
+			"%s: the file is too short for the data of tensor \"%s\"; copy it again, "
+			"or use the file of this model",
+			path, tensor->name);
 	}
 	*size = length ? (size_t)strtoull(length, NULL, 10) : (size_t)(end - begin);
 	*data = malloc(*size + 1);
@@ -61,8 +67,11 @@ static int read_data(const char *path, const Onnx__TensorProto *tensor, uint8_t 
 	if (good)
 		return DONE;
 	free(*data);
-	return complain(BAD_MODEL, "%s: the data of \"%s\" cannot be read, or memory is exhausted",
-			path, tensor->name);
+	return complain(
+		BAD_MODEL,
+		"%s: the data of tensor \"%s\" cannot be read from this file, or too little memory "
+		"is free for them",
+		path, tensor->name);
 }
 
 static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
@@ -78,11 +87,14 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 	if (!location || leaves_folder(location))
 		return complain(
 			BAD_MODEL,
-			"the data of \"%s\" are in a file outside the model's folder, or in none: "
-			"save the model anew with its data",
+			"tensor \"%s\" has its data in a file outside of the model's folder, or "
+			"names no file; save the model again with its data in its folder",
 			tensor->name);
 	if (asprintf(&path, "%s/%s", folder, location) < 0)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", tensor->name);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				tensor->name);
 	ret = read_data(path, tensor, &data, &size);
 	free(path);
 	if (ret)
@@ -120,8 +132,12 @@ static int take_graph(const Onnx__GraphProto *graph, const char *folder)
 int model_take_data(Onnx__ModelProto *model, const char *from)
 {
 	char *copy = strdup(from);
-	int ret = copy ? take_graph(model->graph, dirname(copy)) :
-			 complain(BAD_DEVICE, "%s: memory is exhausted", from);
+	int ret =
+		copy ? take_graph(model->graph, dirname(copy)) :
+		       complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				from);
 
 	free(copy);
 	return ret;
@@ -154,16 +170,21 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 	if (*size > INT32_MAX)
 		return complain(
 			BAD_FILE,
-			"%s: it would have %zu bytes, but a file of ONNX has at most 2147483647: "
-			"write it to the folder of the model, where it refers to the model's "
+			"%s: this file would have %zu bytes, but an ONNX file has at most "
+			"2147483647; write it to the folder of the model, where it refers to the "
 			"weights instead of holding them",
 			path, *size);
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
 		return complain(
 			BAD_FILE,
-			"%s: it is not a regular file, and --output needs one or a new name", path);
+			"%s: --output names a folder or a device here; give a regular file or a "
+			"new name",
+			path);
 	if (asprintf(&part, "%s.part", path) < 0)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				path);
 	sink.file = fopen(part, "wb");
 	error = errno;
 	if (sink.file) {

@@ -47,7 +47,9 @@ static const char script[] =
 	"try:\n"
 	"    options = onnxruntime.SessionOptions()\n"
 	"    options.log_severity_level = 3\n"
-	"    options.add_session_config_entry('session.model_external_initializers_file_folder_path', job['data'])\n"
+	"    "
+	"options.add_session_config_entry('session.model_external_initializers_file_folder_path', "
+	"job['data'])\n"
 	"    session = onnxruntime.InferenceSession(open(job['model'], 'rb').read(), options,\n"
 	"                                           providers=['CPUExecutionProvider'])\n"
 	"    feed = {i.name: given(i.type, job['inputs'][i.name]) for i in session.get_inputs()\n"
@@ -93,7 +95,11 @@ static int write_model(const struct onnx_runtime *runtime, const struct subject 
 		if (!path || !nodes || tensors_init(&tensors, model->graph) ||
 		    cut_mark(&tensors, names, count, nodes) ||
 		    cut_apply(model, &tensors, NULL, 0, names, count, nodes))
-			ret = complain(BAD_DEVICE, "%s: memory is exhausted", from);
+			ret = complain(
+				BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				from);
 	}
 	if (!ret)
 		ret = model_write(model, path, &size);
@@ -118,7 +124,9 @@ static int write_inputs(const struct onnx_runtime *runtime, const struct subject
 		snprintf(name, sizeof(name), "input%zu.npy", i);
 		path = path_of(runtime, name);
 		ret = path ? value_save(value, path) :
-			     complain(BAD_DEVICE, "inputs: memory is exhausted");
+			     complain(BAD_DEVICE,
+				      "too little memory is free for the model's inputs: end other "
+				      "programs, or set smaller dimensions");
 		if (!ret)
 			json_object_set_new(inputs, value->name, json_text(WNN_STR(path)));
 		free(path);
@@ -226,10 +234,15 @@ static int read_answer(struct onnx_runtime *runtime)
 			       "onnxruntime, or on Debian apt install python3-onnxruntime",
 			       missing);
 	} else if (problem) {
-		ret = complain(BAD_MODEL, "ONNX Runtime does not run the model: %s", problem);
+		ret = complain(BAD_MODEL, "ONNX Runtime refuses the model or its inputs: %s",
+			       problem);
 	} else {
 		read_last_line(runtime, line, sizeof(line));
-		ret = complain(BAD_DEVICE, "ONNX Runtime ended without an answer: %s", line);
+		ret = complain(
+			BAD_DEVICE,
+			"python3, which runs ONNX Runtime, ended before it gave results; its last "
+			"line is: %s",
+			line);
 	}
 	json_decref(answer);
 	return ret;
@@ -252,7 +265,10 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 	}
 	runtime->result = path_of(runtime, "result.npz");
 	if (!runtime->result)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", subject->options->model);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				subject->options->model);
 	ret = write_model(runtime, subject, names, count);
 	if (!ret)
 		ret = write_job(runtime, subject, names, count);
@@ -262,7 +278,8 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 	if (error)
 		return complain(
 			BAD_DEVICE,
-			"ONNX Runtime is asked through python3, which cannot be started: %s",
+			"python3, which runs ONNX Runtime, cannot be started: %s; install python3, "
+			"or put it on the PATH",
 			strerror(error));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

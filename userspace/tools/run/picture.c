@@ -33,7 +33,11 @@ bool picture_is(const uint8_t *head, size_t size)
 
 static int no_memory(const char *path)
 {
-	return complain(BAD_DEVICE, "%s: memory is exhausted, or it has over 2^26 pixels", path);
+	return complain(
+		BAD_DEVICE,
+		"%s: the picture has more than 2^26 pixels, or too little memory is free for it; "
+		"make the picture smaller",
+		path);
 }
 
 static int make(struct picture *picture, uint32_t width, uint32_t height)
@@ -282,8 +286,11 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 			"channels C",
 			path, value->name, text);
 	if (value->rank == 4 && value->shape[0] != 1)
-		return complain(BAD_FILE, "%s: input \"%s\" takes %u pictures, one is given", path,
-				value->name, value->shape[0]);
+		return complain(
+			BAD_FILE,
+			"%s: this is one picture, but input \"%s\" takes a batch of %u: set that "
+			"dimension to 1 with --dim, or give a .npy file",
+			path, value->name, value->shape[0]);
 	return DONE;
 }
 
@@ -326,16 +333,19 @@ static int fit(const char *path, const struct picture_options *options, const st
 	if (width > picture->width || height > picture->height)
 		return complain(
 			BAD_FILE,
-			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its middle: "
+			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its "
+			"middle: "
 			"give --resize %ux%u or more%s",
 			path, picture->width, picture->height,
 			options->resize_width ? " after --resize" : "", width, height, width,
 			height, options->crop_width ? ", or a smaller --crop" : "");
 	crop(picture, width, height);
 	if (width != layout->width || height != layout->height)
-		return complain(BAD_FILE,
-				"%s: --crop %ux%u does not fit, input \"%s\" takes %ux%u pixels",
-				path, width, height, name, layout->width, layout->height);
+		return complain(
+			BAD_FILE,
+			"%s: --crop %ux%u is not the size of input \"%s\", which takes %ux%u "
+			"pixels: give that size, or leave out --crop",
+			path, width, height, name, layout->width, layout->height);
 	return DONE;
 }
 

@@ -53,15 +53,16 @@ static int make_value(struct value *value, const char *path, const char *name,
 	if (type == WNNOperandDataType_Undefined || info->rank > VALUE_MAX_RANK)
 		return complain(
 			BAD_MODEL,
-			"%s: \"%s\" is %.*s, and webnn-run takes only tensors of f32, f16, i64, "
-			"i32, i8, ui64, ui32, ui8 and i1 with up to %d dimensions; stablehlo-test "
-			"and the library take all",
+			"%s: \"%s\" is %.*s, but webnn-run takes only tensors of f32, f16, i64, "
+			"i32, i8, ui64, ui32, ui8 and i1 with at most %d dimensions; convert it in "
+			"the program, or run the program with stablehlo-test",
 			path, name, (int)info->type.length, info->type.data, VALUE_MAX_RANK);
 	for (size_t i = 0; i < info->rank; i++) {
 		if (dimensions[i] < 0)
 			return complain(
 				BAD_MODEL,
-				"%s: \"%s\" is %.*s: a dimension is open; export the program with a size in its place",
+				"%s: \"%s\" is %.*s, which has a dimension without a size (?); "
+				"export the program with a fixed size",
 				path, name, (int)info->type.length, info->type.data);
 		shape[i] = (uint32_t)dimensions[i];
 	}
@@ -81,14 +82,17 @@ static int load_value(struct value *value, const char *path)
 	int ret;
 
 	if (!value_file_has_shape(path))
-		return complain(BAD_FILE, "%s: inputs of a StableHLO program must be .npy files",
-				path);
+		return complain(
+			BAD_FILE,
+			"%s: an input of a StableHLO program must be a .npy, .npz or .pb file, and "
+			"this is none; save it with numpy.save()",
+			path);
 	ret = value_load(path, value->name, &loaded);
 	if (!ret && (loaded.type != value->type || loaded.size != value->size)) {
 		value_describe(&loaded, has, sizeof(has));
 		value_describe(value, takes, sizeof(takes));
-		ret = complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s", path, has,
-			       value->name, takes);
+		ret = complain(BAD_FILE, "%s: the file has %s, but input \"%s\" takes %s", path,
+			       has, value->name, takes);
 	}
 	if (!ret)
 		memcpy(value->data, loaded.data, value->size);
@@ -101,7 +105,9 @@ static int load_ranked(const struct ranks *ranks, struct value *value, const cha
 {
 	char *name = ranks_path(ranks, path);
 	int ret = name ? load_value(value, name) :
-			 complain(BAD_DEVICE, "inputs: memory is exhausted");
+			 complain(BAD_DEVICE,
+				  "too little memory is free for the model's inputs: end other "
+				  "programs, or set smaller dimensions");
 
 	free(name);
 	return ret;
@@ -142,7 +148,9 @@ static int take_results(const struct options *options, WNNStablehloProgram progr
 	target->outputs = calloc(results.count + 1, sizeof(*target->outputs));
 	target->results = calloc(results.count + 1, sizeof(*target->results));
 	if (!target->outputs || !target->results)
-		return complain(BAD_DEVICE, "tensors: memory is exhausted");
+		return complain(BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
 	for (size_t i = 0; !ret && i < results.count; i++) {
 		char name[30];
 
@@ -214,8 +222,11 @@ static int run_and(const struct options *options, const struct ranks *ranks,
 	count = wnnStablehloProgramGetInputs(program, 0).count;
 	values = calloc(count + 1, sizeof(*values));
 	inputs = calloc(count + 1, sizeof(*inputs));
-	ret = values && inputs ? run_with(options, ranks, program, target, values, inputs) :
-				 complain(BAD_DEVICE, "inputs: memory is exhausted");
+	ret = values && inputs ?
+		      run_with(options, ranks, program, target, values, inputs) :
+		      complain(BAD_DEVICE,
+			       "too little memory is free for the model's inputs: end other "
+			       "programs, or set smaller dimensions");
 	if (!ret && after)
 		ret = after(options, program);
 	for (size_t i = 0; values && i < count; i++)

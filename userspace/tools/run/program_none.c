@@ -22,7 +22,11 @@ int program_explain(const struct options *options, struct target *target)
 
 int program_info(const struct options *options)
 {
-	return complain(BAD_MODEL, "%s: webnn-run was built without StableHLO", options->model);
+	return complain(
+		BAD_MODEL,
+		"%s: this is a StableHLO program, and this webnn-run was built without StableHLO; "
+		"build it with a C++ compiler and KISS FFT",
+		options->model);
 }
 
 int ranks_join(struct ranks *ranks)

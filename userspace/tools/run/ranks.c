@@ -15,7 +15,8 @@ static int complain_ranks(void)
 	WNNError error = WNN_ERROR_INIT;
 
 	wnnStablehloGetLastError(&error);
-	return complain(BAD_DEVICE, "ranks: %.*s", (int)error.message.length, error.message.data);
+	return complain(BAD_DEVICE, "the ranks of this program cannot work together: %.*s",
+			(int)error.message.length, error.message.data);
 }
 
 int ranks_join(struct ranks *ranks)

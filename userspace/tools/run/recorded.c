@@ -42,7 +42,10 @@ int recorded_load(const char *path, const char *name, struct value *value)
 		return value_load(path, name, value);
 	file = value_path(path, name);
 	ret = file ? value_load(file, name, value) :
-		     complain(BAD_DEVICE, "%s: memory is exhausted", path);
+		     complain(BAD_DEVICE,
+			      "%s: too little memory is free for this file or folder; end other "
+			      "programs, or raise the limit (ulimit -v)",
+			      path);
 	free(file);
 	return ret;
 }

@@ -202,7 +202,10 @@ int report_init(struct report *report, const struct options *options, const stru
 		report->cpu_nanoseconds += report->profile.nodes[i].cpuNanoseconds;
 	report->nodes = calloc(report->profile.nodeCount + 1, sizeof(*report->nodes));
 	if (!report->nodes)
-		return complain(BAD_DEVICE, "profile: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the profile: end other programs, or profile "
+			"a part of the model");
 	for (size_t i = 0; i < report->profile.nodeCount; i++) {
 		fill_node(report, &report->profile.nodes[i], &report->nodes[i]);
 		report->nodes[i].share_of_cpu =

@@ -74,7 +74,10 @@ static int find_operators(struct report *report)
 		return ret;
 	if (add_graph(&origins, report->file->graph)) {
 		free(origins.list);
-		return complain(BAD_DEVICE, "profile: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the profile: end other programs, or profile "
+			"a part of the model");
 	}
 	if (origins.count)
 		qsort(origins.list, origins.count, sizeof(*origins.list), compare_origins);
@@ -177,7 +180,10 @@ int report_sum(struct report *report)
 	report->order = calloc(count + 1, sizeof(*report->order));
 	if (!report->order || sum_by(report, &report->by_label, label_of) ||
 	    sum_by(report, &report->by_operator, operator_of))
-		return complain(BAD_DEVICE, "profile: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the profile: end other programs, or profile "
+			"a part of the model");
 	for (size_t i = 0; i < count; i++)
 		report->order[i] = i;
 	qsort_r(report->order, count, sizeof(*report->order), compare_nodes, report);

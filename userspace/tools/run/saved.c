@@ -92,7 +92,8 @@ static int load_first(struct subject *subject)
 	if (options->profile)
 		return complain(
 			BAD_MODEL,
-			"%s: the graph was compiled without --profile, so the NPU measures no times: compile "
+			"%s: the graph was compiled without --profile, so the NPU measures no "
+			"times: compile "
 			"the model again, with webnn-run compile --profile",
 			options->model);
 	target_close(subject->first);
@@ -110,13 +111,19 @@ static int describe_inputs(struct subject *subject)
 
 	subject->saved_inputs = (WNNOnnxValueInfoArray){ 0, infos };
 	if (!infos)
-		return complain(BAD_DEVICE, "inputs: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the model's inputs: end other programs, or "
+			"set smaller dimensions");
 	for (size_t i = 0; i < inputs.count; i++) {
 		const WNNNamedOperandDescriptor *input = &inputs.data[i];
 		WNNOnnxDimension *dimensions = calloc(input->shape.count + 1, sizeof(*dimensions));
 
 		if (!dimensions)
-			return complain(BAD_DEVICE, "inputs: memory is exhausted");
+			return complain(
+				BAD_DEVICE,
+				"too little memory is free for the model's inputs: end other "
+				"programs, or set smaller dimensions");
 		for (size_t k = 0; k < input->shape.count; k++)
 			dimensions[k].size = input->shape.data[k];
 		infos[i] = (WNNOnnxValueInfo){
@@ -139,16 +146,20 @@ int saved_open(struct subject *subject)
 
 	subject->saved = true;
 	if (options->dims.count || options->shapes.count || options->cuts.count)
-		return complain(BAD_MODEL,
-				"%s: this is a saved graph, whose shapes and outputs are fixed: "
-				"compile the model again, with %s",
-				options->model,
-				options->dims.count   ? "--dim" :
-				options->shapes.count ? "--shape" :
-							"--outputs");
+		return complain(
+			BAD_MODEL,
+			"%s: this is a saved graph, whose shapes and outputs are fixed; compile "
+			"the model again with %s, and give the new graph",
+			options->model,
+			options->dims.count   ? "--dim" :
+			options->shapes.count ? "--shape" :
+						"--outputs");
 	subject->first = calloc(1, sizeof(*subject->first));
 	if (!subject->first)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", options->model);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				options->model);
 	ret = load_first(subject);
 	if (ret)
 		return ret;
@@ -254,14 +265,17 @@ int saved_info(const struct subject *subject, const struct target *target)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 	struct operators *kinds;
-	size_t count;
+	size_t count, on_cpu = 0;
 	int ret = DONE;
 
 	if (wnnGraphGetPlacement(target->graph, &placement) != WNNStatus_Success)
 		return complain_wnn(BAD_DEVICE, false, "%s", subject->options->model);
 	kinds = calloc(placement.nodeCount + 1, sizeof(*kinds));
 	if (!kinds)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", subject->options->model);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				subject->options->model);
 	count = count_operators(&placement, kinds);
 	if (text_wanted(subject->options)) {
 		printf("%s: a saved graph%s\n", subject->options->model,
@@ -275,8 +289,9 @@ int saved_info(const struct subject *subject, const struct target *target)
 			       kinds[i].placed[WNNNodeDevice_NPU],
 			       kinds[i].placed[WNNNodeDevice_CPU],
 			       kinds[i].placed[WNNNodeDevice_Folded]);
-		printf("it runs on %.*s\n", (int)target->device.device.length,
-		       target->device.device.data);
+		for (size_t i = 0; i < count; i++)
+			on_cpu += kinds[i].placed[WNNNodeDevice_CPU];
+		target_print_runs(target, on_cpu);
 	}
 	if (subject->options->json)
 		ret = write_json(subject->options, info_json(subject, target, kinds, count));

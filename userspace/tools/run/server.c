@@ -219,12 +219,16 @@ static int prepare(struct server *s, struct job *job, bool chat, struct refusal 
 		MHD_lookup_connection_value(job->connection, MHD_HEADER_KIND, "Content-Type");
 
 	if (job->received > MAX_BODY)
-		return refuse(refusal, 413, NULL, "the body has %zu bytes; %d are the most",
-			      job->received, MAX_BODY);
+		return refuse(
+			refusal, 413, NULL,
+			"the body of the request has %zu bytes, but at most %d are allowed: send a "
+			"shorter one",
+			job->received, MAX_BODY);
 	/* Pages in a browser cannot send this type to another site unless that site allows it. */
 	if (!type || strncasecmp(type, "application/json", strlen("application/json")) != 0)
 		return refuse(refusal, 415, NULL,
-			      "the header Content-Type is %.60s; it has to be application/json",
+			      "the request's header Content-Type is %.60s, but it must be "
+			      "application/json",
 			      type ? type : "missing");
 	if (request_read(&job->request, job->body.data, job->body.size, chat, refusal) ||
 	    (job->request.tokens ? take_tokens(s, job, refusal) : encode(s, job, refusal)))
@@ -417,9 +421,11 @@ static int find_address(const struct server_options *options, struct addrinfo **
 	snprintf(port, sizeof(port), "%u", options->port);
 	if (!getaddrinfo(host, port, &hints, address))
 		return DONE;
-	return complain(BAD_DEVICE,
-			"--host takes an address such as 127.0.0.1, ::1 or 0.0.0.0, not '%s'",
-			options->host);
+	return complain(
+		BAD_DEVICE,
+		"--host '%s' is not an address: give one such as 127.0.0.1 (reached from this "
+		"machine alone) or 0.0.0.0 (reached from all networks)",
+		options->host);
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -461,7 +467,10 @@ static void print_address(const struct server *s, const struct sockaddr *address
 	       port, s->options->slots, s->options->context, s->options->queue);
 	fflush(stdout);
 	if (!is_loopback(address))
-		complain(DONE, "all who reach %s can use the model: there is no password", host);
+		complain(DONE,
+			 "warning: everybody who reaches the address %s can use the model, because "
+			 "the server has no password; --host 127.0.0.1 serves this machine alone",
+			 host);
 }
 
 /*
@@ -483,8 +492,8 @@ static int serve(struct server *s, int socket, const struct sockaddr *address)
 		close(socket);
 		return complain(
 			BAD_DEVICE,
-			"the server does not start: open files (ulimit -n) or memory may be "
-			"exhausted");
+			"the server does not start: raise the limit of open files (ulimit -n), or "
+			"end programs that take memory");
 	}
 	print_address(s, address);
 	ending_signals(&set);

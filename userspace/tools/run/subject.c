@@ -92,16 +92,24 @@ static int bad_outputs(const struct subject *subject, size_t count, const WNNStr
 	int ret = model_file_load(options->model, &model);
 
 	if (!ret && tensors_init(&tensors, model->graph))
-		ret = complain(BAD_DEVICE, "--outputs: memory is exhausted");
+		ret = complain(
+			BAD_DEVICE,
+			"too little memory is free for the names of --outputs: end other programs, "
+			"or raise the limit (ulimit -v)");
 	for (size_t i = 0; !ret && i < count; i++) {
 		char *name = strndup(names[i].data, names[i].length);
 
 		if (!name) {
-			ret = complain(BAD_DEVICE, "--outputs: memory is exhausted");
+			ret = complain(
+				BAD_DEVICE,
+				"too little memory is free for the names of --outputs: end other "
+				"programs, or raise the limit (ulimit -v)");
 		} else if (!tensors_find(&tensors, name)) {
 			tensors_similar(&tensors, name, similar, sizeof(similar));
-			ret = complain(BAD_MODEL, "%s: --outputs: the model has no tensor \"%s\"%s",
-				       options->model, name, similar);
+			ret = complain(
+				BAD_MODEL,
+				"%s: the model has no tensor \"%s\", which --outputs names%s",
+				options->model, name, similar);
 		}
 		free(name);
 	}
@@ -144,7 +152,10 @@ static int set_outputs(const struct subject *subject)
 		room += strlen(cuts->items[i].text) + 1;
 	names = calloc(room, sizeof(*names));
 	if (!names)
-		return complain(BAD_DEVICE, "--outputs: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the names of --outputs: end other programs, "
+			"or raise the limit (ulimit -v)");
 	for (size_t i = 0; i < cuts->count; i++)
 		split_outputs(subject, cuts->items[i].text, names, &count);
 	if (wnnOnnxModelSetOutputs(subject->model, count, names) != WNNStatus_Success)
@@ -165,9 +176,11 @@ static int set_shape(const struct subject *subject, const struct pair *shape)
 
 		if (end == at || (*end && *end != ',') || size > INT32_MAX ||
 		    rank == VALUE_MAX_RANK)
-			return complain(BAD_MODEL,
-					"--shape %s=%s: give up to 8 sizes with commas between",
-					shape->name, shape->text);
+			return complain(
+				BAD_MODEL,
+				"--shape %s=%s: this is not a shape; give at most 8 numbers from 0 "
+				"to 2147483647 with commas between, such as 1,3,224,224",
+				shape->name, shape->text);
 		sizes[rank++] = (uint32_t)size;
 		at = *end ? end + 1 : end;
 	}
@@ -238,12 +251,16 @@ static int check_names(const struct subject *subject, const struct pairs *pairs,
 		for (size_t k = 0; k < inputs.count && !found; k++)
 			found = same_text(inputs.data[k].name, pair->name);
 		if (!found && !*pair->name)
-			return complain(BAD_FILE,
-					"%s: the model has %zu inputs: say which as INPUT=%s (%s)",
-					pair->text, inputs.count, pair->text, names);
+			return complain(
+				BAD_FILE,
+				"%s: the model has %zu inputs, so say which one takes this file: "
+				"INPUT=%s (inputs: %s)",
+				pair->text, inputs.count, pair->text, names);
 		if (!found)
-			return complain(BAD_FILE, "%s %s=%s: there is no such input; there are: %s",
-					option, pair->name, pair->text, names);
+			return complain(
+				BAD_FILE,
+				"%s %s=%s: the model has no input of this name; its inputs are: %s",
+				option, pair->name, pair->text, names);
 	}
 	return DONE;
 }
@@ -332,11 +349,12 @@ static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *
 	char shape[400];
 
 	describe_shape(info, shape, sizeof(shape));
-	return complain(BAD_MODEL,
-			"%s: the shape of input \"%.*s\" is open, %s: set it with --dim NAME=N or "
-			"--shape %.*s=N,N,...",
-			subject->options->model, view_length(info->name), info->name.data, shape,
-			view_length(info->name), info->name.data);
+	return complain(
+		BAD_MODEL,
+		"%s: the shape of input \"%.*s\" has dimensions without a size, %s: set them with "
+		"--dim NAME=N or --shape %.*s=N,N,...",
+		subject->options->model, view_length(info->name), info->name.data, shape,
+		view_length(info->name), info->name.data);
 }
 
 bool subject_is_open(const struct subject *subject, char *text, size_t room)
@@ -351,8 +369,8 @@ bool subject_is_open(const struct subject *subject, char *text, size_t room)
 			continue;
 		describe_shape(info, shape, sizeof(shape));
 		snprintf(text, room,
-			 "the shape of input \"%.*s\" is open, %s: set it with --dim NAME=N or "
-			 "--shape %.*s=N,N,...",
+			 "the shape of input \"%.*s\" has dimensions without a size, %s: set them "
+			 "with --dim NAME=N or --shape %.*s=N,N,...",
 			 view_length(info->name), info->name.data, shape, view_length(info->name),
 			 info->name.data);
 		return true;
@@ -426,7 +444,9 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	if (shapes_fit(value, loaded) && (rounds || holds_all(value, loaded))) {
 		WNNStringView type = wnnOperandDataTypeGetName(loaded->type);
 
-		complain(DONE, "%s: its elements are %.*s, they are %s to the type of input \"%s\"",
+		complain(DONE,
+			 "%s: the elements of the file are %.*s and are converted (%s) to the type "
+			 "of input \"%s\"",
 			 path, loaded->was ? (int)strlen(loaded->was) : view_length(type),
 			 loaded->was ? loaded->was : type.data, rounds ? "rounded" : "widened",
 			 value->name);
@@ -440,8 +460,9 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 
 		value_describe(loaded, has, sizeof(has));
 		value_describe(value, takes, sizeof(takes));
-		return complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s%s%.*s%s", path, has,
-				value->name, takes, convert ? ": in Python, x.astype(numpy." : "",
+		return complain(BAD_FILE, "%s: the file has %s, but input \"%s\" takes %s%s%.*s%s",
+				path, has, value->name, takes,
+				convert ? ": in Python, x.astype(numpy." : "",
 				convert ? view_length(type) : 0, type.data, convert ? ")" : "");
 	}
 	data = value->data;
@@ -461,8 +482,11 @@ static int read_bytes(const char *path, struct value *value)
 	if (!file || fstat(fileno(file), &stat))
 		ret = complain_unread(path, errno);
 	else if ((uint64_t)stat.st_size != value->size)
-		ret = complain(BAD_FILE, "%s: it has %lld bytes, input \"%s\" takes %zu", path,
-			       (long long)stat.st_size, value->name, value->size);
+		ret = complain(
+			BAD_FILE,
+			"%s: the file has %lld bytes, but input \"%s\" takes %zu; give its numbers "
+			"in the input's type and shape, or a .npy file",
+			path, (long long)stat.st_size, value->name, value->size);
 	else if (fread(value->data, 1, value->size, file) != value->size)
 		ret = complain_unread(path, errno);
 	if (file)
@@ -513,10 +537,11 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 	if (value->missing)
 		return DONE;
 	if (!options->random && !otherwise)
-		return complain(BAD_FILE,
-				"input \"%s\", %s, has no value: give --input %s=FILE, --fill "
-				"%s=NUMBER or --random SEED",
-				value->name, text, value->name, value->name);
+		return complain(
+			BAD_FILE,
+			"input \"%s\", %s, has no value: give --input %s=FILE, --fill %s=NUMBER or "
+			"--random SEED",
+			value->name, text, value->name, value->name);
 	/* The seeds differ, so that inputs of one type and shape do not get equal values. */
 	value_randomise(value, (options->random ? options->seed : *otherwise) + index * 1000003);
 	return DONE;
@@ -536,13 +561,12 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	    subject->options->cuts.count)
 		ret = value_init(value, info.name, WNNOperandDataType_Float32, 0, NULL);
 	else if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
-		ret = complain(
-			BAD_MODEL,
-			"%s: input \"%.*s\" is %.*s, which WebNN does not have: export the model "
-			"with another type",
-			subject->options->model, view_length(info.name), info.name.data,
-			info.elementType.length ? view_length(info.elementType) : 9,
-			info.elementType.length ? info.elementType.data : "no tensor");
+		ret = complain(BAD_MODEL,
+			       "%s: input \"%.*s\" is %.*s, but WebNN has only tensors of float32, "
+			       "float16 and integers; export the model with one of these",
+			       subject->options->model, view_length(info.name), info.name.data,
+			       info.elementType.length ? view_length(info.elementType) : 9,
+			       info.elementType.length ? info.elementType.data : "no tensor");
 	else if (!shape_is_known(&info) && subject->options->cuts.count)
 		ret = value_init(value, info.name, info.dataType, 0, NULL);
 	else if (!shape_is_known(&info))
@@ -572,7 +596,10 @@ int values_read(struct subject *subject, const uint64_t *otherwise)
 		return ret;
 	subject->values = calloc(inputs.count + 1, sizeof(*subject->values));
 	if (!subject->values)
-		return complain(BAD_DEVICE, "inputs: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the model's inputs: end other programs, or "
+			"set smaller dimensions");
 	subject->value_count = inputs.count;
 	ret = load_files(subject);
 	for (size_t i = 0; !ret && i < subject->value_count; i++)

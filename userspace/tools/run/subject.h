@@ -80,6 +80,11 @@ int target_open_for(struct target *target, struct subject *subject, const char *
  * of libwebnn-onnx.
  */
 WNNStatus target_try_build(struct target *target, struct subject *subject);
+/*
+ * Prints where a graph that was built runs; on_cpu: the number of its operators on the CPU, which
+ * the line tells when the device is not the CPU itself.
+ */
+void target_print_runs(const struct target *target, size_t on_cpu);
 int target_build(struct target *target, struct subject *subject);
 /* Creates the tensors and writes the inputs. */
 int target_prepare(struct target *target, const struct subject *subject);

@@ -23,10 +23,10 @@ static int no_device(const char *device)
 	why = strstr(text, asked);
 	if (!why)
 		return complain_wnn(BAD_DEVICE, false, "device %s", device ? device : "(default)");
-	return complain(
-		BAD_DEVICE,
-		"device npu: %s (without an NPU: --device sim, a model of it, or --device cpu)",
-		why + sizeof(asked) - 1);
+	return complain(BAD_DEVICE,
+			"device npu: %s; without an NPU, give --device sim (a model of the NPU) or "
+			"--device cpu",
+			why + sizeof(asked) - 1);
 }
 
 /*
@@ -41,10 +41,22 @@ static int name_device(struct target *target, const char *asked)
 	device_name_of(&target->device, asked, name, sizeof(name));
 	target->device_name = strdup(name);
 	if (!target->device_name)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", name);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				name);
 	target->device.device =
 		WNN_VALUE(WNNStringView, { target->device_name, strlen(target->device_name) });
 	return DONE;
+}
+
+void target_print_runs(const struct target *target, size_t on_cpu)
+{
+	printf("it runs on %.*s", (int)target->device.device.length, target->device.device.data);
+	if (on_cpu && !same_text(target->device.device, "cpu"))
+		printf(", and %zu operator%s on the CPU: webnn-run explain says why", on_cpu,
+		       on_cpu == 1 ? "" : "s");
+	putchar('\n');
 }
 
 int target_open(struct target *target, const struct options *options, const char *device)
@@ -189,7 +201,8 @@ static void print_frozen(const struct subject *subject, const struct value *valu
 			 const WNNOnnxRefusal *why)
 {
 	fprintf(stderr,
-		"webnn-run: %s: input \"%s\" is frozen: its value is a constant of the graph, since ",
+		"webnn-run: %s: input \"%s\" is frozen: its value is a constant of the graph, "
+		"since ",
 		subject->options->model, value->name);
 	print_view("node \"", why->node, "\" (");
 	print_view("", why->operatorName, ") says: ");
@@ -295,7 +308,10 @@ static int draw(struct target *target)
 			continue;
 		data = malloc(size + 1);
 		if (!data)
-			return complain(BAD_DEVICE, "tensors: memory is exhausted");
+			return complain(
+				BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
 		if (wnnOnnxModelDraw(target->model, tensor->name, target->seed, target->dispatches,
 				     data, size) != WNNStatus_Success)
 			ret = complain_wnn(BAD_DEVICE, true, "random numbers");
@@ -373,7 +389,9 @@ int target_prepare(struct target *target, const struct subject *subject)
 	target->outputs = calloc(outputs.count + 1, sizeof(*target->outputs));
 	target->results = calloc(outputs.count + empty.count + 1, sizeof(*target->results));
 	if (!target->inputs || !target->outputs || !target->results)
-		return complain(BAD_DEVICE, "tensors: memory is exhausted");
+		return complain(BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
 	for (size_t i = 0; !ret && i < inputs.count; i++) {
 		WNNNamedOperandDescriptor of = inputs.data[i];
 

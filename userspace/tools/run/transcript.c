@@ -206,10 +206,11 @@ static int choose(const struct transcript *t, bool first, uint32_t *token)
 		}
 	return *token != GGUF_NO_TOKEN ?
 		       DONE :
-		       complain(
-			       BAD_MODEL,
-			       "%s: all its logits are NaN or -infinity, or generation_config.json suppresses their tokens",
-			       t->whisper->step_path);
+		       complain(BAD_MODEL,
+				"%s: the model gives no token: each logit is NaN or -infinity, or "
+				"generation_config.json suppresses its token; export the model "
+				"again, in float32 and with its own generation_config.json",
+				t->whisper->step_path);
 }
 
 /* Appends the text of a token, and prints it. Returns DONE, or an exit code after a message. */

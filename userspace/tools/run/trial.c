@@ -21,7 +21,9 @@ struct closing {
 
 static int no_memory(void)
 {
-	return complain(BAD_DEVICE, "shapes: memory is exhausted");
+	return complain(BAD_DEVICE,
+			"too little memory is free to find the shapes inside the model: end other "
+			"programs, or raise the limit (ulimit -v)");
 }
 
 static int add(struct pairs *pairs, const char *name, size_t length, const char *text)

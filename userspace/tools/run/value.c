@@ -53,16 +53,22 @@ int value_make(struct value *value, int code, const char *about, WNNStringView n
 	if (!value_init(value, name, type, rank, shape))
 		return DONE;
 	if (rank > VALUE_MAX_RANK)
-		return complain(code, "%s: it has %u dimensions, at most %d are allowed", about,
-				rank, VALUE_MAX_RANK);
+		return complain(code, "%s: the array has %u dimensions, but at most %d are allowed",
+				about, rank, VALUE_MAX_RANK);
 	describe_type(type, rank, shape, text, sizeof(text));
 	for (uint32_t i = 0; i < rank && count <= INT32_MAX; i++)
 		count *= shape[i];
 	if (count > INT32_MAX)
-		return complain(code, "%s: %s has more than the %d elements that are allowed",
-				about, text, INT32_MAX);
-	return complain(code, "%s: memory is exhausted: %s has %zu bytes", about, text,
-			bytes_of(type, (size_t)count));
+		return complain(
+			code,
+			"%s: an array of %s has more than the %d elements that are allowed: set "
+			"smaller dimensions",
+			about, text, INT32_MAX);
+	return complain(
+		code,
+		"%s: too little memory is free for an array of %s, which takes %zu bytes: set "
+		"smaller dimensions, or end other programs",
+		about, text, bytes_of(type, (size_t)count));
 }
 
 void value_exit(struct value *value)

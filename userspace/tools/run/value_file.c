@@ -175,11 +175,16 @@ static int refuse_type(const char *path, int32_t type)
 		&onnx__tensor_proto__data_type__descriptor, type);
 
 	if (!known || type == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
-		return complain(BAD_FILE, "%s: it is not a tensor of ONNX, or it is damaged", path);
-	return complain(BAD_FILE,
-			"%s: its elements have ONNX's type %s, which is not read: save the tensor "
-			"as .npy, in the type of the input",
-			path, known->name);
+		return complain(
+			BAD_FILE,
+			"%s: this file is not an ONNX tensor (TensorProto), or is damaged; save it "
+			"again, or give a .npy file",
+			path);
+	return complain(
+		BAD_FILE,
+		"%s: the file's elements have the ONNX type %s, which webnn-run does not read; "
+		"save the tensor as .npy, in the type of the input",
+		path, known->name);
 }
 
 static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct value *value)
@@ -191,22 +196,27 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	if (type == WNNOperandDataType_Undefined)
 		return refuse_type(path, tensor->data_type);
 	if (tensor->n_external_data)
-		return complain(BAD_FILE,
-				"%s: its elements are in another file: convert it to .npy", path);
+		return complain(
+			BAD_FILE,
+			"%s: the tensor's elements are in another file, which webnn-run does not "
+			"read; save the tensor as .npy",
+			path);
 	for (size_t i = 0; i < tensor->n_dims; i++) {
 		if (i == VALUE_MAX_RANK || tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
 			return complain(BAD_FILE,
-					"%s: dimension %zu of %zu is %" PRId64
-					"; at most %d dimensions from 0 to %d are allowed",
+					"%s: the tensor's dimension %zu of %zu has size %" PRId64
+					"; at most %d dimensions of sizes from 0 to %d are allowed",
 					path, i, tensor->n_dims, tensor->dims[i], VALUE_MAX_RANK,
 					INT32_MAX);
 		shape[i] = (uint32_t)tensor->dims[i];
 		count = count > INT32_MAX ? count : count * shape[i];
 	}
 	if (count != elements_held(tensor, type))
-		return complain(BAD_FILE,
-				"%s: it is damaged: it has %zu elements, its shape says %" PRIu64,
-				path, elements_held(tensor, type), count);
+		return complain(
+			BAD_FILE,
+			"%s: the tensor in this file is damaged: it has %zu elements, but its "
+			"shape has %" PRIu64 "; save it again",
+			path, elements_held(tensor, type), count);
 	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
 		return BAD_FILE;
 	copy_elements(tensor, value);
@@ -234,7 +244,9 @@ static int load_tensor(const char *path, struct value *value)
 		tensor = onnx__tensor_proto__unpack(NULL, (size_t)size, bytes);
 		ret = tensor ? take_tensor(path, tensor, value) :
 			       complain(BAD_FILE,
-					"%s: it is not a tensor of ONNX, or it is damaged", path);
+					"%s: this file is not an ONNX tensor (TensorProto), or is "
+					"damaged; save it again, or give a .npy file",
+					path);
 	}
 	if (tensor)
 		onnx__tensor_proto__free_unpacked(tensor, NULL);

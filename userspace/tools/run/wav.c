@@ -88,10 +88,11 @@ static int read_format(struct recording *r, const uint8_t *chunk, size_t size)
 	struct format *f = &r->format;
 
 	if (size < 16)
-		return complain(BAD_FILE,
-				"%s: it is damaged: its chunk \"fmt \" has %zu bytes, and 16 are "
-				"the least",
-				r->path, size);
+		return complain(
+			BAD_FILE,
+			"%s: the WAV file is damaged: its chunk \"fmt \" has %zu bytes, but needs "
+			"at least 16; copy it again, or record it again",
+			r->path, size);
 	*f = (struct format){ number(chunk, 2), number(chunk + 2, 2), number(chunk + 4, 4),
 			      number(chunk + 14, 2) };
 	/* The longer form has the encoding at the begin of an identifier. */
@@ -107,20 +108,22 @@ static int find_chunks(struct recording *r)
 	int ret;
 
 	if (!begins_well(r->data, r->size))
-		return complain(BAD_FILE,
-				"%s: it is no WAV file, which begins with RIFF and WAVE; to make "
-				"one: ffmpeg -i FILE -ar 16000 -ac 1 recording.wav",
-				r->path);
+		return complain(
+			BAD_FILE,
+			"%s: this is not a WAV file, which begins with RIFF and WAVE; convert it: "
+			"ffmpeg -i FILE -ar 16000 -ac 1 recording.wav",
+			r->path);
 	while (r->size - at >= 8 && !r->samples) {
 		const uint8_t *chunk = r->data + at;
 		size_t size = number(chunk + 4, 4), left = r->size - at - 8;
 
 		if (!memcmp(chunk, "data", 4)) {
 			if (size > left && size < UNKNOWN_SIZE)
-				return complain(BAD_FILE,
-						"%s: it ends after %zu of %zu bytes of samples: it "
-						"was cut off when it was copied or recorded",
-						r->path, left, size);
+				return complain(
+					BAD_FILE,
+					"%s: the recording is cut off after %zu of %zu bytes of "
+					"samples; copy it again, or record it again",
+					r->path, left, size);
 			r->samples = chunk + 8;
 			r->bytes = size < left ? size : left;
 		} else if (size > left) {
@@ -138,12 +141,15 @@ static int find_chunks(struct recording *r)
 	if (r->samples && r->format.channels)
 		return DONE;
 	if (!r->samples)
-		return complain(BAD_FILE,
-				"%s: it is damaged: it has no chunk \"data\" with samples",
-				r->path);
+		return complain(
+			BAD_FILE,
+			"%s: the WAV file is damaged: it has no chunk \"data\", which holds the "
+			"samples; copy it again, or record it again",
+			r->path);
 	return complain(
 		BAD_FILE,
-		"%s: it is damaged: no chunk \"fmt \" in front of its samples says how many channels it has",
+		"%s: the WAV file is damaged: no chunk \"fmt \" before the samples gives the "
+		"number of channels; copy it again, or record it again",
 		r->path);
 }
 
@@ -155,18 +161,21 @@ static int check_format(const struct recording *r, uint32_t rate)
 	bool floats = f->encoding == IEEE_FLOAT && (f->bits == 32 || f->bits == 64);
 
 	if (!integers && !floats)
-		return complain(BAD_FILE,
-				"%s: its samples have %u bits in encoding %u; allowed are integers "
-				"(1) of 8, 16, 24 or 32 bits and floats (3) of 32 or 64: ffmpeg -i "
-				"FILE -ar %u -ac 1 recording.wav",
-				r->path, f->bits, f->encoding, rate);
+		return complain(
+			BAD_FILE,
+			"%s: the recording's samples have %u bits in the encoding %u; allowed are "
+			"integers (encoding 1) of 8, 16, 24 or 32 bits and floats (encoding 3) of "
+			"32 or 64 bits; convert it: ffmpeg -i FILE -ar %u -ac 1 recording.wav",
+			r->path, f->bits, f->encoding, rate);
 	if (f->rate != rate)
-		return complain(BAD_FILE,
-				"%s: it has %u samples a second, and the model takes %u: ffmpeg -i "
-				"FILE -ar %u -ac 1 recording.wav",
-				r->path, f->rate, rate, rate);
+		return complain(
+			BAD_FILE,
+			"%s: the recording has %u samples a second, but the model takes %u; "
+			"convert it: ffmpeg -i FILE -ar %u -ac 1 recording.wav",
+			r->path, f->rate, rate, rate);
 	if (r->bytes < (size_t)f->channels * (f->bits / 8))
-		return complain(BAD_FILE, "%s: it has no samples", r->path);
+		return complain(BAD_FILE, "%s: the recording has no samples; record it again",
+				r->path);
 	return DONE;
 }
 
@@ -195,7 +204,11 @@ static int convert(const struct recording *r, struct wav *wav)
 	wav->count = r->bytes / (width * f->channels);
 	wav->samples = malloc(wav->count * sizeof(*wav->samples));
 	if (!wav->samples)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", r->path);
+		return complain(
+			BAD_DEVICE,
+			"%s: too little memory is free for the recording; end other programs, or "
+			"cut it into shorter ones",
+			r->path);
 	for (size_t i = 0; i < wav->count; i++) {
 		double sum = 0;
 
@@ -206,10 +219,11 @@ static int convert(const struct recording *r, struct wav *wav)
 			continue;
 		free(wav->samples);
 		wav->samples = NULL;
-		return complain(BAD_FILE,
-				"%s: sample %zu is no number, or far from those between -1 and 1: "
-				"the program that recorded it failed",
-				r->path, i);
+		return complain(
+			BAD_FILE,
+			"%s: sample %zu of the recording is not a number, or far outside of -1 to "
+			"1, the range of sound; record it again with another program",
+			r->path, i);
 	}
 	return DONE;
 }

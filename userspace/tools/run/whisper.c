@@ -187,8 +187,9 @@ static int bind(struct whisper *w, const char *path, WNNNamedOperandDescriptorAr
 		if (t->type != d->dataType || t->elements != elements)
 			return complain(
 				BAD_MODEL,
-				"%s: its \"%.*s\" has type %s and size %zu, in the other files "
-				"type %s and size %zu: take the files of one export",
+				"%s: tensor \"%.*s\" has type %s and %zu elements, but in the "
+				"model's other files type %s and %zu elements; use files of one "
+				"export",
 				path, (int)d->name.length, d->name.data,
 				wnnOperandDataTypeGetName(d->dataType).data, elements,
 				wnnOperandDataTypeGetName(t->type).data, t->elements);
@@ -305,11 +306,10 @@ static int make_room(struct whisper *w)
 	    logits->type != WNNOperandDataType_Float16)
 		return complain(BAD_MODEL, "%s: its logits are no floats", w->step_path);
 	if (w->vocabulary.count > logits->elements)
-		return complain(
-			BAD_MODEL,
-			"%s: its tokenizer has %zu tokens, its model only %zu: take the tokenizer "
-			"of this model",
-			w->step_path, w->vocabulary.count, logits->elements);
+		return complain(BAD_MODEL,
+				"%s: the tokenizer has %zu tokens, but the model only %zu: use the "
+				"tokenizer of this model",
+				w->step_path, w->vocabulary.count, logits->elements);
 	w->rows = (uint32_t)logits->elements;
 	for (size_t i = 0; i < w->tensor_count; i++)
 		if (w->tensors[i].elements > most)

@@ -34,10 +34,11 @@ static char *path_of(const char *folder, const char *name)
 /* Complains about a file that is missing. */
 static int missing(const char *folder, const char *names)
 {
-	return complain(BAD_MODEL,
-			"%s: it has no %s, nor has its folder \"onnx\": export the model with "
-			"optimum-cli export onnx --task automatic-speech-recognition-with-past",
-			folder, names);
+	return complain(
+		BAD_MODEL,
+		"%s: neither this folder nor the folder \"onnx\" in it has %s; export the model "
+		"with optimum-cli export onnx --task automatic-speech-recognition-with-past",
+		folder, names);
 }
 
 static int find_models(struct whisper *w, const char *folder)
@@ -62,10 +63,9 @@ static int find_models(struct whisper *w, const char *folder)
 	if (access(w->encoder_path, F_OK))
 		return missing(folder, "encoder_model.onnx");
 	if (access(w->cross_path, F_OK))
-		return missing(folder, "decoder_model_merged.onnx and no decoder_model.onnx");
+		return missing(folder, "decoder_model_merged.onnx or decoder_model.onnx");
 	if (access(w->step_path, F_OK))
-		return missing(folder,
-			       "decoder_model_merged.onnx and no decoder_with_past_model.onnx");
+		return missing(folder, "decoder_model_merged.onnx or decoder_with_past_model.onnx");
 	return DONE;
 }
 

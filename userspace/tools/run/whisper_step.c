@@ -332,10 +332,11 @@ static int mask_scores(struct change *c, const char *keys)
 	char name[60];
 
 	if (!softmax || !softmax->n_input)
-		return complain(BAD_MODEL,
-				"%s: no Softmax follows the keys of \"%s\": export the model "
-				"without fused attention",
-				c->path, keys + strlen(WHISPER_NEXT));
+		return complain(
+			BAD_MODEL,
+			"%s: the attention that reads the cache \"%s\" has no Softmax node, which "
+			"is needed; export the model without fused attention",
+			c->path, keys + strlen(WHISPER_NEXT));
 	snprintf(name, sizeof(name), WHISPER_MASK "ed/%zu", c->masks++);
 	add_node(c, "Add", 2, (const char *const[]){ softmax->input[0], WHISPER_MASK }, name);
 	set_text(c, &softmax->input[0], name);
@@ -376,9 +377,9 @@ static int change_cache(struct change *c, const char *cache)
 		else
 			return complain(
 				BAD_MODEL,
-				"%s: its node \"%s\" (%s) reads the cache \"%s\", which only "
-				"the Concat that appends to it may read: export the model "
-				"without optimisation",
+				"%s: node \"%s\" (%s) reads the cache \"%s\", but only the Concat "
+				"that appends to this cache may read it; export the model without "
+				"optimisation",
 				c->path, node_label(node), node->op_type ? node->op_type : "",
 				cache);
 	}
@@ -419,9 +420,8 @@ static int change_position(struct change *c)
 	if (readers != 1)
 		return complain(
 			BAD_MODEL,
-			"%s: %zu nodes take rows of a weight [max_target_positions %u, d_model "
-			"%u], but one must, which adds the positions: is config.json that of this "
-			"model?",
+			"%s: %zu nodes read rows of the weights of positions [max_target_positions "
+			"%u, d_model %u], but exactly one must; use the config.json of this model",
 			c->path, readers, s->positions, s->width);
 	set_node(c, reader, "Gather", 2,
 		 (const char *const[]){ reader->input[0], WHISPER_POSITION });
