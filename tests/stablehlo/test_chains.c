@@ -48,7 +48,8 @@ static const char mix[] =
 	"  %i = stablehlo.iota dim = 0 : tensor<200003xui32>\n"
 	"  %k = stablehlo.slice %key [0:1] : (tensor<2xui32>) -> tensor<1xui32>\n"
 	"  %k0 = stablehlo.reshape %k : (tensor<1xui32>) -> tensor<ui32>\n"
-	"  %kb = stablehlo.broadcast_in_dim %k0, dims = [] : (tensor<ui32>) -> tensor<200003xui32>\n"
+	"  %kb = stablehlo.broadcast_in_dim %k0, dims = [] : (tensor<ui32>) -> "
+	"tensor<200003xui32>\n"
 	"  %x0 = stablehlo.add %i, %kb : tensor<200003xui32>\n"
 	"  %c13 = stablehlo.constant dense<13> : tensor<200003xui32>\n"
 	"  %c19 = stablehlo.constant dense<19> : tensor<200003xui32>\n"
@@ -259,8 +260,11 @@ static void test_lack(void **state)
 			 WNNStatus_UnknownError);
 	wnnStablehloGetLastError(&error);
 	assert_string_equal(error.message.data,
-			    "line 2, column 3: stablehlo.broadcast_in_dim: memory is exhausted: a "
-			    "value takes 33554432 bytes, beside 0 of other values");
+			    "line 2, column 3: stablehlo.broadcast_in_dim: too little memory is "
+			    "free: a value of this operation takes 33554432 bytes, and other "
+			    "values of "
+			    "the run take 0; divide the run into smaller ones, or end other "
+			    "programs");
 	tell_memory(path, 30000, 2768);
 	assert_int_equal(wnnStablehloProgramRunSync(program, 0, NULL, 1, &input),
 			 WNNStatus_Success);

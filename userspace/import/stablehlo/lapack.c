@@ -92,11 +92,10 @@ static bool has_room(void)
 		munmap(scratch, bytes);
 		return true;
 	}
-	snprintf(
-		problem, sizeof(problem),
-		"address space is limited to %llu MiB (ulimit -v), and OpenBLAS needs %zu MiB more: "
-		"raise the limit, or set OPENBLAS_NUM_THREADS=1",
-		(unsigned long long)(limit.rlim_cur / MIB), bytes / MIB);
+	snprintf(problem, sizeof(problem),
+		 "this process may have %llu MiB of address space (ulimit -v), but OpenBLAS needs "
+		 "%zu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1",
+		 (unsigned long long)(limit.rlim_cur / MIB), bytes / MIB);
 	return false;
 }
 

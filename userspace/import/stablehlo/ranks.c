@@ -69,7 +69,10 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	const char *error;
 
 	if (!world)
-		return shlo_set_error(WNNStatus_TypeError, "the ranks (world) are NULL");
+		return shlo_set_error(
+			WNNStatus_TypeError,
+			"the argument world, for the ranks, is NULL: give the ranks, or a place to "
+			"store them in");
 	*world = ranks;
 	if (ranks && ranks->refs) {
 		ranks->refs++;
@@ -79,17 +82,21 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	if (ranks)
 		return shlo_set_error(
 			WNNStatus_InvalidStateError,
-			"this process has released its ranks, and cannot join the others again");
+			"this process has released its ranks (world), which ended MPI, so it "
+			"cannot get them again: keep them until the process ends");
 	ranks = import_alloc(sizeof(*ranks));
 	if (!ranks)
-		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+		return shlo_set_error(
+			WNNStatus_UnknownError,
+			"too little memory is free for messages between ranks: end other programs, "
+			"or start fewer ranks on this machine");
 	ranks->transport = load(why, sizeof(why));
 	if (!ranks->transport) {
 		import_free(ranks);
 		return shlo_set_error(
 			WNNStatus_NotSupportedError,
-			"several ranks need the module stablehlo-mpi.so, in Debian the "
-			"package webnn-stablehlo-mpi: %s",
+			"a program on several ranks needs the module stablehlo-mpi.so (package "
+			"webnn-stablehlo-mpi), which does not load: %s",
 			why);
 	}
 	error = ranks->transport->join(&ranks->seat);
@@ -99,7 +106,10 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	}
 	if (error) {
 		import_free(ranks);
-		return shlo_set_error(WNNStatus_OperationError, "MPI does not start: %s", error);
+		return shlo_set_error(
+			WNNStatus_OperationError,
+			"MPI does not start in this process: %s; start the program with mpirun",
+			error);
 	}
 	ranks->refs = 1;
 	ranks->gone = -1;
@@ -129,8 +139,8 @@ static void take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *no
 	case SHLO_NOTE_FAIL:
 		/* A failure that is older than this run does not concern it. */
 		if (note->numbers[0] >= ranks->begun)
-			note_failure(ranks, "rank %u has failed: %.*s", note->from,
-				     (int)sizeof(note->text) - 1, note->text);
+			note_failure(ranks, "rank %u has failed, so this rank ends, too: %.*s",
+				     note->from, (int)sizeof(note->text) - 1, note->text);
 		break;
 	case SHLO_NOTE_GO:
 		ranks->gone = note->numbers[0];
@@ -158,7 +168,9 @@ _Noreturn static void throw_failure(struct WNNStablehloWorldImpl *ranks, struct 
 
 _Noreturn static void lost(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *guard)
 {
-	note_failure(ranks, "MPI has failed: %s", ranks->transport->error());
+	note_failure(ranks,
+		     "MPI exchanges no more data with the other ranks: %s; start the program again",
+		     ranks->transport->error());
 	throw_failure(ranks, guard);
 }
 
@@ -258,7 +270,10 @@ static void begin(struct WNNStablehloWorldImpl *ranks, size_t peer, struct shlo_
 	if (ranks->transfers == ranks->peer_room) {
 		more = import_realloc(more, room * sizeof(*more));
 		if (!more)
-			shlo_throw(guard, WNNStatus_UnknownError, "memory is exhausted");
+			shlo_throw(
+				guard, WNNStatus_UnknownError,
+				"too little memory is free for messages between ranks: end other "
+				"programs, or start fewer ranks on this machine");
 		ranks->peers = more;
 		ranks->peer_room = room;
 	}
@@ -309,7 +324,10 @@ uint64_t shlo_ranks_key(struct WNNStablehloWorldImpl *ranks, uint64_t key, struc
 	if (i == ranks->occurrence_count) {
 		more = import_realloc(more, (i + 1) * sizeof(*more));
 		if (!more)
-			shlo_throw(guard, WNNStatus_UnknownError, "memory is exhausted");
+			shlo_throw(
+				guard, WNNStatus_UnknownError,
+				"too little memory is free for messages between ranks: end other "
+				"programs, or start fewer ranks on this machine");
 		ranks->occurrences = more;
 		more[i] = (struct shlo_occurrence){ key, 0 };
 		ranks->occurrence_count++;
@@ -361,7 +379,8 @@ void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stag
 		return;
 	note_failure(
 		ranks,
-		"a rank has failed before, in the middle of a transfer: start the program anew");
+		"a run failed before in the middle of a transfer between ranks, so no other can "
+		"follow: start the program again on all ranks");
 	throw_failure(ranks, guard);
 }
 
@@ -392,7 +411,10 @@ WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world)
 	struct shlo_guard guard;
 
 	if (!world)
-		return shlo_set_error(WNNStatus_TypeError, "the ranks (world) are NULL");
+		return shlo_set_error(
+			WNNStatus_TypeError,
+			"the argument world, for the ranks, is NULL: give the ranks, or a place to "
+			"store them in");
 	if (setjmp(guard.jump))
 		return shlo_set_error(guard.status, "%s", guard.message);
 	shlo_ranks_arrive(world, SHLO_STAGE_AGREE, 0, &guard);

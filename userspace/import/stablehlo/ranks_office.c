@@ -111,10 +111,11 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 			 note->from, stage_text(note->numbers[1]), office->first.from,
 			 stage_text(office->first.numbers[1]));
 	} else if (note->numbers[2] != office->first.numbers[2]) {
-		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
-			 "ranks %u and %u run different programs: all must have the same files and "
-			 "--partitions",
-			 note->from, office->first.from);
+		fail_all(
+			ranks, note->numbers[0] & ~INT64_C(1),
+			"ranks %u and %u run different programs: give all ranks the same files and "
+			"the same --partitions",
+			note->from, office->first.from);
 	} else if (office->arrived == ranks->seat.count) {
 		go.numbers[1] = office->left_over;
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
@@ -160,7 +161,10 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 	}
 	side = import_alloc(sizeof(*side));
 	if (!side) {
-		fail_all(ranks, ranks->begun, "memory is exhausted");
+		fail_all(
+			ranks, ranks->begun,
+			"too little memory is free for messages between ranks: end other programs, "
+			"or start fewer ranks on this machine");
 		return;
 	}
 	side->note = *note;
@@ -196,8 +200,9 @@ static void stalled(struct WNNStablehloWorldImpl *ranks, const struct shlo_note 
 	stall->peer = note->numbers[2];
 	if (is_stuck(ranks->office, ranks->seat.count)) {
 		fail_all(ranks, ranks->begun,
-			 "all ranks wait for each other: they came to different operations, "
-			 "groups, channels or sizes");
+			 "all ranks wait for each other, as they came to different operations, "
+			 "groups, channels or sizes: let all members of a group run the same "
+			 "operations in the same order");
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
 			ranks->office->stalls[i].times = 0;
 	}

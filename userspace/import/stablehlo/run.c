@@ -42,15 +42,19 @@ void shlo_run_lack(struct shlo_run *run, size_t bytes)
 {
 	if (bytes)
 		fail(run, WNNStatus_UnknownError,
-		     "memory is exhausted: a value takes %zu bytes, beside %zu of other values",
+		     "too little memory is free: a value of this operation takes %zu bytes, and "
+		     "other values of the run take %zu; divide the run into smaller ones, or end "
+		     "other programs",
 		     bytes, run->bytes);
 	fail(run, WNNStatus_UnknownError, "memory is exhausted");
 }
 
 void shlo_run_differ(struct shlo_run *run)
 {
-	shlo_run_error(run, "a value has another shape or type on some processes: all must give "
-			    "this operation equal ones");
+	shlo_run_error(
+		run,
+		"the processes give this operation values of different shapes or types: let all "
+		"give it the same shape and type");
 }
 
 static struct shlo_scratch *scratch_push(struct shlo_run *run)

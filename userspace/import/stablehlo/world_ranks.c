@@ -76,7 +76,8 @@ static size_t packed_size(struct shlo_run *run, struct shlo_tensor *const *value
 		if (type->kind != SHLO_TENSOR)
 			shlo_run_error(
 				run,
-				"a tuple or future cannot go from rank to rank: return its parts");
+				"a value that goes from rank to rank must be a tensor or a token, "
+				"but this is a tuple or future: return its elements one by one");
 		size += (size_t)(type->rank + 1) * sizeof(int64_t) +
 			(size_t)values[i]->count * shlo_elements[type->element].bytes;
 	}
@@ -313,8 +314,9 @@ static void run_parallel(struct shlo_call *call, const struct shlo_attr *program
 	if (count > ranks->seat.count)
 		shlo_throw(
 			&call->run->guard, WNNStatus_NotSupportedError,
-			"line %u, column %u: %zu processes need as many ranks, there are %u: start "
-			"as many with mpirun -n",
+			"line %u, column %u: the program has %zu processes, each of which needs a "
+			"rank, but there are %u ranks: start it with mpirun -n and the number of "
+			"processes",
 			call->op->location.line, call->op->location.column, count,
 			ranks->seat.count);
 	ranks->infeeds++;
