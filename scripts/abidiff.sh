@@ -86,7 +86,7 @@ cmd_abidiff()
 	progress_to_stdout
 	ensure_environment build abidiff
 	commit=$(inside git -C "$top" rev-parse --verify --quiet --end-of-options "$1^{commit}") ||
-		die "git knows no commit '$1'"
+		die "abidiff: git knows no commit '$1'; give a commit, tag or branch to compare with"
 	build_tools || exit
 	take_lock "$top/build/.abi-lock" "it compares libraries"
 	step abi-old "libraries of $1" abi_old "$commit" "$old" || exit

@@ -628,6 +628,6 @@ cmd_check-debug()
 	[[ $debug_rounds =~ ^(0|[1-9][0-9]{0,4})$ ]] ||
 		wrong "check-debug: --rounds needs a number up to 99999, not '$debug_rounds'"
 	[ -z "$debug_kernel" ] || debug_names | grep -Fqx -- "$debug_kernel" ||
-		die "no debug kernel '$debug_kernel'; there are: $(debug_names | paste -sd ' ')"
+		die "check-debug: there is no debug kernel '$debug_kernel'; there are: $(debug_names | paste -sd ' ')"
 	cmd_check debug
 }

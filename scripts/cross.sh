@@ -22,7 +22,7 @@ cross_names()
 	case $1 in
 	arm64) echo aarch64-linux-gnu aarch64 ;;
 	riscv64) echo riscv64-linux-gnu riscv64 ;;
-	*) die "cross: there is no processor '$1'; there are: ${cross_architectures[*]}" ;;
+	*) die "cross: nothing can be built for the processor '$1'; there are: ${cross_architectures[*]}" ;;
 	esac
 }
 

@@ -40,13 +40,13 @@ kernel_of()
 		return
 	fi
 	all=$(kernels)
-	[ -n "$all" ] || die "no kernel that can be booted is in $from: install linux-image and linux-headers there"
+	[ -n "$all" ] || die "no kernel that can be booted is in $from: install linux-image-amd64 and linux-headers-amd64 there"
 	while read -r release; do
 		case $release in "$1"|"$1"[.+-]*) ;; *) [ -z "$1" ] || continue ;; esac
 		printf '%s\n' "$release"
 		return
 	done <<<"$all"
-	die "no kernel '$1'; there are: $(paste -sd ' ' <<<"$all")"
+	die "no installed kernel has a release that begins with '$1'; there are: $(paste -sd ' ' <<<"$all")"
 }
 
 # short_release RELEASE: prints 6.12.117 for 6.12.117+deb13-amd64, and 6.12.117-onpu-races as it is.

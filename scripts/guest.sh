@@ -53,7 +53,7 @@ guest_wrong()
 {
 	guest_usage >&2
 	printf '\n' >&2
-	die "guest: $*"
+	die "guest: the command line is wrong: $*"
 }
 
 # guest_number OPTION VALUE: refuses a value that is not a number above 0.
@@ -182,7 +182,7 @@ guest_prepare()
 
 	guest_options "$@"
 	if [ "$guest_driver" = 1 ] && ! driver_exists; then
-		die "guest: there is no driver in driver/; with --no-driver the guest starts without one"
+		die "guest: there is no driver in driver/: give --no-driver to start the guest without one"
 	fi
 	[ -z "$guest_kernel" ] || sets+=(kernels)
 	ensure_environment "${sets[@]}"

@@ -86,7 +86,7 @@ need_root_user()
 		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'$hint"
 	fi
 	unshare --mount --propagation private true 2>/dev/null ||
-		die "the build environment needs mounts, which this container does not allow"
+		die "the build environment needs mounts, which this container does not allow: start it with the right to mount (CAP_SYS_ADMIN)"
 }
 
 update_host()
@@ -104,7 +104,7 @@ install_host_tools()
 		missing+=(debian-archive-keyring)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	command -v apt-get >/dev/null ||
-		die "this needs Debian 12 or 13, or mmdebstrap and debian-archive-keyring installed"
+		die "the build environment needs Debian 12 or 13 on the host; on another system, install mmdebstrap and debian-archive-keyring"
 	export DEBIAN_FRONTEND=noninteractive
 	update_host
 	step host-install "installing ${missing[*]} on the host" \
@@ -193,7 +193,7 @@ own_build()
 	local reason
 
 	reason=$(mkdir -p -- "$top/build" 2>&1 && touch -- "$top/build/.setup-lock" 2>&1) ||
-		die "the checkout cannot be written to: ${reason#*: }"
+		die "the checkout, below which all is built, cannot be written to: ${reason#*: }"
 	[ "$(id -u)" -ne 0 ] || chown --reference="$top" -- "$top/build"
 }
 
