@@ -87,7 +87,7 @@ static int check_caps(struct onpu_device *onpu)
 	for (unsigned int i = 0; i < ARRAY_SIZE(caps); i++) {
 		if (caps[i].value >= caps[i].min && caps[i].value <= caps[i].max)
 			continue;
-		drm_err(&onpu->drm, "property %s of the device is %u, this driver supports %u to %u\n",
+		drm_err(&onpu->drm, "property %s of the device is %u, but this driver supports %u to %u: install a newer onpu-dkms\n",
 			caps[i].name, caps[i].value, caps[i].min, caps[i].max);
 		return -ENODEV;
 	}
@@ -113,7 +113,7 @@ static int check_version(struct onpu_device *onpu)
 		return -ENODEV;
 	}
 	if (major != FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET)) {
-		drm_err(&onpu->drm, "the device has version %u of the registers, which this driver does not know: install a newer one\n",
+		drm_err(&onpu->drm, "the device has version %u of the registers, which this driver does not know: install a newer onpu-dkms\n",
 			major);
 		return -ENODEV;
 	}
@@ -163,7 +163,7 @@ static int check_dma(struct onpu_device *onpu)
 	bool reserved;
 
 	if (dma_addressing_limited(dev)) {
-		drm_err(&onpu->drm, "the device cannot reach all memory with %u address bits: enable an IOMMU\n",
+		drm_err(&onpu->drm, "the device has %u address bits and cannot reach all memory of this machine: enable its IOMMU\n",
 			dma_bits(onpu));
 		return -EIO;
 	}
@@ -182,7 +182,7 @@ static int check_dma(struct onpu_device *onpu)
 	if (!reserved && !is_encrypted_guest())
 		return 0;
 	drm_err(&onpu->drm,
-		"the device cannot reach memory of its driver: the guest is encrypted, or DMA is restricted to a pool\n");
+		"the device cannot reach memory of its driver: use a guest without encrypted memory, and without a restricted-dma-pool\n");
 	return -EIO;
 }
 
@@ -302,7 +302,7 @@ static int alloc_vectors(struct onpu_device *onpu)
 	if (count < 0)
 		count = pci_alloc_irq_vectors(onpu->pdev, 1, 1, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	if (count < 0)
-		drm_err(&onpu->drm, "the system has no interrupt for the device: %pe\n",
+		drm_err(&onpu->drm, "the kernel gives the device no interrupt (MSI-X or MSI): %pe\n",
 			ERR_PTR(count));
 	return count;
 }

@@ -402,7 +402,7 @@ static int allow_large_pages(struct onpu_device *onpu)
 	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
 
 	if (ret)
-		drm_notice(&onpu->drm, "no large pages, the device is slower: %pe\n", ERR_PTR(ret));
+		drm_notice(&onpu->drm, "buffers get no large pages, so the device is slower: %pe\n", ERR_PTR(ret));
 	/* Linux 7.3 returns 0 even if it could not mount, and then no buffer can be made. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }
@@ -422,7 +422,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci_set_drvdata(pdev, onpu);
 	if (pci_resource_len(pdev, 0) < ONPU_BAR0_SIZE)
 		return dev_err_probe(&pdev->dev, -ENODEV,
-				     "the registers (BAR 0) are fewer than an Open NPU's: driver and device do not fit\n");
+				     "BAR 0 of the device is too small for the registers of an Open NPU: use a driver and a device (onpu-emu) of one release\n");
 	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);
@@ -431,7 +431,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret,
-				     "the device could not be started: see the messages before\n");
+				     "the device could not be started, for the reason in the messages before this one\n");
 	onpu_debugfs_init(onpu);
 	ret = allow_large_pages(onpu);
 	if (!ret)

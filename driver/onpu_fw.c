@@ -31,7 +31,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 static int reject_image(struct onpu_device *onpu, const char *why)
 {
-	drm_err(&onpu->drm, "firmware %s: %s; install onpu-firmware anew\n", IMAGE_NAME, why);
+	drm_err(&onpu->drm, "firmware %s is refused: %s; install the package onpu-firmware anew\n", IMAGE_NAME, why);
 	return -EINVAL;
 }
 
@@ -41,25 +41,25 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	u32 version = ONPU_VERSION__RESET;
 
 	if (size < sizeof(h))
-		return reject_image(onpu, "the file is too short for a firmware image");
+		return reject_image(onpu, "the firmware file is too short for its header, so it was cut off");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
-		return reject_image(onpu, "it is not a firmware image");
+		return reject_image(onpu, "the firmware file is not a firmware image of an Open NPU");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "the file does not have the size that its header tells");
+		return reject_image(onpu, "the firmware file does not have the size that its header tells");
 	if (h.memory_size < h.image_size)
-		return reject_image(onpu, "its header reserves less memory than the image takes");
+		return reject_image(onpu, "the header of the firmware file reserves less memory than its image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return reject_image(onpu, "it is damaged, its checksum is wrong");
+		return reject_image(onpu, "the firmware file is damaged, as its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
-		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, the driver needs %u.%u: install that of the driver's release\n",
+		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, but the driver needs %u.%u or newer: install onpu-firmware of the driver's release\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
 		return -EINVAL;
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return reject_image(onpu, "it is for another version of the device");
+		return reject_image(onpu, "the firmware file is for another version of the device");
 	onpu->fw.info.crc = h.crc;
 	return 0;
 }
@@ -104,7 +104,7 @@ int onpu_fw_init(struct onpu_device *onpu)
 		return ret;
 	ret = request_firmware(&file, IMAGE_NAME, dev);
 	if (ret) {
-		drm_err(&onpu->drm, "firmware %s cannot be loaded (%pe): is it in /lib/firmware?\n",
+		drm_err(&onpu->drm, "firmware %s cannot be loaded (%pe): install the package onpu-firmware, which puts it in /lib/firmware\n",
 			IMAGE_NAME, ERR_PTR(ret));
 		return ret;
 	}
@@ -174,7 +174,7 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
 
 	if (status_state(status) == ONPU_STATE_FAILED)
-		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u); please report it\n",
+		drm_err(&onpu->drm, "the firmware failed: %s%s (detail %u); please report it\n",
 			boot_error_name(error), detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
 		drm_err(&onpu->drm, "the firmware crashed with exception %u of RISC-V (mcause); please report it\n",
@@ -233,7 +233,7 @@ static int check_fw_abi(struct onpu_device *onpu)
 	struct drm_onpu_firmware_info *info = &onpu->fw.info;
 
 	if (FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi) != ONPU_ABI_MAJOR) {
-		drm_err(&onpu->drm, "the running firmware speaks version %u, its header says %u: the image is damaged, install it anew\n",
+		drm_err(&onpu->drm, "the running firmware speaks version %u, but its file says %u: install the package onpu-firmware anew\n",
 			FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi), ONPU_ABI_MAJOR);
 		return -EINVAL;
 	}

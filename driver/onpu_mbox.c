@@ -106,7 +106,7 @@ static void onpu_mbox_protocol_error(struct onpu_device *onpu, const char *what)
 {
 	onpu_mbox_fail(onpu, -EAGAIN);
 	if (onpu_fw_reset_async(onpu, ONPU_RESET_FW_PROTOCOL))
-		drm_err_ratelimited(&onpu->drm, "the firmware sent an invalid message: %s; are driver and firmware of one release?\n",
+		drm_err_ratelimited(&onpu->drm, "the firmware sent an invalid message: %s; install onpu-dkms and onpu-firmware of one release\n",
 				    what);
 }
 
@@ -245,7 +245,7 @@ static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *w
 		return false;
 	fail_all_requests(mbox, -EAGAIN);
 	if (onpu_device_present(onpu) && onpu_fw_reset_async(onpu, ONPU_RESET_TIMEOUT))
-		drm_err_ratelimited(&onpu->drm, "the firmware did not answer, request %u timed out: the device is reset\n",
+		drm_err_ratelimited(&onpu->drm, "the firmware did not answer request %u in time, so the driver resets the device\n",
 				    wait->type);
 	return true;
 }

@@ -264,7 +264,7 @@ void onpu_pmu_add(struct onpu_device *onpu)
 			pmu->onpu = onpu;
 	}
 	if (IS_ERR(pmu) || devm_add_action_or_reset(onpu->drm.dev, forget_device, pmu))
-		drm_notice(&onpu->drm, "perf shows no counters of the device: there is no memory, or something else has its name\n");
+		drm_notice(&onpu->drm, "perf shows no counters of the device, for lack of memory or because another event source has its name: bind the driver anew\n");
 }
 
 void onpu_pmu_exit(void)

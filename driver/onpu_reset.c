@@ -49,7 +49,7 @@ int onpu_device_start(struct onpu_device *onpu)
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
 	if (ret) {
-		drm_err(&onpu->drm, "the device did not come back from a reset in time\n");
+		drm_err(&onpu->drm, "the device did not come back from a reset in time, so it cannot be used: try onpu-smi reset, or bind the driver anew\n");
 		return ret;
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
@@ -155,7 +155,7 @@ static void report_wedged(struct onpu_device *onpu, int error)
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone: it was removed, or does not answer on the bus\n");
 	else
-		drm_err(&onpu->drm, "device is wedged: onpu-smi reset may revive it, or binding the driver anew\n");
+		drm_err(&onpu->drm, "the device is wedged: it runs no jobs until onpu-smi reset, or binding the driver anew, revives it\n");
 	/*
 	 * As of 7.3, drm_dev_wedged_event() takes the kobject of &drm_device.primary, which is NULL
 	 * where there is but an accel node.
@@ -276,7 +276,7 @@ static bool fw_resets_exhausted(struct onpu_device *onpu, enum onpu_reset_reason
 	onpu->fw_reset_at = jiffies;
 	if (onpu->fw_resets++ < MAX_FW_RESETS)
 		return false;
-	drm_err(&onpu->drm, "the firmware still fails after %u resets; no more are tried\n",
+	drm_err(&onpu->drm, "the firmware still fails after %u resets, so the driver tries no more: please report it\n",
 		MAX_FW_RESETS);
 	halt_device(onpu);
 	return true;
@@ -296,7 +296,7 @@ void onpu_device_reset_work(struct work_struct *work)
 		up_write(&onpu->reset_lock);
 	} else if (onpu->state == ONPU_DEV_UP) {
 		reason = onpu_reset_begin(onpu);
-		drm_notice(&onpu->drm, "reset: %s\n", reason_text(reason));
+		drm_notice(&onpu->drm, "the device gets a reset: %s\n", reason_text(reason));
 		trace_onpu_reset(onpu, reason_text(reason), 0);
 		onpu_dump_device(onpu, reason, reason_text(reason), true);
 		onpu_reset_end(onpu, fw_resets_exhausted(onpu, reason) ? -EIO :
@@ -352,7 +352,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	drm_notice(&onpu->drm, "reset: somebody asked for it, by sysfs or a virtual machine\n");
+	drm_notice(&onpu->drm, "the device gets a reset: somebody asked for it, by sysfs or a virtual machine\n");
 	if (onpu->asleep)
 		up_write(&onpu->reset_lock);
 	else

@@ -38,7 +38,7 @@ static void report_work(struct work_struct *work)
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return;
-	drm_notice(drm, "user %u is banned for %u minutes: jobs that cannot be ended made %u resets necessary\n",
+	drm_notice(drm, "user %u is banned for %u minutes and gets no new context: %u times, a job of this user could only be ended by a reset\n",
 		   uid, BAN_MINUTES, MAX_STRIKES);
 	snprintf(event, sizeof(event), "BANNED=%u", uid);
 	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);

@@ -65,7 +65,8 @@ static const struct argp_option options[] = {
 	  2 },
 	{ NULL, 0, NULL, 0, "Faults of the hardware:", 3 },
 	{ "inject", KEY_INJECT, "FAULT[,...]", 0,
-	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard input ask "
+	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard "
+	  "input ask "
 	  "for them later. Not with --sync",
 	  3 },
 	{ NULL, 0, NULL, 0, "Recordings:", 4 },
@@ -111,7 +112,9 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 	errno = 0;
 	value = strtoul(text, &end, 0);
 	if (errno || !*text || *end || *text == '-' || !value || value > max)
-		argp_error(state, "--%s %s: a number from 1 to %u is needed", name, text, max);
+		argp_error(state,
+			   "--%s %s: this is not a number that is allowed; give one from 1 to %u",
+			   name, text, max);
 	return (uint32_t)value;
 }
 
@@ -131,8 +134,8 @@ static uint32_t size(struct argp_state *state, const char *name, const char *tex
 	if (errno || end == text || *end || *text == '-' || !value || value > max)
 		argp_error(
 			state,
-			"--%s %s: a number of bytes from 1 to %u is needed, with K or M behind it "
-			"for KiB or MiB",
+			"--%s %s: this is not a size; give a number of bytes from 1 to %u, or of "
+			"KiB or MiB with K or M behind it",
 			name, text, max);
 	return (uint32_t)value;
 }
@@ -147,7 +150,7 @@ static void choose_machine(struct argp_state *state, struct onpu_sim_config *sim
 static bool sticky(struct argp_state *state, const char *mode)
 {
 	if (strcmp(mode, "sticky") && strcmp(mode, "evict"))
-		argp_error(state, "--tlb=%s: MODE is 'sticky' or 'evict'", mode);
+		argp_error(state, "--tlb=%s: there is no such mode; give sticky or evict", mode);
 	return !strcmp(mode, "sticky");
 }
 
@@ -160,12 +163,15 @@ static void add_fault(struct argp_state *state, struct arguments *arguments, con
 		return;
 	}
 	if (arguments->num_faults == MAX_FAULTS)
-		argp_error(state, "--inject %s: at most %u faults are allowed", text, MAX_FAULTS);
+		argp_error(state,
+			   "--inject %s: this fault is one too many, at most %u are allowed; give "
+			   "more as lines on standard input, with --inject=-",
+			   text, MAX_FAULTS);
 	wrong = vfu_inject_parse(text, &arguments->faults[arguments->num_faults]);
 	if (!wrong && arguments->faults[arguments->num_faults].fault == VFU_FAULTS)
 		return;
 	if (wrong)
-		argp_error(state, "--inject %s: %s", text, wrong);
+		argp_error(state, "--inject %s cannot be used: %s", text, wrong);
 	arguments->num_faults++;
 }
 
@@ -175,10 +181,14 @@ static void finish(struct argp_state *state, struct arguments *arguments)
 	struct onpu_sim_config *sim = &arguments->config.function.device.sim;
 
 	if (!arguments->socket == !arguments->replay)
-		argp_error(state, "give --socket PATH to be a device, or --replay FILE alone to "
-				  "repeat a recording");
+		argp_error(
+			state,
+			"give either --socket PATH, to be a device for QEMU, or --replay FILE, to "
+			"repeat a recording");
 	if (arguments->record_mib && !arguments->record)
-		argp_error(state, "--record-limit needs --record FILE");
+		argp_error(state,
+			   "--record-limit limits the size of a recording, and none is made: give "
+			   "--record FILE, too");
 	if (arguments->record && sim->threads > 1)
 		argp_error(state, "--record needs one thread, as recordings with more cannot be "
 				  "replayed: leave out --threads");
@@ -240,7 +250,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->function.device.tlb_sticky = sticky(state, arg);
 		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "there is no option '%s'", arg);
+		argp_error(
+			state,
+			"there is no option '%s': onpu-emu takes options alone, and --help lists "
+			"them",
+			arg);
 		break;
 	case ARGP_KEY_END:
 		finish(state, arguments);
@@ -279,7 +293,8 @@ static int serve(const struct arguments *arguments, int stop_fd)
 		return EXIT_FAILURE;
 	}
 	if (!vfu_server_init(&server, &arguments->config, listening, stop_fd, &error)) {
-		fprintf(stderr, "onpu-emu: the device cannot be made: %s\n", error);
+		fprintf(stderr, "onpu-emu: the device cannot be made with these options: %s\n",
+			error);
 		close(listening);
 		unlink(arguments->socket);
 		return EXIT_FAILURE;
@@ -331,13 +346,15 @@ static int serve_recorded(struct arguments *arguments, int stop_fd)
 	status = serve(arguments, stop_fd);
 	if (recorder.full)
 		fprintf(stderr,
-			"onpu-emu: %s: the recording ends before the server did, at its limit of %u MiB\n",
+			"onpu-emu: %s: the recording stopped at its limit of %u MiB, before the "
+			"server ended; give a larger --record-limit to record all\n",
 			arguments->record, arguments->record_mib);
 	error = vfu_recorder_destroy(&recorder);
 	if (!error)
 		return status;
-	fprintf(stderr, "onpu-emu: %s: the recording is not whole: %s\n", arguments->record,
-		strerror(error));
+	fprintf(stderr,
+		"onpu-emu: %s: the recording is not whole, because it could not be written: %s\n",
+		arguments->record, strerror(error));
 	return EXIT_FAILURE;
 }
 
@@ -361,7 +378,8 @@ int main(int argc, char **argv)
 		return replay(arguments.replay);
 	stop_fd = make_stop_fd();
 	if (stop_fd < 0) {
-		fprintf(stderr, "onpu-emu: signals cannot be received: %s\n", strerror(errno));
+		fprintf(stderr, "onpu-emu: the process cannot receive signals, which end it: %s\n",
+			strerror(errno));
 		return EXIT_FAILURE;
 	}
 	status = serve_recorded(&arguments, stop_fd);

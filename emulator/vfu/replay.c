@@ -340,7 +340,7 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 		r.device = onpu_device_create(&config, &host, &wrong);
 	}
 	if (!r.device) {
-		tell(report, "the recording cannot be replayed: %s", wrong);
+		tell(report, "the recording that --replay names cannot be replayed: %s", wrong);
 		return VFU_REPLAY_REFUSED;
 	}
 	pci_config_init(&r.pci, header.vectors);
@@ -350,7 +350,9 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	onpu_device_destroy(r.device);
 	if (r.differs)
 		return VFU_REPLAY_DIFFERS;
-	tell(report, "the device does the same in all %" PRIu64 " events", report->events);
+	tell(report,
+	     "the device does the same in all %" PRIu64 " events as when they were recorded",
+	     report->events);
 	return VFU_REPLAY_SAME;
 }
 
@@ -362,14 +364,17 @@ enum vfu_replay_result vfu_replay_file(const char *path, struct vfu_replay_repor
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		tell(report, "the recording cannot be read: %s", strerror(errno));
+		tell(report, "the recording that --replay names cannot be read: %s",
+		     strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
 		tell(report,
-		     "the recording cannot be replayed: it is empty, or not a regular file");
+		     "the recording cannot be replayed, as the file is empty or not a regular "
+		     "file: give one that onpu-emu --record has made");
 	} else {
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED) {
-			tell(report, "the recording cannot be read: %s", strerror(errno));
+			tell(report, "the recording that --replay names cannot be read: %s",
+			     strerror(errno));
 		} else {
 			result = vfu_replay_bytes(bytes, (size_t)st.st_size, report);
 			munmap(bytes, (size_t)st.st_size);

@@ -87,14 +87,16 @@ static void accept_client(struct vfu_server *server)
 	if (fd < 0) {
 		/* Report an error once: it may occur again at once, many times. */
 		if (errno != server->refused)
-			vfu_server_log(server, "a client cannot be accepted: %s", strerror(errno));
+			vfu_server_log(server,
+				       "a client cannot be accepted, so QEMU does not connect: %s",
+				       strerror(errno));
 		server->refused = errno;
 		return;
 	}
 	server->refused = 0;
 	if (!server->connected) {
 		vfu_server_adopt(server, fd);
-		vfu_server_log(server, "client connected");
+		vfu_server_log(server, "client connected: QEMU uses the device");
 		return;
 	}
 	/*
@@ -116,18 +118,22 @@ static void serve(struct vfu_server *server)
 		case VFU_RECEIVE_LATER:
 			return;
 		case VFU_RECEIVE_GONE:
-			vfu_server_log(server, "client gone");
+			vfu_server_log(server, "client gone: QEMU has closed the connection");
 			disconnect(server);
 			return;
 		case VFU_RECEIVE_BROKEN:
-			vfu_server_log(server, "client dropped: %s", conn->why);
+			vfu_server_log(server,
+				       "client dropped, as QEMU broke the protocol or ended: %s",
+				       conn->why);
 			disconnect(server);
 			return;
 		case VFU_RECEIVE_MESSAGE:
 			break;
 		}
 		if (!vfu_server_handle(server)) {
-			vfu_server_log(server, "client dropped: %s", conn->why);
+			vfu_server_log(server,
+				       "client dropped, as QEMU broke the protocol or ended: %s",
+				       conn->why);
 			disconnect(server);
 			return;
 		}

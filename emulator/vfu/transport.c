@@ -212,7 +212,10 @@ enum vfu_receive vfu_conn_receive(struct vfu_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return VFU_RECEIVE_LATER;
 		if (n < 0 && errno == EPROTO)
-			return broken(conn, "a message has more than 16 file descriptors");
+			return broken(
+				conn,
+				"a message of the client has more than 16 file descriptors, the "
+				"most that are allowed");
 		if (n < 0 || (!n && !conn->have))
 			return VFU_RECEIVE_GONE;
 		if (!n)

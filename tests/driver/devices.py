@@ -54,10 +54,10 @@ def main():
          "/dev/accel/accel0")
     for number in 3, 64, 9999:
         tell(f"npu:{number} is an error that lists those that there are", failure(device=f"npu:{number}"),
-             f"WNNContextDeviceOptions asks for the device npu, but /dev/accel/accel{number} does not open: "
+             f"WNNContextDeviceOptions asks for the device npu, but the NPU's node /dev/accel/accel{number} does not open: "
              "No such file or directory; NPUs that open: npu:0, npu:1, npu:2")
     for name in "npu:", "npu:01", "npu:-1", "npu:1 ", "npu:10000":
-        tell(f"'{name}' is no name", "npu, npu:NUMBER, sim and cpu exist" in failure(device=name), True)
+        tell(f"'{name}' is no name", "allowed are npu, npu:NUMBER, sim and cpu" in failure(device=name), True)
     tell("a path beside the number is refused", "only one of them may choose the NPU" in
          failure(device="npu:1", node_path="/dev/accel/accel1"), True)
     os.environ["WEBNN_DEVICE"] = "npu:1"

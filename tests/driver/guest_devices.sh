@@ -128,7 +128,7 @@ try:
     webnn_npu.ML().create_context(device='npu:2')
 except Exception as error:
     print(error)" 2>&1)
-	contains "the one that is gone does not open" "asks for the device npu, but /dev/accel/accel2 does not open"
+	contains "the one that is gone does not open" "asks for the device npu, but the NPU's node /dev/accel/accel2 does not open"
 }
 
 test_lists

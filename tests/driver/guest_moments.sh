@@ -103,7 +103,7 @@ fail_twice_seen()
 		[ "$status" -eq 0 ] || break
 		"${ends%/*}/driver-poke" "$device/resource0" request "$device/reset"
 		sleep 2
-		dmesg | grep 'onpu .*\] reset: ' | tail -n 1 | grep -q 'somebody asked for it'
+		dmesg | grep 'onpu .* reset: ' | tail -n 1 | grep -q 'somebody asked for it'
 		status=$?
 	done
 	ok $status "a reset that somebody else asks for is enough"

@@ -24,7 +24,7 @@ DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = pathlib.Path("/dev/accel/accel0")
 CHANGES = ("older", "same", "newer")
 # The text of the kernel's log that onpu-smi repeats.
-NEEDED = "the driver has refused it: firmware … speaks version …, the driver needs …: install"
+NEEDED = "the driver has refused it: firmware … speaks version …, but the driver needs … or newer: install onpu-firmware"
 
 sys.path.insert(0, str(TOP / "tests/versions"))
 sys.dont_write_bytecode = True

@@ -105,7 +105,7 @@ class Program(unittest.TestCase):
         self.assertEqual(self.process.wait(PATIENCE), 0)
         done = self.run_emu('--replay', file)
         self.assertEqual((done.returncode, done.stderr), (0, ''))
-        self.assertRegex(done.stdout, 'record: the device does the same in all [1-9][0-9]* events\n')
+        self.assertRegex(done.stdout, 'record: the device does the same in all [1-9][0-9]* events as when they were recorded\n')
         with open(file, 'rb') as record:
             data = record.read()
         self.assertEqual(data[32:64], b'onpu-custom'.ljust(32, b'\0'))
@@ -114,7 +114,7 @@ class Program(unittest.TestCase):
         data = data[:at] + b'\1' + data[at + 1:]
         data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
         for content, status, told in ((data, 2, ': the replay does not do what was recorded; recorded: a register is read'),
-                                      (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'it is empty'),
+                                      (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'is empty or not a regular file'),
                                       (bytes(88), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
                                       (data[:8] + b'\1' + data[9:], 1, 'another version')):
             with open(file, 'wb') as record:
@@ -125,7 +125,7 @@ class Program(unittest.TestCase):
         self.assertEqual(self.run_emu('--replay', '/nonexistent/record').returncode, 1)
         done = self.run_emu('--socket', self.path, '--record-limit=1')
         self.assertEqual(done.returncode, 64)
-        self.assertIn('--record-limit needs --record FILE', done.stderr)
+        self.assertIn('give --record FILE, too', done.stderr)
 
     def test_help(self):
         result = self.run_emu('--help')
@@ -149,7 +149,7 @@ class Program(unittest.TestCase):
                               ((*socket_option, '--threads='), '--threads'),
                               ((*socket_option, '--threads=2', '--record=/nonexistent/record'), 'one thread'),
                               ((*socket_option, '--record=/nonexistent/record'), '/nonexistent/record'),
-                              ((*socket_option, '--replay=record'), '--replay FILE alone'),
+                              ((*socket_option, '--replay=record'), '--replay FILE, to repeat'),
                               ((*socket_option, '--threads=65'), '1 to 64'),
                               ((*socket_option, '--tlb=none'), 'sticky'),
                               ((*socket_option, '--no-such'), 'no-such'),
