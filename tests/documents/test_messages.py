@@ -26,19 +26,19 @@ class Messages(unittest.TestCase):
         for section in sections:
             self.assertGreater(met[id(section)], 0, section.title)
         self.assertLessEqual({
-            "no node of the driver onpu is in /dev/accel; onpu-smi check tells why",
+            "no node of the driver onpu is in /dev/accel, so there is no NPU to use; onpu-smi check tells why",
             "filter has … input channels per group, expected … (input has … channels, groups …)",
-            "device is wedged: onpu-smi reset may revive it, or binding the driver anew",
-            "there is no device \"…\" (from …); npu, npu:NUMBER, sim and cpu exist"}, everything)
+            "the device is wedged: it runs no jobs until onpu-smi reset, or binding the driver anew, revives it",
+            "there is no device \"…\", which is asked for by …; allowed are npu, npu:NUMBER, sim and cpu"}, everything)
 
     def test_what_is_missing_is_noticed(self):
         sections = messages_rst.read_causes()
         listed = next(s for s in sections if s.title == "Choosing a device")
-        del listed.causes["out of memory for the devices"]
+        del listed.causes["too little memory is free for the list of the devices: end other programs"]
         listed.causes["a message that is not there"] = "cause"
         wrong = messages_rst.check(sections)
         self.assertEqual(len(wrong), 2)
-        self.assertIn("out of memory for the devices", wrong[0])
+        self.assertIn("too little memory is free for the list of the devices: end other programs", wrong[0])
         self.assertIn("a message that is not there", wrong[1])
         sections[:] = [s for s in sections if "driver" not in s.sources[0]]
         self.assertTrue(any("belongs to no section" in w for w in messages_rst.check(sections)))

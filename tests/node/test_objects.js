@@ -360,7 +360,7 @@ test('messages name what a script has, not what C has', async () => {
 	if (!fs.existsSync('/dev/accel'))
 		await note(() => ml.createContext({ deviceType: 'npu' }), /^deviceType asks for the device npu/);
 	await note(() => ml.createContext({ deviceType: 'npu:63' }),
-		/^deviceType asks for the device npu, but \/dev\/accel\/accel63 does not open: .*; NPUs that open: /);
+		/^deviceType asks for the device npu, but the NPU's node \/dev\/accel\/accel63 does not open: .*; NPUs that open: /);
 	for (const deviceType of ['npu:', 'npu:x', 'npu:-1', ' npu:1'])
 		await assert.rejects(ml.createContext({ deviceType }), /MLDeviceType/);
 	await note(() => npu.profile(graph), /^profile: .*createProfilingContext\(\) makes one that does/);

@@ -73,8 +73,8 @@ static void devices_by_option(void **state)
 	/* Naming a node asks for the device npu, also when no device is named. */
 	assert_failed(
 		try_node(instance, NULL, "/dev/null", 0, &context), WNNStatus_NotSupportedError,
-		"WNNContextDeviceOptions.nodePath asks for the device npu, but /dev/null does "
-		"not open");
+		"WNNContextDeviceOptions.nodePath asks for the device npu, but the NPU's node "
+		"/dev/null does not open");
 	assert_null(context);
 	assert_failed(try_node(instance, "cpu", "/dev/accel/accel0", 0, &context),
 		      WNNStatus_TypeError,
@@ -89,13 +89,15 @@ static void devices_by_option(void **state)
 	/* The number in npu:NUMBER is that of the NPU's node. */
 	assert_failed(
 		try_device(instance, "npu:63", 0, &context), WNNStatus_NotSupportedError,
-		"WNNContextDeviceOptions asks for the device npu, but /dev/accel/accel63 does "
-		"not open: No such file or directory; NPUs that open: ");
+		"WNNContextDeviceOptions asks for the device npu, but the NPU's node "
+		"/dev/accel/accel63 does not open: No such file or directory; NPUs that open: ");
 	assert_failed(try_node(instance, "npu:1", "/dev/accel/accel1", 0, &context),
 		      WNNStatus_TypeError, "only one of them may choose the NPU");
 	for (size_t i = 0; i < sizeof(no_numbers) / sizeof(no_numbers[0]); i++)
 		assert_failed(try_device(instance, no_numbers[i], 0, &context),
-			      WNNStatus_NotSupportedError, "npu, npu:NUMBER, sim and cpu exist");
+			      WNNStatus_NotSupportedError,
+			      "allowed are npu, npu:NUMBER, sim and "
+			      "cpu");
 	assert_failed(try_device(instance, "cpu", WNNPlacementPolicy_NPUOnly, &context),
 		      WNNStatus_NotSupportedError, "NPUOnly");
 	assert_failed(try_device(instance, "cpu", (WNNPlacementPolicy)9, &context),
@@ -125,7 +127,7 @@ static void devices_by_environment(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
 		      WNNStatus_NotSupportedError,
 		      "the environment variable WEBNN_DEVICE asks for the device npu, but "
-		      "/dev/accel/accel63 does not open");
+		      "the NPU's node /dev/accel/accel63 does not open");
 	setenv("WEBNN_DEVICE", "gpu", 1);
 	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "WEBNN_DEVICE");
@@ -189,9 +191,9 @@ static void machine_by_environment(void **state)
 	assert_true(view_is(devices.data[1].machine, "onpu-ref2"));
 	wnnDeviceInfoArrayFreeMembers(devices);
 	setenv("WEBNN_SIM_MACHINE", "onpu-ref0", 1);
-	assert_failed(
-		try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
-		"WEBNN_SIM_MACHINE is \"onpu-ref0\"; the device sim can be onpu-ref1, onpu-ref2, onpu-small");
+	assert_failed(try_device(instance, "sim", 0, &context), WNNStatus_NotSupportedError,
+		      "WEBNN_SIM_MACHINE is \"onpu-ref0\"; allowed are the machines onpu-ref1, "
+		      "onpu-ref2, onpu-small");
 	assert_ok(wnnInstanceGetDevices(instance, &devices));
 	assert_false(devices.data[1].usable);
 	assert_true(view_has(devices.data[1].reason, "WEBNN_SIM_MACHINE is \"onpu-ref0\""));
@@ -217,12 +219,13 @@ static void bad_context_options(void **state)
 	options = (WNNContextOptions){ 0 };
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError,
-		      "the WNNContextOptions were not made with WNN_CONTEXT_OPTIONS_INIT: "
+		      "the structure WNNContextOptions does not begin with "
+		      "WNN_CONTEXT_OPTIONS_INIT: "
 		      "powerPreference and accelerated are 0");
 	options.powerPreference = WNNPowerPreference_Default;
 	options.nextInChain = &zero.chain;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_TypeError, "made with WNN_CONTEXT_DEVICE_OPTIONS_INIT");
+		      WNNStatus_TypeError, "begin with WNN_CONTEXT_DEVICE_OPTIONS_INIT");
 	options.nextInChain = &device.chain;
 	device.chain.next = &second.chain;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
@@ -238,19 +241,21 @@ static void bad_context_options(void **state)
 	device.simMode = 0;
 	device.simSramBytes = UINT64_C(1) << 40;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "simSramBytes");
+		      WNNStatus_NotSupportedError, "the device sim cannot have");
 	device.simSramBytes = 65537;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError,
-		      "simSramBytes is 65537; it must be a multiple of");
+		      "the device sim cannot have 65537 bytes of SRAM: give a multiple of");
 	device.simSramBytes = 0;
 	device.simThreads = 65;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "simThreads is 65; at most 64");
+		      WNNStatus_NotSupportedError, "65 threads of the device sim, but at most 64");
 	device.simThreads = 0;
 	device.threads = UINT32_MAX;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "threads is 4294967295; at most 1024");
+		      WNNStatus_NotSupportedError,
+		      "4294967295 threads of the CPU, but at most "
+		      "1024");
 	options.nextInChain = NULL;
 	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_WaitAnyOnly, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

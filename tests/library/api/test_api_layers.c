@@ -684,7 +684,8 @@ static void names_of_levels(void **state)
 		snprintf(message, sizeof(message), LEVEL_VARIABLE " is \"%s\"", wrong[i]);
 		assert_failed(try_level(instance, wrong[i], &context), WNNStatus_NotSupportedError,
 			      message);
-		assert_last_error(WNNStatus_NotSupportedError, "have base");
+		assert_last_error(WNNStatus_NotSupportedError, "this build of the library are "
+							       "base");
 	}
 	assert_ok(try_level(instance, "", &context));
 	wnnContextRelease(context);
@@ -729,7 +730,7 @@ static void names_of_layers(void **state)
 
 	(void)state;
 	assert_failed(try_layer(instance, "mkl", &context), WNNStatus_NotSupportedError,
-		      "there is no layer \"mkl\"");
+		      "WEBNN_CPU_LAYER is \"mkl\"; allowed are onednn");
 	assert_ok(try_layer(instance, "", &context));
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);

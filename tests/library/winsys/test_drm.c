@@ -710,11 +710,12 @@ static void no_context(void **state)
 	kernel.no_context = ENOMEM;
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
-		      "the NPU cannot make a context: Cannot allocate memory");
+		      "the driver makes no context on the NPU: Cannot allocate memory");
 	kernel.no_context = EPERM;
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
-		      "the NPU cannot make a context: this user is banned for some minutes; "
+		      "the driver makes no context on the NPU: this user is banned for some "
+		      "minutes; "
 		      "dmesg tells why");
 	wnnInstanceRelease(instance);
 }
@@ -729,7 +730,8 @@ static void dma_bufs_without_a_size(void **state)
 	(void)state;
 	assert_int_equal(wnn_dmabuf_open(&buffer, empty, &err), -1);
 	assert_int_equal(err.status, WNN_TYPE_ERROR);
-	assert_string_equal(err.message, "the dma-buf has 0 bytes, so it has no room for a tensor");
+	assert_string_equal(err.message, "the dma-buf has 0 bytes, so it has no room for a tensor: "
+					 "make it as large as the tensor");
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(wnn_dmabuf_open(&buffer, ends[0], &err), -1);
 	assert_int_equal(err.status, WNN_UNKNOWN_ERROR);

@@ -324,7 +324,7 @@ static void test_queues_run_out(void **state)
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
 		ctx[i] = make_ctx(ws);
 	assert_null(ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err));
-	assert_non_null(strstr(err.message, "hardware queues"));
+	assert_non_null(strstr(err.message, "one for each hardware queue"));
 	ws->ops->ctx_destroy(ctx[17]);
 	ctx[17] = make_ctx(ws);
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
@@ -357,8 +357,8 @@ static void test_bad_firmware(void **state)
 	assert_int_equal(write(fd, path, sizeof(path)), sizeof(path));
 	close(fd);
 	expect_no_start("/nonexistent/onpu.bin", "/nonexistent/onpu.bin");
-	expect_no_start("/nonexistent/onpu.bin", "simFirmwarePath or ONPU_FIRMWARE");
-	expect_no_start(path, "does not start: the file is cut off");
+	expect_no_start("/nonexistent/onpu.bin", "or the variable ONPU_FIRMWARE");
+	expect_no_start(path, "does not start on the device sim: the file is cut off");
 	unlink(path);
 }
 

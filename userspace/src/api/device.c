@@ -72,11 +72,12 @@ static int choose_number(int number, struct context_config *config, struct wnn_e
 
 	if (config->node) {
 		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "WNNContextDeviceOptions.nodePath is \"%s\", and "
-				     "WNNContextDeviceOptions.device is \"npu:%d\": only one of "
-				     "them may choose the NPU",
-				     text, number);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"WNNContextDeviceOptions.nodePath is \"%s\", and "
+			"WNNContextDeviceOptions.device is \"npu:%d\": only one of them may choose "
+			"the NPU, so leave out the path or the number",
+			text, number);
 	}
 	snprintf(node, sizeof(node), WINSYS_NODE, (unsigned int)number);
 	config->device = CONTEXT_NPU;
@@ -101,10 +102,11 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 			return 0;
 		}
 	wnn_text_printable(text, sizeof(text), name, length);
-	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "there is no device \"%s\" (from %s); npu, npu:NUMBER, sim and cpu "
-			     "exist",
-			     text, named_by);
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"there is no device \"%s\", which is asked for by %s; allowed are npu, npu:NUMBER, "
+		"sim and cpu",
+		text, named_by);
 }
 
 /*
@@ -125,10 +127,11 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 	if (config->cpu_layer)
 		return 0;
 	wnn_text_printable(text, sizeof(text), name, strlen(name));
-	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "there is no layer \"%s\" (from the environment variable "
-			     "WEBNN_CPU_LAYER); onednn and openblas exist",
-			     text);
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the environment variable WEBNN_CPU_LAYER is \"%s\"; allowed are onednn and "
+		"openblas, the layers of kernels on the CPU",
+		text);
 }
 
 /*
@@ -149,8 +152,8 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 	cpu_simd_list(known, sizeof(known));
 	return wnn_error_set(
 		err, WNN_NOT_SUPPORTED,
-		"the environment variable WEBNN_CPU_LEVEL is \"%s\"; this processor and "
-		"this build of the library have %s",
+		"the environment variable WEBNN_CPU_LEVEL is \"%s\"; allowed on this processor "
+		"with this build of the library are %s",
 		text, known);
 }
 
@@ -173,10 +176,10 @@ static int parse_machine(const char **named, struct wnn_error *err)
 		return 0;
 	}
 	wnn_text_printable(text, sizeof(text), name, strlen(name));
-	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "the environment variable WEBNN_SIM_MACHINE is \"%s\"; the device sim "
-			     "can be %s",
-			     text, ONPU_MACHINE_NAMES);
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the environment variable WEBNN_SIM_MACHINE is \"%s\"; allowed are the machines %s",
+		text, ONPU_MACHINE_NAMES);
 }
 
 /*
@@ -196,8 +199,9 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 			wnn_text_printable(shown, sizeof(shown), text, length);
 			return wnn_error_set(
 				err, WNN_NOT_SUPPORTED,
-				"the environment variable WEBNN_RULES has \"%s\"; it turns rules off by "
-				"\"-\" and their names, with commas between: all, %s",
+				"the environment variable WEBNN_RULES has \"%s\"; allowed are "
+				"names of rules to turn off, each with \"-\" in front and commas "
+				"between: all, %s",
 				shown, wnn_rules_list(known, sizeof(known)));
 		}
 		config->rules_off |= mask;
@@ -224,24 +228,30 @@ static int parse_spin(const char *variable, uint32_t *spin, struct wnn_error *er
 		return 0;
 	}
 	wnn_text_printable(shown, sizeof(shown), text, strlen(text));
-	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "the environment variable %s is \"%s\"; it is a number of "
-			     "microseconds, at most %d",
-			     variable, shown, MAX_SPIN);
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the environment variable %s is \"%s\"; allowed is a number of microseconds from 0 "
+		"to %d",
+		variable, shown, MAX_SPIN);
 }
 
 static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn_error *err)
 {
 	if (options->placementPolicy &&
 	    !wnn_enum_name(&wnn_enum_placement_policy, options->placementPolicy))
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "placementPolicy is %u, which is no value of "
-				     "WNNPlacementPolicy",
-				     (unsigned int)options->placementPolicy);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"WNNContextDeviceOptions.placementPolicy is %u, which is not a value of "
+			"WNNPlacementPolicy: begin with WNN_CONTEXT_DEVICE_OPTIONS_INIT, and set a "
+			"value of the enumeration",
+			(unsigned int)options->placementPolicy);
 	if (options->simMode && !wnn_enum_name(&wnn_enum_sim_mode, options->simMode))
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "simMode is %u, which is no value of WNNSimMode",
-				     (unsigned int)options->simMode);
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"WNNContextDeviceOptions.simMode is %u, which is not a value of "
+			"WNNSimMode: begin with WNN_CONTEXT_DEVICE_OPTIONS_INIT, and set a value "
+			"of the enumeration",
+			(unsigned int)options->simMode);
 	return 0;
 }
 
@@ -254,10 +264,11 @@ static int check_made(bool zero, const char *type, const char *macro, const char
 {
 	if (!zero)
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR,
-			     "the %s were not made with %s: %s are 0; begin with the macro, which "
-			     "holds the defaults",
-			     type, macro, members);
+	return wnn_error_set(
+		err, WNN_TYPE_ERROR,
+		"the structure %s does not begin with %s: %s are 0; initialise it with this macro, "
+		"which sets the defaults",
+		type, macro, members);
 }
 
 static int check_device_numbers(const WNNContextDeviceOptions *options, struct wnn_error *err)
@@ -266,17 +277,20 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 
 	if (options->threads > MAX_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "threads is %" PRIu32 "; at most %d are supported",
+				     "the device options ask for %" PRIu32
+				     " threads of the CPU, but at most %d are allowed",
 				     options->threads, MAX_THREADS);
 	if (options->simThreads > MAX_SIM_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "simThreads is %" PRIu32 "; at most %d are supported",
+				     "the device options ask for %" PRIu32
+				     " threads of the device sim, but at most %d are allowed",
 				     options->simThreads, MAX_SIM_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "simSramBytes is %" PRIu64 "; it must be a multiple of %d "
-				     "bytes, at most %" PRIu64,
-				     sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the device sim cannot have %" PRIu64
+			" bytes of SRAM: give a multiple of %d bytes, at most %" PRIu64,
+			sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
 	return 0;
 }
 
@@ -335,8 +349,8 @@ static int parse_chain(const WNNContextOptions *options, struct context_config *
 		if (s->sType != WNNSType_ContextDeviceOptions || seen)
 			return wnn_error_set(
 				err, WNN_TYPE_ERROR,
-				"the chain of WNNContextOptions holds %s struct of sType "
-				"%#x",
+				"WNNContextOptions.nextInChain holds %s structure of sType %#x: "
+				"only one WNNContextDeviceOptions is allowed",
 				seen ? "a second" : "an unknown", (unsigned int)s->sType);
 		seen = true;
 		if (parse_device_options((const void *)s, config, err))
@@ -376,7 +390,9 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	    !wnn_enum_name(&wnn_enum_power_preference, options->powerPreference))
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"powerPreference is %u, which is no value of WNNPowerPreference",
+			"WNNContextOptions.powerPreference is %u, which is not a value of "
+			"WNNPowerPreference: begin with WNN_CONTEXT_OPTIONS_INIT, and set a value "
+			"of the enumeration",
 			(unsigned int)options->powerPreference);
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
@@ -408,10 +424,12 @@ static struct winsys *check_instructions(struct winsys *ws, struct wnn_error *er
 {
 	if (!ws || ws->caps.isa_major >= ONPU_ISA_MAJOR)
 		return ws;
-	wnn_error_set(err, WNN_NOT_SUPPORTED,
-		      "the device %s has version %" PRIu32
-		      " of the instruction set, this library makes programs of version %d",
-		      ws->caps.machine, ws->caps.isa_major, ONPU_ISA_MAJOR);
+	wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the device %s has version %" PRIu32
+		" of the instruction set, but this library needs version %d: update the device or "
+		"its emulator, or use an older library",
+		ws->caps.machine, ws->caps.isa_major, ONPU_ISA_MAJOR);
 	ws->ops->destroy(ws);
 	return NULL;
 }
@@ -623,7 +641,10 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 	count = npus + 2;
 	infos = wnn_calloc(count, sizeof(*infos) + sizeof(*texts));
 	if (!infos)
-		return api_error_status(WNNStatus_UnknownError, "out of memory for the devices");
+		return api_error_status(
+			WNNStatus_UnknownError,
+			"too little memory is free for the list of the devices: end other "
+			"programs");
 	texts = (struct listed *)(infos + count);
 	for (size_t i = 0; i < count; i++) {
 		infos[i].device = api_view(i < npus ? "npu" : i == npus ? "sim" : "cpu");

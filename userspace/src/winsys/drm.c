@@ -117,7 +117,9 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 		close_handle(drm, create.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes: %s",
+	wnn_error_set(err, WNN_UNKNOWN_ERROR,
+		      "the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use a "
+		      "smaller model, or raise the limits of memory",
 		      size, bo_error(ret));
 	return NULL;
 }
@@ -198,7 +200,8 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 		drm_shares_put(&drm->shares, drm->fd, info.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot use the dma-buf of %zu bytes: %s",
+	wnn_error_set(err, WNN_UNKNOWN_ERROR,
+		      "the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s",
 		      buffer->size, bo_error(ret));
 	return NULL;
 }
@@ -215,8 +218,11 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 			return fd;
 		ret = -errno;
 	}
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a dma-buf of a buffer: %s",
-		      strerror(-ret));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the driver makes no dma-buf of a tensor on the NPU: %s; close files, or end other "
+		"programs",
+		strerror(-ret));
 	return -1;
 }
 
@@ -285,13 +291,13 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	}
 	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_CTX_CREATE, &create)) {
 		if (errno == ENOSPC)
-			wnn_error_set(
-				err, WNN_OPERATION_ERROR,
-				"the NPU has no context left for this process, which may have %u: "
-				"release those that are not used",
-				drm->info.max_contexts);
+			wnn_error_set(err, WNN_OPERATION_ERROR,
+				      "this process has %u contexts on the NPU, the most that are "
+				      "allowed: release those that it does not use",
+				      drm->info.max_contexts);
 		else
-			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a context: %s",
+			wnn_error_set(err, WNN_UNKNOWN_ERROR,
+				      "the driver makes no context on the NPU: %s",
 				      errno == EPERM ? "this user is banned for some minutes; "
 						       "dmesg tells why" :
 						       strerror(errno));
@@ -310,8 +316,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	}
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the page where the NPU reports the end of jobs cannot be mapped: %s; are driver "
-		"and library of one release?",
+		"the page in which the NPU reports the end of jobs cannot be mapped: %s; install "
+		"onpu-dkms and libwebnn-npu1 of one release",
 		strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
@@ -373,7 +379,8 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	default:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the driver refuses the job: %s; are driver and library of one release?",
+			"the driver refuses a job of the NPU: %s; install onpu-dkms and "
+			"libwebnn-npu1 of one release",
 			strerror(why));
 	}
 }
@@ -501,7 +508,8 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"a job failed, and the driver does not tell why (%s); dmesg may tell",
+			"a job of the NPU failed, and the driver does not tell why (%s); look for "
+			"the reason in the kernel's log, with dmesg",
 			strerror(errno));
 	if (fault->code) {
 		result->fault_code = fault->code;
@@ -512,9 +520,11 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 		return 0;
 	}
 	if (why != ETIME)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the driver ended the job: %s; dmesg may tell more",
-				     strerror(why));
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the driver ended a job of the NPU: %s; look for the reason in the "
+			"kernel's log, with dmesg",
+			strerror(why));
 	/* The driver ended the job because it made no progress: the device has no fault record. */
 	result->fault_code = ONPU_FAULT_TIMEOUT;
 	result->fault_engine = ONPU_ENG_COUNT;
@@ -600,11 +610,14 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 	if (ret == -ETIME)
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the job did not end within %g seconds: the device hangs, or is very slow",
+			"a job of the NPU did not end within %g seconds, as the device hangs or is "
+			"very slow: look for the reason in the kernel's log, with dmesg",
 			(double)timeout_ns / 1e9);
 	if (ret)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "waiting for the NPU failed: %s",
-				     strerror(-ret));
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the kernel cannot wait for a job of the NPU: %s; run it again",
+			strerror(-ret));
 	ret = fence_status(ctx->drm->fd, syncobj);
 	if (ret == -ENODEV)
 		return wnn_error_set(
@@ -648,8 +661,11 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	pthread_mutex_unlock(&ctx->lock);
 	if (!ret)
 		return file;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a sync file: %s",
-		      strerror(-ret));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the driver makes no sync file for work of the NPU: %s; close files, or end other "
+		"programs",
+		strerror(-ret));
 	return -1;
 }
 
@@ -748,8 +764,8 @@ struct winsys *winsys_drm_create(const char *node, uint32_t spin, struct wnn_err
 		return &drm->base;
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver does not tell the properties of the NPU: %s; are driver and library of "
-		"one release?",
+		"the driver does not tell the properties of the NPU: %s; install onpu-dkms and "
+		"libwebnn-npu1 of one release",
 		strerror(-ret));
 	drm_destroy(&drm->base);
 	return NULL;

@@ -90,7 +90,7 @@ static void set_open_error(const char *node, int why, struct wnn_error *err)
 	int number;
 
 	if (why != ENOENT && why != ENXIO) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", node,
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "the NPU's node %s does not open: %s", node,
 			      open_error(why));
 		return;
 	}
@@ -98,7 +98,8 @@ static void set_open_error(const char *node, int why, struct wnn_error *err)
 	     number = winsys_drm_next((unsigned int)number + 1))
 		length += (size_t)snprintf(list + length, sizeof(list) - length, "%snpu:%d",
 					   length ? ", " : "", number);
-	wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s; NPUs that open: %s", node,
+	wnn_error_set(err, WNN_NOT_SUPPORTED,
+		      "the NPU's node %s does not open: %s; NPUs that open: %s", node,
 		      open_error(why), length ? list : "none");
 }
 
@@ -125,11 +126,12 @@ int drm_node_find(const char *node, char path[64], struct wnn_error *err)
 		}
 	}
 	if (why)
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", denied,
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "the NPU's node %s does not open: %s", denied,
 			      open_error(why));
 	else
 		wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"no node of the driver onpu is in /dev/accel; onpu-smi check tells why");
+			"no node of the driver onpu is in /dev/accel, so there is no NPU to use; "
+			"onpu-smi check tells why");
 	return -1;
 }

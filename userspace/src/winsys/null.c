@@ -43,8 +43,11 @@ static struct winsys_bo *null_bo_create(struct winsys *ws, size_t size, struct w
 		bo->map = wnn_calloc(1, pages ? pages : 1);
 	if (!bo || !bo->map) {
 		wnn_free(bo);
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
-			      size);
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"too little memory is free for a buffer of %zu bytes of the device sim: "
+			"use a smaller model, or end other programs",
+			size);
 		return NULL;
 	}
 	bo->ws = ws;
@@ -89,8 +92,9 @@ static int null_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, ui
 {
 	(void)jobs;
 	if (fails(ctx->ws))
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "the device of the tests refuses the job");
+		return wnn_error_set(
+			err, WNN_OPERATION_ERROR,
+			"the device that the library's own tests use refuses this job");
 	pthread_mutex_lock(&ctx->ws->lock);
 	ctx->submitted += count;
 	*seqno = ctx->submitted;
@@ -105,7 +109,9 @@ static int null_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns
 	if (fails(ctx->ws))
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the job did not end within %g seconds: the device hangs, or is very slow",
+			"a job of the device sim did not end within %g seconds, as it is very slow "
+			"or stands still: run it on a machine with less to do, or run a smaller "
+			"model",
 			(double)timeout_ns / 1e9);
 	*result = (struct winsys_result){ .fault_code = 0 };
 	return 0;

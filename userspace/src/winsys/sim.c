@@ -176,7 +176,11 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	}
 	if (!ret)
 		return &bo->base;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"too little memory is free for a buffer of %zu bytes of the device sim: use a "
+		"smaller model, or end other programs",
+		size);
 	if (bo)
 		wnn_free(bo->base.map);
 	wnn_free(bo);
@@ -199,7 +203,11 @@ static struct winsys_bo *wrap(struct winsys *ws, void *map, size_t size, struct 
 	if (!ret)
 		return &bo->base;
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes", size);
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"too little memory is free for a buffer of %zu bytes of the device sim: use a "
+		"smaller model, or end other programs",
+		size);
 	return NULL;
 }
 
@@ -488,7 +496,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 		sim->started = !pthread_create(&sim->worker, NULL, worker_main, sim);
 	}
 	if (!sim->started) {
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model does not start: %s", why);
+		wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device sim does not start: %s", why);
 		sim_destroy(&sim->base);
 		return NULL;
 	}

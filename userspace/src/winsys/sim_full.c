@@ -53,8 +53,11 @@ static struct winsys_bo *full_bo_create(struct winsys *ws, size_t size, struct w
 	if (!bo || !size || size > full->memory.size ||
 	    full_map_create(&full->memory, &bo->map, size, true)) {
 		wnn_free(bo);
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a device buffer of %zu bytes",
-			      size);
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"too little memory is free for a buffer of %zu bytes of the device sim: "
+			"use a smaller model, or end other programs",
+			size);
 		return NULL;
 	}
 	bo->base = (struct winsys_bo){
@@ -105,8 +108,11 @@ static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmab
 	bo->imported = true;
 	if (!full_map_file(&bo->map, buffer->fd, buffer->read_only))
 		return base;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model cannot map the dma-buf: %s",
-		      strerror(errno));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the device sim in full mode cannot map the dma-buf of a tensor: %s; do without "
+		"the dma-buf or without full mode",
+		strerror(errno));
 	full_bo_destroy(base);
 	return NULL;
 }
@@ -255,8 +261,8 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 		return 0;
 	return wnn_error_set(
 		err, WNN_OPERATION_ERROR,
-		"the device model has %u hardware queues, and each has a context: release a "
-		"context",
+		"the device sim in full mode has %u contexts, one for each hardware queue, and can "
+		"have no more: release one",
 		full->base.caps.num_queues);
 }
 

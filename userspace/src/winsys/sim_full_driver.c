@@ -204,8 +204,8 @@ static int lost_error(struct full *full, struct wnn_error *err)
 {
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the firmware of the device model has stopped: %s (status %#x); make a new "
-		"context, and please report it",
+		"the firmware of the device sim has stopped: %s (status %#x); make a new context, "
+		"and please report it",
 		state_text(full->status), full->status);
 }
 
@@ -287,11 +287,12 @@ static int load_image(struct full *full, const char *path, uint64_t *bus, uint32
 	size_t length = 0;
 
 	if (!file)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "full mode needs the firmware's image %s: %s; name one with "
-				     "simFirmwarePath or ONPU_FIRMWARE, or install the package "
-				     "onpu-firmware",
-				     path, strerror(errno));
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the device sim in full mode cannot read the firmware's image %s: %s; "
+			"install the package onpu-firmware, or name another image (webnn-run "
+			"--firmware, or the variable ONPU_FIRMWARE)",
+			path, strerror(errno));
 	*bus = full_memory_alloc(&full->memory, MAX_IMAGE);
 	if (*bus)
 		length = fread(full_memory_at(&full->memory, *bus), 1, MAX_IMAGE, file);
@@ -334,16 +335,18 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 	full_memory_free(&full->memory, bus, MAX_IMAGE);
 	state = (status & ONPU_STATUS_STATE__MASK) >> ONPU_STATUS_STATE__SHIFT;
 	if (state != ONPU_STATE_READY)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the firmware %s does not start: %s (status %#x); "
-				     "name another one with simFirmwarePath or ONPU_FIRMWARE",
-				     path, state_text(status), status);
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the firmware %s does not start on the device sim: %s (status %#x); "
+			"install the package onpu-firmware again, or name another image (webnn-run "
+			"--firmware, or the variable ONPU_FIRMWARE)",
+			path, state_text(status), status);
 	if (full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT != ONPU_ABI_MAJOR)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the firmware %s speaks version %u of the messages, the library %u; install "
-			"the package onpu-firmware of the library's release, or name another image "
-			"with simFirmwarePath or ONPU_FIRMWARE",
+			"the firmware %s has version %u of the protocol, but this library needs "
+			"%u; install the package onpu-firmware of its release, or name another "
+			"image (webnn-run --firmware, or the variable ONPU_FIRMWARE)",
 			path, full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT,
 			ONPU_ABI_MAJOR);
 	return 0;
@@ -384,7 +387,7 @@ int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 
 	full->device = make_device(full, config, &why);
 	if (!full->device)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device model does not start: %s",
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device sim does not start: %s",
 				     why);
 	full->started = !pthread_create(&full->thread, NULL, device_main, full);
 	if (!full->started)

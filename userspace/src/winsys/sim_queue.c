@@ -74,8 +74,8 @@ int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queu
 		sim_queue_drop(made, NULL);
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the context on the device model is lost: a job of it failed before, or the "
-			"model's firmware stopped; make a new context");
+			"this context on the device sim is lost, because an earlier job of it "
+			"failed or the firmware stopped: make a new context");
 	}
 	for (struct sim_job *job = made->first; job; job = job->next)
 		job->seqno = ++log->submitted;
@@ -146,11 +146,12 @@ static int wait_error(int why, uint64_t seqno, uint64_t timeout_ns, struct wnn_e
 	if (why == ENODEV)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"the device model is lost: its firmware stopped; make a new context, and "
-			"please report it");
+			"the device sim is lost, because its firmware stopped: make a new context, "
+			"and please report it");
 	return wnn_error_set(
 		err, WNN_OPERATION_ERROR,
-		"the job did not end within %g seconds: the device hangs, or is very slow",
+		"a job of the device sim did not end within %g seconds, as it is very slow or "
+		"stands still: run it on a machine with less to do, or run a smaller model",
 		(double)timeout_ns / 1e9);
 }
 
