@@ -429,8 +429,8 @@ static void what_does_not_compile_moves(void **state)
 			assert_true(both || !strcmp(node->label.data, "right"));
 			assert_non_null(
 				strstr(node->reasonText.data,
-				       "bytes of SRAM, the NPU has 65536 for it (kernel mma.f32 "
-				       "taps); operands float32["));
+				       "bytes of SRAM, but the NPU has 65536 for it (kernel "
+				       "mma.f32 taps); operands float32["));
 			assert_true(node->kernel.length > 0);
 		}
 		assert_int_equal(compiler, 1 + both);
@@ -456,7 +456,7 @@ static void npu_only_tells_what_does_not_compile(void **state)
 	context = open_context_with(instance, &options);
 	assert_failed(build_spread(context, 2, &graph), WNNStatus_OperationError,
 		      "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
-		      "convTranspose2d \"right\": the smallest part of the operator takes ");
+		      "convTranspose2d \"right\": the smallest part of the operator needs ");
 	assert_failed(build_spread(context, 200, &graph), WNNStatus_OperationError,
 		      "2 operators cannot run on the NPU");
 	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest part");

@@ -421,10 +421,9 @@ static void put_jobs(struct encoder *enc)
 	if (!enc->overflow || enc->plan->report.failed)
 		return;
 	if (enc->plan->sram.pinned) {
-		plan_fail(
-			enc->plan,
-			"a program that keeps weights in SRAM must be one job of the NPU, and this "
-			"one needs several");
+		plan_fail(enc->plan,
+			  "weights stay in SRAM between dispatches only when the NPU's program is "
+			  "one job, and this one needs several, so each dispatch loads them again");
 		return;
 	}
 	enc->overflow = false;

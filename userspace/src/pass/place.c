@@ -104,12 +104,15 @@ static int refuse(struct wnn_error *err, enum wnn_status status,
 		  const struct wnn_place_options *options, uint32_t failures, const char *list,
 		  const char *rest)
 {
-	return wnn_error_set(err, status, "%" PRIu32 " operator%s cannot run %s: %s%s", failures,
-			     failures == 1 ? "" : "s",
-			     options->policy == WNNPlacementPolicy_NPUOnly ?
-				     "on the NPU, as the policy NPUOnly wants" :
-				     "on the device",
-			     list, rest);
+	const char *plural = failures == 1 ? "" : "s";
+
+	if (options->policy == WNNPlacementPolicy_NPUOnly)
+		return wnn_error_set(err, status,
+				     "%" PRIu32 " operator%s cannot run on the NPU, as the policy "
+				     "NPUOnly wants: %s%s",
+				     failures, plural, list, rest);
+	return wnn_error_set(err, status, "%" PRIu32 " operator%s can run on no device: %s%s",
+			     failures, plural, list, rest);
 }
 
 static int report_failures(const struct ir_graph *graph, const struct wnn_placement *placement,

@@ -59,12 +59,12 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 {
 	if (least > plan_sram(plan))
 		plan_fail(plan,
-			  "the smallest part of the operator takes %llu bytes of SRAM, the NPU has "
-			  "%u for it (kernel %s)",
+			  "the smallest part of the operator needs %llu bytes of SRAM, but the NPU "
+			  "has %u for it (kernel %s)",
 			  (unsigned long long)least, plan_sram(plan), kernel);
 	else
 		plan_fail(plan,
-			  "every part of the operator that fits into %u bytes of SRAM has an "
+			  "each part of the operator that fits into the %u bytes of SRAM has an "
 			  "instruction that takes longer than the NPU allows (kernel %s)",
 			  plan_sram(plan), kernel);
 }
@@ -72,8 +72,8 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 void plan_too_long(struct plan *plan)
 {
 	plan_fail(plan,
-		  "with %u bytes of SRAM the operator takes more than the %u instructions that are "
-		  "allowed",
+		  "in %u bytes of SRAM, the operator needs so many small parts that they take more "
+		  "than the %u instructions that are allowed",
 		  plan_sram(plan), plan_node_insns(plan));
 }
 

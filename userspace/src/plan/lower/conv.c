@@ -69,18 +69,19 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	     attrs->window[1] > ir_type_dim(input, h + 1)))
 		return supports_not(
 			reason, NPU_REASON_SIZE,
-			"the window is larger than the input and has more than 65536 elements, "
-			"the most that the NPU takes then");
+			"the pool's window is larger than its input and has more than 65536 "
+			"elements, the most that the NPU takes in such a window");
 	if (node->op == IR_OP_QPOOL)
 		return true;
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU computes average and L2 pools on float32 and float16 only");
+			"the NPU computes average and L2 pools of float32 and float16 only: cast "
+			"the input");
 	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
 	       supports_not(
 		       reason, NPU_REASON_DATA_TYPE,
-		       "the NPU computes no max pools on this data type; cast the input to float32 "
+		       "the NPU computes no max pools of this data type: cast the input to float32 "
 		       "or float16");
 }
 

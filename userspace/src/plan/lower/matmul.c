@@ -27,11 +27,13 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
 			return supports_not(
 				reason, NPU_REASON_OPERATOR,
-				"the NPU takes quantised weights of a product only as constants");
+				"the NPU multiplies by quantised weights only when the weights, "
+				"scales and zero points are constants");
 	if (!supports_is_float(node->operands[0]))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU multiplies quantised weights by float32 and float16 only");
+			"the NPU multiplies quantised weights by operands of float32 or float16 "
+			"only: cast the other operand");
 	return supports_fused(&node->attrs.matmul.act, IR_F32, reason);
 }
 

@@ -19,9 +19,10 @@ bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
 								   node->results[0];
 
 	if (!supports_is_float(real) || !supports_is_float(node->operands[1]))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the NPU quantises and dequantises between float32 or float16 "
-				    "and integers only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU quantises from float32 or float16 to integers, and dequantises "
+			"back, but between no other types");
 	return true;
 }
 

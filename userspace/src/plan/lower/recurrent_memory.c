@@ -37,8 +37,8 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 		     !supports_is_float(value)))
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
-				"the NPU computes this operator on operands of one type, float32 "
-				"or float16");
+				"the NPU computes this operator only when its operands are all "
+				"float32 or all float16: cast them");
 	}
 	return true;
 }

@@ -16,8 +16,10 @@ bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 			kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP;
 
 	if (by_float && !supports_is_float(node->operands[0]))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the NPU computes this reduction on float32 and float16 only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU computes this reduction (mean, L2 or one with a logarithm) of "
+			"float32 and float16 only: cast the input");
 	return true;
 }
 
@@ -26,9 +28,10 @@ bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 	enum ir_dtype dtype = node->results[0]->type.dtype;
 
 	if (dtype != IR_I32 && dtype != IR_I64)
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the NPU gives indices of argMin and argMax as int32 or int64 "
-				    "only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU gives the indices of argMin and argMax as int32 or int64 only: "
+			"ask for one of these types");
 	return true;
 }
 

@@ -24,8 +24,10 @@ bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
 				"the NPU resamples to and from heights and widths of at most 2^30");
 	}
 	return supports_insn_takes(ONPU_OP_RESAMPLE_LINEAR, node->operands[0]->type.dtype) ||
-	       supports_not(reason, NPU_REASON_DATA_TYPE,
-			    "the NPU resamples float32, float16, int8 and uint8 only");
+	       supports_not(
+		       reason, NPU_REASON_DATA_TYPE,
+		       "the NPU resamples float32, float16, int8 and uint8 only: cast the input to "
+		       "one of these types");
 }
 
 struct resample {

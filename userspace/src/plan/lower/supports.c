@@ -53,14 +53,15 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 		if (!dtype_known(value->type.dtype, node->op))
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
-				"the NPU takes float32, float16, integers of 8, 32 and 64 bits, "
-				"and int4 and uint4 only as weights");
+				"the NPU takes tensors of float32, float16 and integers of 8, 32 "
+				"and 64 bits; those of int4 and uint4 it takes as weights alone");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
 				return supports_not(
 					reason, NPU_REASON_RANK,
-					"the NPU needs the size of each dimension when the graph "
-					"is built");
+					"an operand has a dimension whose size is known only at "
+					"dispatch; the NPU needs all sizes when the graph is "
+					"built");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
@@ -109,8 +110,10 @@ bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 	unary_steps(unary, plan_dtype(dtype), steps);
 	if (!supports_insn_takes(steps[0].op, dtype) ||
 	    (needs_floats(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
-		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "the NPU computes this function on float32 and float16 only");
+		return supports_not(
+			reason, NPU_REASON_DATA_TYPE,
+			"the NPU computes this function of float32 and float16 only: cast the "
+			"input");
 	return true;
 }
 
@@ -126,8 +129,8 @@ bool supports_contraction(const struct ir_node *node, const struct ir_unary_attr
 	if (!supports_is_float(node->operands[0]) || !supports_same_types(node))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU multiplies operands of one type, float32 or float16, and integers "
-			"only when they are quantised (dequantizeLinear)");
+			"the NPU multiplies only operands that are both float32 or both float16, "
+			"or integers that dequantizeLinear reads: cast the operands");
 	return supports_fused(act, IR_F32, reason);
 }
 
@@ -136,8 +139,8 @@ bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
 	if (!supports_is_float(node->operands[0]) || !supports_same_types(node))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU computes this operator on operands of one type, float32 or "
-			"float16");
+			"the NPU computes this operator only when its operands are all float32 or "
+			"all float16: cast them");
 	return true;
 }
 
@@ -158,6 +161,7 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 	if (caps->sram_bytes < 16384)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
-			"the NPU has less than 16 KiB of SRAM, the least that programs need");
+			"this NPU has less than 16 KiB of SRAM, the least that a program of the "
+			"NPU needs");
 	return values_fit(node, reason) && operator_fits(node, reason);
 }
