@@ -169,7 +169,7 @@ static void promises_are_kept(void **state)
 			fail_msg("%s: %zu GiB were promised, about %zu are there", devices[d],
 				 count, most);
 		assert_last_error(WNNStatus_UnknownError,
-				  "out of memory: a tensor needs 1073741824 bytes, and the "
+				  "out of memory: a tensor needs 1073741824 bytes, but the "
 				  "machine has ");
 		while (count)
 			wnnTensorRelease(made[--count]);

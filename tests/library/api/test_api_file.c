@@ -645,8 +645,9 @@ static void shapes_that_do_not_fit(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_OperationError,
-		"is damaged inside: shapes or types of its CPU "
-		"node 0 (binary) do not fit each other");
+		"is damaged inside: node 0 (binary) of the saved graph, which the CPU computes, "
+		"has "
+		"shapes or types that do not fit each other");
 	last[0] = 3;
 	sign(&b);
 	write_file(f->file, b.data, b.size);
@@ -702,8 +703,8 @@ static void kernels_of_another_build(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"was saved by another build of the library: in it node 0 (matmul) is for the kernel "
-		"cpu/natmul-");
+		"cannot be used: the saved graph is of another build of the library, in which the "
+		"CPU ran node 0 (matmul) with kernel cpu/natmul-");
 	last[4] = 'm';
 	/* 0: the node begins a step of the CPU; 2: it is fused with the node before. */
 	place = last - 3 * sizeof(uint32_t);
@@ -712,10 +713,10 @@ static void kernels_of_another_build(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		joined ? "in it the CPU computes node 1 (binary) by itself, here with the node "
-			 "before" :
-			 "in it the CPU computes node 1 (binary) with the node before, here by "
-			 "itself");
+		joined ? "in which the CPU computed node 1 (binary) by itself, in this build with "
+			 "the node before" :
+			 "in which the CPU computed node 1 (binary) with the node before, in this "
+			 "build by itself");
 	*place = joined ? 2 : 0;
 	sign(&b);
 	write_file(f->file, b.data, b.size);

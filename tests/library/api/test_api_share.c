@@ -149,15 +149,16 @@ static void other_files_are_refused(void **state)
 		      "is not that of a dma-buf: Inappropriate ioctl for device");
 	assert_null(tensor);
 	assert_failed(share(context, 99999, 0, true, &tensor), WNNStatus_TypeError,
-		      "the file descriptor 99999 cannot be copied: Bad file descriptor");
+		      "the file descriptor 99999 of a dma-buf or sync file cannot be duplicated: "
+		      "Bad file descriptor");
 	assert_failed(share(context, -2, 0, true, &tensor), WNNStatus_TypeError,
-		      "the file descriptor -2 cannot be copied");
+		      "the file descriptor -2 of a dma-buf or sync file cannot be duplicated");
 	assert_failed(share(context, -1, 64, true, &tensor), WNNStatus_TypeError,
 		      "offset is 64, but fd is -1");
 	assert_failed(wnnContextWaitSyncFile(context, memory), WNNStatus_TypeError,
 		      "is not that of a sync file");
 	assert_failed(wnnContextWaitSyncFile(context, -1), WNNStatus_TypeError,
-		      "the file descriptor -1 cannot be copied");
+		      "the file descriptor -1 of a dma-buf or sync file cannot be duplicated");
 	tensor = make_tensor(context, N, N);
 	assert_failed(wnnTensorExportDmaBuf(tensor, &fd), WNNStatus_TypeError,
 		      "was not made with WNNTensorDmaBuf");
@@ -220,7 +221,7 @@ static void a_fence_of_nothing_has_signalled(void **state)
 			close(fd);
 		} else if (context) {
 			assert_last_error(WNNStatus_NotSupportedError,
-					  "/dev/udmabuf does not open");
+					  "/dev/udmabuf, which does not open");
 			assert_int_equal(fd, -1);
 		}
 		wnnContextRelease(context);

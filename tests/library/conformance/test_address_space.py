@@ -65,7 +65,7 @@ class AddressSpace(unittest.TestCase):
                     self.assertEqual(done.returncode, 1, f"{mib} MiB: {done.stdout}")
                     # How much memory threads take that begin at the same time depends on how busy
                     # the processors are.
-                    self.assertRegex(done.stdout, f"address space is limited to {mib} MiB .ulimit -v., and "
+                    self.assertRegex(done.stdout, f"this process may have {mib} MiB of address space .ulimit -v., but "
                                                   "OpenBLAS needs [0-9]+ MiB more|no thread can be started")
 
 

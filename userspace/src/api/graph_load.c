@@ -215,7 +215,7 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 			return -1;
 		}
 		if (why.status == WNN_NOT_SUPPORTED)
-			return refuse(err, why.status, path, "%s", why.message);
+			return refuse(err, why.status, path, "cannot be used: %s", why.message);
 		/* The file is the cause, not the library: leave out that the error is internal. */
 		return refuse(err, WNN_OPERATION_ERROR, path, "is damaged inside: %s",
 			      why.message + (strncmp(why.message, internal, sizeof(internal) - 1) ?

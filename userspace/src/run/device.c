@@ -125,8 +125,8 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 		if (try == MAX_TRIES) {
 			wnn_error_set(
 				&err, WNN_UNKNOWN_ERROR,
-				"the device was reset %u times during the same work, which is "
-				"given up; dmesg tells why",
+				"the device was reset %u times while it ran the same job, so the "
+				"job is given up; dmesg tells why",
 				try);
 			return lose(device, &err);
 		}

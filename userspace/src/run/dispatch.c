@@ -566,8 +566,10 @@ void run_dispatch_start(struct run_dispatch *d)
 		int ret;
 
 		if (d->aborted && d->aborted(d)) {
-			wnn_error_set(&d->error, WNN_INVALID_STATE,
-				      "the context is lost; make a new one");
+			wnn_error_set(
+				&d->error, WNN_INVALID_STATE,
+				"an earlier error has ended this context, so it computes nothing "
+				"more: make a new context");
 			goto fail;
 		}
 		ret = run_step(d);

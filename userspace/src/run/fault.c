@@ -44,7 +44,7 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 	wnn_error_set(
 		err, WNN_OPERATION_ERROR,
 		"%s: the NPU stopped with fault %s (%s) at instruction %" PRIu64
-		", engine %s, operand %s, address %#" PRIx64,
+		", engine %s, operand %s, address %#" PRIx64 "; please report it",
 		ir_node_name(node, node_name, sizeof(node_name)), name, text, result->fault_pc,
 		result->fault_engine < ONPU_ENG_COUNT ? engines[result->fault_engine] : "none",
 		result->fault_operand < ONPU_OPERAND_COUNT ? operands[result->fault_operand] :

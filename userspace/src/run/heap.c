@@ -16,7 +16,9 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 			return wnn_error_set(
 				err, WNN_UNKNOWN_ERROR,
 				"%s needs %zu bytes, but the context already takes %" PRIu64
-				" of the %" PRIu64 " that its memoryLimit allows",
+				" of the %" PRIu64
+				" that its memoryLimit allows: raise the limit, or release graphs "
+				"and tensors",
 				what, size, used, heap->limit);
 	} while (!atomic_compare_exchange_weak(&heap->used, &used, used + size));
 	return 0;
@@ -37,8 +39,8 @@ static int reserve(struct run_heap *heap, size_t size, const char *what, struct 
 		return 0;
 	atomic_fetch_sub(&heap->used, size);
 	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "out of memory: %s needs %zu bytes, and the machine has %" PRIu64
-			     " left for this process",
+			     "out of memory: %s needs %zu bytes, but the machine has %" PRIu64
+			     " left for this process; use a smaller model, or end other programs",
 			     what, size, left);
 }
 
@@ -56,7 +58,11 @@ static void *host_alloc(struct run_heap *heap, size_t size, bool cleared, const 
 		return memory;
 	}
 	atomic_fetch_sub(&heap->used, size);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "out of memory: %s needs %zu bytes", what, size);
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"out of memory: %s needs %zu bytes, which the machine does not have; use a smaller "
+		"model, or end other programs",
+		what, size);
 	return NULL;
 }
 
@@ -253,8 +259,9 @@ static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offse
 	if (!ops)
 		return 0;
 	if (!ops->bo_import)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the device of the tests cannot use a dma-buf");
+		return wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the device that the library's own tests use cannot take a dma-buf");
 	buffer->bo = ops->bo_import(heap->ws, &buffer->dmabuf, err);
 	if (!buffer->bo)
 		return -1;

@@ -158,9 +158,9 @@ static int check_steps(const struct run_compiled *c, const uint32_t *places, str
 		if (places[n] != PLACE_NPU && places[n] != here)
 			return wnn_error_set(
 				err, WNN_NOT_SUPPORTED,
-				"was saved by another build of the library: in it the CPU "
-				"computes node %" PRIu32
-				" (%s) %s, here %s; build the graph and save it anew",
+				"the saved graph is of another build of the library, in which the "
+				"CPU computed node %" PRIu32
+				" (%s) %s, in this build %s: build the graph and save it anew",
 				n, ir_op_name(c->graph->nodes[n]->op), how[places[n]], how[here]);
 	}
 	return 0;
@@ -241,8 +241,10 @@ static int read_plan(struct run_compiled *c, struct run_step *step, struct run_s
 	wnn_text_printable(name, sizeof(name), kernel, strlen(kernel));
 	return wnn_error_set(
 		err, WNN_NOT_SUPPORTED,
-		"was saved by another build of the library: in it node %" PRIu32
-		" (%s) is for the kernel %s, which does not take it here; build the graph and save it anew",
+		"the saved graph is of another build of the library, in which the CPU ran node "
+		"%" PRIu32
+		" (%s) with kernel %s, which cannot run it in this build: build the graph and save "
+		"it anew",
 		node->id, ir_op_name(node->op), name);
 }
 
@@ -277,10 +279,13 @@ static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, str
 		if (!cpu_supports(node))
 			return unsound(err, "the CPU cannot run one of its nodes");
 		if (!ir_shapes_fit(node))
-			return wnn_error_set(err, WNN_OPERATION_ERROR,
-					     "shapes or types of its CPU node %" PRIu32
-					     " (%s) do not fit each other",
-					     node->id, ir_op_name(node->op));
+			return wnn_error_set(
+				err, WNN_OPERATION_ERROR,
+				"node %" PRIu32
+				" (%s) of the saved graph, which the CPU computes, has shapes or "
+				"types that do not fit each other: build the graph and save it "
+				"anew",
+				node->id, ir_op_name(node->op));
 	}
 	return 0;
 }

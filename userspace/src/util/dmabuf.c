@@ -45,7 +45,9 @@ int wnn_file_copy(int fd, struct wnn_error *err)
 	if (copy < 0)
 		wnn_error_set(
 			err, errno == EBADF || errno == EINVAL ? WNN_TYPE_ERROR : WNN_UNKNOWN_ERROR,
-			"the file descriptor %d cannot be copied: %s", fd, strerror(errno));
+			"the file descriptor %d of a dma-buf or sync file cannot be duplicated: "
+			"%s; give an open one, or raise ulimit -n",
+			fd, strerror(errno));
 	return copy;
 }
 
@@ -70,8 +72,10 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 				     "the size of the dma-buf: %s",
 				     strerror(errno));
 	if (!size)
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the dma-buf has 0 bytes, so it has no room for a tensor");
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"the dma-buf has 0 bytes, so it has no room for a tensor: make it as large "
+			"as the tensor");
 	buffer->size = (size_t)size;
 	buffer->map = mmap(NULL, buffer->size, protection, MAP_SHARED, buffer->fd, 0);
 	if (buffer->map == MAP_FAILED && errno == EACCES) {
@@ -81,9 +85,11 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 	if (buffer->map != MAP_FAILED)
 		return 0;
 	buffer->map = NULL;
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "the processor cannot map the dma-buf of %zu bytes: %s", buffer->size,
-			     strerror(errno));
+	return wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the processor cannot map the dma-buf of %zu bytes: %s; use one in memory that the "
+		"processor can reach",
+		buffer->size, strerror(errno));
 }
 
 /* Fills in *buffer for a descriptor, which it takes over in any case. Returns 0 or -1. */
@@ -107,9 +113,11 @@ int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 	/* Only a dma-buf has this ioctl; it fails for other files. */
 	if (sync_access(copy, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ)) {
 		close(copy);
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the file descriptor %d is not that of a dma-buf: %s", fd,
-				     strerror(errno));
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"the file descriptor %d is not that of a dma-buf: %s; give one that a "
+			"driver or udmabuf has exported",
+			fd, strerror(errno));
 	}
 	sync_access(copy, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
 	return adopt(buffer, copy, err);
@@ -139,10 +147,11 @@ static int make_udmabuf(size_t size, struct wnn_error *err)
 	int node = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, made, why;
 
 	if (node < 0) {
-		wnn_error_set(err, WNN_NOT_SUPPORTED,
-			      "this device shares only memory of udmabuf, and /dev/udmabuf does "
-			      "not open: %s",
-			      strerror(errno));
+		wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the devices cpu and sim share memory by /dev/udmabuf, which does not "
+			"open: %s; load the module udmabuf, or give this user access to the file",
+			strerror(errno));
 		return -1;
 	}
 	create.size = (size + page - 1) / page * page;
@@ -154,8 +163,8 @@ static int make_udmabuf(size_t size, struct wnn_error *err)
 	if (memory >= 0)
 		close(memory);
 	if (made < 0)
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no memory for a dma-buf of %zu bytes: %s",
-			      size,
+		wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			      "/dev/udmabuf makes no dma-buf of %zu bytes: %s", size,
 			      why == EINVAL ? "it is more than the parameter size_limit_mb of the "
 					      "module udmabuf allows" :
 					      strerror(why));
@@ -188,8 +197,10 @@ int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_er
 {
 	if (!sync_access(buffer->fd, DMA_BUF_SYNC_START | access_flags(writes)))
 		return 0;
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "the processor cannot begin to use the dma-buf: %s", strerror(errno));
+	return wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the driver that made the dma-buf does not let the processor use it: %s",
+		strerror(errno));
 }
 
 void wnn_dmabuf_end(const struct wnn_dmabuf *buffer, bool writes)
@@ -205,9 +216,11 @@ int wnn_sync_file_check(int fd, int name, struct wnn_error *err)
 
 	if (!do_ioctl(fd, SYNC_IOC_FILE_INFO, &info))
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR,
-			     "the file descriptor %d is not that of a sync file: %s", name,
-			     strerror(errno));
+	return wnn_error_set(
+		err, WNN_TYPE_ERROR,
+		"the file descriptor %d is not that of a sync file: %s; give one that a driver or "
+		"another library has exported",
+		name, strerror(errno));
 }
 
 int wnn_sync_file_merge(int one, int other, struct wnn_error *err)
@@ -218,8 +231,11 @@ int wnn_sync_file_merge(int one, int other, struct wnn_error *err)
 		fcntl(merge.fence, F_SETFD, FD_CLOEXEC);
 		return merge.fence;
 	}
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "two sync files cannot be merged: %s",
-		      strerror(errno));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the kernel cannot merge the sync files to wait for: %s; close files, or end other "
+		"programs",
+		strerror(errno));
 	return -1;
 }
 
@@ -244,8 +260,10 @@ int wnn_sync_file_signalled(struct wnn_error *err)
 		return -1;
 	ret = do_ioctl(buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &file);
 	if (ret)
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "the kernel cannot make a sync file: %s",
-			      strerror(errno));
+		wnn_error_set(
+			err, WNN_NOT_SUPPORTED,
+			"the kernel cannot make a sync file: %s; Linux 6.0 or newer is needed",
+			strerror(errno));
 	close(buffer);
 	return ret ? -1 : file.fd;
 }

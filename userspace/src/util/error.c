@@ -51,5 +51,7 @@ int wnn_error_missing(struct wnn_error *err, const char *fmt, ...)
 
 int wnn_error_nomem(struct wnn_error *err, const char *what)
 {
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR, "out of memory for %s", what);
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "out of memory for %s; use a smaller model, or end other programs",
+			     what);
 }

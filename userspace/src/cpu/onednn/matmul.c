@@ -182,7 +182,8 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	if (atomic_load(&r.failed))
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes "
+			"oneDNN failed to compute a convolution or product, most likely for lack "
+			"of memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do "
 			"without it");
 	return 0;
 }

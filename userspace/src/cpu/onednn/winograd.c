@@ -74,8 +74,8 @@ static int fail(struct wnn_error *err)
 {
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"oneDNN cannot run a convolution or product; WEBNN_CPU_LAYER=openblas goes without "
-		"it");
+		"oneDNN failed to compute a convolution or product, most likely for lack of "
+		"memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do without it");
 }
 
 static void destroy(void *argument)

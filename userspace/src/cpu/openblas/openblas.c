@@ -45,12 +45,11 @@ static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
 
 	if (cpu_has_room(bytes, &limit))
 		return 0;
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "address space is limited to %llu MiB (ulimit -v), and OpenBLAS needs "
-			     "%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and "
-			     "fewer threads",
-			     (unsigned long long)(limit / CPU_MIB),
-			     (unsigned long long)(bytes / CPU_MIB));
+	return wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"this process may have %llu MiB of address space (ulimit -v), but OpenBLAS needs "
+		"%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and fewer threads",
+		(unsigned long long)(limit / CPU_MIB), (unsigned long long)(bytes / CPU_MIB));
 }
 
 static int find_functions(void *handle, struct wnn_error *err)
@@ -73,8 +72,8 @@ static int find_functions(void *handle, struct wnn_error *err)
 		if (!function)
 			return wnn_error_set(
 				err, WNN_UNKNOWN_ERROR,
-				"%s has no function %s, so it is not OpenBLAS: install "
-				"libopenblas0",
+				"the library %s has no function %s, so it is not OpenBLAS: install "
+				"the package libopenblas0",
 				OPENBLAS_SONAME, functions[i].name);
 		*(void **)functions[i].to = function;
 	}
@@ -90,8 +89,11 @@ static int load(const struct cpu_context *cpu, struct wnn_error *err)
 	/* OpenBLAS is never unloaded, because its threads run on. */
 	handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle)
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "OpenBLAS cannot be loaded: %s",
-				     dlerror());
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"OpenBLAS, the library of matrix products, cannot be loaded: %s; install "
+			"the package libopenblas0",
+			dlerror());
 	return find_functions(handle, err);
 }
 
