@@ -99,6 +99,48 @@ static void test_plans_say_why(void **state)
 	end(&p);
 }
 
+/*
+ * Expects the reason why oneDNN does not compute the product. The plan is one of the layer openblas;
+ * an explanation loads no library, so that another layer can be set for it alone.
+ */
+static void expect_not_onednn(struct product *p, const char *why)
+{
+	struct cpu_plan *plan = cpu_plan_create(p->cpu, p->node, CPU_PACKS | CPU_KEEPS, NULL);
+	char text[1000];
+
+	assert_non_null(plan);
+	p->cpu->layer = CPU_ONEDNN;
+	cpu_plan_explain(plan, text, sizeof(text));
+	p->cpu->layer = CPU_FAST;
+	if (!strstr(text, why) && !strstr(text, "without oneDNN"))
+		fail_msg("'%s' is not in '%s'", why, text);
+	cpu_plan_destroy(plan);
+}
+
+/* oneDNN's kernels have several conditions: the text names the one that does not hold. */
+static void test_plans_name_the_condition(void **state)
+{
+	struct product p;
+
+	(void)state;
+	begin(&p, 4, false);
+	expect_not_onednn(&p, "not cpu/matmul-onednn, because it has fewer than 8 rows");
+	end(&p);
+	begin(&p, 9, false);
+	expect_not_onednn(&p, "not cpu/matmul-onednn, because its constant matrix has no more");
+	end(&p);
+	begin(&p, 4, true);
+	expect_not_onednn(&p, "not cpu/matmul-onednn, because its first matrix is transposed");
+	end(&p);
+	begin(&p, 4, false);
+	p.node->attrs.matmul.alpha = 2;
+	expect_not_onednn(&p, "not cpu/matmul-onednn, because it has a factor");
+	end(&p);
+	begin(&p, 1, false);
+	expect_not_onednn(&p, "not cpu/matmul-onednn, because it has one row");
+	end(&p);
+}
+
 /* An explanation is cut at the size of the buffer, and still ends with a zero. */
 static void test_long_explanations_are_cut(void **state)
 {
@@ -165,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists_end_in_the_reference),
 		cmocka_unit_test(test_plans_say_why),
+		cmocka_unit_test(test_plans_name_the_condition),
 		cmocka_unit_test(test_long_explanations_are_cut),
 		cmocka_unit_test(test_kernels_have_names),
 		cmocka_unit_test(test_operands_are_packed_on_demand),

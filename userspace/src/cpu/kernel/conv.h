@@ -58,6 +58,9 @@ struct cpu_as_conv {
 
 bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as);
 
+/* Returns the reason why cpu_matmul_as_conv() returns false; NULL when it returns true. */
+const char *cpu_matmul_no_conv(const struct ir_node *node);
+
 /* Sets the limits of an activation; false when the activation is more than a pair of limits. */
 bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
 

@@ -174,6 +174,21 @@ bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)
 	return true;
 }
 
+const char *cpu_matmul_no_conv(const struct ir_node *node)
+{
+	const struct ir_type *y = &node->results[0]->type;
+
+	if (node->attrs.matmul.alpha != 1)
+		return "it has a factor";
+	if (node->attrs.matmul.a_transpose)
+		return "its first matrix is transposed";
+	if (!cpu_matmul_bias_is_plain(node))
+		return "its bias has a factor, or is not one number for each column";
+	if (ir_type_elements(y) <= ir_type_dim(y, y->rank - 1))
+		return "it has one row";
+	return packable(node) ? NULL : "its rows are not all multiplied by one matrix";
+}
+
 static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
 {
 	float alpha = plan->node->attrs.matmul.alpha, *packed = to;

@@ -748,6 +748,18 @@ struct cpu_plan *onednn_conv_plan(const struct onednn *dnn, const struct cpu_con
 	return plan;
 }
 
+/* Returns the condition of set_shape() that the node does not fulfil. */
+static const char *shape_refused(const struct ir_node *node)
+{
+	const char *no_conv;
+
+	if (node->op == IR_OP_CONV || node->op == IR_OP_QCONV)
+		return node->attrs.conv.transposed ? "it is transposed" :
+						     "its channels do not come last";
+	no_conv = cpu_matmul_no_conv(node);
+	return no_conv ? no_conv : "it has fewer than 8 rows";
+}
+
 const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask)
 {
 	const struct ir_node *node = ask->node;
@@ -759,7 +771,7 @@ const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask)
 	if (!ask->packs)
 		return "its filter or second matrix is not constant";
 	if (!set_shape(&c, node))
-		return "it is transposed, its channels do not come last, or its rows are few";
+		return shape_refused(node);
 	if (node->op == IR_OP_CONV && !cpu_conv_can_pack(node))
 		return "padding must not meet the NaN or infinity of its filter";
 	return dtype != IR_F32 || onednn_floats_are_right(&c.shape) ?

@@ -446,14 +446,27 @@ struct cpu_plan *onednn_matmul_plan(const struct onednn *dnn, const struct cpu_c
 
 const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
 {
+	const struct ir_node *node = ask->node;
 	struct matmul mm = { 0 };
+	const char *no_conv;
 
-	if (ask->node->operands[0]->type.dtype != IR_F32)
+	if (node->operands[0]->type.dtype != IR_F32)
 		return "its type is not float32";
-	return set_shape(&mm, ask->node) ?
-		       NULL :
-		       "it has few rows, a bias or factor that oneDNN lacks, or a small constant "
-		       "matrix";
+	if (set_shape(&mm, node))
+		return NULL;
+	if (node->operands[1]->kind == IR_VALUE_CONSTANT) {
+		no_conv = cpu_matmul_no_conv(node);
+		if (no_conv)
+			return no_conv;
+	}
+	if (mm.m < MIN_LINES)
+		return "it has fewer than 8 rows";
+	if (mm.constant)
+		return "its constant matrix has no more elements than its rows and results "
+		       "together";
+	return cpu_matmul_bias_is_plain(node) ?
+		       "it has both a bias and a factor" :
+		       "its bias has a factor, or is not one number for each column";
 }
 
 struct cpu_plan *cpu_onednn_matmul_plan(const struct cpu_ask *ask)
