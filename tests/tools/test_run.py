@@ -341,7 +341,7 @@ class Habits(ToolTest):
             model = same(self.folder, "same", [3, 4], kind)
             got, said = self.run_model(model, "-i", self.array("x.npy", x), device=device)
             np.testing.assert_allclose(got, x, atol=1e-3)
-            self.assertIn("the elements of the file are float64 and are converted (rounded) to the type of input", said)
+            self.assertIn("the elements of this file are float64 and are converted (rounded) to the type of input", said)
         whole = same(self.folder, "whole", [3, 4], TensorProto.INT32)
         self.refuses(3, "x.astype(numpy.int32)", "run", whole, "-i", self.array("x.npy", x))
         self.refuses(3, "the file has float64 [2, 6], but input \"x\" takes float32 [3, 4]", "run",
@@ -363,7 +363,7 @@ class Habits(ToolTest):
             x = np.array([numbers, numbers], takes)
             got, said = self.run_model(model, "-i", self.array("x.npy", np.asfortranarray(x)))
             self.assertEqual(got.tolist(), x.tolist())
-            self.assertIn(f"the elements of the file are {takes} and are converted (widened) to the type of input", said)
+            self.assertIn(f"the elements of this file are {takes} and are converted (widened) to the type of input", said)
         for kind, given in ((TensorProto.UINT32, "int16"), (TensorProto.INT32, "uint32"),
                             (TensorProto.INT32, "int64"), (TensorProto.UINT16, "int8"),
                             (TensorProto.FLOAT, "int16")):

@@ -274,9 +274,11 @@ static int run_dot(FILE *from, FILE *to)
 		return complain(BAD_FILE, "the program dot, which draws the graph, is not there: "
 					  "install the package graphviz");
 	if (error)
-		return complain(BAD_FILE,
-				"the program dot, which draws the graph, does not start: %s",
-				strerror(error));
+		return complain(
+			BAD_FILE,
+			"the program dot, which draws the graph, does not start: %s; install the "
+			"package graphviz anew",
+			strerror(error));
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return complain(BAD_FILE, "dot: %s", strerror(errno));

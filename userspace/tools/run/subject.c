@@ -444,12 +444,13 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	if (shapes_fit(value, loaded) && (rounds || holds_all(value, loaded))) {
 		WNNStringView type = wnnOperandDataTypeGetName(loaded->type);
 
-		complain(DONE,
-			 "%s: the elements of the file are %.*s and are converted (%s) to the type "
-			 "of input \"%s\"",
-			 path, loaded->was ? (int)strlen(loaded->was) : view_length(type),
-			 loaded->was ? loaded->was : type.data, rounds ? "rounded" : "widened",
-			 value->name);
+		complain(
+			DONE,
+			"%s: the elements of this file are %.*s and are converted (%s) to the type "
+			"of input \"%s\"",
+			path, loaded->was ? (int)strlen(loaded->was) : view_length(type),
+			loaded->was ? loaded->was : type.data, rounds ? "rounded" : "widened",
+			value->name);
 		for (size_t i = 0; i < value->count; i++)
 			value_set(value, i, value_get(loaded, i));
 		return DONE;

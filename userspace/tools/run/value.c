@@ -53,8 +53,10 @@ int value_make(struct value *value, int code, const char *about, WNNStringView n
 	if (!value_init(value, name, type, rank, shape))
 		return DONE;
 	if (rank > VALUE_MAX_RANK)
-		return complain(code, "%s: the array has %u dimensions, but at most %d are allowed",
-				about, rank, VALUE_MAX_RANK);
+		return complain(
+			code,
+			"%s: the array has %u dimensions, but at most %d are allowed: reshape it",
+			about, rank, VALUE_MAX_RANK);
 	describe_type(type, rank, shape, text, sizeof(text));
 	for (uint32_t i = 0; i < rank && count <= INT32_MAX; i++)
 		count *= shape[i];
