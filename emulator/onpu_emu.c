@@ -289,7 +289,8 @@ static int serve(const struct arguments *arguments, int stop_fd)
 	int listening = vfu_listen(arguments->socket);
 
 	if (listening < 0) {
-		fprintf(stderr, "onpu-emu: %s: %s\n", arguments->socket, strerror(errno));
+		fprintf(stderr, "onpu-emu: the socket %s cannot be made: %s\n", arguments->socket,
+			strerror(errno));
 		return EXIT_FAILURE;
 	}
 	if (!vfu_server_init(&server, &arguments->config, listening, stop_fd, &error)) {
@@ -339,7 +340,8 @@ static int serve_recorded(struct arguments *arguments, int stop_fd)
 		return serve(arguments, stop_fd);
 	if (!vfu_recorder_init(&recorder, arguments->record,
 			       (uint64_t)arguments->record_mib << 20)) {
-		fprintf(stderr, "onpu-emu: %s: %s\n", arguments->record, strerror(errno));
+		fprintf(stderr, "onpu-emu: the recording %s cannot be written: %s\n",
+			arguments->record, strerror(errno));
 		return EXIT_FAILURE;
 	}
 	arguments->config.function.recorder = &recorder;
