@@ -95,9 +95,7 @@ static void devices_by_option(void **state)
 		      WNNStatus_TypeError, "only one of them may choose the NPU");
 	for (size_t i = 0; i < sizeof(no_numbers) / sizeof(no_numbers[0]); i++)
 		assert_failed(try_device(instance, no_numbers[i], 0, &context),
-			      WNNStatus_NotSupportedError,
-			      "allowed are npu, npu:NUMBER, sim and "
-			      "cpu");
+			      WNNStatus_NotSupportedError, "allowed are npu, npu:NUMBER, sim");
 	assert_failed(try_device(instance, "cpu", WNNPlacementPolicy_NPUOnly, &context),
 		      WNNStatus_NotSupportedError, "NPUOnly");
 	assert_failed(try_device(instance, "cpu", (WNNPlacementPolicy)9, &context),
@@ -219,8 +217,7 @@ static void bad_context_options(void **state)
 	options = (WNNContextOptions){ 0 };
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError,
-		      "the structure WNNContextOptions does not begin with "
-		      "WNN_CONTEXT_OPTIONS_INIT: "
+		      "WNNContextOptions does not begin with WNN_CONTEXT_OPTIONS_INIT: "
 		      "powerPreference and accelerated are 0");
 	options.powerPreference = WNNPowerPreference_Default;
 	options.nextInChain = &zero.chain;
@@ -253,9 +250,7 @@ static void bad_context_options(void **state)
 	device.simThreads = 0;
 	device.threads = UINT32_MAX;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError,
-		      "4294967295 threads of the CPU, but at most "
-		      "1024");
+		      WNNStatus_NotSupportedError, "4294967295 threads of the CPU");
 	options.nextInChain = NULL;
 	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_WaitAnyOnly, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

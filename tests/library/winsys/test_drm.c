@@ -710,11 +710,11 @@ static void no_context(void **state)
 	kernel.no_context = ENOMEM;
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
-		      "the driver makes no context on the NPU: Cannot allocate memory");
+		      "the driver cannot make a context on the NPU: Cannot allocate memory");
 	kernel.no_context = EPERM;
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
-		      "the driver makes no context on the NPU: this user is banned for some "
+		      "the driver cannot make a context on the NPU: this user is banned for some "
 		      "minutes; "
 		      "dmesg tells why");
 	wnnInstanceRelease(instance);

@@ -327,11 +327,12 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	 */
 	if (length && config->node && config->device != CONTEXT_NPU) {
 		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
-		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "WNNContextDeviceOptions.nodePath is \"%s\", the node of an "
-				     "NPU, but WNNContextDeviceOptions.device is \"%s\": a node is "
-				     "for the device \"npu\", or for no device named",
-				     text, config->device == CONTEXT_SIM ? "sim" : "cpu");
+		return wnn_error_set(
+			err, WNN_TYPE_ERROR,
+			"WNNContextDeviceOptions.nodePath is \"%s\", the node of an NPU, but "
+			"WNNContextDeviceOptions.device is \"%s\": leave out the path, or set the "
+			"device to \"npu\"",
+			text, config->device == CONTEXT_SIM ? "sim" : "cpu");
 	}
 	if (!length && config->node) {
 		config->device = CONTEXT_NPU;

@@ -163,11 +163,14 @@ static int make_udmabuf(size_t size, struct wnn_error *err)
 	if (memory >= 0)
 		close(memory);
 	if (made < 0)
-		wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			      "/dev/udmabuf makes no dma-buf of %zu bytes: %s", size,
-			      why == EINVAL ? "it is more than the parameter size_limit_mb of the "
-					      "module udmabuf allows" :
-					      strerror(why));
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"udmabuf cannot make a dma-buf of %zu bytes: %s; use a smaller tensor, or "
+			"end other programs",
+			size,
+			why == EINVAL ? "it is more than the parameter size_limit_mb of the "
+					"module udmabuf allows" :
+					strerror(why));
 	return made;
 }
 
@@ -262,7 +265,8 @@ int wnn_sync_file_signalled(struct wnn_error *err)
 	if (ret)
 		wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the kernel cannot make a sync file: %s; Linux 6.0 or newer is needed",
+			"the kernel cannot make a sync file: %s; it needs Linux 6.0 and a free "
+			"file descriptor",
 			strerror(errno));
 	close(buffer);
 	return ret ? -1 : file.fd;

@@ -220,8 +220,8 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 	}
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver makes no dma-buf of a tensor on the NPU: %s; close files, or end other "
-		"programs",
+		"the driver cannot make a dma-buf of a tensor on the NPU: %s; close files, or end "
+		"other programs",
 		strerror(-ret));
 	return -1;
 }
@@ -297,7 +297,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 				      drm->info.max_contexts);
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				      "the driver makes no context on the NPU: %s",
+				      "the driver cannot make a context on the NPU: %s",
 				      errno == EPERM ? "this user is banned for some minutes; "
 						       "dmesg tells why" :
 						       strerror(errno));
@@ -663,8 +663,8 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 		return file;
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver makes no sync file for work of the NPU: %s; close files, or end other "
-		"programs",
+		"the driver cannot make a sync file for a job of the NPU: %s; close files, or end "
+		"other programs",
 		strerror(-ret));
 	return -1;
 }

@@ -63,17 +63,19 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 			  "has %u for it (kernel %s)",
 			  (unsigned long long)least, plan_sram(plan), kernel);
 	else
-		plan_fail(plan,
-			  "each part of the operator that fits into the %u bytes of SRAM has an "
-			  "instruction that takes longer than the NPU allows (kernel %s)",
-			  plan_sram(plan), kernel);
+		plan_fail(
+			plan,
+			"each part of the operator that fits into the %u bytes of SRAM has an "
+			"instruction that takes longer than the NPU allows (kernel %s), so the NPU "
+			"cannot run it",
+			plan_sram(plan), kernel);
 }
 
 void plan_too_long(struct plan *plan)
 {
 	plan_fail(plan,
 		  "in %u bytes of SRAM, the operator needs so many small parts that they take more "
-		  "than the %u instructions that are allowed",
+		  "than the %u instructions that are allowed, so the NPU cannot run it",
 		  plan_sram(plan), plan_node_insns(plan));
 }
 

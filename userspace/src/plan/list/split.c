@@ -78,11 +78,10 @@ static uint32_t slots_of(const struct plan_op *op)
 static bool refuse_uncut(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
 {
 	plan->report.node = op->node;
-	plan_fail(
-		plan,
-		"a part of the operator that cannot be divided has more operands than the %u that "
-		"a job of the NPU takes",
-		max_slots);
+	plan_fail(plan,
+		  "the operator has a part that cannot be divided and needs more operands than the "
+		  "%u that a job of the NPU takes: make its rows shorter",
+		  max_slots);
 	plan_refuse(plan);
 	return !plan->report.failed;
 }

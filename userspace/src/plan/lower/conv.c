@@ -49,8 +49,9 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	return !pads_infinity(node) ||
 	       supports_not(
 		       reason, NPU_REASON_OPERATOR,
-		       "the weights have an infinity or NaN, which padding with zeros would make "
-		       "NaN on the NPU");
+		       "the convolution is padded and its weights have an infinity or NaN, which "
+		       "the NPU multiplies by the zeros of the padding to NaN: do without padding "
+		       "or these weights");
 }
 
 #define MAX_PADDED_TAPS 65536
@@ -76,7 +77,7 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU computes average and L2 pools of float32 and float16 only: cast "
+			"the NPU computes average and L2 pools only of float32 and float16: cast "
 			"the input");
 	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
 	       supports_not(

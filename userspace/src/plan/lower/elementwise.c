@@ -268,7 +268,8 @@ bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 	return node->results[0]->type.rank < IR_MAX_RANK ||
 	       supports_not(
 		       reason, NPU_REASON_OPERATOR,
-		       "the NPU computes rotary embeddings of tensors with at most 7 dimensions");
+		       "the tensor of this rotary embedding has 8 dimensions, but the NPU takes at "
+		       "most 7: reshape it");
 }
 
 /*

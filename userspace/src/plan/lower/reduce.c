@@ -18,8 +18,8 @@ bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 	if (by_float && !supports_is_float(node->operands[0]))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU computes this reduction (mean, L2 or one with a logarithm) of "
-			"float32 and float16 only: cast the input");
+			"the NPU computes this reduction (mean, L2 or one with a logarithm) only "
+			"of float32 and float16: cast the input");
 	return true;
 }
 

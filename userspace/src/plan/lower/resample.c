@@ -21,12 +21,13 @@ bool supports_resample(const struct ir_node *node, struct npu_reason *reason)
 		    ir_type_dim(&node->results[0]->type, axis) > ONPU_MAX_RESAMPLE_SIZE)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
-				"the NPU resamples to and from heights and widths of at most 2^30");
+				"the image is resampled from or to a height or width above 2^30, "
+				"the most that the NPU takes");
 	}
 	return supports_insn_takes(ONPU_OP_RESAMPLE_LINEAR, node->operands[0]->type.dtype) ||
 	       supports_not(
 		       reason, NPU_REASON_DATA_TYPE,
-		       "the NPU resamples float32, float16, int8 and uint8 only: cast the input to "
+		       "the NPU resamples only float32, float16, int8 and uint8: cast the input to "
 		       "one of these types");
 }
 

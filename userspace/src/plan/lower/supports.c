@@ -112,7 +112,7 @@ bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 	    (needs_floats(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
-			"the NPU computes this function of float32 and float16 only: cast the "
+			"the NPU computes this function only of float32 and float16: cast the "
 			"input");
 	return true;
 }
