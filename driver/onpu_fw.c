@@ -41,17 +41,17 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	u32 version = ONPU_VERSION__RESET;
 
 	if (size < sizeof(h))
-		return reject_image(onpu, "the firmware file is too short for its header, so it was cut off");
+		return reject_image(onpu, "the firmware file is damaged: it is too short for its header");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
 		return reject_image(onpu, "the firmware file is not a firmware image of an Open NPU");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "the firmware file does not have the size that its header tells");
+		return reject_image(onpu, "the firmware file is damaged: it does not have the size that its header tells");
 	if (h.memory_size < h.image_size)
-		return reject_image(onpu, "the header of the firmware file reserves less memory than its image takes");
+		return reject_image(onpu, "the firmware file is damaged: its header reserves less memory than its image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return reject_image(onpu, "the firmware file is damaged, as its checksum is wrong");
+		return reject_image(onpu, "the firmware file is damaged: its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
 		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, but the driver needs %u.%u or newer: install onpu-firmware of the driver's release\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
