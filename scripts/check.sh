@@ -518,7 +518,7 @@ check_room()
 	done < <(grep . <<<"$folder_rooms")
 	free=$(($(df --output=avail -k "$top/build" | tail -n 1) / 1024))
 	[ "$free" -ge "$need" ] ||
-		die "no room below $top/build: what these stages build ($*) needs $need MiB, there are $free: $((need - free)) MiB are missing"
+		die "no room below $top/build: what these stages build ($*) needs $need MiB, there are $free; make room for the $((need - free)) MiB that are missing"
 }
 
 cmd_check()

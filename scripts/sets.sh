@@ -142,7 +142,7 @@ check_disk()
 	[ -e "${root:?}/.onpu-recipe" ] || need=$((need + 500))
 	free=$(($(df --output=avail -k "$top/build" | tail -n 1) / 1024))
 	[ "$free" -ge "$need" ] ||
-		die "no room below $top/build: the packages for this ($*) and what is built need $need MiB, there are $free: $((need - free)) MiB are missing"
+		die "no room below $top/build: the packages for this ($*) and what is built need $need MiB, there are $free; make room for the $((need - free)) MiB that are missing"
 }
 
 # versioned NAME/SUITE: prints the package, with a version in its name, that the meta-package NAME
