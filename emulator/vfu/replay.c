@@ -187,7 +187,8 @@ static void __attribute__((format(printf, 2, 3))) differ(struct replay *r, const
 	r->differs = true;
 	tell(r->report,
 	     "event %" PRIu64
-	     ": the replay does not do what was recorded; recorded: %s; replayed: %s",
+	     ": the replay does not do what was recorded; recorded: %s; replayed: %s; replay with "
+	     "the onpu-emu that made the recording",
 	     r->report->events, recorded, now);
 }
 
