@@ -200,9 +200,11 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 		drm_shares_put(&drm->shares, drm->fd, info.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR,
-		      "the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s",
-		      buffer->size, bo_error(ret));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; give the "
+		"tensor another one, such as of udmabuf",
+		buffer->size, bo_error(ret));
 	return NULL;
 }
 

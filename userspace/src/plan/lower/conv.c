@@ -43,7 +43,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
 			"the strides of the transposed convolution multiply to more than 4096, the "
-			"most that the NPU takes");
+			"most that the NPU takes: make them smaller");
 	if (!supports_contraction(node, &attrs->act, reason))
 		return false;
 	return !pads_infinity(node) ||
@@ -71,7 +71,7 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 		return supports_not(
 			reason, NPU_REASON_SIZE,
 			"the pool's window is larger than its input and has more than 65536 "
-			"elements, the most that the NPU takes in such a window");
+			"elements, the most that the NPU takes in such a window: make it smaller");
 	if (node->op == IR_OP_QPOOL)
 		return true;
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))

@@ -23,7 +23,7 @@ bool supports_integer_product(const struct ir_node *node, struct npu_reason *rea
 		return supports_not(
 			reason, NPU_REASON_SIZE,
 			"the strides of the transposed convolution multiply to more than 4096, the "
-			"most that the NPU takes");
+			"most that the NPU takes: make them smaller");
 	return true;
 }
 

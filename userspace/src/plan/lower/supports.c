@@ -60,8 +60,8 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 				return supports_not(
 					reason, NPU_REASON_RANK,
 					"an operand has a dimension whose size is known only at "
-					"dispatch; the NPU needs all sizes when the graph is "
-					"built");
+					"dispatch, but the NPU needs all sizes when the graph is "
+					"built: give it a fixed size");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
