@@ -147,7 +147,9 @@ static void *run_stream(void *argument)
 		if (has_room(stream))
 			stream->ret = target_dispatch(&stream->target);
 		else
-			stream->ret = complain(BAD_DEVICE, "times: memory is exhausted");
+			stream->ret = complain(
+				BAD_DEVICE,
+				"too little memory is free for the times: give fewer --repeats");
 		now = nanoseconds();
 		if (!stream->ret)
 			stream->ns[stream->count++] = now - begin;
@@ -165,7 +167,8 @@ static int gather(struct bench *bench)
 		bench->count += bench->streams[i].count;
 	bench->ns = calloc(bench->count, sizeof(*bench->ns));
 	if (!bench->ns)
-		return complain(BAD_DEVICE, "times: memory is exhausted");
+		return complain(BAD_DEVICE,
+				"too little memory is free for the times: give fewer --repeats");
 	for (size_t i = 0; i < bench->stream_count; i++) {
 		const struct stream *stream = &bench->streams[i];
 
@@ -184,7 +187,9 @@ static int measure(struct bench *bench)
 	int ret = DONE;
 
 	if (pthread_barrier_init(&bench->start, NULL, (unsigned int)bench->stream_count))
-		return complain(BAD_DEVICE, "--streams: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"--streams: too little memory is free for so many streams; give fewer");
 	/*
 	 * The first stream runs in this thread. The barrier opens only when all streams have
 	 * started.
@@ -388,7 +393,9 @@ static int open_streams(struct bench *bench, struct subject *subject)
 	bench->streams = calloc(bench->stream_count, sizeof(*bench->streams));
 	if (!bench->streams) {
 		bench->stream_count = 0;
-		return complain(BAD_DEVICE, "--streams: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"--streams: too little memory is free for so many streams; give fewer");
 	}
 	for (size_t i = 0; i < bench->stream_count && !ret; i++)
 		ret = open_stream(&bench->streams[i], bench, subject);

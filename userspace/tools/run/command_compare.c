@@ -236,7 +236,10 @@ static int run_group(struct subject *subject, struct target *target, char *const
 
 	*good = false;
 	if (!views)
-		return complain(BAD_DEVICE, "--all: memory is exhausted");
+		return complain(
+			BAD_DEVICE,
+			"--all: too little memory is free for the list of the model's tensors; end "
+			"other programs");
 	for (size_t i = 0; i < count; i++)
 		views[i] = WNN_STR(names[i]);
 	target_clear(target);
@@ -260,7 +263,10 @@ static int compare_in_order(struct comparison *comparison, const struct target *
 			    const struct target *expected, char *const *names, size_t count)
 {
 	bool *done = calloc(got->output_count + 1, sizeof(bool));
-	int ret = done ? DONE : complain(BAD_DEVICE, "--all: memory is exhausted");
+	int ret = done ? DONE :
+			 complain(BAD_DEVICE,
+				  "--all: too little memory is free for the list of the model's "
+				  "tensors; end other programs");
 
 	for (size_t i = 0; !ret && i <= count; i++)
 		for (size_t k = 0; !ret && k < got->output_count; k++)

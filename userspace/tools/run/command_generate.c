@@ -278,7 +278,9 @@ static int read_prompt(struct generation *g, struct gguf_text *text)
 		if (ferror(stdin))
 			return complain_unread("standard input", errno);
 		if (bytes_add(bytes, part, size))
-			return complain(BAD_DEVICE, "prompt: memory is exhausted");
+			return complain(
+				BAD_DEVICE,
+				"too little memory is free for the prompt: give a shorter one");
 	}
 	*text = (struct gguf_text){ bytes->data ? bytes->data : "", bytes->size };
 	return DONE;

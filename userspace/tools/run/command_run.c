@@ -96,7 +96,10 @@ static int step_file(const struct value *value, const char *path, enum step step
 		return value_save(value, path);
 	part = calloc(1, strlen(path) + sizeof(".part"));
 	if (!part)
-		return complain(BAD_DEVICE, "output \"%s\": memory is exhausted", value->name);
+		return complain(
+			BAD_DEVICE,
+			"output \"%s\": too little memory is free to save it; end other programs",
+			value->name);
 	sprintf(part, "%s.part", path);
 	if (step == SAVE_PART)
 		ret = value_save(value, part);
@@ -135,7 +138,9 @@ static int step_named(const struct run *run, const struct target *target, enum s
 			continue;
 		path = ranks_path(&run->ranks, pair->text);
 		ret = path ? step_file(found, path, step) :
-			     complain(BAD_DEVICE, "output \"%s\": memory is exhausted",
+			     complain(BAD_DEVICE,
+				      "output \"%s\": too little memory is free to save it; end "
+				      "other programs",
 				      found->name);
 		free(path);
 	}
@@ -152,7 +157,10 @@ static int step_folder(const struct target *target, const char *folder, enum ste
 		char *path = value_path(folder, target->results[i].name);
 
 		ret = path ? step_file(&target->results[i], path, step) :
-			     complain(BAD_DEVICE, "%s: memory is exhausted", folder);
+			     complain(BAD_DEVICE,
+				      "%s: too little memory is free for this file or folder; end "
+				      "other programs, or raise the limit (ulimit -v)",
+				      folder);
 		free(path);
 	}
 	return ret;
@@ -167,7 +175,9 @@ static int step_all(const struct run *run, const struct target *target, enum ste
 		return ret;
 	folder = ranks_path(&run->ranks, run->folder);
 	ret = folder ? step_folder(target, folder, step) :
-		       complain(BAD_DEVICE, "tensors: memory is exhausted");
+		       complain(BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
 	free(folder);
 	return ret;
 }
@@ -269,7 +279,11 @@ static int read_labels(const char *path, char ***labels, size_t *count)
 		char **more = realloc(*labels, (*count + 1) * sizeof(*more));
 
 		if (!more) {
-			ret = complain(BAD_DEVICE, "%s: memory is exhausted", path);
+			ret = complain(
+				BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				path);
 			break;
 		}
 		*labels = more;

@@ -126,7 +126,10 @@ int transcript_begin(struct transcript *t)
 	t->suppressed = calloc(w->rows, sizeof(*t->suppressed));
 	t->first_suppressed = calloc(w->rows, sizeof(*t->first_suppressed));
 	if (!t->suppressed || !t->first_suppressed)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", w->encoder_path);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				w->encoder_path);
 	suppress(t, w->config.suppressed, t->suppressed);
 	suppress(t, w->config.first_suppressed, t->first_suppressed);
 	suppress_special(t);
@@ -222,7 +225,10 @@ static int write_token(struct transcript *t, uint32_t token)
 	size_t skip = !t->text.bytes.size && size && w->piece[0] == ' ';
 
 	if (generated_add(&t->text, w->piece + skip, size - skip, &no_stops))
-		return complain(BAD_DEVICE, "%s: memory is exhausted", w->step_path);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				w->step_path);
 	if (t->stream)
 		generated_print(&t->text, true, &no_stops);
 	if (t->stream && ferror(stdout))
@@ -295,7 +301,10 @@ int transcript_add(struct transcript *t, const float *samples, size_t count)
 		int ret;
 
 		if (!parts)
-			return complain(BAD_DEVICE, "the recording: memory is exhausted");
+			return complain(
+				BAD_DEVICE,
+				"too little memory is free for the recording: end other programs, "
+				"or cut it into shorter ones");
 		t->parts = parts;
 		parts += t->part_count++;
 		*parts = (struct transcript_part){

@@ -31,7 +31,11 @@ struct change {
 
 static int refuse_memory(const struct change *c)
 {
-	return complain(BAD_DEVICE, "%s: memory is exhausted", c->path);
+	return complain(
+		BAD_DEVICE,
+		"%s: too little memory is free for this file or folder; end other programs, or "
+		"raise the limit (ulimit -v)",
+		c->path);
 }
 
 /* ---- parts of a graph */
@@ -511,7 +515,10 @@ static int load_changed(const char *path, const Onnx__ModelProto *proto, WNNOnnx
 	int ret = DONE;
 
 	if (!bytes)
-		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
+		return complain(BAD_DEVICE,
+				"%s: too little memory is free for this file or folder; end other "
+				"programs, or raise the limit (ulimit -v)",
+				path);
 	onnx__model_proto__pack(proto, bytes);
 	options.folder = slash ? WNN_VALUE(WNNStringView, { path, (size_t)(slash - path) + 1 }) :
 				 WNN_STR(".");
