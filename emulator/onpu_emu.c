@@ -65,8 +65,7 @@ static const struct argp_option options[] = {
 	  2 },
 	{ NULL, 0, NULL, 0, "Faults of the hardware:", 3 },
 	{ "inject", KEY_INJECT, "FAULT[,...]", 0,
-	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard "
-	  "input ask "
+	  "such as late-interrupt,after=10,ms=300, see onpu-emu(1); with -: lines on standard input ask "
 	  "for them later. Not with --sync",
 	  3 },
 	{ NULL, 0, NULL, 0, "Recordings:", 4 },

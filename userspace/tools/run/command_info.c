@@ -676,8 +676,7 @@ int command_info(int argc, char **argv)
 		options,
 		parse,
 		"MODEL.onnx",
-		"Tells what a model takes, gives and consists of, and what of it runs where. "
-		"Values of "
+		"Tells what a model takes, gives and consists of, and what of it runs where. Values of "
 		"inputs matter only where the model's shapes depend on them.",
 		children,
 		NULL,

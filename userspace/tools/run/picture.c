@@ -333,8 +333,7 @@ static int fit(const char *path, const struct picture_options *options, const st
 	if (width > picture->width || height > picture->height)
 		return complain(
 			BAD_FILE,
-			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its "
-			"middle: "
+			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its middle: "
 			"give --resize %ux%u or more%s",
 			path, picture->width, picture->height,
 			options->resize_width ? " after --resize" : "", width, height, width,

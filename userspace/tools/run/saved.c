@@ -92,8 +92,7 @@ static int load_first(struct subject *subject)
 	if (options->profile)
 		return complain(
 			BAD_MODEL,
-			"%s: the graph was compiled without --profile, so the NPU measures no "
-			"times: compile "
+			"%s: the graph was compiled without --profile, so the NPU measures no times: compile "
 			"the model again, with webnn-run compile --profile",
 			options->model);
 	target_close(subject->first);

@@ -201,8 +201,7 @@ static void print_frozen(const struct subject *subject, const struct value *valu
 			 const WNNOnnxRefusal *why)
 {
 	fprintf(stderr,
-		"webnn-run: %s: input \"%s\" is frozen: its value is a constant of the graph, "
-		"since ",
+		"webnn-run: %s: input \"%s\" is frozen: its value is a constant of the graph, since ",
 		subject->options->model, value->name);
 	print_view("node \"", why->node, "\" (");
 	print_view("", why->operatorName, ") says: ");
