@@ -164,6 +164,34 @@ class Provider(unittest.TestCase):
         # ONNX Runtime leaves out a group from which it cannot make one node.
         self.assertIn(places().get("before"), ("cpu", "npu"))
 
+    def test_types(self):
+        """Tests types that WebNN has not: double stays with ONNX Runtime, and integers of 16 bits
+        are taken where they are neither an input nor an output of a group.
+        """
+        weights = {"w": random(4, 3, 3, 3), "s": numpy.float32(0.01), "z": numpy.int16(7)}
+        inner = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1] * 4),
+                 helper.make_node("QuantizeLinear", ["c", "s", "z"], ["q"], "to")]
+        outer = [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], "from")]
+        feeds = [{"x": random(1, 3, 8, 8)}]
+        picture, result = value("x", [1, 3, 8, 8]), value("y", [1, 4, 8, 8])
+        self.compare(make(inner + outer, [picture], [result], weights, opset=21), feeds)
+        small = value("q", [1, 4, 8, 8], TensorProto.INT16)
+        self.compare(make(inner, [picture], [small], weights, opset=21), feeds, whole=False)
+        found = places()
+        self.assertEqual(found.pop("to"), "onnxruntime")
+        self.assertNotIn("onnxruntime", found.values())
+        self.compare(make(outer, [small], [result], weights, opset=21),
+                     [{"q": numpy.arange(-128, 128, dtype=numpy.int16).reshape(1, 4, 8, 8)}], whole=False)
+        self.assertEqual(places(), {"from": "onnxruntime"})
+        wide = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1] * 4),
+                helper.make_node("Cast", ["c"], ["d"], "wide", to=TensorProto.DOUBLE),
+                helper.make_node("Mul", ["d", "d"], ["m"], "product"),
+                helper.make_node("Cast", ["m"], ["y"], "narrow", to=TensorProto.FLOAT)]
+        self.compare(make(wide, [picture], [result], weights), feeds, whole=False)
+        found = places()
+        self.assertEqual([found.pop(name) for name in ("wide", "product", "narrow")], ["onnxruntime"] * 3)
+        self.assertNotIn("onnxruntime", found.values())
+
     def test_weights_in_a_file(self):
         """Tests weights that are in a file beside the model, for open shapes as well, and that only
         one of them is in memory twice while a graph packs them.

@@ -170,12 +170,25 @@ static struct ort_status *best_attempt(struct capability *c, const struct ort_gr
 	return status;
 }
 
+/* Tells why nodes became unsupported while groups were formed. */
+static void tell_of_reasons(struct capability *c, struct onpu_partition *p)
+{
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
+		const WNNOnnxNode *node = &c->read.graph.nodes[i];
+
+		if (p->reason[i])
+			tell_of_node(c, node->name, node->operatorName, text(p->reason[i]));
+		p->reason[i] = NULL;
+	}
+}
+
 /*
- * Asks the importer about a group alone, because values from other groups are not constant in it.
- * *changed is set when it refuses a node. Returns NULL, or an error.
+ * Checks the types of a group's inputs and outputs. Asks the importer about a group alone, unless
+ * @whole says that it is the whole graph, because values from other groups are not constant in it.
+ * *changed is set when a node is refused. Returns NULL, or an error.
  */
 static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
-				      bool *changed)
+				      bool whole, bool *changed)
 {
 	struct ort_status *status;
 	WNNOnnxModel model = NULL;
@@ -184,7 +197,8 @@ static struct ort_status *check_group(struct capability *c, struct onpu_partitio
 	size_t *indices;
 
 	ORT_TRY(onpu_partition_describe(p, group, &part, &indices, changed));
-	if (*changed)
+	tell_of_reasons(c, p);
+	if (*changed || whole)
 		return NULL;
 	supported = onpu_take(&c->reading, part.nodeCount * sizeof(*supported));
 	if (!supported)
@@ -278,14 +292,21 @@ static struct ort_status *find_groups(struct capability *c, struct onpu_partitio
 	bool changed = true, small = false;
 
 	ORT_TRY(onpu_partition_begin(p, &c->reading, &c->read, c->supported));
+	ORT_TRY(onpu_partition_refuse_doubles(p, &c->refused));
+	tell_of_reasons(c, p);
 	while (changed) {
+		bool whole;
+
 		changed = false;
 		ORT_TRY(onpu_partition_group(p));
 		/* The importer has already accepted a graph that is taken as a whole. */
-		if (!c->refused && p->group_count == 1)
-			return NULL;
+		whole = !c->refused && p->group_count == 1;
 		for (size_t group = 0; group < p->group_count && !changed; group++)
-			ORT_TRY(check_group(c, p, group, &changed));
+			ORT_TRY(check_group(c, p, group, whole, &changed));
+		if (whole && !changed)
+			return NULL;
+		/* Nodes were refused: what is left is not the whole graph. */
+		c->refused += changed;
 		if (!changed && !small) {
 			small = true;
 			changed = drop_small(c, p);

@@ -85,7 +85,8 @@ struct ort_status *onpu_partition_begin(struct onpu_partition *p,
 	p->group = onpu_take(reading, count * sizeof(*p->group));
 	p->stage = onpu_take(reading, count * sizeof(*p->stage));
 	p->before = onpu_take(reading, count * sizeof(*p->before));
-	if (!p->group || !p->stage || !p->before)
+	p->reason = onpu_take(reading, count * sizeof(*p->reason));
+	if (!p->group || !p->stage || !p->before || !p->reason)
 		return onpu_nomem(reading->ort);
 	ORT_TRY(name_values(p));
 	return find_edges(p);
@@ -200,6 +201,65 @@ static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView
 					   &graph->values[index - graph->inputCount];
 }
 
+#define DOUBLE 11 /* TensorProto.DataType of ONNX */
+
+/* Whether elements of a TensorProto.DataType have the same bytes in tensors of the library. */
+static bool is_same(int type)
+{
+	static const bool same[] = {
+		[1] = true,  /* float */
+		[2] = true,  /* uint8 */
+		[3] = true,  /* int8 */
+		[6] = true,  /* int32 */
+		[7] = true,  /* int64 */
+		[9] = true,  /* bool */
+		[10] = true, /* float16 */
+		[12] = true, /* uint32 */
+		[13] = true, /* uint64 */
+		[21] = true, /* uint4 */
+		[22] = true, /* int4 */
+	};
+
+	return type >= 0 && (size_t)type < sizeof(same) && same[type];
+}
+
+static void refuse(struct onpu_partition *p, size_t node, const char *reason)
+{
+	p->supported[node] = WNN_FALSE;
+	p->reason[node] = reason;
+}
+
+static bool is_double(const struct onpu_partition *p, WNNStringView name)
+{
+	const WNNOnnxValue *type = name.length ? type_of(p, name) : NULL;
+
+	return type && type->elementType == DOUBLE;
+}
+
+struct ort_status *onpu_partition_refuse_doubles(struct onpu_partition *p, size_t *refused)
+{
+	const WNNOnnxGraph *graph = &p->read->graph;
+
+	for (size_t i = 0; i < graph->nodeCount; i++) {
+		WNNStringView *names;
+		bool found = false;
+		size_t count;
+
+		if (!p->supported[i])
+			continue;
+		ORT_TRY(node_reads(p, i, &count, &names));
+		for (size_t k = 0; k < count; k++)
+			found = found || is_double(p, names[k]);
+		for (size_t k = 0; k < graph->nodes[i].outputCount; k++)
+			found = found || is_double(p, graph->nodes[i].outputs[k]);
+		if (!found)
+			continue;
+		refuse(p, i, "double numbers would be computed in single precision");
+		++*refused;
+	}
+	return NULL;
+}
+
 /*
  * Notes in @leaving all names that nodes outside of a group read: values of the group among these
  * leave it. Returns NULL, or an error.
@@ -225,8 +285,9 @@ static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t gr
 
 /*
  * Adds the values that a node of a group reads to the inputs of the group, unless they come from
- * the group or are constants. When the type or rank of an input is unknown, the node that reads it
- * becomes unsupported, and *changed is set. Returns NULL, or an error.
+ * the group or are constants. When the type or rank of an input is unknown, or the type is not one
+ * of the library's, the node that reads it becomes unsupported, and *changed is set. Returns NULL,
+ * or an error.
  */
 static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, size_t node,
 				      struct onpu_names *seen, WNNOnnxGraph *out,
@@ -255,7 +316,12 @@ static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, si
 			continue; /* the value is a constant */
 		if (!type || type->kind != WNNOnnxKind_Tensor ||
 		    type->rank == WNN_ONNX_RANK_UNKNOWN) {
-			p->supported[node] = WNN_FALSE;
+			refuse(p, node, "the type or rank of an input is not known");
+			*changed = true;
+			continue;
+		}
+		if (!is_same(type->elementType)) {
+			refuse(p, node, "WebNN does not have the type of an input");
 			*changed = true;
 			continue;
 		}
@@ -295,6 +361,10 @@ struct ort_status *onpu_partition_describe(struct onpu_partition *p, size_t grou
 					     onpu_names_get(&leaving, name) == SIZE_MAX))
 				continue;
 			type = type_of(p, name);
+			if (type && !is_same(type->elementType)) {
+				refuse(p, i, "WebNN does not have the type of an output");
+				*changed = true;
+			}
 			if (type)
 				outputs[out->outputCount++] = *type;
 		}

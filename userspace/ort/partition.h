@@ -11,6 +11,8 @@ struct onpu_partition {
 	const struct onpu_reading *reading;
 	const struct onpu_read *read;
 	WNNBool *supported; /* by node: whether the importer supports it */
+	/* by node: why the node became unsupported, until somebody has told it; NULL: no reason */
+	const char **reason;
 	size_t *group;	    /* by node: its group; ONPU_NO_GROUP: it stays with ONNX Runtime */
 	size_t group_count; /* groups may be empty */
 	struct onpu_names producer; /* by name of a value: the node that computes it */
@@ -36,9 +38,15 @@ struct ort_status *onpu_partition_begin(struct onpu_partition *partition,
  */
 struct ort_status *onpu_partition_group(struct onpu_partition *partition);
 /*
- * Sets *out to the graph of a group and *indices to the numbers of its nodes. If the type of an
- * input is unknown, the nodes that read it become unsupported, and *changed is set. Returns NULL,
- * or an error.
+ * Makes nodes unsupported that read or compute numbers of double precision: the library would
+ * compute them in single precision. Adds their number to *count. Returns NULL, or an error.
+ */
+struct ort_status *onpu_partition_refuse_doubles(struct onpu_partition *partition, size_t *count);
+/*
+ * Sets *out to the graph of a group and *indices to the numbers of its nodes. Nodes become
+ * unsupported, and *changed is set, when they read an input of unknown type, or when the group's
+ * graph would hold an input or output of theirs in another type than ONNX Runtime. Returns NULL, or
+ * an error.
  */
 struct ort_status *onpu_partition_describe(struct onpu_partition *partition, size_t group,
 					   WNNOnnxGraph *out, size_t **indices, bool *changed);
