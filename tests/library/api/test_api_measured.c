@@ -166,6 +166,57 @@ static void many_are_in_flight(void **state)
 	}
 }
 
+/* Log hook: notes the thread on which a dispatch ends, which is the thread that computed it. */
+static void note_thread(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+{
+	static const char end[] = " is through after ";
+	unsigned long *thread = userdata1;
+
+	(void)level;
+	(void)userdata2;
+	if (memmem(message.data, message.length, end, sizeof(end) - 1))
+		*thread = this_thread();
+}
+
+/*
+ * A caller who waits without a limit computes the first dispatch of a graph itself, too; one who
+ * may give up does not.
+ */
+static void the_waiting_thread_computes(void **state)
+{
+	unsigned long thread = 0;
+	WNNInstanceLog hook = WNN_INSTANCE_LOG_INIT;
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstance instance;
+	WNNContext context;
+	WNNTensor x, y;
+
+	(void)state;
+	hook.level = WNNLogLevel_Debug;
+	hook.callback = note_thread;
+	hook.userdata1 = &thread;
+	descriptor.nextInChain = &hook.chain;
+	instance = wnnCreateInstance(&descriptor);
+	context = open_context(instance, "cpu");
+	x = make_tensor(context, N, N);
+	y = make_tensor(context, N, N);
+	for (int waits = 0; waits < 2; waits++) {
+		WNNNamedTensor in = { WNN_STR("x"), x }, out = { WNN_STR("y"), y };
+		WNNGraph graph = build_product(context);
+
+		assert_ok(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out,
+							 waits ? WNN_WAIT_FOREVER : GENEROUS,
+							 NULL));
+		assert_int_not_equal(thread, 0);
+		assert_int_equal(thread == this_thread(), waits);
+		wnnGraphRelease(graph);
+	}
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 static void a_refusal_is_told(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -235,9 +286,8 @@ static void a_lost_context_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_dispatch_is_told_of),
-		cmocka_unit_test(many_are_in_flight),
-		cmocka_unit_test(a_refusal_is_told),
+		cmocka_unit_test(each_dispatch_is_told_of),    cmocka_unit_test(many_are_in_flight),
+		cmocka_unit_test(the_waiting_thread_computes), cmocka_unit_test(a_refusal_is_told),
 		cmocka_unit_test(a_lost_context_is_told),
 	};
 

@@ -104,7 +104,7 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
 
 /*
  * context_push - queue a task
- * @quick: the task takes so little time that the caller may run it
+ * @quick: the caller may run the task: it takes little time, or the caller waits for its end
  *
  * Returns true when the caller must run the task: with timeline_run(), without locks. The caller
  * must not use the context after that unless it has a reference.

@@ -19,6 +19,7 @@ struct dispatch_task {
 	WNNGraph graph; /* references */
 	uint32_t num_tensors;
 	struct request *request; /* request that is completed at the end; or NULL */
+	bool waited_for;	 /* whether the caller waits for the request without a limit */
 	uint64_t queued_ns;	 /* time of the call */
 	/* tensors of the inputs, then of the outputs, in the order of the compiled graph */
 	WNNTensor *tensors;
@@ -224,27 +225,13 @@ static int check_type(const struct ir_type *type, WNNTensor tensor, const char *
 			     ir_dtype_name(type->dtype), wnn_shape_text(type, want, sizeof(want)));
 }
 
-int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const char *call,
-	       WNNTensor *tensors, struct wnn_error *err)
+/* Binds a tensor; messages begin with @what. Returns 0 or -1. */
+static int bind_port(WNNGraph graph, const WNNNamedTensor *named, bool output,
+		     const struct graph_port *port, const char *what, WNNTensor *tensors,
+		     struct wnn_error *err)
 {
-	const struct graph_port *port =
-		output ? graph_find_port(graph->num_outputs, graph->output_list, named->name) :
-			 graph_find_port(graph->num_inputs, graph->input_list, named->name);
-	const char *kind = output ? "output" : "input";
-	const char *label = object_label_text(&graph->label);
-	char name[96], what[256];
 	WNNTensor *slot;
 
-	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
-	snprintf(what, sizeof(what), "%s%s%s: %s \"%s\"", call, *label ? " of graph" : "", label,
-		 kind, name);
-	if (tensor_check(graph->context, named->tensor, what, err))
-		return -1;
-	if (!port)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the graph%s has no %s \"%s\"%s",
-				     call, label, kind, name,
-				     output ? "" :
-					      "; it leaves out inputs that no output depends on");
 	if (named->tensor->is_constant)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is a constant", what,
 				     tensor_label(named->tensor));
@@ -261,6 +248,33 @@ int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const c
 		return -1;
 	*slot = named->tensor;
 	return 0;
+}
+
+int graph_bind(WNNGraph graph, const WNNNamedTensor *named, bool output, const char *call,
+	       WNNTensor *tensors, struct wnn_error *err)
+{
+	const struct graph_port *port =
+		output ? graph_find_port(graph->num_outputs, graph->output_list, named->name) :
+			 graph_find_port(graph->num_inputs, graph->input_list, named->name);
+	const char *kind = output ? "output" : "input";
+	const char *label = object_label_text(&graph->label);
+	char name[96], what[256];
+
+	/* Making the text for messages takes a tenth of a small dispatch: only errors need it. */
+	if (!tensor_check(graph->context, named->tensor, call, err) && port &&
+	    !bind_port(graph, named, output, port, call, tensors, err))
+		return 0;
+	wnn_text_printable(name, sizeof(name), named->name.data, wnn_view_length(&named->name));
+	snprintf(what, sizeof(what), "%s%s%s: %s \"%s\"", call, *label ? " of graph" : "", label,
+		 kind, name);
+	if (tensor_check(graph->context, named->tensor, what, err))
+		return -1;
+	if (!port)
+		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the graph%s has no %s \"%s\"%s",
+				     call, label, kind, name,
+				     output ? "" :
+					      "; it leaves out inputs that no output depends on");
+	return bind_port(graph, named, output, port, what, tensors, err);
 }
 
 /* Writes what tensors[index] is, such as: input "x". Returns buffer. */
@@ -432,19 +446,23 @@ static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 }
 
 /*
- * A dispatch runs on the calling thread when the graph's last one took at most this time: another
- * thread would take about as long to start.
+ * A dispatch for which the caller does not wait runs on the calling thread when the graph's last
+ * one took at most this time: another thread would take about as long to start.
  */
 #define QUICK_NS 20000
 
-static bool is_quick(WNNGraph graph)
+/* Whether the calling thread may run the dispatch itself. */
+static bool is_quick(const struct dispatch_task *d)
 {
+	WNNGraph graph = d->graph;
 	bool quick;
 
+	if (d->waited_for)
+		return true;
 	pthread_mutex_lock(&graph->lock);
 	quick = graph->dispatch_count && graph->statistics.host_ns <= QUICK_NS;
 	pthread_mutex_unlock(&graph->lock);
-	return quick;
+	return quick && (!d->numbers || family_has(graph, d->numbers));
 }
 
 /*
@@ -455,8 +473,7 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNContext context = d->graph->context;
 	struct timeline *timeline = context->timeline;
-	bool quick = is_quick(d->graph) && (!d->numbers || family_has(d->graph, d->numbers));
-	bool runs = false;
+	bool quick = is_quick(d), runs = false;
 	int ret = 0;
 
 	pthread_mutex_lock(&context->lock);
@@ -482,7 +499,8 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 
 static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		    const WNNNamedTensor *inputs, size_t output_count,
-		    const WNNNamedTensor *outputs, struct request *request, struct wnn_error *err)
+		    const WNNNamedTensor *outputs, struct request *request, bool waited_for,
+		    struct wnn_error *err)
 {
 	struct run_compiled *compiled;
 	struct dispatch_task *d;
@@ -507,6 +525,7 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		compiled = NULL;
 	}
 	take_references(d, compiled);
+	d->waited_for = waited_for;
 	d->queued_ns = wnn_clock_ns();
 	if (request) {
 		request_get(request);
@@ -531,20 +550,28 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t inputCou
 
 	if (!api_check(context, "wnnContextDispatch", "context"))
 		return wnnGetLastError(NULL);
-	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, NULL, &err))
+	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, NULL, false, &err))
 		return WNNStatus_Success;
 	return context_error(context, &err);
+}
+
+static void start_measured(WNNContext context, WNNGraph graph, size_t input_count,
+			   const WNNNamedTensor *inputs, size_t output_count,
+			   const WNNNamedTensor *outputs, struct request *request, bool waited_for)
+{
+	struct wnn_error err = { 0 };
+
+	if (dispatch(context, graph, input_count, inputs, output_count, outputs, request,
+		     waited_for, &err))
+		context_fail_request(context, request, &err);
+	request_put(request);
 }
 
 void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCount,
 			     WNNNamedTensor const *inputs, size_t outputCount,
 			     WNNNamedTensor const *outputs, struct request *request)
 {
-	struct wnn_error err = { 0 };
-
-	if (dispatch(context, graph, inputCount, inputs, outputCount, outputs, request, &err))
-		context_fail_request(context, request, &err);
-	request_put(request);
+	start_measured(context, graph, inputCount, inputs, outputCount, outputs, request, false);
 }
 
 /*
@@ -586,7 +613,8 @@ WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, siz
 				     "wnnContextDispatchMeasuredSync");
 	if (!request)
 		return wnnGetLastError(NULL);
-	start_dispatch_measured(context, graph, inputCount, inputs, outputCount, outputs, request);
+	start_measured(context, graph, inputCount, inputs, outputCount, outputs, request,
+		       timeoutNS == WNN_WAIT_FOREVER);
 	status = request_wait(request, timeoutNS, &result);
 	if (!status && statistics) {
 		result.dispatch.statistics.nextInChain = statistics->nextInChain;
