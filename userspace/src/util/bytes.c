@@ -105,6 +105,12 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/*
+ * How far ahead data is requested. The processor itself requests too little of it: sums of a file
+ * in the page cache took nearly twice as long.
+ */
+#define AHEAD 8192
+
 uint64_t wnn_checksum(uint64_t seed, const void *data, size_t size)
 {
 	const uint8_t *at = data;
@@ -115,6 +121,8 @@ uint64_t wnn_checksum(uint64_t seed, const void *data, size_t size)
 	for (size_t left = size; left; left -= left < 64 ? left : 64, at += 64) {
 		uint64_t word[8];
 
+		if (left > AHEAD)
+			__builtin_prefetch(at + AHEAD);
 		if (left < 64)
 			memcpy(last, at, left);
 		memcpy(word, left < 64 ? (const void *)last : at, 64);
