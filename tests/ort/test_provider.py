@@ -164,6 +164,12 @@ class Provider(unittest.TestCase):
         # ONNX Runtime leaves out a group from which it cannot make one node.
         self.assertIn(places().get("before"), ("cpu", "npu"))
 
+    def test_sound(self):
+        """Tests windows of more samples than pictures have pixels, for an unknown number of them."""
+        model = make([helper.make_node("Conv", ["x", "w"], ["y"], "windows", strides=[160])],
+                     [value("x", [1, 1, "samples"])], [value("y", [1, 8, "windows"])], {"w": random(8, 1, 512)})
+        self.compare(model, [{"x": random(1, 1, size)} for size in (512, 1760)])
+
     def test_types(self):
         """Tests types that WebNN has not: double stays with ONNX Runtime, and integers of 16 bits
         are taken where they are neither an input nor an output of a group.

@@ -8,9 +8,10 @@
 
 /*
  * Sizes that are tried for unknown dimensions, until no node is refused: small ones suit sequences
- * and batches, larger ones pictures.
+ * and batches, larger ones pictures, and the largest sound, of which windows have hundreds of
+ * samples.
  */
-static const int64_t trials[] = { 8, 1, 64, 256 };
+static const int64_t trials[] = { 8, 1, 64, 256, 4096 };
 
 static WNNStringView text(const char *literal)
 {
@@ -38,9 +39,17 @@ static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, 
 	return NULL;
 }
 
+/*
+ * Reports a node that stays with ONNX Runtime, unless it is a group that the provider has compiled:
+ * ONNX Runtime asks again about graphs within nodes, in which such groups are nodes.
+ */
 static void tell_of_node(struct capability *c, WNNStringView node, WNNStringView type,
 			 WNNStringView reason)
 {
+	static const char domain[] = ONPU_PROVIDER ".";
+
+	if (type.length >= sizeof(domain) && !memcmp(type.data, domain, sizeof(domain) - 1))
+		return;
 	onpu_log(c->ep, ORT_LOG_INFO,
 		 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
 		 (int)node.length, node.data, (int)type.length, type.data, (int)reason.length,
