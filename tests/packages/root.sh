@@ -224,9 +224,8 @@ test_python()
 	try "environments can be made" apt-get -qy --no-install-recommends install "${environments[@]}" "${headers[@]}"
 	mkdir -p "$folder"
 	cd -- "$folder" || return
-	# The page has its files in the folder python.
 	try "the commands of the page do what it says" python3 -B "$here/../documents/run.py" --class installed \
-		--link "python=$examples" "$top/Documentation/python.rst"
+		"$top/Documentation/python.rst"
 	python3 -m venv --system-site-packages environment
 	cp -r -- "$top/bindings" .
 	mkdir userspace
