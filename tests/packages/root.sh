@@ -119,6 +119,7 @@ test_libraries()
 	try "the provider for ONNX Runtime loads" python3 -c \
 		'import ctypes, sys; [ctypes.CDLL(path) for path in sys.argv[1:]][0].CreateEpFactories' \
 		/usr/lib/*/webnn-npu/libonnxruntime_providers_onpu.so /usr/lib/*/webnn-npu/onpu-ort-preload.so
+	try "the package for Python finds the provider" python3 -c 'import webnn_npu.onnxruntime; webnn_npu.onnxruntime.find_library()'
 	try "the back end for ggml loads" python3 -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1]).ggml_backend_init' \
 		/usr/lib/*/webnn-npu/libggml-onpu.so
 	try "the plugin for JAX loads, and its module finds it" python3 -c \

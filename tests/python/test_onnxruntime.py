@@ -8,6 +8,7 @@ gets; without them, or without the provider, only refusals are tested.
 import os
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from pathlib import Path
@@ -72,6 +73,12 @@ class Refused(unittest.TestCase):
             helper.register(fake(), library="/none")
         with mock.patch.dict(os.environ, {"ONPU_ORT_PROVIDER": HERE}):
             self.assertEqual(helper.find_library(), HERE)
+        with tempfile.TemporaryDirectory() as name:
+            with mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": name, "ONPU_ORT_PROVIDER": ""}):
+                for folder in Path(name, "webnn-npu"), Path(name):
+                    folder.mkdir(exist_ok=True)
+                    (folder / helper.LIBRARY).touch()
+                    self.assertEqual(Path(helper.find_library()), (folder / helper.LIBRARY).resolve())
         with self.assertRaisesRegex(ValueError, "no provider is registered"):
             helper.unregister("strange", fake())
         module = fake()

@@ -39,9 +39,12 @@ def find_library(library: str | os.PathLike[str] | None = None) -> str:
     folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), "/usr/local/lib/" + multiarch, "/usr/local/lib",
                "/usr/lib/" + multiarch, "/usr/lib64", "/usr/lib"]
     for folder in filter(None, folders):
-        if (Path(folder) / LIBRARY).exists():
-            return str((Path(folder) / LIBRARY).resolve())
-    raise FileNotFoundError(f"{LIBRARY} is not installed: install it, or name it in ONPU_ORT_PROVIDER")
+        # It is installed in a folder of its own, as programs do not link with it.
+        for path in Path(folder, LIBRARY), Path(folder, "webnn-npu", LIBRARY):
+            if path.exists():
+                return str(path.resolve())
+    raise FileNotFoundError(f"{LIBRARY} is not installed: install the package onpu-onnxruntime, or name the file in "
+                            "ONPU_ORT_PROVIDER")
 
 
 def register(onnxruntime: ModuleType | None = None, name: str | None = None,
