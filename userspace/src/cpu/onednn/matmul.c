@@ -353,7 +353,10 @@ static void divide(struct matmul *mm, int64_t part_work)
 	mm->rows = mm->m;
 	mm->columns = mm->n;
 	if (mm->constant) {
-		calls = mm->m * mm->n * mm->k / part_work;
+		int64_t rows = mm->m < MIN_LINES ? MIN_LINES : mm->m;
+
+		/* The time to read the matrix is about that of MIN_LINES rows. */
+		calls = rows * mm->n * mm->k / (part_work / 2);
 		calls = calls > MAX_PARTS ? MAX_PARTS : calls > 1 ? calls : 1;
 		mm->columns = (mm->n + calls * COLUMNS - 1) / (calls * COLUMNS) * COLUMNS;
 		mm->columns = mm->columns < mm->n ? mm->columns : mm->n;

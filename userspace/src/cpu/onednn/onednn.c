@@ -77,7 +77,7 @@ static void load(void)
 	 * Names the form of packed operands: oneDNN chooses layouts by its version and instruction
 	 * set; the last number counts our own changes of packing, after which saved graphs differ.
 	 */
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-8", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-9", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	library.has_amx = library.get_effective_cpu_isa() & AMX;
