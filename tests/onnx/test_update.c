@@ -98,20 +98,25 @@ static void check_written(WNNGraph graph, uint64_t most)
 
 /*
  * Runs a node that writes rows of a cache, and checks that the others stay. Its input "at" has the
- * shape @at; its last element is the position of the row, and those before are 0.
+ * shape @at; its last element is the position of the row, and those before are 0. Another node
+ * reads the shape of the cache.
  */
-static void check_scatter(const WNNOnnxNode *node, size_t rank, const WNNOnnxDimension *at)
+static void check_scatter(WNNOnnxNode node, size_t rank, const WNNOnnxDimension *at)
 {
 	static const uint32_t shape[] = { 1, 1, LENGTH, SIZE }, line[] = { 1, 1, 1, SIZE };
 	WNNOnnxValue inputs[] = { value("cache", FLOAT, 4, heads), value("row", FLOAT, 4, head_row),
 				  value("at", INT64, rank, at) };
 	WNNOnnxValue output = value("next", FLOAT, 4, heads);
+	const WNNStringView shape_out[] = { TEXT("shape") };
+	const WNNOnnxNode nodes[] = { node,
+				      { TEXT("measure"), TEXT(""), TEXT("Shape"), 1,
+					&inputs[0].name, 1, shape_out, 0, NULL } };
 	const WNNOnnxGraph model = { .inputCount = 3,
 				     .inputs = inputs,
 				     .outputCount = 1,
 				     .outputs = &output,
-				     .nodeCount = 1,
-				     .nodes = node };
+				     .nodeCount = COUNT(nodes),
+				     .nodes = nodes };
 	float want[LENGTH][SIZE] = { { 1, 2, 3 }, { 4, 5 } }, got[LENGTH][SIZE];
 	const uint32_t places[] = { 1, 1, 1, (uint32_t)at[rank - 1].size };
 	int64_t place[3] = { 0 };
@@ -153,7 +158,7 @@ static void scatter(void **state)
 	};
 
 	(void)state;
-	check_scatter(&node, 1, one);
+	check_scatter(node, 1, one);
 }
 
 static void scatter_nd(void **state)
@@ -168,7 +173,7 @@ static void scatter_nd(void **state)
 	};
 
 	(void)state;
-	check_scatter(&node, 4, places);
+	check_scatter(node, 4, places);
 }
 
 /*

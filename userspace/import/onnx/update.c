@@ -20,7 +20,17 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input)
 		node->outputs[output]->updates = old;
 }
 
-/* Returns how often nodes and chosen outputs read a value; a graph within a node counts as 2. */
+/* Whether a node reads the shape of its input alone. */
+static bool reads_shape(const Onnx__NodeProto *node)
+{
+	return node->op_type && (!node->domain || !*node->domain) &&
+	       (!strcmp(node->op_type, "Shape") || !strcmp(node->op_type, "Size"));
+}
+
+/*
+ * Returns how often nodes and chosen outputs read the elements of a value; a graph within a node
+ * counts as 2.
+ */
 static size_t count_reads(const struct onnx_model *model, const char *name)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
@@ -31,7 +41,7 @@ static size_t count_reads(const struct onnx_model *model, const char *name)
 	for (size_t n = 0; n < graph->n_node; n++) {
 		const Onnx__NodeProto *node = graph->node[n];
 
-		for (size_t i = 0; i < node->n_input; i++)
+		for (size_t i = 0; i < node->n_input && !reads_shape(node); i++)
 			count += !strcmp(node->input[i], name);
 		for (size_t i = 0; i < node->n_attribute; i++)
 			count += node->attribute[i]->g || node->attribute[i]->n_graphs ? 2 : 0;
