@@ -365,8 +365,8 @@ class Transcribe(unittest.TestCase):
         self.change_decoder(no_append)
         self.refuses('nothing is appended to its input "past_key_values.0.decoder.key"', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
-        self.refuses('the attention that reads the cache "0.decoder.key" has no Softmax node, which is needed; '
-                     "export the model without fused attention", name=step)
+        self.refuses('the attention that reads the cache "past_key_values.0.decoder.key" has no Softmax node, which is '
+                     "needed; export the model without fused attention", name=step)
         self.change_decoder(name_nodes("Slice", "Split"))
         self.refuses("0 nodes read rows of the weights of positions [max_target_positions 24, d_model 32], but exactly one "
                      "must; use the config.json of this model", name=step)

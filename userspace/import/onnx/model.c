@@ -115,14 +115,15 @@ WNNStatus onnx_model_check(const Onnx__ModelProto *proto)
 
 static WNNStatus unpack(struct onnx_model *model)
 {
+	const char *wrong;
 	uint8_t *slim;
 	bool failed = false;
 	size_t size;
-	WNNStatus status =
-		onnx_wire_slim(ONNX_MODEL, model->file->data, model->file->size, &slim, &size);
+	WNNStatus status = onnx_wire_slim(ONNX_MODEL, model->file->data, model->file->size, &slim,
+					  &size, &wrong);
 
 	if (status != WNNStatus_Success)
-		return status;
+		return wrong ? onnx_error(status, "the model is damaged: %s", wrong) : onnx_nomem();
 	model->allocator = (ProtobufCAllocator){ proto_alloc, proto_free, &failed };
 	model->proto = onnx__model_proto__unpack(&model->allocator, size, slim);
 	model->allocator.allocator_data = NULL;

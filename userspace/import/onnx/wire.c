@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "memory.h"
+#include "../common/memory.h"
 
 #define MAX_DEPTH   48
 #define LENGTH_SIZE 5 /* bytes in which each length is written */
@@ -38,11 +38,13 @@ struct slimmer {
 	const uint8_t *begin;
 	uint8_t *out;
 	size_t used, room;
+	const char *wrong; /* how the message is damaged; NULL: it is not */
 };
 
-static WNNStatus damaged(const char *what)
+static WNNStatus damaged(struct slimmer *s, const char *what)
 {
-	return onnx_error(WNNStatus_OperationError, "the model is damaged: %s", what);
+	s->wrong = what;
+	return WNNStatus_OperationError;
 }
 
 static uint8_t *grow(struct slimmer *s, size_t more)
@@ -65,7 +67,7 @@ static WNNStatus put(struct slimmer *s, const void *data, size_t size)
 	uint8_t *out = grow(s, size);
 
 	if (!out)
-		return onnx_nomem();
+		return WNNStatus_UnknownError;
 	memcpy(out, data, size);
 	return WNNStatus_Success;
 }
@@ -116,7 +118,7 @@ static WNNStatus slim_field(struct slimmer *s, enum onnx_message kind, uint64_t 
 	status = put(s, tag_bytes, tag_size);
 	length_at = s->used;
 	if (status != WNNStatus_Success || !grow(s, LENGTH_SIZE))
-		return onnx_nomem();
+		return WNNStatus_UnknownError;
 	begin = s->used;
 	if (kind == ONNX_TENSOR && tag >> 3 == FIELD_RAW_DATA) {
 		struct onnx_span span = { (uint64_t)(data - s->begin), length };
@@ -130,7 +132,7 @@ static WNNStatus slim_field(struct slimmer *s, enum onnx_message kind, uint64_t 
 	if (status != WNNStatus_Success)
 		return status;
 	if (s->used - begin > INT32_MAX)
-		return damaged("a message of more than 2 GiB");
+		return damaged(s, "a message of more than 2 GiB");
 	put_length(s->out + length_at, s->used - begin);
 	return WNNStatus_Success;
 }
@@ -141,7 +143,7 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 	size_t at = 0;
 
 	if (depth > MAX_DEPTH)
-		return damaged("messages are nested too deeply");
+		return damaged(s, "messages are nested too deeply");
 	while (at < size) {
 		size_t begin = at, tag_size, used;
 		uint64_t tag, value;
@@ -149,25 +151,25 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 
 		tag_size = onnx_wire_number(data + at, size - at, &tag);
 		if (!tag_size || tag >> 3 == 0 || tag >> 32)
-			return damaged("a field has no number");
+			return damaged(s, "a field has no number");
 		at += tag_size;
 		if ((tag & 7) == 2 || (tag & 7) == 0) {
 			used = onnx_wire_number(data + at, size - at, &value);
 			if (!used)
-				return damaged("it ends within a number");
+				return damaged(s, "it ends within a number");
 			at += used;
 		} else if ((tag & 7) == 1 || (tag & 7) == 5) {
 			value = (tag & 7) == 1 ? 8 : 4;
 			if (size - at < value)
-				return damaged("it ends within a number");
+				return damaged(s, "it ends within a number");
 			at += value;
 		} else {
-			return damaged("a field is of an unknown kind");
+			return damaged(s, "a field is of an unknown kind");
 		}
 		if ((tag & 7) != 2) {
 			status = put(s, data + begin, at - begin);
 		} else if (value > size - at) {
-			return damaged("a field is longer than the message around it");
+			return damaged(s, "a field is longer than the message around it");
 		} else {
 			status = slim_field(s, kind, tag, data + begin, tag_size, data + at,
 					    (size_t)value, depth);
@@ -180,17 +182,19 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 }
 
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
-			 size_t *out_size)
+			 size_t *out_size, const char **wrong)
 {
 	struct slimmer s = { .begin = data };
 	WNNStatus status;
 
+	*wrong = NULL;
 	if (!grow(&s, 1))
-		return onnx_nomem();
+		return WNNStatus_UnknownError;
 	s.used = 0;
 	status = slim(&s, kind, data, size, 0);
 	if (status != WNNStatus_Success) {
 		import_free(s.out);
+		*wrong = s.wrong;
 		return status;
 	}
 	*out = s.out;

@@ -410,6 +410,11 @@ static void print_report(const struct generation *g, const WNNGraphPlacement *pl
 		"\nfor one token %zu operators on the NPU, %zu on the CPU; loaded and built in "
 		"%.3f s\n",
 		placement->npuCount, placement->cpuCount, (double)g->load_ns / 1e9);
+	if (g->language.onnx && g->language.decoder.move)
+		fprintf(stderr,
+			"prompts are read token by token, and caches are copied for each token, "
+			"because %s\n",
+			g->language.decoder.change.reason.text);
 	if (a->sampler.temperature > 0 && !g->wishes.seeded)
 		fprintf(stderr, "to get this text again: --seed %" PRIu64 "\n", g->wishes.seed);
 }
@@ -428,15 +433,16 @@ static json_t *to_json(const struct generation *g, const WNNGraphPlacement *plac
 	for (size_t i = 0; i < a->tokens.count; i++)
 		json_array_append_new(tokens, json_integer(a->tokens.items[i]));
 	root = json_pack(
-		"{s:o, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
+		"{s:o, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "model",
 		json_text(WNN_STR(g->options.model)), "device", g->language.target.device_name,
 		"prompt_tokens", tokens, "text",
 		json_text(WNN_VALUE(WNNStringView, { a->text.bytes.data, a->text.bytes.size })),
 		"end", a->end, "tokens", (json_int_t)a->count, "seed", (json_int_t)g->wishes.seed,
-		"length", (json_int_t)language_length(&g->language), "load_ms",
-		(double)g->load_ns / 1e6, "prompt_per_second", rate(a->tokens.count, a->prompt_ns),
-		"per_second", rate(a->evaluated, a->ns), "npu_operators",
-		(json_int_t)placement->npuCount, "cpu_operators", (json_int_t)placement->cpuCount);
+		"length", (json_int_t)language_length(&g->language), "block",
+		(json_int_t)language_block(&g->language), "load_ms", (double)g->load_ns / 1e6,
+		"prompt_per_second", rate(a->tokens.count, a->prompt_ns), "per_second",
+		rate(a->evaluated, a->ns), "npu_operators", (json_int_t)placement->npuCount,
+		"cpu_operators", (json_int_t)placement->cpuCount);
 	if (root && a->cycles) {
 		add_mean(root, "cycles_per_token", a->cycles, a->evaluated);
 		add_mean(root, "bytes_read_per_token", a->bytes_read, a->evaluated);

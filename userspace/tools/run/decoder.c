@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run generate: runs a decoder of ONNX token by token. All shapes are fixed: the caches have
- * as many positions as a text can have, and the mask says which have tokens.
+ * webnn-run generate: runs a decoder of ONNX, a block of a prompt or a token at a time. All shapes
+ * are fixed: the caches have as many positions as a text can have, and masks say which have tokens.
  *
- * A model whose outputs are caches as long as its inputs (GroupQueryAttention with one buffer for
- * past and present) takes one tensor for both, and a dispatch writes the rows of the token alone. A
- * model that appends the token to the past has it in the last row of its outputs; a second graph
- * copies that row to its place.
+ * A model that appends to the past is changed when it is loaded (change.c); one with one buffer for
+ * past and present (GroupQueryAttention) need not be. Both take one tensor for past and present,
+ * and a dispatch writes the rows of its tokens alone. What cannot be changed takes one token, which
+ * is in the last row of its outputs; another graph copies that row to its place.
  */
 #include "decoder.h"
 
@@ -16,10 +16,12 @@
 #include <string.h>
 
 #include "../half.h"
+#include "change.h"
 #include "run.h"
 
-/* Inputs of a step beside the caches. */
-#define INPUTS 3
+/* Inputs of a step beside the caches; the first three are those of the file. */
+#define INPUTS 6
+#define KNOWN  3
 
 static const WNNOnnxValueInfo *find(WNNOnnxValueInfoArray values, const char *name)
 {
@@ -84,8 +86,12 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 	const WNNOnnxValueInfo *output = NULL;
 	char name[200], text[DESCRIPTION];
 
-	snprintf(name, sizeof(name), "%s%.*s", present, (int)(input->name.length - strlen(past)),
-		 input->name.data + strlen(past));
+	if (d->change.in_place)
+		snprintf(name, sizeof(name), CHANGE_NEXT "%.*s", (int)input->name.length,
+			 input->name.data);
+	else
+		snprintf(name, sizeof(name), "%s%.*s", present,
+			 (int)(input->name.length - strlen(past)), input->name.data + strlen(past));
 	output = find(outputs, name);
 	if (!output)
 		return gguf_fail(error, "its input \"%.*s\" has no output \"%s\": give --present",
@@ -121,7 +127,9 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 
 	if (begins(input->name, past))
 		return add_cache(d, input, past, present, error);
-	for (size_t i = 0; i < INPUTS; i++) {
+	if (begins(input->name, CHANGE_NEXT))
+		return 0;
+	for (size_t i = 0; i < KNOWN; i++) {
 		if (!same_text(input->name, known[i].name))
 			continue;
 		if (input->dataType != WNNOperandDataType_Int64 &&
@@ -140,29 +148,43 @@ static int read_input(struct decoder *d, const WNNOnnxValueInfo *input, const ch
 			 (int)input->name.length, input->name.data, past);
 }
 
-/*
- * Returns 0; fails when the model has an output that is neither logits nor a cache, because a step
- * gives it no tensor.
- */
-static int check_outputs(const struct decoder *d, const char *present, struct gguf_error *error)
+/* Reads the inputs of the model, and finds its caches. Returns 0 or fails. */
+static int read_inputs(struct decoder *d, const char *past, const char *present,
+		       struct gguf_error *error)
 {
-	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(d->model);
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(d->model);
 
-	for (size_t i = 0; i < outputs.count; i++) {
-		WNNStringView name = outputs.data[i].name;
-		bool known = same_text(name, "logits");
-
-		for (size_t k = 0; !known && k < d->count; k++)
-			known = same_view(name, d->caches[k].present);
-		if (!known)
-			return gguf_fail(
-				error,
-				"its output \"%.*s\" is unknown; known are logits, and an "
-				"output that begins with \"%s\" (--present) for each cache: "
-				"webnn-run extract makes a model without it",
-				(int)name.length, name.data, present);
-	}
+	free(d->caches);
+	d->count = 0;
+	d->caches = calloc(inputs.count + 1, sizeof(*d->caches));
+	if (!d->caches)
+		return gguf_fail_memory(error);
+	for (size_t i = 0; i < inputs.count; i++)
+		if (read_input(d, &inputs.data[i], past, present, error))
+			return -1;
+	d->has_positions = find(inputs, "position_ids") != NULL;
 	return 0;
+}
+
+/* Whether the caches have different numbers of heads. */
+static bool differ(const struct decoder *d)
+{
+	for (size_t i = 1; i < d->count; i++)
+		if (d->caches[i].heads != d->caches[0].heads)
+			return true;
+	return false;
+}
+
+static int load(struct decoder *d, const char *path, const char *past, const char *present,
+		bool in_place, struct gguf_error *error)
+{
+	if (d->model)
+		wnnOnnxModelRelease(d->model);
+	d->model = NULL;
+	if (decoder_change_load(&d->change, path, past, present, in_place, error))
+		return -1;
+	d->model = d->change.model;
+	return read_inputs(d, past, present, error);
 }
 
 int decoder_read(struct decoder *d, const char *path, const char *past, const char *present,
@@ -174,16 +196,15 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 	char text[DESCRIPTION];
 
 	*d = (struct decoder){ 0 };
+	/* The library knows best what is wrong with a file. */
 	if (wnnOnnxLoadFile(WNN_STR(path), NULL, &d->model) != WNNStatus_Success)
 		return fail_onnx(error);
+	if (load(d, path, past, present, true, error))
+		return -1;
+	/* Caches that are updated in place share the input of rows. */
+	if (d->change.in_place && differ(d) && load(d, path, past, present, false, error))
+		return -1;
 	inputs = wnnOnnxModelGetInputs(d->model);
-	d->caches = calloc(inputs.count + 1, sizeof(*d->caches));
-	if (!d->caches)
-		return gguf_fail_memory(error);
-	for (size_t i = 0; i < inputs.count; i++)
-		if (read_input(d, &inputs.data[i], past, present, error))
-			return -1;
-	d->has_positions = find(inputs, "position_ids") != NULL;
 	missing = !find(inputs, "input_ids")	  ? "input_ids" :
 		  !find(inputs, "attention_mask") ? "attention_mask" :
 		  !d->count			  ? past :
@@ -194,8 +215,6 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 			"it is no decoder of texts: it has no input \"%s%s\"; needed are "
 			"input_ids, attention_mask and inputs that begin with \"%s\" (--past)",
 			missing, missing == past ? "\xe2\x80\xa6" : "", past);
-	if (check_outputs(d, present, error))
-		return -1;
 	logits = find(wnnOnnxModelGetOutputs(d->model), "logits");
 	if (!logits || logits->rank != 3 || logits->dimensions[2].size < 1 ||
 	    logits->dimensions[2].size > INT32_MAX ||
@@ -223,11 +242,18 @@ static int set_shape(struct decoder *d, WNNStringView name, WNNUint32Array shape
 	return fail_onnx(error);
 }
 
-static int set_shapes(struct decoder *d, uint32_t masked, struct gguf_error *error)
+static int set_shapes(struct decoder *d, uint32_t tokens, uint32_t masked, struct gguf_error *error)
 {
-	if (set_shape(d, WNN_STR("input_ids"), SHAPE(1, 1), error) ||
-	    set_shape(d, WNN_STR("attention_mask"), SHAPE(1, masked), error) ||
-	    (d->has_positions && set_shape(d, WNN_STR("position_ids"), SHAPE(1, 1), error)))
+	uint32_t heads = d->caches[0].heads;
+
+	if (set_shape(d, WNN_STR("input_ids"), SHAPE(1, tokens), error) ||
+	    (!d->change.in_place &&
+	     set_shape(d, WNN_STR("attention_mask"), SHAPE(1, masked), error)) ||
+	    (d->has_positions && set_shape(d, WNN_STR("position_ids"), SHAPE(1, tokens), error)) ||
+	    (d->change.in_place &&
+	     (set_shape(d, WNN_STR(CHANGE_ROWS), SHAPE(1, heads, tokens, 3), error) ||
+	      set_shape(d, WNN_STR(CHANGE_MASK), SHAPE(tokens, d->length), error))) ||
+	    set_shape(d, WNN_STR(DECODER_PICK), SHAPE(1), error))
 		return -1;
 	for (size_t i = 0; i < d->count; i++)
 		if (set_shape(d, d->caches[i].past,
@@ -236,11 +262,42 @@ static int set_shapes(struct decoder *d, uint32_t masked, struct gguf_error *err
 	return 0;
 }
 
+/* Returns 0; fails unless the caches that come out have @masked positions. */
+static int check_presents(const struct decoder *d, uint32_t masked, size_t count,
+			  const WNNNamedOperand *outputs, struct gguf_error *error)
+{
+	for (size_t i = 0; i < d->count; i++)
+		for (size_t k = 0; k < count; k++) {
+			WNNUint32Array shape = wnnOperandGetShape(outputs[k].operand);
+
+			if (same_view(outputs[k].name, d->caches[i].present) &&
+			    (shape.count != 4 || shape.data[2] != masked))
+				return gguf_fail(
+					error,
+					"its output \"%.*s\" has %u positions, its input %u: "
+					"as many or one more are allowed",
+					(int)outputs[k].name.length, outputs[k].name.data,
+					shape.count > 2 ? shape.data[2] : 0, d->length);
+		}
+	return 0;
+}
+
+/* Returns 0; fails when the model gives logits of fewer than @tokens tokens. */
+static int check_logits(const struct decoder *d, uint32_t tokens, struct gguf_error *error)
+{
+	const WNNOnnxValueInfo *all = find(wnnOnnxModelGetValues(d->model), d->change.from);
+
+	if (!all || all->rank != 3 || all->dimensions[1].size == tokens)
+		return 0;
+	return gguf_fail(error, "it has logits of the last token alone");
+}
+
 /*
- * Builds the graph of a token, for a mask of @masked positions. Returns 0; else fails, also when
- * the caches that come out do not have @masked positions.
+ * Builds the graph of @tokens tokens, for a mask of @masked positions. Returns 0; else fails, also
+ * when the caches that come out do not have @masked positions.
  */
-static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *error)
+static int build_step(struct decoder *d, struct decoder_step *step, uint32_t tokens,
+		      uint32_t masked, struct gguf_error *error)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(d->context);
 	WNNNamedOperand const *outputs;
@@ -249,27 +306,19 @@ static int build_step(struct decoder *d, uint32_t masked, struct gguf_error *err
 
 	if (!builder)
 		return gguf_fail_last(error, "its graph cannot be built");
-	if (set_shapes(d, masked, error))
+	if (set_shapes(d, tokens, masked, error))
 		ret = -1;
 	else if (wnnOnnxModelAddToBuilder(d->model, builder, &count, &outputs) != WNNStatus_Success)
 		ret = fail_onnx(error);
-	for (size_t i = 0; !ret && i < d->count; i++)
-		for (size_t k = 0; k < count; k++) {
-			WNNUint32Array shape = wnnOperandGetShape(outputs[k].operand);
-
-			if (same_view(outputs[k].name, d->caches[i].present) &&
-			    (shape.count != 4 || shape.data[2] != masked))
-				ret = gguf_fail(
-					error,
-					"its output \"%.*s\" has %u positions, its input %u: "
-					"as many or one more are allowed",
-					(int)outputs[k].name.length, outputs[k].name.data,
-					shape.count > 2 ? shape.data[2] : 0, d->length);
-		}
-	if (!ret && wnnGraphBuilderBuildSync(builder, count, outputs, WNN_WAIT_FOREVER, &d->step) !=
-			    WNNStatus_Success)
+	if (!ret)
+		ret = check_presents(d, masked, count, outputs, error);
+	if (!ret)
+		ret = check_logits(d, tokens, error);
+	if (!ret && wnnGraphBuilderBuildSync(builder, count, outputs, WNN_WAIT_FOREVER,
+					     &step->graph) != WNNStatus_Success)
 		ret = gguf_fail_last(error, "its graph cannot be built");
 	wnnGraphBuilderRelease(builder);
+	step->tokens = tokens;
 	return ret;
 }
 
@@ -365,16 +414,39 @@ static int make(const struct decoder *d, WNNOperandDataType type, WNNUint32Array
 	return gguf_fail_last(error, "a tensor cannot be made");
 }
 
+static int make_step(const struct decoder *d, struct decoder_step *step, struct gguf_error *error)
+{
+	uint32_t tokens = step->tokens;
+
+	if (make(d, d->id_type, SHAPE(1, tokens), &step->ids, error) ||
+	    make(d, WNNOperandDataType_Int32, SHAPE(1), &step->pick, error) ||
+	    (d->has_positions &&
+	     make(d, d->position_type, SHAPE(1, tokens), &step->positions, error)))
+		return -1;
+	if (!d->change.in_place)
+		return 0;
+	return make(d, WNNOperandDataType_Int32, SHAPE(1, d->caches[0].heads, tokens, 3),
+		    &step->rows, error) ||
+			       make(d, d->caches[0].type, SHAPE(tokens, d->length), &step->bias,
+				    error) ?
+		       -1 :
+		       0;
+}
+
+static size_t largest(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 static int make_tensors(struct decoder *d, struct gguf_error *error)
 {
-	size_t most = d->length + 1 > 2 * d->caches[0].heads ? d->length + 1 :
-							       2 * d->caches[0].heads;
-	uint32_t masked = d->length + (d->move != NULL);
+	uint32_t masked = d->length + (d->move != NULL), heads = d->caches[0].heads;
+	size_t most = largest((size_t)d->length + 1, 3 * (size_t)heads) * d->block.tokens;
 
 	d->presents = calloc(d->count, sizeof(WNNTensor));
 	d->inputs = calloc(2 * d->count + INPUTS, sizeof(*d->inputs));
 	d->outputs = calloc(d->count + 1, sizeof(*d->outputs));
-	d->scratch = calloc(most > d->rows ? most : d->rows, sizeof(int64_t));
+	d->scratch = calloc(largest(most, d->rows), sizeof(int64_t));
 	if (!d->presents || !d->inputs || !d->outputs || !d->scratch)
 		return gguf_fail_memory(error);
 	for (size_t i = 0; d->move && i < d->count; i++)
@@ -382,17 +454,45 @@ static int make_tensors(struct decoder *d, struct gguf_error *error)
 			 SHAPE(1, d->caches[i].heads, masked, d->caches[i].size), &d->presents[i],
 			 error))
 			return -1;
-	if (make(d, d->id_type, SHAPE(1, 1), &d->ids, error) ||
-	    make(d, d->mask_type, SHAPE(1, masked), &d->mask, error) ||
-	    (d->has_positions && make(d, d->position_type, SHAPE(1, 1), &d->positions, error)) ||
-	    (d->move &&
-	     make(d, WNNOperandDataType_Int32, SHAPE(d->caches[0].heads, 2), &d->place, error)) ||
+	if (make_step(d, &d->one, error) || (d->block.graph && make_step(d, &d->block, error)) ||
+	    (!d->change.in_place && make(d, d->mask_type, SHAPE(1, masked), &d->mask, error)) ||
+	    (d->move && make(d, WNNOperandDataType_Int32, SHAPE(heads, 2), &d->place, error)) ||
 	    make(d, d->logit_type, SHAPE(1, 1, d->rows), &d->logits, error))
 		return -1;
 	return 0;
 }
 
-int decoder_open(struct decoder *d, WNNContext context, uint32_t length, struct gguf_error *error)
+/* Makes the mask of the file a constant by which all positions of the caches are seen. */
+static int see_all(struct decoder *d, struct gguf_error *error)
+{
+	size_t size = d->mask_type == WNNOperandDataType_Int64 ? 8 : 4;
+	uint8_t *ones = calloc(d->length, size);
+	int ret = ones ? set_shape(d, WNN_STR("attention_mask"), SHAPE(1, d->length), error) :
+			 gguf_fail_memory(error);
+
+	for (size_t i = 0; ones && i < d->length; i++)
+		ones[i * size + (__BYTE_ORDER == __BIG_ENDIAN ? size - 1 : 0)] = 1;
+	if (!ret && wnnOnnxModelSetInputValue(d->model, WNN_STR("attention_mask"), ones,
+					      d->length * size) != WNNStatus_Success)
+		ret = fail_onnx(error);
+	free(ones);
+	return ret;
+}
+
+/* Builds the graph for blocks of prompts, where the model can compute them. */
+static void build_block(struct decoder *d, uint32_t block)
+{
+	struct gguf_error error;
+
+	d->block.tokens = 1;
+	if (block < 2 || block >= d->length || d->move || (d->change.sums && !d->has_positions))
+		return;
+	if (build_step(d, &d->block, block, d->length, &error))
+		d->block.tokens = 1;
+}
+
+int decoder_open(struct decoder *d, WNNContext context, uint32_t length, uint32_t block,
+		 struct gguf_error *error)
 {
 	if (length < 1 || length > INT32_MAX / 2)
 		return gguf_fail(error,
@@ -401,16 +501,31 @@ int decoder_open(struct decoder *d, WNNContext context, uint32_t length, struct 
 				 length);
 	d->context = context;
 	d->length = length;
-	/* One buffer for past and present; else a model that appends to the past. */
-	if (build_step(d, length, error) &&
-	    (build_step(d, length + 1, error) || build_move(d, error)))
+	if (d->change.in_place && see_all(d, error))
 		return -1;
+	/* One buffer for past and present; else a model that appends to the past. */
+	if (build_step(d, &d->one, 1, length, error) &&
+	    (d->change.in_place || build_step(d, &d->one, 1, length + 1, error) ||
+	     build_move(d, error)))
+		return -1;
+	build_block(d, block);
 	return make_tensors(d, error);
+}
+
+static void close_step(struct decoder_step *step)
+{
+	WNNTensor tensors[] = { step->ids, step->positions, step->rows, step->bias, step->pick };
+
+	for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++)
+		if (tensors[i])
+			wnnTensorRelease(tensors[i]);
+	if (step->graph)
+		wnnGraphRelease(step->graph);
 }
 
 void decoder_close(struct decoder *d)
 {
-	WNNTensor tensors[] = { d->ids, d->mask, d->positions, d->logits, d->place };
+	WNNTensor tensors[] = { d->mask, d->logits, d->place };
 
 	for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++)
 		if (tensors[i])
@@ -418,8 +533,8 @@ void decoder_close(struct decoder *d)
 	for (size_t i = 0; d->presents && i < d->count; i++)
 		if (d->presents[i])
 			wnnTensorRelease(d->presents[i]);
-	if (d->step)
-		wnnGraphRelease(d->step);
+	close_step(&d->one);
+	close_step(&d->block);
 	if (d->move)
 		wnnGraphRelease(d->move);
 	if (d->model)
@@ -479,6 +594,14 @@ void decoder_caches_close(struct gguf_caches *caches, const struct decoder *d)
 
 /* ---- steps */
 
+static int write_bytes(const struct decoder *d, WNNTensor tensor, size_t size,
+		       struct gguf_error *error)
+{
+	if (wnnContextWriteTensor(d->context, tensor, d->scratch, size) == WNNStatus_Success)
+		return 0;
+	return gguf_fail_last(error, "an input cannot be written");
+}
+
 /*
  * Writes @count integers, which are in scratch as int64, to a tensor of @type, which has 64 or 32
  * bits. Returns 0 or fails.
@@ -492,30 +615,69 @@ static int write(const struct decoder *d, WNNTensor tensor, WNNOperandDataType t
 
 	for (size_t i = 0; size == 4 && i < count; i++)
 		narrow[i] = (int32_t)wide[i];
-	if (wnnContextWriteTensor(d->context, tensor, d->scratch, count * size) ==
-	    WNNStatus_Success)
-		return 0;
-	return gguf_fail_last(error, "an input cannot be written");
+	return write_bytes(d, tensor, count * size, error);
 }
 
-static int write_inputs(const struct decoder *d, uint32_t used, uint32_t token,
-			struct gguf_error *error)
+/*
+ * Writes the tokens and their positions; the last token is repeated until the block is full.
+ * Returns 0 or fails, as do the functions below.
+ */
+static int write_tokens(const struct decoder *d, const struct decoder_step *step, uint32_t used,
+			const uint32_t *tokens, uint32_t count, struct gguf_error *error)
+{
+	int64_t *numbers = d->scratch;
+
+	for (uint32_t i = 0; i < step->tokens; i++)
+		numbers[i] = tokens[i < count ? i : count - 1];
+	if (write(d, step->ids, d->id_type, step->tokens, error))
+		return -1;
+	for (uint32_t i = 0; i < step->tokens; i++)
+		numbers[i] = used + i;
+	if (d->has_positions && write(d, step->positions, d->position_type, step->tokens, error))
+		return -1;
+	numbers[0] = count - 1;
+	return write(d, step->pick, WNNOperandDataType_Int32, 1, error);
+}
+
+/* Writes where the rows of the tokens go, and the mask by which each sees itself and the past. */
+static int write_rows(const struct decoder *d, const struct decoder_step *step, uint32_t used,
+		      struct gguf_error *error)
+{
+	uint32_t heads = d->caches[0].heads, tokens = step->tokens;
+	bool half = d->caches[0].type == WNNOperandDataType_Float16;
+	size_t size = (size_t)tokens * d->length;
+	int64_t *numbers = d->scratch;
+	uint16_t *halves = d->scratch;
+	float *floats = d->scratch;
+
+	for (uint32_t i = 0; i < heads * tokens; i++) {
+		numbers[3 * (size_t)i] = 0;
+		numbers[3 * (size_t)i + 1] = i / tokens;
+		numbers[3 * (size_t)i + 2] = used + i % tokens;
+	}
+	if (write(d, step->rows, WNNOperandDataType_Int32, 3 * (size_t)heads * tokens, error))
+		return -1;
+	for (size_t i = 0; i < size; i++) {
+		float number = i % d->length <= used + i / d->length ? 0 : CHANGE_HIDDEN;
+
+		if (half)
+			halves[i] = half_from_double(number);
+		else
+			floats[i] = number;
+	}
+	return write_bytes(d, step->bias, size * (half ? 2 : 4), error);
+}
+
+/* Writes the mask of a model whose caches are not changed. */
+static int write_mask(const struct decoder *d, const struct decoder_step *step, uint32_t used,
+		      struct gguf_error *error)
 {
 	uint32_t masked = d->length + (d->move != NULL);
 	int64_t *numbers = d->scratch;
 
-	numbers[0] = token;
-	if (write(d, d->ids, d->id_type, 1, error))
-		return -1;
-	numbers[0] = used;
-	if (d->has_positions && write(d, d->positions, d->position_type, 1, error))
-		return -1;
-	/*
-	 * The token sees the positions in use and itself; it is at the next position or, in a
-	 * longer cache, at the last.
-	 */
+	/* New tokens are at the next positions or, in a longer cache, at the last. */
 	for (uint32_t i = 0; i < masked; i++)
-		numbers[i] = i < used || i == (d->move ? d->length : used);
+		numbers[i] = d->move ? i < used || i == d->length : i < used + step->tokens;
 	if (write(d, d->mask, d->mask_type, masked, error))
 		return -1;
 	for (uint32_t i = 0; d->move && i < d->caches[0].heads; i++) {
@@ -536,14 +698,17 @@ static int dispatch(struct decoder *d, WNNGraph graph, size_t inputs, size_t out
 	return gguf_fail_last(error, "the model did not run");
 }
 
-static int run_step(struct decoder *d, const struct gguf_caches *text, struct gguf_error *error)
+static int run_step(struct decoder *d, const struct decoder_step *step,
+		    const struct gguf_caches *text, struct gguf_error *error)
 {
 	const struct {
 		const char *name;
 		WNNTensor tensor;
-	} fixed[INPUTS] = { { "input_ids", d->ids },
-			    { "attention_mask", d->mask },
-			    { "position_ids", d->positions } };
+	} fixed[INPUTS] = {
+		{ "input_ids", step->ids },	     { "attention_mask", d->mask },
+		{ "position_ids", step->positions }, { CHANGE_ROWS, step->rows },
+		{ CHANGE_MASK, step->bias },	     { DECODER_PICK, step->pick },
+	};
 	size_t inputs = 0;
 
 	for (size_t i = 0; i < INPUTS; i++)
@@ -556,7 +721,7 @@ static int run_step(struct decoder *d, const struct gguf_caches *text, struct gg
 						      d->move ? d->presents[i] : text->tensors[i] };
 	}
 	d->outputs[0] = (WNNNamedTensor){ WNN_STR("logits"), d->logits };
-	return dispatch(d, d->step, inputs, d->count + 1, error);
+	return dispatch(d, step->graph, inputs, d->count + 1, error);
 }
 
 static int run_move(struct decoder *d, const struct gguf_caches *text, struct gguf_error *error)
@@ -586,6 +751,22 @@ static int read_logits(struct decoder *d, float *logits, struct gguf_error *erro
 	return 0;
 }
 
+/*
+ * Runs a step with @count tokens, at most those of its graph, and adds them to text->used. Returns
+ * 0; -1: an error, and text->used stays.
+ */
+static int run(struct decoder *d, const struct decoder_step *step, struct gguf_caches *text,
+	       const uint32_t *tokens, uint32_t count, struct gguf_error *error)
+{
+	if (write_tokens(d, step, text->used, tokens, count, error) ||
+	    (d->change.in_place ? write_rows(d, step, text->used, error) :
+				  write_mask(d, step, text->used, error)) ||
+	    run_step(d, step, text, error) || (d->move && run_move(d, text, error)))
+		return -1;
+	text->used += count;
+	return 0;
+}
+
 int decoder_feed(struct decoder *d, struct gguf_caches *text, const uint32_t *tokens, size_t count,
 		 float *logits, struct gguf_error *error)
 {
@@ -594,14 +775,24 @@ int decoder_feed(struct decoder *d, struct gguf_caches *text, const uint32_t *to
 				 "the caches have room for %u tokens and hold %u: %zu more cannot "
 				 "be added",
 				 d->length, text->used, count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (tokens[i] >= d->rows)
 			return gguf_fail(error, "the model has no token %u; it has 0 to %u",
 					 tokens[i], d->rows - 1);
-		if (write_inputs(d, text->used, tokens[i], error) || run_step(d, text, error) ||
-		    (d->move && run_move(d, text, error)))
+	while (count) {
+		/*
+		 * Positions after the tokens of a block are masked until later tokens overwrite
+		 * them.
+		 */
+		bool block = d->block.graph && count > 1 &&
+			     d->block.tokens <= d->length - text->used;
+		const struct decoder_step *step = block ? &d->block : &d->one;
+		uint32_t now = count < step->tokens ? (uint32_t)count : step->tokens;
+
+		if (run(d, step, text, tokens, now, error))
 			return -1;
-		text->used++;
+		tokens += now;
+		count -= now;
 	}
 	return logits ? read_logits(d, logits, error) : 0;
 }

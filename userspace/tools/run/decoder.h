@@ -6,6 +6,8 @@
 #include <gguf/session.h>
 #include <webnn/onnx.h>
 
+#include "decoder_change.h"
+
 /* An input with past keys or values [1, heads, positions, size], and the output that has more. */
 struct decoder_cache {
 	WNNStringView past, present;
@@ -14,16 +16,25 @@ struct decoder_cache {
 	uint32_t heads, size;
 };
 
+/* A graph for a number of tokens, with the tensors that only it uses. */
+struct decoder_step {
+	uint32_t tokens;
+	WNNGraph graph;
+	WNNTensor ids, positions, rows, bias, pick;
+};
+
 struct decoder {
-	WNNOnnxModel model;
+	struct decoder_change change;
+	WNNOnnxModel model; /* change.model */
 	size_t count;
 	struct decoder_cache *caches;
 	uint32_t rows; /* number of logits, one for each token of the vocabulary */
 	/* Members from decoder_open() on. */
 	WNNContext context;
-	WNNGraph step, move; /* move: copies the new rows of caches; NULL: the step updates them */
-	uint32_t length;     /* positions of caches */
-	WNNTensor ids, mask, positions, logits, place, *presents;
+	struct decoder_step block, one; /* block.graph may be NULL; block.tokens is 1 then */
+	WNNGraph move;			/* copies the new rows of caches; NULL: steps update them */
+	uint32_t length;		/* positions of caches */
+	WNNTensor mask, logits, place, *presents;
 	WNNNamedTensor *inputs, *outputs; /* room for the tensors of a dispatch */
 	void *scratch;
 	WNNOperandDataType id_type, mask_type, position_type, logit_type;
@@ -37,14 +48,17 @@ struct decoder {
  */
 int decoder_read(struct decoder *decoder, const char *path, const char *past, const char *present,
 		 struct gguf_error *error);
-/* Builds the graphs for texts of up to @length tokens. Returns 0, or -1 with a message. */
-int decoder_open(struct decoder *decoder, WNNContext context, uint32_t length,
+/*
+ * Builds the graphs for texts of up to @length tokens; prompts are read in blocks of @block tokens
+ * if the model can. Returns 0, or -1 with a message.
+ */
+int decoder_open(struct decoder *decoder, WNNContext context, uint32_t length, uint32_t block,
 		 struct gguf_error *error);
 void decoder_close(struct decoder *decoder);
 
 /*
  * Each does what the function of gguf/session.h does that has gguf_ in place of decoder_;
- * decoder_feed() does what gguf_session_feed() does, one token after the other.
+ * decoder_feed() does what gguf_session_feed() does.
  */
 int decoder_caches_open(struct gguf_caches *caches, const struct decoder *decoder,
 			struct gguf_error *error);

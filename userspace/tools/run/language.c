@@ -30,17 +30,22 @@ static int read_gguf(struct language *l, struct gguf_error *error)
 static int read_onnx(struct language *l, const struct language_names *names,
 		     struct gguf_error *error)
 {
-	uint64_t context = DEFAULT_CONTEXT;
+	uint64_t context = DEFAULT_CONTEXT, window = INT32_MAX;
 
 	l->onnx = true;
 	if (decoder_read(&l->decoder, l->path, names->past, names->present, error) ||
 	    tokenizer_read(l->path, &l->keys, error) ||
 	    gguf_read(&l->gguf, l->keys.data, l->keys.size, error) ||
 	    gguf_vocabulary_init(&l->vocabulary, &l->gguf, error) ||
-	    gguf_number(&l->gguf, "onnx.context_length", INT32_MAX, &context, error))
+	    gguf_number(&l->gguf, "onnx.context_length", INT32_MAX, &context, error) ||
+	    gguf_number(&l->gguf, "onnx.sliding_window", INT32_MAX, &window, error))
 		return -1;
 	l->rows = l->decoder.rows;
-	l->context = (uint32_t)context;
+	/*
+	 * The graph measures a window of attention from the end of the caches: in caches that are
+	 * updated in place, no token may be outside of it.
+	 */
+	l->context = (uint32_t)(l->decoder.change.in_place && window < context ? window : context);
 	return 0;
 }
 
@@ -81,7 +86,8 @@ int language_build(struct language *l, const struct options *options, uint64_t l
 
 	if (ret)
 		return ret;
-	if (l->onnx ? decoder_open(&l->decoder, l->target.context, (uint32_t)length, &error) :
+	if (l->onnx ? decoder_open(&l->decoder, l->target.context, (uint32_t)length,
+				   (uint32_t)block, &error) :
 		      gguf_session_open(&l->session, &l->model, l->target.context, (uint32_t)length,
 					(uint32_t)block, &error))
 		return fail_model(l, &error);
@@ -104,12 +110,17 @@ void language_close(struct language *l)
 
 WNNGraph language_graph(const struct language *l)
 {
-	return l->onnx ? l->decoder.step : l->session.one.graph;
+	return l->onnx ? l->decoder.one.graph : l->session.one.graph;
 }
 
 uint32_t language_length(const struct language *l)
 {
 	return l->onnx ? l->decoder.length : l->session.length;
+}
+
+uint32_t language_block(const struct language *l)
+{
+	return l->onnx ? l->decoder.block.tokens : l->session.block.tokens;
 }
 
 int language_caches_open(struct gguf_caches *caches, const struct language *l,
@@ -158,7 +169,7 @@ uint64_t language_seed(void)
  */
 static int feed_prompt(struct answer *a, struct language *l, struct gguf_error *error)
 {
-	size_t count = a->tokens.count - a->fed, block = l->onnx ? 1 : l->session.block.tokens;
+	size_t count = a->tokens.count - a->fed, block = language_block(l);
 	uint64_t begin = nanoseconds();
 
 	if (count > block)

@@ -46,9 +46,13 @@ int language_read(struct language *language, const char *path, const struct lang
 int language_build(struct language *language, const struct options *options, uint64_t length,
 		   uint64_t block);
 void language_close(struct language *language);
-/* Return the graph of one token, and how many positions its caches have. */
+/*
+ * Return the graph of one token, how many positions its caches have, and how many tokens of a
+ * prompt are read at once.
+ */
 WNNGraph language_graph(const struct language *language);
 uint32_t language_length(const struct language *language);
+uint32_t language_block(const struct language *language);
 
 /* Each does what the function of gguf/session.h does that has gguf_ in place of language_. */
 int language_caches_open(struct gguf_caches *caches, const struct language *language,

@@ -3,6 +3,8 @@
 #ifndef ONPU_TOOLS_RUN_MODEL_FILE_H
 #define ONPU_TOOLS_RUN_MODEL_FILE_H
 
+#include <gguf/gguf.h>
+
 #include "onnx.pb-c.h"
 
 /*
@@ -11,6 +13,13 @@
  * code after a message.
  */
 int model_file_load(const char *path, Onnx__ModelProto **model);
+/*
+ * Like model_file_load(), for any file, and without a copy of the large weights: they become
+ * external data, with the file itself as the place. A model that is packed from *model is loaded
+ * with the folder of the file. Returns 0, or -1 with a message; model_file_free() is called in both
+ * cases.
+ */
+int model_file_refer(const char *path, Onnx__ModelProto **model, struct gguf_error *error);
 void model_file_free(Onnx__ModelProto *model);
 
 /* Returns the library's name of a node: the node's own name, or the name of its first output. */

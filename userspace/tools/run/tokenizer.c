@@ -433,7 +433,7 @@ static int put_config(struct maker *m, const char *model)
 {
 	json_t *config = tokenizer_json(model, "config.json", m->error), *more = NULL;
 	const json_t *length = json_object_get(config, "max_position_embeddings");
-	const json_t *template;
+	const json_t *window = json_object_get(config, "sliding_window"), *template;
 
 	if (m->error->text[0])
 		return -1;
@@ -442,6 +442,9 @@ static int put_config(struct maker *m, const char *model)
 		length = json_object_get(config, "n_positions");
 	if (json_integer_value(length) > 0 && json_integer_value(length) <= INT32_MAX)
 		put_number(m, "onnx.context_length", (uint32_t)json_integer_value(length));
+	if (json_integer_value(window) > 0 && json_integer_value(window) <= INT32_MAX &&
+	    !json_is_false(json_object_get(config, "use_sliding_window")))
+		put_number(m, "onnx.sliding_window", (uint32_t)json_integer_value(window));
 	json_decref(config);
 	more = tokenizer_json(model, "tokenizer_config.json", m->error);
 	if (m->error->text[0])

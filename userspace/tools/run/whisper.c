@@ -37,7 +37,7 @@ static size_t shape_of(const struct whisper *w, WNNStringView name, uint32_t sha
 	if (same_text(name, WHISPER_POSITION) || same_text(name, "cache_position") ||
 	    same_text(name, "use_cache_branch"))
 		return 1;
-	if (same_text(name, WHISPER_MASK)) {
+	if (same_text(name, CHANGE_MASK)) {
 		shape[0] = s->positions;
 		return 1;
 	}
@@ -53,11 +53,11 @@ static size_t shape_of(const struct whisper *w, WNNStringView name, uint32_t sha
 	if (same_text(name, "input_features"))
 		return 3;
 	shape[1] = s->heads;
-	shape[2] = same_text(name, WHISPER_ROWS) ? 1 :
-		   contains(name, ".encoder.")	 ? heard :
-						   s->positions;
-	shape[3] = same_text(name, WHISPER_ROWS) ? 3 : s->width / s->heads;
-	return same_text(name, WHISPER_ROWS) || begins(name, WHISPER_PAST) ? 4 : 0;
+	shape[2] = same_text(name, CHANGE_ROWS) ? 1 :
+		   contains(name, ".encoder.")	? heard :
+						  s->positions;
+	shape[3] = same_text(name, CHANGE_ROWS) ? 3 : s->width / s->heads;
+	return same_text(name, CHANGE_ROWS) || begins(name, WHISPER_PAST) ? 4 : 0;
 }
 
 /* Sets the shapes of all inputs. Returns DONE, or an exit code after a message. */
@@ -101,11 +101,11 @@ static bool has_input(WNNOnnxModel model, const char *name)
 
 /*
  * Returns the part of a name that is equal for an output and the input of the stage after it: a
- * cache is past_key_values.0.decoder.key, present.0.decoder.key or transcribe/0.decoder.key.
+ * cache is past_key_values.0.decoder.key, present.0.decoder.key or step/past_key_values.0.decoder.key.
  */
 static WNNStringView common_name(WNNStringView name)
 {
-	static const char *const fronts[] = { WHISPER_PAST, "present.", WHISPER_NEXT };
+	static const char *const fronts[] = { CHANGE_NEXT WHISPER_PAST, WHISPER_PAST, "present." };
 
 	if (same_text(name, "last_hidden_state"))
 		return WNN_VALUE(WNNStringView, { HIDDEN, strlen(HIDDEN) });
@@ -486,12 +486,11 @@ int whisper_feed(struct whisper *w, uint32_t token)
 		w->input[3 * i + 2] = position;
 	}
 	if (!ret)
-		ret = write(w, tensor_named(w, WHISPER_ROWS), w->input);
-	/* The least number that float16 has too; more would be infinite there. */
+		ret = write(w, tensor_named(w, CHANGE_ROWS), w->input);
 	for (uint32_t i = 0; i < s->positions; i++)
-		w->input[i] = i <= w->used ? 0 : -65504;
+		w->input[i] = i <= w->used ? 0 : CHANGE_HIDDEN;
 	if (!ret)
-		ret = write(w, tensor_named(w, WHISPER_MASK), w->input);
+		ret = write(w, tensor_named(w, CHANGE_MASK), w->input);
 	if (!ret)
 		ret = dispatch(w, &w->step, w->step_path);
 	w->used++;

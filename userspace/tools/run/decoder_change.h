@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run generate: changes a decoder of ONNX so that it takes several tokens. */
+#ifndef ONPU_TOOLS_RUN_DECODER_CHANGE_H
+#define ONPU_TOOLS_RUN_DECODER_CHANGE_H
+
+#include <gguf/gguf.h>
+#include <webnn/onnx.h>
+
+/* The input that the change adds: the token whose logits are computed, int32 [1]. */
+#define DECODER_PICK "step/pick"
+
+struct decoder_change {
+	WNNOnnxModel model;
+	/*
+	 * Whether the model has the inputs and outputs of change_outputs(); else why caches are
+	 * copied for each token.
+	 */
+	bool in_place;
+	struct gguf_error reason;
+	bool sums;	/* the graph computes positions from the mask */
+	char from[200]; /* the tensor of which DECODER_PICK takes a row in dimension 1 */
+};
+
+/*
+ * Loads a decoder whose caches are the inputs that begin with @past, and which gives logits of one
+ * token. Its outputs are updated caches if @in_place and that is possible, else those of the file
+ * that begin with @present and are caches. Returns 0, or -1 with a message; the caller releases
+ * change->model, which may be NULL.
+ */
+int decoder_change_load(struct decoder_change *change, const char *path, const char *past,
+			const char *present, bool in_place, struct gguf_error *error);
+
+#endif
