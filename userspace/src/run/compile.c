@@ -425,27 +425,46 @@ static void drop_constant(struct ir_value *value)
 #define BLOCK ((size_t)16 << 20)
 
 struct packing {
+	struct run_block *block;
 	char *next;
 	size_t room; /* bytes of the block from `next` on */
 	size_t left; /* bytes of the operands that are still to be packed */
 };
 
+/* Notes a block that a graph uses. Returns 0; -1: memory is exhausted, and the use has ended. */
+static int keep_block(struct run_compiled *c, struct run_block *block, struct wnn_error *err)
+{
+	if (wnn_array_reserve(&c->blocks, &c->block_room, c->num_blocks + 1, sizeof(*c->blocks))) {
+		run_pool_put(&c->device->pool, &c->device->heap, block);
+		return wnn_error_nomem(err, "a graph");
+	}
+	c->blocks[c->num_blocks++] = block;
+	return 0;
+}
+
 static int add_block(struct run_compiled *c, struct packing *packing, size_t least,
 		     struct wnn_error *err)
 {
 	size_t size = packing->left < BLOCK ? packing->left : BLOCK;
-	void *memory;
+	struct run_block *block;
 
-	if (wnn_array_reserve(&c->blocks, &c->block_room, c->num_blocks + 1, sizeof(*c->blocks)))
-		return wnn_error_nomem(err, "a graph");
 	size = size < least ? least : size;
-	memory = run_host_alloc(&c->device->heap, size, "the packed constants of a graph", err);
-	if (!memory)
+	block = run_pool_add(&c->device->pool, &c->device->heap, size, err);
+	if (!block || keep_block(c, block, err))
 		return -1;
-	c->blocks[c->num_blocks++] = (struct run_block){ memory, size };
-	packing->next = memory;
+	packing->block = block;
+	packing->next = block->memory;
 	packing->room = size;
 	return 0;
+}
+
+/* Whether the graph uses a block already, beside the use that the caller has been given. */
+static bool uses_block(const struct run_compiled *c, const struct run_block *block)
+{
+	for (size_t i = 0; i < c->num_blocks; i++)
+		if (c->blocks[i] == block)
+			return true;
+	return false;
 }
 
 static int pack_operand(struct run_compiled *c, struct packing *packing, struct run_step *step,
@@ -453,16 +472,39 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 {
 	size_t size = wnn_align_up(step->packed_bytes, WNN_ALIGNMENT);
 	const void *data = ir_constant_data(from->constant);
+	struct run_block *home;
 
 	if (!data)
 		return wnn_error_nomem(err, "the constants of a graph");
 	if (size > packing->room && add_block(c, packing, size, err))
 		return -1;
-	step->packed = packing->next;
-	packing->next += size;
-	packing->room -= size;
 	packing->left -= size;
-	return cpu_plan_pack(step->plan, data, step->packed, err);
+	if (cpu_plan_pack(step->plan, data, packing->next, err))
+		return -1;
+	step->packed = run_pool_store(&c->device->pool, packing->block, packing->next,
+				      step->packed_bytes, &home);
+	if (!step->packed)
+		return wnn_error_nomem(err, "a graph");
+	if (home != packing->block) {
+		if (!uses_block(c, home))
+			return keep_block(c, home, err);
+		run_pool_put(&c->device->pool, &c->device->heap, home);
+	} else if (step->packed == packing->next) {
+		packing->next += size;
+		packing->room -= size;
+	}
+	return 0;
+}
+
+/* Ends the use of the last block if all operands were found in others. */
+static void drop_empty_block(struct run_compiled *c, const struct packing *packing)
+{
+	if (!packing->block || packing->block->count)
+		return;
+	for (size_t i = 0; i < c->num_blocks; i++)
+		if (c->blocks[i] == packing->block)
+			c->blocks[i] = c->blocks[--c->num_blocks];
+	run_pool_put(&c->device->pool, &c->device->heap, packing->block);
 }
 
 /* Returns the constant operand 1 of a CPU step, which its kernel may pack; NULL: there is none. */
@@ -481,7 +523,7 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
  */
 static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
-	struct packing packing = { NULL, 0, 0 };
+	struct packing packing = { 0 };
 	const char *complaint;
 
 	for (uint32_t s = 0; s < c->num_steps; s++) {
@@ -511,6 +553,7 @@ static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_erro
 		if (!--readers[from->id])
 			drop_constant(from);
 	}
+	drop_empty_block(c, &packing);
 	return 0;
 }
 
@@ -526,15 +569,19 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 }
 
 /*
- * Computes the remaining constants at build, because several threads may read them at a time later.
- * Returns 0 or -1.
+ * Computes the remaining constants at build, because several threads may read them at a time later,
+ * and shares them with other graphs. Returns 0 or -1.
  */
-static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
+static int compute_constants(struct run_compiled *c, struct wnn_error *err)
 {
-	for (uint32_t v = 0; v < c->graph->num_values; v++)
-		if (c->graph->values[v] && c->graph->values[v]->constant &&
-		    !ir_constant_data(c->graph->values[v]->constant))
+	for (uint32_t v = 0; v < c->graph->num_values; v++) {
+		struct ir_value *value = c->graph->values[v];
+
+		if (value && value->constant &&
+		    (!ir_constant_data(value->constant) ||
+		     run_pool_share(&c->device->pool, &value->constant, c)))
 			return wnn_error_nomem(err, "the constants of a graph");
+	}
 	return 0;
 }
 
@@ -603,7 +650,8 @@ void run_compiled_unref(struct run_compiled *c)
 		cpu_plan_destroy(c->steps[s].plan);
 	}
 	for (size_t i = 0; i < c->num_blocks; i++)
-		run_host_free(&c->device->heap, c->blocks[i].memory, c->blocks[i].size);
+		run_pool_put(&c->device->pool, &c->device->heap, c->blocks[i]);
+	run_pool_leave(&c->device->pool, c);
 	run_buffer_destroy(&c->device->heap, &c->code);
 	ir_graph_destroy(c->graph);
 	wnn_free(c->blocks);

@@ -77,12 +77,6 @@ struct run_branch {
 	uint32_t next;			  /* another branch of the condition; 0: this is the last */
 };
 
-/* A block of memory in which packed operands are stored one after the other. */
-struct run_block {
-	void *memory;
-	size_t size;
-};
-
 /*
  * An output that is filled by a copy, because its value is also another output, an input or a
  * constant, or lies in a larger value.
@@ -122,7 +116,7 @@ struct run_compiled {
 	uint32_t num_branches; /* 0: no selection has branches */
 	struct run_branch *branches;
 	size_t num_blocks, block_room;
-	struct run_block *blocks;
+	struct run_block **blocks; /* of device->pool, with packed operands of steps */
 	/*
 	 * The number by which the device recognises data that step 0 left in SRAM (`keep` in the
 	 * slot of a program); step s has first_keep + s. No other graph has these numbers.

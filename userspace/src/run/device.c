@@ -16,6 +16,7 @@ int run_device_init(struct run_device *device, struct winsys *ws, unsigned int t
 	device->last = &device->first;
 	device->ws = ws;
 	device->heap.ws = ws;
+	run_pool_init(&device->pool);
 	device->cpu = cpu_context_create(threads);
 	if (!device->cpu)
 		return wnn_error_nomem(err, "the CPU back end");
@@ -46,6 +47,7 @@ void run_device_exit(struct run_device *device)
 	if (device->ws)
 		device->ws->ops->destroy(device->ws);
 	cpu_context_destroy(device->cpu);
+	run_pool_exit(&device->pool);
 	device->ctx = NULL;
 	device->ws = NULL;
 	device->heap.ws = NULL;

@@ -8,6 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "run/heap.h"
+#include "run/pool.h"
 #include "util/log.h"
 #include "winsys/winsys.h"
 
@@ -18,6 +19,7 @@ struct run_device {
 	struct winsys_ctx *ctx;
 	struct cpu_context *cpu;
 	struct run_heap heap;
+	struct run_pool pool;
 	const struct wnn_log *log;
 	bool profile;		       /* whether jobs record when their instructions run */
 	enum winsys_power power;       /* the power of ctx, and of each context that replaces it */

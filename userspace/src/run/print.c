@@ -98,7 +98,7 @@ uint64_t run_compiled_bytes(const struct run_compiled *c)
 	uint64_t bytes = c->code_bytes;
 
 	for (size_t i = 0; i < c->num_blocks; i++)
-		bytes += c->blocks[i].size;
+		bytes += c->blocks[i]->size;
 	for (uint32_t v = 0; v < c->graph->num_values; v++)
 		if (c->graph->values[v] && c->graph->values[v]->constant)
 			bytes += c->graph->values[v]->constant->bytes;
