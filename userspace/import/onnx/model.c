@@ -279,6 +279,8 @@ static void forget_build(struct onnx_model *model)
 	model->empty_count = 0;
 	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
 	model->random = NULL;
+	for (struct onnx_known *known = model->known; known; known = known->next)
+		known->needed = false;
 	model->random_count = 0;
 }
 

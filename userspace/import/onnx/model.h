@@ -40,6 +40,14 @@ struct onnx_input {
 	struct onnx_value *value; /* the constant that the program gave for the input, or NULL */
 };
 
+/* A tensor of the main graph whose elements have to be known, or are. */
+struct onnx_known {
+	struct onnx_known *next;
+	const char *name;
+	bool needed;		 /* by a node that the last build refused */
+	struct onnx_value value; /* data is NULL until the program gives the elements */
+};
+
 struct onnx_model {
 	unsigned int references;
 	struct onnx_file *file;
@@ -64,7 +72,8 @@ struct onnx_model {
 	size_t refusal_count;
 	WNNOnnxRefusal *refusals; /* nodes that the last build refused; in build_arena */
 	size_t notice_count, notice_room;
-	WNNOnnxRefusal *notices; /* notices of the last build; in build_arena */
+	WNNOnnxRefusal *notices;  /* notices of the last build; in build_arena */
+	struct onnx_known *known; /* in the order in which they were needed first; in arena */
 	size_t random_count;
 	struct onnx_random *random; /* inputs that are drawn, the last one first; in build_arena */
 	size_t empty_count;
@@ -91,6 +100,9 @@ int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena
  */
 int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, WNNOnnxValueInfoArray *values);
+
+/* Returns the item of model->known with a name; NULL: there is none. */
+struct onnx_known *onnx_known_find(const struct onnx_model *model, const char *name);
 
 /* Whether graphs may read weights from the model's file, which they hold a reference to. */
 bool onnx_model_lends(const struct onnx_model *model);

@@ -91,6 +91,8 @@ struct onnx_value {
 	const char *origin;
 	/* the input whose given constant makes this value a constant, or NULL */
 	const char *frozen;
+	/* The value is an input, or would be a constant if the inputs before it were. */
+	bool folds;
 	bool refused;	    /* the value, or one that it depends on, was refused */
 	const char *unsaid; /* reason of a refusal that is not recorded yet, or NULL */
 	bool absent;	    /* an optional value that is not there */

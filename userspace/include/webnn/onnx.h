@@ -497,6 +497,35 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel model, size_t count,
 					    WNNStringView const *names);
 
 /**
+ * Returns the tensors whose elements the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync()
+ * needed at import and did not know, because nodes compute them from inputs: a shape, a mask whose
+ * true elements are counted, and so on. A program computes them by a graph that has them as outputs
+ * (wnnOnnxModelSetOutputs()), gives them to wnnOnnxModelSetValue(), and builds again with the
+ * outputs that it wants. Added in 1.2.0.
+ *
+ * @param model The model.
+ *
+ * @return Tensors of the main graph with their types and shapes. Belongs to the model, until it is
+ *     released, or built or probed again. Empty also when memory is exhausted.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetNeededValues(WNNOnnxModel model);
+
+/**
+ * Makes a tensor that nodes compute a constant, in all later builds. Added in 1.2.0.
+ *
+ * @param model The model.
+ * @param name Name of a tensor that wnnOnnxModelGetNeededValues() has listed.
+ * @param data Its elements, which are copied: in row-major order, bool as bytes; of elementType, or
+ *     of dataType.
+ * @param size Number of bytes.
+ *
+ * @return Success, or TypeError: no build has needed this tensor, or size is not that of its
+ *     elements.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name, void const *data,
+					  size_t size);
+
+/**
  * Adds the model to a builder, as inputs and operators. Operators carry the names of their nodes as
  * labels.
  *

@@ -10,8 +10,9 @@
 
 #include "program.h"
 #include "subject.h"
+#include "wav.h"
 
-enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS };
+enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS, KEY_RATE };
 
 /* The steps of saving an output to a file. */
 enum step {
@@ -29,14 +30,17 @@ struct run {
 	struct pairs outputs;
 	const char *folder, *labels;
 	size_t top;
+	uint32_t rate; /* samples a second of files that end in .wav; 0: as the file of the voice says */
 	bool print;
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Outputs:", 4 },
-	{ "output", 'o', "[OUTPUT=]FILE", 0, "Save an output as .npy", 4 },
+	{ "output", 'o', "[OUTPUT=]FILE", 0, "Save an output as .npy, or as sound in a .wav", 4 },
 	{ "output-dir", KEY_FOLDER, "DIR", 0, "Save all outputs as DIR/OUTPUT.npy", 4 },
 	{ "print", KEY_PRINT, NULL, 0, "Print all elements", 4 },
+	{ "rate", KEY_RATE, "N", 0,
+	  "Samples a second of a .wav (default: audio.sample_rate of MODEL.json)", 4 },
 	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
 	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
 	{ NULL, 0, NULL, 0, "Programs of StableHLO:", 5 },
@@ -64,6 +68,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PRINT:
 		run->print = true;
 		return 0;
+	case KEY_RATE:
+		run->rate = (uint32_t)parse_number(arg, 1, 1000000, "--rate", state);
+		return 0;
 	case KEY_TOP:
 		run->top = parse_number(arg, 1, INT32_MAX, "--top", state);
 		return 0;
@@ -87,13 +94,71 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- saving */
 
-static int step_file(const struct value *value, const char *path, enum step step)
+/* Sets the rate as the configuration of a Piper voice says. Returns DONE or an exit code. */
+static int find_rate(const struct run *run, const char *path, uint32_t *rate)
+{
+	char *name = NULL;
+	json_t *config = NULL;
+
+	*rate = run->rate;
+	if (*rate)
+		return DONE;
+	if (asprintf(&name, "%s.json", run->options.model) >= 0)
+		config = json_load_file(name, 0, NULL);
+	*rate = (uint32_t)json_integer_value(
+		json_object_get(json_object_get(config, "audio"), "sample_rate"));
+	json_decref(config);
+	free(name);
+	if (*rate && *rate <= 1000000)
+		return DONE;
+	return complain(BAD_FILE,
+			"--output %s: nothing tells how many samples a second it has: give --rate, "
+			"or %s.json with audio.sample_rate",
+			path, run->options.model);
+}
+
+static int save_sound(const struct run *run, const struct value *value, const char *path)
+{
+	float *samples = malloc((value->count + 1) * sizeof(*samples));
+	uint32_t rate;
+	int ret;
+
+	if (!samples)
+		return complain(
+			BAD_DEVICE,
+			"output \"%s\": too little memory is free to save it; end other programs",
+			value->name);
+	for (size_t i = 0; i < value->count; i++)
+		samples[i] = (float)value_get(value, i);
+	ret = find_rate(run, path, &rate);
+	if (!ret && !value_is_float(value))
+		ret = complain(BAD_FILE,
+			       "--output %s: the output \"%s\" has integers, sound has floats",
+			       path, value->name);
+	if (!ret)
+		ret = wav_write(path, rate, samples, value->count);
+	free(samples);
+	return ret;
+}
+
+/* Saves a value for one rank to @path; the final name @as tells the format. */
+static int save_value(const struct run *run, const struct value *value, const char *path,
+		      const char *as)
+{
+	size_t length = strlen(as);
+
+	return length > 4 && !strcmp(as + length - 4, ".wav") ? save_sound(run, value, path) :
+								value_save(value, path);
+}
+
+static int step_file(const struct run *run, const struct value *value, const char *path,
+		     enum step step)
 {
 	char *part;
 	int ret = DONE;
 
 	if (step == SAVE)
-		return value_save(value, path);
+		return save_value(run, value, path, path);
 	part = calloc(1, strlen(path) + sizeof(".part"));
 	if (!part)
 		return complain(
@@ -102,7 +167,7 @@ static int step_file(const struct value *value, const char *path, enum step step
 			value->name);
 	sprintf(part, "%s.part", path);
 	if (step == SAVE_PART)
-		ret = value_save(value, part);
+		ret = save_value(run, value, part, path);
 	else if (step == DROP_PART)
 		unlink(part);
 	else if (rename(part, path))
@@ -137,7 +202,7 @@ static int step_named(const struct run *run, const struct target *target, enum s
 		if (run->ranks.rank && !ranks_has_number(pair->text))
 			continue;
 		path = ranks_path(&run->ranks, pair->text);
-		ret = path ? step_file(found, path, step) :
+		ret = path ? step_file(run, found, path, step) :
 			     complain(BAD_DEVICE,
 				      "output \"%s\": too little memory is free to save it; end "
 				      "other programs",
@@ -147,7 +212,8 @@ static int step_named(const struct run *run, const struct target *target, enum s
 	return ret;
 }
 
-static int step_folder(const struct target *target, const char *folder, enum step step)
+static int step_folder(const struct run *run, const struct target *target, const char *folder,
+		       enum step step)
 {
 	int ret = DONE;
 
@@ -156,7 +222,7 @@ static int step_folder(const struct target *target, const char *folder, enum ste
 	for (size_t i = 0; !ret && i < target->empty_count + target->output_count; i++) {
 		char *path = value_path(folder, target->results[i].name);
 
-		ret = path ? step_file(&target->results[i], path, step) :
+		ret = path ? step_file(run, &target->results[i], path, step) :
 			     complain(BAD_DEVICE,
 				      "%s: too little memory is free for this file or folder; end "
 				      "other programs, or raise the limit (ulimit -v)",
@@ -174,7 +240,7 @@ static int step_all(const struct run *run, const struct target *target, enum ste
 	if (ret || !run->folder || (run->ranks.rank && !ranks_has_number(run->folder)))
 		return ret;
 	folder = ranks_path(&run->ranks, run->folder);
-	ret = folder ? step_folder(target, folder, step) :
+	ret = folder ? step_folder(run, target, folder, step) :
 		       complain(BAD_DEVICE,
 				"too little memory is free for the tensors of the model: end other "
 				"programs, or set smaller dimensions");

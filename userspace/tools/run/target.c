@@ -208,6 +208,101 @@ static void print_frozen(const struct subject *subject, const struct value *valu
 	print_view("", why->reason, "\n");
 }
 
+/* ---- values that shapes depend on */
+
+/* Names of tensors, which outlive the lists of the model. */
+struct names {
+	char **items;
+	WNNStringView *views;
+	size_t count;
+};
+
+static void names_exit(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->items[i]);
+	free(names->items);
+	free(names->views);
+}
+
+/* Copies names. Returns 0; -1: memory is exhausted. names_exit() is called in any case. */
+static int names_init(struct names *names, WNNOnnxValueInfoArray infos)
+{
+	*names = (struct names){ calloc(infos.count + 1, sizeof(char *)),
+				 calloc(infos.count + 1, sizeof(WNNStringView)), 0 };
+	if (!names->items || !names->views)
+		return -1;
+	for (size_t i = 0; i < infos.count; i++) {
+		char *name = strndup(infos.data[i].name.data, infos.data[i].name.length);
+
+		if (!name)
+			return -1;
+		names->items[names->count] = name;
+		names->views[names->count++] = WNN_VALUE(WNNStringView, { name, strlen(name) });
+	}
+	return 0;
+}
+
+/* Whether the user has given values for all inputs. */
+static bool has_values(const struct subject *subject)
+{
+	if (subject->value_count != subject_inputs(subject).count)
+		return false;
+	for (size_t i = 0; i < subject->value_count; i++)
+		if (!subject->values[i].given)
+			return false;
+	return true;
+}
+
+/* Computes the outputs that are chosen, and makes them constants of the model. */
+static WNNStatus make_constants(struct target *target, struct subject *subject)
+{
+	struct target part = { .context = target->context };
+	WNNStatus status = build(&part, subject);
+
+	if (status == WNNStatus_Success &&
+	    (target_prepare(&part, subject) || target_dispatch(&part) || target_read(&part)))
+		status = WNNStatus_UnknownError;
+	for (size_t i = 0; status == WNNStatus_Success && i < part.output_count; i++)
+		status = wnnOnnxModelSetValue(subject->model, part.outputs[i].name,
+					      part.results[i].data, part.results[i].size);
+	target_clear(&part);
+	return status;
+}
+
+/*
+ * Computes the values that the last build needed, as a graph of their own, and makes them constants.
+ * Returns whether a further build may succeed.
+ */
+static bool compute_needed(struct target *target, struct subject *subject)
+{
+	struct names needed = { 0 }, outputs = { 0 };
+	bool done = false;
+
+	if (!has_values(subject) || !wnnOnnxModelGetNeededValues(subject->model).count)
+		return false;
+	if (!names_init(&needed, wnnOnnxModelGetNeededValues(subject->model)) &&
+	    !names_init(&outputs, wnnOnnxModelGetOutputs(subject->model))) {
+		WNNStatus status =
+			wnnOnnxModelSetOutputs(subject->model, needed.count, needed.views);
+
+		if (status == WNNStatus_Success)
+			status = make_constants(target, subject);
+		if (wnnOnnxModelSetOutputs(subject->model, outputs.count, outputs.views) ==
+		    WNNStatus_Success)
+			done = status == WNNStatus_Success;
+	}
+	if (done)
+		complain(DONE,
+			 "%s: %zu value%s computed first, since shapes depend on %s: \"%s\"%s",
+			 subject->options->model, needed.count, needed.count == 1 ? " is" : "s are",
+			 needed.count == 1 ? "it" : "them", needed.items[0],
+			 needed.count == 1 ? "" : " ...");
+	names_exit(&needed);
+	names_exit(&outputs);
+	return done;
+}
+
 WNNStatus target_try_build(struct target *target, struct subject *subject)
 {
 	for (;;) {
@@ -220,6 +315,8 @@ WNNStatus target_try_build(struct target *target, struct subject *subject)
 			refusals = wnnOnnxModelGetRefusals(subject->model);
 		for (; why < refusals.count && !value; why++)
 			value = find_given(subject, refusals.data[why].input);
+		if (!value && refusals.count && compute_needed(target, subject))
+			continue;
 		if (!value)
 			return status;
 		print_frozen(subject, value, &refusals.data[why - 1]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run transcribe: reads WAV files: integers of 8 to 32 bits or floats, with any number of
- * channels, whose mean it takes.
+ * webnn-run: reads WAV files: integers of 8 to 32 bits or floats, with any number of channels, whose
+ * mean it takes; writes integers of 16 bits.
  */
 #include "wav.h"
 
@@ -245,4 +245,46 @@ int wav_read(const char *path, uint32_t rate, struct wav *wav)
 		ret = convert(&r, wav);
 	free(bytes.data);
 	return ret;
+}
+
+static void put(uint8_t *bytes, unsigned int size, uint32_t value)
+{
+	for (unsigned int i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+int wav_write(const char *path, uint32_t rate, const float *samples, size_t count)
+{
+	uint8_t head[44] = "RIFF....WAVEfmt ", sample[2];
+	FILE *file;
+	bool bad;
+
+	if (count > (UINT32_MAX - sizeof(head)) / 2)
+		return complain(
+			BAD_FILE,
+			"%s: %zu samples are more than the 4 GiB of a WAV file: give a name "
+			"that ends in .npy",
+			path, count);
+	put(head + 4, 4, (uint32_t)(2 * count + sizeof(head) - 8));
+	put(head + 16, 4, 16);
+	put(head + 20, 2, PCM);
+	put(head + 22, 2, 1);
+	put(head + 24, 4, rate);
+	put(head + 28, 4, 2 * rate);
+	put(head + 32, 2, 2);
+	put(head + 34, 2, 16);
+	memcpy(head + 36, "data", 4);
+	put(head + 40, 4, (uint32_t)(2 * count));
+	file = fopen(path, "wb");
+	if (!file)
+		return complain_unwritten(path, errno);
+	bad = fwrite(head, sizeof(head), 1, file) != 1;
+	for (size_t i = 0; i < count && !bad; i++) {
+		float x = isnan(samples[i]) ? 0 : fmaxf(-1, fminf(1, samples[i]));
+
+		put(sample, 2, (uint32_t)lrintf(x * 32767));
+		bad = fwrite(sample, 2, 1, file) != 1;
+	}
+	bad |= fclose(file) != 0;
+	return bad ? complain_unwritten(path, errno) : DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run transcribe: recordings in WAV files. */
+/* webnn-run: sound in WAV files. */
 #ifndef ONPU_TOOLS_RUN_WAV_H
 #define ONPU_TOOLS_RUN_WAV_H
 
@@ -16,5 +16,10 @@ struct wav {
  * code after a message; then nothing is to be freed.
  */
 int wav_read(const char *path, uint32_t rate, struct wav *wav);
+/*
+ * Writes samples from -1 to 1 as integers of 16 bits; those beyond are cut off, and NaN is silence.
+ * Returns DONE, or an exit code after a message.
+ */
+int wav_write(const char *path, uint32_t rate, const float *samples, size_t count);
 
 #endif
