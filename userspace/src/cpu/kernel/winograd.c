@@ -308,24 +308,26 @@ static void gather_three(const double *u, int64_t step, double *g, int64_t to_st
 	g[2 * to_step] = u[3 * step];
 }
 
-static float *tap_of(const struct cpu_conv *g, float *filter, int64_t o, int64_t i, int tap)
+/* The offset of each tap of a filter in memory. */
+static void find_taps(const int64_t strides[4], int64_t taps[9])
 {
-	int64_t s[4];
-
-	cpu_conv_filter_strides(g, s);
-	return filter + o * s[0] + i * s[1] + tap / 3 * s[2] + tap % 3 * s[3];
+	for (int t = 0; t < 9; t++)
+		taps[t] = t / 3 * strides[2] + t % 3 * strides[3];
 }
 
 /* Transforms the filter; false when a transformed number is not finite. */
 static bool spread_filter(const struct cpu_conv *g, const float *filter, float *points)
 {
+	int64_t s[4], tap[9];
 	double taps[9], rows[12], u[POINTS];
 	bool finite = true;
 
+	cpu_conv_filter_strides(g, s);
+	find_taps(s, tap);
 	for (int64_t i = 0; i < g->in_c; i++)
 		for (int64_t o = 0; o < g->out_c; o++) {
 			for (int t = 0; t < 9; t++)
-				taps[t] = (double)*tap_of(g, (float *)filter, o, i, t);
+				taps[t] = (double)filter[o * s[0] + i * s[1] + tap[t]];
 			for (int r = 0; r < 3; r++)
 				spread_three(taps + 3 * r, 1, rows + 4 * r, 1);
 			for (int c = 0; c < 4; c++)
@@ -342,8 +344,11 @@ static bool spread_filter(const struct cpu_conv *g, const float *filter, float *
 
 static void gather_filter(const struct cpu_conv *g, const float *points, float *filter)
 {
+	int64_t s[4], tap[9];
 	double taps[9], rows[12], u[POINTS];
 
+	cpu_conv_filter_strides(g, s);
+	find_taps(s, tap);
 	for (int64_t i = 0; i < g->in_c; i++)
 		for (int64_t o = 0; o < g->out_c; o++) {
 			for (int p = 0; p < POINTS; p++)
@@ -353,7 +358,7 @@ static void gather_filter(const struct cpu_conv *g, const float *points, float *
 			for (int r = 0; r < 3; r++)
 				gather_three(rows + 4 * r, 1, taps + 3 * r, 1);
 			for (int t = 0; t < 9; t++)
-				*tap_of(g, filter, o, i, t) = (float)taps[t];
+				filter[o * s[0] + i * s[1] + tap[t]] = (float)taps[t];
 		}
 }
 
