@@ -8,7 +8,7 @@ _FUZZ = f'{_DIR}/tests/graphs/graph-fuzz -d cpu -n 1500 -l 80 -s 31'
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAIL.*'
 BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz tests/library/api/test_api_graph '\
-        'tests/library/api/test_api_branches'
+        'tests/library/api/test_api_branches tests/library/ir/test_floats'
 
 
 def _rule(file, name, old, new, command=_TEXT):
@@ -22,6 +22,11 @@ def _view(name, old, new, file='views.c'):
 def _branch(name, old, new):
     return {'name': name, 'file': 'userspace/src/run/branches.c', 'old': old, 'new': new,
             'command': f'{_DIR}/tests/library/api/test_api_branches'}
+
+
+def _floats(name, old, new):
+    return {'name': name, 'file': 'userspace/src/util/floats.c', 'old': old, 'new': new,
+            'command': f'{_DIR}/tests/library/ir/test_floats'}
 
 
 MUTATIONS = [
@@ -40,6 +45,10 @@ MUTATIONS = [
     _rule('rule_scale', 'a difference is not turned', 'affine->scale[i] = side ? 1 : -1;', 'affine->scale[i] = 1;'),
     _rule('rule_scale', 'the divided constant is taken for a divisor', 'node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i', 'i'),
     _rule('scaling', 'the old bias is lost', 'double own = own_bias(product, i);', 'double own = 0 * own_bias(product, i);'),
+    # Loops over all weights.
+    _floats('the last numbers are not looked at', 'for (; i < count; i++) {', 'for (; i < count - 1; i++) {'),
+    _floats('signs count', 'own &= INT32_MAX;\n\t\t\tlarger', 'larger'),
+    _floats('products are of single precision', '__builtin_convertvector(__builtin_convertvector(own, doubles) * factor,\n\t\t\t\t\t      floats);', 'own * (float)factor;'),
     # Factors of products.
     _rule('rule_factor', 'a divisor is a factor', '*factor = 1 / *factor;', '*factor = *factor;'),
     _rule('rule_factor', 'the bias has no factor', 'factor, has_bias ? factor : 1, node', 'factor, 1, node'),

@@ -13,6 +13,7 @@
 
 #include "pass/channels.h"
 #include "util/float16.h"
+#include "util/floats.h"
 #include "util/malloc.h"
 
 #define MAX_HALF   65504.0
@@ -179,34 +180,14 @@ static uint32_t larger_bits(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-typedef int32_t four_ints __attribute__((vector_size(16), may_alias, aligned(4)));
-
-static uint32_t largest_of(const uint32_t *bits, int64_t n)
+static void scan_row(const struct rows *l, const float *from, uint32_t *largest)
 {
-	four_ints most[2] = { 0 };
-	uint32_t last = 0;
-	int64_t i = 0;
+	const uint32_t *bits = (const uint32_t *)(const void *)from;
 
-	for (; i + 8 <= n; i += 8)
-		for (int k = 0; k < 2; k++) {
-			four_ints own = *(const four_ints *)(bits + i + 4 * k) & INT32_MAX;
-			four_ints larger = own > most[k];
-
-			most[k] = (own & larger) | (most[k] & ~larger);
-		}
-	for (; i < n; i++)
-		last = larger_bits(last, bits[i] & INT32_MAX);
-	for (int k = 0; k < 8; k++)
-		last = larger_bits(last, (uint32_t)most[k / 4][k % 4]);
-	return last;
-}
-
-static void scan_row(const struct rows *l, const uint32_t *bits, uint32_t *largest)
-{
 	if (l->one_out) {
 		uint32_t *most = &largest[out_of(l, 0)];
 
-		*most = larger_bits(*most, largest_of(bits, l->runs * l->run));
+		*most = larger_bits(*most, wnn_floats_largest(from, l->runs * l->run));
 	} else if (l->in_order && l->run == 1) {
 		for (int64_t i = 0; i < l->runs; i++)
 			largest[i] = larger_bits(largest[i], bits[i] & INT32_MAX);
@@ -214,7 +195,7 @@ static void scan_row(const struct rows *l, const uint32_t *bits, uint32_t *large
 		for (int64_t i = 0; i < l->runs; i++) {
 			uint32_t *most = &largest[out_of(l, i)];
 
-			*most = larger_bits(*most, largest_of(bits + i * l->run, l->run));
+			*most = larger_bits(*most, wnn_floats_largest(from + i * l->run, l->run));
 		}
 	}
 }
@@ -246,7 +227,7 @@ static bool find_largest(const struct ir_node *product, struct rules_scaling *s)
 					      row * size, size, room);
 
 		walk_row(&w, row);
-		scan_row(&w.rows, (const uint32_t *)(const void *)from, largest);
+		scan_row(&w.rows, from, largest);
 	}
 	for (int64_t i = 0; room && i < s->outs; i++) {
 		float number;
@@ -490,30 +471,13 @@ static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number
 		((float *)data)[i] = (float)number;
 }
 
-typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
-typedef double four_doubles __attribute__((vector_size(32)));
-
-static void scale_run(float *to, const float *from, int64_t n, double factor)
-{
-	int64_t i = 0;
-
-	for (; i + 4 <= n; i += 4) {
-		four_doubles wide =
-			__builtin_convertvector(*(const four *)(from + i), four_doubles);
-
-		*(four *)(to + i) = __builtin_convertvector(wide * factor, four);
-	}
-	for (; i < n; i++)
-		to[i] = (float)((double)from[i] * factor);
-}
-
 static void write_row(const struct rows *l, const struct rules_scaling *s, const float *from,
 		      enum ir_dtype dtype, void *to, int64_t at)
 {
 	float *floats = dtype == IR_F32 ? (float *)to + at : NULL;
 
 	if (floats && l->one_out && !s->has_in) {
-		scale_run(floats, from, l->runs * l->run, s->out_scale[out_of(l, 0)]);
+		wnn_floats_scale(floats, from, l->runs * l->run, s->out_scale[out_of(l, 0)]);
 		return;
 	}
 	if (floats && l->in_order && l->run == 1 && !s->has_in) {
@@ -525,7 +489,7 @@ static void write_row(const struct rows *l, const struct rules_scaling *s, const
 		double factor = s->in_scale[in_of(l, i)] * s->out_scale[out_of(l, i)];
 
 		if (floats)
-			scale_run(floats + i * l->run, from + i * l->run, l->run, factor);
+			wnn_floats_scale(floats + i * l->run, from + i * l->run, l->run, factor);
 		for (int64_t k = i * l->run; k < (i + 1) * l->run && !floats; k++)
 			put_number(dtype, to, at + k, (double)from[k] * factor);
 	}
