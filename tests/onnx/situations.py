@@ -446,6 +446,12 @@ def branches():
     REFUSED["second_reason"] = (parse("""g (int64[2] x) => (int64[] y, int64[] z) { y = Exp(x) z = Celu(x) }"""),
                                 "Celu", "elu \"z\": ")
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
+    # A program that makes x a constant needs one branch alone.
+    for name, then, other, branch in (("if_then", "p = Unknown(x)", "q = Identity(x)", "then_branch"),
+                                      ("if_else", "p = Identity(x)", "q = Unknown(x)", "else_branch")):
+        REFUSED[name] = (parse(text.format(0, then, other)), "If",
+                         f'its {branch} is refused, and which branch it is depends on data that is computed from '
+                         'input "x"')
 
 def nothing():
     """Tests empty tensors inside a model, as inputs and as outputs."""
