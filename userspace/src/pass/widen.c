@@ -2,7 +2,8 @@
 /*
  * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32, but
  * only have numbers that float16 has, because each node rounds its result to float16
- * (ir_unary_attrs.half). Weights are converted once, data where they enter and leave the graph.
+ * (ir_unary_attrs.half), or nothing but a cast to float16 uses it. Weights are converted once, data
+ * where they enter and leave the graph.
  *
  * Precondition: a verified graph, fused, all of which runs on the CPU. Postcondition: the operators
  * listed here have no float16 operand or result; nodes that only move elements have the type of
@@ -27,13 +28,14 @@ enum way {
 	FOLLOW, /* only moves elements: the result has the type of the operands */
 	FINISH, /* has an activation, which rounds the result */
 	CHOOSE, /* returns elements of its operands, which need no rounding */
-	ROUND,	/* has a result that a node after it rounds */
+	ROUND,	/* has a result that its users round: a cast to float16, or a node before them */
 };
 
 struct widening {
 	struct rewrite *rw;
 	bool *updates; /* by node: whether it updates an input in place and so keeps its type */
 	struct ir_value **wide; /* by old value id: the new value as float32, or NULL */
+	struct ir_value **raw;	/* by old value id: the new value before it is rounded, or NULL */
 };
 
 static enum way way_of(const struct ir_node *node)
@@ -88,7 +90,7 @@ static bool has_wide_operand(const struct widening *t, const struct ir_node *nod
 {
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (node->operands[i] && node->operands[i]->kind != IR_VALUE_CONSTANT &&
-		    t->wide[node->operands[i]->id])
+		    (t->wide[node->operands[i]->id] || t->raw[node->operands[i]->id]))
 			return true;
 	return false;
 }
@@ -140,23 +142,37 @@ static struct ir_value *widen_constant(struct widening *t, const struct ir_value
 	return value;
 }
 
+static struct ir_value *rounded(struct widening *t, const struct ir_node *node,
+				struct ir_value *value)
+{
+	const union ir_attrs attrs = {
+		.unary = { .kind = IR_CLAMP, .alpha = -INFINITY, .beta = INFINITY, .half = true }
+	};
+	struct ir_node *rounding = ir_add_node(t->rw->to, IR_OP_UNARY, &value, 1, &value->type, 1,
+					       &attrs, node->label, node->source);
+
+	return rounding ? rounding->results[0] : NULL;
+}
+
 /* Returns the new value of an old float16 one as float32; NULL when out of memory. */
 static struct ir_value *wide_value(struct widening *t, const struct ir_value *old)
 {
-	struct ir_value **wide = &t->wide[old->id];
+	struct ir_value **wide = &t->wide[old->id], *raw = t->raw[old->id];
 
 	if (!*wide)
 		*wide = old->kind == IR_VALUE_CONSTANT ? widen_constant(t, old) :
+			raw			       ? rounded(t, old->def, raw) :
 							 cast(t, t->rw->value[old->id], IR_F32);
 	return *wide;
 }
 
+/* Returns the new value of an old one in its own type; NULL when out of memory. */
 static struct ir_value *own_value(struct widening *t, const struct ir_value *old)
 {
-	struct ir_value **value = &t->rw->value[old->id];
+	struct ir_value **value = &t->rw->value[old->id], *raw = t->raw[old->id];
 
 	if (!*value)
-		*value = cast(t, t->wide[old->id], IR_F16);
+		*value = cast(t, raw ? raw : t->wide[old->id], IR_F16);
 	return *value;
 }
 
@@ -180,24 +196,13 @@ static void round_result(enum ir_op op, union ir_attrs *attrs)
 	}
 }
 
-static struct ir_node *add_rounding(struct widening *t, const struct ir_node *node,
-				    struct ir_value *value)
-{
-	const union ir_attrs attrs = {
-		.unary = { .kind = IR_CLAMP, .alpha = -INFINITY, .beta = INFINITY, .half = true }
-	};
-
-	return ir_add_node(t->rw->to, IR_OP_UNARY, &value, 1, &value->type, 1, &attrs, node->label,
-			   node->source);
-}
-
 static int emit_wide(struct widening *t, const struct ir_node *node)
 {
 	struct rewrite *rw = t->rw;
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
 	struct ir_type type = with_dtype(&node->results[0]->type, IR_F32);
 	union ir_attrs attrs = node->attrs;
-	struct ir_node *emitted = NULL, *rounded;
+	struct ir_node *emitted = NULL;
 	bool complete = operands != NULL;
 
 	for (uint32_t i = 0; i < node->num_operands && complete; i++) {
@@ -213,11 +218,9 @@ static int emit_wide(struct widening *t, const struct ir_node *node)
 		emitted = ir_add_node(rw->to, node->op, operands, node->num_operands, &type, 1,
 				      &attrs, node->label, node->source);
 	wnn_free(operands);
-	rounded = emitted && way_of(node) == ROUND ? add_rounding(t, node, emitted->results[0]) :
-						     emitted;
-	if (!rounded)
+	if (!emitted)
 		return rewrite_nomem(rw);
-	t->wide[node->results[0]->id] = rounded->results[0];
+	(way_of(node) == ROUND ? t->raw : t->wide)[node->results[0]->id] = emitted->results[0];
 	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_KEPT, emitted->id };
 	return 0;
 }
@@ -238,8 +241,9 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 		.rw = rw,
 		.updates = ir_find_updates(rw->from),
 		.wide = wnn_calloc(rw->from->num_values + 1, sizeof(*t.wide)),
+		.raw = wnn_calloc(rw->from->num_values + 1, sizeof(*t.raw)),
 	};
-	int ret = t.updates && t.wide ? 0 : rewrite_nomem(rw);
+	int ret = t.updates && t.wide && t.raw ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
@@ -249,5 +253,6 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 			ret = rewrite_nomem(rw);
 	wnn_free(t.updates);
 	wnn_free(t.wide);
+	wnn_free(t.raw);
 	return ret;
 }
