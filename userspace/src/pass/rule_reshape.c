@@ -11,6 +11,8 @@
  *
  * All results keep their bits. Products of 8-bit integers that are dequantised are left alone.
  */
+#include <string.h>
+
 #include "pass/channels.h"
 #include "pass/rules.h"
 
@@ -197,41 +199,34 @@ struct ir_value *rule_bias_behind_view(struct rules *rules, struct ir_node *node
 /* ---- a reshape that adds axes behind a pad */
 
 /*
- * Finds for each axis of `from` the axis of `to` that it becomes by a reshape that only adds axes
- * of size 1; false for other reshapes.
+ * Axes that the pad changes must be axes behind the reshape, too; others may be divided or joined,
+ * as pools of one dimension join images and channels.
  */
-static bool only_adds(const struct ir_type *from, const struct ir_type *to, uint32_t *axis)
-{
-	uint32_t i = 0;
-
-	for (uint32_t k = 0; k < to->rank; k++) {
-		if (i < from->rank && ir_type_dim(from, i) == ir_type_dim(to, k))
-			axis[i++] = k;
-		else if (ir_type_dim(to, k) != 1)
-			return false;
-	}
-	return i == from->rank;
-}
-
 struct ir_value *rule_reshape_before_pad(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *pad = rules_sole(rules, node->operands[0]);
 	struct ir_type type = node->results[0]->type;
+	const struct ir_type *padded;
 	union ir_attrs attrs;
-	uint32_t axis[IR_MAX_RANK];
 	struct ir_value *value;
 
 	if (!pad || pad->op != IR_OP_PAD || pad->num_late ||
-	    type.rank <= pad->results[0]->type.rank ||
-	    !only_adds(&pad->results[0]->type, &type, axis))
+	    type.rank <= pad->results[0]->type.rank)
 		return NULL;
+	padded = &pad->results[0]->type;
 	attrs = pad->attrs;
-	for (uint32_t k = 0; k < type.rank; k++)
-		attrs.pad.begin[k] = attrs.pad.end[k] = 0;
-	for (uint32_t i = 0; i < pad->results[0]->type.rank; i++) {
-		attrs.pad.begin[axis[i]] = pad->attrs.pad.begin[i];
-		attrs.pad.end[axis[i]] = pad->attrs.pad.end[i];
-		type.dim[axis[i]] = pad->operands[0]->type.dim[i];
+	memset(attrs.pad.begin, 0, sizeof(attrs.pad.begin));
+	memset(attrs.pad.end, 0, sizeof(attrs.pad.end));
+	for (uint32_t i = 0; i < padded->rank; i++) {
+		int axis = channels_reshaped_axis(padded, i, &node->results[0]->type);
+
+		if (!pad->attrs.pad.begin[i] && !pad->attrs.pad.end[i])
+			continue;
+		if (axis < 0 || type.dim[axis].symbol != padded->dim[i].symbol)
+			return NULL;
+		attrs.pad.begin[axis] = pad->attrs.pad.begin[i];
+		attrs.pad.end[axis] = pad->attrs.pad.end[i];
+		type.dim[axis] = pad->operands[0]->type.dim[i];
 	}
 	value = rules_emit(rules, IR_OP_RESHAPE, pad->operands, 1, &type, NULL, node, NULL);
 	return value ? rules_emit(rules, IR_OP_PAD, &value, 1, &node->results[0]->type, &attrs, pad,
