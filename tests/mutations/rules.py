@@ -100,6 +100,9 @@ MUTATIONS = [
     _rule('rule_scale', 'a negation does not negate', 'negates ? -1 : ', 'negates ? 1 : '),
     _rule('rule_parts', 'a reciprocal that is an output is part of softmax',
           'rules_uses(rules, factor) == 1 &&\n\t\t    !rules_is_output(rules, factor))', 'rules_uses(rules, factor) >= 1)'),
+    _rule('fuse_activation', 'functions behind views see integers', '!(views && has_integers(producer))', '!(0 && has_integers(producer))'),
+    _rule('fuse_activation', 'a view takes the place of the product', 'rw->value[producer->results[0]->id] = node->results[0];',
+          'rw->value[unary->operands[0]->id] = node->results[0];'),
     # Heads that are repeated.
     _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
     _rule('rule_heads', 'what is repeated is not looked for behind a transpose',
