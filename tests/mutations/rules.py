@@ -103,6 +103,8 @@ MUTATIONS = [
     _rule('fuse_activation', 'functions behind views see integers', '!(views && has_integers(producer))', '!(0 && has_integers(producer))'),
     _rule('fuse_activation', 'a view takes the place of the product', 'rw->value[producer->results[0]->id] = node->results[0];',
           'rw->value[unary->operands[0]->id] = node->results[0];'),
+    _rule('rule_view', 'any reshape drops an axis of images', 'ir_type_same_shape(&less, to))', 'less.rank == to->rank)'),
+    _rule('rule_view', 'any operator makes images', '!makes_image(rules, reshape->operands[0]))', '!(makes_image(rules, reshape->operands[0]) || 1))'),
     # Heads that are repeated.
     _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
     _rule('rule_heads', 'what is repeated is not looked for behind a transpose',

@@ -217,3 +217,61 @@ struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 			       value;
 	return rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, to, &attrs, transpose, NULL);
 }
+
+/* ---- a transpose of a reshape */
+
+/* Whether an operator works on images, or on each element of what such an operator makes. */
+static bool makes_image(const struct rules *rules, const struct ir_value *value)
+{
+	for (int i = 0; i < 4; i++) {
+		const struct ir_node *node = rules_sole(rules, value);
+
+		if (!node || node->op == IR_OP_CONV)
+			return node != NULL;
+		if (node->op != IR_OP_UNARY && node->op != IR_OP_BATCHNORM)
+			return false;
+		value = node->operands[0];
+	}
+	return false;
+}
+
+/* Whether a reshape drops the rows or the columns of images, which are one. */
+static bool drops_one(const struct ir_type *from, const struct ir_type *to)
+{
+	for (uint32_t axis = 2; from->rank == 4 && axis < 4; axis++) {
+		struct ir_type less = *from;
+
+		less.rank = 3;
+		less.dim[2] = from->dim[5 - axis];
+		if (ir_type_dim(from, axis) == 1 && ir_type_same_shape(&less, to))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Moves a transpose that brings channels to the end before the reshape behind a convolution of one
+ * dimension, so that it becomes the layout of the convolution.
+ */
+struct ir_value *rule_transpose_rises(struct rules *rules, struct ir_node *node)
+{
+	static const uint32_t lines[] = { 0, 2, 1 }, images[] = { 0, 2, 3, 1 };
+	const struct ir_node *reshape = rules_sole(rules, node->operands[0]);
+	union ir_attrs attrs = { .transpose = { .perm = { 0 } } };
+	struct ir_value *value;
+	struct ir_type type;
+
+	if (!reshape || reshape->op != IR_OP_RESHAPE ||
+	    !drops_one(&reshape->operands[0]->type, &node->operands[0]->type) ||
+	    memcmp(node->attrs.transpose.perm, lines, sizeof(lines)) != 0 ||
+	    !makes_image(rules, reshape->operands[0]))
+		return NULL;
+	type = reshape->operands[0]->type;
+	memcpy(attrs.transpose.perm, images, sizeof(images));
+	for (uint32_t i = 0; i < type.rank; i++)
+		type.dim[i] = reshape->operands[0]->type.dim[images[i]];
+	value = rules_emit(rules, IR_OP_TRANSPOSE, reshape->operands, 1, &type, &attrs, node, NULL);
+	return value ? rules_emit(rules, IR_OP_RESHAPE, &value, 1, &node->results[0]->type, NULL,
+				  reshape, NULL) :
+		       NULL;
+}
