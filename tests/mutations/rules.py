@@ -105,6 +105,10 @@ MUTATIONS = [
           'rw->value[unary->operands[0]->id] = node->results[0];'),
     _rule('rule_view', 'any reshape drops an axis of images', 'ir_type_same_shape(&less, to))', 'less.rank == to->rank)'),
     _rule('rule_view', 'any operator makes images', '!makes_image(rules, reshape->operands[0]))', '!(makes_image(rules, reshape->operands[0]) || 1))'),
+    _rule('rule_scale', 'channels in front of a transpose are where they are behind it',
+          'f.axis = (int)f.node->attrs.transpose.perm[f.axis];', 'f.axis = f.axis;'),
+    _rule('rule_scale', 'views come back in the wrong order', 'for (int i = f->count; i-- > 0 && value;)',
+          'for (int i = 0; i < f->count && value; i++)'),
     # Heads that are repeated.
     _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
     _rule('rule_heads', 'what is repeated is not looked for behind a transpose',

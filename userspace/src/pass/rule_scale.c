@@ -334,47 +334,66 @@ static bool read_in_front(const struct ir_node *node, int axis, struct affine *a
 	       read_binary(node, affine);
 }
 
-/*
- * Returns the node that makes the first operand of a product, before a reshape where there is one,
- * and sets *axis to the axis of its result along which the channels lie; -1: there is none.
- */
-static const struct ir_node *node_in_front(const struct rules *rules, const struct ir_node *product,
-					   const struct ir_node **reshape, int *axis)
-{
-	const struct ir_node *node = rules_sole(rules, product->operands[0]);
+#define MAX_VIEWS 2
 
-	*reshape = node && node->op == IR_OP_RESHAPE ? node : NULL;
-	*axis = (int)input_axis(product);
-	if (!*reshape)
-		return node;
-	*axis = channels_reshaped_axis(&node->results[0]->type, input_axis(product),
-				       &node->operands[0]->type);
-	return rules_sole(rules, node->operands[0]);
+/* What is in front of the first operand of a product. */
+struct front {
+	const struct ir_node *views[MAX_VIEWS]; /* reshapes and transposes; the first is the last */
+	int count;
+	const struct ir_node *node; /* the node before them, or NULL */
+	int axis;		    /* of its result, along which the channels lie; -1: none */
+};
+
+static struct front find_front(const struct rules *rules, const struct ir_node *product)
+{
+	struct front f = { .node = rules_sole(rules, product->operands[0]),
+			   .axis = (int)input_axis(product) };
+
+	while (f.node && f.count < MAX_VIEWS && f.axis >= 0) {
+		if (f.node->op == IR_OP_RESHAPE)
+			f.axis = channels_reshaped_axis(&f.node->results[0]->type, (uint32_t)f.axis,
+							&f.node->operands[0]->type);
+		else if (f.node->op == IR_OP_TRANSPOSE)
+			f.axis = (int)f.node->attrs.transpose.perm[f.axis];
+		else
+			break;
+		f.views[f.count++] = f.node;
+		f.node = rules_sole(rules, f.node->operands[0]);
+	}
+	return f;
+}
+
+/* Returns the views of a value; NULL when out of memory. */
+static struct ir_value *emit_views(struct rules *rules, const struct front *f,
+				   struct ir_value *value)
+{
+	for (int i = f->count; i-- > 0 && value;)
+		value = rules_emit(rules, f->views[i]->op, &value, 1,
+				   &f->views[i]->results[0]->type, &f->views[i]->attrs, f->views[i],
+				   NULL);
+	return value;
 }
 
 struct ir_value *rule_scale_before(struct rules *rules, struct ir_node *product)
 {
-	const struct ir_node *reshape, *node;
+	const struct front front = find_front(rules, product);
+	const struct ir_node *node = front.node;
 	struct rules_scaling *s;
 	struct ir_value *value = NULL, *input;
 	struct affine affine;
-	int axis;
 
-	node = node_in_front(rules, product, &reshape, &axis);
 	if (!is_product(product) || !node ||
 	    (node->op != IR_OP_BINARY && node->op != IR_OP_BATCHNORM) ||
 	    product->operands[0] == product->operands[1] || !can_scale(rules, product) ||
 	    !can_shift(product) || !make_affine(rules, &affine, input_channels(product)))
 		return NULL;
-	s = read_in_front(node, axis, &affine) ? scaling_begin(rules, product) : NULL;
+	s = read_in_front(node, front.axis, &affine) ? scaling_begin(rules, product) : NULL;
 	if (s) {
 		input = node->operands[node->op == IR_OP_BINARY ? !constant_side(node) : 0];
 		if (ir_type_same_shape(&input->type, &node->results[0]->type) &&
 		    input->type.dtype == product->operands[0]->type.dtype &&
 		    scale_input(rules, product, s, &affine)) {
-			if (reshape)
-				input = rules_emit(rules, IR_OP_RESHAPE, &input, 1,
-						   &reshape->results[0]->type, NULL, reshape, NULL);
+			input = emit_views(rules, &front, input);
 			value = input ? emit(rules, product, input, s, node) : NULL;
 			s = input ? NULL : s;
 		}
