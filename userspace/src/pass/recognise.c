@@ -124,15 +124,19 @@ static uint32_t find_factors(struct search *s, const struct ir_node *root,
 static bool find_gelu(struct search *s, const struct ir_node *root)
 {
 	const struct ir_value *factors[MAX_FACTORS], *x = NULL;
-	uint32_t count = find_factors(s, root, factors), products = s->found->num_inner;
-	uint32_t half = MAX_FACTORS, sum;
+	bool divided = recognise_is_binary(root, IR_DIV) &&
+		       recognise_is_about(root->operands[1], 2);
+	uint32_t count =
+		find_factors(s, divided ? recognise_take(s, root->operands[0]) : root, factors);
+	uint32_t products = s->found->num_inner, half = MAX_FACTORS, sum;
 
-	if (count != MAX_FACTORS)
+	/* The factor 0.5 may be a divisor. */
+	if (count != (divided ? 2 : MAX_FACTORS))
 		return false;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count && !divided; i++)
 		if (recognise_is_about(factors[i], 0.5))
 			half = i;
-	for (sum = 0; sum < count && half < count && !x; sum++) {
+	for (sum = 0; sum < count && (divided || half < count) && !x; sum++) {
 		s->found->num_inner = products;
 		if (sum != half)
 			x = erf_operand(s, factors[sum]);
@@ -141,7 +145,7 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 	 * The factors have indices 0, 1 and 2, and sum - 1 is that of the factor with erf: the
 	 * third factor must be x.
 	 */
-	if (!x || factors[3 - half - (sum - 1)] != x ||
+	if (!x || factors[(divided ? 1 : 3 - half) - (sum - 1)] != x ||
 	    !ir_type_same_shape(&x->type, &root->results[0]->type))
 		return false;
 	s->found->op = IR_OP_UNARY;

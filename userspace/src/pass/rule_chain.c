@@ -471,3 +471,51 @@ struct ir_value *rule_where_not(struct rules *rules, struct ir_node *node)
 	return rules_emit(rules, IR_OP_WHERE, operands, 3, &node->results[0]->type, NULL, node,
 			  negation);
 }
+
+/* ---- negated operands of sums, differences, products and quotients */
+
+/*
+ * Replaces x + -y by x - y, -x + y by y - x, x - -y by x + y, and takes both negations off a product
+ * or quotient. Results keep their bits, but that NaN may have the other sign.
+ */
+struct ir_value *rule_negated(struct rules *rules, struct ir_node *node)
+{
+	struct ir_value *operands[2] = { node->operands[0], node->operands[1] }, *swapped;
+	union ir_attrs attrs = node->attrs;
+	bool is_negated[2];
+
+	for (int i = 0; i < 2; i++) {
+		const struct ir_node *maker = rules_sole(rules, node->operands[i]);
+
+		is_negated[i] = maker && maker->op == IR_OP_UNARY &&
+				maker->attrs.unary.kind == IR_NEG;
+		if (is_negated[i])
+			operands[i] = maker->operands[0];
+	}
+	if (!ir_dtype_is_float(node->results[0]->type.dtype))
+		return NULL;
+	switch (node->attrs.binary.kind) {
+	case IR_ADD:
+		if (is_negated[0] == is_negated[1])
+			return NULL;
+		attrs.binary.kind = IR_SUB;
+		swapped = operands[0];
+		operands[0] = is_negated[0] ? operands[1] : swapped;
+		operands[1] = is_negated[0] ? swapped : operands[1];
+		break;
+	case IR_SUB:
+		if (!is_negated[1] || is_negated[0])
+			return NULL;
+		attrs.binary.kind = IR_ADD;
+		break;
+	case IR_MUL:
+	case IR_DIV:
+		if (!is_negated[0] || !is_negated[1])
+			return NULL;
+		break;
+	default:
+		return NULL;
+	}
+	return rules_emit(rules, IR_OP_BINARY, operands, 2, &node->results[0]->type, &attrs,
+			  is_negated[0] ? node->operands[0]->def : node->operands[1]->def, node);
+}

@@ -170,8 +170,8 @@ static bool is_mish(const struct rules *rules, const struct ir_node *node, const
 }
 
 /*
- * Whether a value is alpha * x + beta, as linear or as a product and a sum with numbers; sets the
- * two numbers.
+ * Whether a value is alpha * x + beta, as linear or as a product or quotient and a sum with numbers;
+ * sets the two numbers. The sum hides how a factor is rounded.
  */
 static bool is_line(const struct rules *rules, const struct ir_value *value,
 		    const struct ir_value *x, double *alpha, double *beta)
@@ -187,7 +187,13 @@ static bool is_line(const struct rules *rules, const struct ir_value *value,
 	if (!is_binary(node, IR_ADD))
 		return false;
 	product = beside_number(node, beta);
-	return product && rules_sole(rules, product) && is_multiple(product, x, alpha);
+	node = product ? rules_sole(rules, product) : NULL;
+	if (is_binary(node, IR_DIV) && node->operands[0] == x &&
+	    rewrite_number(node->operands[1], alpha)) {
+		*alpha = 1 / *alpha;
+		return true;
+	}
+	return node && is_multiple(product, x, alpha);
 }
 
 /* Whether the pass `recognise` will replace x times this hardSigmoid by hardSwish. */

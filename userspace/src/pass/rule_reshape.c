@@ -196,7 +196,7 @@ struct ir_value *rule_bias_behind_view(struct rules *rules, struct ir_node *node
 	return NULL;
 }
 
-/* ---- a reshape that adds axes behind a pad */
+/* ---- a reshape that adds axes, and a transpose, behind a pad */
 
 /*
  * Axes that the pad changes must be axes behind the reshape, too; others may be divided or joined,
@@ -229,6 +229,30 @@ struct ir_value *rule_reshape_before_pad(struct rules *rules, struct ir_node *no
 		type.dim[axis] = pad->operands[0]->type.dim[i];
 	}
 	value = rules_emit(rules, IR_OP_RESHAPE, pad->operands, 1, &type, NULL, node, NULL);
+	return value ? rules_emit(rules, IR_OP_PAD, &value, 1, &node->results[0]->type, &attrs, pad,
+				  NULL) :
+		       NULL;
+}
+
+/* Moves a transpose in front of a pad, which then becomes that of a window. */
+struct ir_value *rule_transpose_before_pad(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *pad = rules_sole(rules, node->operands[0]);
+	const uint32_t *perm = node->attrs.transpose.perm;
+	struct ir_type type = node->results[0]->type;
+	union ir_attrs attrs;
+	struct ir_value *value;
+
+	if (!pad || pad->op != IR_OP_PAD || pad->num_late)
+		return NULL;
+	attrs = pad->attrs;
+	for (uint32_t i = 0; i < type.rank; i++) {
+		attrs.pad.begin[i] = pad->attrs.pad.begin[perm[i]];
+		attrs.pad.end[i] = pad->attrs.pad.end[perm[i]];
+		type.dim[i] = pad->operands[0]->type.dim[perm[i]];
+	}
+	value = rules_emit(rules, IR_OP_TRANSPOSE, pad->operands, 1, &type, &node->attrs, node,
+			   NULL);
 	return value ? rules_emit(rules, IR_OP_PAD, &value, 1, &node->results[0]->type, &attrs, pad,
 				  NULL) :
 		       NULL;
