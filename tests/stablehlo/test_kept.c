@@ -381,6 +381,82 @@ static void test_threads(void **state)
 	assert_false(shlo_kept_drop(NULL));
 }
 
+#define LARGE (1 << 20)
+
+/* The most bytes that the context of test_copies() asked for at once, since they were set to 0. */
+static atomic_size_t largest;
+
+static void *allocate(size_t size, size_t alignment, void *userdata1, void *userdata2)
+{
+	size_t before = atomic_load(&largest);
+
+	(void)userdata1;
+	(void)userdata2;
+	while (size > before && !atomic_compare_exchange_weak(&largest, &before, size))
+		;
+	return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void deallocate(void *memory, void *userdata1, void *userdata2)
+{
+	(void)userdata1;
+	(void)userdata2;
+	free(memory);
+}
+
+/* Runs a program that doubles, on elements of value @x, and checks the results. */
+static void check_doubled(WNNStablehloProgram program, WNNContext context, float *values, float x)
+{
+	WNNStablehloTensor input = { values, LARGE * sizeof(x), 0, NULL };
+	WNNStablehloTensorArray results;
+
+	for (size_t i = 0; i < LARGE; i++)
+		values[i] = x;
+	assert_int_equal(wnnStablehloProgramRunSync(program, 0, context, 1, &input),
+			 WNNStatus_Success);
+	results = wnnStablehloProgramGetResults(program);
+	assert_int_equal(results.data[0].size, input.size);
+	for (size_t i = 0; i < LARGE; i++)
+		assert_true(((const float *)results.data[0].data)[i] == 2 * x);
+}
+
+/* Tests that a graph reads inputs and writes outputs where they are, wherever each run has them. */
+static void test_copies(void **state)
+{
+	static const char doubles[] =
+		"func.func @main(%x: tensor<1048576xf32>) -> tensor<1048576xf32> {\n"
+		"  %y = stablehlo.add %x, %x : tensor<1048576xf32>\n"
+		"  return %y : tensor<1048576xf32>\n}\n";
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstanceAllocator counting = WNN_INSTANCE_ALLOCATOR_INIT;
+	float *values[2] = { malloc(LARGE * sizeof(float)), malloc(LARGE * sizeof(float)) };
+	WNNStablehloProgram program;
+	WNNInstance own;
+	WNNContext context;
+
+	(void)state;
+	assert_true(values[0] && values[1]);
+	counting.allocate = allocate;
+	counting.deallocate = deallocate;
+	descriptor.nextInChain = &counting.chain;
+	own = wnnCreateInstance(&descriptor);
+	context = open_context(own, "cpu");
+	assert_non_null(context);
+	assert_int_equal(wnnStablehloLoadMemory(doubles, strlen(doubles), NULL, &program),
+			 WNNStatus_Success);
+	for (int run = 0; run < 4; run++) {
+		atomic_store(&largest, 0);
+		check_doubled(program, context, values[run % 2], (float)run);
+		assert_int_equal(built(program), run == 0);
+		assert_true(atomic_load(&largest) < LARGE);
+	}
+	wnnStablehloProgramRelease(program);
+	wnnContextRelease(context);
+	wnnInstanceRelease(own);
+	free(values[0]);
+	free(values[1]);
+}
+
 int main(void)
 {
 	static const char *const devices[] = { "sim", "cpu" };
@@ -396,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_bound_of_modules),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_copies),
 	};
 	int ret;
 

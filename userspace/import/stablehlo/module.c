@@ -162,6 +162,11 @@ int64_t shlo_type_count(const struct shlo_type *type)
 	return count;
 }
 
+size_t shlo_type_bytes(const struct shlo_type *type)
+{
+	return (size_t)shlo_type_count(type) * shlo_elements[type->element].bytes;
+}
+
 static bool same_quant(const struct shlo_quant *a, const struct shlo_quant *b)
 {
 	if (!a || !b)

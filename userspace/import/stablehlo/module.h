@@ -220,6 +220,8 @@ const struct shlo_type *shlo_tensor_type(struct shlo_arena *arena, enum shlo_ele
 bool shlo_type_is_static(const struct shlo_type *type);
 /* Returns the number of elements; -1: it is not known, or beyond the limit. */
 int64_t shlo_type_count(const struct shlo_type *type);
+/* Returns the bytes of the elements, whose number must be known. */
+size_t shlo_type_bytes(const struct shlo_type *type);
 bool shlo_type_same(const struct shlo_type *a, const struct shlo_type *b);
 /* Whether a value of type @a is allowed where @b is written: an open dimension fits any size. */
 bool shlo_type_fits(const struct shlo_type *a, const struct shlo_type *b);

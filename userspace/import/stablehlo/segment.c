@@ -14,6 +14,7 @@
 #include "device.h"
 #include "kept.h"
 #include "lower.h"
+#include "port.h"
 
 /*
  * In loops and branches, a graph is worth its cost only for values of at least this many elements.
@@ -25,19 +26,13 @@
  */
 #define LEAST_SHARE 16
 
-struct port {
-	const struct shlo_value *value;
-	char name[16];
-	WNNTensor tensor;
-};
-
 struct segment {
 	size_t first, end; /* range of operations in the block */
 	bool built, only_constants;
 	bool lacked_memory; /* the last try to build the graph lacked memory */
 	WNNGraph graph;	    /* NULL after build() (`built`): no graph could be built */
-	struct port *inputs, *outputs;
-	size_t input_count, output_count, operations;
+	struct shlo_ports inputs, outputs;
+	size_t operations;
 	uint64_t cpu_operators;
 };
 
@@ -74,19 +69,10 @@ struct shlo_device *shlo_device_create(WNNContext context)
 	return device;
 }
 
-static void ports_free(struct port *ports, size_t count)
-{
-	for (size_t i = 0; ports && i < count; i++)
-		wnnTensorRelease(ports[i].tensor);
-	import_free(ports);
-}
-
 static void segment_clear(struct segment *segment)
 {
-	ports_free(segment->inputs, segment->input_count);
-	ports_free(segment->outputs, segment->output_count);
-	segment->inputs = segment->outputs = NULL;
-	segment->input_count = segment->output_count = 0;
+	shlo_ports_clear(&segment->inputs);
+	shlo_ports_clear(&segment->outputs);
 	wnnGraphRelease(segment->graph);
 	segment->graph = NULL;
 	segment->operations = 0;
@@ -246,14 +232,6 @@ static struct shlo_plan *plan_new(const struct shlo_region *region, bool outer)
 
 /* ---- building */
 
-static bool has_port(const struct port *ports, size_t count, const struct shlo_value *value)
-{
-	for (size_t i = 0; i < count; i++)
-		if (ports[i].value == value)
-			return true;
-	return false;
-}
-
 static bool uses(const struct shlo_op *op, const struct shlo_value *value)
 {
 	for (size_t i = 0; i < op->operand_count; i++)
@@ -284,25 +262,6 @@ static WNNOperandDescriptor descriptor_of(const struct shlo_type *type, struct s
 	return descriptor;
 }
 
-static size_t bytes_of(const struct shlo_type *type)
-{
-	return (size_t)shlo_type_count(type) * shlo_elements[type->element].bytes;
-}
-
-static struct port *port_add(struct port **ports, size_t *count, char letter,
-			     const struct shlo_value *value)
-{
-	struct port *more = import_realloc(*ports, (*count + 1) * sizeof(*more));
-
-	if (!more)
-		return NULL;
-	*ports = more;
-	more += (*count)++;
-	*more = (struct port){ .value = value };
-	snprintf(more->name, sizeof(more->name), "%c%zu", letter, *count);
-	return more;
-}
-
 /*
  * Returns an operand from outside of the sequence: a constant, or else an input. If all operands
  * would be constants, they become inputs, because a graph needs at least one. A graph holds only
@@ -314,13 +273,13 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 	const struct shlo_tensor *tensor = frame->slots[value->slot];
 	struct shlo_sizes sizes;
 	WNNOperandDescriptor descriptor = descriptor_of(value->type, &sizes);
-	struct port *port;
+	struct shlo_port *port;
 
 	if (is_constant(value->op) && !segment->only_constants)
 		return tensor ? wnnGraphBuilderConstant(l->b, &descriptor, tensor->data,
-							bytes_of(value->type)) :
+							shlo_type_bytes(value->type)) :
 				NULL;
-	port = port_add(&segment->inputs, &segment->input_count, 'i', value);
+	port = shlo_port_add(&segment->inputs, 'i', value);
 	return port ? wnnGraphBuilderInput(l->b, WNN_STR(port->name), &descriptor) : NULL;
 }
 
@@ -360,9 +319,8 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 		segment->operations++;
 		for (size_t k = 0; k < op->result_count; k++)
 			if (used_after(&region->block, segment->end, op->results[k]) &&
-			    !has_port(segment->outputs, segment->output_count, op->results[k]) &&
-			    !port_add(&segment->outputs, &segment->output_count, 'o',
-				      op->results[k]))
+			    !shlo_ports_have(&segment->outputs, op->results[k]) &&
+			    !shlo_port_add(&segment->outputs, 'o', op->results[k]))
 				return false;
 	}
 	return true;
@@ -378,77 +336,49 @@ static bool is_made(struct segment *segment, WNNStatus status)
 	return status == WNNStatus_Success;
 }
 
-static bool make_tensors(struct shlo_device *device, struct segment *segment, struct port *ports,
-			 size_t count, bool input)
-{
-	for (size_t i = 0; i < count; i++) {
-		WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-		struct shlo_sizes sizes;
-		WNNOperandDescriptor of = descriptor_of(ports[i].value->type, &sizes);
-		WNNStatus status;
-
-		descriptor.dataType = of.dataType;
-		descriptor.shape = of.shape;
-		descriptor.writable = input;
-		descriptor.readable = !input;
-		status = wnnContextCreateTensorSync(device->context, &descriptor, WNN_WAIT_FOREVER,
-						    &ports[i].tensor);
-		if (!is_made(segment, status))
-			return false;
-	}
-	return true;
-}
-
 /* Drops the inputs that the graph has left out because no output depends on them. */
 static void drop_unused(struct segment *segment)
 {
 	WNNNamedOperandDescriptorArray used = wnnGraphGetInputs(segment->graph);
 	size_t kept = 0;
 
-	for (size_t i = 0; i < segment->input_count; i++) {
-		const struct port *port = &segment->inputs[i];
+	for (size_t i = 0; i < segment->inputs.count; i++) {
+		const struct shlo_port *port = &segment->inputs.items[i];
 
 		for (size_t k = 0; k < used.count; k++)
 			if (used.data[k].name.length == strlen(port->name) &&
 			    !memcmp(used.data[k].name.data, port->name, used.data[k].name.length)) {
-				segment->inputs[kept++] = *port;
+				segment->inputs.items[kept++] = *port;
 				break;
 			}
 	}
-	segment->input_count = kept;
+	segment->inputs.count = kept;
 }
 
-static bool finish(struct shlo_device *device, struct segment *segment, struct shlo_lower *l)
+static bool finish(struct segment *segment, struct shlo_lower *l)
 {
-	WNNNamedOperand *outputs = import_alloc(segment->output_count * sizeof(*outputs));
+	WNNNamedOperand *outputs = import_alloc(segment->outputs.count * sizeof(*outputs));
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 	WNNStatus status = WNNStatus_UnknownError;
 
-	for (size_t i = 0; outputs && i < segment->output_count; i++)
-		outputs[i] = (WNNNamedOperand){ WNN_STR(segment->outputs[i].name),
-						l->operands[segment->outputs[i].value->slot] };
+	for (size_t i = 0; outputs && i < segment->outputs.count; i++) {
+		const struct shlo_port *port = &segment->outputs.items[i];
+
+		outputs[i] =
+			(WNNNamedOperand){ WNN_STR(port->name), l->operands[port->value->slot] };
+	}
 	if (outputs)
-		status = wnnGraphBuilderBuildSync(l->b, segment->output_count, outputs,
+		status = wnnGraphBuilderBuildSync(l->b, segment->outputs.count, outputs,
 						  WNN_WAIT_FOREVER, &segment->graph);
 	import_free(outputs);
 	if (!is_made(segment, status))
 		return false;
 	drop_unused(segment);
-	if (!segment->input_count)
+	if (!segment->inputs.count)
 		return false;
 	if (wnnGraphGetPlacement(segment->graph, &placement) == WNNStatus_Success)
 		segment->cpu_operators = placement.cpuCount;
-	return make_tensors(device, segment, segment->inputs, segment->input_count, true) &&
-	       make_tensors(device, segment, segment->outputs, segment->output_count, false);
-}
-
-static size_t bytes_of_ports(const struct port *ports, size_t count)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes += bytes_of(ports[i].value->type);
-	return bytes;
+	return true;
 }
 
 static size_t bytes_of_segment(const struct segment *segment, const struct shlo_region *region)
@@ -457,8 +387,8 @@ static size_t bytes_of_segment(const struct segment *segment, const struct shlo_
 
 	for (size_t i = segment->first; i < segment->end; i++)
 		for (size_t k = 0; k < region->block.ops[i]->result_count; k++)
-			bytes += bytes_of(region->block.ops[i]->results[k]->type);
-	return bytes + bytes_of_ports(segment->inputs, segment->input_count);
+			bytes += shlo_type_bytes(region->block.ops[i]->results[k]->type);
+	return bytes + shlo_ports_bytes(&segment->inputs);
 }
 
 static bool try_to_build(struct shlo_device *device, struct segment *segment,
@@ -479,11 +409,11 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 		is_made(segment, status);
 	}
 	if (l.b)
-		done = add_operations(segment, frame, region, &l) && segment->output_count;
+		done = add_operations(segment, frame, region, &l) && segment->outputs.count;
 	if (l.b && !done)
 		is_made(segment, wnnGraphBuilderGetLastError(l.b, NULL));
-	segment->only_constants = done && !segment->input_count;
-	done = done && segment->input_count && finish(device, segment, &l);
+	segment->only_constants = done && !segment->inputs.count;
+	done = done && segment->inputs.count && finish(segment, &l);
 	wnnGraphBuilderRelease(l.b);
 	import_free(l.operands);
 	segment->lacked_memory |= !done && import_memory_failures > failures;
@@ -512,47 +442,60 @@ static void build(struct shlo_device *device, struct segment *segment, struct sh
 
 /* ---- running */
 
-static WNNStatus dispatch(struct shlo_device *device, struct segment *segment,
-			  struct shlo_frame *frame, WNNNamedTensor *named)
+/* Has all tensors lie in the memory of values: inputs in the frame, outputs in @results. */
+static WNNStatus bind(struct shlo_device *device, struct segment *segment,
+		      const struct shlo_frame *frame, const struct shlo_tensor *results)
 {
 	WNNStatus status = WNNStatus_Success;
 
-	for (size_t i = 0; !status && i < segment->input_count; i++) {
-		const struct port *port = &segment->inputs[i];
-		const struct shlo_tensor *value = frame->slots[port->value->slot];
+	for (size_t i = 0; !status && i < segment->inputs.count; i++) {
+		struct shlo_port *port = &segment->inputs.items[i];
 
-		named[i] = (WNNNamedTensor){ WNN_STR(port->name), port->tensor };
-		status = wnnContextWriteTensor(device->context, port->tensor, value->data,
-					       bytes_of(&value->type));
+		status = shlo_port_bind(port, device->context, frame->slots[port->value->slot],
+					false);
 	}
-	for (size_t i = 0; i < segment->output_count; i++)
-		named[segment->input_count + i] =
-			(WNNNamedTensor){ WNN_STR(segment->outputs[i].name),
-					  segment->outputs[i].tensor };
-	if (status == WNNStatus_Success)
-		status = wnnContextDispatch(device->context, segment->graph, segment->input_count,
-					    named, segment->output_count,
-					    named + segment->input_count);
+	for (size_t i = 0; !status && i < segment->outputs.count; i++)
+		status = shlo_port_bind(&segment->outputs.items[i], device->context,
+					results->items[i], true);
 	return status;
 }
 
-static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
-			   struct shlo_frame *frame, struct shlo_tensor *results)
+static WNNStatus dispatch(struct shlo_device *device, struct segment *segment)
 {
-	size_t ports = segment->input_count + segment->output_count;
-	WNNNamedTensor *named = import_alloc(ports * sizeof(*named));
-	WNNStatus status = WNNStatus_UnknownError;
+	size_t in = segment->inputs.count, out = segment->outputs.count;
+	WNNNamedTensor *named = import_alloc((in + out) * sizeof(*named));
+	WNNStatus status;
 
-	if (named)
-		status = dispatch(device, segment, frame, named);
-	for (size_t i = 0; !status && i < segment->output_count; i++) {
-		const struct shlo_tensor *value = results->items[i];
+	if (!named)
+		return WNNStatus_UnknownError;
+	for (size_t i = 0; i < in + out; i++) {
+		const struct shlo_port *port = i < in ? &segment->inputs.items[i] :
+							&segment->outputs.items[i - in];
 
-		status = wnnContextReadTensorIntoSync(device->context, segment->outputs[i].tensor,
-						      value->data, bytes_of(&value->type),
-						      WNN_WAIT_FOREVER);
+		named[i] = (WNNNamedTensor){ WNN_STR(port->name), port->tensor };
 	}
+	status = wnnContextDispatchMeasuredSync(device->context, segment->graph, in, named, out,
+						named + in, WNN_WAIT_FOREVER, NULL);
 	import_free(named);
+	return status;
+}
+
+/*
+ * Runs the graph. When there is no memory for its tensors, frees the graphs of other programs and
+ * tries again; when there is none then, sets *lacks.
+ */
+static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
+			   const struct shlo_frame *frame, const struct shlo_tensor *results,
+			   bool *lacks)
+{
+	WNNStatus status = bind(device, segment, frame, results);
+
+	if (status == WNNStatus_UnknownError && shlo_kept_drop(NULL))
+		status = bind(device, segment, frame, results);
+	if (status == WNNStatus_Success)
+		return dispatch(device, segment);
+	*lacks = status == WNNStatus_UnknownError;
+	device->lacked_memory |= *lacks;
 	return status;
 }
 
@@ -608,8 +551,8 @@ static struct segment *segment_at(struct shlo_run *run, const struct shlo_region
 static void set_results(struct shlo_frame *frame, const struct segment *segment,
 			struct shlo_tensor *results)
 {
-	for (size_t i = 0; i < segment->output_count; i++) {
-		struct shlo_tensor **slot = &frame->slots[segment->outputs[i].value->slot];
+	for (size_t i = 0; i < segment->outputs.count; i++) {
+		struct shlo_tensor **slot = &frame->slots[segment->outputs.items[i].value->slot];
 
 		shlo_tensor_put(*slot);
 		*slot = shlo_tensor_get(results->items[i]);
@@ -625,7 +568,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	struct segment *segment;
 	struct shlo_tensor *results;
 	WNNStatus status;
-	bool lost;
+	bool lost, lacks = false;
 
 	if (!device || *bare_place(run, region) == region)
 		return 0;
@@ -647,14 +590,19 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 		shlo_run_error(run, "the context is lost: the program needs a new one");
 	if (!segment->graph)
 		return 0;
-	type.item_count = segment->output_count;
+	type.item_count = segment->outputs.count;
 	results = shlo_tensor_new(run, &type);
-	for (size_t i = 0; i < segment->output_count; i++)
-		results->items[i] = shlo_tensor_new(run, segment->outputs[i].value->type);
+	for (size_t i = 0; i < segment->outputs.count; i++)
+		results->items[i] = shlo_tensor_unset(run, segment->outputs.items[i].value->type);
 	run->at = region->block.ops[segment->first];
 	pthread_mutex_lock(&device->lock);
-	status = run_graph(device, segment, frame, results);
+	status = run_graph(device, segment, frame, results, &lacks);
 	pthread_mutex_unlock(&device->lock);
+	/* Reference kernels compute the operations, for this time. */
+	if (lacks) {
+		shlo_tensor_put(results);
+		return 0;
+	}
 	if (status != WNNStatus_Success) {
 		wnnGetLastError(&error);
 		shlo_run_error(run, "the device failed: %.*s", (int)error.message.length,
@@ -663,8 +611,8 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	set_results(frame, segment, results);
 	shlo_tensor_put(results);
 	run->device_ops += segment->operations;
-	run->copied_bytes += bytes_of_ports(segment->inputs, segment->input_count) +
-			     bytes_of_ports(segment->outputs, segment->output_count);
+	run->copied_bytes +=
+		shlo_ports_bytes(&segment->inputs) + shlo_ports_bytes(&segment->outputs);
 	return segment->end - segment->first;
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Inputs and outputs of a graph: tensors that lie in the memory of a run's values. */
+#ifndef SHLO_PORT_H
+#define SHLO_PORT_H
+
+#include "run.h"
+
+struct shlo_port {
+	const struct shlo_value *value;
+	char name[16];
+	WNNTensor tensor; /* NULL until the first run */
+	const void *data; /* where the tensor lies */
+};
+
+struct shlo_ports {
+	struct shlo_port *items;
+	size_t count;
+};
+
+/*
+ * Adds a port for a value; its name is @letter with its number. Returns it, valid until the next
+ * one is added; NULL: memory is exhausted.
+ */
+struct shlo_port *shlo_port_add(struct shlo_ports *ports, char letter,
+				const struct shlo_value *value);
+bool shlo_ports_have(const struct shlo_ports *ports, const struct shlo_value *value);
+void shlo_ports_clear(struct shlo_ports *ports);
+/* Returns the bytes of the values. */
+size_t shlo_ports_bytes(const struct shlo_ports *ports);
+
+/*
+ * Has the port's tensor lie in the memory of @tensor, which the graph reads, or with @output
+ * writes, at the next dispatch, without a copy. Later runs move it before they dispatch, so that
+ * the memory need not stay after the run.
+ */
+WNNStatus shlo_port_bind(struct shlo_port *port, WNNContext context,
+			 const struct shlo_tensor *tensor, bool output);
+
+#endif
