@@ -48,7 +48,7 @@ struct shlo_frame {
  * Memory of a large freed value, kept for the next large value: fresh pages cost more than the
  * work on the elements.
  */
-#define SHLO_SPARES	  4
+#define SHLO_SPARES	  16
 #define SHLO_SPARE_BYTES  ((size_t)64 << 10)
 #define SHLO_SPARES_BYTES ((size_t)256 << 20) /* most bytes of all spares */
 #define SHLO_KEPT_BYTES	  ((size_t)64 << 20)  /* bytes of spares that are kept between runs */
