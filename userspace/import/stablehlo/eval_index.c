@@ -53,29 +53,149 @@ int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned)
 	return value < 0 ? 0 : value > most ? most : value;
 }
 
-static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_t *sizes)
+/* A part of the result's dimensions: those of the batch, or those of a slice. */
+struct span {
+	int rank;
+	int64_t dims[SHLO_MAX_RANK];
+	/* elements from one to the next: in the result, and in the indices or the operand */
+	int64_t to_steps[SHLO_MAX_RANK], from_steps[SHLO_MAX_RANK];
+};
+
+static void set_steps(const struct shlo_tensor *tensor, int64_t *steps)
+{
+	int64_t step = 1;
+
+	for (int i = tensor->type.rank - 1; i >= 0; i--) {
+		steps[i] = step;
+		step *= tensor->dims[i];
+	}
+}
+
+static void add_dimension(struct span *span, int64_t dim, int64_t to_step, int64_t from_step)
+{
+	span->dims[span->rank] = dim;
+	span->to_steps[span->rank] = to_step;
+	span->from_steps[span->rank++] = from_step;
+}
+
+/* Parts the dimensions of the result into those of the batch and those of a slice. */
+static void part(const struct shlo_gather_numbers *n, const struct shlo_tensor *out,
+		 const struct shlo_tensor *x, const struct shlo_tensor *indices, struct span *batch,
+		 struct span *slice)
+{
+	int64_t to[SHLO_MAX_RANK], in[SHLO_MAX_RANK], from[SHLO_MAX_RANK];
+	int next = 0, window = 0;
+
+	set_steps(out, to);
+	set_steps(indices, in);
+	set_steps(x, from);
+	for (int i = 0; i < out->type.rank; i++) {
+		if (shlo_list_has(&n->offset, i))
+			continue;
+		next += next == n->index_vector;
+		add_dimension(batch, out->dims[i], to[i], in[next++]);
+	}
+	for (int i = 0; i < x->type.rank; i++) {
+		int64_t d;
+
+		if (shlo_list_has(&n->collapsed, i) || shlo_list_has(&n->operand_batching, i))
+			continue;
+		d = n->offset.at[window++];
+		add_dimension(slice, out->dims[d], to[d], from[i]);
+	}
+}
+
+/* Takes the last dimensions off that are dense on both sides; returns how many elements they are. */
+static int64_t take_run(struct span *slice)
+{
+	int64_t run = 1;
+
+	while (slice->rank &&
+	       (slice->dims[slice->rank - 1] == 1 || (slice->to_steps[slice->rank - 1] == run &&
+						      slice->from_steps[slice->rank - 1] == run)))
+		run *= slice->dims[--slice->rank];
+	return run;
+}
+
+/* Returns the sum of the products of an index and steps. */
+static int64_t offset_at(int rank, const int64_t *index, const int64_t *steps)
+{
+	int64_t offset = 0;
+
+	for (int i = 0; i < rank; i++)
+		offset += index[i] * steps[i];
+	return offset;
+}
+
+/* The size is that of an element, for which the compiler needs no call. */
+static void copy_run(char *to, const char *from, size_t size)
+{
+	switch (size) {
+	case 1:
+		*to = *from;
+		break;
+	case 2:
+		memcpy(to, from, 2);
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, size);
+	}
+}
+
+/* Returns the offset in the operand of the slice for an index of the batch. */
+static int64_t slice_at(struct shlo_call *call, const struct shlo_gather_numbers *n,
+			const struct span *batch, const int64_t *at, const int64_t *sizes)
 {
 	const struct shlo_tensor *x = call->in[0], *indices = call->in[1];
-	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
-	int64_t start[SHLO_MAX_RANK], at = 0;
 	bool is_unsigned = shlo_class(indices->type.element) == SHLO_UNSIGNED;
+	int64_t start[SHLO_MAX_RANK], first, step = 1;
+
+	memset(start, 0, (size_t)x->type.rank * sizeof(*start));
+	for (int i = (int)n->index_vector + 1; i < indices->type.rank; i++)
+		step *= indices->dims[i];
+	first = offset_at(batch->rank, at, batch->from_steps);
+	for (int i = 0; i < n->start_map.count; i++)
+		start[n->start_map.at[i]] = shlo_get(indices, first + i * step).i;
+	for (int i = 0; i < x->type.rank; i++)
+		start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned);
+	shlo_add_batching(n, at, start);
+	for (int i = 0; i < x->type.rank; i++)
+		if (start[i] < 0 || start[i] >= x->dims[i] || start[i] + sizes[i] > x->dims[i])
+			shlo_run_error(call->run, "a slice is larger than the operand");
+	return shlo_offset(x, start);
+}
+
+static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_t *sizes)
+{
+	const struct shlo_tensor *x = call->in[0];
+	const size_t bytes = shlo_elements[x->type.element].bytes;
+	int64_t at[SHLO_MAX_RANK] = { 0 }, cell[SHLO_MAX_RANK] = { 0 }, run;
+	struct span batch = { 0 }, slice = { 0 };
 	struct shlo_gather_numbers n;
 
 	shlo_gather_numbers(call->op, false, &n);
 	if (!out->count)
 		return;
+	part(&n, out, x, call->in[1], &batch, &slice);
+	run = take_run(&slice);
 	do {
-		shlo_split_index(&n, out->type.rank, index, x->type.rank, batch, window);
-		shlo_start_of(&n, indices, batch, x->type.rank, start);
-		for (int i = 0; i < x->type.rank; i++)
-			start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned) +
-				   window[i];
-		shlo_add_batching(&n, batch, start);
-		for (int i = 0; i < x->type.rank; i++)
-			if (start[i] < 0 || start[i] >= x->dims[i])
-				shlo_run_error(call->run, "a slice is larger than the operand");
-		shlo_move(out, at++, x, shlo_offset(x, start));
-	} while (shlo_next(out->type.rank, out->dims, index));
+		int64_t to = offset_at(batch.rank, at, batch.to_steps);
+		int64_t from = slice_at(call, &n, &batch, at, sizes);
+
+		do {
+			int64_t a = to + offset_at(slice.rank, cell, slice.to_steps);
+			int64_t b = from + offset_at(slice.rank, cell, slice.from_steps);
+
+			copy_run((char *)out->data + (size_t)a * bytes,
+				 (const char *)x->data + (size_t)b * bytes, (size_t)run * bytes);
+		} while (shlo_next(slice.rank, slice.dims, cell));
+	} while (shlo_next(batch.rank, batch.dims, at));
 }
 
 void shlo_eval_gather(struct shlo_call *call)
