@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Tests that a program builds its graphs in its first run, and uses them in later ones. */
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -457,6 +460,107 @@ static void test_copies(void **state)
 	free(values[1]);
 }
 
+/* Damages all files of a folder, or with @remove deletes them. Returns their number. */
+static size_t harm_files(const char *folder, bool remove)
+{
+	char path[PATH_MAX];
+	size_t count = 0;
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		FILE *file;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (remove) {
+			assert_int_equal(unlink(path), 0);
+			continue;
+		}
+		file = fopen(path, "r+b");
+		assert_non_null(file);
+		fseek(file, 64, SEEK_SET);
+		fputs("damaged", file);
+		fclose(file);
+	}
+	closedir(dir);
+	return count;
+}
+
+/* Runs a new program with a folder, and returns how many graphs it built. */
+static uint64_t built_with(const char *folder, WNNContext context)
+{
+	WNNStablehloProgram program = load();
+	uint64_t count;
+
+	assert_int_equal(wnnStablehloProgramSetGraphFolder(program, WNN_STR(folder)),
+			 WNNStatus_Success);
+	assert_true(runs(program, context, 1, 5, 0));
+	count = built(program);
+	assert_true(runs(program, context, 2, 3, 0));
+	assert_int_equal(built(program), 0);
+	wnnStablehloProgramRelease(program);
+	return count;
+}
+
+/* Tests that a program loads the graphs that another one with the same text has saved. */
+static void test_folder(void **state)
+{
+	char folder[] = "/tmp/shlo-graphs-XXXXXX", missing[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(built_with(folder, contexts[i]), 2);
+		assert_int_equal(built_with(folder, contexts[i]), 0);
+		assert_int_equal(harm_files(folder, false), 2);
+		assert_int_equal(built_with(folder, contexts[i]), 2);
+		assert_int_equal(built_with(folder, contexts[i]), 0);
+		/* The files are those of another device, and are replaced. */
+		assert_int_equal(built_with(folder, contexts[!i]), 2);
+		assert_int_equal(harm_files(folder, true), 2);
+	}
+	assert_int_equal(built_with("", contexts[1]), 2);
+	assert_int_equal(harm_files(folder, true), 0);
+	snprintf(missing, sizeof(missing), "%s/missing", folder);
+	assert_int_equal(built_with(missing, contexts[1]), 2);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(wnnStablehloProgramSetGraphFolder(NULL, WNN_STR("x")),
+			 WNNStatus_TypeError);
+}
+
+/* Tests the folder with a program whose graph has a constant as its only input. */
+static void test_folder_of_constants(void **state)
+{
+	static const char constant[] = "func.func @main() -> tensor<2048xf32> {\n"
+				       "  %x = stablehlo.constant dense<2.0> : tensor<2048xf32>\n"
+				       "  %y = stablehlo.sqrt %x : tensor<2048xf32>\n"
+				       "  return %y : tensor<2048xf32>\n}\n";
+	char folder[] = "/tmp/shlo-graphs-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (uint64_t i = 0; i < 2; i++) {
+		WNNStablehloProgram program;
+
+		assert_int_equal(wnnStablehloLoadMemory(constant, strlen(constant), NULL, &program),
+				 WNNStatus_Success);
+		wnnStablehloProgramSetGraphFolder(program, WNN_STR(folder));
+		assert_int_equal(wnnStablehloProgramRunSync(program, 0, contexts[1], 0, NULL),
+				 WNNStatus_Success);
+		assert_int_equal(built(program), !i);
+		assert_true(
+			((const float *)wnnStablehloProgramGetResults(program).data[0].data)[9] ==
+			sqrtf(2));
+		wnnStablehloProgramRelease(program);
+	}
+	assert_int_equal(harm_files(folder, true), 1);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	static const char *const devices[] = { "sim", "cpu" };
@@ -473,6 +577,8 @@ int main(void)
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_folder_of_constants),
 	};
 	int ret;
 

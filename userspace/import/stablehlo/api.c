@@ -270,6 +270,7 @@ void wnnStablehloProgramRelease(WNNStablehloProgram program)
 	shlo_program_forget(program);
 	exit_runs(program);
 	import_free(program->executions);
+	import_free(program->folder);
 	shlo_arena_exit(&program->told);
 	wnnStablehloWorldRelease(program->world);
 	shlo_arena_exit(&program->file.arena);
@@ -346,6 +347,28 @@ WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program, uint64_
 	if (!program)
 		return shlo_set_error(WNNStatus_TypeError, "program is missing");
 	program->unroll_limit = operations;
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnStablehloProgramSetGraphFolder(WNNStablehloProgram program, WNNStringView folder)
+{
+	size_t length = folder.data && folder.length == WNN_STRLEN ? strlen(folder.data) :
+								     folder.length;
+	char *copy = NULL;
+
+	if (!program)
+		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+	if (length && (!folder.data || memchr(folder.data, 0, length)))
+		return shlo_set_error(WNNStatus_TypeError,
+				      "the folder has no name, or a NUL in its name");
+	if (length) {
+		copy = import_alloc(length + 1);
+		if (!copy)
+			return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
+		memcpy(copy, folder.data, length);
+	}
+	import_free(program->folder);
+	program->folder = copy;
 	return WNNStatus_Success;
 }
 
@@ -447,7 +470,17 @@ static void take_kept(struct shlo_execution *execution, WNNContext context)
 		.loop_limit = program->loop_limit,
 		.limit = program->unroll_limit,
 	};
+	struct shlo_graph_files files = {
+		.folder = program->folder,
+		.program = program->hash,
+		.partitions = program->partitions,
+		.loop_limit = program->loop_limit,
+		.unroll_limit = program->unroll_limit,
+	};
 
+	while (files.module < program->file.module_count &&
+	       program->file.modules[files.module] != run->module)
+		files.module++;
 	if (!kept)
 		shlo_throw(&run->guard, WNNStatus_UnknownError, "memory is exhausted");
 	execution->kept = kept;
@@ -458,7 +491,7 @@ static void take_kept(struct shlo_execution *execution, WNNContext context)
 						       run->module;
 	run->module = kept->module;
 	run->device = kept->device;
-	shlo_device_begin(run->device);
+	shlo_device_begin(run->device, &files);
 }
 
 /* Sets the program's list of where operations ran, anew if other graphs ran than before. */

@@ -25,6 +25,7 @@ struct WNNStablehloProgramImpl {
 	const char *text; /* the program as text; NULL: not printed yet */
 	const char *device_text;
 	uint64_t loop_limit, unroll_limit;
+	char *folder; /* where graphs are saved; NULL: nowhere */
 	/* Lists of inputs and of outputs, one pair for each module. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* The last run: @own on one device, or an item of @executions for each of several. */

@@ -12,14 +12,25 @@
 
 struct shlo_device;
 
+/* The folder in which a program's graphs are saved, and what tells them from those of others. */
+struct shlo_graph_files {
+	const char *folder; /* NULL: graphs are not saved; belongs to the program */
+	uint64_t program;   /* hash of the program */
+	size_t partitions, module;
+	uint64_t loop_limit, unroll_limit;
+};
+
 /*
  * Returns a new device, which runs graphs on a context; NULL when the context is NULL, or memory is
  * exhausted.
  */
 struct shlo_device *shlo_device_create(WNNContext context);
 void shlo_device_destroy(struct shlo_device *device);
-/* Begins a run, which the functions below tell about. */
-void shlo_device_begin(struct shlo_device *device);
+/*
+ * Begins a run, which the functions below tell about. Graphs that it needs are loaded from @files,
+ * or else built and saved there.
+ */
+void shlo_device_begin(struct shlo_device *device, const struct shlo_graph_files *files);
 /* Returns the number of operators in the run's graphs that do not run on the NPU. */
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
 /* Returns how many graphs the run has built, instead of using those of an earlier run. */

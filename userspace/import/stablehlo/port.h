@@ -17,6 +17,17 @@ struct shlo_ports {
 	size_t count;
 };
 
+/* Identifies a graph of a module: its region, and the range of the region's operations. */
+struct shlo_graph_place {
+	const struct shlo_module *module;
+	const struct shlo_region *region;
+	size_t first, end;
+};
+
+bool shlo_is_constant(const struct shlo_op *op);
+/* Whether operations of the block from @end on read a value. */
+bool shlo_used_after(const struct shlo_block *block, size_t end, const struct shlo_value *value);
+
 /*
  * Adds a port for a value; its name is @letter with its number. Returns it, valid until the next
  * one is added; NULL: memory is exhausted.
@@ -24,6 +35,15 @@ struct shlo_ports {
 struct shlo_port *shlo_port_add(struct shlo_ports *ports, char letter,
 				const struct shlo_value *value);
 bool shlo_ports_have(const struct shlo_ports *ports, const struct shlo_value *value);
+/*
+ * Adds the ports that a graph of the place has: its values from outside but constants, which are
+ * inputs when nothing else is, and the results that later operations read. @slots: number of values
+ * of the function. Returns the number of operations; 0: memory is exhausted.
+ */
+size_t shlo_ports_find(const struct shlo_graph_place *place, size_t slots,
+		       struct shlo_ports *inputs, struct shlo_ports *outputs);
+/* Whether the ports are those of a graph, by name, type and shape. */
+bool shlo_ports_fit(const struct shlo_ports *ports, WNNNamedOperandDescriptorArray of);
 void shlo_ports_clear(struct shlo_ports *ports);
 /* Returns the bytes of the values. */
 size_t shlo_ports_bytes(const struct shlo_ports *ports);

@@ -12,6 +12,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "device.h"
+#include "graph_files.h"
 #include "kept.h"
 #include "lower.h"
 #include "port.h"
@@ -56,6 +57,7 @@ struct shlo_device {
 	bool lost; /* the context takes no more graphs */
 	uint64_t built;
 	size_t bytes;
+	struct shlo_graph_files files;
 };
 
 struct shlo_device *shlo_device_create(WNNContext context)
@@ -94,8 +96,9 @@ void shlo_device_destroy(struct shlo_device *device)
 	import_free(device);
 }
 
-void shlo_device_begin(struct shlo_device *device)
+void shlo_device_begin(struct shlo_device *device, const struct shlo_graph_files *files)
 {
+	device->files = *files;
 	device->run++;
 	device->reached_before = device->reached;
 	device->reached = 0;
@@ -144,11 +147,6 @@ static void reach(struct shlo_device *device, struct shlo_plan *plan)
 
 /* ---- which */
 
-static bool is_constant(const struct shlo_op *op)
-{
-	return op && op->kind && op->kind->family == SHLO_CONSTANT;
-}
-
 /* Returns how many elements of its arrays an operation reads or writes; -1: all of them. */
 static int64_t touched(const struct shlo_op *op)
 {
@@ -196,7 +194,7 @@ static size_t run_end(const struct shlo_block *block, size_t first, bool outer)
 
 		if (op->chain)
 			break;
-		if (is_constant(op))
+		if (shlo_is_constant(op))
 			continue;
 		if (!shlo_can_lower(op) || (!outer && !is_large(op)))
 			break;
@@ -219,7 +217,7 @@ static struct shlo_plan *plan_new(const struct shlo_region *region, bool outer)
 		return NULL;
 	}
 	for (size_t i = 0; i < block->op_count;) {
-		size_t end = is_constant(block->ops[i]) ? i : run_end(block, i, outer);
+		size_t end = shlo_is_constant(block->ops[i]) ? i : run_end(block, i, outer);
 
 		if (end > i) {
 			plan->segments[plan->count].first = i;
@@ -231,26 +229,6 @@ static struct shlo_plan *plan_new(const struct shlo_region *region, bool outer)
 }
 
 /* ---- building */
-
-static bool uses(const struct shlo_op *op, const struct shlo_value *value)
-{
-	for (size_t i = 0; i < op->operand_count; i++)
-		if (op->operands[i] == value)
-			return true;
-	for (size_t k = 0; k < op->region_count; k++)
-		for (size_t i = 0; i < op->regions[k]->block.op_count; i++)
-			if (uses(op->regions[k]->block.ops[i], value))
-				return true;
-	return false;
-}
-
-static bool used_after(const struct shlo_block *block, size_t end, const struct shlo_value *value)
-{
-	for (size_t i = end; i < block->op_count; i++)
-		if (uses(block->ops[i], value))
-			return true;
-	return false;
-}
 
 static WNNOperandDescriptor descriptor_of(const struct shlo_type *type, struct shlo_sizes *sizes)
 {
@@ -275,7 +253,7 @@ static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct 
 	WNNOperandDescriptor descriptor = descriptor_of(value->type, &sizes);
 	struct shlo_port *port;
 
-	if (is_constant(value->op) && !segment->only_constants)
+	if (shlo_is_constant(value->op) && !segment->only_constants)
 		return tensor ? wnnGraphBuilderConstant(l->b, &descriptor, tensor->data,
 							shlo_type_bytes(value->type)) :
 				NULL;
@@ -300,7 +278,7 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 		const struct shlo_op *op = region->block.ops[i];
 		char label[80];
 
-		if (is_constant(op))
+		if (shlo_is_constant(op))
 			continue;
 		for (size_t k = 0; k < op->operand_count; k++) {
 			const struct shlo_value *value = op->operands[k];
@@ -318,7 +296,7 @@ static bool add_operations(struct segment *segment, struct shlo_frame *frame,
 			return false;
 		segment->operations++;
 		for (size_t k = 0; k < op->result_count; k++)
-			if (used_after(&region->block, segment->end, op->results[k]) &&
+			if (shlo_used_after(&region->block, segment->end, op->results[k]) &&
 			    !shlo_ports_have(&segment->outputs, op->results[k]) &&
 			    !shlo_port_add(&segment->outputs, 'o', op->results[k]))
 				return false;
@@ -355,10 +333,24 @@ static void drop_unused(struct segment *segment)
 	segment->inputs.count = kept;
 }
 
+/* Takes a graph as that of the segment; false: the graph reads no input. */
+static bool take_graph(struct segment *segment, WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+	segment->graph = graph;
+	drop_unused(segment);
+	if (!segment->inputs.count)
+		return false;
+	if (wnnGraphGetPlacement(graph, &placement) == WNNStatus_Success)
+		segment->cpu_operators = placement.cpuCount;
+	return true;
+}
+
 static bool finish(struct segment *segment, struct shlo_lower *l)
 {
 	WNNNamedOperand *outputs = import_alloc(segment->outputs.count * sizeof(*outputs));
-	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNGraph graph = NULL;
 	WNNStatus status = WNNStatus_UnknownError;
 
 	for (size_t i = 0; outputs && i < segment->outputs.count; i++) {
@@ -369,16 +361,9 @@ static bool finish(struct segment *segment, struct shlo_lower *l)
 	}
 	if (outputs)
 		status = wnnGraphBuilderBuildSync(l->b, segment->outputs.count, outputs,
-						  WNN_WAIT_FOREVER, &segment->graph);
+						  WNN_WAIT_FOREVER, &graph);
 	import_free(outputs);
-	if (!is_made(segment, status))
-		return false;
-	drop_unused(segment);
-	if (!segment->inputs.count)
-		return false;
-	if (wnnGraphGetPlacement(segment->graph, &placement) == WNNStatus_Success)
-		segment->cpu_operators = placement.cpuCount;
-	return true;
+	return is_made(segment, status) && take_graph(segment, graph);
 }
 
 static size_t bytes_of_segment(const struct segment *segment, const struct shlo_region *region)
@@ -426,18 +411,55 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 	return done;
 }
 
-static void build(struct shlo_device *device, struct segment *segment, struct shlo_frame *frame,
+/* Returns whether a graph that an earlier process saved is that of the segment now. */
+static bool load(struct shlo_device *device, struct segment *segment,
+		 const struct shlo_graph_place *place, size_t slots)
+{
+	WNNGraph graph = shlo_graph_load(&device->files, device->context, place);
+
+	if (!graph)
+		return false;
+	segment->operations = shlo_ports_find(place, slots, &segment->inputs, &segment->outputs);
+	if (!segment->operations) {
+		wnnGraphRelease(graph);
+		return false;
+	}
+	if (!take_graph(segment, graph) ||
+	    !shlo_ports_fit(&segment->inputs, wnnGraphGetInputs(graph)) ||
+	    !shlo_ports_fit(&segment->outputs, wnnGraphGetOutputs(graph)))
+		return false;
+	device->bytes += bytes_of_segment(segment, place->region);
+	return true;
+}
+
+static bool build(struct shlo_device *device, struct segment *segment, struct shlo_frame *frame,
 		  const struct shlo_region *region)
 {
-	segment->built = true;
 	if (try_to_build(device, segment, frame, region))
-		return;
+		return true;
 	if (segment->only_constants && try_to_build(device, segment, frame, region))
-		return;
+		return true;
 	/* Graphs that other programs keep for later may have the memory. */
-	if (segment->lacked_memory && shlo_kept_drop(NULL))
-		try_to_build(device, segment, frame, region);
+	if (segment->lacked_memory && shlo_kept_drop(NULL) &&
+	    try_to_build(device, segment, frame, region))
+		return true;
 	device->lacked_memory |= segment->lacked_memory;
+	return false;
+}
+
+/* Loads the graph of a segment, or else builds and saves it; segment->graph may stay NULL. */
+static void make(const struct shlo_run *run, struct segment *segment, struct shlo_frame *frame,
+		 const struct shlo_region *region)
+{
+	struct shlo_device *device = run->device;
+	struct shlo_graph_place place = { run->module, region, segment->first, segment->end };
+
+	segment->built = true;
+	if (load(device, segment, &place, frame->count))
+		return;
+	segment_clear(segment);
+	if (build(device, segment, frame, region))
+		shlo_graph_save(&device->files, segment->graph, &place);
 }
 
 /* ---- running */
@@ -578,11 +600,11 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	if (!segment)
 		return 0;
 	for (size_t i = segment->first; i < segment->end; i++)
-		if (is_constant(region->block.ops[i]))
+		if (shlo_is_constant(region->block.ops[i]))
 			shlo_eval_op(run, frame, region->block.ops[i]);
 	pthread_mutex_lock(&device->lock);
 	if (!segment->built)
-		build(device, segment, frame, region);
+		make(run, segment, frame, region);
 	lost = device->lost;
 	pthread_mutex_unlock(&device->lock);
 	/* A lost context is an error with graphs of an earlier run, too. */

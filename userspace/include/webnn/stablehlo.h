@@ -369,6 +369,27 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
 						       uint64_t operations);
 
 /**
+ * Has a program save the graphs that it builds as files of a folder, and load them from there when
+ * a later run, of this or another process, needs them. A file's name has a hash of the program, so
+ * that programs and processes can share a folder. A file that is damaged, or of another version of
+ * the library or another device, is replaced. Nothing is ever deleted, and nothing is saved when
+ * the folder cannot be written.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program; the folder holds for its next runs.
+ * @param folder Path of a folder that exists. Copied. Empty: graphs are not saved, as at first.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: program is missing, or folder has a NUL
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnStablehloProgramSetGraphFolder(WNNStablehloProgram program,
+						       WNNStringView folder);
+
+/**
  * Runs a module, and waits for its end. On a context, the first run builds graphs and later runs
  * use them again. The program keeps the graphs, and a reference to the context, until the program
  * is released or a run fails. The process frees the oldest graphs when it keeps more than 256 such
