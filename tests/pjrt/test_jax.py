@@ -26,6 +26,7 @@ sys.path[:0] = [str(JAX), str(MODULE)]
 import jax  # pylint: disable=wrong-import-position
 import jax.numpy as jnp  # pylint: disable=wrong-import-position
 import numpy  # pylint: disable=wrong-import-position
+from jax.ad_checkpoint import checkpoint_name  # pylint: disable=wrong-import-position
 from jax import lax  # pylint: disable=wrong-import-position
 from jax.experimental import io_callback, serialize_executable  # pylint: disable=wrong-import-position
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # pylint: disable=wrong-import-position
@@ -360,16 +361,60 @@ class Programs(unittest.TestCase):
         x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="device"))
         self.assertEqual(x.sharding.memory_kind, "device")
         numpy.testing.assert_array_equal(x, numpy.arange(4))
-        # Programs give all results in the memory "device", so that a program cannot ask for another
-        # memory.
-        self.assertEqual([memory.kind for memory in jax.devices()[0].addressable_memories()], ["device"])
-        with self.assertRaisesRegex(Exception, "Got memory kind: pinned_host"):
-            NamedSharding(mesh, PartitionSpec(), memory_kind="pinned_host")
+        self.assertEqual([memory.kind for memory in jax.devices()[0].addressable_memories()], ["device", "pinned_host"])
+        with self.assertRaisesRegex(Exception, "Got memory kind: unpinned_host"):
+            NamedSharding(mesh, PartitionSpec(), memory_kind="unpinned_host")
         before = jax.devices()[0].memory_stats()["bytes_in_use"]
         y = jax.device_put(numpy.zeros(1000, numpy.float32))
         self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before + 4000)
         y.delete()
         self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before)
+
+    def test_offloading(self):
+        """Tests arrays and results in the memory pinned_host, which do not count as the device's."""
+        mesh = Mesh(numpy.array(jax.devices()[:1]), ("x",))
+        device = NamedSharding(mesh, PartitionSpec(), memory_kind="device")
+        host = device.with_memory_kind("pinned_host")
+        before = jax.devices()[0].memory_stats()["bytes_in_use"]
+        x = jax.device_put(numpy.arange(1000, dtype=numpy.float32), host)
+        self.assertEqual((x.sharding.memory_kind, jax.devices()[0].memory_stats()["bytes_in_use"]), ("pinned_host", before))
+        y = jax.device_put(x, device)
+        self.assertEqual((y.sharding.memory_kind, jax.devices()[0].memory_stats()["bytes_in_use"]), ("device", before + 4000))
+        z = jax.jit(lambda a: a * 2, in_shardings=device, out_shardings=host)(y)
+        self.assertEqual((z.sharding.memory_kind, jax.devices()[0].memory_stats()["bytes_in_use"]),
+                         ("pinned_host", before + 4000))
+        numpy.testing.assert_array_equal(z, numpy.arange(1000) * 2)
+        policy = jax.checkpoint_policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=[], names_which_can_be_offloaded=["y"], offload_src="device",
+            offload_dst="pinned_host")
+
+        def program(a):
+            b = checkpoint_name(jnp.sin(a), "y")
+            return jnp.sum(jnp.cos(b) * b)
+
+        numpy.testing.assert_allclose(jax.jit(jax.grad(jax.checkpoint(program, policy=policy)))(A),
+                                      jax.grad(program)(A), RTOL, ATOL)
+
+    def test_cache(self):
+        """Tests that a second process uses the compiled graphs that the first has saved."""
+        code = ("import jax, jax.numpy as jnp; x = jnp.arange(4096.0).reshape(64, 64);"
+                "print(float(jax.jit(lambda a: jnp.sum(jnp.tanh(a @ a.T)))(x)))")
+        with tempfile.TemporaryDirectory() as above:
+            folder = pathlib.Path(above) / "graphs"
+            runs = []
+            for _ in range(2):
+                done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True,
+                                      env=os.environ | {"ONPU_PJRT_CACHE_DIR": str(folder)})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                runs.append((done.stdout, {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}))
+            self.assertEqual(runs[0], runs[1])
+            self.assertTrue(runs[0][1])
+            self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+            file = folder / sorted(runs[0][1])[0]
+            done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True,
+                                  env=os.environ | {"ONPU_PJRT_CACHE_DIR": str(file), "JAX_PLATFORMS": "onpu"})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"the folder {file} of the option cache_dir", done.stderr)
 
     def test_compiled(self):
         """Tests what JAX can ask about a compiled program, and that the program can be saved and

@@ -97,12 +97,25 @@ static void test_clients(void **state)
 	fails(api->Client_Create(&args), 3, "the option device must be a text");
 	option.name = "devise";
 	fails(api->Client_Create(&args), 3,
-	      "there is no option devise; there are device and count");
+	      "there is no option devise; there are device, count and cache_dir");
 	option = (struct pjrt_named_value){
 		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
 	};
 	fails(api->Client_Create(&args), 3, "the option count must be 1 to 8");
+	option = (struct pjrt_named_value){
+		.name = "cache_dir", .name_length = 9, .kind = PJRT_INTEGER, .integer = 1
+	};
+	fails(api->Client_Create(&args), 3, "the option cache_dir must be a text");
+	option.kind = PJRT_STRING;
+	option.string = "/dev/null";
+	option.count = 9;
+	fails(api->Client_Create(&args), 3,
+	      "the folder /dev/null of the option cache_dir, or else of the environment variable "
+	      "ONPU_PJRT_CACHE_DIR, cannot be made: Not a directory");
 	/* The variable counts only without the option. */
+	option = (struct pjrt_named_value){
+		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
+	};
 	setenv("ONPU_PJRT_COUNT", "2x", 1);
 	option.integer = 1;
 	works(api->Client_Create(&args));
@@ -124,6 +137,48 @@ static void test_clients(void **state)
 	works(api->Client_LookupDevice(&look));
 	look.id = 4;
 	fails(api->Client_LookupDevice(&look), 3, "there is no device 4");
+}
+
+/* Tests that results go into the memory that the program names, and that others are refused. */
+static void test_memories(void **state)
+{
+	static const char *const kinds[] = { "device", "pinned_host" };
+	struct pjrt_Client_AddressableMemories_args memories =
+		ARGS(Client_AddressableMemories, .client = client);
+	struct pjrt_Memory_Kind_args kind = ARGS(Memory_Kind, );
+	struct pjrt_Memory_Id_args id = ARGS(Memory_Id, );
+	struct pjrt_Buffer_Memory_args of = ARGS(Buffer_Memory, );
+	struct pjrt_loaded *loaded;
+	struct pjrt_buffer *out;
+	char text[256];
+
+	(void)state;
+	works(api->Client_AddressableMemories(&memories));
+	assert_int_equal(memories.count, 2);
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text),
+			 "func.func @main() -> (tensor<f32> {mhlo.memory_kind = \"%s\"}) {\n"
+			 "  %%x = stablehlo.constant dense<2.0> : tensor<f32>\n"
+			 "  return %%x : tensor<f32>\n}\n",
+			 i < 2 ? kinds[i] : "unpinned_host");
+		if (i == 2) {
+			fails(compile(text, "mlir", NULL, 0, &loaded), 3,
+			      "output 0 of the program is for the memory unpinned_host");
+			break;
+		}
+		works(compile(text, "mlir", NULL, 0, &loaded));
+		works(execute(loaded, 0, NULL, &out));
+		of.buffer = out;
+		works(api->Buffer_Memory(&of));
+		assert_ptr_equal(of.memory, memories.memories[i]);
+		kind.memory = id.memory = of.memory;
+		works(api->Memory_Kind(&kind));
+		assert_string_equal(kind.kind, kinds[i]);
+		works(api->Memory_Id(&id));
+		assert_int_equal(id.id, i);
+		drop(out);
+		unload(loaded);
+	}
 }
 
 static void test_run(void **state)
@@ -535,13 +590,13 @@ static void test_order(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),	 cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_clients),	 cmocka_unit_test(test_run),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_layouts),
-		cmocka_unit_test(test_uploads),	 cmocka_unit_test(test_lending),
-		cmocka_unit_test(test_events),	 cmocka_unit_test(test_serialising),
-		cmocka_unit_test(test_order),	 cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_table),	    cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_clients),	    cmocka_unit_test(test_memories),
+		cmocka_unit_test(test_run),	    cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_layouts),	    cmocka_unit_test(test_uploads),
+		cmocka_unit_test(test_lending),	    cmocka_unit_test(test_events),
+		cmocka_unit_test(test_serialising), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_tokens),
 	};
 	int status;
 

@@ -20,7 +20,7 @@ static void count_block(struct pjrt_device *device, int64_t size)
 		;
 }
 
-static struct onpu_block *create_block(struct pjrt_device *device, size_t size)
+static struct onpu_block *create_block(struct pjrt_memory *memory, size_t size)
 {
 	struct onpu_block *block;
 
@@ -30,10 +30,11 @@ static struct onpu_block *create_block(struct pjrt_device *device, size_t size)
 	if (!block)
 		return NULL;
 	atomic_init(&block->refs, 1);
-	block->device = device;
-	onpu_client_get(device->client);
+	block->memory = memory;
+	onpu_client_get(memory->device->client);
 	block->size = size;
-	count_block(device, (int64_t)size);
+	if (memory->kind == ONPU_DEVICE)
+		count_block(memory->device, (int64_t)size);
 	return block;
 }
 
@@ -43,8 +44,9 @@ void onpu_block_put(struct onpu_block *block)
 
 	if (!block || atomic_fetch_sub(&block->refs, 1) != 1)
 		return;
-	device = block->device;
-	atomic_fetch_sub(&device->used, (int64_t)block->size);
+	device = block->memory->device;
+	if (block->memory->kind == ONPU_DEVICE)
+		atomic_fetch_sub(&device->used, (int64_t)block->size);
 	free(block);
 	onpu_client_put(device->client);
 }
@@ -109,7 +111,7 @@ struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct o
 		return onpu_nomem();
 	if (block)
 		atomic_fetch_add(&block->refs, 1);
-	new->block = block ? block : create_block(memory->device, size);
+	new->block = block ? block : create_block(memory, size);
 	if (!new->block) {
 		free(new);
 		return onpu_error(PJRT_RESOURCE_EXHAUSTED,
@@ -228,7 +230,7 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 {
 	const struct onpu_type *type = onpu_type_by_number(args->type);
 	struct pjrt_memory *memory = args->memory ? args->memory :
-				     args->device ? &args->device->memory :
+				     args->device ? args->device->memories[ONPU_DEVICE] :
 						    args->client->memories[0];
 	struct pjrt_error *error;
 	struct pjrt_buffer *buffer;
@@ -370,7 +372,7 @@ struct pjrt_error *onpu_Buffer_CopyToDevice(struct pjrt_Buffer_CopyToDevice_args
 {
 	if (args->device == args->buffer->memory->device)
 		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the buffer is on this device");
-	return copy_to(args->buffer, &args->device->memory, &args->copy);
+	return copy_to(args->buffer, args->device->memories[ONPU_DEVICE], &args->copy);
 }
 
 /* ---- for others */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* The client with its devices and memories. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "plugin.h"
 
-#define MEMORY_KIND "device"
+const char *const onpu_memory_kinds[ONPU_MEMORY_KINDS] = { "device", "pinned_host" };
 
 struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 {
@@ -21,9 +23,12 @@ struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 
 /* ---- opening a device */
 
-/* The device that a client opens, and the number of devices; 0: it is not known yet. */
+/*
+ * The device that a client opens, the number of devices; 0: it is not known yet, and the folder of
+ * compiled graphs; .data is NULL: there is none.
+ */
 struct choice {
-	WNNStringView device;
+	WNNStringView device, cache_dir;
 	size_t count;
 };
 
@@ -61,6 +66,36 @@ static struct pjrt_error *read_variable(struct choice *choice)
 }
 
 /*
+ * Makes the folder of compiled graphs for its user alone, unless it exists. Returns NULL; an error:
+ * it cannot be made, or is no folder.
+ */
+static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView folder)
+{
+	const char *variable = getenv("ONPU_PJRT_CACHE_DIR");
+	struct stat status;
+	int error = 0;
+
+	if (!folder.data && variable)
+		folder = (WNNStringView){ variable, strlen(variable) };
+	if (!folder.length)
+		return NULL;
+	client->cache_dir = strndup(folder.data, folder.length);
+	if (!client->cache_dir)
+		return onpu_nomem();
+	if (mkdir(client->cache_dir, 0700) && errno != EEXIST)
+		error = errno;
+	else if (stat(client->cache_dir, &status))
+		error = errno;
+	else if (!S_ISDIR(status.st_mode))
+		error = ENOTDIR;
+	return error ? onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the folder %s of the option cache_dir, or else of the "
+				  "environment variable ONPU_PJRT_CACHE_DIR, cannot be made: %s",
+				  client->cache_dir, strerror(error)) :
+		       NULL;
+}
+
+/*
  * Sets the device and the number of devices from the options, and a number that no option gives
  * from the environment. Returns NULL; an error: another option, or a wrong value.
  */
@@ -78,13 +113,19 @@ static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *arg
 			error = onpu_error(
 				PJRT_INVALID_ARGUMENT,
 				"onpu: the option device must be a text: npu, npu:NUMBER, sim or cpu");
+		else if (is_named(option, "cache_dir") && option->kind == PJRT_STRING)
+			choice->cache_dir = (WNNStringView){ option->string, option->count };
+		else if (is_named(option, "cache_dir"))
+			error = onpu_error(PJRT_INVALID_ARGUMENT,
+					   "onpu: the option cache_dir must be a text: the path of "
+					   "a folder");
 		else if (is_named(option, "count"))
 			error = set_count(choice, "the option count",
 					  option->kind == PJRT_INTEGER ? option->integer : 0);
 		else
 			error = onpu_error(PJRT_INVALID_ARGUMENT,
-					   "onpu: there is no option %.*s; there are device and "
-					   "count",
+					   "onpu: there is no option %.*s; there are device, count "
+					   "and cache_dir",
 					   (int)option->name_length, option->name);
 	}
 	return error || choice->count ? error : read_variable(choice);
@@ -92,12 +133,10 @@ static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *arg
 
 static void describe(struct pjrt_device *device, const WNNDeviceInfo *info)
 {
-	struct pjrt_memory *memory = &device->memory;
 	int length = (int)info->device.length;
 	char kind[sizeof(device->kind)];
 
 	device->self = device;
-	device->memories[0] = memory;
 	snprintf(kind, sizeof(kind), "onpu %.*s%s%.*s", length, info->device.data,
 		 info->machine.length ? " " : "", (int)info->machine.length,
 		 info->machine.data ? info->machine.data : "");
@@ -105,12 +144,30 @@ static void describe(struct pjrt_device *device, const WNNDeviceInfo *info)
 	snprintf(device->text, sizeof(device->text), "OnpuDevice(id=%d)", device->id);
 	snprintf(device->debug, sizeof(device->debug), "OnpuDevice(id=%d, kind=\"%s\")", device->id,
 		 kind);
-	memory->device = device;
-	snprintf(memory->text, sizeof(memory->text), "OnpuMemory(id=%d)", device->id);
-	snprintf(memory->debug, sizeof(memory->debug), "OnpuMemory(id=%d, kind=%s)", device->id,
-		 MEMORY_KIND);
 	device->client->devices[device->id] = device;
-	device->client->memories[device->id] = memory;
+}
+
+static int id_of(const struct pjrt_memory *memory)
+{
+	return (int)memory->kind * (int)memory->device->client->count + memory->device->id;
+}
+
+/* Describes the memories of all devices, whose ids depend on the number of devices. */
+static void describe_memories(struct pjrt_client *client)
+{
+	for (size_t i = 0; i < client->count; i++)
+		for (int kind = 0; kind < ONPU_MEMORY_KINDS; kind++) {
+			struct pjrt_memory *memory = &client->device[i].memory[kind];
+
+			memory->device = &client->device[i];
+			memory->kind = (enum onpu_memory_kind)kind;
+			snprintf(memory->text, sizeof(memory->text), "OnpuMemory(id=%d)",
+				 id_of(memory));
+			snprintf(memory->debug, sizeof(memory->debug), "OnpuMemory(id=%d, kind=%s)",
+				 id_of(memory), onpu_memory_kinds[kind]);
+			client->device[i].memories[kind] = memory;
+			client->memories[id_of(memory)] = memory;
+		}
 }
 
 static struct pjrt_error *open_device(struct pjrt_client *client, WNNStringView name)
@@ -181,12 +238,13 @@ void onpu_client_put(struct pjrt_client *client)
 		wnnContextRelease(client->device[i].context);
 	if (client->instance)
 		wnnInstanceRelease(client->instance);
+	free(client->cache_dir);
 	free(client);
 }
 
 struct pjrt_error *onpu_Client_Create(struct pjrt_Client_Create_args *args)
 {
-	struct choice choice = { { NULL, 0 }, 0 };
+	struct choice choice = { 0 };
 	struct pjrt_client *client;
 	struct pjrt_error *error = read_options(args, &choice);
 
@@ -201,10 +259,13 @@ struct pjrt_error *onpu_Client_Create(struct pjrt_Client_Create_args *args)
 				   onpu_webnn_error("the library does not start");
 	if (!error && choice.count > 1)
 		error = open_others(client, choice.count);
+	if (!error)
+		error = open_cache(client, choice.cache_dir);
 	if (error) {
 		onpu_client_put(client);
 		return error;
 	}
+	describe_memories(client);
 	args->client = client;
 	return NULL;
 }
@@ -276,7 +337,7 @@ struct pjrt_error *
 onpu_Client_AddressableMemories(struct pjrt_Client_AddressableMemories_args *args)
 {
 	args->memories = args->client->memories;
-	args->count = args->client->count;
+	args->count = args->client->count * ONPU_MEMORY_KINDS;
 	return NULL;
 }
 
@@ -350,20 +411,20 @@ onpu_TopologyDescription_Attributes(struct pjrt_TopologyDescription_Attributes_a
 
 struct pjrt_error *onpu_Memory_Id(struct pjrt_Memory_Id_args *args)
 {
-	args->id = args->memory->device->id;
+	args->id = id_of(args->memory);
 	return NULL;
 }
 
 struct pjrt_error *onpu_Memory_Kind(struct pjrt_Memory_Kind_args *args)
 {
-	args->kind = MEMORY_KIND;
+	args->kind = onpu_memory_kinds[args->memory->kind];
 	args->length = strlen(args->kind);
 	return NULL;
 }
 
 struct pjrt_error *onpu_Memory_Kind_Id(struct pjrt_Memory_Kind_Id_args *args)
 {
-	args->id = 0;
+	args->id = (int)args->memory->kind;
 	return NULL;
 }
 

@@ -70,13 +70,13 @@ struct pjrt_error *
 onpu_Device_AddressableMemories(struct pjrt_Device_AddressableMemories_args *args)
 {
 	args->memories = args->device->memories;
-	args->count = 1;
+	args->count = ONPU_MEMORY_KINDS;
 	return NULL;
 }
 
 struct pjrt_error *onpu_Device_DefaultMemory(struct pjrt_Device_DefaultMemory_args *args)
 {
-	args->memory = &args->device->memory;
+	args->memory = args->device->memories[ONPU_DEVICE];
 	return NULL;
 }
 

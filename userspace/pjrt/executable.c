@@ -35,6 +35,7 @@ void onpu_executable_put(struct pjrt_executable *executable)
 	free(executable->ranks);
 	free(executable->kinds);
 	free(executable->kind_lengths);
+	free(executable->memories);
 	onpu_client_put(executable->client);
 	free(executable);
 }
@@ -107,6 +108,28 @@ static struct pjrt_error *describe_inputs(struct pjrt_executable *executable)
 	return error;
 }
 
+/* Sets in which memory an output is. Returns NULL; an error: a device has no such memory. */
+static struct pjrt_error *take_memory_kind(struct pjrt_executable *executable, size_t output)
+{
+	WNNStringView wanted =
+		wnnStablehloProgramGetOutputMemoryKind(executable->program, 0, output);
+	enum onpu_memory_kind kind = ONPU_DEVICE;
+
+	while (wanted.length && kind < ONPU_MEMORY_KINDS &&
+	       strcmp(wanted.data, onpu_memory_kinds[kind]) != 0)
+		kind++;
+	if (kind == ONPU_MEMORY_KINDS)
+		return onpu_error(
+			PJRT_INVALID_ARGUMENT,
+			"onpu: output %zu of the program is for the memory %.*s; a device "
+			"has device and pinned_host",
+			output, (int)wanted.length, wanted.data);
+	executable->memories[output] = kind;
+	executable->kinds[output] = onpu_memory_kinds[kind];
+	executable->kind_lengths[output] = strlen(onpu_memory_kinds[kind]);
+	return NULL;
+}
+
 static struct pjrt_error *describe_outputs(struct pjrt_executable *executable)
 {
 	WNNStablehloValueInfoArray outputs = executable->outputs;
@@ -121,8 +144,9 @@ static struct pjrt_error *describe_outputs(struct pjrt_executable *executable)
 	executable->ranks = calloc(outputs.count + 1, sizeof(*executable->ranks));
 	executable->kinds = calloc(outputs.count + 1, sizeof(*executable->kinds));
 	executable->kind_lengths = calloc(outputs.count + 1, sizeof(*executable->kind_lengths));
+	executable->memories = calloc(outputs.count + 1, sizeof(*executable->memories));
 	if (!executable->types || !executable->dims || !executable->ranks || !executable->kinds ||
-	    !executable->kind_lengths)
+	    !executable->kind_lengths || !executable->memories)
 		return onpu_nomem();
 	count = 0;
 	for (size_t i = 0; i < outputs.count; i++) {
@@ -133,8 +157,9 @@ static struct pjrt_error *describe_outputs(struct pjrt_executable *executable)
 			return error;
 		executable->types[i] = type->number;
 		executable->ranks[i] = info->rank;
-		executable->kinds[i] = "device";
-		executable->kind_lengths[i] = strlen("device");
+		error = take_memory_kind(executable, i);
+		if (error)
+			return error;
 		for (size_t k = 0; k < info->rank; k++)
 			executable->dims[count++] = info->dimensions[k];
 	}
@@ -212,6 +237,9 @@ static struct pjrt_error *load(struct pjrt_executable *executable)
 				  wnnStablehloProgramGetModuleCount(executable->program));
 	/* Removes the limit of iterations: a loop of JAX ends when its condition says so. */
 	wnnStablehloProgramSetLoopLimit(executable->program, UINT64_MAX);
+	if (executable->client->cache_dir)
+		wnnStablehloProgramSetGraphFolder(executable->program,
+						  WNN_STR(executable->client->cache_dir));
 	executable->inputs = wnnStablehloProgramGetInputs(executable->program, 0);
 	executable->outputs = wnnStablehloProgramGetOutputs(executable->program, 0);
 	error = describe_inputs(executable);

@@ -158,13 +158,13 @@ static void take_donations(const struct execution *execution, const struct input
  * such input. Only this run has a reference to the block.
  */
 static struct onpu_block *find_donated(const struct execution *execution, struct inputs *inputs,
-				       size_t output, size_t size)
+				       size_t output, size_t size, const struct pjrt_memory *memory)
 {
 	for (size_t i = 0; i < execution->executable->inputs.count; i++) {
 		const struct onpu_donation *donation = &execution->executable->donations[i];
 		struct onpu_block *block = inputs->blocks[i];
 
-		if (!block || block->size != size || block->device != inputs->device ||
+		if (!block || block->size != size || block->memory != memory ||
 		    atomic_load(&block->refs) != 1 ||
 		    (donation->kind == WNNStablehloDonation_Output && donation->output != output) ||
 		    !is_donated(execution, i))
@@ -228,10 +228,12 @@ static struct pjrt_error *give_outputs(struct execution *execution, size_t proce
 				  results.count, executable->outputs.count);
 	for (size_t i = 0; i < results.count; i++) {
 		const WNNStablehloTensor *result = &results.data[i];
-		struct onpu_block *room = find_donated(execution, inputs, i, result->size), *block;
-		struct pjrt_error *error = onpu_buffer_create(
-			&inputs->device->memory, onpu_type_by_number(executable->types[i]),
-			executable->ranks[i], dims, room, &inputs->outputs[i]);
+		struct pjrt_memory *memory = inputs->device->memories[executable->memories[i]];
+		struct onpu_block *room = find_donated(execution, inputs, i, result->size, memory);
+		struct onpu_block *block;
+		struct pjrt_error *error =
+			onpu_buffer_create(memory, onpu_type_by_number(executable->types[i]),
+					   executable->ranks[i], dims, room, &inputs->outputs[i]);
 
 		dims += executable->ranks[i];
 		if (error)

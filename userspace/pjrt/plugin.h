@@ -23,22 +23,28 @@ struct pjrt_error {
 	char own[];
 };
 
-/* The only memory of a device, in which results of a program always are. */
+/*
+ * The memories of a device: both are memory of the host. The first is the default; programs that
+ * offload values name the second.
+ */
+enum onpu_memory_kind { ONPU_DEVICE, ONPU_PINNED_HOST, ONPU_MEMORY_KINDS };
+
 struct pjrt_memory {
 	struct pjrt_device *device;
+	enum onpu_memory_kind kind;
 	char debug[64], text[64];
 };
 
 struct pjrt_device {
 	struct pjrt_client *client;
-	int id; /* its number in the client, and that of its memory */
+	int id; /* its number in the client */
 	WNNContext context;
-	struct pjrt_device *self; /* lists of one device and one memory */
-	struct pjrt_memory memory, *memories[1];
+	struct pjrt_device *self; /* list of one device */
+	struct pjrt_memory memory[ONPU_MEMORY_KINDS], *memories[ONPU_MEMORY_KINDS];
 	char kind[64], debug[160], text[32];
 	/*
-	 * used, peak: bytes of all buffers now, and at most so far; largest: bytes of the largest
-	 * one; number of allocations
+	 * These count the memory ONPU_DEVICE alone. used, peak: bytes of all buffers now, and at
+	 * most so far; largest: bytes of the largest one; number of allocations
 	 */
 	atomic_int_least64_t used, peak, largest, allocations;
 };
@@ -53,13 +59,14 @@ struct pjrt_client {
 	char version[512];
 	size_t count;
 	struct pjrt_device device[ONPU_MAX_DEVICES], *devices[ONPU_MAX_DEVICES];
-	struct pjrt_memory *memories[ONPU_MAX_DEVICES];
+	struct pjrt_memory *memories[ONPU_MAX_DEVICES * ONPU_MEMORY_KINDS];
+	char *cache_dir; /* the folder of compiled graphs; NULL: there is none */
 };
 
 /* Elements of a buffer, which copies for the outside and runs share with it. */
 struct onpu_block {
 	atomic_size_t refs;
-	struct pjrt_device *device;
+	struct pjrt_memory *memory;
 	size_t size;
 	_Alignas(64) unsigned char data[];
 };
@@ -112,6 +119,7 @@ struct pjrt_executable {
 	int64_t *dims;
 	size_t *ranks, *kind_lengths;
 	const char **kinds;
+	enum onpu_memory_kind *memories;
 	int64_t input_bytes, output_bytes, donated_bytes;
 	struct pjrt_named_value costs[1];
 };
@@ -149,6 +157,7 @@ struct pjrt_event *onpu_event_ready(void);
 void onpu_event_free(struct pjrt_event *event);
 
 /* client.c */
+extern const char *const onpu_memory_kinds[ONPU_MEMORY_KINDS];
 void onpu_client_put(struct pjrt_client *client);
 struct pjrt_client *onpu_client_get(struct pjrt_client *client);
 /* Returns a named value for texts that live as long as the library. */

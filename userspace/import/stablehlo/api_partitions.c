@@ -163,6 +163,20 @@ WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram progra
 		       (WNNStablehloSlices){ 0 };
 }
 
+WNNStringView wnnStablehloProgramGetOutputMemoryKind(WNNStablehloProgram program, size_t module,
+						     size_t output)
+{
+	const struct shlo_function *entry = entry_of(program, module);
+	const struct shlo_attr *kind =
+		entry && entry->result_marks && output < entry->type->result_count ?
+			shlo_attr_find(entry->result_marks[output], "mhlo.memory_kind") :
+			NULL;
+
+	if (!kind || kind->kind != SHLO_ATTR_STRING)
+		return (WNNStringView){ "", 0 };
+	return (WNNStringView){ kind->text, strlen(kind->text) };
+}
+
 WNNStablehloDonation wnnStablehloProgramGetDonation(WNNStablehloProgram program, size_t module,
 						    size_t input, size_t *output)
 {

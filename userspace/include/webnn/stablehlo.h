@@ -686,6 +686,21 @@ WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloPro
 								 size_t module, size_t index);
 
 /**
+ * Returns the kind of memory that a program wants for an output, by the attribute mhlo.memory_kind
+ * that JAX writes, such as device or pinned_host. It is for the caller, who copies the results.
+ *
+ * Since: 1.2.0
+ *
+ * @param program The program.
+ * @param module Number of the module, from 0.
+ * @param output Number of the output, from 0.
+ *
+ * @return The kind, which belongs to the program; empty: it names none, or there is no such output.
+ */
+WNN_EXPORT WNNStringView wnnStablehloProgramGetOutputMemoryKind(WNNStablehloProgram program,
+								size_t module, size_t output);
+
+/**
  * Returns whether the caller gives the memory of an input to a run of a module. This library copies
  * inputs; the caller may put the results where such an input was.
  *
