@@ -395,6 +395,27 @@ class Programs(unittest.TestCase):
         numpy.testing.assert_allclose(jax.jit(jax.grad(jax.checkpoint(program, policy=policy)))(A),
                                       jax.grad(program)(A), RTOL, ATOL)
 
+    def test_dlpack(self):
+        """Tests that NumPy takes arrays as copies, and that JAX takes those of NumPy."""
+        x = jnp.asarray(B)
+        y = numpy.from_dlpack(x)
+        with self.assertRaisesRegex(BufferError, "onpu is copied"):
+            x.__dlpack__(copy=False)
+        with self.assertRaisesRegex(BufferError, r"not of the device \(2, 0\)"):
+            x.__dlpack__(dl_device=(2, 0))
+        x.delete()
+        numpy.testing.assert_array_equal(y, B)
+        x = jnp.asarray(B)
+        numpy.testing.assert_array_equal(jnp.from_dlpack(B), B)
+        there = jax.dlpack.from_dlpack(B, device=jax.devices()[0])
+        self.assertEqual(list(there.devices()), jax.devices()[:1])
+        numpy.testing.assert_array_equal(there, B)
+        # JAX imports arrays to its own CPU, also those of types that NumPy does not know.
+        for kind in jnp.float32, jnp.bfloat16:
+            numpy.testing.assert_array_equal(jnp.from_dlpack(x.astype(kind)), x.astype(kind))
+        mine = jax.device_put(B, jax.devices("cpu")[0])
+        numpy.testing.assert_array_equal(numpy.from_dlpack(mine), B)
+
     def test_cache(self):
         """Tests that a second process uses the compiled graphs that the first has saved."""
         code = ("import jax, jax.numpy as jnp; x = jnp.arange(4096.0).reshape(64, 64);"

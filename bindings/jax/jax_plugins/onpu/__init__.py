@@ -5,7 +5,8 @@ initialize().
     JAX_PLATFORMS=onpu python3 program.py
 
 The environment variable WEBNN_DEVICE names the device: npu, npu:1 (one of several), sim or cpu.
-ONPU_PJRT_COUNT says how many devices JAX has, 1 to 8.
+ONPU_PJRT_COUNT says how many devices JAX has, 1 to 8. ONPU_PJRT_CACHE_DIR names a folder in which compiled programs stay
+for later processes.
 """
 from __future__ import annotations
 
@@ -90,3 +91,9 @@ def initialize() -> None:
         callback.register(PLATFORM, find_library())
     except (ImportError, AttributeError, OSError, TypeError, NotImplementedError) as error:
         logging.getLogger(__name__).warning("onpu cannot call into Python in this release of JAX: %s", error)
+    try:
+        from . import dlpack  # pylint: disable=import-outside-toplevel
+
+        dlpack.register(PLATFORM)
+    except (ImportError, AttributeError, TypeError) as error:
+        logging.getLogger(__name__).warning("onpu gives no arrays by DLPack in this release of JAX: %s", error)
