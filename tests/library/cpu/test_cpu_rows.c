@@ -3,6 +3,8 @@
  * Compares the fast layer with the reference on random nodes: pad, tile, triangular and
  * cumulativeSum.
  */
+#include <string.h>
+
 #include "rig.h"
 
 static const enum ir_dtype types[] = {
@@ -55,6 +57,27 @@ static bool pad_round(void)
 		}
 		y[i] = attrs.pad.begin[i] + dims[i] + attrs.pad.end[i];
 	}
+	type = ir_type_make(dtype, rank, y);
+	rig_init(&rig);
+	rig_add(&rig, dtype, rank, dims);
+	return rig_compare(&rig, IR_OP_PAD, &attrs, 1, &type, 0);
+}
+
+/* Compares pad where it puts values between elements: the last dimension of 1 alone grows. */
+static bool spread_round(void)
+{
+	int64_t dims[8], y[8];
+	uint32_t rank = random_dims(1, dims);
+	enum ir_dtype dtype = random_type();
+	union ir_attrs attrs = { .pad = { .mode = IR_PAD_CONSTANT, .value = 0x0102030405060708 } };
+	struct ir_type type;
+	struct rig rig;
+
+	dims[rank - 1] = 1;
+	attrs.pad.begin[rank - 1] = random_below(3);
+	attrs.pad.end[rank - 1] = random_below(3) + 1;
+	memcpy(y, dims, sizeof(y));
+	y[rank - 1] += attrs.pad.begin[rank - 1] + attrs.pad.end[rank - 1];
 	type = ir_type_make(dtype, rank, y);
 	rig_init(&rig);
 	rig_add(&rig, dtype, rank, dims);
@@ -115,6 +138,7 @@ static bool cumsum_round(void)
 }
 
 FAMILY(pad)
+FAMILY(spread)
 FAMILY(tile)
 FAMILY(triangular)
 FAMILY(cumsum)
@@ -128,9 +152,9 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pad),	   cmocka_unit_test(test_tile),
-		cmocka_unit_test(test_triangular), cmocka_unit_test(test_cumsum),
-		cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_pad),    cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_tile),   cmocka_unit_test(test_triangular),
+		cmocka_unit_test(test_cumsum), cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
