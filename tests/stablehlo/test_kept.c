@@ -460,6 +460,55 @@ static void test_copies(void **state)
 	free(values[1]);
 }
 
+/*
+ * Tests that element-wise operators read values before they are expanded: the graph has no expand
+ * for these, but one where both operands are expanded.
+ */
+static void test_expanded(void **state)
+{
+	static const char *const sums[] = { "%x, %b", "%b, %x", "%b, %c" };
+	char expands[512];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		WNNStablehloPlacementArray placement;
+		WNNStablehloTensor inputs[2];
+		WNNStablehloProgram program;
+		float x[2048], y = 3;
+		size_t count = 0;
+
+		snprintf(expands, sizeof(expands),
+			 "func.func @main(%%x: tensor<2x1024xf32>, %%y: tensor<f32>) -> "
+			 "tensor<2x1024xf32> {\n"
+			 "  %%z = stablehlo.negate %%y : tensor<f32>\n"
+			 "  %%b = stablehlo.broadcast_in_dim %%z, dims = [] : (tensor<f32>) -> "
+			 "tensor<2x1024xf32>\n"
+			 "  %%c = stablehlo.broadcast_in_dim %%y, dims = [] : (tensor<f32>) -> "
+			 "tensor<2x1024xf32>\n"
+			 "  %%s = stablehlo.add %s : tensor<2x1024xf32>\n"
+			 "  return %%s : tensor<2x1024xf32>\n}\n",
+			 sums[i]);
+		for (size_t k = 0; k < 2048; k++)
+			x[k] = (float)k;
+		inputs[0] = (WNNStablehloTensor){ x, sizeof(x), 0, NULL };
+		inputs[1] = (WNNStablehloTensor){ &y, sizeof(y), 0, NULL };
+		assert_int_equal(wnnStablehloLoadMemory(expands, strlen(expands), NULL, &program),
+				 WNNStatus_Success);
+		assert_int_equal(wnnStablehloProgramRunSync(program, 0, contexts[1], 2, inputs),
+				 WNNStatus_Success);
+		for (size_t k = 0; k < 2048; k++)
+			assert_true(((const float *)wnnStablehloProgramGetResults(program)
+					     .data[0]
+					     .data)[k] == (i == 2 ? 0 : x[k] - 3));
+		placement = wnnStablehloProgramGetPlacement(program);
+		for (size_t k = 0; k < placement.count; k++)
+			count += placement.data[k].operatorName.length == strlen("expand") &&
+				 !memcmp(placement.data[k].operatorName.data, "expand", 6);
+		assert_int_equal(count > 0, i == 2);
+		wnnStablehloProgramRelease(program);
+	}
+}
+
 /* Damages all files of a folder, or with @remove deletes them. Returns their number. */
 static size_t harm_files(const char *folder, bool remove)
 {
@@ -577,6 +626,7 @@ int main(void)
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_folder),
 		cmocka_unit_test(test_folder_of_constants),
 	};

@@ -121,6 +121,23 @@ WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand)
 	return l->operands[l->op->operands[operand]->slot];
 }
 
+static WNNOperand narrow_of(const struct shlo_lower *l, size_t operand)
+{
+	return l->narrow ? l->narrow[l->op->operands[operand]->slot] : NULL;
+}
+
+WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand)
+{
+	WNNOperand narrow = narrow_of(l, operand);
+
+	for (size_t i = 0; narrow && i < l->op->operand_count; i++)
+		if (i != operand && !narrow_of(l, i) &&
+		    shlo_type_count(shlo_operand_type(l, i)) ==
+			    shlo_type_count(shlo_result_type(l)))
+			return narrow;
+	return shlo_lowered(l, operand);
+}
+
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
 			      int rank)
 {

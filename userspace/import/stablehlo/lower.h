@@ -18,6 +18,7 @@ struct shlo_lower {
 	WNNOperatorOptions options; /* with a label: operation, line and column */
 	const struct shlo_op *op;
 	WNNOperand *operands;	  /* by slot: the operands of values */
+	WNNOperand *narrow;	  /* by slot: what an expand repeats to make the value, or NULL */
 	struct shlo_frame *frame; /* holds the values of constants */
 };
 
@@ -62,6 +63,11 @@ void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count
 WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
 			   int64_t count, size_t size);
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
+/*
+ * Returns an operand of an element-wise operation: before it is expanded, when another operand has
+ * the shape of the result, as WebNN's operators expand operands themselves.
+ */
+WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand);
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
 			      int rank);
 WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,

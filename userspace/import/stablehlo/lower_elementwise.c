@@ -248,7 +248,7 @@ bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out)
 		return shlo_lower_integers(l, out);
 	if (!l->b)
 		return true;
-	*out = make(l->b, shlo_lowered(l, 0), shlo_lowered(l, 1), &l->options);
+	*out = make(l->b, shlo_lowered_narrow(l, 0), shlo_lowered_narrow(l, 1), &l->options);
 	return true;
 }
 
@@ -378,8 +378,8 @@ bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out)
 		return is_canonical(l->op->operands[0]) && is_canonical(l->op->operands[1]);
 	}
 	if (l->b)
-		*out = comparisons[direction](l->b, shlo_lowered(l, 0), shlo_lowered(l, 1),
-					      &l->options);
+		*out = comparisons[direction](l->b, shlo_lowered_narrow(l, 0),
+					      shlo_lowered_narrow(l, 1), &l->options);
 	return true;
 }
 
@@ -394,8 +394,9 @@ bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out)
 	if (shlo_held_type(element) == WNNOperandDataType_Float16 && element != SHLO_F16)
 		return false;
 	if (l->b)
-		*out = wnnGraphBuilderWhere(l->b, shlo_lowered(l, 0), shlo_lowered(l, 1),
-					    shlo_lowered(l, 2), &l->options);
+		*out = wnnGraphBuilderWhere(l->b, shlo_lowered_narrow(l, 0),
+					    shlo_lowered_narrow(l, 1), shlo_lowered_narrow(l, 2),
+					    &l->options);
 	return true;
 }
 

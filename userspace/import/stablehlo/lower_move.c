@@ -184,5 +184,7 @@ bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out)
 	value = shlo_lower_reshape(l, value, dims, to->rank);
 	shlo_sizes_init(&sizes, to->dims, to->rank);
 	*out = value ? wnnGraphBuilderExpand(l->b, value, sizes.array, &l->options) : NULL;
+	if (l->narrow)
+		l->narrow[l->op->results[0]->slot] = value;
 	return true;
 }

@@ -386,8 +386,9 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 	segment->lacked_memory = false;
 	l.frame = frame;
 	l.operands = import_alloc(frame->count * sizeof(*l.operands));
-	l.b = l.operands ? wnnContextCreateGraphBuilder(device->context) : NULL;
-	if (l.operands && !l.b) {
+	l.narrow = import_alloc(frame->count * sizeof(*l.narrow));
+	l.b = l.operands && l.narrow ? wnnContextCreateGraphBuilder(device->context) : NULL;
+	if (l.operands && l.narrow && !l.b) {
 		WNNStatus status = wnnGetLastError(NULL);
 
 		device->lost |= status == WNNStatus_InvalidStateError;
@@ -401,6 +402,7 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 	done = done && segment->inputs.count && finish(segment, &l);
 	wnnGraphBuilderRelease(l.b);
 	import_free(l.operands);
+	import_free(l.narrow);
 	segment->lacked_memory |= !done && import_memory_failures > failures;
 	if (done) {
 		device->built++;
