@@ -115,6 +115,23 @@ static bool all_same(const struct shlo_attr *attr, int64_t count, size_t size)
 	return true;
 }
 
+/* Adds bytes as hexadecimal digits: weights are millions of bytes, too many to format each. */
+static void add_bytes(struct shlo_text *text, const uint8_t *bytes, size_t count)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char block[1024];
+	size_t length = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		block[length++] = digits[bytes[i] >> 4];
+		block[length++] = digits[bytes[i] & 15];
+		if (length == sizeof(block) || i + 1 == count) {
+			shlo_text_add(text, "%.*s", (int)length, block);
+			length = 0;
+		}
+	}
+}
+
 static void add_dense(struct shlo_text *text, const struct shlo_attr *attr)
 {
 	const struct shlo_type *type = attr->type;
@@ -125,8 +142,7 @@ static void add_dense(struct shlo_text *text, const struct shlo_attr *attr)
 	shlo_text_add(text, "dense<");
 	if (count && wants_bytes(attr, splat ? 1 : count)) {
 		shlo_text_add(text, "\"0x");
-		for (size_t i = 0; i < (splat ? 1 : (size_t)count) * size; i++)
-			shlo_text_add(text, "%02X", ((const uint8_t *)attr->data)[i]);
+		add_bytes(text, attr->data, (splat ? 1 : (size_t)count) * size);
 		shlo_text_add(text, "\"");
 	} else if (splat) {
 		add_number(text, type->element, shlo_load(type->element, attr->data, 0));
