@@ -121,3 +121,25 @@ func.func @main() {
   check.expect_eq_const %o#1, dense<[[18], [0]]> : tensor<2x1xi32>
   return
 }
+
+// -----
+
+// a scatter whose region takes its arguments in the other order
+module {
+  func.func private @compute(%a: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+    %i = stablehlo.constant dense<[[1], [3]]> : tensor<2x1xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %z = stablehlo.subtract %y, %x : tensor<f32>
+      stablehlo.return %z : tensor<f32>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
+    return %r : tensor<4xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<[10.0, 20.0, 30.0, 40.0]> : tensor<4xf32>
+    %u = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %result = call @compute(%a, %u) : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
+    check.expect_eq_const %result, dense<[10.0, -19.0, 30.0, -38.0]> : tensor<4xf32>
+    return
+  }
+}

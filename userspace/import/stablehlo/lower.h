@@ -119,7 +119,10 @@ static inline WNNOperand shlo_lower_choice(const struct shlo_lower *l, WNNOperan
 
 /* Returns the operator for an operation on two values of this element type; NULL: there is none. */
 shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
-/* Returns the code of the binary operation that is all of @region, on its two arguments, or -1. */
+/*
+ * Returns the code of the binary operation that is all of @region, on its two arguments in their
+ * order, or in any order when that does not matter; -1: the region is something else.
+ */
 int shlo_only_binary(const struct shlo_region *region);
 
 /*

@@ -24,6 +24,12 @@ static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 
 typedef WNNOperand (*reduce_fn)(WNNGraphBuilder, WNNOperand, WNNReduceOptions const *);
 
+static bool is_commutative(int op)
+{
+	return op == SHLO_B_ADD || op == SHLO_B_MULTIPLY || op == SHLO_B_MAXIMUM ||
+	       op == SHLO_B_MINIMUM || op == SHLO_B_AND || op == SHLO_B_OR || op == SHLO_B_XOR;
+}
+
 int shlo_only_binary(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
@@ -32,10 +38,12 @@ int shlo_only_binary(const struct shlo_region *region)
 	if (!op || block->argument_count != 2 || op->kind->family != SHLO_BINARY ||
 	    block->ops[1]->operands[0] != op->results[0])
 		return -1;
-	if ((op->operands[0] != block->arguments[0] || op->operands[1] != block->arguments[1]) &&
-	    (op->operands[0] != block->arguments[1] || op->operands[1] != block->arguments[0]))
-		return -1;
-	return op->kind->code;
+	if (op->operands[0] == block->arguments[0] && op->operands[1] == block->arguments[1])
+		return op->kind->code;
+	return op->operands[0] == block->arguments[1] && op->operands[1] == block->arguments[0] &&
+			       is_commutative(op->kind->code) ?
+		       op->kind->code :
+		       -1;
 }
 
 static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_combine_fn *combine)
