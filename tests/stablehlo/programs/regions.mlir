@@ -124,6 +124,28 @@ func.func @main() {
 
 // -----
 
+// a scatter that adds rows of two, of which one is partly beyond the end, and two are in one place
+module {
+  func.func private @compute(%a: tensor<3x4xf32>, %u: tensor<4x2xf32>) -> tensor<3x4xf32> {
+    %i = stablehlo.constant dense<[[0, 1], [2, 3], [0, 1], [1, 0]]> : tensor<4x2xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %z = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %z : tensor<f32>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>} : (tensor<3x4xf32>, tensor<4x2xi32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+    return %r : tensor<3x4xf32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<0.0> : tensor<3x4xf32>
+    %u = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]> : tensor<4x2xf32>
+    %result = call @compute(%a, %u) : (tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+    check.expect_eq_const %result, dense<[[0.0, 6.0, 8.0, 0.0], [7.0, 8.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]]> : tensor<3x4xf32>
+    return
+  }
+}
+
+// -----
+
 // a scatter whose region takes its arguments in the other order
 module {
   func.func private @compute(%a: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
@@ -140,6 +162,31 @@ module {
     %u = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %result = call @compute(%a, %u) : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
     check.expect_eq_const %result, dense<[10.0, -19.0, 30.0, -38.0]> : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+// a scatter and a gather whose slices are columns of the updates and of the result
+module {
+  func.func private @compute(%a: tensor<4x2xi32>, %u: tensor<2x3xi32>, %b: tensor<2x3xi32>) -> (tensor<4x2xi32>, tensor<2x2xi32>) {
+    %i = stablehlo.constant dense<[[3], [0], [3]]> : tensor<3x1xi32>
+    %j = stablehlo.constant dense<[[2], [0]]> : tensor<2x1xi32>
+    %r = "stablehlo.scatter"(%a, %i, %u) ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %z = stablehlo.add %x, %y : tensor<i32>
+      stablehlo.return %z : tensor<i32>
+    }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<4x2xi32>, tensor<3x1xi32>, tensor<2x3xi32>) -> tensor<4x2xi32>
+    %g = "stablehlo.gather"(%b, %j) {dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 2, 1>} : (tensor<2x3xi32>, tensor<2x1xi32>) -> tensor<2x2xi32>
+    return %r, %g : tensor<4x2xi32>, tensor<2x2xi32>
+  }
+  func.func @main() {
+    %a = stablehlo.constant dense<0> : tensor<4x2xi32>
+    %u = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
+    %result:2 = call @compute(%a, %u, %u) : (tensor<4x2xi32>, tensor<2x3xi32>, tensor<2x3xi32>) -> (tensor<4x2xi32>, tensor<2x2xi32>)
+    check.expect_eq_const %result#0, dense<[[2, 5], [0, 0], [0, 0], [4, 10]]> : tensor<4x2xi32>
+    check.expect_eq_const %result#1, dense<[[3, 1], [6, 4]]> : tensor<2x2xi32>
     return
   }
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "combine.h"
+#include "lower.h"
 #include "run.h"
 
 void shlo_start_of(const struct shlo_gather_numbers *n, const struct shlo_tensor *indices,
@@ -57,7 +59,7 @@ int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned)
 struct span {
 	int rank;
 	int64_t dims[SHLO_MAX_RANK];
-	/* elements from one to the next: in the result, and in the indices or the operand */
+	/* elements from one to the next: in the result or the updates; in the indices or the operand */
 	int64_t to_steps[SHLO_MAX_RANK], from_steps[SHLO_MAX_RANK];
 };
 
@@ -148,20 +150,28 @@ static void copy_run(char *to, const char *from, size_t size)
 	}
 }
 
+/* Sets @start to the indices in the operand that an index of the batch names, batching excluded. */
+static void read_start(const struct shlo_gather_numbers *n, const struct shlo_tensor *indices,
+		       const struct span *batch, const int64_t *at, int rank, int64_t *start)
+{
+	int64_t first = offset_at(batch->rank, at, batch->from_steps), step = 1;
+
+	memset(start, 0, (size_t)rank * sizeof(*start));
+	for (int i = (int)n->index_vector + 1; i < indices->type.rank; i++)
+		step *= indices->dims[i];
+	for (int i = 0; i < n->start_map.count; i++)
+		start[n->start_map.at[i]] = shlo_get(indices, first + i * step).i;
+}
+
 /* Returns the offset in the operand of the slice for an index of the batch. */
 static int64_t slice_at(struct shlo_call *call, const struct shlo_gather_numbers *n,
 			const struct span *batch, const int64_t *at, const int64_t *sizes)
 {
 	const struct shlo_tensor *x = call->in[0], *indices = call->in[1];
 	bool is_unsigned = shlo_class(indices->type.element) == SHLO_UNSIGNED;
-	int64_t start[SHLO_MAX_RANK], first, step = 1;
+	int64_t start[SHLO_MAX_RANK];
 
-	memset(start, 0, (size_t)x->type.rank * sizeof(*start));
-	for (int i = (int)n->index_vector + 1; i < indices->type.rank; i++)
-		step *= indices->dims[i];
-	first = offset_at(batch->rank, at, batch->from_steps);
-	for (int i = 0; i < n->start_map.count; i++)
-		start[n->start_map.at[i]] = shlo_get(indices, first + i * step).i;
+	read_start(n, indices, batch, at, x->type.rank, start);
 	for (int i = 0; i < x->type.rank; i++)
 		start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned);
 	shlo_add_batching(n, at, start);
@@ -251,18 +261,113 @@ static void scatter_one(struct shlo_call *call, struct shlo_applier *applier, si
 		shlo_set(call->out[i], to, results[i]);
 }
 
-void shlo_eval_scatter(struct shlo_call *call)
-{
-	size_t count = call->op->operand_count / 2;
-	const struct shlo_tensor *x = call->in[0], *indices = call->in[count];
-	const struct shlo_tensor *updates = call->in[count + 1];
-	int64_t index[SHLO_MAX_RANK] = { 0 }, batch[SHLO_MAX_RANK], window[SHLO_MAX_RANK];
-	int64_t place[SHLO_MAX_RANK], at = -1;
+/* The state of a scatter: how updates are combined, and their slices. */
+struct scatter {
+	struct shlo_call *call;
 	struct shlo_gather_numbers n;
 	struct shlo_applier applier;
+	size_t count; /* inputs */
+	struct span batch, window;
+	struct span rest; /* the window without the dimensions of a run */
+	int64_t run;	  /* elements that are dense in operand and updates */
+	int64_t sizes[SHLO_MAX_RANK];
+	bool sets; /* an update takes the place of the element */
+	int only;  /* SHLO_B_* that combines both, or -1 */
+};
 
-	if (count > 64)
-		shlo_run_error(call->run, "it has more than 64 inputs");
+/* Finds whether slices can be combined as a whole: one input, of one type. */
+static void find_manner(struct scatter *s)
+{
+	const struct shlo_op *op = s->call->op;
+	const struct shlo_region *region = op->regions[0];
+	enum shlo_element element = s->call->in[0]->type.element;
+	const struct shlo_program *program = region->program;
+
+	s->only = -1;
+	if (s->count != 1 || s->call->in[2]->type.element != element ||
+	    op->results[0]->type->element != element ||
+	    shlo_argument_element(region, 0) != element ||
+	    shlo_argument_element(region, 1) != element)
+		return;
+	s->only = shlo_only_binary(region);
+	s->sets = program && !program->step_count && program->result_count == 1 &&
+		  program->results[0] == 1;
+}
+
+static void measure(struct scatter *s)
+{
+	const struct shlo_tensor *x = s->call->in[0], *updates = s->call->in[s->count + 1];
+	int window = 0;
+
+	part(&s->n, updates, x, s->call->in[s->count], &s->batch, &s->window);
+	for (int i = 0; i < x->type.rank; i++)
+		s->sizes[i] = shlo_list_has(&s->n.collapsed, i) ||
+					      shlo_list_has(&s->n.operand_batching, i) ?
+				      1 :
+				      updates->dims[s->n.offset.at[window++]];
+	s->rest = s->window;
+	s->run = take_run(&s->rest);
+}
+
+/* Combines a slice that is within the operand; false: scatter_one() must do it. */
+static bool scatter_whole(struct scatter *s, const int64_t *place, int64_t from)
+{
+	struct shlo_tensor *out = s->call->out[0];
+	const struct shlo_tensor *updates = s->call->in[s->count + 1];
+	size_t bytes = shlo_elements[out->type.element].bytes;
+	int64_t cell[SHLO_MAX_RANK] = { 0 }, to;
+
+	if (!s->sets && s->only < 0)
+		return false;
+	for (int i = 0; i < out->type.rank; i++)
+		if (place[i] < 0 || place[i] > out->dims[i] - s->sizes[i])
+			return false;
+	to = shlo_offset(out, place);
+	do {
+		int64_t a = to + offset_at(s->rest.rank, cell, s->rest.from_steps);
+		int64_t b = from + offset_at(s->rest.rank, cell, s->rest.to_steps);
+		char *at = (char *)out->data + (size_t)a * bytes;
+		const char *update = (const char *)updates->data + (size_t)b * bytes;
+
+		if (s->sets)
+			copy_run(at, update, (size_t)s->run * bytes);
+		else if (!shlo_combine((enum shlo_binary)s->only, out->type.element, at, at, update,
+				       (size_t)s->run))
+			return false; /* for this type, so that no cell is combined yet */
+	} while (shlo_next(s->rest.rank, s->rest.dims, cell));
+	return true;
+}
+
+/* Combines the elements of a slice that are within the operand, one by one. */
+static void scatter_elements(struct scatter *s, const int64_t *place, int64_t from)
+{
+	const struct shlo_tensor *x = s->call->in[0];
+	int64_t cell[SHLO_MAX_RANK] = { 0 }, at[SHLO_MAX_RANK];
+
+	do {
+		bool within = true;
+		int window = 0;
+
+		for (int i = 0; i < x->type.rank; i++) {
+			int64_t add = shlo_list_has(&s->n.collapsed, i) ||
+						      shlo_list_has(&s->n.operand_batching, i) ?
+					      0 :
+					      cell[window++];
+
+			/* An index that overflows 64 bits is out of bounds, too. */
+			if (__builtin_add_overflow(place[i], add, &at[i]))
+				at[i] = -1;
+			within = within && at[i] >= 0 && at[i] < x->dims[i];
+		}
+		if (within)
+			scatter_one(s->call, &s->applier, s->count, shlo_offset(x, at),
+				    from + offset_at(s->window.rank, cell, s->window.to_steps));
+	} while (shlo_next(s->window.rank, s->window.dims, cell));
+}
+
+/* Sets the results to the inputs, with elements of the results' types. */
+static void begin_results(struct shlo_call *call, size_t count)
+{
 	for (size_t i = 0; i < count; i++) {
 		struct shlo_tensor *out;
 
@@ -276,25 +381,30 @@ void shlo_eval_scatter(struct shlo_call *call)
 				 shlo_convert(out->type.element, call->in[i]->type.element,
 					      shlo_get(call->in[i], k)));
 	}
-	if (!updates->count)
-		return;
-	shlo_gather_numbers(call->op, true, &n);
-	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
-	do {
-		bool within = true;
+}
 
-		at++;
-		shlo_split_index(&n, updates->type.rank, index, x->type.rank, batch, window);
-		shlo_start_of(&n, indices, batch, x->type.rank, place);
-		shlo_add_batching(&n, batch, place);
-		for (int i = 0; i < x->type.rank; i++) {
-			/* An index that overflows 64 bits is out of bounds, too. */
-			if (__builtin_add_overflow(place[i], window[i], &place[i]))
-				place[i] = -1;
-			within = within && place[i] >= 0 && place[i] < x->dims[i];
-		}
-		if (within)
-			scatter_one(call, &applier, count, shlo_offset(x, place), at);
-	} while (shlo_next(updates->type.rank, updates->dims, index));
-	shlo_applier_exit(&applier);
+void shlo_eval_scatter(struct shlo_call *call)
+{
+	struct scatter s = { .call = call, .count = call->op->operand_count / 2 };
+	int64_t at[SHLO_MAX_RANK] = { 0 }, place[SHLO_MAX_RANK];
+	int rank = call->in[0]->type.rank;
+
+	if (s.count > 64)
+		shlo_run_error(call->run, "it has more than 64 inputs");
+	begin_results(call, s.count);
+	if (!call->in[s.count + 1]->count)
+		return;
+	shlo_gather_numbers(call->op, true, &s.n);
+	measure(&s);
+	find_manner(&s);
+	shlo_applier_init(&s.applier, call->run, call->frame, call->op->regions[0]);
+	do {
+		int64_t from = offset_at(s.batch.rank, at, s.batch.to_steps);
+
+		read_start(&s.n, call->in[s.count], &s.batch, at, rank, place);
+		shlo_add_batching(&s.n, at, place);
+		if (!scatter_whole(&s, place, from))
+			scatter_elements(&s, place, from);
+	} while (shlo_next(s.batch.rank, s.batch.dims, at));
+	shlo_applier_exit(&s.applier);
 }
