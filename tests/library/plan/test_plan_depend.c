@@ -31,16 +31,16 @@ static bool touches(const struct hazard_access *access, int64_t at)
 }
 
 /*
- * Returns a random access of some rows of `pitch` bytes: with probability 1/4 of whole rows, else
+ * Returns a random access of some rows of `pitch` bytes from byte `begin` on: with probability 1/4 of whole rows, else
  * of the same run of bytes in each row.
  */
-static struct hazard_access draw(struct rng *rng, int64_t pitch, bool write)
+static struct hazard_access draw(struct rng *rng, int64_t begin, int64_t pitch, bool write)
 {
 	struct hazard_access access = { .base = NPU_BASE_NONE, .write = write };
-	int64_t rows = BYTES / pitch, first = (int64_t)rng_below(rng, (uint64_t)rows);
+	int64_t rows = (BYTES - begin) / pitch, first = (int64_t)rng_below(rng, (uint64_t)rows);
 	int64_t count = 1 + (int64_t)rng_below(rng, (uint64_t)(rows - first));
 
-	access.lo = first * pitch;
+	access.lo = begin + first * pitch;
 	access.hi = access.lo + count * pitch;
 	if (rng_below(rng, 4)) {
 		int64_t at = (int64_t)rng_below(rng, (uint64_t)pitch);
@@ -69,22 +69,57 @@ static void follow(struct followed *followed, const struct plan_depend *depend, 
 	}
 }
 
-static void check_accesses(struct rng *rng, struct followed *followed)
+/* Returns true if two accesses have a byte in common, and one of them writes. */
+static bool are_ordered(const struct hazard_access *a, const struct hazard_access *b)
+{
+	if (!a->write && !b->write)
+		return false;
+	for (int64_t at = 0; at < BYTES; at++)
+		if (touches(a, at) && touches(b, at))
+			return true;
+	return false;
+}
+
+/* Checks that the instructions of all edges from `op` have bytes in common with it. */
+static void check_edges(const struct plan_depend *depend, struct hazard_access list[OPS][2],
+			uint32_t op)
+{
+	size_t count;
+	const struct depend_edge *edges = depend_edges(depend, op, &count);
+
+	for (size_t e = 0; e < count; e++) {
+		bool ordered = false;
+
+		for (int i = 0; i < 4; i++)
+			ordered |= are_ordered(&list[op][i / 2], &list[edges[e].from][i % 2]);
+		assert_true(ordered);
+	}
+}
+
+/*
+ * Checks a graph of random accesses. With a single image, whose rows have one pitch, edges between
+ * instructions that touch different bytes are errors, too.
+ */
+static void check_accesses(struct rng *rng, struct followed *followed, bool single)
 {
 	static const int64_t pitches[] = { 8, 16, 24, 64 };
 	static struct hazard_access list[OPS][2];
 	struct plan_depend *depend = depend_create();
-	int64_t pitch = 0;
+	int64_t pitch = 0, begin = 0;
 
 	assert_non_null(depend);
 	memset(followed, 0, sizeof(*followed));
 	for (uint32_t op = 0; op < OPS; op++) {
-		if (op % 60 == 0)
+		if (op == 0 || (!single && op % 60 == 0)) {
 			pitch = pitches[rng_below(rng, ARRAY_SIZE(pitches))];
-		list[op][0] = draw(rng, pitch, rng_below(rng, 2));
-		list[op][1] = draw(rng, pitch, false);
+			begin = (int64_t)rng_below(rng, (uint64_t)pitch);
+		}
+		list[op][0] = draw(rng, begin, pitch, rng_below(rng, 2));
+		list[op][1] = draw(rng, begin, pitch, false);
 		assert_int_equal(depend_add(depend, list[op], 2, op), 0);
 		follow(followed, depend, op);
+		if (single)
+			check_edges(depend, list, op);
 		for (int64_t at = 0; at < BYTES; at++)
 			for (int a = 0; a < 2; a++) {
 				if (!touches(&list[op][a], at))
@@ -107,7 +142,7 @@ static void test_random(void **state)
 	(void)state;
 	assert_non_null(followed);
 	for (int i = 0; i < GRAPHS; i++)
-		check_accesses(&rng, followed);
+		check_accesses(&rng, followed, i % 2);
 	free(followed);
 }
 
@@ -158,9 +193,8 @@ static void test_apart(void **state)
 }
 
 /*
- * Tests an instruction that reads all bytes. Before it, columns that cover the image are written;
- * after it, so many columns are read that earlier accesses are forgotten. A last write must follow
- * the instruction all the same.
+ * Tests an instruction that reads all bytes. Before it, columns that cover the image are written,
+ * and after it all of them but one. The write of the last one must follow the instruction.
  */
 static void test_late_reader(void **state)
 {
@@ -171,22 +205,50 @@ static void test_late_reader(void **state)
 	(void)state;
 	assert_non_null(followed);
 	assert_non_null(depend);
-	for (uint32_t op = 0; op < 66; op++) {
-		bool write = op < 16 || op == 65;
-		struct hazard_access access =
-			op == 16 ? all : tile(op < 16 ? 16 * op : (op + 15) % 16 * 16, 16, write);
+	for (uint32_t op = 0; op < 33; op++) {
+		struct hazard_access access = op == 16 ? all :
+							 tile((op - op / 17) % 16 * 16, 16, true);
 
-		/* The last access leaves out the first and last rows, which have own ranges. */
-		if (op == 65) {
-			access.lo += 256;
-			access.hi -= 256;
-		}
 		assert_int_equal(depend_add(depend, &access, 1, op), 0);
 		follow(followed, depend, op);
 	}
-	assert_true(followed->by[65][16]);
+	assert_true(followed->by[32][16]);
 	depend_destroy(depend);
 	free(followed);
+}
+
+/*
+ * Tests images whose rows have different lengths, one after the other at the same address: when all
+ * of one is written, nothing follows the images before any more.
+ */
+static void test_pitches(void **state)
+{
+	struct plan_depend *depend = depend_create();
+	uint32_t op = 0;
+
+	(void)state;
+	assert_non_null(depend);
+	for (int image = 0; image < IMAGES; image++) {
+		int64_t pitch = image % 2 ? 64 : 96;
+		uint32_t first = op;
+
+		for (int64_t at = 0; at < 2 * pitch; at += 16) {
+			struct hazard_access access = { .base = NPU_BASE_NONE,
+							.lo = at % pitch,
+							.hi = at % pitch + 96 * 64 - pitch + 16,
+							.pitch = pitch,
+							.run = 16,
+							.write = at < pitch };
+			const struct depend_edge *edges;
+			size_t count;
+
+			assert_int_equal(depend_add(depend, &access, 1, op), 0);
+			edges = depend_edges(depend, op++, &count);
+			for (size_t e = 0; e < count && at >= pitch; e++)
+				assert_true(edges[e].from >= first);
+		}
+	}
+	depend_destroy(depend);
 }
 
 /*
@@ -223,9 +285,8 @@ static void test_data_of_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_apart),
-		cmocka_unit_test(test_late_reader),
+		cmocka_unit_test(test_random),	     cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_late_reader),  cmocka_unit_test(test_pitches),
 		cmocka_unit_test(test_data_of_many),
 	};
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the instructions that each instruction must follow. The bytes of memory and SRAM are kept
- * as ranges, each with the instruction that wrote all of it last, and the instructions that have
- * read it, or touched columns of it, since. Columns are the bytes that a strided access touches, so
- * that tiles of different channels of one image do not follow each other. An instruction follows
- * the writers of the bytes that it reads, and the writers and readers of the bytes that it writes.
+ * as ranges, each with the instruction that wrote all of it last, and those that have read it
+ * since. Columns are the bytes that a strided access touches, so that tiles of different channels
+ * of one image do not follow each other: a range has a list of segments of columns, each with its
+ * last writer and its readers. An instruction follows the writers of the bytes that it reads, and
+ * the writers and readers of the bytes that it writes.
  */
 #include "plan/list/depend.h"
 
@@ -16,13 +17,12 @@
 #define NONE UINT32_MAX
 
 /*
- * The most accesses to columns that a range remembers, which bounds the time that an access takes.
- * A range with so many forgets those whose columns later writes cover; when more than half are
- * left, the next write of columns counts as a write of all bytes.
+ * The most segments of a range, which bounds the time that an access takes. Further accesses to
+ * columns count as accesses to all bytes.
  */
-#define MOST_COLUMNS 64
+#define MOST_SEGMENTS 96
 
-/* An instruction that has read a range since it was written; lists share their tails. */
+/* An instruction that has read bytes since they were written; lists share their tails. */
 struct reader {
 	uint32_t op, next;
 };
@@ -32,16 +32,18 @@ struct columns {
 	int64_t pitch, at, run;
 };
 
-/* An instruction that has read or written columns of a range; lists share their tails. */
-struct part {
-	struct columns columns;
-	uint32_t op, next;
-	bool write;
+/*
+ * Columns [at, end) of rows of `pitch` bytes that all accesses since the last write of the whole
+ * range have touched alike. The writer is NONE when they were only read.
+ */
+struct segment {
+	int64_t pitch, at, end;
+	uint32_t writer, readers, next;
 };
 
-/* `parts` are accesses to columns since the last write of all bytes; `num` is their number. */
+/* The segments are apart from each other, in the order of pitch and `at`; `num` is their number. */
 struct range {
-	uint32_t writer, readers, parts, num;
+	uint32_t writer, readers, segments, num;
 };
 
 struct plan_depend {
@@ -59,13 +61,18 @@ struct plan_depend {
 	size_t num_ranges, cap_begin, cap_ranges;
 	struct reader *readers;
 	size_t num_readers, cap_readers;
-	struct part *parts;
-	size_t num_parts, cap_parts;
+	struct segment *segments;
+	size_t num_segments, cap_segments;
+	uint32_t unused; /* the first of the segments that no range has */
 };
 
 struct plan_depend *depend_create(void)
 {
-	return wnn_calloc(1, sizeof(struct plan_depend));
+	struct plan_depend *depend = wnn_calloc(1, sizeof(*depend));
+
+	if (depend)
+		depend->unused = NONE;
+	return depend;
 }
 
 void depend_destroy(struct plan_depend *depend)
@@ -78,13 +85,14 @@ void depend_destroy(struct plan_depend *depend)
 	wnn_free(depend->begin);
 	wnn_free(depend->ranges);
 	wnn_free(depend->readers);
-	wnn_free(depend->parts);
+	wnn_free(depend->segments);
 	wnn_free(depend);
 }
 
 void depend_forget(struct plan_depend *depend)
 {
-	depend->num_ranges = depend->num_readers = depend->num_parts = 0;
+	depend->num_ranges = depend->num_readers = depend->num_segments = 0;
+	depend->unused = NONE;
 }
 
 void depend_reset(struct plan_depend *depend)
@@ -148,24 +156,112 @@ static inline size_t find(const struct plan_depend *g, int64_t at)
 	return i;
 }
 
-/* Splits range i at `at`, which lies in it. The arrays have room for one more range. */
-static void split(struct plan_depend *g, size_t i, int64_t at)
-{
-	size_t following = g->num_ranges++ - i;
+/* ---- lists of segments */
 
-	memmove(g->begin + i + 2, g->begin + i + 1, following * sizeof(*g->begin));
-	memmove(g->ranges + i + 1, g->ranges + i, following * sizeof(*g->ranges));
-	g->begin[i + 1] = at;
+/* Returns where the index of the segment behind `before` is; behind NONE: of the first one. */
+static inline uint32_t *link_of(struct plan_depend *g, struct range *range, uint32_t before)
+{
+	return before == NONE ? &range->segments : &g->segments[before].next;
 }
 
-/* Returns the range that begins at `at`, after splitting the one in which `at` lies. */
-static inline size_t border(struct plan_depend *g, int64_t at)
+/* Inserts a segment behind `before`; returns its index, or NONE when out of memory. */
+static uint32_t insert(struct plan_depend *g, struct range *range, uint32_t before,
+		       struct segment segment)
 {
-	size_t i = find(g, at);
+	uint32_t s = g->unused, *link;
 
-	if (g->begin[i] != at)
-		split(g, i++, at);
-	return i;
+	if (s != NONE) {
+		g->unused = g->segments[s].next;
+	} else {
+		if (wnn_array_reserve(&g->segments, &g->cap_segments, g->num_segments + 1,
+				      sizeof(*g->segments)))
+			return NONE;
+		s = (uint32_t)g->num_segments++;
+	}
+	link = link_of(g, range, before);
+	segment.next = *link;
+	*link = s;
+	range->num++;
+	g->segments[s] = segment;
+	return s;
+}
+
+/* Takes the segment behind `before` out of the list. */
+static inline void drop(struct plan_depend *g, struct range *range, uint32_t before)
+{
+	uint32_t *link = link_of(g, range, before), s = *link;
+
+	range->num--;
+	*link = g->segments[s].next;
+	g->segments[s].next = g->unused;
+	g->unused = s;
+}
+
+/* Makes room for so many ranges. Returns 0, or -1: no memory. */
+static int reserve_ranges(struct plan_depend *g, size_t count)
+{
+	/* begin[] has one element more. */
+	return wnn_array_reserve(&g->begin, &g->cap_begin, count + 1, sizeof(*g->begin)) ||
+			       wnn_array_reserve(&g->ranges, &g->cap_ranges, count,
+						 sizeof(*g->ranges)) ?
+		       -1 :
+		       0;
+}
+
+/* Forgets the segments of which range i has no byte, as it may be shorter than a row of them. */
+static void prune(struct plan_depend *g, size_t i)
+{
+	struct range *range = &g->ranges[i];
+	uint32_t before = NONE;
+
+	for (uint32_t s = range->segments; s != NONE; s = *link_of(g, range, before)) {
+		int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, distance = 0;
+		const struct segment *segment = &g->segments[s];
+		int64_t pitch = segment->pitch;
+
+		if (bytes < pitch)
+			distance = (segment->at + pitch - begin % pitch) % pitch;
+		if (distance >= bytes && distance + segment->end - segment->at <= pitch)
+			drop(g, range, before);
+		else
+			before = s;
+	}
+}
+
+/* Splits range i at `at`, which lies in it. Returns 0, or -1: no memory. */
+static int split(struct plan_depend *g, size_t i, int64_t at)
+{
+	size_t following = g->num_ranges - i;
+	uint32_t last = NONE;
+	struct range *range;
+
+	if (reserve_ranges(g, g->num_ranges + 1))
+		return -1;
+	g->num_ranges++;
+	range = &g->ranges[i + 1];
+	memmove(g->begin + i + 2, g->begin + i + 1, following * sizeof(*g->begin));
+	memmove(range, range - 1, following * sizeof(*range));
+	g->begin[i + 1] = at;
+	range->segments = NONE;
+	range->num = 0;
+	for (uint32_t s = range[-1].segments; s != NONE; s = g->segments[s].next) {
+		last = insert(g, range, last, g->segments[s]);
+		if (last == NONE)
+			return -1;
+	}
+	prune(g, i);
+	prune(g, i + 1);
+	return 0;
+}
+
+/*
+ * Sets *i to the range that begins at `at`, after splitting the one in which `at` lies. Returns 0,
+ * or -1: no memory.
+ */
+static inline int border(struct plan_depend *g, int64_t at, size_t *i)
+{
+	*i = find(g, at);
+	return g->begin[*i] == at ? 0 : split(g, (*i)++, at);
 }
 
 /* ---- accesses to columns */
@@ -181,170 +277,230 @@ static struct columns columns_of(const struct hazard_access *access, int64_t lo)
 }
 
 /*
- * Returns true if two accesses to columns with one pitch have no byte in common, wherever they
- * begin and end; false also when the pitches differ.
+ * Returns true if an access to columns has no byte in common with a segment, wherever it begins and
+ * ends; false also when the pitches differ.
  */
-static bool are_apart(const struct columns *a, const struct columns *b)
+static inline bool are_apart(const struct columns *columns, const struct segment *segment)
 {
-	int64_t distance = (b->at - a->at + a->pitch) % a->pitch;
+	int64_t distance = segment->at - columns->at;
 
-	return a->pitch == b->pitch && distance >= a->run && distance + b->run <= a->pitch;
+	if (columns->pitch != segment->pitch)
+		return false;
+	if (distance < 0)
+		distance += columns->pitch;
+	return distance >= columns->run && distance + segment->end - segment->at <= columns->pitch;
 }
 
 /*
- * Clips *columns to range i, which may be shorter than a row of them; false: none is in the range.
+ * Makes range i one that an access touches alike. A range of at least one row has all columns; a
+ * shorter one is split where the columns begin or end. Sets *columns to the columns to touch,
+ * which are all bytes of a shorter range and of one with too many segments, and *none when the range has none of them. Returns 0, or
+ * -1: no memory.
  */
-static bool clip(const struct plan_depend *g, size_t i, struct columns *columns)
+static int narrow(struct plan_depend *g, size_t i, struct columns *columns, bool *none)
 {
-	int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, distance, pitch;
+	int64_t begin = g->begin[i], bytes = g->begin[i + 1] - begin, pitch = columns->pitch, first;
+	int64_t distance, end;
 
-	if (!columns->pitch || bytes >= columns->pitch)
-		return true;
-	pitch = columns->pitch;
-	begin %= pitch;
-	distance = (columns->at - begin + pitch) % pitch;
-	/* Columns that are at both ends of the range stay as they are. */
-	if (distance + columns->run > pitch)
-		return true;
-	if (distance >= bytes)
-		return false;
-	if (columns->run > bytes - distance)
-		columns->run = bytes - distance;
-	return true;
+	*none = false;
+	if (!pitch || bytes >= pitch) {
+		if (g->ranges[i].num > MOST_SEGMENTS)
+			*columns = (struct columns){ .pitch = 0 };
+		return 0;
+	}
+	distance = (columns->at + pitch - begin % pitch) % pitch;
+	end = distance + columns->run;
+	*columns = (struct columns){ .pitch = 0 };
+	/* The first bytes are the end of columns that begin before the range, or come before them. */
+	first = end > pitch ? end - pitch : distance ? distance : end;
+	*none = end <= pitch && distance;
+	return first < bytes ? split(g, i, begin + first) : 0;
+}
+
+/* Adds `op` to a list of readers. Returns 0, or -1: no memory. */
+static int add_reader(struct plan_depend *g, uint32_t *readers, uint32_t op)
+{
+	if (wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
+			      sizeof(*g->readers)))
+		return -1;
+	g->readers[g->num_readers] = (struct reader){ op, *readers };
+	*readers = (uint32_t)g->num_readers++;
+	return 0;
+}
+
+/* Makes `op` follow the instructions of a list of readers. Returns 0, or -1: no memory. */
+static int follow_readers(struct plan_depend *g, uint32_t readers, uint32_t op)
+{
+	for (uint32_t r = readers; r != NONE; r = g->readers[r].next)
+		if (add_edge(g, g->readers[r].op, op, false))
+			return -1;
+	return 0;
 }
 
 /*
  * Makes `op`, which reads or writes (@write) `columns` of the range, follow the earlier accesses to
- * bytes of these columns: as a write all of them, as a read only the writes. Returns 0, or -1 when
- * out of memory.
+ * bytes of these columns: as a write all of them, as a read only the writes. @data: bytes of these
+ * writes are still needed. Returns 0, or -1 when out of memory.
  */
-static int follow_parts(struct plan_depend *g, const struct range *range,
-			const struct columns *columns, uint32_t op, bool write)
+static int follow_columns(struct plan_depend *g, const struct range *range,
+			  const struct columns *columns, uint32_t op, bool write, bool data)
 {
-	for (uint32_t p = range->parts; p != NONE; p = g->parts[p].next) {
-		const struct part *part = &g->parts[p];
+	for (uint32_t s = range->segments; s != NONE; s = g->segments[s].next) {
+		const struct segment *segment = &g->segments[s];
 
-		if (!write && !part->write)
+		if (columns->pitch && are_apart(columns, segment))
 			continue;
-		if (columns->pitch && are_apart(columns, &part->columns))
-			continue;
-		if (add_edge(g, part->op, op, !write))
+		if (add_edge(g, segment->writer, op, data) ||
+		    (write && follow_readers(g, segment->readers, op)))
 			return -1;
 	}
 	return 0;
 }
 
-static int add_part(struct plan_depend *g, struct range *range, const struct columns *columns,
-		    uint32_t op, bool write)
-{
-	if (wnn_array_reserve(&g->parts, &g->cap_parts, g->num_parts + 1, sizeof(*g->parts)))
-		return -1;
-	g->parts[g->num_parts] = (struct part){ *columns, op, range->parts, write };
-	range->parts = (uint32_t)g->num_parts++;
-	range->num++;
-	return 0;
-}
-
 /*
- * Returns true if the writes among `count` accesses of a list cover `columns`, which may be a whole
- * pitch.
+ * Divides segment s at `at`, if it begins before and ends behind that. Returns 0, or -1: no memory.
  */
-static bool are_covered(const struct plan_depend *g, uint32_t list, uint32_t count,
-			const struct columns *columns)
+static int cut(struct plan_depend *g, struct range *range, uint32_t s, int64_t at)
 {
-	int64_t at = columns->at, end = columns->at + columns->run, before;
+	struct segment rest = g->segments[s];
 
-	do {
-		before = at;
-		for (uint32_t p = list, i = 0; i < count; p = g->parts[p].next, i++) {
-			const struct columns *c = &g->parts[p].columns;
-			int64_t distance;
-
-			if (!g->parts[p].write || c->pitch != columns->pitch)
-				continue;
-			distance = ((at - c->at) % c->pitch + c->pitch) % c->pitch;
-			if (distance < c->run)
-				at += c->run - distance;
-		}
-	} while (at > before && at < end);
-	return at >= end;
-}
-
-/*
- * Forgets the accesses to range i whose columns later writes cover: an instruction that follows
- * these writes follows the accesses, too. Returns 0, or -1: no memory.
- */
-static int forget_covered(struct plan_depend *g, size_t i)
-{
-	int64_t bytes = g->begin[i + 1] - g->begin[i];
-	struct range *range = &g->ranges[i];
-	uint32_t count = 0;
-	size_t first = g->num_parts;
-	bool all = false;
-
-	if (wnn_array_reserve(&g->parts, &g->cap_parts, g->num_parts + MOST_COLUMNS,
-			      sizeof(*g->parts)))
-		return -1;
-	for (uint32_t p = range->parts; p != NONE && !all; p = g->parts[p].next) {
-		int64_t pitch = g->parts[p].columns.pitch;
-		struct columns whole = { pitch, 0, pitch };
-
-		if (bytes < pitch)
-			whole = (struct columns){ pitch, g->begin[i] % pitch, bytes };
-		if (count && are_covered(g, (uint32_t)first, count, &g->parts[p].columns))
-			continue;
-		count++;
-		/* The list that is kept lies at the end of the array, newest first. */
-		g->parts[g->num_parts] = g->parts[p];
-		g->parts[g->num_parts].next = (uint32_t)g->num_parts + 1;
-		g->num_parts++;
-		all = g->parts[p].write && are_covered(g, (uint32_t)first, count, &whole);
-	}
-	if (count)
-		g->parts[g->num_parts - 1].next = NONE;
-	range->parts = count ? (uint32_t)first : NONE;
-	range->num = count;
-	if (all) {
-		uint32_t oldest = g->parts[g->num_parts - 1].op, reader = range->readers;
-
-		range->writer = NONE;
-		/*
-		 * Forgets the readers if the last of them is before the oldest write that is kept:
-		 * that write follows all of them.
-		 */
-		if (reader != NONE && g->readers[reader].op <= oldest)
-			range->readers = NONE;
-	}
-	return 0;
-}
-
-/*
- * Makes room for one more access to columns of range i. When more than half of the accesses are
- * still needed, range->num becomes larger than MOST_COLUMNS instead: the range is full until the
- * next write, and no access looks for room in vain. Returns 0, or -1 when out of memory.
- */
-static int make_room(struct plan_depend *g, size_t i)
-{
-	struct range *range = &g->ranges[i];
-
-	if (range->num != MOST_COLUMNS)
+	if (rest.at >= at || rest.end <= at)
 		return 0;
-	if (forget_covered(g, i))
+	rest.at = g->segments[s].end = at;
+	return insert(g, range, s, rest) == NONE ? -1 : 0;
+}
+
+/*
+ * Forgets the segments with other pitches when the writes of columns with this pitch cover whole
+ * rows, and each of them follows all accesses to these segments.
+ */
+static void forget_others(struct plan_depend *g, struct range *range, int64_t pitch)
+{
+	uint32_t oldest = NONE, before = NONE;
+	int64_t at = 0;
+
+	for (uint32_t s = range->segments; s != NONE; s = g->segments[s].next) {
+		const struct segment *segment = &g->segments[s];
+
+		if (segment->pitch != pitch)
+			continue;
+		if (segment->at != at || segment->writer == NONE)
+			return;
+		at = segment->end;
+		if (segment->writer < oldest)
+			oldest = segment->writer;
+	}
+	if (at != pitch)
+		return;
+	if (range->writer != NONE && range->writer < oldest)
+		range->writer = NONE;
+	if (range->readers != NONE && g->readers[range->readers].op < oldest)
+		range->readers = NONE;
+	for (uint32_t s = range->segments; s != NONE; s = *link_of(g, range, before)) {
+		const struct segment *segment = &g->segments[s];
+
+		if (segment->pitch == pitch ||
+		    (segment->writer != NONE && segment->writer >= oldest) ||
+		    (segment->readers != NONE && g->readers[segment->readers].op >= oldest))
+			before = s;
+		else
+			drop(g, range, before);
+	}
+}
+
+/*
+ * Notes that `op` has read or written (@write) columns [at, end) of a range, which become one
+ * segment by a write. Returns 0, or -1: no memory.
+ */
+static int touch(struct plan_depend *g, struct range *range, int64_t pitch, int64_t at, int64_t end,
+		 uint32_t op, bool write)
+{
+	struct segment whole = { pitch, at, end, write ? op : NONE, NONE, NONE };
+	uint32_t before = NONE, s = range->segments;
+
+	while (s != NONE && (g->segments[s].pitch < pitch ||
+			     (g->segments[s].pitch == pitch && g->segments[s].end <= at))) {
+		before = s;
+		s = g->segments[s].next;
+	}
+	if (s != NONE && g->segments[s].pitch == pitch && g->segments[s].at < at) {
+		if (cut(g, range, s, at))
+			return -1;
+		before = s;
+		s = g->segments[s].next;
+	}
+	for (; s != NONE && g->segments[s].pitch == pitch && g->segments[s].at < end;
+	     s = *link_of(g, range, before)) {
+		struct segment gap = { pitch, at, g->segments[s].at, NONE, NONE, NONE };
+
+		if (cut(g, range, s, end))
+			return -1;
+		if (write) {
+			drop(g, range, before);
+			continue;
+		}
+		at = g->segments[s].end;
+		if (add_reader(g, &g->segments[s].readers, op) ||
+		    (gap.at < gap.end &&
+		     (add_reader(g, &gap.readers, op) || insert(g, range, before, gap) == NONE)))
+			return -1;
+		before = s;
+	}
+	whole.at = at;
+	if (at == end)
+		return 0;
+	if (!write && add_reader(g, &whole.readers, op))
 		return -1;
-	if (range->num > MOST_COLUMNS / 2)
-		range->num = MOST_COLUMNS + 1;
+	return insert(g, range, before, whole) == NONE ? -1 : 0;
+}
+
+/* Does what touch() does for columns, which may go beyond the end of a row. */
+static int touch_columns(struct plan_depend *g, struct range *range, const struct columns *columns,
+			 uint32_t op, bool write)
+{
+	int64_t end = columns->at + columns->run, over = end - columns->pitch;
+
+	if ((over > 0 && touch(g, range, columns->pitch, 0, over, op, write)) ||
+	    touch(g, range, columns->pitch, columns->at, over > 0 ? columns->pitch : end, op,
+		  write))
+		return -1;
+	if (write)
+		forget_others(g, range, columns->pitch);
 	return 0;
 }
 
 /* ---- reads and writes */
 
-static int add_reader(struct plan_depend *g, struct range *range, uint32_t op)
+/* Returns true if accesses with this pitch have touched columns of a range. */
+static bool has_pitch(const struct plan_depend *g, const struct range *range, int64_t pitch)
 {
-	if (wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
-			      sizeof(*g->readers)))
+	uint32_t s = range->segments;
+
+	while (s != NONE && g->segments[s].pitch < pitch)
+		s = g->segments[s].next;
+	return s != NONE && g->segments[s].pitch == pitch;
+}
+
+/*
+ * Sets *i to the first range of an access to columns of bytes [lo, hi), and *end to where its last
+ * range has to end. The ranges may go beyond the columns, so that tiles of an image that have the
+ * same rows have the same ranges. Returns 0, or -1: no memory.
+ */
+static int find_first(struct plan_depend *g, int64_t lo, int64_t hi, const struct columns *columns,
+		      size_t *i, int64_t *end)
+{
+	int64_t pitch = columns->pitch, rows;
+
+	*end = hi;
+	*i = find(g, lo);
+	/* Less than a row before `lo` there may be other columns, but none of these. */
+	if ((g->begin[*i] < lo - (pitch - columns->run) || !has_pitch(g, &g->ranges[*i], pitch)) &&
+	    g->begin[*i] != lo && split(g, (*i)++, lo))
 		return -1;
-	g->readers[g->num_readers] = (struct reader){ op, range->readers };
-	range->readers = (uint32_t)g->num_readers++;
+	if (pitch) {
+		rows = (hi - g->begin[*i] + pitch - 1) / pitch;
+		*end = g->begin[*i] + rows * pitch;
+	}
 	return 0;
 }
 
@@ -355,76 +511,79 @@ static int add_reader(struct plan_depend *g, struct range *range, uint32_t op)
 static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, const struct columns *columns,
 		     uint32_t op)
 {
-	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
+	int64_t end;
+	size_t i;
+
+	if (find_first(g, lo, hi, columns, &i, &end))
+		return -1;
+	for (; g->begin[i] < hi; i++) {
 		struct columns here = *columns;
 		struct range *range;
+		bool none;
 
-		if (g->begin[i + 1] > hi)
-			split(g, i, hi);
-		range = &g->ranges[i];
-		if (!clip(g, i, &here))
-			continue;
-		if (add_edge(g, range->writer, op, true) ||
-		    follow_parts(g, range, &here, op, false) || make_room(g, i))
+		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &none))
 			return -1;
-		if (here.pitch && range->num < MOST_COLUMNS ? add_part(g, range, &here, op, false) :
-							      add_reader(g, range, op))
+		range = &g->ranges[i];
+		if (!none && (add_edge(g, range->writer, op, true) ||
+			      follow_columns(g, range, &here, op, false, true) ||
+			      (here.pitch ? touch_columns(g, range, &here, op, false) :
+					    add_reader(g, &range->readers, op))))
 			return -1;
 	}
 	return 0;
 }
 
 /*
- * Makes `op`, which writes columns of a range, follow the accesses to these. Returns 0, or -1 when
- * out of memory.
+ * Makes `op`, which writes columns of a range, follow the accesses to these. @data: `op` may leave
+ * out bytes, so that those of earlier writes are still needed. Returns 0, or -1 when out of memory.
  */
 static int follow_range(struct plan_depend *g, const struct range *range,
-			const struct columns *columns, uint32_t op)
+			const struct columns *columns, uint32_t op, bool data)
 {
 	/* Readers of a range follow its writer: `op` then needs no edge to the writer. */
-	if (range->readers == NONE && add_edge(g, range->writer, op, false))
+	if ((data || range->readers == NONE) && add_edge(g, range->writer, op, data))
 		return -1;
-	for (uint32_t r = range->readers; r != NONE; r = g->readers[r].next)
-		if (add_edge(g, g->readers[r].op, op, false))
-			return -1;
-	return follow_parts(g, range, columns, op, true);
+	return follow_readers(g, range->readers, op) ||
+			       follow_columns(g, range, columns, op, true, data) ?
+		       -1 :
+		       0;
+}
+
+/* Makes `op` the last access to range i. */
+static void write_range(struct plan_depend *g, size_t i, uint32_t op)
+{
+	while (g->ranges[i].segments != NONE)
+		drop(g, &g->ranges[i], NONE);
+	g->ranges[i] = (struct range){ op, NONE, NONE, 0 };
 }
 
 /*
- * Adds `op` to the accesses of each range of bytes [lo, hi), of which it writes columns. Returns 0,
- * or -1 when out of memory.
+ * Makes `op`, which writes columns of bytes [lo, hi), follow the accesses to these, and their last
+ * writer. It may leave out bytes of the columns, so that it counts as a read of earlier writes, and
+ * preemption points before it save their bytes. Returns 0, or -1 when out of memory.
  */
 static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 			const struct columns *columns, uint32_t op)
 {
-	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
+	int64_t end;
+	size_t i;
+
+	if (find_first(g, lo, hi, columns, &i, &end))
+		return -1;
+	for (; g->begin[i] < hi; i++) {
 		struct columns here = *columns;
-		struct range *range;
+		bool none;
 
-		if (g->begin[i + 1] > hi)
-			split(g, i, hi);
-		range = &g->ranges[i];
-		if (!clip(g, i, &here))
+		if ((g->begin[i + 1] > end && split(g, i, end)) || narrow(g, i, &here, &none))
+			return -1;
+		if (none)
 			continue;
-		if (make_room(g, i))
+		if (follow_range(g, &g->ranges[i], &here, op, true))
 			return -1;
-		if (range->num > MOST_COLUMNS) {
-			static const struct columns all = { .pitch = 0 };
-
-			/*
-			 * The range is full: `op` counts as a write of all its bytes, so that later
-			 * accesses follow only `op`. It also counts as a read of earlier writes, so
-			 * that preemption points before `op` save their bytes.
-			 */
-			if (add_edge(g, range->writer, op, true) ||
-			    follow_parts(g, range, &all, op, false) ||
-			    follow_range(g, range, &all, op))
-				return -1;
-			*range = (struct range){ op, NONE, NONE, 0 };
-		} else if (follow_range(g, range, &here, op) ||
-			   add_part(g, range, &here, op, true)) {
+		if (!here.pitch)
+			write_range(g, i, op);
+		else if (touch_columns(g, &g->ranges[i], &here, op, true))
 			return -1;
-		}
 	}
 	return 0;
 }
@@ -436,15 +595,16 @@ static int note_columns(struct plan_depend *g, int64_t lo, int64_t hi,
 static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
 	static const struct columns all = { .pitch = 0 };
-	size_t first = border(g, lo), i = first;
+	size_t first, i;
 
-	for (; g->begin[i] < hi; i++) {
-		if (g->begin[i + 1] > hi)
-			split(g, i, hi);
-		if (follow_range(g, &g->ranges[i], &all, op))
+	if (border(g, lo, &first))
+		return -1;
+	for (i = first; g->begin[i] < hi; i++) {
+		if ((g->begin[i + 1] > hi && split(g, i, hi)) ||
+		    follow_range(g, &g->ranges[i], &all, op, false))
 			return -1;
+		write_range(g, i, op);
 	}
-	g->ranges[first] = (struct range){ op, NONE, NONE, 0 };
 	if (i - first > 1) {
 		size_t following = g->num_ranges - i;
 
@@ -457,16 +617,13 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 
 /*
  * Prepares the arrays for instruction `op`: gives it, and numbers left out before it, an empty list
- * of edges, and makes room for the ranges that it can add. Returns 0, or -1 when out of memory.
+ * of edges, and makes the first range. Returns 0, or -1 when out of memory.
  */
 static int prepare(struct plan_depend *g, uint32_t op)
 {
-	size_t most = g->num_ranges + 2 * PLAN_MAX_ACCESSES + 2;
-
 	if (wnn_array_reserve(&g->first, &g->cap_first, (size_t)op + 1, sizeof(*g->first)) ||
 	    wnn_array_reserve(&g->last, &g->cap_last, (size_t)op + 1, sizeof(*g->last)) ||
-	    wnn_array_reserve(&g->begin, &g->cap_begin, most, sizeof(*g->begin)) ||
-	    wnn_array_reserve(&g->ranges, &g->cap_ranges, most, sizeof(*g->ranges)))
+	    reserve_ranges(g, 1))
 		return -1;
 	for (; g->num_ops <= op; g->num_ops++) {
 		g->first[g->num_ops] = (uint32_t)g->num_edges;
