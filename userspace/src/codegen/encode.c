@@ -337,9 +337,26 @@ static struct npu_view bytes_view(enum npu_base base, uint64_t window, uint64_t 
 				  .stride = { 1 } };
 }
 
+/* The least bytes of a pinned constant of which each DMA engine loads a half. */
+#define SPLIT_LOAD 8192
+
+/* Appends the load of some bytes of a pinned constant, which is at @constant in memory. */
+static void put_load(struct encoder *enc, const struct plan_pin *pin, uint64_t constant,
+		     uint64_t begin, uint64_t end, bool on_st)
+{
+	struct npu_view src = bytes_view(NPU_BASE_CONST, constant + begin, end - begin);
+	struct npu_view dst = bytes_view(NPU_BASE_NONE, pin->address + begin, end - begin);
+
+	put(enc, &(struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
+				      .dst = view_slot(enc, &dst),
+				      .s0 = view_slot(enc, &src),
+				      .ch = on_st,
+				      .ts = enc->profile });
+}
+
 /*
- * Appends the loads of pinned constants. A job that finds the constants in SRAM begins after these
- * loads.
+ * Appends the loads of pinned constants; each DMA engine loads a half of the large ones. A job that
+ * finds the constants in SRAM begins after these loads.
  */
 static void put_pinned(struct encoder *enc)
 {
@@ -352,18 +369,17 @@ static void put_pinned(struct encoder *enc)
 	for (uint32_t i = 0; i < pinned->count; i++) {
 		const struct plan_pin *pin = &pinned->item[i];
 		uint64_t at = pinned_pack(plan, pin);
-		struct npu_view src = bytes_view(NPU_BASE_CONST, at, pin->bytes);
-		struct npu_view dst = bytes_view(NPU_BASE_NONE, pin->address, pin->bytes);
 		bool on_st = engine[1] < engine[0];
+		uint64_t first = pin->bytes < SPLIT_LOAD ? pin->bytes : plan_align(pin->bytes / 2);
 
 		enc->node = plan->report.node = pin->node;
 		plan->report.nodes[pin->node].bytes_ld += pin->bytes;
-		engine[on_st] += pin->bytes;
-		put(enc, &(struct onpu_insn){ .op = ONPU_OP_DMA_COPY,
-					      .dst = view_slot(enc, &dst),
-					      .s0 = view_slot(enc, &src),
-					      .ch = on_st,
-					      .ts = enc->profile });
+		engine[on_st] += first;
+		put_load(enc, pin, at, 0, first, on_st);
+		if (first == pin->bytes)
+			continue;
+		engine[!on_st] += pin->bytes - first;
+		put_load(enc, pin, at, first, pin->bytes, !on_st);
 	}
 	put(enc, &(struct onpu_insn){ .op = ONPU_OP_PREEMPT, .live = (uint32_t)pinned->bytes });
 	enc->slots[0].program.keep_start = (uint32_t)enc->num_insns;

@@ -14,12 +14,8 @@
 
 #include <string.h>
 
-/*
- * The least and the most bytes to pin: less saves too little time, and more would leave too little
- * SRAM to kernels and values.
- */
-#define LEAST(sram) ((sram) / 64)
-#define MOST(sram)  ((sram) / 8 * 5)
+/* The most bytes to pin: more would leave too little SRAM to kernels and values. */
+#define MOST(sram) ((sram) / 8 * 5)
 
 /* How a kernel can use a pinned constant. */
 enum use {
@@ -135,7 +131,7 @@ int pinned_find(const struct plan *plan, struct plan_pinned *pinned)
 		if (pinned->bytes > MOST(sram))
 			break;
 	}
-	if (pinned->bytes < LEAST(sram) || pinned->bytes > MOST(sram))
+	if (pinned->bytes > MOST(sram))
 		pinned->count = 0;
 	if (!pinned->count)
 		pinned->bytes = 0;
