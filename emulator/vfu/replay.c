@@ -341,7 +341,9 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 		r.device = onpu_device_create(&config, &host, &wrong);
 	}
 	if (!r.device) {
-		tell(report, "the recording that --replay names cannot be replayed: %s", wrong);
+		tell(report,
+		     "the recording that --replay names cannot be replayed: %s; record again, or replay it with the onpu-emu that made it",
+		     wrong);
 		return VFU_REPLAY_REFUSED;
 	}
 	pci_config_init(&r.pci, header.vectors);

@@ -217,7 +217,7 @@ static void bad_context_options(void **state)
 	options = (WNNContextOptions){ 0 };
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError,
-		      "WNNContextOptions does not begin with WNN_CONTEXT_OPTIONS_INIT: "
+		      "WNNContextOptions was not initialised with WNN_CONTEXT_OPTIONS_INIT, as "
 		      "powerPreference and accelerated are 0");
 	options.powerPreference = WNNPowerPreference_Default;
 	options.nextInChain = &zero.chain;

@@ -108,7 +108,8 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 		import_free(ranks);
 		return shlo_set_error(
 			WNNStatus_OperationError,
-			"MPI does not start in this process: %s; start the program with mpirun",
+			"MPI does not start in this process: %s; start the program with mpirun, and if it was, "
+			"mend what MPI names",
 			error);
 	}
 	ranks->refs = 1;

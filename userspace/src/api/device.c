@@ -266,8 +266,8 @@ static int check_made(bool zero, const char *type, const char *macro, const char
 		return 0;
 	return wnn_error_set(
 		err, WNN_TYPE_ERROR,
-		"the structure %s does not begin with %s: %s are 0; initialise it with this macro, "
-		"which sets the defaults",
+		"the structure %s was not initialised with %s, as its members %s are 0: use this "
+		"macro, which sets the defaults",
 		type, macro, members);
 }
 

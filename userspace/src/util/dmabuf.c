@@ -202,7 +202,7 @@ int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_er
 		return 0;
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver that made the dma-buf does not let the processor use it: %s",
+		"the driver that made the dma-buf cannot make it ready for the processor: %s; try again, and look in dmesg for that driver's reason",
 		strerror(errno));
 }
 

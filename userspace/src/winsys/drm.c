@@ -117,10 +117,11 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 		close_handle(drm, create.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR,
-		      "the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use a "
-		      "smaller model, or raise the limits of memory",
-		      size, bo_error(ret));
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use a "
+		"smaller model, or raise the limits of memory (ulimit -l, or the container's)",
+		size, bo_error(ret));
 	return NULL;
 }
 

@@ -288,8 +288,9 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 	if (value->rank == 4 && value->shape[0] != 1)
 		return complain(
 			BAD_FILE,
-			"%s: this is one picture, but input \"%s\" takes a batch of %u: set that "
-			"dimension to 1 with --dim, or give a .npy file",
+			"%s: this is one picture, but input \"%s\" takes a batch of %u: give a "
+			".npy file with the whole batch, or, if the model leaves that size open, set it to "
+			"1 with --dim or --shape",
 			path, value->name, value->shape[0]);
 	return DONE;
 }
