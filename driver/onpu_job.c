@@ -695,6 +695,8 @@ void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs,
 		       u32 num_entries)
 {
+	u64 seqno = ctx->submitted;
+
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return ctx->destroyed ? -ENOENT : onpu_device_lost(ctx->onpu) ? -ENODEV : -EIO;
@@ -706,13 +708,14 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 		struct onpu_job *job = jobs[i].job;
 
 		for (u32 j = 0; j < job->count; j++)
-			job->entries[j].seqno = ++ctx->submitted;
-		job->seqno = ctx->submitted;
+			job->entries[j].seqno = ++seqno;
+		job->seqno = seqno;
 		fence_init(job->fence, ctx->fence_context, job->seqno);
 		jobs[i].fence = dma_fence_get(&job->fence->base);
 		list_add_tail(&job->link, &ctx->jobs);
 		list_add_tail(&job->next, &ctx->queued);
 	}
+	ctx->submitted = seqno;
 	return 0;
 }
 
