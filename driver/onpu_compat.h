@@ -4,8 +4,6 @@
 #define ONPU_COMPAT_H
 
 #include <linux/device.h>
-#include <linux/uaccess.h>
-#include <linux/workqueue.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -16,19 +14,6 @@
 #define ONPU_DRIVER_DATE	.date = "20261101",
 #else
 #define ONPU_DRIVER_DATE
-#endif
-
-#ifndef ONPU_HAVE_COPY_STRUCT_TO_USER
-static __always_inline __must_check int
-copy_struct_to_user(void __user *dst, size_t usize, const void *src, size_t ksize,
-		    bool *ignored_trailing)
-{
-	if (usize > ksize && clear_user(dst + ksize, usize - ksize))
-		return -EFAULT;
-	if (ignored_trailing)
-		*ignored_trailing = usize < ksize && memchr_inv(src + usize, 0, ksize - usize);
-	return copy_to_user(dst, src, min(usize, ksize)) ? -EFAULT : 0;
-}
 #endif
 
 /* Old kernels take the buffers of all drivers from one mount of shmem, without large pages. */

@@ -35,20 +35,10 @@ void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, c
 
 /* ---- onpu_pmu.c: counters of the device for perf */
 
-#ifdef CONFIG_PERF_EVENTS
 /* Called once the device is registered. */
 void onpu_pmu_add(struct onpu_device *onpu);
 /* Called at the end of the module, when there are no devices. */
 void onpu_pmu_exit(void);
-#else
-static inline void onpu_pmu_add(struct onpu_device *onpu)
-{
-}
-
-static inline void onpu_pmu_exit(void)
-{
-}
-#endif
 
 /* ---- onpu_reset.c */
 

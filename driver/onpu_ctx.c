@@ -75,12 +75,10 @@ static void queue_end_work(struct onpu_ctx *ctx)
 		onpu_ctx_put(ctx);
 }
 
-/**
- * onpu_ctx_fail() - End a context because of a failure.
- * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
- * @state: The context's new state.
- * @first: The error of the oldest job, which has failed; @rest replaces it in a destroyed context.
- * @rest: The error of all other jobs.
+/*
+ * Ends a context because of a failure, with its lock held; the device makes no access for it any
+ * more. @first: the error of the oldest job, which has failed, but in a destroyed context that is
+ * @rest, the error of all other jobs.
  */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 {
@@ -123,12 +121,9 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	onpu_queue_reset_on_error(cd->onpu, ret);
 }
 
-/**
- * onpu_ctx_kill_hung() - End a context whose job makes no progress.
- * @ctx: The context.
- *
- * If the firmware cannot kill the job, a reset does. If the job has just ended, the context goes
- * on.
+/*
+ * Ends a context whose job makes no progress. If the firmware cannot kill the job, a reset does. If
+ * the job has just ended, the context goes on.
  */
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pm_runtime.h>
+#include <linux/uaccess.h>
 #include <linux/user_namespace.h>
 
 #include <drm/drm_accel.h>
@@ -72,15 +73,15 @@ MODULE_PARM_DESC(linger_ms,
 
 static int query_answer(struct drm_onpu_dev_query *query, const void *data, size_t size)
 {
-	u64 pointer = query->pointer;
-	int ret = 0;
+	void __user *to = u64_to_user_ptr(query->pointer);
 
-	if (pointer)
-		ret = copy_struct_to_user(u64_to_user_ptr(pointer), query->size, data, size, NULL);
+	/* Newer programs get zeroes for what this driver does not know. */
+	if (to && (copy_to_user(to, data, min_t(size_t, query->size, size)) ||
+		   (query->size > size && clear_user(to + size, query->size - size))))
+		return -EFAULT;
 	/* After an error the size stays: the DRM core copies the arguments back then, too. */
-	if (!ret)
-		query->size = size;
-	return ret;
+	query->size = size;
+	return 0;
 }
 
 static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query)
@@ -440,7 +441,8 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		onpu_device_unplug(onpu);
 		return ret;
 	}
-	onpu_pmu_add(onpu);
+	if (IS_ENABLED(CONFIG_PERF_EVENTS))
+		onpu_pmu_add(onpu);
 	/* If the administrator allows it, the device sleeps when it has had no job for a second. */
 	pm_runtime_set_autosuspend_delay(&pdev->dev, MSEC_PER_SEC);
 	pm_runtime_use_autosuspend(&pdev->dev);
@@ -493,7 +495,8 @@ module_init(onpu_init);
 static void __exit onpu_exit(void)
 {
 	pci_unregister_driver(&onpu_pci_driver);
-	onpu_pmu_exit();
+	if (IS_ENABLED(CONFIG_PERF_EVENTS))
+		onpu_pmu_exit();
 	destroy_workqueue(onpu_free_wq);
 	/* Wait for fences that are freed after a grace period. */
 	rcu_barrier();

@@ -509,17 +509,10 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/**
- * onpu_gem_read() - Copy from a buffer.
- * @obj: The buffer, which is mapped in some address space.
- * @offset: Offset of the first byte.
- * @to: The destination.
- * @size: Number of bytes; they must be in the buffer.
- *
- * Maps only the pages that hold these bytes.
- *
- * Return: 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could only be mapped
- * whole and under locks of that driver.
+/*
+ * Copies bytes from a buffer that is mapped in some address space; maps only the pages that hold
+ * them for the CPU. Returns 0, -ENOMEM, or -EOPNOTSUPP for a buffer of another driver, which could
+ * only be mapped whole and under locks of that driver.
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
@@ -729,15 +722,10 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 
 /* ---- memory that the driver allocates for itself */
 
-/**
- * onpu_kernel_bo_create() - Allocate memory for the command processor.
- * @kbo: Filled in; zero after an error.
- * @vm: The address space.
- * @size: Number of bytes.
- * @shared: Whether the driver accesses the memory, too: through &onpu_kernel_bo.vaddr, without
- *	syncs. Otherwise only the device does.
- *
- * Return: 0 or an errno, such as -ENOSPC beyond the user's limit or -ENOMEM.
+/*
+ * Allocates memory for the command processor; *@kbo is zero after an error. With @shared the driver
+ * accesses the memory, too, through &onpu_kernel_bo.vaddr, without syncs. Returns 0 or an errno,
+ * such as -ENOSPC beyond the user's limit or -ENOMEM.
  */
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool shared)
 {

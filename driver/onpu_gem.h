@@ -99,7 +99,6 @@ drm_ioctl_t onpu_bo_wrap_ioctl;
 /* ---- onpu_gem.c */
 
 struct onpu_bo *onpu_bo_alloc(struct onpu_vm *vm, u64 size);
-/* Maps a buffer for the device, then gives it a handle and an address; returns 0 or an errno. */
 int onpu_bo_publish(struct onpu_bo *bo, struct drm_file *drm_file, u32 *handle, u64 *va);
 
 /* Unmaps all buffers from the device; must be called under the conditions of onpu_mmu_unplug(). */
@@ -110,7 +109,6 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
 int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
 				u32 *handle);
-/* Prints the fdinfo keys about a client's memory. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
 drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl;
 

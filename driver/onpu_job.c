@@ -396,12 +396,10 @@ static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 	leave_ring(job);
 }
 
-/**
- * onpu_job_unfeed() - Take back the jobs that the hardware has not completed.
- * @ctx: The context, whose queue was just taken away.
- * @head: Number of ring entries that the hardware has taken.
- *
- * Return: Whether @head is possible; true also if all jobs have ended.
+/*
+ * Takes back the jobs that the hardware has not completed, when the context's queue was just taken
+ * away; @head: the number of ring entries that the hardware has taken. Returns whether @head is
+ * possible; true also if all jobs have ended.
  */
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 {
@@ -643,14 +641,9 @@ size_t onpu_job_ctx_bytes(void)
 				       ONPU_SUBMIT_MAX_SYNCS * sizeof(struct dma_fence *));
 }
 
-/**
- * onpu_job_create() - Make a job.
- * @ctx: The context.
- * @jobs: The jobs of SUBMIT that it combines.
- * @count: Number of @jobs, at most ONPU_RING_SIZE.
- * @max_waits: The most fences that it waits for.
- *
- * Return: The job, or NULL without memory.
+/*
+ * Returns a job that combines @count jobs of SUBMIT, at most ONPU_RING_SIZE, and waits for at most
+ * @max_waits fences; NULL without memory.
  */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits)
@@ -719,16 +712,11 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 	return 0;
 }
 
-/**
- * onpu_job_submit() - Accept jobs, all or none, and feed those that are ready.
- * @ctx: The context.
- * @jobs: The jobs; gets their fences unless there is an error.
- * @num_jobs: Number of @jobs.
- * @num_entries: Number of ring entries that they need.
- * @seqno: Gets the last job's number.
- *
- * Return: 0, -EIO for a context that has failed, -ENODEV for a lost device, -ENOENT for a context
- * that was destroyed, or -ENOSPC for too many queued jobs.
+/*
+ * Accepts jobs, all or none, feeds those that are ready, sets their fences in @jobs, and *@seqno to
+ * the last job's number. @num_entries: the number of ring entries that they need. Returns 0, -EIO
+ * for a context that has failed, -ENODEV for a lost device, -ENOENT for a context that was
+ * destroyed, or -ENOSPC for too many queued jobs.
  */
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno)

@@ -250,16 +250,13 @@ static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *w
 	return true;
 }
 
-/**
- * onpu_mbox_call() - Send a request to the firmware and wait for the response.
- * @onpu: The device.
- * @msg: A struct onpu_msg_* of ONPU_MSG_SIZE bytes with the type set and all unused members zero;
- * replaced by the response.
+/*
+ * Sends a request to the firmware and waits for the response, which replaces @msg: a struct
+ * onpu_msg_* of ONPU_MSG_SIZE bytes with the type set and all unused members zero. Sleeps for a
+ * bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but without it the device
+ * may have been reset by the time of the return.
  *
- * Sleeps for a bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but without
- * it the device may have been reset by the time of the return.
- *
- * Return: 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way, after
+ * Returns 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way, after
  * which the firmware knows of no earlier request), -ENODEV (unplugged or wedged), or, by the status
  * of the response: -EOPNOTSUPP, -EINVAL, -ENOENT, -EEXIST, -EBUSY, -EIO.
  */

@@ -393,16 +393,10 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 					   large ? DRM_MM_INSERT_HIGH : DRM_MM_INSERT_LOW);
 }
 
-/**
- * onpu_map_insert() - Map a buffer object at a free address.
- * @map: The mapping, zeroed.
- * @vm: The address space.
- * @obj: The object.
- * @sgt: The object's memory, mapped for the device.
- * @prot: Who may access it.
- *
- * Return: 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory that is not
- * in pages, -ENOMEM.
+/*
+ * Maps a buffer object, with its memory @sgt that is mapped for the device, at a free address; @map
+ * is zeroed. Returns 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory
+ * that is not in pages, or -ENOMEM.
  */
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot)
@@ -446,11 +440,9 @@ static void forget(struct onpu_map *map, work_func_t free)
 	}
 }
 
-/**
- * onpu_map_remove() - Unmap a buffer object and release its address.
- * @map: The mapping, from kmalloc(); this function takes it over.
- *
- * Does not wait. Object and addresses are released when the device has forgotten the translations.
+/*
+ * Unmaps a buffer object and takes over @map, which is from kmalloc(). Does not wait: object and
+ * addresses are released when the device has forgotten the translations.
  */
 void onpu_map_remove(struct onpu_map *map)
 {

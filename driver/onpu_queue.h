@@ -28,7 +28,6 @@ struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue
 int onpu_queue_kill(struct onpu_ctx *ctx);
 /* Takes the queue from an idle context; returns 0 or an errno. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
-/* Called with a result of the two above: asks for a reset after some errors of the firmware. */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
 /* Frees all queues and VM table entries in the driver; the device has forgotten them already. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);

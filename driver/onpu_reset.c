@@ -307,15 +307,12 @@ void onpu_device_reset_work(struct work_struct *work)
 	}
 }
 
-/**
- * onpu_device_reset_async() - Reset the device soon.
- * @onpu: The device.
- * @reason: Why.
- *
- * Callable from any context. Calls are merged until the reset begins; the first reason counts. No
- * reset may happen between the error that the caller saw and this call, or a second one follows. So
- * the caller holds a lock that onpu_reset_begin() waits for: &onpu_device.reset_lock,
- * &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c; or it is an interrupt handler.
+/*
+ * Resets the device soon. Callable from any context. Calls are merged until the reset begins; the
+ * first reason counts. No reset may happen between the error that the caller saw and this call, or
+ * a second one follows. So the caller holds a lock that onpu_reset_begin() waits for:
+ * &onpu_device.reset_lock, &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c; or it is an
+ * interrupt handler.
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {

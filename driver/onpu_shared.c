@@ -60,13 +60,10 @@ static int alloc_pages_of(struct onpu_bo *bo, struct sg_table *sgt)
 	return 0;
 }
 
-/**
- * onpu_shared_alloc() - Allocate an object's memory; called within drm_dev_enter().
- * @bo: The object, which has no memory yet.
- *
- * Sets &onpu_bo.pages and the table of the GEM helpers.
- *
- * Return: The table, mapped for the device, or -ENOMEM as an error pointer.
+/*
+ * Allocates the memory of an object that has none yet; sets &onpu_bo.pages and the table of the GEM
+ * helpers. Called within drm_dev_enter(). Returns the table, mapped for the device, or -ENOMEM as
+ * an error pointer.
  */
 struct sg_table *onpu_shared_alloc(struct onpu_bo *bo)
 {

@@ -101,12 +101,9 @@ static bool add_below(atomic64_t *counter, u64 bytes, u64 limit)
 	return true;
 }
 
-/**
- * onpu_user_charge() - Charge memory to a user before it is allocated.
- * @user: The user.
- * @bytes: How much.
- *
- * Return: 0, or -ENOSPC beyond the limit of the user or of all users.
+/*
+ * Charges memory to a user before it is allocated. Returns 0, or -ENOSPC beyond the limit of the
+ * user or of all users.
  */
 int onpu_user_charge(struct onpu_user *user, u64 bytes)
 {
@@ -133,16 +130,11 @@ static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *d
 	return !*ret || !freeing;
 }
 
-/**
- * onpu_user_wait() - Take a resource that the user may have too much of.
- * @user: The user.
- * @take: Takes the resource, or returns -ENOSPC; must not sleep.
- * @data: For @take.
- *
- * Waits, for FREED_TIMEOUT at most, only while something that the user has given up is being freed.
- * The caller must hold no lock that freeing takes.
- *
- * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
+/*
+ * Takes a resource that the user may have too much of, by @take, which returns -ENOSPC then and
+ * must not sleep. Waits, for FREED_TIMEOUT at most, only while something that the user has given up
+ * is being freed. The caller must hold no lock that freeing takes. Returns 0, -ENOSPC, or
+ * -ERESTARTSYS when a signal comes.
  */
 int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data)
 {

@@ -64,7 +64,6 @@ void onpu_user_strike(struct onpu_user *user);
  * With &onpu_ctx_device.bind_lock held.
  */
 bool onpu_user_is_banned(const struct onpu_user *user);
-/* Forgets the resets and bans of all users. */
 void onpu_user_forgive_all(struct onpu_device *onpu);
 
 /*
