@@ -18,13 +18,6 @@
 
 #define MAX_SAVE_BYTES		SZ_256M
 
-/**
- * onpu_read() - Read a register.
- * @onpu: The device.
- * @reg: Offset in BAR0.
- *
- * Return: The register's value; all ones if the device is gone or unplugged.
- */
 u32 onpu_read(struct onpu_device *onpu, u32 reg)
 {
 	CLASS(onpu_entered, entered)(&onpu->drm);
@@ -44,6 +37,23 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 {
 	onpu_write(onpu, reg_lo, lower_32_bits(value));
 	onpu_write(onpu, reg_lo + 4, upper_32_bits(value));
+}
+
+bool onpu_read_counter(struct onpu_device *onpu, u64 counter, u64 *value)
+{
+	u32 before, low, high;
+
+	/* Read this before the registers, and again after them, so that no reset is missed. */
+	if (smp_load_acquire(&onpu->in_reset))
+		return false;
+	before = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+	low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
+	high = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
+	/* The low half has just wrapped around, and will not do so again soon. */
+	if (high != before)
+		low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
+	*value = (u64)high << 32 | low;
+	return high != U32_MAX && !READ_ONCE(onpu->in_reset);
 }
 
 /*
@@ -99,6 +109,7 @@ static int read_caps(struct onpu_device *onpu)
 	static_assert(ARRAY_SIZE(onpu->caps) >= ONPU_REG_CAP__LENGTH);
 	for (unsigned int i = 0; i < ONPU_REG_CAP__LENGTH; i++)
 		onpu->caps[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
+	onpu->num_counters = min(onpu_read(onpu, ONPU_REG_NUM_COUNTERS), ONPU_COUNTER_COUNT);
 	return check_caps(onpu);
 }
 
@@ -136,12 +147,6 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 	return wq ? drmm_add_action_or_reset(&onpu->drm, destroy_wq, wq) : -ENOMEM;
 }
 
-/* Returns whether the device snoops the CPU's caches. */
-static bool snoops(struct device *dev)
-{
-	return !ONPU_MARKS_COHERENT || dev_dma_coherent(dev);
-}
-
 /*
  * Returns whether the kernel runs in an encrypted guest. Only x86 has encrypted hosts as well:
  * elsewhere memory is encrypted in guests alone.
@@ -170,7 +175,7 @@ static int check_dma(struct onpu_device *onpu)
 	page = dma_alloc_pages(dev, PAGE_SIZE, &addr, DMA_BIDIRECTIONAL, GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
-	onpu->snoops = snoops(dev);
+	onpu->snoops = !ONPU_MARKS_COHERENT || dev_dma_coherent(dev);
 	/* Only where the kernel uses bounce buffers is there a limit to the size of a mapping. */
 	onpu->bounces = dma_max_mapping_size(dev) < SIZE_MAX;
 	/*

@@ -193,7 +193,7 @@ struct onpu_device {
 	struct onpu_usage usage;
 	/** @dump: State of core dumps; private to onpu_dump.c. */
 	struct onpu_dump *dump;
-	/** @num_counters: Number of the device's registers COUNTER. */
+	/** @num_counters: Number of the registers COUNTER that driver and device have. */
 	u32 num_counters;
 	/** @fail_request: For tests: the next request of this type fails with EIO. */
 	u32 fail_request;
@@ -306,14 +306,13 @@ DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 
 /* ---- onpu_device.c: registers, counters */
 
+/* Returns a register's value; all ones if the device is gone or unplugged. */
 u32 onpu_read(struct onpu_device *onpu, u32 reg);
 /* Write a register; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
-/*
- * Returns whether the device answers. If not, asks for a reset, unless one is under way or the
- * device sleeps or is unplugged.
- */
+/* Reads a register COUNTER to *@value; returns false for a device that is gone, reset or asleep. */
+bool onpu_read_counter(struct onpu_device *onpu, u64 counter, u64 *value);
 bool onpu_device_present(struct onpu_device *onpu);
 
 /*

@@ -35,39 +35,15 @@ static DEFINE_SPINLOCK(pmu_device_lock);
 /* PMUs by the numbers of their nodes. */
 static DEFINE_XARRAY(pmus);
 
-static struct onpu_pmu *to_onpu_pmu(struct pmu *pmu)
-{
-	return container_of(pmu, struct onpu_pmu, base);
-}
-
 /* ---- counting */
-
-/* Reads a counter of the device to *@value. Returns false if the device does not answer. */
-static bool read_event_counter(struct onpu_device *onpu, u64 counter, u64 *value)
-{
-	u32 before = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
-	u32 low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
-	u32 high = onpu_read(onpu, ONPU_REG_COUNTER_HI(counter));
-
-	/* The low half has just wrapped around, and will not do so again soon. */
-	if (high != before)
-		low = onpu_read(onpu, ONPU_REG_COUNTER_LO(counter));
-	*value = (u64)high << 32 | low;
-	/* A device that is gone, or in a reset, reads as all ones. */
-	return high != U32_MAX;
-}
 
 /* Returns the value of an event's counter; the last one if the device does not answer. */
 static u64 counter_now(struct perf_event *event)
 {
-	struct onpu_device *onpu = event->pmu_private;
 	u64 value;
 
-	/* Read this before the registers, and again after them, so that no reset is missed. */
-	if (!smp_load_acquire(&onpu->in_reset) &&
-	    read_event_counter(onpu, event->attr.config, &value) && !READ_ONCE(onpu->in_reset))
-		return value;
-	return local64_read(&event->hw.prev_count);
+	return onpu_read_counter(event->pmu_private, event->attr.config, &value) ? value :
+	       local64_read(&event->hw.prev_count);
 }
 
 static void event_read(struct perf_event *event)
@@ -123,7 +99,7 @@ static void event_destroy(struct perf_event *event)
 
 static int event_init(struct perf_event *event)
 {
-	struct onpu_pmu *pmu = to_onpu_pmu(event->pmu);
+	struct onpu_pmu *pmu = container_of(event->pmu, struct onpu_pmu, base);
 	struct onpu_device *onpu;
 	int ret;
 
@@ -176,6 +152,9 @@ static ssize_t counter_show(struct device *dev, struct device_attribute *attr, c
 #define BUSY(name, engine)	\
 	PMU_EVENT_ATTR_ID(name, counter_show, (u64)ONPU_COUNTER_BUSY + ONPU_ENG_##engine)
 
+PMU_EVENT_ATTR_STRING(energy.unit, energy_unit, "Joules");
+PMU_EVENT_ATTR_STRING(energy.scale, energy_scale, "1e-12");
+
 static struct attribute *event_attrs[] = {
 	EVENT(cycles, CYCLES),
 	BUSY(busy_cp, CP),
@@ -188,6 +167,9 @@ static struct attribute *event_attrs[] = {
 	EVENT(macs, MACS),
 	EVENT(elements, ELEMENTS),
 	EVENT(tlb_misses, TLB_MISSES),
+	EVENT(energy, ENERGY),
+	&energy_unit.attr.attr,
+	&energy_scale.attr.attr,
 	NULL
 };
 
@@ -251,12 +233,10 @@ static void forget_device(void *data)
 /* Shows the device's counters to perf; does nothing when memory or a free name is missing. */
 void onpu_pmu_add(struct onpu_device *onpu)
 {
-	u32 count = onpu_read(onpu, ONPU_REG_NUM_COUNTERS);
 	struct onpu_pmu *pmu;
 
-	if (!count || count == U32_MAX)
+	if (!onpu->num_counters)
 		return;
-	onpu->num_counters = min_t(u32, count, ONPU_COUNTER_COUNT);
 	scoped_guard(mutex, &pmus_lock)
 		pmu = find_pmu(onpu->drm.accel->index);
 	if (!IS_ERR(pmu)) {

@@ -237,6 +237,9 @@ void onpu_machine_watch(struct onpu_machine *machine, bool (*look)(void *ctx), v
  */
 const struct onpu_job_result *onpu_machine_result(const struct onpu_machine *machine);
 
+/** onpu_machine_energy - returns the energy of the job's instructions so far, in femtojoules */
+uint64_t onpu_machine_energy(const struct onpu_machine *machine);
+
 /** onpu_machine_time - returns the job's virtual time, that of the last event */
 uint64_t onpu_machine_time(const struct onpu_machine *machine);
 

@@ -24,6 +24,7 @@ static void job_values(const struct onpu_device *d, uint64_t values[ONPU_COUNTER
 	values[ONPU_COUNTER_BYTES_ST] = c->bytes_st;
 	values[ONPU_COUNTER_MACS] = c->macs;
 	values[ONPU_COUNTER_ELEMENTS] = c->elements;
+	values[ONPU_COUNTER_ENERGY] = onpu_machine_energy(d->machine) / 1000;
 }
 
 /* Returns what a counter has gained; 0 if it is lower, after a restore from a damaged state. */

@@ -164,6 +164,7 @@ void machine_reset(struct onpu_machine *m)
 	memset(&m->job, 0, sizeof(m->job));
 	memset(&m->result, 0, sizeof(m->result));
 	memset(&m->context.fault, 0, sizeof(m->context.fault));
+	m->context.energy = 0;
 	memset(m->semaphore, 0, sizeof(m->semaphore));
 	for (unsigned int i = 0; i < ONPU_NUM_SEMAPHORES; i++) {
 		m->semaphore[i].signaller = NO_ENGINE;
@@ -648,6 +649,11 @@ bool onpu_machine_run(struct onpu_machine *m, const struct onpu_mem *mem,
 const struct onpu_job_result *onpu_machine_result(const struct onpu_machine *m)
 {
 	return &m->result;
+}
+
+uint64_t onpu_machine_energy(const struct onpu_machine *m)
+{
+	return m->context.energy;
 }
 
 uint64_t onpu_machine_time(const struct onpu_machine *m)

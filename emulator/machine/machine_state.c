@@ -11,7 +11,7 @@
 
 #include "machine/machine.h"
 
-#define STATE_VERSION 3
+#define STATE_VERSION 4
 
 struct saved_semaphore {
 	uint32_t count, pending;
@@ -38,6 +38,7 @@ struct saved_state {
 	uint32_t start, features;
 	uint64_t profile_records;
 	struct onpu_counters counters;
+	uint64_t energy;
 	struct saved_engine engine[ONPU_ENG_COUNT];
 	struct saved_semaphore semaphore[ONPU_NUM_SEMAPHORES];
 	uint16_t slot_cache[ONPU_CACHED_SLOTS];
@@ -85,6 +86,7 @@ static void save_machine(const struct onpu_machine *m, struct saved_state *s)
 	s->num_slots = m->job.num_slots;
 	s->profile_records = m->result.profile_records;
 	s->counters = m->result.counters;
+	s->energy = m->context.energy;
 	memcpy(s->slot_cache, m->slot_cache, sizeof(s->slot_cache));
 }
 
@@ -194,6 +196,7 @@ static void restore_machine(struct onpu_machine *m, const struct saved_state *s)
 	m->job.num_slots = s->num_slots;
 	m->result.profile_records = s->profile_records;
 	m->result.counters = s->counters;
+	m->context.energy = s->energy;
 	memcpy(m->slot_cache, s->slot_cache, sizeof(s->slot_cache));
 	for (unsigned int i = 0; i < ONPU_ENG_COUNT; i++) {
 		m->engine[i].end = s->engine[i].end;

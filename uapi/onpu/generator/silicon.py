@@ -154,16 +154,34 @@ class Silicon:
         choices = 1 + (len(forms) - 1)  # a row has one neighbour; a column's depends on the form
         return cells // side ** 2 * side * 8 * choices * self.area('mux')
 
-    def product_energy(self, form, name):
-        """Returns the energy of one product in a block that fills the form.
+    def byte_energy(self, memory):
+        return self.energy(memory) / 8
 
-        It consists of the arithmetic, the values read from SRAM and the registers that they pass.
+    def size_of(self, name):
+        return {'int8': 1, 'binary16': 2, 'binary32': 4}[name]
+
+    def arithmetic_energy(self, name):
+        """Returns the energy of one product and its addition, with the registers that its operands pass."""
+        product = {'int8': self.energy('mul8') + self.energy('add32'),
+                   'binary16': self.energy('mul16f') + self.energy('add32f'),
+                   'binary32': self.energy('mul32f') + self.energy('add32f')}[name]
+        return product + 2 * 8 * self.size_of(name) * self.energy('flop')
+
+    def product_energy(self, form, name):
+        """Returns the energy of one product in a block that fills the form, with its reads of SRAM."""
+        read = (form[0] + form[1]) / (form[0] * form[1]) * self.size_of(name) * self.byte_energy('sram8')
+        return self.arithmetic_energy(name) + read
+
+    def step_energy(self, leaf):
+        """Returns the energy of one step of an instruction's work, without SRAM but for tables.
+
+        A lane's multiplier takes energy with the square of its width, an adder with its width.
         """
-        size, arithmetic = {'int8': (1, self.energy('mul8') + self.energy('add32')),
-                            'binary16': (2, self.energy('mul16f') + self.energy('add32f')),
-                            'binary32': (4, self.energy('mul32f') + self.energy('add32f'))}[name]
-        read = (form[0] + form[1]) / (form[0] * form[1]) * size * self.energy('sram8') / 8
-        return arithmetic + read + 2 * 8 * size * self.energy('flop')
+        if leaf.cost == 'mma':
+            return self.arithmetic_energy({'mma.i8': 'int8', 'mma.f32': 'binary32'}.get(leaf.name, 'binary16'))
+        work, wide = self.work_of(leaf), self.width['vpu'] / 24
+        return (work.multiply * self.energy('mul32f') * wide ** 2 + work.float * self.energy('add32f') * wide +
+                work.add * self.energy('add32') + work.table * self.byte_energy('sram8'))
 
 
 def silicon_header(silicon):
@@ -183,6 +201,13 @@ def silicon_header(silicon):
     text += '\nstatic const struct onpu_silicon_counts onpu_silicon_work[ONPU_OP_COUNT] = {\n'
     for leaf in silicon.leaves:
         text += f'\t[{leaf.enumerator}] = {counts(silicon.work_of(leaf))},\n'
+    text += '};\n\n' + comment('Energy of a byte that is moved from or to SRAM, or from or to memory, in femtojoules.')
+    text += define('ONPU_SILICON_SRAM_BYTE', round(silicon.byte_energy('sram8')))
+    text += define('ONPU_SILICON_MEMORY_BYTE', round(silicon.byte_energy('dram8')))
+    text += comment("Energy of a step of an instruction's work, in femtojoules.")
+    text += 'static const unsigned int onpu_silicon_energy[ONPU_OP_COUNT] = {\n'
+    for leaf in silicon.leaves:
+        text += f'\t[{leaf.enumerator}] = {round(silicon.step_energy(leaf))},\n'
     return text + '};\n\n#endif /* ONPU_SILICON_H */\n'
 
 
@@ -238,6 +263,13 @@ def silicon_page(silicon):
     text += table(['Operation', 'fJ', 'µm²', 'Source'],
                   [[escape(o.what), f'{o.energy:g}', f'{o.area:g}', escape(o.source)]
                    for o in silicon.operations.values()])
+    text += ('The device adds up the energy of the instructions that it executes, in the counter ``ONPU_COUNTER_ENERGY``: the '
+             'energy of a step in this table for each product (matrix instructions), element of the destination, step of a '
+             f'window or element of the source (reductions); {silicon.byte_energy("sram8") / 1000:g} pJ for each byte of an '
+             'operand in SRAM, where the operands of a product are read once for each block of the array in its own form; and '
+             f'{silicon.byte_energy("dram8") / 1000:g} pJ for each byte that a DMA instruction moves from or to memory:\n\n')
+    text += table(['Instruction', 'Energy of a step, pJ'],
+                  [[f'``{leaf.name}``', f'{silicon.step_energy(leaf) / 1000:.2f}'] for leaf in silicon.leaves])
     text += ''.join(f'* {name}: {escape(what)}\n' for name, what in silicon.sources.items()) + '\n'
     text += 'An instruction asks for this work, for each product, element or step of a window:\n\n'
     rows = [[f'``{leaf.name}``'] + [str(getattr(silicon.work_of(leaf), kind)) for kind in KINDS] +
