@@ -52,6 +52,11 @@ void onpu_device_quarantine_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;
 extern const struct dev_pm_ops onpu_pm_ops;
 
+/* ---- onpu_sysfs.c */
+
 extern const struct attribute_group *onpu_sysfs_groups[];
+void onpu_hwmon_add(struct onpu_device *onpu);
+/* Takes note of the device's energy, which it forgets without power; reset_lock is held. */
+void onpu_energy_update(struct onpu_device *onpu);
 
 #endif

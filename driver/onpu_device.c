@@ -197,6 +197,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	int ret;
 
 	spin_lock_init(&onpu->usage.lock);
+	spin_lock_init(&onpu->usage.energy.lock);
 	spin_lock_init(&onpu->time_lock);
 	init_rwsem(&onpu->reset_lock);
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);

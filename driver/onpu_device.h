@@ -118,6 +118,13 @@ struct onpu_usage {
 	atomic64_t failed_jobs;
 	/** @memory: Bytes in buffers, those of contexts included. */
 	atomic64_t memory;
+	/** @energy: Picojoules and, as @energy.power, microwatts for hwmon; see onpu_sysfs.c. */
+	struct {
+		spinlock_t lock; /* protects the members below */
+		u64 total, counter; /* @counter: the device's own total when it was last read */
+		u64 power, before; /* @before: @total at @since, where averaging began */
+		ktime_t since;
+	} energy;
 };
 
 /**

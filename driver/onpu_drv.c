@@ -443,6 +443,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	if (IS_ENABLED(CONFIG_PERF_EVENTS))
 		onpu_pmu_add(onpu);
+	onpu_hwmon_add(onpu);
 	/* If the administrator allows it, the device sleeps when it has had no job for a second. */
 	pm_runtime_set_autosuspend_delay(&pdev->dev, MSEC_PER_SEC);
 	pm_runtime_use_autosuspend(&pdev->dev);

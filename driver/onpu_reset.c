@@ -419,6 +419,7 @@ static void put_to_sleep(struct onpu_device *onpu)
 	disable_work_sync(&onpu->reset_work);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
+	onpu_energy_update(onpu);
 	onpu_reset_begin(onpu);
 	halt_device(onpu);
 	/* The PCI core does not put a device to sleep that has a saved state. */

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Files in the PCI device's folder of sysfs. Monitoring programs look for those named npu_*. */
+/*
+ * Files in the PCI device's folder of sysfs, of which monitoring programs look for those named
+ * npu_*, and energy and power for programs that read hwmon.
+ */
 #include <linux/device.h>
+#include <linux/hwmon.h>
 #include <linux/math64.h>
 #include <linux/sysfs.h>
+
+#include <drm/drm_print.h>
 
 #include "onpu_core.h"
 
@@ -47,3 +53,85 @@ const struct attribute_group *onpu_sysfs_groups[] = {
 	&onpu_sysfs_group,
 	NULL
 };
+
+/* ---- hwmon: the device estimates its energy, and nothing measures a temperature */
+
+#define PJ_PER_UJ	1000000
+
+void onpu_energy_update(struct onpu_device *onpu)
+{
+	typeof(onpu->usage.energy) *energy = &onpu->usage.energy;
+	u64 now;
+
+	guard(spinlock)(&energy->lock);
+	if (onpu->num_counters <= ONPU_COUNTER_ENERGY ||
+	    !onpu_read_counter(onpu, ONPU_COUNTER_ENERGY, &now))
+		return;
+	/* A device that was without power counts from 0 again. */
+	energy->total += now < energy->counter ? now : now - energy->counter;
+	energy->counter = now;
+}
+
+static umode_t energy_visible(const void *data, enum hwmon_sensor_types type, u32 attr, int channel)
+{
+	return 0444;
+}
+
+/*
+ * Sets *@value to the energy in microjoules, or to the power in microwatts, averaged since the last
+ * reading of the power that is at least a second old. Returns 0. Does not wake a device that
+ * sleeps, which takes no energy.
+ */
+static int energy_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel,
+		       long *value)
+{
+	struct onpu_device *onpu = dev_get_drvdata(dev);
+	typeof(onpu->usage.energy) *energy = &onpu->usage.energy;
+	s64 us;
+
+	if (down_read_trylock(&onpu->reset_lock)) {
+		onpu_energy_update(onpu);
+		up_read(&onpu->reset_lock);
+	}
+	guard(spinlock)(&energy->lock);
+	us = ktime_us_delta(ktime_get(), energy->since);
+	if (type == hwmon_power && us >= USEC_PER_SEC) {
+		energy->power = div64_u64(energy->total - energy->before, us);
+		energy->before = energy->total;
+		energy->since = ktime_get();
+	}
+	*value = type == hwmon_power ? energy->power : div_u64(energy->total, PJ_PER_UJ);
+	return 0;
+}
+
+static const struct hwmon_channel_info *const energy_channels[] = {
+	HWMON_CHANNEL_INFO(energy, HWMON_E_INPUT),
+	HWMON_CHANNEL_INFO(power, HWMON_P_AVERAGE),
+	NULL
+};
+
+static const struct hwmon_ops energy_ops = {
+	.is_visible = energy_visible,
+	.read = energy_read,
+};
+
+static const struct hwmon_chip_info energy_chip = {
+	.ops = &energy_ops,
+	.info = energy_channels,
+};
+
+/* Shows energy and power from now on; does nothing for a device that does not count its energy. */
+void onpu_hwmon_add(struct onpu_device *onpu)
+{
+	typeof(onpu->usage.energy) *energy = &onpu->usage.energy;
+	struct device *hwmon;
+
+	if (!IS_REACHABLE(CONFIG_HWMON) || onpu->num_counters <= ONPU_COUNTER_ENERGY)
+		return;
+	energy->since = ktime_get();
+	onpu_read_counter(onpu, ONPU_COUNTER_ENERGY, &energy->counter);
+	hwmon = devm_hwmon_device_register_with_info(onpu->drm.dev, "onpu", onpu, &energy_chip,
+						     NULL);
+	if (IS_ERR(hwmon))
+		drm_notice(&onpu->drm, "hwmon shows no energy: %pe\n", hwmon);
+}
