@@ -21,21 +21,14 @@ struct dispatch_task {
 	struct request *request; /* request that is completed at the end; or NULL */
 	bool waited_for;	 /* whether the caller waits for the request without a limit */
 	uint64_t queued_ns;	 /* time of the call */
-	/* tensors of the inputs, then of the outputs, in the order of the compiled graph */
+	/*
+	 * tensors of the inputs, then of the outputs, in the order of the compiled graph; this and
+	 * the other lists lie behind the task
+	 */
 	WNNTensor *tensors;
 	struct run_buffer **buffers;
 	uint32_t *numbers; /* the sizes of the names of a family, or NULL */
 };
-
-static void free_lists(struct dispatch_task *d)
-{
-	if (!d)
-		return;
-	wnn_free(d->tensors);
-	wnn_free(d->buffers);
-	wnn_free(d->numbers);
-	wnn_free(d);
-}
 
 static void free_task(struct dispatch_task *d)
 {
@@ -50,7 +43,7 @@ static void free_task(struct dispatch_task *d)
 	run_profile_destroy(d->run.profile);
 	run_compiled_unref(d->run.compiled);
 	graph_put(d->graph);
-	free_lists(d);
+	wnn_free(d);
 	context_put(context);
 }
 
@@ -155,8 +148,9 @@ static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 	struct dispatch_task *d = (void *)((char *)run - offsetof(struct dispatch_task, run));
 	const struct wnn_error *cause = err;
 	WNNContext context = d->graph->context;
-	struct wnn_error of_input = { 0 };
+	struct wnn_error of_input;
 
+	wnn_error_init(&of_input);
 	if (!err && check_inputs(d, &cause, &of_input))
 		err = &of_input;
 	for (uint32_t i = d->graph->num_inputs; i < d->num_tensors; i++)
@@ -188,8 +182,9 @@ static bool aborted(struct run_dispatch *run)
 static void run_task(struct timeline_task *task, bool cancelled)
 {
 	struct dispatch_task *d = (void *)task;
-	struct wnn_error err = { 0 };
+	struct wnn_error err;
 
+	wnn_error_init(&err);
 	if (!cancelled && d->numbers) {
 		d->run.compiled = family_get(d->graph, d->numbers, &err);
 		if (!d->run.compiled) {
@@ -393,23 +388,24 @@ static int bind_all(struct dispatch_task *d, size_t input_count, const WNNNamedT
 
 static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
 {
-	struct dispatch_task *d = wnn_calloc(1, sizeof(*d));
+	uint32_t tensors = graph->num_inputs + graph->num_outputs;
+	size_t names = graph->family ? family_names(graph) : 0;
+	struct dispatch_task *d =
+		wnn_calloc(1, sizeof(*d) + tensors * (sizeof(*d->tensors) + sizeof(*d->buffers)) +
+				      names * sizeof(*d->numbers));
 
-	if (d) {
-		d->num_tensors = graph->num_inputs + graph->num_outputs;
-		d->tensors = wnn_calloc(d->num_tensors + 1, sizeof(*d->tensors));
-		d->buffers = wnn_calloc(d->num_tensors + 1, sizeof(*d->buffers));
-		if (graph->family)
-			d->numbers = wnn_calloc(family_names(graph), sizeof(*d->numbers));
+	if (!d) {
+		wnn_error_nomem(err, "dispatch");
+		return NULL;
 	}
-	if (d && d->tensors && d->buffers && (d->numbers || !graph->family)) {
-		d->task.run = run_task;
-		d->graph = graph;
-		return d;
-	}
-	free_lists(d);
-	wnn_error_nomem(err, "dispatch");
-	return NULL;
+	d->num_tensors = tensors;
+	d->tensors = (WNNTensor *)(void *)(d + 1);
+	d->buffers = (struct run_buffer **)(void *)(d->tensors + tensors);
+	if (graph->family)
+		d->numbers = (uint32_t *)(void *)(d->buffers + tensors);
+	d->task.run = run_task;
+	d->graph = graph;
+	return d;
 }
 
 /* Takes references to the objects that the task uses; from now on free_task() must end it. */
@@ -515,7 +511,7 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 	}
 	d = make_task(graph, err);
 	if (!d || bind_all(d, input_count, inputs, output_count, outputs, err)) {
-		free_lists(d);
+		wnn_free(d);
 		run_compiled_unref(compiled);
 		return -1;
 	}
@@ -546,10 +542,11 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t inputCou
 			     WNNNamedTensor const *inputs, size_t outputCount,
 			     WNNNamedTensor const *outputs)
 {
-	struct wnn_error err = { 0 };
+	struct wnn_error err;
 
 	if (!api_check(context, "wnnContextDispatch", "context"))
 		return wnnGetLastError(NULL);
+	wnn_error_init(&err);
 	if (!dispatch(context, graph, inputCount, inputs, outputCount, outputs, NULL, false, &err))
 		return WNNStatus_Success;
 	return context_error(context, &err);
@@ -559,8 +556,9 @@ static void start_measured(WNNContext context, WNNGraph graph, size_t input_coun
 			   const WNNNamedTensor *inputs, size_t output_count,
 			   const WNNNamedTensor *outputs, struct request *request, bool waited_for)
 {
-	struct wnn_error err = { 0 };
+	struct wnn_error err;
 
+	wnn_error_init(&err);
 	if (dispatch(context, graph, input_count, inputs, output_count, outputs, request,
 		     waited_for, &err))
 		context_fail_request(context, request, &err);
@@ -601,12 +599,13 @@ WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, siz
 {
 	union request_result result = { .file = 0 };
 	WNNDispatchCopies *copies;
-	struct wnn_error err = { 0 };
+	struct wnn_error err;
 	struct request *request;
 	WNNStatus status;
 
 	if (!api_check(context, "wnnContextDispatchMeasuredSync", "context"))
 		return wnnGetLastError(NULL);
+	wnn_error_init(&err);
 	if (find_copies(statistics, &copies, &err))
 		return context_error(context, &err);
 	request = request_begin_sync(context->instance, REQUEST_DISPATCH_MEASURED,

@@ -23,6 +23,14 @@ struct wnn_error {
 	char message[1024];
 };
 
+/* Sets the error to none. Where calls take little time: an initialiser clears 1 KiB. */
+static inline void wnn_error_init(struct wnn_error *err)
+{
+	err->status = WNN_OK;
+	err->missing = false;
+	err->message[0] = '\0';
+}
+
 /**
  * wnn_error_set - record an error; always returns -1 so that callers can `return
  * wnn_error_set(...)`
