@@ -127,7 +127,8 @@ class Bench(Reports):
         self.assertIn(f"median {ms['median']:.3f} ms, minimum {ms['min']:.3f} ms", text)
         self.assertEqual("npu" in bench, device == "sim")
         if device == "sim":
-            self.assertGreaterEqual(bench["npu"]["macs"], 16 * 16 * 8 * 27 + 512 * 4)
+            # The vector unit computes the product of one row, whose weights stay in SRAM.
+            self.assertGreaterEqual(bench["npu"]["macs"], 16 * 16 * 8 * 27)
             self.assertAlmostEqual(bench["npu"]["share_of_peak"],
                                    bench["npu"]["macs"] / bench["npu"]["peak_macs"])
 
