@@ -280,7 +280,7 @@ MUTATIONS = [
     _plan('weights that stay in SRAM lie on each other', 'place/pinned.c',
           'pin->address = pinned->bytes;', 'pin->address = pinned->bytes / 128 * 64;'),
     _pass('a normalisation takes the mean away though nothing did', 'recognise_norm.c', 'attrs->rms = !x;', 'attrs->rms = false;'),
-    _pass('gelu is found whatever is multiplied', 'recognise.c', 'factors[3 - half - (sum - 1)] != x ||', ''),
+    _pass('gelu is found whatever is multiplied', 'recognise.c', 'factors[(divided ? 1 : 3 - half) - (sum - 1)] != x ||', ''),
     _pass('epsilon is lost', 'recognise_norm.c', 'norm.epsilon = (float)epsilon;', 'norm.epsilon = 0;'),
     _pass('the bias of a normalisation is its scale', 'recognise_norm.c', 'kind == IR_MUL ? 1 : 2', '1'),
     _pass('values without their mean are lost where others use them', 'recognise_norm.c',

@@ -117,6 +117,10 @@ MUTATIONS = [
           'attrs.pad.begin[i] = pad->attrs.pad.begin[i];'),
     _rule('rule_gate', 'a divisor of hardSigmoid is a factor', '*alpha = 1 / *alpha;', '*alpha = *alpha;'),
     _rule('recognise', 'any divisor makes gelu', 'bool divided = recognise_is_binary(root, IR_DIV) &&\n\t\t       recognise_is_about(root->operands[1], 2);', 'bool divided = recognise_is_binary(root, IR_DIV);'),
+    # float16 on the CPU.
+    _rule('widen', 'a value is converted whole for a part', 'sliced[from->id] >= ir_type_elements(&from->type)', 'sliced[from->id] >= 0 * ir_type_elements(&from->type)'),
+    _rule('widen', 'what is used as float16 is moved as float32', '!kept[result->id] &&', 'result &&'),
+    _rule('widen', 'a result is not rounded for its users', 'rounded(t, old->def, raw)', '(rounded(t, old->def, raw) ? raw : NULL)'),
     # Heads that are repeated.
     _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
     _rule('rule_heads', 'what is repeated is not looked for behind a transpose',

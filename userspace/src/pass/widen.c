@@ -34,6 +34,7 @@ enum way {
 struct widening {
 	struct rewrite *rw;
 	bool *updates; /* by node: whether it updates an input in place and so keeps its type */
+	bool *early;   /* by node: whether it moves elements that all its users want as float32 */
 	struct ir_value **wide; /* by old value id: the new value as float32, or NULL */
 	struct ir_value **raw;	/* by old value id: the new value before it is rounded, or NULL */
 };
@@ -100,7 +101,51 @@ static bool becomes_wide(const struct widening *t, const struct ir_node *node)
 	enum way way = way_of(node);
 
 	return is_all_halves(node) && !t->updates[node->id] && way != NARROW &&
-	       (way != FOLLOW || has_wide_operand(t, node));
+	       (way != FOLLOW || t->early[node->id] || has_wide_operand(t, node));
+}
+
+/*
+ * Whether a node that moves elements of a float16 value may as well move them as float32, when all
+ * users of its result want that: not one that takes a small part of the value, nor a concat, whose
+ * operands would need a cast each.
+ */
+static bool moves_all(const struct ir_node *node, const int64_t *sliced)
+{
+	const struct ir_value *from = node->operands[0];
+
+	return node->op != IR_OP_CONCAT &&
+	       (node->op != IR_OP_SLICE || sliced[from->id] >= ir_type_elements(&from->type));
+}
+
+/*
+ * Finds the nodes in front of wide ones that become wide, too, so that the moves are next to the
+ * nodes that can take them in. Returns 0, or -1 when out of memory.
+ */
+static int find_early(struct widening *t)
+{
+	const struct ir_graph *graph = t->rw->from;
+	int64_t *sliced = wnn_calloc(graph->num_values + 1, sizeof(*sliced));
+	bool *kept = wnn_calloc(graph->num_values + 1, sizeof(*kept));
+	int ret = sliced && kept ? 0 : -1;
+
+	for (uint32_t n = 0; n < graph->num_nodes && !ret; n++)
+		if (graph->nodes[n]->op == IR_OP_SLICE)
+			sliced[graph->nodes[n]->operands[0]->id] +=
+				ir_type_elements(&graph->nodes[n]->results[0]->type);
+	for (uint32_t n = graph->num_nodes; n-- > 0 && !ret;) {
+		const struct ir_node *node = graph->nodes[n];
+		const struct ir_value *result = node->results[0];
+
+		if (way_of(node) == FOLLOW)
+			t->early[n] = moves_all(node, sliced) && !kept[result->id] &&
+				      t->rw->uses[result->id] && !t->rw->is_output[result->id];
+		for (uint32_t i = 0; i < node->num_operands && !becomes_wide(t, node); i++)
+			if (node->operands[i])
+				kept[node->operands[i]->id] = true;
+	}
+	wnn_free(sliced);
+	wnn_free(kept);
+	return ret;
 }
 
 static struct ir_type with_dtype(const struct ir_type *type, enum ir_dtype dtype)
@@ -240,10 +285,12 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 	struct widening t = {
 		.rw = rw,
 		.updates = ir_find_updates(rw->from),
+		.early = wnn_calloc(rw->from->num_nodes + 1, sizeof(*t.early)),
 		.wide = wnn_calloc(rw->from->num_values + 1, sizeof(*t.wide)),
 		.raw = wnn_calloc(rw->from->num_values + 1, sizeof(*t.raw)),
 	};
-	int ret = t.updates && t.wide && t.raw ? 0 : rewrite_nomem(rw);
+	int ret = t.updates && t.early && t.wide && t.raw && !find_early(&t) ? 0 :
+									       rewrite_nomem(rw);
 
 	(void)ctx;
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
@@ -252,6 +299,7 @@ int pass_widen(struct rewrite *rw, const struct pass_context *ctx)
 		if (!own_value(&t, rw->from->outputs[i].value))
 			ret = rewrite_nomem(rw);
 	wnn_free(t.updates);
+	wnn_free(t.early);
 	wnn_free(t.wide);
 	wnn_free(t.raw);
 	return ret;
