@@ -217,8 +217,9 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 }
 
 /*
- * Closes a client's file and returns the result of drm_release(). Ends the contexts before DRM
- * closes the handles, so that no job faults on a buffer that is gone.
+ * Closes a client's file and returns the result of drm_release(). Destroys the contexts before DRM
+ * closes the handles: a job that still runs may fault on a buffer that is gone, and then counts as
+ * cancelled, without a core dump.
  */
 static int onpu_release(struct inode *inode, struct file *filp)
 {

@@ -34,8 +34,8 @@ contains()
 	ok $? "$1"
 }
 
-# The functions that follow start no process: on a kernel that looks for errors, that takes a third
-# of a second.
+# The functions that follow are made of builtins alone: on a debug kernel (KASAN, lockdep), to start
+# a process takes a third of a second.
 
 # Nothing is ever written to this pipe: a read waits for its time limit.
 exec {never}<> <(:)

@@ -102,7 +102,7 @@ class Run(unittest.TestCase):
                          [("stablehlo.add at 11:7", "npu", "add")] * 3)
 
     def test_path(self):
-        """Tests that --json has a name of a file that is not UTF-8, with "?" for the other bytes."""
+        """Tests that --json tells a file's name that is not UTF-8, with "?" for each wrong byte."""
         self.path = self.path.rename(self.path.parent / "mod\udce8le.mlir")
         self.assertEqual(json.loads(self.says(0, "explain", "-d", "sim", "--json", "-"))["model"],
                          f"{self.path.parent}/mod?le.mlir")

@@ -27,8 +27,8 @@ float onpu_number(const struct gg_tensor *op, int index)
 /* ---- operators of single elements */
 
 /*
- * Returns x repeated to the sizes of @to, or x itself where WebNN broadcasts dimensions of size 1.
- * Refuses sizes that are no multiples of those of @tensor.
+ * Returns x, which has the sizes of @tensor, repeated until WebNN can broadcast it to the sizes of
+ * @to: dimensions of size 1 stay. Refuses @to when its sizes are no multiples of those of @tensor.
  */
 static WNNOperand repeat(struct onpu_emit *e, WNNOperand x, const struct gg_tensor *tensor,
 			 const struct gg_tensor *to)

@@ -48,7 +48,8 @@ json_t *value_load(const char *path, json_error_t *error);
 WNNOperandDataType value_type(const char *name); /* returns Undefined for an unknown name */
 
 /*
- * Reads {"dataType","shape","data" or "fill"}. Returns 0, or -1 and @reason when it is malformed.
+ * Reads {"name", "dataType", "shape"} and, if it is there, "data" (all elements) or "fill" (one
+ * element for all). Returns 0, or -1 and @reason when the tensor is malformed or too large.
  */
 int values_read(const json_t *tensor, struct values *values, char *reason);
 void values_free(struct values *values);

@@ -278,7 +278,10 @@ static bool has_pages(char *memory, size_t bytes)
 	return there == pages;
 }
 
-/* Memory has pages before it is filled, small pages at its beginning, and keeps its content. */
+/*
+ * Tests that the pages of memory are mapped before it is written, that those at its beginning are
+ * small, and that its content stays.
+ */
 static void filled_memory_has_pages(void **state)
 {
 	const size_t bytes = ((size_t)40 << 20) + 100000, step = (size_t)3 << 20;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes operations of the program of one device, and those that join, cut and add up parts. */
+/*
+ * Makes the operations of the program that each device runs, among them those that join, cut and
+ * add up the parts of tensors.
+ */
 #ifndef SHLO_DIVIDE_MAKE_H
 #define SHLO_DIVIDE_MAKE_H
 

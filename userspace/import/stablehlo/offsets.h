@@ -14,7 +14,11 @@ void shlo_start_of(const struct shlo_gather_numbers *n, const struct shlo_tensor
 		   const int64_t *batch, int rank, int64_t *start);
 /* Adds the indices of batching dimensions to @place. */
 void shlo_add_batching(const struct shlo_gather_numbers *n, const int64_t *batch, int64_t *place);
-/* Splits an index of the result, or of the updates, into one of the batch and one of the window. */
+/*
+ * Splits an index of the result, or of the updates, into one of the batch and one of the window.
+ * @window has an item for each dimension of the operand; those that are collapsed or of the batch
+ * get 0.
+ */
 void shlo_split_index(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
 		      int operand_rank, int64_t *batch, int64_t *window);
 /*

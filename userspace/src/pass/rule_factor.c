@@ -28,8 +28,9 @@ static bool is_moderate(double factor)
 }
 
 /*
- * Returns the value that a node multiplies by a number, and sets *factor to the number; NULL when
- * it does something else.
+ * Returns the value that a node multiplies by a number (or divides by one, or negates), and sets
+ * *factor to the number. NULL for other nodes, and when a product cannot take the factor over: for
+ * integers and constants, a value that is broadcast, and a factor that is not moderate.
  */
 static struct ir_value *scaled_value(const struct ir_node *node, double *factor)
 {

@@ -225,7 +225,7 @@ static void set_places(struct matmul *mm)
 		mm->at[i] = i * mm->ldb;
 }
 
-/* Sets sizes and strides. */
+/* Sets what follows from the node: sizes, strides, whether there is a bias, and the limits. */
 static void set_shape(struct matmul *mm, const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;

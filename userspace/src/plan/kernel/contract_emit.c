@@ -494,8 +494,8 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 }
 
 /*
- * Emits the dequantisation of a data tile to float32, the only type that window instructions add
- * up.
+ * Emits the dequantisation of a data tile to float32: window instructions add up floats only, no
+ * integers.
  */
 static void convert_data(struct contract_state *st, struct contract_event *e)
 {

@@ -294,8 +294,8 @@ static inline bool are_apart(const struct columns *columns, const struct segment
 /*
  * Makes range i one that an access touches alike. A range of at least one row has all columns; a
  * shorter one is split where the columns begin or end. Sets *columns to the columns to touch,
- * which are all bytes of a shorter range and of one with too many segments, and *none when the range has none of them. Returns 0, or
- * -1: no memory.
+ * which are all bytes of a shorter range and of one with too many segments, and *none to whether
+ * the range has none of them. Returns 0, or -1: no memory.
  */
 static int narrow(struct plan_depend *g, size_t i, struct columns *columns, bool *none)
 {
