@@ -205,8 +205,8 @@ typedef enum WNNStatus {
 	/** An argument is wrong: the message names it and says what is allowed. */
 	WNNStatus_TypeError = 1,
 	/**
-	 * The object is in no state for this: a builder that has built, a lost context, a destroyed
-	 * graph.
+	 * The object's state does not allow this: the builder has built already, the context is
+	 * lost, or the graph is destroyed.
 	 */
 	WNNStatus_InvalidStateError = 2,
 	/** The library or the device cannot do this at all. */
