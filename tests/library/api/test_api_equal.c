@@ -102,11 +102,55 @@ static void other_weights_are_not_shared(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* Returns the graph y = x + numbers; @lent: it reads them in the caller's memory. */
+static WNNGraph build_sum(WNNContext context, const float *numbers, bool lent)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
+	uint32_t shape[] = { ROWS, N };
+	WNNOperand sum;
+	WNNGraph graph;
+
+	descriptor.nextInChain = lent ? &loan.chain : NULL;
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = WNN_UINT32_ARRAY(shape);
+	sum = wnnGraphBuilderConstant(builder, &descriptor, numbers, sizeof(*numbers) * ROWS * N);
+	sum = wnnGraphBuilderAdd(builder, make_input(builder, "x", ROWS, N), sum, NULL);
+	graph = build_one(builder, "y", sum);
+	wnnGraphBuilderRelease(builder);
+	return graph;
+}
+
+/* Without a callback, memory that is lent to a graph may be used otherwise when the graph ends. */
+static void lent_numbers_are_not_shared(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	float numbers[ROWS * N], first[ROWS * N], other[ROWS * N];
+	WNNGraph lent, copied;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS * N; i++)
+		numbers[i] = (float)i;
+	lent = build_sum(context, numbers, true);
+	copied = build_sum(context, numbers, false);
+	run(context, copied, first);
+	wnnGraphRelease(lent);
+	memset(numbers, 0, sizeof(numbers));
+	run(context, copied, other);
+	assert_memory_equal(first, other, sizeof(first));
+	wnnGraphRelease(copied);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_weights_are_stored_once),
 		cmocka_unit_test(other_weights_are_not_shared),
+		cmocka_unit_test(lent_numbers_are_not_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -387,9 +387,15 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 	} else if (!check_chain(descriptor, err)) {
 		plain = *descriptor;
 		plain.nextInChain = NULL;
-		if (loan && lend_aligned(data, descriptor->dataType))
-			return wnn_builder_constant(builder->builder, &plain, data, size, end_loan,
-						    loan, operand, err);
+		if (loan && lend_aligned(data, descriptor->dataType)) {
+			bool told = loan->request;
+
+			ret = wnn_builder_constant(builder->builder, &plain, data, size, end_loan,
+						   loan, operand, err);
+			if (!ret)
+				(*operand)->value->constant->lent = !told;
+			return ret;
+		}
 		ret = copied_constant(builder, &plain, data, size, operand, err);
 	}
 	if (loan)

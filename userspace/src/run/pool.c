@@ -156,7 +156,7 @@ int run_pool_share(struct run_pool *pool, struct ir_constant **constant, const v
 	struct run_shared new = { *constant, 0, user };
 	int ret;
 
-	if ((*constant)->bytes < LEAST)
+	if ((*constant)->bytes < LEAST || (*constant)->lent)
 		return 0;
 	new.hash = hash_parts((*constant)->data, (*constant)->bytes);
 	pthread_mutex_lock(&pool->lock);
