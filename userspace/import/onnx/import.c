@@ -274,47 +274,6 @@ static void mark_frozen(struct onnx_node *node)
 	}
 }
 
-/*
- * Whether the program has given all outputs of a node of the main graph that something uses, which
- * become the outputs then.
- */
-static bool take_known(struct onnx_node *node)
-{
-	const struct onnx_model *model = node->import->model;
-	bool all = model->known && !node->import->depth;
-
-	for (size_t i = 0; all && i < node->output_count; i++) {
-		const struct onnx_known *known = onnx_known_find(model, node->proto->output[i]);
-		struct onnx_value *value;
-
-		if (!onnx_wants(node, i))
-			continue;
-		value = known && known->value.data ? onnx_new_value(node) : NULL;
-		all = value != NULL;
-		if (value)
-			*value = known->value;
-		node->outputs[i] = value;
-	}
-	for (size_t i = 0; !all && i < node->output_count; i++)
-		node->outputs[i] = NULL;
-	return all;
-}
-
-/* Marks the results of a node that would be constants if the inputs of the model were. */
-static void mark_folding(struct onnx_node *node)
-{
-	bool folds = node->op && node->op->fold;
-
-	for (size_t i = 0; folds && i < node->input_count; i++) {
-		const struct onnx_value *value = node->inputs[i];
-
-		folds = !value || value->data || value->given || value->folds;
-	}
-	for (size_t i = 0; folds && i < node->output_count; i++)
-		if (node->outputs[i] && !node->outputs[i]->data)
-			node->outputs[i]->folds = true;
-}
-
 static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__NodeProto *proto)
 {
 	struct onnx_node node = {
@@ -342,12 +301,14 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 	}
 	if (find_inputs(&node))
 		return -1;
-	result = take_known(&node) ? 0 : translate(&node);
+	result = onnx_is_known(&node) ? 0 : translate(&node);
+	if (!result)
+		result = onnx_put_known(&node);
 	if (import->status != WNNStatus_Success)
 		return -1;
 	if (!result) {
 		mark_frozen(&node);
-		mark_folding(&node);
+		onnx_mark_folding(&node);
 	}
 	for (size_t i = 0; i < node.output_count; i++) {
 		if (!proto->output[i] || !*proto->output[i])

@@ -137,50 +137,13 @@ int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onn
 			   onnx_shape_text(node->import->arena, shape), INT32_MAX);
 }
 
-struct onnx_known *onnx_known_find(const struct onnx_model *model, const char *name)
-{
-	struct onnx_known *known = model->known;
-
-	while (known && strcmp(known->name, name))
-		known = known->next;
-	return known;
-}
-
-/*
- * Notes a tensor whose elements the node needs, if nodes of the main graph compute it. Returns
- * false without memory.
- */
-static bool note_needed(struct onnx_node *node, size_t input)
-{
-	struct onnx_model *model = node->import->model;
-	const struct onnx_value *value = node->inputs[input];
-	struct onnx_known *known, **last = &model->known;
-
-	if (node->import->depth || node->import->supported || !value || value->given ||
-	    value->sequence || value->absent)
-		return true;
-	known = onnx_known_find(model, node->proto->input[input]);
-	if (!known) {
-		known = onnx_arena_alloc(&model->arena, sizeof(*known));
-		if (!known)
-			return false;
-		known->name = node->proto->input[input];
-		while (*last)
-			last = &(*last)->next;
-		*last = known;
-	}
-	known->needed = true;
-	known->value = (struct onnx_value){ .type = value->type, .shape = value->shape };
-	return true;
-}
-
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 {
 	const struct onnx_value *value = node->inputs[input];
 	/* The value of an input helps only if the nodes after it are computed at import, too. */
 	const char *origin = value && value->folds ? value->origin : NULL;
 
-	if (!note_needed(node, input))
+	if (!onnx_note_needed(node, input))
 		return onnx_fail(node);
 	return add_refusal(node, what, origin,
 			   onnx_arena_printf(node->import->arena,

@@ -101,6 +101,19 @@ void onnx_notice(struct onnx_node *node, const char *input, const char *text);
 int onnx_fail(struct onnx_node *node);
 void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */
 
+/* Tensors that the program computes first, in known.c. */
+/*
+ * Notes that the node needs the elements of an input, if nodes of the main graph compute it.
+ * Returns false without memory.
+ */
+bool onnx_note_needed(struct onnx_node *node, size_t input);
+/* Whether the program has given all outputs of the node that something uses. */
+bool onnx_is_known(struct onnx_node *node);
+/* Sets the outputs that the program has given. Returns 0; -1: no memory. */
+int onnx_put_known(struct onnx_node *node);
+/* Marks the results of a node that would be constants if the inputs of the model were. */
+void onnx_mark_folding(struct onnx_node *node);
+
 /* Updates of inputs in place, in update.c. */
 /*
  * Notes that @output of the node is its @input with rows written by onnx_write_rows(): if they are

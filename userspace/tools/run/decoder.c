@@ -202,8 +202,11 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 	if (load(d, path, past, present, true, error))
 		return -1;
 	/* Caches that are updated in place share the input of rows. */
-	if (d->change.in_place && differ(d) && load(d, path, past, present, false, error))
-		return -1;
+	if (d->change.in_place && differ(d)) {
+		gguf_fail(&d->change.reason, "its caches have different numbers of heads");
+		if (load(d, path, past, present, false, error))
+			return -1;
+	}
 	inputs = wnnOnnxModelGetInputs(d->model);
 	missing = !find(inputs, "input_ids")	  ? "input_ids" :
 		  !find(inputs, "attention_mask") ? "attention_mask" :
@@ -433,20 +436,16 @@ static int make_step(const struct decoder *d, struct decoder_step *step, struct 
 		       0;
 }
 
-static size_t largest(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
 static int make_tensors(struct decoder *d, struct gguf_error *error)
 {
 	uint32_t masked = d->length + (d->move != NULL), heads = d->caches[0].heads;
-	size_t most = largest((size_t)d->length + 1, 3 * (size_t)heads) * d->block.tokens;
+	size_t row = 3 * (size_t)heads > masked ? 3 * (size_t)heads : masked;
+	size_t most = row * d->block.tokens > d->rows ? row * d->block.tokens : d->rows;
 
 	d->presents = calloc(d->count, sizeof(WNNTensor));
 	d->inputs = calloc(2 * d->count + INPUTS, sizeof(*d->inputs));
 	d->outputs = calloc(d->count + 1, sizeof(*d->outputs));
-	d->scratch = calloc(largest(most, d->rows), sizeof(int64_t));
+	d->scratch = calloc(most, sizeof(int64_t));
 	if (!d->presents || !d->inputs || !d->outputs || !d->scratch)
 		return gguf_fail_memory(error);
 	for (size_t i = 0; d->move && i < d->count; i++)

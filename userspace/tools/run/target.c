@@ -254,7 +254,10 @@ static bool has_values(const struct subject *subject)
 	return true;
 }
 
-/* Computes the outputs that are chosen, and makes them constants of the model. */
+/*
+ * Computes the outputs that are chosen, and makes them constants of the model. Returns a status; a
+ * failure of the device has been told.
+ */
 static WNNStatus make_constants(struct target *target, struct subject *subject)
 {
 	struct target part = { .context = target->context };
@@ -263,8 +266,9 @@ static WNNStatus make_constants(struct target *target, struct subject *subject)
 	if (status == WNNStatus_Success &&
 	    (target_prepare(&part, subject) || target_dispatch(&part) || target_read(&part)))
 		status = WNNStatus_UnknownError;
-	for (size_t i = 0; status == WNNStatus_Success && i < part.output_count; i++)
-		status = wnnOnnxModelSetValue(subject->model, part.outputs[i].name,
+	for (size_t i = 0; status == WNNStatus_Success && i < part.output_count + part.empty_count;
+	     i++)
+		status = wnnOnnxModelSetValue(subject->model, WNN_STR(part.results[i].name),
 					      part.results[i].data, part.results[i].size);
 	target_clear(&part);
 	return status;
