@@ -7,6 +7,8 @@
 # wait and fences that a test can reach; then with jobs that cannot be interrupted, so that their
 # queue cannot be taken.
 
+# ok() gets the status of the condition before it.
+# shellcheck disable=SC2319
 set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -73,6 +75,26 @@ is_banned()
 
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER"
 ok $? "the driver is loaded again"
+programs=()
+
+# While contexts wait for queues, the work that gives out queues must not run for one that only asks for its state.
+trace=/sys/kernel/tracing
+for ((i = 0; i < 7; i++)); do
+	"$load" /dev/accel/accel0 endless >/dev/null 2>&1 &
+	programs+=("$!")
+done
+echo 1 >"$trace/events/workqueue/workqueue_execute_start/enable"
+wait_for grep -q 'function onpu_queue_bind_work' "$trace/trace"
+echo >"$trace/trace"
+calls=$("${load%load}state" /dev/accel/accel0 4)
+echo 0 >"$trace/events/workqueue/workqueue_execute_start/enable"
+runs=$(grep -c 'function onpu_queue_bind_work' "$trace/trace")
+out="$runs runs of the work, $calls calls"
+# The work runs ten times a second on its own account, and some hundred times when each call wakes it.
+[ "${calls:-0}" -gt 2000 ] && [ "$runs" -gt 0 ] && [ "$runs" -lt 400 ]
+ok $? "a client that asks for its state in a loop wakes nobody"
+kill "${programs[@]}"
+wait
 unbind=$(sed -n 's/.*name="ONPU_MSG_QUEUE_UNBIND" value="\([0-9]*\)".*/\1/p' "$here/../../uapi/onpu/registers.xml")
 # Each reset ends one of the programs. After the third, there are still more programs than queues.
 programs=()
