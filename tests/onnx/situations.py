@@ -440,18 +440,13 @@ def branches():
             ("shapes", "p = ReduceMax<keepdims = 0>(x)",
              'its branches make float [] and float [3], and which it is depends on data that is computed from '
              'input "x"'),
-            ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]")):
+            ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]"),
+            ("part", "p = Unknown(x)", "its then_branch is refused, and which branch it is depends on data that is")):
         REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
     # Each node has a reason of its own, even after the builder has failed.
     REFUSED["second_reason"] = (parse("""g (int64[2] x) => (int64[] y, int64[] z) { y = Exp(x) z = Celu(x) }"""),
                                 "Celu", "elu \"z\": ")
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
-    # A program that makes x a constant needs one branch alone.
-    for name, then, other, branch in (("if_then", "p = Unknown(x)", "q = Identity(x)", "then_branch"),
-                                      ("if_else", "p = Identity(x)", "q = Unknown(x)", "else_branch")):
-        REFUSED[name] = (parse(text.format(0, then, other)), "If",
-                         f'its {branch} is refused, and which branch it is depends on data that is computed from '
-                         'input "x"')
 
 def nothing():
     """Tests empty tensors inside a model, as inputs and as outputs."""
