@@ -31,10 +31,15 @@
  */
 #define HOPELESS 100
 /*
+ * All other manners are tried in the end, unless the plan takes longer than a finished one by more
+ * than 1/BEHIND.
+ */
+#define BEHIND 50
+/*
  * The search ends after this number of candidates in a row that are not faster, because the groups
  * that take longest are tried first.
  */
-#define FAILURES 3
+#define FAILURES 5
 /*
  * When streaming changes the cycles of a group's nodes alone by more than 1/CLEAR, the group is
  * kept or dropped for good.
@@ -58,7 +63,7 @@ struct search {
 	uint64_t cycles;      /* cycles of the best candidate, or without streaming */
 	uint64_t settled;     /* cycles of the best candidate when other manners were last tried */
 	uint8_t manner;	      /* manner of the candidates */
-	uint16_t hopeless;    /* mask of the manners that are not tried again */
+	uint32_t hopeless;    /* mask of the manners that are not tried again */
 	uint64_t best_groups; /* hash_groups() of the best candidate */
 	uint64_t *known;      /* hashes of candidates, so that none is planned twice */
 	size_t num_known, cap_known;
@@ -321,15 +326,17 @@ static bool try_manner(struct search *s, uint8_t manner)
 {
 	uint64_t cycles;
 
+	_Static_assert(PLAN_MANNERS <= 32, "the manners have bits in search.hopeless");
+
 	if (s->hopeless >> manner & 1 || !is_new(s, s->best_groups, manner))
 		return false;
 	cycles = simulate(s, &s->all, &s->best, manner);
 	if (cycles > s->cycles + s->cycles / HOPELESS)
-		s->hopeless |= (uint16_t)(1u << manner);
+		s->hopeless |= 1u << manner;
 	if (cycles >= s->cycles)
 		return false;
 	if (s->cycles > cycles + cycles / HOPELESS)
-		s->hopeless |= (uint16_t)(1u << s->best.manner);
+		s->hopeless |= 1u << s->best.manner;
 	s->best.manner = manner;
 	s->cycles = cycles;
 	return true;
@@ -500,9 +507,12 @@ static void search_with(struct search *s, const struct plan *plan,
 	wnn_free(s->apart);
 }
 
-/* Does what stream_search() does for one value of fresh->first_form; returns the plan's cycles. */
+/*
+ * Does what stream_search() does for one value of fresh->first_form; returns the plan's cycles.
+ * @rival: cycles of a finished plan; UINT64_MAX: there is none.
+ */
 static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
-			    uint32_t num_live_out, struct stream_graph *out)
+			    uint32_t num_live_out, uint64_t rival, struct stream_graph *out)
 {
 	struct search s = { .all = { *fresh, live_out, num_live_out },
 			    .room = SEARCH_LEAST,
@@ -527,9 +537,8 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 		search_with(&s, &plan, &groups[i]);
 	if (planned && few) {
 		search_manners(&s);
-		/* The highest eagerness differs from the others in kind. */
-		try_manner(&s, (uint8_t)(s.best.manner - s.best.manner % PLAN_EAGERNESS +
-					 PLAN_EAGERNESS - 1));
+		for (uint8_t m = 0; m < PLAN_MANNERS && s.cycles - s.cycles / BEHIND <= rival; m++)
+			try_manner(&s, m);
 	}
 	wnn_free(s.last_use);
 	wnn_free(s.known);
@@ -545,7 +554,7 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out)
 {
-	uint64_t cycles = search_view(fresh, live_out, num_live_out, out);
+	uint64_t cycles = search_view(fresh, live_out, num_live_out, UINT64_MAX, out);
 	struct plan first = *fresh;
 	struct stream_graph other;
 
@@ -556,7 +565,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	 * differs; only a plan of the whole shows whether it is faster.
 	 */
 	first.first_form = true;
-	if (search_view(&first, live_out, num_live_out, &other) < cycles) {
+	if (search_view(&first, live_out, num_live_out, cycles, &other) < cycles) {
 		stream_graph_release(out);
 		*out = other;
 	} else {
