@@ -205,6 +205,22 @@ class Explain(Reports):
         self.assertRegex(text, r"(?m)^sigmoid .*; by gate$")
         self.assertRegex(text, r"(?m)^relu .*; by fuse_activation$")
 
+    @on_devices
+    def test_gelu_between_products(self, device):
+        """Tests that gelu of parts is found although its last factor could be part of the weights of the
+        product behind it.
+        """
+        weights = np.random.default_rng(9).uniform(-1, 1, (8, 8)).astype(np.float32)
+        numbers = [(name, np.array(number, np.float32)) for name, number in (("root", 2 ** .5), ("one", 1), ("half", .5))]
+        model = save(self.folder, "gelu", [node("MatMul", ["x", "w"], ["h"], "before"), node("Div", ["h", "root"], ["d"], "div"),
+                                           node("Erf", ["d"], ["e"], "erf"), node("Add", ["e", "one"], ["a"], "add"),
+                                           node("Mul", ["h", "a"], ["m"], "mul"), node("Mul", ["m", "half"], ["g"], "half_of"),
+                                           node("MatMul", ["g", "w"], ["y"], "behind")],
+                     [("x", [4, 8])], [("y", None)], [("w", weights), *numbers])
+        plan, _ = self.json("explain", model, "--device", device)
+        rules = {n["label"]: n.get("rule") for n in plan["nodes"] if n["label"] in ("div", "add", "mul")}
+        self.assertEqual(set(rules.values()), {"recognise"}, rules)
+
     def test_limit_of_the_compiler(self):
         """Tests how a limit of the compiler is reported: here a row takes more tiles than a job has
         slots, but any other limit would do.
