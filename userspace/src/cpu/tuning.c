@@ -8,7 +8,6 @@ static const struct cpu_tuning table[CPU_LEVEL_COUNT] = {
 	[CPU_LEVEL_AVX2] = { .tiles = true,
 			     .min_rows = 8,
 			     .min_columns = 64,
-			     .max_row = INT64_MAX,
 			     .window_results = 64,
 			     .few_channels = 4,
 			     .min_window_pixels = 16,
@@ -20,15 +19,12 @@ static const struct cpu_tuning table[CPU_LEVEL_COUNT] = {
 			     .max_depth = 2048,
 			     .max_work = INT64_MAX },
 	/*
-	 * 1x1 convolutions of at most max_row channels take as long on tiles as with oneDNN, and
-	 * less in one step with an addition or with a depthwise convolution. For products of
-	 * computed matrices with more multiplications than max_work, oneDNN takes a twentieth to a
-	 * fifth less time.
+	 * Measured on an Emerald Rapids. For products of computed matrices with more
+	 * multiplications than max_work, oneDNN takes a twentieth to a fifth less time.
 	 */
 	[CPU_LEVEL_AVX512] = { .tiles = true,
 			       .min_rows = 8,
 			       .min_columns = 64,
-			       .max_row = 128,
 			       .window_results = INT64_MAX,
 			       .max_direct = 416 * 1024,
 			       .matmul_tiles = true,

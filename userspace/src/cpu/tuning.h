@@ -22,11 +22,6 @@ struct cpu_tuning {
 	 */
 	int64_t min_rows, min_columns;
 	/*
-	 * The most rows of the constant matrix with which the product is not slower on our tiles
-	 * than on oneDNN.
-	 */
-	int64_t max_row;
-	/*
 	 * Windows that take 4 to 13 % less time than on oneDNN: the least results per pixel; and
 	 * few input channels, or few pixels of the result with a filter of many elements.
 	 */

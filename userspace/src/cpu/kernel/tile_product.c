@@ -88,9 +88,33 @@ static const float *addend_of(const struct cpu_tile_product *p, const float *c)
 	return p->addend ? p->addend + (c - p->c) : NULL;
 }
 
-/* Multiplies strip i of the rows, unpacked, with the panel that begins at a column. */
+/*
+ * Makes the tile of strip i of `parts` prefetch its share of the floats from `next` on, some with
+ * each of its steps: many at a time would hold up the loads of the tile. Few strips have large
+ * shares, which memory limits in any case; these, and those of tiles of shorter vectors, are
+ * prefetched at once.
+ */
+static void fetch_with(const struct cpu_simd *simd, struct cpu_tile *tile, const float *next,
+		       int64_t floats, int64_t i, int64_t parts)
+{
+	int64_t share = floats / parts;
+
+	next += i * share;
+	tile->next = next;
+	tile->ahead = (share * CPU_TILE_STEPS + tile->depth - 1) / tile->depth;
+	if (simd->lanes < CPU_MAX_LANES || tile->ahead > CPU_TILE_AHEAD) {
+		cpu_fetch_ahead(next, share);
+		tile->next = NULL;
+		tile->ahead = 0;
+	}
+}
+
+/*
+ * Multiplies strip i of the rows, unpacked, with the panel that begins at a column. @fetch: whether
+ * to prefetch a share of the next panel, which is as wide
+ */
 static void multiply_tile(const struct cpu_simd *simd, const struct cpu_tile_product *p,
-			  const struct cpu_split *rows, int64_t i, int64_t column)
+			  const struct cpu_split *rows, int64_t i, int64_t column, bool fetch)
 {
 	int64_t row = cpu_split_first(rows, i), width = cpu_panel_width(simd, p->n, column);
 	float *c = p->c + row * p->n + column;
@@ -107,6 +131,8 @@ static void multiply_tile(const struct cpu_simd *simd, const struct cpu_tile_pro
 		.hi = p->hi,
 	};
 
+	if (fetch)
+		fetch_with(simd, &tile, tile.b + width * p->k, p->k * width, i, rows->parts);
 	simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);
 }
 
@@ -120,21 +146,13 @@ static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_p
 	if (p->k * p->n <= NEAR_MATRIX) {
 		for (int64_t i = 0; i < rows.parts; i++)
 			for (int64_t column = begin; column < end; column += panel)
-				multiply_tile(simd, p, &rows, i, column);
+				multiply_tile(simd, p, &rows, i, column, false);
 		return;
 	}
 	for (int64_t column = begin; column < end; column += width) {
-		const float *next;
-		int64_t share;
-
 		width = cpu_panel_width(simd, p->n, column);
-		next = p->b + (column + width) * p->k;
-		share = p->k * width / rows.parts;
-		for (int64_t i = 0; i < rows.parts; i++) {
-			if (column + 2 * width <= p->n)
-				cpu_fetch_ahead(next + i * share, share);
-			multiply_tile(simd, p, &rows, i, column);
-		}
+		for (int64_t i = 0; i < rows.parts; i++)
+			multiply_tile(simd, p, &rows, i, column, column + 2 * width <= p->n);
 	}
 }
 
@@ -147,7 +165,6 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 			   int64_t k0)
 {
 	int64_t width = cpu_panel_width(simd, p->n, column), depth = depth_of(p, k0);
-	int64_t share = depth * width / rows->parts;
 	const float *packed = steps->packed + (k0 - steps->begin) * p->m;
 	bool last = k0 + depth == p->k, ends = k0 + depth == steps->end;
 	/* distance to the part of b that is read next, for prefetching */
@@ -166,7 +183,8 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 		int64_t row = cpu_split_first(rows, i);
 
 		if (!ends || column + 2 * width <= p->n)
-			cpu_fetch_ahead(tile.b + next * width + i * share, share);
+			fetch_with(simd, &tile, tile.b + next * width, depth * width, i,
+				   rows->parts);
 		tile.a = packed + row * depth;
 		tile.c = p->c + row * p->n + column;
 		tile.addend = last ? addend_of(p, tile.c) : NULL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Computes rows times a constant matrix on our own tiles: matrix products, and 1x1 convolutions in
- * channels-last layout, whose pixels are the rows. With vectors of 8 floats this is faster than
- * oneDNN, whose results are read and written once more for an activation that keeps NaN; with
- * AVX-512 it is not. The sum of an element does not depend on the elements that are computed with
- * it, so that no division among threads changes a bit.
+ * channels-last layout, whose pixels are the rows. With AVX2 and AVX-512 this is faster than
+ * oneDNN, whose results are read and written once more for an activation that keeps NaN. The sum
+ * of an element does not depend on the elements that are computed with it, so that no division
+ * among threads changes a bit.
  */
 #include "cpu/kernel/kernels.h"
 
@@ -19,7 +19,7 @@
 #include "util/number.h"
 
 /* The most rows of a block; these stay packed in the second-level cache. */
-#define MAX_BLOCK 192
+#define MAX_BLOCK 224
 /*
  * The least rows of a block with several threads: smaller blocks read the matrix again for too few
  * rows.
@@ -500,8 +500,6 @@ const char *cpu_tile_rows_loses(const struct cpu_ask *ask)
 	set_shape(&l, ask->node);
 	if (l.m < t->min_rows)
 		return "it has too few rows";
-	if (ask->cpu->layer == CPU_ONEDNN && l.k > t->max_row)
-		return "its rows are too long with this level of instructions";
 	return l.n >= t->min_columns || l.n >= l.k ? NULL : "it has too few columns";
 }
 

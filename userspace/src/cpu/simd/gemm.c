@@ -18,6 +18,12 @@
 #define RUN 128
 
 /*
+ * Whether a tile prefetches while it computes. With shorter vectors a step takes as long and needs
+ * half of the memory, so that other prefetches are early enough, and these cost 2 to 8 %.
+ */
+#define LONG_ROWS (LANES == CPU_MAX_LANES)
+
+/*
  * Each row has its own variables: compilers keep variables in registers, but not always arrays.
  * Code for rows from `rows` on is dead.
  */
@@ -30,6 +36,25 @@
 	}
 #define PACKED_STEP(i) STEP(i, a[i])
 #define LINE_STEP(i)   STEP(i, a[i * lda])
+/*
+ * Take a step with a packed B, and go on to the next one. The barrier keeps the compiler from
+ * loading numbers of later steps, for which there are no registers.
+ */
+#define LOAD_B                            \
+	if (LONG_ROWS)                    \
+		__asm__("" ::: "memory"); \
+	b0 = load(b);                     \
+	if (vecs > 1)                     \
+		b1 = load(b + LANES);     \
+	b += vecs * LANES;
+#define LINE_STEPS          \
+	LOAD_B              \
+	EACH_ROW(LINE_STEP) \
+	a++;
+#define PACKED_STEPS          \
+	LOAD_B                \
+	EACH_ROW(PACKED_STEP) \
+	a += rows;
 /* Move the partial sums to `kept`: the first partial sum, or a later one that is added to it. */
 #define KEEP_FIRST(i)                           \
 	if (rows > i) {                         \
@@ -73,11 +98,11 @@
 		if (vecs > 1)                   \
 			q##i += t->row_bias[i]; \
 	}
-#define ADD_COLUMN(i)                                         \
-	if (rows > i) {                                       \
-		p##i += load(t->column_bias);                 \
-		if (vecs > 1)                                 \
-			q##i += load(t->column_bias + LANES); \
+#define ADD_COLUMN(i)               \
+	if (rows > i) {             \
+		p##i += b0;         \
+		if (vecs > 1)       \
+			q##i += b1; \
 	}
 #define ADD_OTHER(i)                                                  \
 	if (rows > i) {                                               \
@@ -85,19 +110,18 @@
 		if (vecs > 1)                                         \
 			q##i += load(t->addend + i * t->ldc + LANES); \
 	}
-#define FINISH(i)                                                                \
-	if (rows > i) {                                                          \
-		store(t->c + i * t->ldc, between(p##i, lo, hi));                 \
-		if (vecs > 1)                                                    \
-			store(t->c + i * t->ldc + LANES, between(q##i, lo, hi)); \
+#define STORE_AS(i, result)                                             \
+	if (rows > i) {                                                 \
+		store(t->c + i * t->ldc, result(p##i));                 \
+		if (vecs > 1)                                           \
+			store(t->c + i * t->ldc + LANES, result(q##i)); \
 	}
-
-#define STORE(i)                                                \
-	if (rows > i) {                                         \
-		store(t->c + i * t->ldc, p##i);                 \
-		if (vecs > 1)                                   \
-			store(t->c + i * t->ldc + LANES, q##i); \
-	}
+#define SAME(v)	       (v)
+#define ABOVE(v)       at_least(v, lo)
+#define BETWEEN(v)     between(v, lo, hi)
+#define STORE(i)       STORE_AS(i, SAME)
+#define STORE_ABOVE(i) STORE_AS(i, ABOVE)
+#define FINISH(i)      STORE_AS(i, BETWEEN)
 
 /*
  * Prefetches the rows of c, which are often far apart and not in the near caches, while the sums
@@ -107,23 +131,60 @@
 	if (rows > i) \
 		__builtin_prefetch(t->c + i * t->ldc, 1);
 
+/*
+ * What a tile prefetches, a little every few steps, since loads wait while many prefetches are
+ * under way: a row of c and of the addend, and then the next row, up to the last one; and the
+ * floats from `next` on.
+ */
+struct fetch {
+	const float *c, *last, *addend, *next;
+	int64_t line, ahead;
+};
+
+INLINE void fetch(struct fetch *f, const int vecs)
+{
+	int64_t row = f->c < f->last ? f->line : 0;
+
+	__builtin_prefetch(f->c, 1);
+	__builtin_prefetch(f->addend);
+	if (vecs > 1) {
+		__builtin_prefetch(f->c + 2 * LANES - 1, 1);
+		__builtin_prefetch(f->addend + 2 * LANES - 1);
+	}
+	f->c += row;
+	f->addend += row;
+	__builtin_prefetch(f->next, 0, 2);
+	__builtin_prefetch(f->next + CPU_TILE_AHEAD / 2, 0, 2);
+	f->next += f->ahead;
+}
+
 INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 {
-	const float *a = t->a, *b = t->b;
+	/* local, as the compiler must assume that stores to c change *t */
+	const float *a = t->a, *b = t->b, *addend = t->addend;
+	int64_t k = 0, depth = t->depth, lda = t->lda, ldc = t->ldc;
 	const int64_t *at = t->at;
-	vec lo = splat(t->lo), hi = splat(t->hi), b0, b1 = { 0 };
+	float *c = t->c;
+	struct fetch ahead = { .c = c,
+			       .last = c + (rows - 1) * ldc,
+			       .addend = addend ? addend : c,
+			       .next = t->next ? t->next : c,
+			       .line = ldc,
+			       .ahead = t->ahead };
+	vec lo, hi, b0, b1 = { 0 };
 	vec room[2 * CPU_MAX_ROWS], *kept = room;
-	int64_t k = 0, lda = t->lda;
 
 	EACH_ROW(DECLARE)
-	EACH_ROW(FETCH)
+	if (!LONG_ROWS || at || depth < rows * CPU_TILE_STEPS) {
+		EACH_ROW(FETCH)
+	}
 	/*
 	 * Makes the compiler keep this array in memory, instead of setting up its values for each
 	 * tile.
 	 */
 	__asm__("" : "+r"(kept));
-	for (int64_t end = RUN; k < t->depth; end += RUN) {
-		end = end < t->depth ? end : t->depth;
+	for (int64_t end = RUN; k < depth; end += RUN) {
+		end = end < depth ? end : depth;
 		/*
 		 * Loops over a packed B are unrolled, which saves a sixth of their instructions;
 		 * that matters when two threads share a core.
@@ -135,29 +196,43 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 					b1 = load(b + at[k] + LANES);
 				EACH_ROW(PACKED_STEP)
 			}
-		else if (lda)
-			_Pragma("GCC unroll 4") for (; k < end; k++, a++, b += vecs * LANES)
+		for (; LONG_ROWS && k + CPU_TILE_STEPS <= end; k += CPU_TILE_STEPS) {
+			fetch(&ahead, vecs);
+			if (lda)
+				_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++)
+				{
+					LINE_STEPS
+				}
+			else
+				_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++)
+				{
+					PACKED_STEPS
+				}
+		}
+		if (lda)
+			_Pragma("GCC unroll 4") for (; k < end; k++)
 			{
-				b0 = load(b);
-				if (vecs > 1)
-					b1 = load(b + LANES);
-				EACH_ROW(LINE_STEP)
+				LINE_STEPS
 			}
 		else
-			_Pragma("GCC unroll 4") for (; k < end; k++, a += rows, b += vecs * LANES)
+			_Pragma("GCC unroll 4") for (; k < end; k++)
 			{
-				b0 = load(b);
-				if (vecs > 1)
-					b1 = load(b + LANES);
-				EACH_ROW(PACKED_STEP)
+				PACKED_STEPS
 			}
-		if (k == RUN && k < t->depth) {
+		if (k == RUN && k < depth) {
 			EACH_ROW(KEEP_FIRST)
-		} else if (k < t->depth) {
+		} else if (k < depth) {
 			EACH_ROW(KEEP)
 		}
 	}
-	if (t->depth > RUN) {
+	/*
+	 * Makes the compiler compute these here, since there are no registers for them in the
+	 * loops.
+	 */
+	__asm__("" : "+r"(t));
+	lo = splat(t->lo);
+	hi = splat(t->hi);
+	if (depth > RUN) {
 		EACH_ROW(TOGETHER)
 	}
 	if (t->scaled) {
@@ -169,13 +244,18 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	if (t->row_bias) {
 		EACH_ROW(ADD_ROW)
 	} else if (t->column_bias) {
+		b0 = load(t->column_bias);
+		if (vecs > 1)
+			b1 = load(t->column_bias + LANES);
 		EACH_ROW(ADD_COLUMN)
 	}
-	if (t->addend) {
+	if (addend) {
 		EACH_ROW(ADD_OTHER)
 	}
-	if (t->lo > -__builtin_inff() || t->hi < __builtin_inff()) {
+	if (t->hi < __builtin_inff()) {
 		EACH_ROW(FINISH)
+	} else if (t->lo > -__builtin_inff()) {
+		EACH_ROW(STORE_ABOVE)
 	} else {
 		EACH_ROW(STORE)
 	}

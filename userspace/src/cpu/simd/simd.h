@@ -16,6 +16,12 @@
 
 #define CPU_MAX_ROWS  14 /* the most rows of a tile */
 #define CPU_MAX_LANES 16
+/*
+ * A tile with CPU_MAX_LANES prefetches every CPU_TILE_STEPS steps, at most CPU_TILE_AHEAD floats of
+ * `next`.
+ */
+#define CPU_TILE_STEPS 4
+#define CPU_TILE_AHEAD 32
 
 /*
  * One tile of a matrix product: C[rows][columns] = A * B * factor + addends, clamped to lo and hi.
@@ -43,6 +49,12 @@ struct cpu_tile {
 	/* Rows like those of C, which are added to the sums with their biases; NULL: none. */
 	const float *addend;
 	float lo, hi; /* with -INFINITY and INFINITY no value changes, not even NaN */
+	/*
+	 * What to prefetch into the second-level cache, and how many floats of it every
+	 * CPU_TILE_STEPS steps; NULL and 0: nothing. With `at`, nothing is prefetched.
+	 */
+	const float *next;
+	int64_t ahead;
 };
 
 /*

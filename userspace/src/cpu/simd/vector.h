@@ -95,11 +95,28 @@ static inline vec even(vec a, vec b)
 #endif
 }
 
+/* Returns v, or lo where v is at most that. NaN stays. */
+static inline vec at_least(vec v, vec lo)
+{
+#if defined(__AVX512F__)
+	/* Compilers make three instructions of choose(). */
+	return (vec)_mm512_mask_mov_ps(
+		(__m512)v, _mm512_cmp_ps_mask((__m512)v, (__m512)lo, _CMP_LE_OS), (__m512)lo);
+#else
+	return choose((ivec)(v <= lo), lo, v);
+#endif
+}
+
 /* Returns v clamped to lo and hi. NaN stays. */
 static inline vec between(vec v, vec lo, vec hi)
 {
-	v = choose((ivec)(v <= lo), lo, v);
+	v = at_least(v, lo);
+#if defined(__AVX512F__)
+	return (vec)_mm512_mask_mov_ps(
+		(__m512)v, _mm512_cmp_ps_mask((__m512)v, (__m512)hi, _CMP_GE_OS), (__m512)hi);
+#else
 	return choose((ivec)(v >= hi), hi, v);
+#endif
 }
 
 /*
