@@ -273,7 +273,7 @@ MUTATIONS = [
     _plan('a sum that is added to has the strides of its own', 'place/values.c',
           'plan->values->location[result->id].stride);', 'plan->values->location[sum->id].stride);'),
     _plan('instructions are not kept behind what reads the bytes that they write', 'list/depend.c',
-          'for (uint32_t r = readers; r != NONE;', 'for (uint32_t r = NONE; r != NONE;'),
+          'for (uint32_t r = readers; r != NONE;', 'for (uint32_t r = readers; r != NONE && !op;'),
     _plan('a sum that is used twice is only added to', 'place/values.c',
           'if (location->uses != 1 || location->live_out ||', 'if (!location->uses || location->live_out ||'),
     # Weights that stay in SRAM; each graph is dispatched twice.
