@@ -55,6 +55,17 @@
 	LOAD_B                \
 	EACH_ROW(PACKED_STEP) \
 	a += rows;
+/* Take CPU_TILE_STEPS steps; all up to the step `end`. */
+#define SOME(steps)                                                      \
+	_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++) \
+	{                                                                \
+		steps                                                    \
+	}
+#define ALL(steps)                                   \
+	_Pragma("GCC unroll 4") for (; k < end; k++) \
+	{                                            \
+		steps                                \
+	}
 /* Move the partial sums to `kept`: the first partial sum, or a later one that is added to it. */
 #define KEEP_FIRST(i)                           \
 	if (rows > i) {                         \
@@ -122,6 +133,25 @@
 #define STORE(i)       STORE_AS(i, SAME)
 #define STORE_ABOVE(i) STORE_AS(i, ABOVE)
 #define FINISH(i)      STORE_AS(i, BETWEEN)
+
+/* Add the biases that there are; store the results, with the limits that there are. */
+#define ADD_BIASES                                         \
+	if (t->row_bias) {                                 \
+		EACH_ROW(ADD_ROW)                          \
+	} else if (t->column_bias) {                       \
+		b0 = load(t->column_bias);                 \
+		if (vecs > 1)                              \
+			b1 = load(t->column_bias + LANES); \
+		EACH_ROW(ADD_COLUMN)                       \
+	}
+#define STORE_ALL                               \
+	if (t->hi < __builtin_inff()) {         \
+		EACH_ROW(FINISH)                \
+	} else if (t->lo > -__builtin_inff()) { \
+		EACH_ROW(STORE_ABOVE)           \
+	} else {                                \
+		EACH_ROW(STORE)                 \
+	}
 
 /*
  * Prefetches the rows of c, which are often far apart and not in the near caches, while the sums
@@ -199,26 +229,14 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 		for (; LONG_ROWS && k + CPU_TILE_STEPS <= end; k += CPU_TILE_STEPS) {
 			fetch(&ahead, vecs);
 			if (lda)
-				_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++)
-				{
-					LINE_STEPS
-				}
+				SOME(LINE_STEPS)
 			else
-				_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++)
-				{
-					PACKED_STEPS
-				}
+				SOME(PACKED_STEPS)
 		}
 		if (lda)
-			_Pragma("GCC unroll 4") for (; k < end; k++)
-			{
-				LINE_STEPS
-			}
+			ALL(LINE_STEPS)
 		else
-			_Pragma("GCC unroll 4") for (; k < end; k++)
-			{
-				PACKED_STEPS
-			}
+			ALL(PACKED_STEPS)
 		if (k == RUN && k < depth) {
 			EACH_ROW(KEEP_FIRST)
 		} else if (k < depth) {
@@ -241,24 +259,11 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	if (t->add) {
 		EACH_ROW(ADD)
 	}
-	if (t->row_bias) {
-		EACH_ROW(ADD_ROW)
-	} else if (t->column_bias) {
-		b0 = load(t->column_bias);
-		if (vecs > 1)
-			b1 = load(t->column_bias + LANES);
-		EACH_ROW(ADD_COLUMN)
-	}
+	ADD_BIASES
 	if (addend) {
 		EACH_ROW(ADD_OTHER)
 	}
-	if (t->hi < __builtin_inff()) {
-		EACH_ROW(FINISH)
-	} else if (t->lo > -__builtin_inff()) {
-		EACH_ROW(STORE_ABOVE)
-	} else {
-		EACH_ROW(STORE)
-	}
+	STORE_ALL
 }
 
 #define FUNCTIONS(i)                                       \
