@@ -103,7 +103,7 @@ def evaluate(text):
 
 
 def blank(match):
-    """Returns a comment or a text as blanks; its line ends stay."""
+    """Returns a comment or a string literal as blanks; its line ends stay."""
     return re.sub(r"[^\n]", " ", match[0])
 
 

@@ -64,7 +64,10 @@ struct vfu_dma_unmap {
 	uint64_t address, size;
 };
 
-/* Header of REGION_READ, its reply, and REGION_WRITE; data follows in the latter two. */
+/*
+ * Header of REGION_READ, REGION_WRITE and their replies; data follows it in a write and in the
+ * reply to a read.
+ */
 struct vfu_region_access {
 	uint64_t offset;
 	uint32_t region, count;

@@ -36,6 +36,6 @@ def riff(*chunks):
 
 
 def wav(signal, channels=1, rate=16000, bits=16, encoding=PCM, extensible=False, size=None):
-    """Returns a file; samples of several channels follow each other. @size: what the chunk says of its size."""
+    """Returns a WAV file of @signal, whose channels alternate. @size: what the data chunk says of its size."""
     data = samples_of(signal, bits, encoding)
     return riff(format_of(channels, rate, bits, encoding, extensible), chunk(b"LIST", b"odd"), chunk(b"data", data, size))

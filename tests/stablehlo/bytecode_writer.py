@@ -184,7 +184,7 @@ def scale_of(number):
 
 
 def compute(version=NEWEST, expected=3.0, at=(0, 0)):
-    """Returns a program that computes x + x and compares the result with @expected."""
+    """Returns a program that adds [0.5, 1.5] to itself and expects [1, @expected]."""
     w = Writer(version)
     kind = w.tensor([2], F32)
     check = {'call_target_name': w.text('check.expect_eq'), 'has_side_effect': w.boolean(1),

@@ -8,7 +8,7 @@
 #include "../common/memory.h"
 #include "vocabulary.h"
 
-/* U+2581, which stands for a space in texts of characters with scores. */
+/* U+2581, which stands for a space in vocabularies that give each text a score (SentencePiece). */
 #define SPACE	   "\xe2\x96\x81"
 #define SPACE_SIZE 3
 

@@ -51,8 +51,8 @@ const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type)
 }
 
 /*
- * Copies the shape of an input, or of its items, from the file if all dimensions are known: from
- * the file, or because the application has set them.
+ * Gives an input, or its items, the shape that the file states, if each of its dimensions is a
+ * number there or was set by the application.
  */
 void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *input)
 {

@@ -342,7 +342,7 @@ static int add_network(struct onnx_node *node, const struct recurrent *n, struct
 	return n->gates == 4 ? add_lstm(node, n, outputs) : add_gru(node, n, outputs);
 }
 
-/* Sets @n to the network that is direction @d of a network of two. Returns 0 or -1. */
+/* Sets @n to direction @d alone of a network of two directions. Returns 0 or -1. */
 static int one_direction(struct onnx_node *node, const struct recurrent *both, uint32_t d,
 			 struct recurrent *n)
 {

@@ -160,8 +160,8 @@ static int64_t touched(const struct shlo_op *op)
 }
 
 /*
- * Whether an operation leaves most of a large array alone: a graph needs a copy of all of it, which
- * costs more than the kernel that works in place.
+ * Whether an operation touches few elements of its array, or a small share of them: a graph needs a
+ * copy of all of it, which costs more than the kernel that works in place.
  */
 static bool is_sparse(const struct shlo_op *op)
 {

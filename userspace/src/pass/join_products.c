@@ -389,8 +389,8 @@ static int cut(struct joining *j, const struct ir_node *joined,
 }
 
 /*
- * Fuses all products of a kind that are not fused for a concat, and adds a slice for each. Returns
- * 0 or -1.
+ * Fuses the products of a kind that are not fused for a concat, and adds a slice for each, unless
+ * that would save no time. Returns 0 or -1.
  */
 static int join_kind(struct joining *j, const struct ir_node *leader, const bool *taken)
 {

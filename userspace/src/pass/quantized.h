@@ -22,7 +22,10 @@ bool quantized_any(const struct ir_value *value, struct quantized *q);
  * are positive and not extreme.
  */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
-/* Does what quantized_value() does, for the result of a quantisation. */
+/*
+ * Like quantized_value(), but for the result of a quantisation, and also requires one scale and
+ * zero point for all elements.
+ */
 bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 /* Whether all elements have one scale and zero point. */
 bool quantized_whole(const struct quantized *q);

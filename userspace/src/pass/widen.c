@@ -28,7 +28,7 @@ enum way {
 	FOLLOW, /* only moves elements: the result has the type of the operands */
 	FINISH, /* has an activation, which rounds the result */
 	CHOOSE, /* returns elements of its operands, which need no rounding */
-	ROUND,	/* has a result that its users round: a cast to float16, or a node before them */
+	ROUND,	/* is rounded later: by a cast to float16, or by a node added before its users */
 };
 
 struct widening {

@@ -3,7 +3,7 @@
 #ifndef WNN_UTIL_LOG_H
 #define WNN_UTIL_LOG_H
 
-/* The levels of WNNLogLevel, in their order. */
+/* The levels of WNNLogLevel, with its numbers; NONE stands for Undefined. */
 enum wnn_log_level {
 	WNN_LOG_NONE,
 	WNN_LOG_ERROR,

@@ -386,7 +386,7 @@ static int64_t operator_set(const struct change *c)
 	return 0;
 }
 
-/* Adds the shape of new rows without what past and new rows share: [0, 0, tokens, 0]. */
+/* Adds [0, 0, tokens, 0]: how much larger the shape of a whole cache is than that of the past. */
 static void add_new_rows(struct change *c)
 {
 	char one[NAME_SIZE], two[NAME_SIZE], third[NAME_SIZE];

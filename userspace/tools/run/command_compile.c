@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run compile: saves the graph of a model, for all other commands and for
- * wnnContextLoadGraph().
+ * webnn-run compile: saves the graph of a model. The commands info, run, bench, explain, profile
+ * and compare take it in place of the model, and so does wnnContextLoadGraph().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -149,7 +149,7 @@ int command_compile(int argc, char **argv)
 		options,
 		parse,
 		"MODEL.onnx",
-		"Saves the graph of a model, which all commands take in place of the model, on the "
+		"Saves the graph of a model, which run and most other commands take in place of the model, on the "
 		"same device. Values of inputs matter only where the model's shapes depend on them.",
 		children,
 		NULL,

@@ -20,7 +20,7 @@ static const struct {
 	{ "run", command_run, "run it once, and save or print its outputs" },
 	{ "bench", command_bench, "time its dispatches" },
 	{ "compile", command_compile,
-	  "save its graph, which all commands take in place of the model" },
+	  "save its graph, which run and most other commands take in its place" },
 	{ "explain", command_explain, "where each operator runs, and why" },
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },

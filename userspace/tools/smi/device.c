@@ -109,7 +109,7 @@ void device_read(struct device *device)
 		device->state = *device->node ? STATE_UNKNOWN : STATE_NO_NODE;
 }
 
-/* ---- what it answers */
+/* ---- what the device answers */
 
 int device_open(const struct device *device)
 {
