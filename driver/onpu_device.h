@@ -89,7 +89,7 @@ struct onpu_limits {
 	u64 run_cycles;
 	/** @wait: Time that a job may wait while others run, in jiffies. */
 	unsigned long wait;
-	/** @fence: Time that a job may take once it is ready, as fences wait for it; in jiffies. */
+	/** @fence: Time after which a job that is ready ends, as others wait for it; in jiffies. */
 	unsigned long fence;
 	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
 	unsigned long linger;

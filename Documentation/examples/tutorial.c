@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tells the brightest quarter of two pictures: tutorial MODEL.onnx */
+/* Tells the brightest quarter of each of two pictures: tutorial MODEL.onnx */
 #include <stdio.h>
 #include <stdlib.h>
 

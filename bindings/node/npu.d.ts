@@ -22,7 +22,7 @@ export interface NodePlacement {
 	label: string;
 	device: NodeDevice;
 	kernel: string;
-	/** Why the operator does not run on the NPU. */
+	/** Why it runs there, as a sentence. */
 	reason: string;
 	/** Estimated cycles of the operator. */
 	cycles: number;

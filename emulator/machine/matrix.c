@@ -82,7 +82,7 @@ struct task {
 	struct segment segment[MMA_MAX_COLS];
 	unsigned int segments;
 	uint32_t column_zero[MMA_MAX_COLS];
-	uint32_t first_column, first_row; /* indices within both sides */
+	uint32_t first_column, first_row; /* of the panel and the block, in the whole product */
 	uint32_t rows;
 	int64_t row_dst[ROW_BLOCK], row_src[ROW_BLOCK];
 	/*

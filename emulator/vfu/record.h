@@ -29,7 +29,11 @@ struct vfu_record_header {
 };
 
 enum vfu_record_kind {
-	VFU_RECORD_ACCESS = 1, /* @where: point, @what: cycle, data: struct vfu_record_access */
+	/*
+	 * An access of the client; @where: onpu_device_point() then, @what: its cycle, data: struct
+	 * vfu_record_access.
+	 */
+	VFU_RECORD_ACCESS = 1,
 	/* A read of memory; @where: address, @what: bytes, data: its bytes, or none: an error. */
 	VFU_RECORD_READ,
 	VFU_RECORD_WRITE, /* @where: address, @what: 0, or 1: an error, data: what was written */

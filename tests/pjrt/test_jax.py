@@ -221,7 +221,7 @@ class Programs(unittest.TestCase):
                                for x in range(2)])
         numpy.testing.assert_array_equal(got[5], numpy.block([[swapped[0, 0], swapped[0, 1]], [swapped[1, 0], swapped[1, 1]]]))
         numpy.testing.assert_allclose(got[6], a + numpy.repeat([0, 10], 4)[:, None] + numpy.repeat([0, 1], 2), 1e-6)
-        # Without shard_map, all devices compute with whole values.
+        # Without shard_map, the plugin divides the program by the shardings of its arguments.
         numpy.testing.assert_allclose(jax.jit(lambda a: jnp.tanh(a) @ a.T)(placed), numpy.tanh(a) @ a.T, RTOL, ATOL)
         turned = jax.jit(jnp.transpose, out_shardings=NamedSharding(mesh, spec("x", "y")))(placed)
         self.assertEqual(turned.addressable_shards[1].data.shape, (2, 4))

@@ -301,7 +301,7 @@ class Transcribe(unittest.TestCase):
         self.save(tokenizer=tokenizer(added_tokens=none))
         no_languages = "tokenizer.json has no languages between <|startoftranscript|> and <|translate|>: give --language"
         self.refuses(no_languages)
-        # Their texts have no room for a code and the signs around it.
+        # These tokens are too short to be a code between <| and |>.
         short = {"<|en|>": "a~", "<|de|>": "b~"}
         self.save(tokenizer=tokenizer(added_tokens=[{**t, "content": short.get(t["content"], t["content"])}
                                                     for t in tokenizer()["added_tokens"]]))

@@ -564,7 +564,7 @@ static void fences_go_both_ways(void **state)
 	}
 }
 
-/* A read waits for a fence, and for two fences at once. */
+/* A read waits for two fences, also when the first has signalled and only the second is left. */
 static void a_read_waits(void **state)
 {
 	(void)state;

@@ -323,7 +323,7 @@ def accessors(isa):
 
 
 def range_check(isa):
-    """Returns the C function that tests that no member reaches into another one of its field."""
+    """Returns the C function that tests that each member fits into its bits of a shared field."""
     tests = [f'\t    insn->{member} >> {bits}'
              for name, members in isa.root.members.items() if len(members) > 1
              for member, bits in ((m, widths(isa)[m]) for m, _ in members)]

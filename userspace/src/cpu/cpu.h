@@ -128,8 +128,8 @@ bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
 struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*
  * Makes a planned node read an operand, or write its result when @operand is CPU_RESULT, with other
- * strides: one for each axis of the type, in elements, from the first element on. Returns false
- * when the kernel cannot; the node keeps its strides then.
+ * strides: one for each axis of the type, in elements. cpu_plan_run() takes pointers to the first
+ * elements. Returns false when the kernel cannot; the node keeps its strides then.
  */
 #define CPU_RESULT -1
 bool cpu_plan_arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,

@@ -560,7 +560,7 @@ int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *val
 bool ir_grow(void **array, uint32_t count, uint32_t *cap, size_t size);
 
 /* ---- symbols.c: numbers that are known only at dispatch */
-/* Adds a name; returns 0, or -1 when out of memory. The caller checks the range. */
+/* Adds a name with any range, which ir_verify() checks; returns 0, or -1 when out of memory. */
 int ir_add_name(struct ir_graph *graph, const char *name, uint32_t min, uint32_t max);
 /* Returns the index of a name; graph->num_names when there is none. */
 uint32_t ir_find_name(const struct ir_graph *graph, const char *name);

@@ -177,7 +177,7 @@ static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *f
 	}
 }
 
-/* Assigns nodes that passes added to the operator whose node uses their result. */
+/* Has nodes that passes have added belong to the operator of the node that uses their result. */
 static void adopt_orphans(const struct ir_graph *graph, uint32_t *node_entry)
 {
 	for (uint32_t n = graph->num_nodes; n-- > 0;) {

@@ -170,8 +170,9 @@ static bool is_mish(const struct rules *rules, const struct ir_node *node, const
 }
 
 /*
- * Whether a value is alpha * x + beta, as linear or as a product or quotient and a sum with numbers;
- * sets the two numbers. The sum hides how a factor is rounded.
+ * Whether a value is alpha * x + beta: a linear operator, or a product or quotient of x and a
+ * number, plus a number; sets the two. The reciprocal of a divisor may be inexact, as the sum is
+ * rounded anyway.
  */
 static bool is_line(const struct rules *rules, const struct ir_value *value,
 		    const struct ir_value *x, double *alpha, double *beta)

@@ -363,7 +363,7 @@ static struct front find_front(const struct rules *rules, const struct ir_node *
 	return f;
 }
 
-/* Returns the views of a value; NULL when out of memory. */
+/* Applies the reshapes and transposes of @f to a value, by new nodes; NULL when out of memory. */
 static struct ir_value *emit_views(struct rules *rules, const struct front *f,
 				   struct ir_value *value)
 {
