@@ -581,6 +581,37 @@ static void test_folder(void **state)
 			 WNNStatus_TypeError);
 }
 
+/*
+ * Tests that a program does not take the graphs of one that differs in the highest bits of bytes
+ * alone, as programs in the binary form do whose constants have other signs.
+ */
+static void test_folder_of_signs(void **state)
+{
+	static const char comment[] = "//      ++++++++++++++++\n";
+	static const size_t signs[] = { 15, 19, 23 };
+	char folder[] = "/tmp/shlo-graphs-XXXXXX", *copy = malloc(sizeof(comment) + sizeof(text));
+
+	(void)state;
+	assert_non_null(copy);
+	assert_non_null(mkdtemp(folder));
+	sprintf(copy, "%s%s", comment, text);
+	for (size_t i = 0; i < 3; i++) {
+		WNNStablehloProgram program;
+
+		for (size_t k = 0; i == 1 && k < sizeof(signs) / sizeof(signs[0]); k++)
+			copy[signs[k]] ^= (char)0x80;
+		assert_int_equal(wnnStablehloLoadMemory(copy, strlen(copy), NULL, &program),
+				 WNNStatus_Success);
+		wnnStablehloProgramSetGraphFolder(program, WNN_STR(folder));
+		assert_true(runs(program, contexts[1], 1, 5, 0));
+		assert_int_equal(built(program), i < 2 ? 2 : 0);
+		wnnStablehloProgramRelease(program);
+	}
+	free(copy);
+	assert_int_equal(harm_files(folder, true), 4);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* Tests the folder with a program whose graph has a constant as its only input. */
 static void test_folder_of_constants(void **state)
 {
@@ -628,6 +659,7 @@ int main(void)
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_folder_of_signs),
 		cmocka_unit_test(test_folder_of_constants),
 	};
 	int ret;

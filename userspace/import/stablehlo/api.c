@@ -87,7 +87,19 @@ static void describe(struct WNNStablehloProgramImpl *program)
 		describe_module(program, m);
 }
 
-/* Hashes the bytes of the file, to tell whether all ranks run the same program. */
+/* Returns a number that each bit of @x changes in about half of its bits (SplitMix64). */
+static uint64_t mixed(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/*
+ * Hashes the bytes of the file, to tell whether all ranks run the same program, and to name its
+ * files. Words are mixed first: a product alone moves the highest bit of a word, which is the sign
+ * of a float, to no other bit, so that the signs of later ones could take it back.
+ */
 static uint64_t hash_of(const void *data, size_t size)
 {
 	uint64_t hash = size, word;
@@ -96,7 +108,7 @@ static uint64_t hash_of(const void *data, size_t size)
 		word = 0;
 		memcpy(&word, (const char *)data + at,
 		       size - at < sizeof(word) ? size - at : sizeof(word));
-		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash = (hash ^ mixed(word)) * UINT64_C(0x9e3779b97f4a7c15);
 		hash ^= hash >> 32;
 	}
 	return hash;
