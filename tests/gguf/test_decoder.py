@@ -301,6 +301,17 @@ class Decoder(unittest.TestCase):
         self.check_text("the end", want)
         self.assertEqual(self.result("-p", "the end", "-n", 9)["block"], 1)
 
+    def test_places(self):
+        """Tests weights that have a place in another file beside their bytes, which count."""
+        self.save(pair_json())
+        _, want = self.expect("the end", 4)
+        model = onnx.load(self.path)
+        for tensor in model.graph.initializer:
+            for i in range(40):
+                tensor.external_data.add(key=f"key{i}", value="x" * 100)
+        onnx.save_model(model, self.path)
+        self.check_text("the end", want)
+
     def test_caches(self):
         """Tests what a step on the NPU writes: the rows of its token, or whole caches where the graph computes positions
         in another way than from an input.

@@ -88,6 +88,11 @@ static void refer(struct placing *p, Onnx__TensorProto *tensor, struct onnx_span
 	char offset[24], length[24];
 	const char *const values[] = { p->name, offset, length };
 
+	/* A damaged file may have entries, too. */
+	for (size_t i = 0; i < tensor->n_external_data; i++)
+		onnx__string_string_entry_proto__free_unpacked(tensor->external_data[i], NULL);
+	free(tensor->external_data);
+	tensor->n_external_data = 0;
 	snprintf(offset, sizeof(offset), "%" PRIu64, span.offset);
 	snprintf(length, sizeof(length), "%" PRIu64, span.size);
 	tensor->external_data = calloc(3, sizeof(Onnx__StringStringEntryProto *));
