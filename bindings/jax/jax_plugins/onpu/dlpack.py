@@ -34,7 +34,8 @@ def register(platform: str) -> None:
         if self.dtype == jax.numpy.bfloat16:
             # NumPy does not export this type. JAX's CPU does, when the program may use it.
             return jax.device_put(self, jax.devices("cpu")[0]).__dlpack__()
-        return numpy.array(self).__dlpack__(max_version=max_version)
+        # NumPy before 2.1 does not know the argument.
+        return numpy.array(self).__dlpack__(**({} if max_version is None else {"max_version": max_version}))
 
     def device(self: Any) -> Any:
         return (_CPU, 0) if is_ours(self) else device_of_others(self)
