@@ -41,7 +41,7 @@ class Case(unittest.TestCase):
     def save(self, nodes, inputs, outputs, **constants):
         """Saves a model; inputs and outputs are (name, type, shape)."""
         graph = helper.make_graph(
-            [helper.make_node(kind, i.split(), [o], name=o, **more) for kind, i, o, more in nodes], "graph",
+            [helper.make_node(kind, i.split(), o.split(), name=o, **more) for kind, i, o, more in nodes], "graph",
             [helper.make_tensor_value_info(*value) for value in inputs],
             [helper.make_tensor_value_info(*value) for value in outputs],
             [numpy_helper.from_array(np.array(array), name) for name, array in constants.items()])
@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         onnx.save(model, self.path)
 
     def tool(self, *arguments, status=0, device="cpu", command="run", path=None):
-        done = subprocess.run([PROGRAM, command, path or self.path, *map(str, arguments)], capture_output=True, check=False,
+        done = subprocess.run([PROGRAM, command, path or self.path, *map(str, arguments)], capture_output=True, check=False, timeout=600,
                               env={**os.environ, "WEBNN_DEVICE": device})
         self.assertEqual(done.returncode, status, done.stderr.decode())
         return done
@@ -107,6 +107,25 @@ class Lengths(Case):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
             self.assertEqual([line.partition("first")[2] for line in said.splitlines()], [
                 f', since shapes depend on it: "mask{i}"' for i in range(2)])
+
+    def test_one_of_two(self):
+        """Tests a length that is one result of a node, whose other result is not known at import."""
+        self.save([("MatMul", "x w", "turned", {}), ("Split", "turned two", "long rest", {"axis": 0}),
+                   ("Cast", "long", "size", {"to": TensorProto.INT64}), ("Expand", "rest size", "y", {})],
+                  [("x", TensorProto.FLOAT, [2])], [("y", TensorProto.FLOAT, ["n"])], w=np.eye(2, dtype=np.float32)[::-1],
+                  two=[1, 1])
+        for device in ("cpu", "sim"):
+            got, said = self.run_model(device, x=np.float32([2.5, 3]))
+            np.testing.assert_array_equal(got, [2.5] * 3)
+            self.assertIn('1 value is computed first, since shapes depend on it: "size"', said)
+        self.save([("MatMul", "x w", "turned", {}), ("TopK", "turned one", "most place", {"axis": 0}),
+                   ("Expand", "most place", "y", {})],
+                  [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.FLOAT, ["n"])], w=np.eye(3, dtype=np.float32)[::-1],
+                  one=[1])
+        for device in ("cpu", "sim"):
+            got, said = self.run_model(device, x=np.float32([9, 1, 2]))
+            np.testing.assert_array_equal(got, [9] * 2)
+            self.assertIn('1 value is computed first, since shapes depend on it: "place"', said)
 
     def test_refusal(self):
         """Tests that a command without values says what has to be known, and does not ask for an input in vain."""
