@@ -531,15 +531,16 @@ static size_t work_count;
  * Takes the place of the library's function: notes context and graph in works[], calls that
  * function and returns its status.
  */
-WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t input_count,
-			     WNNNamedTensor const *inputs, size_t output_count,
-			     WNNNamedTensor const *outputs)
+WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, size_t input_count,
+					 WNNNamedTensor const *inputs, size_t output_count,
+					 WNNNamedTensor const *outputs, uint64_t timeout,
+					 WNNDispatchStatistics *statistics)
 {
 	WNNStatus (*own)(WNNContext, WNNGraph, size_t, WNNNamedTensor const *, size_t,
-			 WNNNamedTensor const *);
+			 WNNNamedTensor const *, uint64_t, WNNDispatchStatistics *);
 	size_t i = 0;
 
-	*(void **)&own = dlsym(RTLD_NEXT, "wnnContextDispatch");
+	*(void **)&own = dlsym(RTLD_NEXT, "wnnContextDispatchMeasuredSync");
 	pthread_mutex_lock(&lock);
 	while (i < work_count && works[i].graph != graph)
 		i++;
@@ -550,7 +551,7 @@ WNNStatus wnnContextDispatch(WNNContext context, WNNGraph graph, size_t input_co
 		work_count = i < work_count ? work_count : i + 1;
 	}
 	pthread_mutex_unlock(&lock);
-	return own(context, graph, input_count, inputs, output_count, outputs);
+	return own(context, graph, input_count, inputs, output_count, outputs, timeout, statistics);
 }
 
 /* Returns the cycles of the slowest device for one run of a program, whose inputs are zeros. */

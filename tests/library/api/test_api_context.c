@@ -218,11 +218,11 @@ static void bad_context_options(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError,
 		      "WNNContextOptions was not initialised with WNN_CONTEXT_OPTIONS_INIT, as "
-		      "powerPreference and accelerated are 0");
+		      "its members powerPreference and accelerated are 0");
 	options.powerPreference = WNNPowerPreference_Default;
 	options.nextInChain = &zero.chain;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_TypeError, "begin with WNN_CONTEXT_DEVICE_OPTIONS_INIT");
+		      WNNStatus_TypeError, "initialised with WNN_CONTEXT_DEVICE_OPTIONS_INIT");
 	options.nextInChain = &device.chain;
 	device.chain.next = &second.chain;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

@@ -219,8 +219,8 @@ static void test_refusals(void **state)
 		value = node[i]->results[0];
 	}
 	for (uint32_t i = 0; i < 2; i++) {
-		const char *name = i ? "softmax \"second\": a part" :
-				       "softmax \"fir\\u000ast\": a part";
+		const char *name = i ? "softmax \"second\": the operator has a part" :
+				       "softmax \"fir\\u000ast\": the operator has a part";
 		struct wnn_error err = { 0 };
 
 		/*
