@@ -18,9 +18,19 @@
 #define GRAPHS 100
 #define IMAGES 20
 
-/* For each instruction: the instructions that it follows, over any number of edges. */
+/*
+ * For each instruction: the instructions that it follows, over any number of edges, and over edges
+ * with data alone.
+ */
 struct followed {
-	bool by[OPS][OPS];
+	bool by[OPS][OPS], data[OPS][OPS];
+};
+
+/* How the rows of a graph's images lie. */
+enum images {
+	SINGLE,	 /* all accesses have one pitch */
+	IN_TURN, /* one image after the other, with other pitches */
+	MIXED,	 /* each instruction has a pitch of its own */
 };
 
 static bool touches(const struct hazard_access *access, int64_t at)
@@ -64,8 +74,11 @@ static void follow(struct followed *followed, const struct plan_depend *depend, 
 
 		assert_true(from < op);
 		followed->by[op][from] = true;
-		for (uint32_t i = 0; i < from; i++)
+		followed->data[op][from] |= edges[e].data;
+		for (uint32_t i = 0; i < from; i++) {
 			followed->by[op][i] |= followed->by[from][i];
+			followed->data[op][i] |= edges[e].data && followed->data[from][i];
+		}
 	}
 }
 
@@ -97,20 +110,41 @@ static void check_edges(const struct plan_depend *depend, struct hazard_access l
 }
 
 /*
+ * Checks that `op`, which writes list[0] and reads list[1], or reads both, follows the last writer
+ * of each byte over edges with data, and notes the bytes that it writes. A write of columns may
+ * leave out bytes, so that it counts as a read, too.
+ */
+static void check_data(const struct followed *followed, const struct hazard_access list[2],
+		       uint32_t op, int64_t writers[BYTES])
+{
+	for (int64_t at = 0; at < BYTES; at++) {
+		bool writes = list[0].write && touches(&list[0], at);
+		bool reads = touches(&list[1], at) ||
+			     (touches(&list[0], at) && (!writes || list[0].pitch));
+
+		if (reads && writers[at] >= 0)
+			assert_true(followed->data[op][writers[at]]);
+		if (writes)
+			writers[at] = op;
+	}
+}
+
+/*
  * Checks a graph of random accesses. With a single image, whose rows have one pitch, edges between
  * instructions that touch different bytes are errors, too.
  */
-static void check_accesses(struct rng *rng, struct followed *followed, bool single)
+static void check_accesses(struct rng *rng, struct followed *followed, enum images images)
 {
 	static const int64_t pitches[] = { 8, 16, 24, 64 };
 	static struct hazard_access list[OPS][2];
 	struct plan_depend *depend = depend_create();
-	int64_t pitch = 0, begin = 0;
+	int64_t pitch = 0, begin = 0, writers[BYTES];
 
 	assert_non_null(depend);
 	memset(followed, 0, sizeof(*followed));
+	memset(writers, -1, sizeof(writers));
 	for (uint32_t op = 0; op < OPS; op++) {
-		if (op == 0 || (!single && op % 60 == 0)) {
+		if (op == 0 || images == MIXED || (images == IN_TURN && op % 60 == 0)) {
 			pitch = pitches[rng_below(rng, ARRAY_SIZE(pitches))];
 			begin = (int64_t)rng_below(rng, (uint64_t)pitch);
 		}
@@ -118,8 +152,9 @@ static void check_accesses(struct rng *rng, struct followed *followed, bool sing
 		list[op][1] = draw(rng, begin, pitch, false);
 		assert_int_equal(depend_add(depend, list[op], 2, op), 0);
 		follow(followed, depend, op);
-		if (single)
+		if (images == SINGLE)
 			check_edges(depend, list, op);
+		check_data(followed, list[op], op, writers);
 		for (int64_t at = 0; at < BYTES; at++)
 			for (int a = 0; a < 2; a++) {
 				if (!touches(&list[op][a], at))
@@ -142,7 +177,7 @@ static void test_random(void **state)
 	(void)state;
 	assert_non_null(followed);
 	for (int i = 0; i < GRAPHS; i++)
-		check_accesses(&rng, followed, i % 2);
+		check_accesses(&rng, followed, (enum images)(i % 3));
 	free(followed);
 }
 
