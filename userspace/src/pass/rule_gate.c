@@ -225,7 +225,7 @@ static bool is_hard(const struct rules *rules, const struct ir_node *node, const
 	*gate = (struct ir_unary_attrs){ .kind = IR_HARD_GATE,
 					 .alpha = (float)alpha,
 					 .beta = (float)beta };
-	return isfinite(alpha) && isfinite(beta);
+	return isfinite(gate->alpha) && isfinite(gate->beta);
 }
 
 /* Whether a value is the factor of x in one of the gates; fills in *gate. */
