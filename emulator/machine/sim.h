@@ -75,7 +75,7 @@ struct sim_context {
 	struct sim_watch *watch;
 	struct sim_fault fault;
 	struct onpu_counters *counters;
-	uint64_t energy; /* femtojoules of the job's instructions, see energy.c */
+	uint64_t energy; /* femtojoules of the job's instructions, see execute.c */
 	struct onpu_sim_memory memory;
 	/* Scratch memory of instructions, grown on demand; the cost limit bounds it. */
 	void *scratch;
