@@ -179,6 +179,9 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		WRITE_ONCE(onpu->state, ONPU_DEV_UP);
 	/* Pairs with the acquire in onpu_device_present(): the device answers by now. */
 	smp_store_release(&onpu->in_reset, false);
+	/* A device that was without power counts from 0 again, and has had no job since. */
+	if (!error)
+		onpu_energy_update(onpu);
 	trace_onpu_reset(onpu, "end", error);
 	onpu_irq_allow(onpu, true);
 	onpu_mmu_post_reset(onpu);
