@@ -97,7 +97,11 @@ static int hard_sigmoid(struct generator *g, int x)
 			    rng_chance(&g->rng, 50) ? 0.5 : beta);
 	if (rng_chance(&g->rng, 30))
 		return clamp(g, line(g, WNN_OP_LINEAR, x, alpha, beta));
-	y = generator_either(g, WNN_OP_MUL, x, number(g, x, alpha));
+	if (rng_chance(&g->rng, 30))
+		y = generator_binary(g, WNN_OP_DIV, x,
+				     number(g, x, rng_chance(&g->rng, 50) ? 6 : 1.5 + alpha));
+	else
+		y = generator_either(g, WNN_OP_MUL, x, number(g, x, alpha));
 	return clamp(g, generator_either(g, WNN_OP_ADD, y, number(g, x, beta)));
 }
 

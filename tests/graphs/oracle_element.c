@@ -336,16 +336,26 @@ static bool is_number(const struct ir_value *value)
 	return value->kind == IR_VALUE_CONSTANT && ir_type_elements(&value->type) == 1;
 }
 
+/* Returns whether a value is x / a with a number a. */
+static bool is_quotient(const struct ir_value *value)
+{
+	const struct ir_node *node = value->def;
+
+	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == IR_DIV &&
+	       is_number(node->operands[1]);
+}
+
 /*
- * Returns whether a value is x * a with a number a. Devices compute x * a + b as one function, and
- * need not round the product.
+ * Returns whether a value is x * a or x / a with a number a. Devices compute x * a + b as one
+ * function, and need not round the product; for x / a they may multiply by the rounded 1 / a.
  */
 static bool is_scaled(const struct ir_value *value)
 {
 	const struct ir_node *node = value->def;
 
-	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == IR_MUL &&
-	       (is_number(node->operands[0]) || is_number(node->operands[1]));
+	return is_quotient(value) ||
+	       (node && node->op == IR_OP_BINARY && node->attrs.binary.kind == IR_MUL &&
+		(is_number(node->operands[0]) || is_number(node->operands[1])));
 }
 
 /* Returns which operand of a sum or a difference may not have been rounded; 2: none. */
@@ -390,7 +400,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 		if (!exact || slack[0] > 0 || slack[1] > 0)
 			bound[i] = rounding(out->type.dtype, out->exact[i]);
 		if (scaled < 2)
-			bound[i] += rounding(out->type.dtype, value[scaled]);
+			bound[i] += rounding(out->type.dtype, value[scaled]) *
+				    (is_quotient(work->node->operands[scaled]) ? 2 : 1);
 		if (kind == IR_POW)
 			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
 		if (slack[0] > 0 || slack[1] > 0)

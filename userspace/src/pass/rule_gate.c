@@ -171,8 +171,8 @@ static bool is_mish(const struct rules *rules, const struct ir_node *node, const
 
 /*
  * Whether a value is alpha * x + beta: a linear operator, or a product or quotient of x and a
- * number, plus a number; sets the two. The reciprocal of a divisor may be inexact, as the sum is
- * rounded anyway.
+ * number, plus a number; sets the two. The reciprocal of a divisor is rounded: a result may differ
+ * by that.
  */
 static bool is_line(const struct rules *rules, const struct ir_value *value,
 		    const struct ir_value *x, double *alpha, double *beta)
