@@ -115,10 +115,7 @@ static const struct hwmon_ops energy_ops = {
 	.read = energy_read,
 };
 
-static const struct hwmon_chip_info energy_chip = {
-	.ops = &energy_ops,
-	.info = energy_channels,
-};
+static const struct hwmon_chip_info sensors = { .ops = &energy_ops, .info = energy_channels };
 
 /* Shows energy and power from now on; does nothing for a device that does not count its energy. */
 void onpu_hwmon_add(struct onpu_device *onpu)
@@ -130,8 +127,7 @@ void onpu_hwmon_add(struct onpu_device *onpu)
 		return;
 	energy->since = ktime_get();
 	onpu_read_counter(onpu, ONPU_COUNTER_ENERGY, &energy->counter);
-	hwmon = devm_hwmon_device_register_with_info(onpu->drm.dev, "onpu", onpu, &energy_chip,
-						     NULL);
+	hwmon = devm_hwmon_device_register_with_info(onpu->drm.dev, "onpu", onpu, &sensors, NULL);
 	if (IS_ERR(hwmon))
 		drm_notice(&onpu->drm, "hwmon shows no energy: %pe\n", hwmon);
 }
