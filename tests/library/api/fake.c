@@ -228,11 +228,11 @@ void wait_for_the_end(void)
 	pthread_mutex_lock(&fake.lock);
 	while (fake.alive && !pthread_cond_timedwait(&fake.released, &fake.lock, &deadline))
 		;
+	pthread_mutex_unlock(&fake.lock);
 	assert_false(fake.alive);
 	assert_int_equal(fake.num_bos, 0);
 	assert_int_equal(fake.contexts, 0);
 	assert_int_equal(fake.bad_slots, 0);
-	pthread_mutex_unlock(&fake.lock);
 }
 
 int teardown(void **state)

@@ -157,11 +157,11 @@ static void values_in_memory_are_reported(void **state)
 		assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 		assert_int_equal(statistics.spilledPrograms, small);
 		assert_ok(wnnGraphGetText(graph, WNNGraphText_Plan, &text));
-		assert_int_equal(small,
-				 strstr(text.data,
-					"nothing stays in SRAM between nodes: "
-					"softmax: a part of the operator that cannot be divided") !=
-					 NULL);
+		assert_int_equal(
+			small,
+			strstr(text.data,
+			       "nothing stays in SRAM between nodes: "
+			       "softmax: the operator has a part that cannot be divided") != NULL);
 		wnnStringFreeMembers(text);
 		wnnGraphRelease(graph);
 		wnnTensorRelease(x);
