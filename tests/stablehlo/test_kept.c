@@ -461,8 +461,8 @@ static void test_copies(void **state)
 }
 
 /*
- * Tests that element-wise operators read values before they are expanded: the graph has no expand
- * for these, but one where both operands are expanded.
+ * Tests that element-wise operators read values before they are expanded on the CPU: the graph has
+ * no expand for these, but one where both operands are expanded.
  */
 static void test_expanded(void **state)
 {

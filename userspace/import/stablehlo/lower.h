@@ -17,8 +17,9 @@ struct shlo_lower {
 	WNNGraphBuilder b;	    /* NULL: shlo_can_lower() only asks whether it is possible */
 	WNNOperatorOptions options; /* with a label: operation, line and column */
 	const struct shlo_op *op;
-	WNNOperand *operands;	  /* by slot: the operands of values */
-	WNNOperand *narrow;	  /* by slot: what an expand repeats to make the value, or NULL */
+	WNNOperand *operands; /* by slot: the operands of values */
+	/* by slot: what an expand repeats to make the value, or NULL; the list is NULL on the NPU */
+	WNNOperand *narrow;
 	struct shlo_frame *frame; /* holds the values of constants */
 };
 
@@ -64,8 +65,9 @@ WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, 
 			   int64_t count, size_t size);
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
 /*
- * Returns an operand of an element-wise operation: before it is expanded, when another operand has
- * the shape of the result, as WebNN's operators expand operands themselves.
+ * Returns an operand of an element-wise operation: before it is expanded, when all operators run on
+ * the CPU and another operand has the shape of the result, as WebNN's operators expand operands
+ * themselves.
  */
 WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand);
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,

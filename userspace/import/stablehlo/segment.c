@@ -394,6 +394,11 @@ static bool try_to_build(struct shlo_device *device, struct segment *segment,
 		device->lost |= status == WNNStatus_InvalidStateError;
 		is_made(segment, status);
 	}
+	/* On the NPU an expand is a view, and products fuse what follows in the result's shape. */
+	if (l.b && !import_runs_on_cpu(l.b)) {
+		import_free(l.narrow);
+		l.narrow = NULL;
+	}
 	if (l.b)
 		done = add_operations(segment, frame, region, &l) && segment->outputs.count;
 	if (l.b && !done)
