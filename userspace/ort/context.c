@@ -12,6 +12,8 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "../import/common/folder.h"
+
 /*
  * Sets *data to a string attribute of a node, in the memory of the reading, and *size to its bytes;
  * *data is NULL when the node lacks it. Returns NULL, or an error.
@@ -174,7 +176,7 @@ static struct ort_status *load_beside(struct onpu_group *group, const struct ort
 	struct ort_status *status;
 	char *path = NULL;
 
-	if (!onpu_name_is_safe(name))
+	if (!import_stays_below(name))
 		return onpu_error(ort, ORT_FAIL,
 				  ONPU_PROVIDER
 				  ": EPContext node \"%s\": its file \"%s\" is not in the "

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../import/common/folder.h"
+
 static int64_t dimension(const struct onpu_reading *r, int64_t size, const char *name)
 {
 	if (size >= 0)
@@ -377,18 +379,6 @@ static void *grow(const struct onpu_reading *r, void *list, size_t count, size_t
 	return more;
 }
 
-bool onpu_name_is_safe(const char *name)
-{
-	if (!*name || *name == '/')
-		return false;
-	for (const char *part = name; part; part = strchr(part, '/')) {
-		part += *part == '/';
-		if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
-			return false;
-	}
-	return true;
-}
-
 /*
  * Sets *file to where a constant is in a file below the model's folder, unless it is in memory.
  * Returns NULL, or an error.
@@ -403,7 +393,7 @@ static struct ort_status *find_file(const struct onpu_reading *r, const struct o
 	if (!external)
 		return NULL;
 	name = r->ort->ExternalInitializerInfo_GetFilePath(external);
-	if (name && onpu_name_is_safe(name) &&
+	if (name && import_stays_below(name) &&
 	    r->ort->ExternalInitializerInfo_GetByteSize(external) == size) {
 		file->name = onpu_view(r, name);
 		file->offset = (uint64_t)r->ort->ExternalInitializerInfo_GetFileOffset(external);

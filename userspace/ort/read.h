@@ -78,8 +78,6 @@ struct ort_status *onpu_node_outputs(const struct onpu_reading *reading,
 				     const struct ort_value_info ***values);
 WNNStringView onpu_view(const struct onpu_reading *reading, const char *text);
 void *onpu_take(const struct onpu_reading *reading, size_t size);
-/* Whether a name of a file stays below the folder of the model. */
-bool onpu_name_is_safe(const char *name);
 /* Returns the bytes of @elements of an ONNX type; SIZE_MAX: its elements have no fixed size. */
 size_t onpu_type_bytes(int type, size_t elements);
 

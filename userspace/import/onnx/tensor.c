@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/folder.h"
 #include "model.h"
 #include "value.h"
 #include "wire.h"
@@ -34,21 +35,6 @@ static const char *external_entry(const Onnx__TensorProto *tensor, const char *k
 	return NULL;
 }
 
-/* Whether a name of external data stays below the folder of the model. */
-static bool name_is_safe(const char *name)
-{
-	if (!*name || *name == '/')
-		return false;
-	while (name) {
-		if (!strncmp(name, "..", 2) && (name[2] == '/' || !name[2]))
-			return false;
-		name = strchr(name, '/');
-		if (name)
-			name++;
-	}
-	return true;
-}
-
 static WNNStatus external_file(struct onnx_model *model, const Onnx__TensorProto *tensor,
 			       struct onnx_file **out)
 {
@@ -57,7 +43,7 @@ static WNNStatus external_file(struct onnx_model *model, const Onnx__TensorProto
 	WNNStatus status;
 	char *path;
 
-	if (!location || !name_is_safe(location))
+	if (!location || !import_stays_below(location))
 		return bad(tensor, "the name of its external data is missing or leads out of the "
 				   "folder of the model");
 	if (!model->folder)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <common/folder.h>
+
 #include "run.h"
 
 /* ---- data in other files */
@@ -20,14 +22,6 @@ static const char *entry(const Onnx__TensorProto *tensor, const char *key)
 		if (!strcmp(tensor->external_data[i]->key, key))
 			return tensor->external_data[i]->value;
 	return NULL;
-}
-
-static bool leaves_folder(const char *location)
-{
-	const char *dots = strstr(location, "..");
-
-	return *location == '/' ||
-	       (dots && (dots == location || dots[-1] == '/') && (!dots[2] || dots[2] == '/'));
 }
 
 static int read_data(const char *path, const Onnx__TensorProto *tensor, uint8_t **data,
@@ -61,17 +55,23 @@ static int read_data(const char *path, const Onnx__TensorProto *tensor, uint8_t 
 	}
 	*size = length ? (size_t)strtoull(length, NULL, 10) : (size_t)(end - begin);
 	*data = malloc(*size + 1);
-	good = *data && !fseeko(file, (off_t)begin, SEEK_SET) &&
-	       fread(*data, 1, *size, file) == *size;
+	if (!*data) {
+		fclose(file);
+		return complain(
+			BAD_DEVICE,
+			"%s: too little memory is free for the %zu bytes of tensor \"%s\": end "
+			"other programs",
+			path, *size, tensor->name);
+	}
+	good = !fseeko(file, (off_t)begin, SEEK_SET) && fread(*data, 1, *size, file) == *size;
 	fclose(file);
 	if (good)
 		return DONE;
 	free(*data);
 	return complain(
 		BAD_MODEL,
-		"%s: the data of tensor \"%s\" cannot be read from this file, or too little memory "
-		"is free for them",
-		path, tensor->name);
+		"%s: the data of tensor \"%s\" cannot be read from this file: copy it again", path,
+		tensor->name);
 }
 
 static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
@@ -84,11 +84,12 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 
 	if (tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
 		return DONE;
-	if (!location || leaves_folder(location))
+	if (!location || !import_stays_below(location))
 		return complain(
 			BAD_MODEL,
-			"tensor \"%s\" has its data in a file outside of the model's folder, or "
-			"names no file; save the model again with its data in its folder",
+			"tensor \"%s\" names no file for its data, or one by an absolute path or "
+			"outside of the model's folder; save the model again with its data in its "
+			"folder",
 			tensor->name);
 	if (asprintf(&path, "%s/%s", folder, location) < 0)
 		return complain(BAD_DEVICE,
