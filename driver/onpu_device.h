@@ -315,7 +315,7 @@ DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 
 /* Returns a register's value; all ones if the device is gone or unplugged. */
 u32 onpu_read(struct onpu_device *onpu, u32 reg);
-/* Write a register; nothing happens if the device is unplugged. */
+/* Writes a register of 32 bits, or two of 64; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
 /* Reads a register COUNTER to *@value; returns false for a device that is gone, reset or asleep. */

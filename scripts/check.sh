@@ -333,7 +333,8 @@ stage_guest()
 	pool_wait
 }
 
-# Where the guest tests run that check leaves out. check-full overrides the list.
+# The words in the third column of budgets.txt whose guest tests the stage guest-more runs; a test
+# without a row counts as "more". check-full overrides the list.
 guest_more_where=(more)
 
 # Runs the guest tests that check leaves out, the longest first.

@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "onpu/isa.h"
 
-/* Each tensor has a region of its own, in SRAM and in memory. */
+/* Each tensor has a region of its own, in SRAM or in memory, unless it is in place. */
 #define TEMPLATE_REGIONS 4u
 #define TEMPLATE_REGION	 0x10000u
 #define TEMPLATE_SRAM	 (TEMPLATE_REGIONS * TEMPLATE_REGION)

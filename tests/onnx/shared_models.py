@@ -125,8 +125,8 @@ def lenet():
 
 
 def digits():
-    """Returns the demo's network, from digits [batch, 1, 8, 8] of 0 to 1 to ten numbers, of which
-    softmax makes probabilities.
+    """Returns the demo's network: from digits [batch, 1, 8, 8] of 0 to 1 to ten scores. The softmax
+    that would make them probabilities is not part of it.
     """
     def load(name):
         return [numpy.load(DIGITS / f"{name}_{part}.npy") for part in "wb"]

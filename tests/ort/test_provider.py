@@ -161,7 +161,8 @@ class Provider(unittest.TestCase):
         model = make(nodes, [value("x", [1, 3, 8, 8])], [value("y", [1, 4, 8, 8])],
                      {"w": random(4, 3, 3, 3), "v": random(4, 8)})
         self.compare(model, [{"x": random(1, 3, 8, 8)}], whole=False)
-        # ONNX Runtime leaves out a group from which it cannot make one node.
+        # ONNX Runtime leaves out a group from which it cannot make one node; then "before" would not be
+        # in the report.
         self.assertIn(places().get("before"), ("cpu", "npu"))
 
     def test_sound(self):

@@ -125,8 +125,8 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 }
 
 /*
- * Returns the type for sums and products: WebNN does not add 8-bit integers, and float16 is to be
- * rounded only once.
+ * Returns the type in which sums and products are computed: WebNN's sums over dimensions do not
+ * take 8-bit integers, and float16 is to be rounded only once.
  */
 static WNNOperandDataType computed_type(enum shlo_element element)
 {

@@ -12,8 +12,8 @@ bool shlo_is_constraint(const struct shlo_op *op);
 /* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_is_sharded(const struct shlo_attr *attr);
 /*
- * Returns the location of the first mark in a module that shards a value, and in @what its name;
- * NULL: there is none.
+ * Returns the location of the first function or operation whose attributes shard a value, and in
+ * @what its name, such as "func.func"; NULL: there is none.
  */
 const struct shlo_location *shlo_first_sharding(const struct shlo_module *module,
 						const char **what);

@@ -15,8 +15,8 @@ struct server_options {
 };
 
 /*
- * Blocks the signals that end the server, until server_run() takes them. Must be called before the
- * threads of a device are made, which inherit the blocked signals.
+ * Blocks the signals that end the server, until server_run() takes them, and ignores SIGPIPE. Must
+ * be called before the threads of a device are made, which inherit the blocked signals.
  */
 void server_block_signals(void);
 /* Serves until SIGINT or SIGTERM. The graphs were built. Returns DONE or an exit code. */

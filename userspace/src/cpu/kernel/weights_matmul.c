@@ -317,7 +317,7 @@ static int64_t steps_from(const struct sizes *s, int64_t begin)
 	return s->k - begin < most ? s->k - begin : most;
 }
 
-/* Returns the biases of a panel, padded to whole vectors if need be. */
+/* Returns the biases of a panel, padded with zeros to whole vectors if need be; NULL: no biases. */
 static const float *bias_at(const struct run *run, struct worker *worker, int64_t column, int64_t n,
 			    int64_t width)
 {
