@@ -46,7 +46,7 @@ kernel_of()
 		printf '%s\n' "$release"
 		return
 	done <<<"$all"
-	die "no installed kernel has a release that begins with '$1'; there are: $(paste -sd ' ' <<<"$all")"
+	die "--kernel '$1' is neither a series nor a release of the kernels in $from; give one of: $(paste -sd ' ' <<<"$all")"
 }
 
 # short_release RELEASE: prints 6.12.117 for 6.12.117+deb13-amd64, and 6.12.117-onpu-races as it is.

@@ -203,7 +203,7 @@ create_root()
 	# apt knows no mirror before its first update.
 	[ -n "$(root_sources)" ] || update_host
 	[ -n "$(root_sources)" ] ||
-		die "no Debian mirror in the host's apt sources; name one: ONPU_MIRROR=URI ./npu …"
+		die "the host's apt sources have no mirror of Debian 12 or newer; give one, such as that of another machine's apt: ONPU_MIRROR=URI ./npu …"
 	step root "making the Debian 13 environment (some minutes)" make_root "$root.new" || exit 1
 	recipe_stamp >"$root.new/.onpu-recipe"
 	[ ! -e "$root" ] || mv -T -- "$root" "$root.old-$$"

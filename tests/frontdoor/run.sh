@@ -91,7 +91,7 @@ test_guest_usage()
 	out=$("$npu" guest true 2>&1; echo "status $?")
 	contains "guest without a driver says so" "there is no driver"
 	out=$("$npu" guest --no-device --kernel 1.2 true 2>&1; echo "status $?")
-	contains "guest names the kernels there are" "no installed kernel has a release that begins with '1.2'; there are: 6.12"
+	contains "guest names the kernels there are" "; give one of: 6.12"
 	contains "guest with a wrong kernel fails" "status 1"
 	mkdir "$work/no-kernels"
 	out=$(in_scripts '. "$top/scripts/debug.sh"; . "$top/scripts/driver.sh"

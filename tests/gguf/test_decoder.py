@@ -324,7 +324,7 @@ class Decoder(unittest.TestCase):
         self.assertEqual(written[APPENDED][0], written[APPENDED][1])
         self.assertEqual(written[SHARED][0], written[SHARED][1])
         self.assertGreaterEqual(written[SUMMED][1] - written[SUMMED][0], (48 - 16) * 2 * LAYERS * HEADS * SIZE * 4)
-        self.assertIn(b'because it has no input "position_ids"', self.run_tool("-p", "a", "-n", 2).stderr)
+        self.assertIn(b'because the model has no input "position_ids"', self.run_tool("-p", "a", "-n", 2).stderr)
 
     def test_tokens(self):
         for split in SPLITS:

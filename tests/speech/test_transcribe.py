@@ -363,7 +363,7 @@ class Transcribe(unittest.TestCase):
         self.refuses('node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", but only the Concat that '
                      "appends to this cache may read it; export the model without optimisation", name=step)
         self.change_decoder(no_append)
-        self.refuses('nothing is appended to its input "past_key_values.0.decoder.key"', name=step)
+        self.refuses('the model appends nothing to its input "past_key_values.0.decoder.key"', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
         self.refuses('the attention that reads the cache "past_key_values.0.decoder.key" has no Softmax node, which is '
                      "needed; export the model without fused attention", name=step)

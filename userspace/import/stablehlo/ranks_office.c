@@ -67,7 +67,7 @@ static const char *stage_text(int64_t stage)
 {
 	return stage == SHLO_STAGE_PROGRAM ? "the beginning of a program" :
 	       stage == SHLO_STAGE_END	   ? "the end of a program" :
-					     "an agreement";
+					     "a point where all ranks say whether they succeeded";
 }
 
 /* Tells all ranks, rank 0 included, that rank 0 has failed. */

@@ -315,7 +315,7 @@ static int take_branch(struct change *c)
 		return 0;
 	slot = branch_of(choice, "then_branch");
 	if (!slot || (*slot)->n_output != choice->n_output)
-		return gguf_fail(c->error, "the branch of its node \"%s\" does not fit it",
+		return gguf_fail(c->error, "the branch of the node \"%s\" does not fit it",
 				 node_label(choice));
 	branch = *slot;
 	*slot = NULL;
@@ -463,7 +463,10 @@ static int mask_scores(struct change *c, const char *cache, const char *keys)
 				 cache);
 	if (!strncmp(softmax->input[0], CHANGE_NEXT "masked/", front))
 		return gguf_fail(c->error,
-				 "two of its inputs are keys of one Softmax; one is \"%s\"", cache);
+				 "the cache \"%s\" and another one count as keys of one Softmax, "
+				 "as \"key\" is in their names; name caches of keys with \"key\", "
+				 "those of values with \"value\", and export the model again",
+				 cache);
 	snprintf(name, sizeof(name), CHANGE_NEXT "masked/%zu", c->masks);
 	snprintf(mask, sizeof(mask), CHANGE_MASK "/%zu", c->masks++);
 	/* Scores may have another type than caches, but CastLike is not in older versions. */
@@ -525,7 +528,7 @@ int change_cache(struct change *c, const char *cache)
 					 cache);
 	}
 	if (!append)
-		return gguf_fail(c->error, "nothing is appended to its input \"%s\"", cache);
+		return gguf_fail(c->error, "the model appends nothing to its input \"%s\"", cache);
 	snprintf(next, sizeof(next), CHANGE_NEXT "%.150s", cache);
 	change_node(c, append, "ScatterND", 3,
 		    (const char *const[]){ cache, CHANGE_ROWS, append->input[1] });

@@ -203,7 +203,7 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 		return -1;
 	/* Caches that are updated in place share the input of rows. */
 	if (d->change.in_place && differ(d)) {
-		gguf_fail(&d->change.reason, "its caches have different numbers of heads");
+		gguf_fail(&d->change.reason, "the model's caches have different numbers of heads");
 		if (load(d, path, past, present, false, error))
 			return -1;
 	}

@@ -117,7 +117,9 @@ static void pick_token(struct change *c, char from[200])
 static int change_all(struct change *c, const struct caches *caches)
 {
 	if (!has_value(c->graph->input, c->graph->n_input, "position_ids"))
-		return gguf_fail(c->error, "it has no input \"position_ids\"");
+		return gguf_fail(
+			c->error,
+			"the model has no input \"position_ids\"; export it with that input");
 	for (size_t i = 0; i < caches->count; i++)
 		if (change_cache(c, caches->past[i]))
 			return -1;

@@ -364,11 +364,14 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 	if (!jobs->slots)
 		return complain(
 			BAD_DEVICE,
-			"the server has too little free memory for its slots: give fewer --slots "
-			"or a smaller --context");
+			"the server has too little free memory to start: end other programs");
 	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
 		if (language_caches_open(&jobs->slots[jobs->slot_count++].caches, l, &error))
-			return complain(BAD_DEVICE, "%s: %s", l->path, error.text);
+			return complain(
+				BAD_DEVICE,
+				"%s: the caches of slot %zu of %zu cannot be made: %s; give fewer "
+				"--slots or a smaller --context",
+				l->path, jobs->slot_count, slot_count, error.text);
 	ret = pthread_create(&jobs->thread, NULL, work, jobs);
 	if (ret)
 		return complain(

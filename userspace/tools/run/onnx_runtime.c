@@ -194,7 +194,7 @@ static int start(const struct onnx_runtime *runtime, pid_t *pid)
 
 /*
  * Sets @line to the last line of the captured output that is not empty, where Python names an
- * error; "it said nothing" without one.
+ * error; without one, to a text that says so.
  */
 static void read_last_line(const struct onnx_runtime *runtime, char *line, size_t room)
 {
@@ -202,7 +202,7 @@ static void read_last_line(const struct onnx_runtime *runtime, char *line, size_
 	FILE *file = path ? fopen(path, "r") : NULL;
 	size_t size = 0;
 
-	snprintf(line, room, "it said nothing");
+	snprintf(line, room, "nothing, so memory may be exhausted");
 	while (file && getline(&text, &size, file) > 0) {
 		text[strcspn(text, "\n")] = 0;
 		if (*text)

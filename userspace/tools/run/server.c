@@ -447,8 +447,10 @@ static int listen_at(const struct server_options *options, const struct addrinfo
 	    !bind(fd, wanted->ai_addr, wanted->ai_addrlen) && !listen(fd, SOMAXCONN) &&
 	    !getsockname(fd, (struct sockaddr *)address, &size))
 		return fd;
-	complain(BAD_DEVICE, "the server cannot listen on %s, port %u: %s", options->host,
-		 options->port, strerror(errno));
+	complain(
+		BAD_DEVICE,
+		"the server cannot listen on %s, port %u: %s; give another --port, or with --host an address of this machine",
+		options->host, options->port, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
