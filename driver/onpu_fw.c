@@ -47,7 +47,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
 		return reject_image(onpu, "the firmware file is not a firmware image of an Open NPU");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "the firmware file is damaged: its size is not the one in its header; install onpu-firmware again");
+		return reject_image(onpu, "the firmware file is damaged: its size is not the one in its header");
 	if (h.memory_size < h.image_size)
 		return reject_image(onpu, "the firmware file is damaged: its header reserves less memory than its image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)

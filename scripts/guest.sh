@@ -182,7 +182,7 @@ guest_prepare()
 
 	guest_options "$@"
 	if [ "$guest_driver" = 1 ] && ! driver_exists; then
-		die "guest: there is no driver in driver/: give --no-driver to start the guest without one"
+		die "guest: this checkout lacks the driver's sources (Kbuild, driver/Kbuild): take a whole checkout, or start the guest with --no-driver"
 	fi
 	[ -z "$guest_kernel" ] || sets+=(kernels)
 	ensure_environment "${sets[@]}"

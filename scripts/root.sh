@@ -86,7 +86,7 @@ need_root_user()
 		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'$hint"
 	fi
 	unshare --mount --propagation private true 2>/dev/null ||
-		die "the build environment needs mounts, which this container does not allow: start it with the right to mount (CAP_SYS_ADMIN)"
+		die "the build environment needs mounts, which this container does not allow: start it with the right to mount (such as docker run --privileged), or take a Debian 13 with the packages of scripts/packages.txt"
 }
 
 update_host()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # guest: --root --emu-arg=--inject=- --append=iomem=relaxed
-# guest: --allow-log='onpu .*(request [0-9]+ timed out|the firmware sent an invalid message: |device inaccessible)'
+# guest: --allow-log='onpu .*(request [0-9]+ in time|the firmware sent an invalid message: |device inaccessible)'
 """Injects hardware faults, one after the other, as TAP: guest_faults.py [FAULT]...
 
 The emulator makes each fault of Documentation/faults.csv, a table of emulator.rst, while a program

@@ -73,7 +73,7 @@ _KUNIT = _guest("--root --allow-log='onpu-kunit: .*(firmware |the device cannot 
 _TRACE = _guest('--root', 'guest_trace.sh')
 _PERF = _guest('--root', 'guest_perf.sh')
 _FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
-                 "--allow-log='onpu .*(request [0-9]+ timed out|the firmware sent an invalid message: |device inaccessible)'",
+                 "--allow-log='onpu .*(request [0-9]+ in time|the firmware sent an invalid message: |device inaccessible)'",
                  'guest_faults.py')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')

@@ -246,11 +246,12 @@ static void bad_context_options(void **state)
 	device.simSramBytes = 0;
 	device.simThreads = 65;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "65 threads of the device sim, but at most 64");
+		      WNNStatus_NotSupportedError,
+		      "simThreads is 65, but the device sim has at most 64");
 	device.simThreads = 0;
 	device.threads = UINT32_MAX;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError, "4294967295 threads of the CPU");
+		      WNNStatus_NotSupportedError, "threads is 4294967295, but the CPU may have");
 	options.nextInChain = NULL;
 	options.errorCallbackInfo = note_error(notes, WNNCallbackMode_WaitAnyOnly, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

@@ -140,7 +140,8 @@ static void take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *no
 	case SHLO_NOTE_FAIL:
 		/* A failure that is older than this run does not concern it. */
 		if (note->numbers[0] >= ranks->begun)
-			note_failure(ranks, "rank %u has failed, so this rank ends, too: %.*s",
+			note_failure(ranks,
+				     "rank %u has failed, so this rank gives up the same run: %.*s",
 				     note->from, (int)sizeof(note->text) - 1, note->text);
 		break;
 	case SHLO_NOTE_GO:

@@ -277,13 +277,15 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 
 	if (options->threads > MAX_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the device options ask for %" PRIu32
-				     " threads of the CPU, but at most %d are allowed",
+				     "WNNContextDeviceOptions.threads is %" PRIu32
+				     ", but the CPU may have at most %d threads: set a smaller "
+				     "number",
 				     options->threads, MAX_THREADS);
 	if (options->simThreads > MAX_SIM_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "the device options ask for %" PRIu32
-				     " threads of the device sim, but at most %d are allowed",
+				     "WNNContextDeviceOptions.simThreads is %" PRIu32
+				     ", but the device sim has at most %d threads: set a smaller "
+				     "number",
 				     options->simThreads, MAX_SIM_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
 		return wnn_error_set(

@@ -127,9 +127,9 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 		if (try == MAX_TRIES) {
 			wnn_error_set(
 				&err, WNN_UNKNOWN_ERROR,
-				"the device was reset %u times while it ran the same job, so this "
-				"context is lost: make a new one; dmesg tells why the device was "
-				"reset",
+				"resets of the device, which other programs or the device caused, "
+				"have cancelled one job %u times, so this context is lost: make a "
+				"new one; dmesg tells why the device was reset",
 				try);
 			return lose(device, &err);
 		}

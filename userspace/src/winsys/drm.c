@@ -295,9 +295,10 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_CTX_CREATE, &create)) {
 		if (errno == ENOSPC)
 			wnn_error_set(err, WNN_OPERATION_ERROR,
-				      "this process has %u contexts on the NPU, the most that are "
-				      "allowed: release those that it does not use",
-				      drm->info.max_contexts);
+				      "the NPU gives this user no more contexts: all of its "
+				      "programs together may have %u, and limited memory; release "
+				      "contexts, or end other programs that use the NPU",
+				      drm->info.max_user_contexts);
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR,
 				      "the driver cannot make a context on the NPU: %s",
