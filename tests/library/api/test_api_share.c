@@ -145,8 +145,10 @@ static void other_files_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(memory, SIZE), 0);
-	assert_failed(share(context, memory, 0, true, &tensor), WNNStatus_TypeError,
-		      "is not that of a dma-buf: Inappropriate ioctl for device");
+	assert_failed(
+		share(context, memory, 0, true, &tensor), WNNStatus_TypeError,
+		"is not that of a dma-buf that the processor can read: Inappropriate ioctl for "
+		"device");
 	assert_null(tensor);
 	assert_failed(share(context, 99999, 0, true, &tensor), WNNStatus_TypeError,
 		      "the file descriptor 99999 of a dma-buf or sync file cannot be duplicated: "

@@ -87,8 +87,8 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 	buffer->map = NULL;
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the processor cannot map the dma-buf of %zu bytes: %s; use one in memory that the "
-		"processor can reach",
+		"the processor cannot map the dma-buf of %zu bytes: %s; if memory has run out, use a "
+		"smaller tensor or raise ulimit -v, else use memory that the processor can reach",
 		buffer->size, strerror(errno));
 }
 
@@ -115,8 +115,8 @@ int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 		close(copy);
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"the file descriptor %d is not that of a dma-buf: %s; give one that a "
-			"driver or udmabuf has exported",
+			"the file descriptor %d is not that of a dma-buf that the processor can "
+			"read: %s; give one that a driver or udmabuf has exported",
 			fd, strerror(errno));
 	}
 	sync_access(copy, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
@@ -149,8 +149,9 @@ static int make_udmabuf(size_t size, struct wnn_error *err)
 	if (node < 0) {
 		wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the devices cpu and sim share memory by /dev/udmabuf, which does not "
-			"open: %s; load the module udmabuf, or give this user access to the file",
+			"the devices cpu and sim, or an NPU that is lost, share memory or a fence "
+			"by /dev/udmabuf, which does not open: %s; load the module udmabuf, give "
+			"this user access to the file, or close other files",
 			strerror(errno));
 		return -1;
 	}
@@ -165,8 +166,8 @@ static int make_udmabuf(size_t size, struct wnn_error *err)
 	if (made < 0)
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"udmabuf cannot make a dma-buf of %zu bytes: %s; use a smaller tensor, or "
-			"end other programs",
+			"udmabuf cannot make a dma-buf of %zu bytes: %s; use a smaller tensor, "
+			"close files, or end other programs",
 			size,
 			why == EINVAL ? "it is more than the parameter size_limit_mb of the "
 					"module udmabuf allows" :
@@ -265,8 +266,8 @@ int wnn_sync_file_signalled(struct wnn_error *err)
 	if (ret)
 		wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the kernel cannot make a sync file: %s; it needs Linux 6.0 and a free "
-			"file descriptor",
+			"the kernel cannot make a sync file: %s; use Linux 6.0 or newer, and close "
+			"files or end other programs",
 			strerror(errno));
 	close(buffer);
 	return ret ? -1 : file.fd;

@@ -48,7 +48,8 @@ static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"this process may have %llu MiB of address space (ulimit -v), but OpenBLAS needs "
-		"%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and fewer threads",
+		"%llu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1 and give the "
+		"device cpu fewer threads",
 		(unsigned long long)(limit / CPU_MIB), (unsigned long long)(bytes / CPU_MIB));
 }
 
@@ -72,8 +73,8 @@ static int find_functions(void *handle, struct wnn_error *err)
 		if (!function)
 			return wnn_error_set(
 				err, WNN_UNKNOWN_ERROR,
-				"the library %s has no function %s, so it is not OpenBLAS: install "
-				"the package libopenblas0",
+				"the library %s has no function %s, which is needed: install the "
+				"package libopenblas0",
 				OPENBLAS_SONAME, functions[i].name);
 		*(void **)functions[i].to = function;
 	}
