@@ -433,7 +433,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret,
-				     "the device could not be started, for the reason in the messages before this one\n");
+				     "the device could not be started, for the reason in the messages before this one or, if there are none, for this error\n");
 	onpu_debugfs_init(onpu);
 	ret = allow_large_pages(onpu);
 	if (!ret)

@@ -31,7 +31,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 static int reject_image(struct onpu_device *onpu, const char *why)
 {
-	drm_err(&onpu->drm, "firmware %s is refused: %s; install the package onpu-firmware anew\n", IMAGE_NAME, why);
+	drm_err(&onpu->drm, "firmware %s is refused: %s; install onpu-firmware of the driver's release anew\n", IMAGE_NAME, why);
 	return -EINVAL;
 }
 
@@ -47,7 +47,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
 		return reject_image(onpu, "the firmware file is not a firmware image of an Open NPU");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "the firmware file is damaged: its size is not the one in its header");
+		return reject_image(onpu, "the firmware file is damaged: the size in its header is wrong");
 	if (h.memory_size < h.image_size)
 		return reject_image(onpu, "the firmware file is damaged: its header reserves less memory than its image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)

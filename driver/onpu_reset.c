@@ -49,7 +49,7 @@ int onpu_device_start(struct onpu_device *onpu)
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
 	if (ret) {
-		drm_err(&onpu->drm, "the device did not come back from a reset in time, so it cannot be used: try onpu-smi reset, or bind the driver anew\n");
+		drm_err(&onpu->drm, "the device did not come back from a reset in time: if the driver then gives it up, try onpu-smi reset, or bind the driver anew\n");
 		return ret;
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
