@@ -133,8 +133,8 @@ static uint32_t size(struct argp_state *state, const char *name, const char *tex
 	if (errno || end == text || *end || *text == '-' || !value || value > max)
 		argp_error(
 			state,
-			"--%s %s: this is not a size; give a number of bytes from 1 to %u, or of "
-			"KiB or MiB with K or M behind it",
+			"--%s %s: this is not a size that is allowed; give a number of bytes up to "
+			"%u, or of KiB or MiB with K or M behind it",
 			name, text, max);
 	return (uint32_t)value;
 }
@@ -293,8 +293,7 @@ static int serve(const struct arguments *arguments, int stop_fd)
 		return EXIT_FAILURE;
 	}
 	if (!vfu_server_init(&server, &arguments->config, listening, stop_fd, &error)) {
-		fprintf(stderr, "onpu-emu: the device cannot be made with these options: %s\n",
-			error);
+		fprintf(stderr, "onpu-emu: the device cannot be made: %s\n", error);
 		close(listening);
 		unlink(arguments->socket);
 		return EXIT_FAILURE;

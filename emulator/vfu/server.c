@@ -87,9 +87,12 @@ static void accept_client(struct vfu_server *server)
 	if (fd < 0) {
 		/* Report an error once: it may occur again at once, many times. */
 		if (errno != server->refused)
-			vfu_server_log(server,
-				       "a client cannot be accepted, so QEMU does not connect: %s",
-				       strerror(errno));
+			vfu_server_log(
+				server,
+				"a client cannot be accepted, so QEMU does not connect: %s; start "
+				"it as this user or as root, and raise ulimit -n for too many "
+				"open files",
+				strerror(errno));
 		server->refused = errno;
 		return;
 	}
@@ -122,18 +125,20 @@ static void serve(struct vfu_server *server)
 			disconnect(server);
 			return;
 		case VFU_RECEIVE_BROKEN:
-			vfu_server_log(server,
-				       "client dropped, as QEMU broke the protocol or ended: %s",
-				       conn->why);
+			vfu_server_log(
+				server,
+				"client dropped, as QEMU broke the protocol, hangs or has ended: %s",
+				conn->why);
 			disconnect(server);
 			return;
 		case VFU_RECEIVE_MESSAGE:
 			break;
 		}
 		if (!vfu_server_handle(server)) {
-			vfu_server_log(server,
-				       "client dropped, as QEMU broke the protocol or ended: %s",
-				       conn->why);
+			vfu_server_log(
+				server,
+				"client dropped, as QEMU broke the protocol, hangs or has ended: %s",
+				conn->why);
 			disconnect(server);
 			return;
 		}

@@ -214,8 +214,8 @@ enum vfu_receive vfu_conn_receive(struct vfu_conn *conn)
 		if (n < 0 && errno == EPROTO)
 			return broken(
 				conn,
-				"a message of the client has more than 16 file descriptors, the "
-				"most that are allowed");
+				"a message of the client has more file descriptors than the 16 "
+				"that are allowed, or than onpu-emu may open (ulimit -n)");
 		if (n < 0 || (!n && !conn->have))
 			return VFU_RECEIVE_GONE;
 		if (!n)
