@@ -217,9 +217,8 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 }
 
 /*
- * Closes a client's file and returns the result of drm_release(). Destroys the contexts before DRM
- * closes the handles: a job that still runs may fault on a buffer that is gone, and then counts as
- * cancelled, without a core dump.
+ * Closes a client's file and returns the result of drm_release(). Destroys the contexts first: a
+ * job that then faults on a buffer that is gone counts as cancelled, without a core dump.
  */
 static int onpu_release(struct inode *inode, struct file *filp)
 {
@@ -404,7 +403,8 @@ static int allow_large_pages(struct onpu_device *onpu)
 	int ret = drm_gem_huge_mnt_create(&onpu->drm, "within_size");
 
 	if (ret)
-		drm_notice(&onpu->drm, "buffers get no large pages, so the device is slower: %pe\n", ERR_PTR(ret));
+		drm_notice(&onpu->drm, "buffers get no large pages, so the device is slower: %pe\n",
+			   ERR_PTR(ret));
 	/* Linux 7.3 returns 0 even if it could not mount, and then no buffer can be made. */
 	return PTR_ERR_OR_ZERO(drm_gem_get_huge_mnt(&onpu->drm));
 }

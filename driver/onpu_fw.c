@@ -31,7 +31,8 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 static int reject_image(struct onpu_device *onpu, const char *why)
 {
-	drm_err(&onpu->drm, "firmware %s is refused: %s; install onpu-firmware of the driver's release anew\n", IMAGE_NAME, why);
+	drm_err(&onpu->drm, "firmware %s is refused: %s; install onpu-firmware of the driver's release anew\n",
+		IMAGE_NAME, why);
 	return -EINVAL;
 }
 
@@ -41,17 +42,17 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	u32 version = ONPU_VERSION__RESET;
 
 	if (size < sizeof(h))
-		return reject_image(onpu, "the firmware file is damaged: it is too short for its header");
+		return reject_image(onpu, "the file is damaged: it is too short for its header");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
-		return reject_image(onpu, "the firmware file is not a firmware image of an Open NPU");
+		return reject_image(onpu, "the file is not a firmware image of an Open NPU");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "the firmware file is damaged: the size in its header is wrong");
+		return reject_image(onpu, "the file is damaged: the size in its header is wrong");
 	if (h.memory_size < h.image_size)
-		return reject_image(onpu, "the firmware file is damaged: its header reserves less memory than its image takes");
+		return reject_image(onpu, "the file is damaged: it reserves too little memory");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
-		return reject_image(onpu, "the firmware file is damaged: its checksum is wrong");
+		return reject_image(onpu, "the file is damaged: its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
 		drm_err(&onpu->drm, "firmware %s speaks version %u.%u, but the driver needs %u.%u or newer: install onpu-firmware of the driver's release\n",
 			IMAGE_NAME, h.abi_major, h.abi_minor, ONPU_ABI_MAJOR, ONPU_ABI_MINOR);
@@ -59,7 +60,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return reject_image(onpu, "the firmware file is for another version of the device");
+		return reject_image(onpu, "the file is for another version of the device");
 	onpu->fw.info.crc = h.crc;
 	return 0;
 }
