@@ -353,23 +353,24 @@ class Transcribe(unittest.TestCase):
             graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
 
         self.change_decoder(half, "encoder_model")
-        self.refuses('tensor "encoder_hidden_states" has type float32 and 1600 elements, but in the model\'s other '
-                     "files type float16 and 1600 elements; use files of one export", name="decoder_model.onnx")
+        self.refuses('tensor "encoder_hidden_states" has type float32 and 1600 elements, but elsewhere in the '
+                     "model type float16 and 1600 elements; use files of one export, also its config.json",
+                     name="decoder_model.onnx")
         step = "decoder_with_past_model.onnx"
         self.change_decoder(keep_past)
         self.refuses('it has no input "past_key_values.0.decoder.key": a decoder with a past is needed, which the task '
                      "automatic-speech-recognition-with-past exports", name=step)
         self.change_decoder(read_twice)
-        self.refuses('node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", but only the Concat that '
-                     "appends to this cache may read it; export the model without optimisation", name=step)
+        self.refuses('node "/n" (Neg) reads the cache "past_key_values.0.decoder.key", but only Shape and one '
+                     "Concat may, which appends to the cache on axis 2; export the model without optimisation", name=step)
         self.change_decoder(no_append)
         self.refuses('the model appends nothing to its input "past_key_values.0.decoder.key"', name=step)
         self.change_decoder(name_nodes("Softmax", "Hardmax"))
-        self.refuses('the attention that reads the cache "past_key_values.0.decoder.key" has no Softmax node, which is '
-                     "needed; export the model without fused attention", name=step)
+        self.refuses('no Softmax is found in the attention that reads the cache "past_key_values.0.decoder.key"; export '
+                     "the model without fused attention", name=step)
         self.change_decoder(name_nodes("Slice", "Split"))
         self.refuses("0 nodes read rows of the weights of positions [max_target_positions 24, d_model 32], but exactly one "
-                     "must; use the config.json of this model", name=step)
+                     "must; use the config.json of this model, or export the model with optimum-cli", name=step)
         self.change_decoder(more_input)
         self.refuses('its input "past_lengths" is unknown; known are input_features, input_ids, encoder_hidden_states, '
                      'cache_position, use_cache_branch and those that begin with "past_key_values."', name=step)
@@ -401,8 +402,9 @@ class Transcribe(unittest.TestCase):
         weights = whisper_onnx.random_weights(SIZES)
         weights["decoder.norm.bias"] = weights["decoder.norm.bias"] * np.nan
         self.save(weights=weights)
-        self.refuses("the model gives no token: each logit is NaN or -infinity, or generation_config.json suppresses its "
-                     "token; export the model again, in float32 and with its own generation_config.json", "-l", "en",
+        self.refuses("the model gives no token: the logit of each token of text is NaN or -infinity, or generation_config.json "
+                     "or config.json suppresses the token; export the model again, in float32 and with these files of its "
+                     "own", "-l", "en",
                      name="decoder_with_past_model.onnx")
 
     def test_usage(self):

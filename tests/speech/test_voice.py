@@ -167,10 +167,11 @@ class Sound(Case):
         path = self.folder / "y.wav"
         done = self.tool("-r", 1, "--shape", "x=1,4", "-o", path, status=3)
         self.assertEqual(done.stderr.decode(), f"webnn-run: --output {path}: nothing tells how many samples a second it has: "
-                                               f"give --rate, or {self.path}.json with audio.sample_rate\n")
+                                               f"give --rate, or {self.path}.json with audio.sample_rate from 1 to 1000000\n")
         self.same(TensorProto.INT32)
         done = self.tool("-r", 1, "--shape", "x=1,4", "-o", path, "--rate", 8000, status=3)
-        self.assertEqual(done.stderr.decode(), f'webnn-run: --output {path}: the output "y" has integers, sound has floats\n')
+        self.assertEqual(done.stderr.decode(), f'webnn-run: --output {path}: the output "y" has integers, but a .wav file '
+                                               "takes an output of floats; choose one, or save this output as .npy\n")
         self.assertIn(b"--rate", self.tool("-r", 1, "--rate", 0, status=64).stderr)
 
 

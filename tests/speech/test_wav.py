@@ -118,8 +118,9 @@ class Wav(unittest.TestCase):
         no_channels = "the WAV file is damaged: no chunk \"fmt \" before the samples gives the number of channels; " + again
         self.refuses(riff(chunk(b"data", bytes(64))), no_channels)
         self.refuses(riff(format_of(channels=0), chunk(b"data", bytes(64))), no_channels)
-        self.refuses(wav([]), "the recording has no samples; record it again")
-        self.refuses(riff(format_of(channels=2), chunk(b"data", bytes(2))), "the recording has no samples; record it again")
+        for data, has, takes in ((wav([]), 0, 2), (riff(format_of(channels=2), chunk(b"data", bytes(2))), 2, 4)):
+            self.refuses(data, f"the samples of the recording, its chunk \"data\", have {has} bytes, but one sample of all "
+                               f"channels takes {takes}; record it again")
         self.refuses(wav(x)[:-4], "the recording is cut off after 12 of 16 bytes of samples; " + again)
         no_sound = ("of the recording is not a number, or far outside of -1 to 1, the range of sound; record it again "
                     "with another program")

@@ -457,10 +457,11 @@ static int mask_scores(struct change *c, const char *cache, const char *keys)
 	char name[NAME_SIZE], mask[NAME_SIZE];
 
 	if (!softmax || !softmax->n_input)
-		return gguf_fail(c->error,
-				 "the attention that reads the cache \"%s\" has no Softmax "
-				 "node, which is needed; export the model without fused attention",
-				 cache);
+		return gguf_fail(
+			c->error,
+			"no Softmax is found in the attention that reads the cache \"%s\"; "
+			"export the model without fused attention",
+			cache);
 	if (!strncmp(softmax->input[0], CHANGE_NEXT "masked/", front))
 		return gguf_fail(c->error,
 				 "the cache \"%s\" and another one count as keys of one Softmax, "
@@ -520,12 +521,12 @@ int change_cache(struct change *c, const char *cache)
 		else if (!append && appends(node, cache))
 			append = node;
 		else
-			return gguf_fail(c->error,
-					 "node \"%s\" (%s) reads the cache \"%s\", but only the "
-					 "Concat that appends to this cache may read it; export "
-					 "the model without optimisation",
-					 node_label(node), node->op_type ? node->op_type : "",
-					 cache);
+			return gguf_fail(
+				c->error,
+				"node \"%s\" (%s) reads the cache \"%s\", but only Shape and "
+				"one Concat may, which appends to the cache on axis 2; "
+				"export the model without optimisation",
+				node_label(node), node->op_type ? node->op_type : "", cache);
 	}
 	if (!append)
 		return gguf_fail(c->error, "the model appends nothing to its input \"%s\"", cache);

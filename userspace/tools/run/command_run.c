@@ -113,7 +113,7 @@ static int find_rate(const struct run *run, const char *path, uint32_t *rate)
 		return DONE;
 	return complain(BAD_FILE,
 			"--output %s: nothing tells how many samples a second it has: give --rate, "
-			"or %s.json with audio.sample_rate",
+			"or %s.json with audio.sample_rate from 1 to 1000000",
 			path, run->options.model);
 }
 
@@ -132,9 +132,11 @@ static int save_sound(const struct run *run, const struct value *value, const ch
 		samples[i] = (float)value_get(value, i);
 	ret = find_rate(run, path, &rate);
 	if (!ret && !value_is_float(value))
-		ret = complain(BAD_FILE,
-			       "--output %s: the output \"%s\" has integers, sound has floats",
-			       path, value->name);
+		ret = complain(
+			BAD_FILE,
+			"--output %s: the output \"%s\" has integers, but a .wav file takes an "
+			"output of floats; choose one, or save this output as .npy",
+			path, value->name);
 	if (!ret)
 		ret = wav_write(path, rate, samples, value->count);
 	free(samples);

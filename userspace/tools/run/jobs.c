@@ -364,7 +364,8 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 	if (!jobs->slots)
 		return complain(
 			BAD_DEVICE,
-			"the server has too little free memory to start: end other programs");
+			"the server has too little free memory to start: end other programs, or "
+			"raise the limit (ulimit -v)");
 	for (jobs->slot_count = 0; jobs->slot_count < slot_count;)
 		if (language_caches_open(&jobs->slots[jobs->slot_count++].caches, l, &error))
 			return complain(
@@ -377,7 +378,7 @@ int jobs_init(struct jobs *jobs, struct language *l, size_t slot_count, size_t m
 		return complain(
 			BAD_DEVICE,
 			"the server cannot start a thread: %s; end other programs, or raise the "
-			"limit that ulimit -u shows",
+			"limits of threads (ulimit -u) and memory (ulimit -v)",
 			strerror(ret));
 	jobs->started = true;
 	return DONE;

@@ -417,10 +417,17 @@ static int find_address(const struct server_options *options, struct addrinfo **
 					.ai_socktype = SOCK_STREAM };
 	const char *host = strcmp(options->host, "localhost") ? options->host : "127.0.0.1";
 	char port[8];
+	int error;
 
 	snprintf(port, sizeof(port), "%u", options->port);
-	if (!getaddrinfo(host, port, &hints, address))
+	error = getaddrinfo(host, port, &hints, address);
+	if (!error)
 		return DONE;
+	if (error == EAI_MEMORY)
+		return complain(
+			BAD_DEVICE,
+			"the server has too little free memory to start: end other programs, or "
+			"raise the limit (ulimit -v)");
 	return complain(
 		BAD_DEVICE,
 		"--host '%s' is not an address: give one such as 127.0.0.1 (reached from this "
@@ -435,6 +442,22 @@ static bool is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
+/* Returns what helps when a socket cannot listen, as the end of a message. */
+static const char *way_out(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return "; give another --port, or end the program that has this port";
+	case EACCES:
+		return "; give a --port from 1024 on";
+	case EADDRNOTAVAIL:
+	case EAFNOSUPPORT:
+		return "; give with --host an address of this machine";
+	default:
+		return "";
+	}
+}
+
 /* Returns a socket that listens, and writes the address that it has; -1 with a message. */
 static int listen_at(const struct server_options *options, const struct addrinfo *wanted,
 		     struct sockaddr_storage *address)
@@ -447,10 +470,8 @@ static int listen_at(const struct server_options *options, const struct addrinfo
 	    !bind(fd, wanted->ai_addr, wanted->ai_addrlen) && !listen(fd, SOMAXCONN) &&
 	    !getsockname(fd, (struct sockaddr *)address, &size))
 		return fd;
-	complain(
-		BAD_DEVICE,
-		"the server cannot listen on %s, port %u: %s; give another --port, or with --host an address of this machine",
-		options->host, options->port, strerror(errno));
+	complain(BAD_DEVICE, "the server cannot listen on %s, port %u: %s%s", options->host,
+		 options->port, strerror(errno), way_out(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -494,8 +515,9 @@ static int serve(struct server *s, int socket, const struct sockaddr *address)
 		close(socket);
 		return complain(
 			BAD_DEVICE,
-			"the server does not start: raise the limit of open files (ulimit -n), or "
-			"end programs that take memory");
+			"the server does not start, for a reason that libmicrohttpd does not tell: "
+			"raise the limits of open files (ulimit -n), threads (ulimit -u) and memory "
+			"(ulimit -v), or end other programs");
 	}
 	print_address(s, address);
 	ending_signals(&set);

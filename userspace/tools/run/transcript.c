@@ -210,9 +210,10 @@ static int choose(const struct transcript *t, bool first, uint32_t *token)
 	return *token != GGUF_NO_TOKEN ?
 		       DONE :
 		       complain(BAD_MODEL,
-				"%s: the model gives no token: each logit is NaN or -infinity, or "
-				"generation_config.json suppresses its token; export the model "
-				"again, in float32 and with its own generation_config.json",
+				"%s: the model gives no token: the logit of each token of text is "
+				"NaN or -infinity, or generation_config.json or config.json "
+				"suppresses the token; export the model again, in float32 and with "
+				"these files of its own",
 				t->whisper->step_path);
 }
 

@@ -159,6 +159,7 @@ static int check_format(const struct recording *r, uint32_t rate)
 	bool integers = f->encoding == PCM &&
 			(f->bits == 8 || f->bits == 16 || f->bits == 24 || f->bits == 32);
 	bool floats = f->encoding == IEEE_FLOAT && (f->bits == 32 || f->bits == 64);
+	size_t width = (size_t)f->channels * (f->bits / 8);
 
 	if (!integers && !floats)
 		return complain(
@@ -173,9 +174,12 @@ static int check_format(const struct recording *r, uint32_t rate)
 			"%s: the recording has %u samples a second, but the model takes %u; "
 			"convert it: ffmpeg -i FILE -ar %u -ac 1 recording.wav",
 			r->path, f->rate, rate, rate);
-	if (r->bytes < (size_t)f->channels * (f->bits / 8))
-		return complain(BAD_FILE, "%s: the recording has no samples; record it again",
-				r->path);
+	if (r->bytes < width)
+		return complain(
+			BAD_FILE,
+			"%s: the samples of the recording, its chunk \"data\", have %zu bytes, but "
+			"one sample of all channels takes %zu; record it again",
+			r->path, r->bytes, width);
 	return DONE;
 }
 

@@ -196,9 +196,9 @@ static int bind(struct whisper *w, const char *path, WNNNamedOperandDescriptorAr
 		if (t->type != d->dataType || t->elements != elements)
 			return complain(
 				BAD_MODEL,
-				"%s: tensor \"%.*s\" has type %s and %zu elements, but in the "
-				"model's other files type %s and %zu elements; use files of one "
-				"export",
+				"%s: tensor \"%.*s\" has type %s and %zu elements, but elsewhere "
+				"in the model type %s and %zu elements; use files of one export, "
+				"also its config.json",
 				path, (int)d->name.length, d->name.data,
 				wnnOperandDataTypeGetName(d->dataType).data, elements,
 				wnnOperandDataTypeGetName(t->type).data, t->elements);

@@ -42,7 +42,8 @@ static int change_position(struct change *c, const struct whisper_sizes *s)
 		return gguf_fail(
 			c->error,
 			"%zu nodes read rows of the weights of positions [max_target_positions "
-			"%u, d_model %u], but exactly one must; use the config.json of this model",
+			"%u, d_model %u], but exactly one must; use the config.json of this model, "
+			"or export the model with optimum-cli",
 			readers, s->positions, s->width);
 	change_node(c, reader, "Gather", 2,
 		    (const char *const[]){ reader->input[0], WHISPER_POSITION });
