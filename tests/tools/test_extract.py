@@ -223,7 +223,8 @@ class Extract(ToolTest):
                      "f", "-o", out)
         self.refuses(3, "/none/p.onnx: cannot be written: No such file or directory", "extract", model, "--outputs",
                      "c", "-o", self.folder / "none" / "p.onnx")
-        self.refuses(3, "/dev/full: --output names a folder or a device here", "extract", model, "--outputs", "c", "-o", "/dev/full")
+        self.refuses(3, "/dev/full: --output names something here that is no regular file, such as a folder or a device",
+                     "extract", model, "--outputs", "c", "-o", "/dev/full")
         self.refuses(USAGE, "give --output FILE", "extract", model, "--outputs", "c")
         self.refuses(USAGE, "give --inputs or --outputs", "extract", model, "-o", out)
         self.refuses(2, "only models of ONNX can be cut", "extract", self.folder / "p.mlir", "--outputs", "c", "-o", out)

@@ -83,10 +83,12 @@ class Runtime(CompareTest):
             self.assertRegex(done.stderr, text)
             self.assertEqual(list(temporary.iterdir()), [])
 
-        fails(str(temporary), "python3, which runs ONNX Runtime, cannot be started: No such file", 4)
+        fails(str(temporary),
+              "python3, which runs ONNX Runtime, cannot be started: No such file or directory; install python3", 4)
         wrapper = self.folder / "python3"
         for script, text, status in (
-                (f'exec {sys.executable} -I -S "$@"', "is not installed for python3 .*: pip install onnxruntime", 4),
+                (f'exec {sys.executable} -I -S "$@"',
+                 "python3 cannot import numpy or onnxruntime, which compare needs: .*pip install onnxruntime", 4),
                 ("echo hello; echo the last words; exit 1", "ended before it gave results; its last line is: the last words", 4)):
             wrapper.write_text(f"#!/bin/sh\n{script}\n")
             wrapper.chmod(0o755)
@@ -98,7 +100,7 @@ class Runtime(CompareTest):
         model = save(self.folder, "odd", [node("Relu", ["x"], ["y"])], [("x", [3], TensorProto.INT32)],
                      [("y", [3], TensorProto.FLOAT)])
         _, err = self.tool("compare", model, "--with", "onnxruntime", status=2)
-        self.assertIn("ONNX Runtime refuses the model or its inputs: ", err)
+        self.assertIn("ONNX Runtime gave no results for the model: ", err)
 
 
 if __name__ == "__main__":

@@ -197,10 +197,12 @@ class Messages(ToolTest):
         whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
         self.refuses(3, "the file has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
-        self.refuses(3, "not an ONNX tensor (TensorProto), or is damaged", "run", model, "-i", self.folder / "bad.pb")
+        self.refuses(3, "not an ONNX tensor (TensorProto) or is damaged, or too little memory is free to read it", "run",
+                     model, "-i", self.folder / "bad.pb")
         for name in "none.bin", "none.pb":
             self.refuses(3, f"{name}: cannot be read: No such file or directory", "run", model, "--dim", "N=1", "-i",
                          self.folder / name)
+        self.refuses(3, "cannot be read: Is a directory", "run", model, "--dim", "N=1", "-i", self.folder)
 
     def test_damaged_npy(self):
         model = same(self.folder, "same", [6])
@@ -219,13 +221,15 @@ class Messages(ToolTest):
         model = same(self.folder, "same", [6])
         for change, text in ((lambda t: t.dims.append(2),
                               "the tensor in this file is damaged: it has 6 elements, but its shape has 12"),
+                             (lambda t: setattr(t, "raw_data", t.raw_data + b"x"),
+                              "the tensor in this file is damaged: it has 6 elements and a part of one, but its shape has 6"),
                              (lambda t: setattr(t, "data_type", TensorProto.BFLOAT16),
                               "the file's elements have the ONNX type BFLOAT16, which webnn-run does not read; save the "
                               "tensor as .npy"),
                              (lambda t: setattr(t, "data_type", 0),
-                              "this file is not an ONNX tensor (TensorProto), or is damaged"),
+                              "this file is not an ONNX tensor (TensorProto) or is damaged, or too little memory"),
                              (lambda t: setattr(t, "data_type", 99),
-                              "this file is not an ONNX tensor (TensorProto), or is damaged"),
+                              "this file is not an ONNX tensor (TensorProto) or is damaged, or too little memory"),
                              (lambda t: t.dims.extend([1] * 8),
                               "the tensor's dimension 8 of 9 has size 1; at most 8 dimensions of sizes from 0 to"),
                              (lambda t: t.external_data.add(), "the tensor's elements are in another file")):

@@ -274,19 +274,20 @@ static int run_dot(FILE *from, FILE *to)
 		return complain(BAD_FILE, "the program dot, which draws the graph, is not there: "
 					  "install the package graphviz");
 	if (error)
-		return complain(
-			BAD_FILE,
-			"the program dot, which draws the graph, does not start: %s; install the "
-			"package graphviz anew",
-			strerror(error));
+		return complain(BAD_FILE,
+				"the program dot, which draws the graph, does not start: %s%s",
+				strerror(error),
+				error == EACCES || error == ENOEXEC ?
+					"; install the package graphviz anew" :
+					"");
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return complain(BAD_FILE, "dot: %s", strerror(errno));
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return complain(
 			BAD_FILE,
-			"the program dot could not draw the graph, for the reason that it gives "
-			"above; draw a smaller part, which webnn-run extract cuts out");
+			"the program dot could not draw the graph, and gives the reason above unless "
+			"it was killed; draw a smaller part, which webnn-run extract cuts out");
 	rewind(to);
 	return DONE;
 }

@@ -103,8 +103,7 @@ int write_json(const struct options *options, json_t *root)
 		wrong = json_dump_file(root, options->json, flags) != 0;
 	json_decref(root);
 	if (wrong)
-		return complain(BAD_FILE,
-				"--json %s: the result cannot be written to this file: %s",
+		return complain(BAD_FILE, "--json %s: the result cannot be written there: %s",
 				options->json, strerror(errno));
 	return DONE;
 }

@@ -60,7 +60,7 @@ static int read_data(const char *path, const Onnx__TensorProto *tensor, uint8_t 
 		return complain(
 			BAD_DEVICE,
 			"%s: too little memory is free for the %zu bytes of tensor \"%s\": end "
-			"other programs",
+			"other programs, or raise the limit (ulimit -v)",
 			path, *size, tensor->name);
 	}
 	good = !fseeko(file, (off_t)begin, SEEK_SET) && fread(*data, 1, *size, file) == *size;
@@ -95,7 +95,7 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 		return complain(BAD_DEVICE,
 				"%s: too little memory is free for this file or folder; end other "
 				"programs, or raise the limit (ulimit -v)",
-				tensor->name);
+				folder);
 	ret = read_data(path, tensor, &data, &size);
 	free(path);
 	if (ret)
@@ -178,8 +178,8 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
 		return complain(
 			BAD_FILE,
-			"%s: --output names a folder or a device here; give a regular file or a "
-			"new name",
+			"%s: --output names something here that is no regular file, such as a folder "
+			"or a device; give a regular file or a new name",
 			path);
 	if (asprintf(&part, "%s.part", path) < 0)
 		return complain(BAD_DEVICE,

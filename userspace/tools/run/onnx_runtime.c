@@ -227,12 +227,14 @@ static int read_answer(struct onnx_runtime *runtime)
 	if (version) {
 		snprintf(runtime->version, sizeof(runtime->version), "%s", version);
 	} else if (missing) {
-		ret = complain(BAD_DEVICE,
-			       "ONNX Runtime is not installed for python3 (%s): pip install "
-			       "onnxruntime, or on Debian apt install python3-onnxruntime",
-			       missing);
+		ret = complain(
+			BAD_DEVICE,
+			"python3 cannot import numpy or onnxruntime, which compare needs: %s; "
+			"install them: pip install onnxruntime, or on Debian apt install "
+			"python3-onnxruntime",
+			missing);
 	} else if (problem) {
-		ret = complain(BAD_MODEL, "ONNX Runtime refuses the model or its inputs: %s",
+		ret = complain(BAD_MODEL, "ONNX Runtime gave no results for the model: %s",
 			       problem);
 	} else {
 		read_last_line(runtime, line, sizeof(line));
@@ -274,11 +276,12 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 		return ret;
 	error = start(runtime, &pid);
 	if (error)
-		return complain(
-			BAD_DEVICE,
-			"python3, which runs ONNX Runtime, cannot be started: %s; install python3, "
-			"or put it on the PATH",
-			strerror(error));
+		return complain(BAD_DEVICE,
+				"python3, which runs ONNX Runtime, cannot be started: %s%s",
+				strerror(error),
+				error == ENOENT || error == EACCES ?
+					"; install python3, or put it on the PATH" :
+					"");
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return read_answer(runtime);

@@ -35,8 +35,8 @@ static int no_memory(const char *path)
 {
 	return complain(
 		BAD_DEVICE,
-		"%s: the picture has more than 2^26 pixels, or too little memory is free for it; "
-		"make the picture smaller",
+		"%s: the picture, or what it is scaled to, has more than 2^26 pixels, or too little "
+		"memory is free for it; make the picture smaller, or the size that it is scaled to",
 		path);
 }
 
@@ -259,12 +259,13 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 		       struct layout *layout)
 {
 	const uint32_t *last = value->shape + value->rank;
-	bool nchw, nhwc;
+	bool nchw, nhwc, fits;
 	char text[200];
 
 	value_describe(value, text, sizeof(text));
 	nchw = value->rank >= 3 && value->rank <= 4 && is_colours(last[-3]);
 	nhwc = value->rank >= 3 && value->rank <= 4 && is_colours(last[-1]);
+	fits = nchw || nhwc;
 	if (wanted) {
 		nchw &= !strcmp(wanted, "nchw");
 		nhwc &= !strcmp(wanted, "nhwc");
@@ -283,8 +284,10 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 			BAD_FILE,
 			"%s: input \"%s\" is %s and takes no picture: pictures need the shape "
 			"[1, C, H, W] or [1, H, W, C], also without the 1, or [H, W], with 1 or 3 "
-			"channels C",
-			path, value->name, text);
+			"channels C%s",
+			path, value->name, text,
+			fits ? "; this shape fits, but --layout names the other one: leave out --layout" :
+			       "");
 	if (value->rank == 4 && value->shape[0] != 1)
 		return complain(
 			BAD_FILE,
@@ -325,27 +328,29 @@ static int fit(const char *path, const struct picture_options *options, const st
 {
 	uint32_t width, height;
 
-	target_size(options, picture, layout, &width, &height);
-	if ((width != picture->width || height != picture->height) &&
-	    resize(picture, width, height))
-		return no_memory(path);
-	width = options->crop_width ? options->crop_width : layout->width;
-	height = options->crop_width ? options->crop_height : layout->height;
-	if (width > picture->width || height > picture->height)
-		return complain(
-			BAD_FILE,
-			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its middle: "
-			"give --resize %ux%u or more%s",
-			path, picture->width, picture->height,
-			options->resize_width ? " after --resize" : "", width, height, width,
-			height, options->crop_width ? ", or a smaller --crop" : "");
-	crop(picture, width, height);
-	if (width != layout->width || height != layout->height)
+	if (options->crop_width &&
+	    (options->crop_width != layout->width || options->crop_height != layout->height))
 		return complain(
 			BAD_FILE,
 			"%s: --crop %ux%u is not the size of input \"%s\", which takes %ux%u "
 			"pixels: give that size, or leave out --crop",
-			path, width, height, name, layout->width, layout->height);
+			path, options->crop_width, options->crop_height, name, layout->width,
+			layout->height);
+	target_size(options, picture, layout, &width, &height);
+	if ((width != picture->width || height != picture->height) &&
+	    resize(picture, width, height))
+		return no_memory(path);
+	width = layout->width;
+	height = layout->height;
+	if (width > picture->width || height > picture->height)
+		return complain(
+			BAD_FILE,
+			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its middle: "
+			"give --resize %ux%u or more",
+			path, picture->width, picture->height,
+			options->resize_width ? " after --resize" : "", width, height, width,
+			height);
+	crop(picture, width, height);
 	return DONE;
 }
 

@@ -55,7 +55,7 @@ static int make_value(struct value *value, const char *path, const char *name,
 			BAD_MODEL,
 			"%s: \"%s\" is %.*s, but webnn-run takes only tensors of f32, f16, i64, "
 			"i32, i8, ui64, ui32, ui8 and i1 with at most %d dimensions; convert it in "
-			"the program, or run the program with stablehlo-test",
+			"the program",
 			path, name, (int)info->type.length, info->type.data, VALUE_MAX_RANK);
 	for (size_t i = 0; i < info->rank; i++) {
 		if (dimensions[i] < 0)

@@ -457,7 +457,9 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	}
 	if (value->type != loaded->type || !shapes_fit(value, loaded)) {
 		WNNStringView type = wnnOperandDataTypeGetName(value->type);
-		bool convert = value->type != loaded->type && value->count == loaded->count;
+		/* numpy has no integers of 4 bits. */
+		bool convert = shapes_fit(value, loaded) &&
+			       (value_is_float(value) || integer_bits(value->type));
 
 		value_describe(loaded, has, sizeof(has));
 		value_describe(value, takes, sizeof(takes));
@@ -501,6 +503,7 @@ static int read_file(const struct subject *subject, const char *path, struct val
 	uint8_t head[4] = { 0 };
 	FILE *file;
 	size_t got;
+	int error;
 
 	if (loaded->data)
 		return take_loaded(path, value, loaded);
@@ -508,7 +511,10 @@ static int read_file(const struct subject *subject, const char *path, struct val
 	if (!file)
 		return complain_unread(path, errno);
 	got = fread(head, 1, sizeof(head), file);
+	error = ferror(file) ? errno : 0;
 	fclose(file);
+	if (error)
+		return complain_unread(path, error);
 	if (picture_is(head, got))
 		return picture_read(path, &subject->options->picture, value);
 	return read_bytes(path, value);
@@ -564,7 +570,8 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	else if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
 		ret = complain(BAD_MODEL,
 			       "%s: input \"%.*s\" is %.*s, but WebNN has only tensors of float32, "
-			       "float16 and integers; export the model with one of these",
+			       "float16 and integers of 4, 8, 32 or 64 bits; export the model with "
+			       "one of these",
 			       subject->options->model, view_length(info.name), info.name.data,
 			       info.elementType.length ? view_length(info.elementType) : 9,
 			       info.elementType.length ? info.elementType.data : "no tensor");

@@ -41,10 +41,11 @@ static int name_device(struct target *target, const char *asked)
 	device_name_of(&target->device, asked, name, sizeof(name));
 	target->device_name = strdup(name);
 	if (!target->device_name)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				name);
+		return complain(
+			BAD_DEVICE,
+			"too little memory is free for the name of the device %s: end other "
+			"programs, or raise the limit (ulimit -v)",
+			name);
 	target->device.device =
 		WNN_VALUE(WNNStringView, { target->device_name, strlen(target->device_name) });
 	return DONE;

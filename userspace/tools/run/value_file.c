@@ -106,14 +106,18 @@ static WNNOperandDataType type_of(int32_t type)
 	}
 }
 
-/* Returns how many elements the file holds: as bytes, or in the list that their type selects. */
-static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType type)
+/*
+ * Returns how many elements the file holds: as bytes, or in the list that their type selects.
+ * *rest: whether there is a part of an element more.
+ */
+static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType type, bool *rest)
 {
 	bool wide = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
 	size_t size = wide ? 8 : wnnOperandDataTypeGetSize(type);
 
+	*rest = tensor->has_raw_data && tensor->raw_data.len % size;
 	if (tensor->has_raw_data)
-		return tensor->raw_data.len % size ? SIZE_MAX : tensor->raw_data.len / size;
+		return tensor->raw_data.len / size;
 	switch (type) {
 	case WNNOperandDataType_Float32:
 		return wide ? tensor->n_double_data : tensor->n_float_data;
@@ -177,8 +181,8 @@ static int refuse_type(const char *path, int32_t type)
 	if (!known || type == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
 		return complain(
 			BAD_FILE,
-			"%s: this file is not an ONNX tensor (TensorProto), or is damaged; save it "
-			"again, or give a .npy file",
+			"%s: this file is not an ONNX tensor (TensorProto) or is damaged, or too "
+			"little memory is free to read it; save it again, or give a .npy file",
 			path);
 	return complain(
 		BAD_FILE,
@@ -192,6 +196,8 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	WNNOperandDataType type = type_of(tensor->data_type);
 	uint32_t shape[VALUE_MAX_RANK];
 	uint64_t count = 1;
+	size_t held;
+	bool rest;
 
 	if (type == WNNOperandDataType_Undefined)
 		return refuse_type(path, tensor->data_type);
@@ -211,12 +217,13 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 		shape[i] = (uint32_t)tensor->dims[i];
 		count = count > INT32_MAX ? count : count * shape[i];
 	}
-	if (count != elements_held(tensor, type))
+	held = elements_held(tensor, type, &rest);
+	if (count != held || rest)
 		return complain(
 			BAD_FILE,
-			"%s: the tensor in this file is damaged: it has %zu elements, but its "
+			"%s: the tensor in this file is damaged: it has %zu elements%s, but its "
 			"shape has %" PRIu64 "; save it again",
-			path, elements_held(tensor, type), count);
+			path, held, rest ? " and a part of one" : "", count);
 	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
 		return BAD_FILE;
 	copy_elements(tensor, value);
@@ -244,8 +251,9 @@ static int load_tensor(const char *path, struct value *value)
 		tensor = onnx__tensor_proto__unpack(NULL, (size_t)size, bytes);
 		ret = tensor ? take_tensor(path, tensor, value) :
 			       complain(BAD_FILE,
-					"%s: this file is not an ONNX tensor (TensorProto), or is "
-					"damaged; save it again, or give a .npy file",
+					"%s: this file is not an ONNX tensor (TensorProto) or is "
+					"damaged, or too little memory is free to read it; save it "
+					"again, or give a .npy file",
 					path);
 	}
 	if (tensor)
