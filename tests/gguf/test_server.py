@@ -425,8 +425,10 @@ class Refusals(ServerTest):
 
     def test_options(self):
         server = self.start()
-        self.refuses(4, f"the server cannot listen on 127.0.0.1, port {server.port}: Address already in use",
-                     "--server", "--port", server.port)
+        self.refuses(4, f"the server cannot listen on 127.0.0.1, port {server.port}: Address already in use; give another "
+                     "--port", "--server", "--port", server.port)
+        self.refuses(4, "the server cannot listen on 192.0.2.1, port 0: Cannot assign requested address; give with --host",
+                     "--server", "--host", "192.0.2.1", "--port", 0)
         self.refuses(4, "--host 'a.example' is not an address: give one such as 127.0.0.1", "--server",
                      "--host", "a.example")
         self.refuses(64, "--prompt is not for --server: requests say what they want", "--server", "-p", "a")
