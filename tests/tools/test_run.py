@@ -109,6 +109,9 @@ class Inputs(ToolTest):
         # Equal inputs would hide which is which.
         self.assertTrue(np.all(self.run_model(model, "--random", "1") != 0))
         self.refuses(3, "the model has 2 inputs, so say which one takes this file: INPUT=", "run", model, "-i", a)
+        model = save(self.folder, "none", [node("Neg", ["w"], ["y"])], [], [("y", [2])], [("w", np.ones(2, np.float32))])
+        for option, value in (("--input", a), ("--fill", "a=1")):
+            self.refuses(3, f"{option}: the model has no inputs: leave out this option", "run", model, option, value)
 
     def test_shape_depends_on_input(self):
         model = save(self.folder, "reshape", [node("Reshape", ["x", "s"], ["y"], "r")],

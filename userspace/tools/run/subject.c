@@ -250,6 +250,10 @@ static int check_names(const struct subject *subject, const struct pairs *pairs,
 
 		for (size_t k = 0; k < inputs.count && !found; k++)
 			found = same_text(inputs.data[k].name, pair->name);
+		if (!found && !inputs.count)
+			return complain(BAD_FILE,
+					"%s: the model has no inputs: leave out this option",
+					option);
 		if (!found && !*pair->name)
 			return complain(
 				BAD_FILE,
