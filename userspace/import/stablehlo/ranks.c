@@ -30,7 +30,7 @@ static void *open_module(char *why, size_t room)
 	if (!dladdr(&only, &own) || !own.dli_fname)
 		own.dli_fname = "";
 	end = strrchr(own.dli_fname, '/');
-	snprintf(why, room, "it is not there");
+	snprintf(why, room, "it is not there, or cannot be read");
 	for (size_t i = 0; !handle && i < 2; i++) {
 		snprintf(path, sizeof(path), "%.*s/%s/stablehlo-mpi.so",
 			 end ? (int)(end - own.dli_fname) : 1, end ? own.dli_fname : ".",
@@ -62,6 +62,14 @@ WNNBool wnnStablehloWorldIsStarted(void)
 	return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK");
 }
 
+static WNNStatus lack_memory(void)
+{
+	return shlo_set_error(
+		WNNStatus_UnknownError,
+		"too little memory is free for messages between ranks: end other programs, or "
+		"start fewer ranks on this machine");
+}
+
 WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 {
 	struct WNNStablehloWorldImpl *ranks = only;
@@ -71,8 +79,8 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	if (!world)
 		return shlo_set_error(
 			WNNStatus_TypeError,
-			"the argument world, for the ranks, is NULL: give the ranks, or a place to "
-			"store them in");
+			"wnnStablehloWorldJoin: the argument world is NULL: give the address of a "
+			"WNNStablehloWorld, in which the function stores the ranks");
 	*world = ranks;
 	if (ranks && ranks->refs) {
 		ranks->refs++;
@@ -82,35 +90,36 @@ WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world)
 	if (ranks)
 		return shlo_set_error(
 			WNNStatus_InvalidStateError,
-			"this process has released its ranks (world), which ended MPI, so it "
-			"cannot get them again: keep them until the process ends");
+			"this process has released its ranks (world), and a process cannot get "
+			"them a second time: keep them until the process ends");
 	ranks = import_alloc(sizeof(*ranks));
 	if (!ranks)
-		return shlo_set_error(
-			WNNStatus_UnknownError,
-			"too little memory is free for messages between ranks: end other programs, "
-			"or start fewer ranks on this machine");
+		return lack_memory();
 	ranks->transport = load(why, sizeof(why));
 	if (!ranks->transport) {
 		import_free(ranks);
 		return shlo_set_error(
 			WNNStatus_NotSupportedError,
-			"a program on several ranks needs the module stablehlo-mpi.so (package "
-			"webnn-stablehlo-mpi), which does not load: %s",
+			"a program on several ranks needs the module stablehlo-mpi.so, which does "
+			"not load: %s; install the package webnn-stablehlo-mpi of this library's "
+			"release",
 			why);
 	}
 	error = ranks->transport->join(&ranks->seat);
-	if (!error && !ranks->seat.rank) {
-		ranks->office = shlo_office_new(ranks->seat.count);
-		error = ranks->office ? NULL : "memory is exhausted";
-	}
 	if (error) {
 		import_free(ranks);
 		return shlo_set_error(
 			WNNStatus_OperationError,
-			"MPI does not start in this process: %s; start the program with mpirun, and if it was, "
-			"mend what MPI names",
+			"MPI does not start in this process: %s; start the program with mpirun, "
+			"and if it was, mend what MPI names",
 			error);
+	}
+	if (!ranks->seat.rank) {
+		ranks->office = shlo_office_new(ranks->seat.count);
+		if (!ranks->office) {
+			import_free(ranks);
+			return lack_memory();
+		}
 	}
 	ranks->refs = 1;
 	ranks->gone = -1;
@@ -140,9 +149,10 @@ static void take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *no
 	case SHLO_NOTE_FAIL:
 		/* A failure that is older than this run does not concern it. */
 		if (note->numbers[0] >= ranks->begun)
-			note_failure(ranks,
-				     "rank %u has failed, so this rank gives up the same run: %.*s",
-				     note->from, (int)sizeof(note->text) - 1, note->text);
+			note_failure(
+				ranks,
+				"rank %u reports an error, which ends the run on all ranks: %.*s",
+				note->from, (int)sizeof(note->text) - 1, note->text);
 		break;
 	case SHLO_NOTE_GO:
 		ranks->gone = note->numbers[0];
@@ -415,8 +425,8 @@ WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world)
 	if (!world)
 		return shlo_set_error(
 			WNNStatus_TypeError,
-			"the argument world, for the ranks, is NULL: give the ranks, or a place to "
-			"store them in");
+			"wnnStablehloWorldAgreeSync: the argument world is NULL: give the ranks "
+			"that wnnStablehloWorldJoin has stored");
 	if (setjmp(guard.jump))
 		return shlo_set_error(guard.status, "%s", guard.message);
 	shlo_ranks_arrive(world, SHLO_STAGE_AGREE, 0, &guard);

@@ -70,7 +70,7 @@ static const char *stage_text(int64_t stage)
 					     "a point where all ranks say whether they succeeded";
 }
 
-/* Tells all ranks, rank 0 included, that rank 0 has failed. */
+/* Ends the run on all ranks, rank 0 included, with an error that rank 0 reports. */
 __attribute__((format(printf, 3, 4))) static void fail_all(struct WNNStablehloWorldImpl *ranks,
 							   int64_t begun, const char *format, ...)
 {
@@ -111,11 +111,11 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 			 note->from, stage_text(note->numbers[1]), office->first.from,
 			 stage_text(office->first.numbers[1]));
 	} else if (note->numbers[2] != office->first.numbers[2]) {
-		fail_all(
-			ranks, note->numbers[0] & ~INT64_C(1),
-			"ranks %u and %u run different programs: give all ranks the same files and "
-			"the same --partitions",
-			note->from, office->first.from);
+		fail_all(ranks, note->numbers[0] & ~INT64_C(1),
+			 "ranks %u and %u run different programs, or divide the program into "
+			 "different numbers of partitions: give all ranks the same files and the "
+			 "same number of partitions (webnn-run --partitions)",
+			 note->from, office->first.from);
 	} else if (office->arrived == ranks->seat.count) {
 		go.numbers[1] = office->left_over;
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
@@ -201,8 +201,9 @@ static void stalled(struct WNNStablehloWorldImpl *ranks, const struct shlo_note 
 	if (is_stuck(ranks->office, ranks->seat.count)) {
 		fail_all(ranks, ranks->begun,
 			 "all ranks wait for each other, as they came to different operations, "
-			 "groups, channels or sizes: let all members of a group run the same "
-			 "operations in the same order");
+			 "groups, channels or sizes, or as a send or recv has no counterpart: let "
+			 "all members of a group run the same operations in the same order, and "
+			 "each recv have its send");
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
 			ranks->office->stalls[i].times = 0;
 	}

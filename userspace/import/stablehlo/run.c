@@ -46,7 +46,8 @@ void shlo_run_lack(struct shlo_run *run, size_t bytes)
 		     "other values of the run take %zu; divide the run into smaller ones, or end "
 		     "other programs",
 		     bytes, run->bytes);
-	fail(run, WNNStatus_UnknownError, "memory is exhausted");
+	fail(run, WNNStatus_UnknownError,
+	     "too little memory is free to run this operation: end other programs");
 }
 
 void shlo_run_differ(struct shlo_run *run)
@@ -54,7 +55,7 @@ void shlo_run_differ(struct shlo_run *run)
 	shlo_run_error(
 		run,
 		"the processes give this operation values of different shapes or types: let all "
-		"give it the same shape and type");
+		"processes give values of the same shape and type");
 }
 
 static struct shlo_scratch *scratch_push(struct shlo_run *run)
