@@ -29,7 +29,8 @@ class Messages(unittest.TestCase):
             "no node of the driver onpu is in /dev/accel, so there is no NPU to use; onpu-smi check tells why",
             "filter has … input channels per group, expected … (input has … channels, groups …)",
             "the device is wedged: it runs no jobs until onpu-smi reset, or binding the driver anew, revives it",
-            "there is no device \"…\", which is asked for by …; allowed are npu, npu:NUMBER, sim and cpu"}, everything)
+            "there is no device \"…\", which is asked for by …; allowed are npu, npu:NUMBER, sim and cpu, "
+            "with a NUMBER from 0 to 9999 and no zeros in front"}, everything)
 
     def test_what_is_missing_is_noticed(self):
         sections = messages_rst.read_causes()

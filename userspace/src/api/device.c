@@ -105,7 +105,7 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 	return wnn_error_set(
 		err, WNN_NOT_SUPPORTED,
 		"there is no device \"%s\", which is asked for by %s; allowed are npu, npu:NUMBER, "
-		"sim and cpu",
+		"sim and cpu, with a NUMBER from 0 to 9999 and no zeros in front",
 		text, named_by);
 }
 
