@@ -165,7 +165,8 @@ static void nodes_without_any_kernel_are_listed(void **state)
 	assert_int_equal(wnn_place(recording->graph, &options, &placement, &test_error), -1);
 	assert_refused(
 		NULL, WNN_OPERATION_ERROR,
-		"1 operator can run on no device: log: neither the NPU nor the CPU can run it");
+		"1 operator can run on no device that the context and its placement policy allow: "
+		"log: neither the NPU nor the CPU can run it");
 	wnn_placement_destroy(&placement);
 	options.policy = WNNPlacementPolicy_CPUOnly;
 	assert_int_equal(wnn_place(recording->graph, &options, &placement, &test_error), -1);

@@ -111,7 +111,10 @@ static int refuse(struct wnn_error *err, enum wnn_status status,
 				     "%" PRIu32 " operator%s cannot run on the NPU, as the policy "
 				     "NPUOnly wants: %s%s",
 				     failures, plural, list, rest);
-	return wnn_error_set(err, status, "%" PRIu32 " operator%s can run on no device: %s%s",
+	return wnn_error_set(err, status,
+			     "%" PRIu32
+			     " operator%s can run on no device that the context and its placement "
+			     "policy allow: %s%s",
 			     failures, plural, list, rest);
 }
 

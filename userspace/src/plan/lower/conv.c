@@ -49,9 +49,9 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 	return !pads_infinity(node) ||
 	       supports_not(
 		       reason, NPU_REASON_OPERATOR,
-		       "the convolution is padded and its weights have an infinity or NaN, which "
-		       "the NPU multiplies by the zeros of the padding to NaN: do without padding "
-		       "or these weights");
+		       "the convolution is padded or transposed, and its weights have an infinity "
+		       "or NaN, which the NPU multiplies by zeros around the input to NaN: make "
+		       "the weights finite");
 }
 
 #define MAX_PADDED_TAPS 65536
@@ -82,8 +82,8 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
 	       supports_not(
 		       reason, NPU_REASON_DATA_TYPE,
-		       "the NPU computes no max pools of this data type: cast the input to float32 "
-		       "or float16");
+		       "internal error, please report it: the NPU computes no max pools of this "
+		       "data type");
 }
 
 /* Sets axis[] to the axes of an image operand in the order N, C, H, W. */
