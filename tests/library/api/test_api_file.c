@@ -713,10 +713,10 @@ static void kernels_of_another_build(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		joined ? "in which the CPU computed node 1 (binary) by itself, in this build with "
-			 "the node before" :
-			 "in which the CPU computed node 1 (binary) with the node before, in this "
-			 "build by itself");
+		joined ? "where the CPU computed node 1 (binary) by itself, but here with the node "
+			 "before" :
+			 "where the CPU computed node 1 (binary) with the node before, but here by "
+			 "itself");
 	*place = joined ? 2 : 0;
 	sign(&b);
 	write_file(f->file, b.data, b.size);

@@ -568,8 +568,8 @@ void run_dispatch_start(struct run_dispatch *d)
 		if (d->aborted && d->aborted(d)) {
 			wnn_error_set(
 				&d->error, WNN_INVALID_STATE,
-				"an earlier error has ended this context, so it computes nothing "
-				"more: make a new context");
+				"an earlier error, or wnnContextDestroy, has ended this context, "
+				"so it computes nothing more: make a new context");
 			goto fail;
 		}
 		ret = run_step(d);

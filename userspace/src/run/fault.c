@@ -23,7 +23,8 @@ static const struct {
 	[ONPU_FAULT_SEM_OVERFLOW] = { "SEM_OVERFLOW", "a semaphore counts too high" },
 	[ONPU_FAULT_SEM_OWNER] = { "SEM_OWNER", "a semaphore has a second user" },
 	[ONPU_FAULT_DEADLOCK] = { "DEADLOCK", "all engines wait for each other" },
-	[ONPU_FAULT_TIMEOUT] = { "TIMEOUT", "the cycle limit is reached" },
+	[ONPU_FAULT_TIMEOUT] = { "TIMEOUT",
+				 "the job reached its cycle limit, or no preemption point in time" },
 	[ONPU_FAULT_TRAP] = { "TRAP", "a trap instruction was executed" },
 	[ONPU_FAULT_PARITY] = { "PARITY", "the device's memory has an error" },
 };
@@ -40,6 +41,14 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 	if (result->fault_code < ONPU_FAULT_COUNT && faults[result->fault_code].name) {
 		name = faults[result->fault_code].name;
 		text = faults[result->fault_code].text;
+	}
+	/* Nothing tells which instruction was running, so no operator is named. */
+	if (result->fault_code == ONPU_FAULT_TIMEOUT && result->fault_engine >= ONPU_ENG_COUNT) {
+		wnn_error_set(err, WNN_OPERATION_ERROR,
+			      "a job of the NPU made no progress, or took longer than allowed, so "
+			      "it was ended; run a smaller model, or end other programs that use "
+			      "the NPU; dmesg tells more");
+		return;
 	}
 	wnn_error_set(
 		err, WNN_OPERATION_ERROR,

@@ -58,11 +58,10 @@ static void *host_alloc(struct run_heap *heap, size_t size, bool cleared, const 
 		return memory;
 	}
 	atomic_fetch_sub(&heap->used, size);
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"out of memory: %s needs %zu bytes, which the machine does not have; use a smaller "
-		"model, or end other programs",
-		what, size);
+	wnn_error_set(err, WNN_UNKNOWN_ERROR,
+		      "out of memory: %s needs %zu bytes, which cannot be allocated; use a smaller "
+		      "model, or end other programs",
+		      what, size);
 	return NULL;
 }
 

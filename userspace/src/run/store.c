@@ -158,9 +158,9 @@ static int check_steps(const struct run_compiled *c, const uint32_t *places, str
 		if (places[n] != PLACE_NPU && places[n] != here)
 			return wnn_error_set(
 				err, WNN_NOT_SUPPORTED,
-				"the saved graph is of another build of the library, in which the "
-				"CPU computed node %" PRIu32
-				" (%s) %s, in this build %s: build the graph and save it anew",
+				"the saved graph is of another build of the library, or of a "
+				"processor with other caches, where the CPU computed node %" PRIu32
+				" (%s) %s, but here %s: build the graph and save it anew",
 				n, ir_op_name(c->graph->nodes[n]->op), how[places[n]], how[here]);
 	}
 	return 0;
