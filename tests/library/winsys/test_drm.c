@@ -47,6 +47,7 @@ static struct kernel {
 	bool resets;	/* the driver does not look at the page, as in a reset */
 	uint32_t waits; /* calls that wait for a syncobj */
 	int ends_with;	/* error of the next job; 0: it succeeds */
+	bool no_record; /* the device has recorded no fault */
 	int unknown;	/* number of unexpected calls */
 	uint32_t features;
 	/* numbers of syncs for the device (0) and for the processor (1) */
@@ -178,7 +179,7 @@ static int create_ctx(struct drm_onpu_ctx_create *args)
 
 static int ctx_state(struct drm_onpu_ctx_get_state *args)
 {
-	args->fault.code = DRM_ONPU_FAULT_BOUNDS;
+	args->fault.code = kernel.no_record ? 0 : DRM_ONPU_FAULT_BOUNDS;
 	args->state = kernel.ends_with ? DRM_ONPU_CTX_FAULT : DRM_ONPU_CTX_ACTIVE;
 	args->completed = kernel.shows && !kernel.resets ? kernel.seqno : 0;
 	return 0;
@@ -382,6 +383,7 @@ static int forget_contexts(void **state)
 	kernel.wraps = 0;
 	kernel.refuses = 0;
 	kernel.no_context = 0;
+	kernel.no_record = false;
 	kernel.shows = false;
 	kernel.resets = false;
 	kernel.waits = 0;
@@ -413,6 +415,17 @@ static void end_with(int error)
 	pthread_mutex_unlock(&kernel.lock);
 }
 
+static void release_all(WNNInstance instance, WNNContext context, WNNGraph graph, WNNTensor x,
+			WNNTensor y)
+{
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	wait_for_the_end();
+}
+
 static void check_power(WNNPowerPreference preference, uint32_t power)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -438,12 +451,24 @@ static void check_power(WNNPowerPreference preference, uint32_t power)
 	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_OperationError,
 		      "the NPU stopped with fault BOUNDS");
 	assert_powers(3, power);
-	wnnTensorRelease(x);
-	wnnTensorRelease(y);
-	wnnGraphRelease(graph);
-	wnnContextRelease(context);
-	wnnInstanceRelease(instance);
-	wait_for_the_end();
+	release_all(instance, context, graph, x, y);
+}
+
+/* Tests that a job that the driver ends for its time names no operator and no instruction. */
+static void a_job_without_progress(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_with_power(instance, WNNPowerPreference_Default);
+	WNNTensor x = make_tensor(context, 4, 4), y = make_tensor(context, 4, 4);
+	WNNGraph graph = build_add_relu(context, 4, 4);
+
+	(void)state;
+	kernel.no_record = true;
+	end_with(-ETIME);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_OperationError,
+		      "a job of the NPU made no progress, or took longer than allowed");
+	release_all(instance, context, graph, x, y);
 }
 
 static void no_preference(void **state)
@@ -511,12 +536,7 @@ static void check_syncs(uint32_t features)
 	assert_ok(wnnContextReadTensorIntoSync(context, y, data, sizeof(data), GENEROUS));
 	assert_int_equal(take_syncs(true), one);
 	assert_int_equal(take_syncs(false), 0);
-	wnnTensorRelease(x);
-	wnnTensorRelease(y);
-	wnnGraphRelease(graph);
-	wnnContextRelease(context);
-	wnnInstanceRelease(instance);
-	wait_for_the_end();
+	release_all(instance, context, graph, x, y);
 }
 
 static void no_syncs(void **state)
@@ -627,12 +647,7 @@ static void check_sleep(WNNPowerPreference preference, bool sleeps)
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	assert_int_equal(kernel.waits > 0, sleeps);
-	wnnTensorRelease(x);
-	wnnTensorRelease(y);
-	wnnGraphRelease(graph);
-	wnnContextRelease(context);
-	wnnInstanceRelease(instance);
-	wait_for_the_end();
+	release_all(instance, context, graph, x, y);
 }
 
 static void a_job_that_ends_soon(void **state)
@@ -711,12 +726,14 @@ static void no_context(void **state)
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
 		      "the driver cannot make a context on the NPU: Cannot allocate memory");
+	kernel.no_context = ENODEV;
+	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
+		      WNNStatus_UnknownError, "the NPU is gone: it was removed");
 	kernel.no_context = EPERM;
 	assert_failed(try_open(instance, WNNPowerPreference_Default, &context),
 		      WNNStatus_UnknownError,
 		      "the driver cannot make a context on the NPU: this user is banned for some "
-		      "minutes; "
-		      "dmesg tells why");
+		      "minutes; dmesg tells why");
 	wnnInstanceRelease(instance);
 }
 
@@ -762,6 +779,7 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_in_a_reset, forget_contexts),
 		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
 		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
+		cmocka_unit_test_setup(a_job_without_progress, forget_contexts),
 		cmocka_unit_test_setup(no_context, forget_contexts),
 		cmocka_unit_test(dma_bufs_without_a_size),
 	};

@@ -86,9 +86,21 @@ static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
 	return 0;
 }
 
+/* Returns why a call that takes memory of the NPU failed, for messages. */
 static const char *bo_error(int ret)
 {
-	return ret == -ENOSPC ? "the limit of this process on the NPU is reached" : strerror(-ret);
+	return ret == -ENOSPC ? "the memory that the NPU's driver gives this user, or all users "
+				"together, is used up" :
+				strerror(-ret);
+}
+
+/* Sets the error of a call that failed with ENODEV. Returns -1. */
+static int gone_error(struct wnn_error *err)
+{
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "the NPU is gone: it was removed, its driver was unbound, or the "
+			     "driver gave it up after failed resets; make a new context when it is "
+			     "back");
 }
 
 static size_t mapped_bytes(const struct drm_winsys *drm, size_t size)
@@ -117,11 +129,14 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 		close_handle(drm, create.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use a "
-		"smaller model, or raise the limits of memory (ulimit -l, or the container's)",
-		size, bo_error(ret));
+	if (ret == -ENODEV)
+		gone_error(err);
+	else
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use "
+			"a smaller model, or end other programs",
+			size, bo_error(ret));
 	return NULL;
 }
 
@@ -203,8 +218,8 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 	wnn_free(bo);
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; give the "
-		"tensor another one, such as of udmabuf",
+		"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; release "
+		"other tensors, or give the tensor another dma-buf, such as of udmabuf",
 		buffer->size, bo_error(ret));
 	return NULL;
 }
@@ -299,6 +314,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 				      "programs together may have %u, and limited memory; release "
 				      "contexts, or end other programs that use the NPU",
 				      drm->info.max_user_contexts);
+		else if (errno == ENODEV)
+			gone_error(err);
 		else
 			wnn_error_set(err, WNN_UNKNOWN_ERROR,
 				      "the driver cannot make a context on the NPU: %s",
@@ -320,8 +337,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 	}
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the page in which the NPU reports the end of jobs cannot be mapped: %s; install "
-		"onpu-dkms and libwebnn-npu1 of one release",
+		"the page in which the NPU reports the end of jobs cannot be mapped: %s; end other "
+		"programs, or raise this process's limit of addresses (ulimit -v)",
 		strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
@@ -367,13 +384,12 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	case EIO:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"the context on the NPU is lost, as an earlier job of it failed; make a "
-			"new context");
+			"the context on the NPU is lost, as an earlier job of this user failed; "
+			"make a new context");
 	case ENODEV:
-		return wnn_error_set(
-			err, WNN_UNKNOWN_ERROR,
-			"the NPU is gone: it was removed, or its driver was unbound; make a new "
-			"context when it is back");
+		return gone_error(err);
+	case ENOMEM:
+		return wnn_error_nomem(err, "a job of the NPU");
 	case ENOSPC:
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
@@ -526,8 +542,8 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	if (why != ETIME)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"the driver ended a job of the NPU: %s; look for the reason in the "
-			"kernel's log, with dmesg",
+			"a job of the NPU failed, or the kernel does not tell how it ended: %s; "
+			"look for the reason in the kernel's log, with dmesg",
 			strerror(why));
 	/* The driver ended the job because it made no progress: the device has no fault record. */
 	result->fault_code = ONPU_FAULT_TIMEOUT;
@@ -614,20 +630,17 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 	if (ret == -ETIME)
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
-			"a job of the NPU did not end within %g seconds, as the device hangs or is "
-			"very slow: look for the reason in the kernel's log, with dmesg",
+			"internal error, please report it: a job of the NPU did not end within %g "
+			"seconds",
 			(double)timeout_ns / 1e9);
 	if (ret)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"the kernel cannot wait for a job of the NPU: %s; run it again",
+			"the kernel cannot wait for a job of the NPU: %s; make a new context",
 			strerror(-ret));
 	ret = fence_status(ctx->drm->fd, syncobj);
 	if (ret == -ENODEV)
-		return wnn_error_set(
-			err, WNN_UNKNOWN_ERROR,
-			"the NPU is gone: it was removed, or its driver was unbound; make a new "
-			"context when it is back");
+		return gone_error(err);
 	result->cancelled = ret == -ECANCELED;
 	if (ret < 0 && !result->cancelled)
 		return read_fault(ctx, -ret, result, err);
@@ -766,11 +779,14 @@ struct winsys *winsys_drm_create(const char *node, uint32_t spin, struct wnn_err
 		drm->spin_ns = (int64_t)spin * 1000;
 	if (!ret)
 		return &drm->base;
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"the driver does not tell the properties of the NPU: %s; install onpu-dkms and "
-		"libwebnn-npu1 of one release",
-		strerror(-ret));
+	if (ret == -ENODEV)
+		gone_error(err);
+	else
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the driver does not tell the properties of the NPU: %s; install onpu-dkms "
+			"and libwebnn-npu1 of one release",
+			strerror(-ret));
 	drm_destroy(&drm->base);
 	return NULL;
 }

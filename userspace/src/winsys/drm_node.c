@@ -50,8 +50,13 @@ static const char *open_error(int why)
 {
 	switch (why) {
 	case EACCES:
-	case EPERM:
 		return "permission denied; its group, usually render, must include this user";
+	case EPERM:
+		return "operation not permitted; the container or service in which this program "
+		       "runs must allow the device";
+	case ENOSPC:
+		return "the driver allows this user, or all users together, no more open files or "
+		       "memory of the NPU; end other programs that use the NPU";
 	case EPROTO:
 		return "its driver speaks another version of the interface; install driver and "
 		       "library of one release";

@@ -465,7 +465,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 {
 	struct onpu_sim_config machine = onpu_sim_config_default();
 	struct onpu_sim_memory memory;
-	const char *why = "no memory";
+	const char *why = "too little memory is free; end other programs";
 	struct sim *sim;
 
 	if (config->full)
@@ -492,7 +492,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	if (sim->machine) {
 		onpu_machine_watch(sim->machine, abandoned, sim);
 		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));
-		why = "no thread";
+		why = "no thread can be started; end other programs";
 		sim->started = !pthread_create(&sim->worker, NULL, worker_main, sim);
 	}
 	if (!sim->started) {

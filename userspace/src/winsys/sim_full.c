@@ -55,8 +55,8 @@ static struct winsys_bo *full_bo_create(struct winsys *ws, size_t size, struct w
 		wnn_free(bo);
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"too little memory is free for a buffer of %zu bytes of the device sim: "
-			"use a smaller model, or end other programs",
+			"the device sim in full mode has too little memory left for a buffer of "
+			"%zu bytes: use a smaller model, or do without full mode",
 			size);
 		return NULL;
 	}
@@ -261,8 +261,8 @@ static int take_queue(struct full *full, struct full_ctx *ctx, struct wnn_error 
 		return 0;
 	return wnn_error_set(
 		err, WNN_OPERATION_ERROR,
-		"the device sim in full mode has %u contexts, one for each hardware queue, and can "
-		"have no more: release one",
+		"internal error, please report it: the device sim in full mode has %u contexts, "
+		"one for each hardware queue, and can have no more",
 		full->base.caps.num_queues);
 }
 

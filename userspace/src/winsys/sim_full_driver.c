@@ -194,7 +194,7 @@ static const char *state_text(uint32_t status)
 	case ONPU_STATE_FAILED:
 		return error < ARRAY_SIZE(errors) ? errors[error] : "for a reason unknown here";
 	case ONPU_STATE_HALTED:
-		return "its management core has locked up";
+		return "the management core of the device has locked up";
 	default:
 		return "its state is unknown here";
 	}
@@ -345,8 +345,9 @@ static int boot(struct full *full, const char *path, struct wnn_error *err)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
 			"the firmware %s has version %u of the protocol, but this library needs "
-			"%u; install the package onpu-firmware of its release, or name another "
-			"image (webnn-run --firmware, or the variable ONPU_FIRMWARE)",
+			"version %u; install the package onpu-firmware of the library's release, "
+			"or name another image (webnn-run --firmware, or the variable "
+			"ONPU_FIRMWARE)",
 			path, full_read(full, ONPU_REG_FW_ABI) >> ONPU_FW_ABI_MAJOR__SHIFT,
 			ONPU_ABI_MAJOR);
 	return 0;
@@ -391,7 +392,8 @@ int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 				     why);
 	full->started = !pthread_create(&full->thread, NULL, device_main, full);
 	if (!full->started)
-		return wnn_error_nomem(err, "the device model's thread");
+		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device sim does not start: %s",
+				     "no thread can be started; end other programs");
 	if (boot(full, image_path(config), err))
 		return -1;
 	return full_request(full, &m, err);

@@ -150,8 +150,8 @@ static int wait_error(int why, uint64_t seqno, uint64_t timeout_ns, struct wnn_e
 			"and please report it");
 	return wnn_error_set(
 		err, WNN_OPERATION_ERROR,
-		"a job of the device sim did not end within %g seconds, as it is very slow or "
-		"stands still: run it on a machine with less to do, or run a smaller model",
+		"internal error, please report it: a job of the device sim did not end within %g "
+		"seconds",
 		(double)timeout_ns / 1e9);
 }
 
