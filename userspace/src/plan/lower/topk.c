@@ -511,7 +511,7 @@ void lower_topk(struct plan *plan, const struct ir_node *node)
 	bytes = lay_out(&t, 0);
 	plan_kernel(plan, "vector topk");
 	if (!buffers) {
-		plan_no_tile(plan, "topk", bytes);
+		plan_no_tile(plan, "topk", bytes + plan_align(NUMBERS * 8));
 		return;
 	}
 	t.numbers = plan_take_sram(plan, plan_align(NUMBERS * 8) + buffers * bytes);
