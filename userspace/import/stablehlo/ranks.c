@@ -62,6 +62,7 @@ WNNBool wnnStablehloWorldIsStarted(void)
 	return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK");
 }
 
+/* Sets the error of a lack of memory. Returns its status. */
 static WNNStatus lack_memory(void)
 {
 	return shlo_set_error(
