@@ -24,7 +24,7 @@ static const struct {
 	[ONPU_FAULT_SEM_OWNER] = { "SEM_OWNER", "a semaphore has a second user" },
 	[ONPU_FAULT_DEADLOCK] = { "DEADLOCK", "all engines wait for each other" },
 	[ONPU_FAULT_TIMEOUT] = { "TIMEOUT",
-				 "the job reached its cycle limit, or no preemption point in time" },
+				 "the cycle limit is reached, or no preemption point in time" },
 	[ONPU_FAULT_TRAP] = { "TRAP", "a trap instruction was executed" },
 	[ONPU_FAULT_PARITY] = { "PARITY", "the device's memory has an error" },
 };

@@ -283,8 +283,8 @@ static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, str
 				err, WNN_OPERATION_ERROR,
 				"node %" PRIu32
 				" (%s) of the saved graph, which the CPU computes, has shapes or "
-				"types that do not fit each other, so the file was changed: build the graph and save it "
-				"anew",
+				"types that do not fit each other, so the file was changed: build "
+				"the graph and save it anew",
 				node->id, ir_op_name(node->op));
 	}
 	return 0;
