@@ -368,7 +368,7 @@ class Ranks(unittest.TestCase):
         self.program(IDS.replace("num_replicas = 2", "num_replicas = 1").replace("num_partitions = 2",
                                                                                  "num_partitions = 1"))
         for variables, status, says in (({}, 0, "result2: float32 [3]"),
-                                        ({"OMPI_COMM_WORLD_SIZE": "2"}, 4, "(package webnn-stablehlo-mpi)")):
+                                        ({"OMPI_COMM_WORLD_SIZE": "2"}, 4, "install the package webnn-stablehlo-mpi")):
             done = subprocess.run([WEBNN_RUN, "run", "program.mlir", "-d", "cpu", "--fill", "x=1"], cwd=self.folder,
                                   env={**ENVIRONMENT, "LD_LIBRARY_PATH": str(self.folder), **variables}, check=False,
                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

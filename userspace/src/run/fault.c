@@ -47,7 +47,7 @@ void run_fault_error(const struct winsys_result *result, const struct ir_node *n
 		wnn_error_set(err, WNN_OPERATION_ERROR,
 			      "a job of the NPU made no progress, or took longer than allowed, so "
 			      "it was ended; run a smaller model, or end other programs that use "
-			      "the NPU; dmesg tells more");
+			      "the NPU; onpu-smi dump may tell which limit it was");
 		return;
 	}
 	wnn_error_set(

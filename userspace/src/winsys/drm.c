@@ -529,7 +529,7 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"a job of the NPU failed, and the driver does not tell why (%s); look for "
-			"the reason in the kernel's log, with dmesg",
+			"the reason with onpu-smi dump, and in the kernel's log",
 			strerror(errno));
 	if (fault->code) {
 		result->fault_code = fault->code;

@@ -59,9 +59,8 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 			if (value->type.dim[d].symbol)
 				return supports_not(
 					reason, NPU_REASON_RANK,
-					"an operand has a dimension whose size is known only at "
-					"dispatch, but the NPU needs all sizes when the graph is "
-					"built: give it a fixed size");
+					"internal error, please report it: a dimension without a "
+					"number has reached the NPU's compiler");
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
