@@ -44,7 +44,7 @@ MUTATIONS = [
     _ort('compute', 'a compiled model runs with any shape', 'if (!port->fixed)', 'if (1)'),
     _ort('profile', 'events have the time of another clock', 'profiler->begin = onpu_profile_now() - nanoseconds;', 'profiler->begin = nanoseconds;'),
     _ort('profile', 'nodes of the CPU are counted for the NPU', '{ "npu_nodes", s->npuNodes }', '{ "npu_nodes", s->cpuNodes }'),
-    _ort('read', 'files anywhere are read', 'if (!*name || *name == \'/\')\n\t\treturn false;', 'return true;'),
+    _ort('read', 'files anywhere are read', 'if (name && import_stays_below(name) &&', 'if (name &&'),
     _ort('group', 'weights in files are copied', 'if (group->folder && !group->dynamic) {', 'if (false) {'),
     _ort('cache', 'weights do not count', 'add(h, tensor->data, tensor->data ? tensor->size : 0);', ''),
     _ort('cache', 'shapes do not count', 'add(&h, shapes[i].dims, shapes[i].rank * sizeof(shapes[i].dims[0]));',
