@@ -21,6 +21,9 @@ def main():
         # The macro that makes most of the attributes is not an attribute itself.
         source = re.sub(r"^#define (?:.*\\\n)*.*", "", file.read(), flags=re.MULTILINE)
     attributes = re.findall(r"^(?:static DEVICE_ATTR\w*|ONPU_ATTR)\((\w+)", source, re.MULTILINE)
+    # hwmon makes the names of files from the type of a channel and what it has.
+    attributes += [f"{kind}1_{what.lower()}" for kind, what in
+                   re.findall(r"^\tHWMON_CHANNEL_INFO\((\w+), HWMON_[A-Z]+?_(\w+)\)", source, re.MULTILINE)]
     with open(os.path.join(top, ABI), encoding="utf-8") as file:
         text = file.read()
     entries = ENTRY.findall(text)
