@@ -89,7 +89,7 @@ test_guest_usage()
 	guest_refuses "--iommu is not there with --arch arm64" --arch=arm64 --iommu true
 	guest_refuses "--arch arm64 has one kernel for each --pages" --arch=arm64 --kernel 6.12 true
 	out=$("$npu" guest true 2>&1; echo "status $?")
-	contains "guest without a driver says so" "there is no driver"
+	contains "guest without a driver says so" "this checkout lacks the driver's sources"
 	out=$("$npu" guest --no-device --kernel 1.2 true 2>&1; echo "status $?")
 	contains "guest names the kernels there are" "; give one of: 6.12"
 	contains "guest with a wrong kernel fails" "status 1"
