@@ -244,11 +244,6 @@ static void bad_context_options(void **state)
 		      WNNStatus_NotSupportedError,
 		      "the device sim cannot have 65537 bytes of SRAM: give a multiple of");
 	device.simSramBytes = 0;
-	device.simThreads = 65;
-	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError,
-		      "simThreads is 65, but the device sim has at most 64");
-	device.simThreads = 0;
 	device.threads = UINT32_MAX;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "threads is 4294967295, but the CPU may have");

@@ -339,8 +339,8 @@ typedef struct WNNContextDeviceOptions {
 	 */
 	uint64_t simSramBytes;
 	/**
-	 * Device sim: host threads; the results do not depend on it; 0: as many as processors.
-	 * Default: 0.
+	 * Device sim: host threads; the results do not depend on it; 0: as many as processors. The
+	 * device model has at most 64 and takes these when more are asked for. Default: 0.
 	 */
 	uint32_t simThreads;
 	/** Device sim in mode Full: firmware image; empty: the installed one. */

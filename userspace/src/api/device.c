@@ -29,9 +29,8 @@
 #define CPU_SPIN_UNSET	  UINT32_MAX /* the CPU has its own time */
 #define NPU_SPIN	  50 /* about the time in which a thread falls asleep and wakes up */
 /* Limits of the device model, see struct onpu_sim_config. */
-#define MAX_SIM_THREADS 64
-#define MAX_SIM_SRAM	(UINT64_C(1) << 30)
-#define SIM_SRAM_ALIGN	64
+#define MAX_SIM_SRAM   (UINT64_C(1) << 30)
+#define SIM_SRAM_ALIGN 64
 
 /* Copies a path to new memory; an empty view leaves *path unchanged. Returns 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
@@ -281,12 +280,6 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     ", but the CPU may have at most %d threads: set a smaller "
 				     "number",
 				     options->threads, MAX_THREADS);
-	if (options->simThreads > MAX_SIM_THREADS)
-		return wnn_error_set(err, WNN_NOT_SUPPORTED,
-				     "WNNContextDeviceOptions.simThreads is %" PRIu32
-				     ", but the device sim has at most %d threads: set a smaller "
-				     "number",
-				     options->simThreads, MAX_SIM_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
@@ -477,9 +470,7 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	if (!sim.threads) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-		sim.threads = online < 1	       ? 1 :
-			      online > MAX_SIM_THREADS ? MAX_SIM_THREADS :
-							 (uint32_t)online;
+		sim.threads = online < 1 ? 1 : (uint32_t)online;
 	}
 	ws = check_instructions(winsys_sim_create(&sim, err), err);
 	if (!ws)

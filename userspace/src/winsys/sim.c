@@ -475,12 +475,7 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 		wnn_error_nomem(err, "the device model");
 		return NULL;
 	}
-	if (config->machine)
-		onpu_sim_config_name(&machine, config->machine);
-	if (config->sram_bytes)
-		machine.sram_bytes = config->sram_bytes;
-	machine.threads = config->threads ? config->threads : 1;
-	machine.simd = config->simd;
+	sim_configure(&machine, config);
 	sim->base.ops = &sim_ops;
 	sim->base.name = "sim";
 	sim_queue_init(&sim->queue);

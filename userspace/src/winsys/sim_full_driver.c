@@ -366,12 +366,7 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 		.wake = wake,
 	};
 
-	if (config->machine)
-		onpu_sim_config_name(&device.sim, config->machine);
-	if (config->sram_bytes)
-		device.sim.sram_bytes = config->sram_bytes;
-	device.sim.threads = config->threads ? config->threads : 1;
-	device.sim.simd = config->simd;
+	sim_configure(&device.sim, config);
 	/* The device keeps translations until they are invalidated, so that a missing one shows. */
 	device.tlb_sticky = true;
 	memory = sim_heap_memory(&full->allocator);

@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * The allocator of the device model. The model's thread works for no caller, so that the allocator
- * of the application is stored with the model.
+ * The sizes and the allocator of the device model. The model's thread works for no caller, so that
+ * the allocator of the application is stored with the model.
  */
 #include "winsys/sim_heap.h"
+
+void sim_configure(struct onpu_sim_config *machine, const struct winsys_sim_config *config)
+{
+	uint32_t threads = config->threads ? config->threads : 1;
+
+	if (config->machine)
+		onpu_sim_config_name(machine, config->machine);
+	if (config->sram_bytes)
+		machine->sram_bytes = config->sram_bytes;
+	machine->threads = threads < ONPU_SIM_MAX_THREADS ? threads : ONPU_SIM_MAX_THREADS;
+	machine->simd = config->simd;
+}
 
 static void *allocate(void *ctx, size_t alignment, size_t size)
 {

@@ -81,8 +81,7 @@ int target_open(struct target *target, const struct options *options, const char
 	chained.profile = options->profile;
 	chained.simSramBytes = options->sram_bytes;
 	chained.threads = options->threads;
-	/* The device sim takes no more; the CPU does. */
-	chained.simThreads = options->threads < 64 ? options->threads : 64;
+	chained.simThreads = options->threads;
 	wanted.nextInChain = &chained.chain;
 	if (wnnInstanceCreateContextSync(target->instance, &wanted, WNN_WAIT_FOREVER,
 					 &target->context) != WNNStatus_Success)
