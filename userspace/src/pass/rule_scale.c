@@ -336,7 +336,7 @@ static bool read_in_front(const struct ir_node *node, int axis, struct affine *a
 
 #define MAX_VIEWS 2
 
-/* What is in front of the first operand of a product. */
+/* The node that computes the first operand of a product, and the views between the two. */
 struct front {
 	const struct ir_node *views[MAX_VIEWS]; /* reshapes and transposes; the first is the last */
 	int count;

@@ -162,9 +162,9 @@
 		__builtin_prefetch(t->c + i * t->ldc, 1);
 
 /*
- * What a tile prefetches, a little every few steps, since loads wait while many prefetches are
- * under way: a row of c and of the addend, and then the next row, up to the last one; and the
- * floats from `next` on.
+ * The addresses that a tile prefetches next: one row of c and of the addend after the other, and the
+ * floats from `next` on. A tile prefetches a little every few steps, since its own loads wait while
+ * many prefetches are under way.
  */
 struct fetch {
 	const float *c, *last, *addend, *next;

@@ -50,8 +50,8 @@ struct cpu_tile {
 	const float *addend;
 	float lo, hi; /* with -INFINITY and INFINITY no value changes, not even NaN */
 	/*
-	 * What to prefetch into the second-level cache, and how many floats of it every
-	 * CPU_TILE_STEPS steps; NULL and 0: nothing. With `at`, nothing is prefetched.
+	 * The tile prefetches `ahead` floats from here on into the second-level cache every
+	 * CPU_TILE_STEPS steps; NULL and 0: none. It prefetches nothing when `at` is set.
 	 */
 	const float *next;
 	int64_t ahead;
