@@ -462,11 +462,11 @@ const char *cpu_onednn_matmul_refuses(const struct cpu_ask *ask)
 		if (no_conv)
 			return no_conv;
 	}
-	if (mm.m < MIN_LINES)
-		return "it has fewer than 8 rows";
 	if (mm.constant)
 		return "its constant matrix has no more elements than its rows and results "
 		       "together";
+	if (mm.m < MIN_LINES)
+		return "it has fewer than 8 rows";
 	return cpu_matmul_bias_is_plain(node) ?
 		       "it has both a bias and a factor" :
 		       "its bias has a factor, or is not one number for each column";
