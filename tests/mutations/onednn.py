@@ -223,7 +223,7 @@ MUTATIONS = [
     _tiles('all matrices are multiplied with the first', 'run->b + cpu_offset(&mm->y, at, mm->sb)', 'run->b'),
     _tiles('a transposed matrix is read as it is', 'b + column * mm->ldb, mm->ldb, n, mm->k', 'b + column, mm->ldb, n, mm->k'),
     _tiles('all lines are the first ones', 'int64_t line = cpu_split_first(&run->lines, part);', 'int64_t line = 0;'),
-    _packed('products with a factor are taken', 'kernel/matmul.c', 'node->attrs.matmul.alpha != 1 || !packable(node)', '!packable(node)'),
+    _packed('products with a factor are taken', 'kernel/matmul.c', 'if (node->attrs.matmul.alpha != 1)', 'if (false)'),
     _packed('any bias is one for each column', 'kernel/matmul.c', 'node->attrs.matmul.beta == 1 && bias->type.rank && ir_type_elements(&bias->type) == n', 'true'),
     _tiles('other activations are left out', 'if (mm->limited)\n\t\treturn;', 'return;'),
     _winograd('what is not finite stays', 'return atomic_load(&r.strange) ?', 'return false ?'),

@@ -168,7 +168,7 @@ static bool packable(const struct ir_node *node)
 
 bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)
 {
-	if (node->attrs.matmul.alpha != 1 || !packable(node))
+	if (cpu_matmul_no_conv(node))
 		return false;
 	init_conv(as, node);
 	return true;
