@@ -515,13 +515,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	if (c->adds)
 		r.addend = in[c->operands];
 	cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
-	if (atomic_load(&r.failed))
-		return wnn_error_set(
-			err, WNN_UNKNOWN_ERROR,
-			"oneDNN failed to compute a convolution or product, most likely for lack "
-			"of memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do "
-			"without it");
-	return 0;
+	return atomic_load(&r.failed) ? onednn_failed(err) : 0;
 }
 
 /* Returns the largest power of two up to n: it divides work evenly among 2, 4 or 8 threads. */

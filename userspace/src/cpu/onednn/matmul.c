@@ -179,13 +179,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	}
 	cpu_threads_run(cpu->workers, mm->batches / mm->together * mm->parts * mm->across, run_call,
 			&r);
-	if (atomic_load(&r.failed))
-		return wnn_error_set(
-			err, WNN_UNKNOWN_ERROR,
-			"oneDNN failed to compute a convolution or product, most likely for lack "
-			"of memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do "
-			"without it");
-	return 0;
+	return atomic_load(&r.failed) ? onednn_failed(err) : 0;
 }
 
 static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)

@@ -96,6 +96,14 @@ const struct onednn *onednn_get(void)
 	return loaded;
 }
 
+int onednn_failed(struct wnn_error *err)
+{
+	return wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"oneDNN failed to compute a convolution or product, most likely for lack of "
+		"memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do without it");
+}
+
 bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
 {
 	const char *name = NULL;

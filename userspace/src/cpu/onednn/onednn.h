@@ -87,6 +87,9 @@ static inline int onednn_make_memory(const struct onednn *dnn, dnnl_memory_t *me
 	return dnn->memory_create(memory, desc, dnn->engine, DNNL_MEMORY_NONE);
 }
 
+/* Sets the error of a call of oneDNN that failed in a dispatch. Returns -1. */
+int onednn_failed(struct wnn_error *err);
+
 /*
  * Whether oneDNN has an optimised implementation of a primitive. For every shape it has plain
  * loops, but they are slow.

@@ -70,14 +70,6 @@ static void repack(void *argument, float *points, char *packed, bool back)
 		onednn_form_pack(&s->form, points, strides, packed);
 }
 
-static int fail(struct wnn_error *err)
-{
-	return wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"oneDNN failed to compute a convolution or product, most likely for lack of "
-		"memory: end other programs, or set WEBNN_CPU_LAYER=openblas to do without it");
-}
-
 static void destroy(void *argument)
 {
 	struct state *s = argument;
@@ -226,7 +218,7 @@ static int make(const void *library, const struct cpu_winograd_shape *shape,
 		.scratch_bytes = s->scratch_bytes,
 		.multiply = multiply,
 		.repack = repack,
-		.fail = fail,
+		.fail = onednn_failed,
 		.destroy = destroy,
 	};
 	return 0;
