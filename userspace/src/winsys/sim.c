@@ -159,6 +159,17 @@ static int insert_bo(struct sim *sim, struct sim_bo *bo)
 	return 0;
 }
 
+/* Sets the error of a buffer that cannot be made. Returns NULL. */
+static struct winsys_bo *lack_memory(size_t size, struct wnn_error *err)
+{
+	wnn_error_set(
+		err, WNN_UNKNOWN_ERROR,
+		"too little memory is free for a buffer of %zu bytes of the device sim: use a "
+		"smaller model, or end other programs",
+		size);
+	return NULL;
+}
+
 static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wnn_error *err)
 {
 	struct sim *sim = sim_of(ws);
@@ -176,15 +187,10 @@ static struct winsys_bo *sim_bo_create(struct winsys *ws, size_t size, struct wn
 	}
 	if (!ret)
 		return &bo->base;
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"too little memory is free for a buffer of %zu bytes of the device sim: use a "
-		"smaller model, or end other programs",
-		size);
 	if (bo)
 		wnn_free(bo->base.map);
 	wnn_free(bo);
-	return NULL;
+	return lack_memory(size, err);
 }
 
 static struct winsys_bo *wrap(struct winsys *ws, void *map, size_t size, struct wnn_error *err)
@@ -203,12 +209,7 @@ static struct winsys_bo *wrap(struct winsys *ws, void *map, size_t size, struct 
 	if (!ret)
 		return &bo->base;
 	wnn_free(bo);
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"too little memory is free for a buffer of %zu bytes of the device sim: use a "
-		"smaller model, or end other programs",
-		size);
-	return NULL;
+	return lack_memory(size, err);
 }
 
 static int sim_bo_wrap(struct winsys *ws, void *map, size_t size, bool writes,
