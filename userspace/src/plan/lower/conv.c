@@ -38,13 +38,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 
-	if (attrs->transposed &&
-	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
-		return supports_not(
-			reason, NPU_REASON_SIZE,
-			"the strides of the transposed convolution multiply to more than 4096, the "
-			"most that the NPU takes: make them smaller");
-	if (!supports_contraction(node, &attrs->act, reason))
+	if (!supports_strides(attrs, reason) || !supports_contraction(node, &attrs->act, reason))
 		return false;
 	return !pads_infinity(node) ||
 	       supports_not(

@@ -18,13 +18,7 @@ bool supports_integer_product(const struct ir_node *node, struct npu_reason *rea
 	if (ir_dtype_is_float(node->results[0]->type.dtype) &&
 	    !supports_fused(conv ? &attrs->act : &node->attrs.matmul.act, IR_F32, reason))
 		return false;
-	if (conv && attrs->transposed &&
-	    (uint64_t)attrs->strides[0] * attrs->strides[1] > CONTRACT_MAX_PHASES)
-		return supports_not(
-			reason, NPU_REASON_SIZE,
-			"the strides of the transposed convolution multiply to more than 4096, the "
-			"most that the NPU takes: make them smaller");
-	return true;
+	return !conv || supports_strides(attrs, reason);
 }
 
 bool supports_qunary(const struct ir_node *node, struct npu_reason *reason)

@@ -5,6 +5,7 @@
  */
 #include "plan/lower/supports.h"
 
+#include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
 
@@ -131,6 +132,19 @@ bool supports_contraction(const struct ir_node *node, const struct ir_unary_attr
 			"the NPU multiplies only operands that are both float32 or both float16, "
 			"or integers that dequantizeLinear reads: cast the operands");
 	return supports_fused(act, IR_F32, reason);
+}
+
+bool supports_strides(const struct ir_conv_attrs *attrs, struct npu_reason *reason)
+{
+	_Static_assert(CONTRACT_MAX_PHASES == 4096, "the message below has this number");
+
+	if (!attrs->transposed ||
+	    (uint64_t)attrs->strides[0] * attrs->strides[1] <= CONTRACT_MAX_PHASES)
+		return true;
+	return supports_not(
+		reason, NPU_REASON_SIZE,
+		"the strides of the transposed convolution multiply to more than 4096, the most "
+		"that the NPU takes: make them smaller");
 }
 
 bool supports_float_only(const struct ir_node *node, struct npu_reason *reason)
