@@ -646,8 +646,7 @@ static void shapes_that_do_not_fit(void **state)
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_OperationError,
 		"is damaged inside: node 0 (binary) of the saved graph, which the CPU computes, "
-		"has "
-		"shapes or types that do not fit each other");
+		"has shapes or types that do not fit each other");
 	last[0] = 3;
 	sign(&b);
 	write_file(f->file, b.data, b.size);

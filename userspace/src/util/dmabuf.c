@@ -87,8 +87,8 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 	buffer->map = NULL;
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the processor cannot map the dma-buf of %zu bytes: %s; if memory has run out, use a "
-		"smaller tensor or raise ulimit -v, else use memory that the processor can reach",
+		"the processor cannot map the dma-buf of %zu bytes: %s; if memory has run out, use "
+		"a smaller tensor or raise ulimit -v, else use memory that the processor can reach",
 		buffer->size, strerror(errno));
 }
 
@@ -203,7 +203,8 @@ int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_er
 		return 0;
 	return wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
-		"the driver that made the dma-buf cannot make it ready for the processor: %s; try again, and look in dmesg for that driver's reason",
+		"the driver that made the dma-buf cannot make it ready for the processor: %s; try "
+		"again, and look in dmesg for that driver's reason",
 		strerror(errno));
 }
 

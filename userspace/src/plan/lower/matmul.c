@@ -28,7 +28,8 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 			return supports_not(
 				reason, NPU_REASON_OPERATOR,
 				"the NPU multiplies by quantised weights only when the weights, "
-				"scales and zero points are constants; make them initializers of the model");
+				"scales and zero points are constants; make them initializers of "
+				"the model");
 	if (!supports_is_float(node->operands[0]))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,
