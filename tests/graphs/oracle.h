@@ -108,7 +108,7 @@ void sample_slack(const struct work *work, uint32_t r, double times, double *bou
  */
 double fused_loss(const struct ir_value *value);
 
-/* --- Return the bounds of a family of operators (operators.def); NULL: they are 0 everywhere --- */
+/* --- Return the bounds of a family of operators (operators.def); NULL: all of them are 0 --- */
 
 double *bound_moved(const struct work *work, uint32_t r);
 #define GRAPH_DRAW(op, function, floats)

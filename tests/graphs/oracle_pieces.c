@@ -27,8 +27,9 @@ double unit_in_last_place(enum ir_dtype dtype, double x)
 }
 
 /*
- * Returns the error of storing a result: one unit in the last place of binary32, and 1 for integers.
- * For binary16, half a unit, and two units of binary32 for the result that is rounded to it.
+ * Returns the error of storing a result: one unit in the last place of binary32, and 1 for
+ * integers. For binary16, half a unit, and two units of binary32 for the result that is rounded to
+ * it.
  */
 double rounding(enum ir_dtype dtype, double x)
 {

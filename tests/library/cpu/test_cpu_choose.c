@@ -106,8 +106,8 @@ static void test_plans_say_why(void **state)
 }
 
 /*
- * Expects the reason why oneDNN does not compute the product. The plan is one of the layer openblas;
- * an explanation loads no library, so that another layer can be set for it alone.
+ * Expects the reason why oneDNN does not compute the product. The plan is one of the layer
+ * openblas; an explanation loads no library, so that another layer can be set for it alone.
  */
 static void expect_not_onednn(struct product *p, const char *why)
 {

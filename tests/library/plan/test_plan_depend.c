@@ -41,8 +41,8 @@ static bool touches(const struct hazard_access *access, int64_t at)
 }
 
 /*
- * Returns a random access of some rows of `pitch` bytes from byte `begin` on: with probability 1/4 of whole rows, else
- * of the same run of bytes in each row.
+ * Returns a random access of some rows of `pitch` bytes from byte `begin` on: with probability 1/4
+ * of whole rows, else of the same run of bytes in each row.
  */
 static struct hazard_access draw(struct rng *rng, int64_t begin, int64_t pitch, bool write)
 {

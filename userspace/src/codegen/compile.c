@@ -196,7 +196,8 @@ static uint64_t pinned_cycles(const struct npu_caps *caps, const struct plan_pin
 
 /*
  * Returns true if the loads of pinned weights, one after the other, take at least 1/16 of the
- * cycles of a program: without them, also if they are made twice, an eighth can be saved.
+ * cycles of a program. A program may make them twice: pinning then saves up to an eighth, the least
+ * that is_worth_it() accepts.
  */
 static bool loads_matter(const struct npu_caps *caps, const struct plan_pinned *pinned,
 			 uint64_t cycles)

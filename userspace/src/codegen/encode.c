@@ -437,7 +437,7 @@ static void put_jobs(struct encoder *enc)
 	if (!enc->overflow || enc->plan->report.failed)
 		return;
 	if (enc->plan->sram.pinned) {
-		/* The caller has a program without pinned weights; nobody reads why this one fails. */
+		/* The caller has a program without pinned weights, and reads no reason. */
 		enc->plan->report.failed = true;
 		return;
 	}

@@ -438,7 +438,7 @@ struct ir_constant {
 	const struct ir_recipe *recipe; /* computes the bytes; NULL: they exist already */
 	uint8_t finite;			/* cache of ir_constant_finite(); 0: not known yet */
 	uint8_t few;			/* cache of ir_constant_few(); 0: not known yet */
-	/* The memory may end with the graph, because no callback tells the application more. */
+	/* The application has lent the memory without a callback: the loan ends with the graph. */
 	bool lent;
 };
 

@@ -52,8 +52,8 @@ void *run_pool_store(struct run_pool *pool, struct run_block *block, void *data,
 		     struct run_block **home);
 
 /*
- * Puts an equal constant that another graph reads, if there is one, in the place of *constant, whose
- * bytes exist. Returns 0; -1: memory is exhausted.
+ * Puts an equal constant that another graph reads, if there is one, in the place of *constant,
+ * whose bytes exist. Returns 0; -1: memory is exhausted.
  */
 int run_pool_share(struct run_pool *pool, struct ir_constant **constant, const void *user);
 /* Ends a graph's use of constants. */

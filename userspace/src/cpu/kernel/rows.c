@@ -179,7 +179,7 @@ static void spread_rows(void *argument, int64_t begin, int64_t end)
 	       r->from + (size_t)begin * r->element, end - begin);
 }
 
-/* Whether spread_rows() can pad. Zeros between elements, as gradients of convolutions have them. */
+/* Whether spread_rows() can pad. Gradients of convolutions pad so, with zeros between elements. */
 static bool is_spread(const struct rows *r)
 {
 	if (r->nx != 1 || !r->y.rank || r->node->attrs.pad.mode != IR_PAD_CONSTANT)

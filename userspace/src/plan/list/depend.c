@@ -311,7 +311,7 @@ static int narrow(struct plan_depend *g, size_t i, struct columns *columns, bool
 	distance = (columns->at + pitch - begin % pitch) % pitch;
 	end = distance + columns->run;
 	*columns = (struct columns){ .pitch = 0 };
-	/* The first bytes are the end of columns that begin before the range, or come before them. */
+	/* The first bytes come before the columns, or end columns that begin before the range. */
 	first = end > pitch ? end - pitch : distance ? distance : end;
 	*none = end <= pitch && distance;
 	return first < bytes ? split(g, i, begin + first) : 0;
