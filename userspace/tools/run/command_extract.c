@@ -76,11 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int no_memory(const struct extraction *extraction)
 {
-	return complain(
-		BAD_DEVICE,
-		"%s: too little memory is free for this file or folder; end other programs, or "
-		"raise the limit (ulimit -v)",
-		extraction->options.model);
+	return complain_memory(extraction->options.model);
 }
 
 static int add_name(const struct extraction *extraction, struct names *names, const char *name,

@@ -169,10 +169,7 @@ static int scan(struct info *info)
 	if (ret)
 		return ret;
 	if (scan_graph(info, info->model->graph))
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				info->options.model);
+		return complain_memory(info->options.model);
 	if (info->node_count)
 		qsort(info->nodes, info->node_count, sizeof(*info->nodes), compare_labels);
 	return DONE;
@@ -266,10 +263,7 @@ static int add_costs(struct info *info, const struct subject *subject)
 	const Onnx__GraphProto *graph = info->model->graph;
 
 	if (shapes_init(&info->shapes, subject->model))
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				info->options.model);
+		return complain_memory(info->options.model);
 	for (size_t i = 0; i < graph->n_node; i++) {
 		struct kind *kind =
 			find_kind(info, graph->node[i]->domain, graph->node[i]->op_type);
@@ -608,10 +602,7 @@ static int draw(const struct info *info)
 	int ret = DONE;
 
 	if (!marks)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				info->options.model);
+		return complain_memory(info->options.model);
 	for (size_t i = 0; i < graph->n_node; i++)
 		marks[i] = marks_of(info, graph->node[i]);
 	if (info->svg)

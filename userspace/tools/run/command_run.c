@@ -225,10 +225,7 @@ static int step_folder(const struct run *run, const struct target *target, const
 		char *path = value_path(folder, target->results[i].name);
 
 		ret = path ? step_file(run, &target->results[i], path, step) :
-			     complain(BAD_DEVICE,
-				      "%s: too little memory is free for this file or folder; end "
-				      "other programs, or raise the limit (ulimit -v)",
-				      folder);
+			     complain_memory(folder);
 		free(path);
 	}
 	return ret;
@@ -347,11 +344,7 @@ static int read_labels(const char *path, char ***labels, size_t *count)
 		char **more = realloc(*labels, (*count + 1) * sizeof(*more));
 
 		if (!more) {
-			ret = complain(
-				BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				path);
+			ret = complain_memory(path);
 			break;
 		}
 		*labels = more;

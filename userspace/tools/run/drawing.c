@@ -230,10 +230,7 @@ static int write_graph(FILE *file, const struct drawing *drawing)
 	    tensors_init(&plan.tensors, drawing->graph) ||
 	    !(plan.drawn =
 		      calloc(plan.boxes.count + drawing->graph->n_input + 1, sizeof(*plan.drawn))))
-		ret = complain(BAD_DEVICE,
-			       "%s: too little memory is free for this file or folder; end other "
-			       "programs, or raise the limit (ulimit -v)",
-			       drawing->title);
+		ret = complain_memory(drawing->title);
 	else
 		put_graph(file, &plan);
 	if (!ret && plan.boxes.count < drawing->graph->n_node)

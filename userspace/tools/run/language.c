@@ -71,10 +71,7 @@ int language_read(struct language *l, const char *path, const struct language_na
 	l->piece = malloc(longest + 1);
 	l->logits = calloc(l->rows, sizeof(*l->logits));
 	if (!l->piece || !l->logits)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				path);
+		return complain_memory(path);
 	return DONE;
 }
 

@@ -43,6 +43,15 @@ int complain_unwritten(const char *path, int error)
 			error ? strerror(error) : "memory is exhausted");
 }
 
+int complain_memory(const char *path)
+{
+	return complain(
+		BAD_DEVICE,
+		"%s: too little memory is free for this file or folder; end other programs, or "
+		"raise the limit (ulimit -v)",
+		path);
+}
+
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 {
 	WNNError error = WNN_ERROR_INIT;

@@ -92,10 +92,7 @@ static int take_tensor(Onnx__TensorProto *tensor, const char *folder)
 			"folder",
 			tensor->name);
 	if (asprintf(&path, "%s/%s", folder, location) < 0)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				folder);
+		return complain_memory(folder);
 	ret = read_data(path, tensor, &data, &size);
 	free(path);
 	if (ret)
@@ -133,12 +130,7 @@ static int take_graph(const Onnx__GraphProto *graph, const char *folder)
 int model_take_data(Onnx__ModelProto *model, const char *from)
 {
 	char *copy = strdup(from);
-	int ret =
-		copy ? take_graph(model->graph, dirname(copy)) :
-		       complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				from);
+	int ret = copy ? take_graph(model->graph, dirname(copy)) : complain_memory(from);
 
 	free(copy);
 	return ret;
@@ -182,10 +174,7 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 			"or a device; give a regular file or a new name",
 			path);
 	if (asprintf(&part, "%s.part", path) < 0)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				path);
+		return complain_memory(path);
 	sink.file = fopen(part, "wb");
 	error = errno;
 	if (sink.file) {

@@ -93,11 +93,7 @@ static int write_model(const struct onnx_runtime *runtime, const struct subject 
 		if (!path || !nodes || tensors_init(&tensors, model->graph) ||
 		    cut_mark(&tensors, names, count, nodes) ||
 		    cut_apply(model, &tensors, NULL, 0, names, count, nodes))
-			ret = complain(
-				BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				from);
+			ret = complain_memory(from);
 	}
 	if (!ret)
 		ret = model_write(model, path, &size);
@@ -265,10 +261,7 @@ int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject
 	}
 	runtime->result = path_of(runtime, "result.npz");
 	if (!runtime->result)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				subject->options->model);
+		return complain_memory(subject->options->model);
 	ret = write_model(runtime, subject, names, count);
 	if (!ret)
 		ret = write_job(runtime, subject, names, count);

@@ -41,11 +41,7 @@ int recorded_load(const char *path, const char *name, struct value *value)
 	if (!is_folder(path))
 		return value_load(path, name, value);
 	file = value_path(path, name);
-	ret = file ? value_load(file, name, value) :
-		     complain(BAD_DEVICE,
-			      "%s: too little memory is free for this file or folder; end other "
-			      "programs, or raise the limit (ulimit -v)",
-			      path);
+	ret = file ? value_load(file, name, value) : complain_memory(path);
 	free(file);
 	return ret;
 }

@@ -106,6 +106,8 @@ int complain(enum exit_code code, const char *format, ...) __attribute__((format
  */
 int complain_unread(const char *path, int error);
 int complain_unwritten(const char *path, int error);
+/* Complains that memory is too little for a file or folder. Returns BAD_DEVICE. */
+int complain_memory(const char *path);
 /* Adds the rank to all further messages; -1: no rank. */
 void complain_as(int rank);
 /*

@@ -155,10 +155,7 @@ int saved_open(struct subject *subject)
 						"--outputs");
 	subject->first = calloc(1, sizeof(*subject->first));
 	if (!subject->first)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				options->model);
+		return complain_memory(options->model);
 	ret = load_first(subject);
 	if (ret)
 		return ret;
@@ -271,10 +268,7 @@ int saved_info(const struct subject *subject, const struct target *target)
 		return complain_wnn(BAD_DEVICE, false, "%s", subject->options->model);
 	kinds = calloc(placement.nodeCount + 1, sizeof(*kinds));
 	if (!kinds)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				subject->options->model);
+		return complain_memory(subject->options->model);
 	count = count_operators(&placement, kinds);
 	if (text_wanted(subject->options)) {
 		printf("%s: a saved graph%s\n", subject->options->model,

@@ -126,10 +126,7 @@ int transcript_begin(struct transcript *t)
 	t->suppressed = calloc(w->rows, sizeof(*t->suppressed));
 	t->first_suppressed = calloc(w->rows, sizeof(*t->first_suppressed));
 	if (!t->suppressed || !t->first_suppressed)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->encoder_path);
+		return complain_memory(w->encoder_path);
 	suppress(t, w->config.suppressed, t->suppressed);
 	suppress(t, w->config.first_suppressed, t->first_suppressed);
 	suppress_special(t);
@@ -226,10 +223,7 @@ static int write_token(struct transcript *t, uint32_t token)
 	size_t skip = !t->text.bytes.size && size && w->piece[0] == ' ';
 
 	if (generated_add(&t->text, w->piece + skip, size - skip, &no_stops))
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->step_path);
+		return complain_memory(w->step_path);
 	if (t->stream)
 		generated_print(&t->text, true, &no_stops);
 	if (t->stream && ferror(stdout))

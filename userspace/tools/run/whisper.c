@@ -142,19 +142,13 @@ static int make_tensor(struct whisper *w, const WNNNamedOperandDescriptor *d)
 	struct whisper_tensor *t;
 
 	if (!list)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->encoder_path);
+		return complain_memory(w->encoder_path);
 	w->tensors = list;
 	t = &list[w->tensor_count];
 	*t = (struct whisper_tensor){ strndup(name.data, name.length), NULL, d->dataType, 1,
 				      contains(name, ".decoder.") };
 	if (!t->name)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->encoder_path);
+		return complain_memory(w->encoder_path);
 	w->tensor_count++;
 	for (size_t i = 0; i < d->shape.count; i++)
 		t->elements *= d->shape.data[i];
@@ -177,10 +171,7 @@ static int bind(struct whisper *w, const char *path, WNNNamedOperandDescriptorAr
 {
 	*named = calloc(list.count + 1, sizeof(**named));
 	if (!*named)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				path);
+		return complain_memory(path);
 	for (size_t i = 0; i < list.count; i++) {
 		const WNNNamedOperandDescriptor *d = &list.data[i];
 		const struct whisper_tensor *t = find_tensor(w, d->name);
@@ -266,10 +257,7 @@ static int open_cross(struct whisper *w)
 	all = wnnOnnxModelGetOutputs(*model);
 	chosen = calloc(all.count + 1, sizeof(*chosen));
 	if (!chosen)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->cross_path);
+		return complain_memory(w->cross_path);
 	for (size_t i = 0; i < all.count; i++)
 		if (begins(all.data[i].name, "present.") && contains(all.data[i].name, ".encoder."))
 			chosen[count++] = all.data[i].name;
@@ -331,11 +319,7 @@ static int make_room(struct whisper *w)
 	w->scratch = calloc(most, sizeof(int64_t));
 	if (w->input && w->logits && w->scratch)
 		return DONE;
-	return complain(
-		BAD_DEVICE,
-		"%s: too little memory is free for this file or folder; end other programs, or "
-		"raise the limit (ulimit -v)",
-		w->encoder_path);
+	return complain_memory(w->encoder_path);
 }
 
 int whisper_read(struct whisper *w, const char *folder)
@@ -434,10 +418,7 @@ int whisper_listen(struct whisper *w, const float *samples, size_t count)
 	int ret;
 
 	if (mel_compute(samples, count, w->config.mels, w->config.frames, w->input))
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->encoder_path);
+		return complain_memory(w->encoder_path);
 	ret = write(w, tensor_named(w, "input_features"), w->input);
 	if (!ret)
 		ret = dispatch(w, &w->encoder, w->encoder_path);

@@ -59,10 +59,7 @@ static int find_models(struct whisper *w, const char *folder)
 		w->step_path = strdup(w->cross_path);
 	}
 	if (!w->encoder_path || !w->cross_path || !w->step_path)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				folder);
+		return complain_memory(folder);
 	if (access(w->encoder_path, F_OK))
 		return missing(folder, "encoder_model.onnx");
 	if (access(w->cross_path, F_OK))
@@ -215,10 +212,7 @@ static int read_tokenizer(struct whisper *w)
 			longest = w->vocabulary.texts[i].size;
 	w->piece = malloc(longest + 1);
 	if (!w->piece)
-		return complain(BAD_DEVICE,
-				"%s: too little memory is free for this file or folder; end other "
-				"programs, or raise the limit (ulimit -v)",
-				w->encoder_path);
+		return complain_memory(w->encoder_path);
 	return DONE;
 }
 
