@@ -165,9 +165,12 @@ class Sound(Case):
     def test_refusals(self):
         self.same()
         path = self.folder / "y.wav"
-        done = self.tool("-r", 1, "--shape", "x=1,4", "-o", path, status=3)
-        self.assertEqual(done.stderr.decode(), f"webnn-run: --output {path}: nothing tells how many samples a second it has: "
-                                               f"give --rate, or {self.path}.json with audio.sample_rate from 1 to 1000000\n")
+        for rate in (None, 0, 1000001, 2 ** 32 + 8000):
+            if rate is not None:
+                (self.folder / "model.onnx.json").write_text(json.dumps({"audio": {"sample_rate": rate}}))
+            done = self.tool("-r", 1, "--shape", "x=1,4", "-o", path, status=3)
+            self.assertEqual(done.stderr.decode(), f"webnn-run: --output {path}: nothing tells how many samples a second it has: "
+                             f"give --rate, or {self.path}.json with audio.sample_rate from 1 to 1000000\n")
         self.same(TensorProto.INT32)
         done = self.tool("-r", 1, "--shape", "x=1,4", "-o", path, "--rate", 8000, status=3)
         self.assertEqual(done.stderr.decode(), f'webnn-run: --output {path}: the output "y" has integers, but a .wav file '

@@ -14,6 +14,8 @@
 
 enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS, KEY_RATE };
 
+#define MAX_RATE 1000000 /* samples a second, of --rate and of the configuration of a voice */
+
 /* The steps of saving an output to a file. */
 enum step {
 	SAVE, /* for a single rank: writes the file directly */
@@ -69,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		run->print = true;
 		return 0;
 	case KEY_RATE:
-		run->rate = (uint32_t)parse_number(arg, 1, 1000000, "--rate", state);
+		run->rate = (uint32_t)parse_number(arg, 1, MAX_RATE, "--rate", state);
 		return 0;
 	case KEY_TOP:
 		run->top = parse_number(arg, 1, INT32_MAX, "--top", state);
@@ -94,27 +96,34 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- saving */
 
-/* Sets the rate as the configuration of a Piper voice says. Returns DONE or an exit code. */
+/*
+ * Sets *rate to that of --rate, or else to that of the configuration beside a Piper voice. Returns
+ * DONE, or an exit code after a message.
+ */
 static int find_rate(const struct run *run, const char *path, uint32_t *rate)
 {
-	char *name = NULL;
-	json_t *config = NULL;
+	json_int_t number;
+	json_t *config;
+	char *name;
 
 	*rate = run->rate;
 	if (*rate)
 		return DONE;
-	if (asprintf(&name, "%s.json", run->options.model) >= 0)
-		config = json_load_file(name, 0, NULL);
-	*rate = (uint32_t)json_integer_value(
+	if (asprintf(&name, "%s.json", run->options.model) < 0)
+		return complain_memory(path);
+	config = json_load_file(name, 0, NULL);
+	number = json_integer_value(
 		json_object_get(json_object_get(config, "audio"), "sample_rate"));
 	json_decref(config);
 	free(name);
-	if (*rate && *rate <= 1000000)
-		return DONE;
-	return complain(BAD_FILE,
+	if (number < 1 || number > MAX_RATE)
+		return complain(
+			BAD_FILE,
 			"--output %s: nothing tells how many samples a second it has: give --rate, "
-			"or %s.json with audio.sample_rate from 1 to 1000000",
-			path, run->options.model);
+			"or %s.json with audio.sample_rate from 1 to %d",
+			path, run->options.model, MAX_RATE);
+	*rate = (uint32_t)number;
+	return DONE;
 }
 
 static int save_sound(const struct run *run, const struct value *value, const char *path)
