@@ -301,6 +301,18 @@ class Decoder(unittest.TestCase):
         self.check_text("the end", want)
         self.assertEqual(self.result("-p", "the end", "-n", 9)["block"], 1)
 
+    def test_long_name(self):
+        """Tests a model whose last product reads a tensor with a long name."""
+        self.save(pair_json())
+        _, want = self.expect("the end", 4)
+        model = onnx.load(self.path)
+        name = model.graph.node[-1].input[0]
+        for node in model.graph.node:
+            for part in (node.input, node.output):
+                part[:] = ["x" * 300 if text == name else text for text in part]
+        onnx.save_model(model, self.path)
+        self.check_text("the end", want)
+
     def test_places(self):
         """Tests weights that have a place in another file beside their bytes, which count."""
         self.save(pair_json())

@@ -155,11 +155,9 @@ void change_add_input(struct change *c, const char *name, int32_t type)
 	graph->input[graph->n_input++] = value;
 }
 
-#define NAME_SIZE 200
-
 /* Adds a constant, int64 [count]. Writes its name to @name and returns @name. */
 static const char *add_numbers(struct change *c, size_t count, const int64_t *numbers,
-			       char name[NAME_SIZE])
+			       char name[CHANGE_NAME_SIZE])
 {
 	Onnx__GraphProto *graph = c->graph;
 	Onnx__TensorProto **list =
@@ -167,7 +165,7 @@ static const char *add_numbers(struct change *c, size_t count, const int64_t *nu
 	Onnx__TensorProto *tensor = malloc(sizeof(*tensor));
 	int64_t *dims = malloc(sizeof(*dims)), *data = malloc(count * sizeof(*data));
 
-	snprintf(name, NAME_SIZE, CHANGE_NEXT "number/%zu", c->constants++);
+	snprintf(name, CHANGE_NAME_SIZE, CHANGE_NEXT "number/%zu", c->constants++);
 	graph->initializer = list ? list : graph->initializer;
 	if (!list || !tensor || !dims || !data) {
 		free(tensor);
@@ -389,7 +387,7 @@ static int64_t operator_set(const struct change *c)
 /* Adds [0, 0, tokens, 0]: how much larger the shape of a whole cache is than that of the past. */
 static void add_new_rows(struct change *c)
 {
-	char one[NAME_SIZE], two[NAME_SIZE], third[NAME_SIZE];
+	char one[CHANGE_NAME_SIZE], two[CHANGE_NAME_SIZE], third[CHANGE_NAME_SIZE];
 
 	add_numbers(c, 1, (const int64_t[]){ 1 }, one);
 	add_numbers(c, 1, (const int64_t[]){ 2 }, two);
@@ -405,7 +403,8 @@ static void add_new_rows(struct change *c)
 static void reduce_shape(struct change *c, Onnx__NodeProto *node, const char *cache)
 {
 	int64_t start = attribute(node, "start", 0), end = attribute(node, "end", 4);
-	char whole[NAME_SIZE], past[NAME_SIZE], from[NAME_SIZE], to[NAME_SIZE];
+	char whole[CHANGE_NAME_SIZE], past[CHANGE_NAME_SIZE], from[CHANGE_NAME_SIZE],
+		to[CHANGE_NAME_SIZE];
 
 	snprintf(past, sizeof(past), CHANGE_NEXT "past/%.150s", cache);
 	snprintf(whole, sizeof(whole), CHANGE_NEXT "whole/%.150s", cache);
@@ -454,7 +453,7 @@ static int mask_scores(struct change *c, const char *cache, const char *keys)
 	const size_t front = strlen(CHANGE_NEXT "masked/");
 	unsigned int budget = MAX_FOLLOWED;
 	Onnx__NodeProto *softmax = find_softmax(c->graph, keys, &budget);
-	char name[NAME_SIZE], mask[NAME_SIZE];
+	char name[CHANGE_NAME_SIZE], mask[CHANGE_NAME_SIZE];
 
 	if (!softmax || !softmax->n_input)
 		return gguf_fail(
@@ -506,7 +505,7 @@ int change_cache(struct change *c, const char *cache)
 {
 	Onnx__NodeProto *append = NULL;
 	size_t count = c->graph->n_node;
-	char next[NAME_SIZE];
+	char next[CHANGE_NAME_SIZE];
 
 	for (size_t n = 0; n < count; n++) {
 		Onnx__NodeProto *node = c->graph->node[n];
@@ -555,7 +554,7 @@ static int32_t type_of(const struct change *c, const char *name)
 int change_outputs(struct change *c, size_t count, const char *const *caches)
 {
 	const char **names = calloc(count + 1, sizeof(*names));
-	char(*next)[NAME_SIZE] = calloc(count + 1, sizeof(*next));
+	char(*next)[CHANGE_NAME_SIZE] = calloc(count + 1, sizeof(*next));
 
 	if (names && next) {
 		names[0] = "logits";

@@ -12,17 +12,19 @@
 
 #include "model_file.h"
 
+/* The names of outputs that update caches, followed by the name of the input. */
+#define CHANGE_NEXT "step/"
 /*
  * Inputs that change_cache() adds: where rows go in all caches, int32 [1, heads, tokens, 3] with
  * [0, head, position] for each; what is added to the scores of the positions of the caches, 0 where
  * a token sees one, [tokens, positions] or [positions], in the type of the caches.
  */
-#define CHANGE_ROWS "step/rows"
-#define CHANGE_MASK "step/mask"
-/* The names of outputs that update caches, followed by the name of the input. */
-#define CHANGE_NEXT "step/"
+#define CHANGE_ROWS CHANGE_NEXT "rows"
+#define CHANGE_MASK CHANGE_NEXT "mask"
 /* A number for CHANGE_MASK that hides a position: the least that float16 has, too. */
 #define CHANGE_HIDDEN (-65504)
+/* Room for the name of a tensor that a change makes or reads. */
+#define CHANGE_NAME_SIZE 200
 
 struct change {
 	const char *path;

@@ -84,7 +84,7 @@ static int add_cache(struct decoder *d, const WNNOnnxValueInfo *input, const cha
 	WNNOnnxValueInfoArray outputs = wnnOnnxModelGetOutputs(d->model);
 	struct decoder_cache *cache = &d->caches[d->count];
 	const WNNOnnxValueInfo *output = NULL;
-	char name[200], text[DESCRIPTION];
+	char name[CHANGE_NAME_SIZE], text[DESCRIPTION];
 
 	if (d->change.in_place)
 		snprintf(name, sizeof(name), CHANGE_NEXT "%.*s", (int)input->name.length,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "change.h"
 #include "run.h"
 
 static bool has_value(Onnx__ValueInfoProto *const *values, size_t count, const char *name)
@@ -81,10 +80,10 @@ static void keep_outputs(struct change *c, const struct caches *caches)
 }
 
 /*
- * Has the graph compute the logits of one token. Most graphs end with a product, which then has one
- * row.
+ * Makes the graph compute the logits of one token. Most graphs end with a product, which gets one
+ * row then, unless the name of its operand is longer than @from.
  */
-static void pick_token(struct change *c, char from[200])
+static void pick_token(struct change *c, char from[CHANGE_NAME_SIZE])
 {
 	static const char *const products[] = { "MatMul", "MatMulNBits", "MatMulInteger" };
 	const char *const picked = CHANGE_NEXT "picked", *const all = CHANGE_NEXT "logits";
@@ -94,11 +93,12 @@ static void pick_token(struct change *c, char from[200])
 	while (node && change_same(node->op_type, "Cast") && node->n_input == 1)
 		node = change_producer(c, node->input[0]);
 	for (size_t i = 0; node && i < sizeof(products) / sizeof(products[0]); i++)
-		product |= change_same(node->op_type, products[i]) && node->n_input >= 2;
+		product |= change_same(node->op_type, products[i]) && node->n_input >= 2 &&
+			   strlen(node->input[0]) < CHANGE_NAME_SIZE;
 	if (!last)
 		return;
 	if (product) {
-		snprintf(from, 200, "%s", node->input[0]);
+		strcpy(from, node->input[0]);
 		change_add_node(c, "Gather", 1, 2, (const char *const[]){ from, DECODER_PICK },
 				picked);
 		change_text(c, &node->input[0], picked);
@@ -106,7 +106,7 @@ static void pick_token(struct change *c, char from[200])
 		for (size_t i = 0; i < last->n_output; i++)
 			if (change_same(last->output[i], "logits"))
 				change_text(c, &last->output[i], all);
-		snprintf(from, 200, "%s", all);
+		strcpy(from, all);
 		change_add_node(c, "Gather", 1, 2, (const char *const[]){ all, DECODER_PICK },
 				"logits");
 	}

@@ -6,8 +6,10 @@
 #include <gguf/gguf.h>
 #include <webnn/onnx.h>
 
+#include "change.h"
+
 /* The input that the change adds: the token whose logits are computed, int32 [1]. */
-#define DECODER_PICK "step/pick"
+#define DECODER_PICK CHANGE_NEXT "pick"
 
 struct decoder_change {
 	WNNOnnxModel model;
@@ -17,8 +19,8 @@ struct decoder_change {
 	 */
 	bool in_place;
 	struct gguf_error reason;
-	bool sums;	/* the graph computes positions from the mask */
-	char from[200]; /* the tensor of which DECODER_PICK takes a row in dimension 1 */
+	bool sums;		     /* the graph computes positions from the mask */
+	char from[CHANGE_NAME_SIZE]; /* DECODER_PICK takes a row of this tensor, in dimension 1 */
 };
 
 /*
