@@ -256,8 +256,8 @@ class Long(ServerTest):
             self.await_health(server, busy=1, waiting=1)
             status, answer = server.ask(TEXT, short)
             self.assertEqual((status, answer["error"]["message"]),
-                             (503, "the server is busy with 1 requests, and 1 more wait, the most that --slots and --queue "
-                                   "allow: try again later, or start the server with a larger --queue"))
+                             (503, "the server has as many requests as --slots (1) and --queue (1) allow: try again later, or "
+                                   "start the server with a larger --queue"))
             # When a client goes away, the next request takes its slot at once.
             running.close()
             self.assertEqual(waits.result()[0], 200)

@@ -305,9 +305,8 @@ int job_submit(struct job *job, struct refusal *refusal)
 	} else if (jobs->busy + jobs->waiting >= jobs->slot_count + jobs->most_waiting) {
 		ret = refuse(
 			refusal, 503, NULL,
-			"the server is busy with %zu requests, and %zu more wait, the most that "
-			"--slots and --queue allow: try again later, or start the server with a "
-			"larger --queue",
+			"the server has as many requests as --slots (%zu) and --queue (%zu) allow: "
+			"try again later, or start the server with a larger --queue",
 			jobs->slot_count, jobs->most_waiting);
 	} else {
 		job->state = JOB_WAITING;
