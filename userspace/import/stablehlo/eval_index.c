@@ -281,7 +281,6 @@ static void find_manner(struct scatter *s)
 	const struct shlo_op *op = s->call->op;
 	const struct shlo_region *region = op->regions[0];
 	enum shlo_element element = s->call->in[0]->type.element;
-	const struct shlo_program *program = region->program;
 
 	s->only = -1;
 	if (s->count != 1 || s->call->in[2]->type.element != element ||
@@ -290,8 +289,7 @@ static void find_manner(struct scatter *s)
 	    shlo_argument_element(region, 1) != element)
 		return;
 	s->only = shlo_only_binary(region);
-	s->sets = program && !program->step_count && program->result_count == 1 &&
-		  program->results[0] == 1;
+	s->sets = shlo_only_second(region);
 }
 
 static void measure(struct scatter *s)

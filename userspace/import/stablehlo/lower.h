@@ -126,6 +126,8 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
  * order, or in any order when that does not matter; -1: the region is something else.
  */
 int shlo_only_binary(const struct shlo_region *region);
+/* Whether a region returns its second argument, so that an update of a scatter replaces elements. */
+bool shlo_only_second(const struct shlo_region *region);
 
 /*
  * Whether a region consists of operations on its arguments and on constants, and each result has an

@@ -132,8 +132,7 @@ static void scatter_offsets(const struct shlo_lower *l, int32_t *offsets)
 	} while (shlo_next(updates->rank, updates->dims, index));
 }
 
-/* Whether the region returns its second argument, so that an update replaces the old element. */
-static bool replaces(const struct shlo_region *region)
+bool shlo_only_second(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
 
@@ -226,7 +225,7 @@ bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out)
 	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	const struct shlo_region *region = l->op->regions[0];
 	struct scatter s = { .l = l };
-	bool replace = replaces(region);
+	bool replace = shlo_only_second(region);
 
 	if (l->op->operand_count != 3 || !is_constant(l, 1) ||
 	    shlo_result_type(l)->element != element ||
