@@ -87,7 +87,7 @@ static void describe(struct WNNStablehloProgramImpl *program)
 		describe_module(program, m);
 }
 
-/* Returns a number that each bit of @x changes in about half of its bits (SplitMix64). */
+/* Returns a hash of @x: each bit of @x changes about half of the result's bits (SplitMix64). */
 static uint64_t mixed(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

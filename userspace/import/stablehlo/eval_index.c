@@ -55,7 +55,7 @@ int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned)
 	return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* A part of the result's dimensions: those of the batch, or those of a slice. */
+/* A part of the dimensions of the result, or of a scatter's updates: the batch, or a slice. */
 struct span {
 	int rank;
 	int64_t dims[SHLO_MAX_RANK];
@@ -80,7 +80,7 @@ static void add_dimension(struct span *span, int64_t dim, int64_t to_step, int64
 	span->from_steps[span->rank++] = from_step;
 }
 
-/* Parts the dimensions of the result into those of the batch and those of a slice. */
+/* Sorts the dimensions of @out, a result or updates, into those of the batch and of a slice. */
 static void part(const struct shlo_gather_numbers *n, const struct shlo_tensor *out,
 		 const struct shlo_tensor *x, const struct shlo_tensor *indices, struct span *batch,
 		 struct span *slice)
@@ -107,7 +107,7 @@ static void part(const struct shlo_gather_numbers *n, const struct shlo_tensor *
 	}
 }
 
-/* Takes the last dimensions off that are dense on both sides; returns how many elements they are. */
+/* Removes the last dimensions that are dense on both sides. Returns how many elements they have. */
 static int64_t take_run(struct span *slice)
 {
 	int64_t run = 1;
@@ -129,7 +129,7 @@ static int64_t offset_at(int rank, const int64_t *index, const int64_t *steps)
 	return offset;
 }
 
-/* The size is that of an element, for which the compiler needs no call. */
+/* Copies @size bytes. A run is often one element, which a memcpy() of fixed size copies faster. */
 static void copy_run(char *to, const char *from, size_t size)
 {
 	switch (size) {
@@ -150,7 +150,10 @@ static void copy_run(char *to, const char *from, size_t size)
 	}
 }
 
-/* Sets @start to the indices in the operand that an index of the batch names, batching excluded. */
+/*
+ * Sets @start to where the slice for an index of the batch begins in the operand, without the
+ * indices of batching dimensions.
+ */
 static void read_start(const struct shlo_gather_numbers *n, const struct shlo_tensor *indices,
 		       const struct span *batch, const int64_t *at, int rank, int64_t *start)
 {
@@ -275,7 +278,7 @@ struct scatter {
 	int only;  /* SHLO_B_* that combines both, or -1 */
 };
 
-/* Finds whether slices can be combined as a whole: one input, of one type. */
+/* Finds how slices are combined as a whole, which takes one input and one type of elements. */
 static void find_manner(struct scatter *s)
 {
 	const struct shlo_op *op = s->call->op;
@@ -331,7 +334,7 @@ static bool scatter_whole(struct scatter *s, const int64_t *place, int64_t from)
 			copy_run(at, update, (size_t)s->run * bytes);
 		else if (!shlo_combine((enum shlo_binary)s->only, out->type.element, at, at, update,
 				       (size_t)s->run))
-			return false; /* for this type, so that no cell is combined yet */
+			return false; /* The type has no operator, so no run is combined yet. */
 	} while (shlo_next(s->rest.rank, s->rest.dims, cell));
 	return true;
 }

@@ -65,9 +65,9 @@ WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, 
 			   int64_t count, size_t size);
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
 /*
- * Returns an operand of an element-wise operation: before it is expanded, when all operators run on
- * the CPU and another operand has the shape of the result, as WebNN's operators expand operands
- * themselves.
+ * Returns an operand of an element-wise operation. If all operators run on the CPU, and another
+ * operand has the shape of the result, it is the operand before it was expanded, because WebNN's
+ * operators expand operands themselves.
  */
 WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand);
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
@@ -126,7 +126,7 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
  * order, or in any order when that does not matter; -1: the region is something else.
  */
 int shlo_only_binary(const struct shlo_region *region);
-/* Whether a region returns its second argument, so that an update of a scatter replaces elements. */
+/* Whether a region returns its second argument: updates of a scatter then replace elements. */
 bool shlo_only_second(const struct shlo_region *region);
 
 /*

@@ -49,9 +49,9 @@ void shlo_ports_clear(struct shlo_ports *ports);
 size_t shlo_ports_bytes(const struct shlo_ports *ports);
 
 /*
- * Has the port's tensor lie in the memory of @tensor, which the graph reads, or with @output
- * writes, at the next dispatch, without a copy. Later runs move it before they dispatch, so that
- * the memory need not stay after the run.
+ * Puts the port's tensor into the memory of @tensor, so that the next dispatch reads it there, or
+ * with @output writes it there, without a copy. Each run does this before it dispatches, so the
+ * memory need not stay after the run.
  */
 WNNStatus shlo_port_bind(struct shlo_port *port, WNNContext context,
 			 const struct shlo_tensor *tensor, bool output);

@@ -471,7 +471,7 @@ static void make(const struct shlo_run *run, struct segment *segment, struct shl
 
 /* ---- running */
 
-/* Has all tensors lie in the memory of values: inputs in the frame, outputs in @results. */
+/* Puts all tensors into the memory of values: inputs of the frame, outputs of @results. */
 static WNNStatus bind(struct shlo_device *device, struct segment *segment,
 		      const struct shlo_frame *frame, const struct shlo_tensor *results)
 {
@@ -627,7 +627,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	pthread_mutex_lock(&device->lock);
 	status = run_graph(device, segment, frame, results, &lacks);
 	pthread_mutex_unlock(&device->lock);
-	/* Reference kernels compute the operations, for this time. */
+	/* In this run, reference kernels compute the operations. */
 	if (lacks) {
 		shlo_tensor_put(results);
 		return 0;
