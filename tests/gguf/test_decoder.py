@@ -18,8 +18,8 @@ from server_client import Server, text_of
 
 PROGRAM = sys.argv[1]
 WIDTH, HEADS, SIZE, LAYERS, CONTEXT = 32, 2, 16, 2, 96
-# What becomes of new keys and values: they are appended to the past (Concat), where the graph computes its mask of later
-# tokens from lengths, or has no input position_ids; or one buffer has past and present.
+# The forms of a decoder. APPENDED: Concat appends new keys and values to the past. SUMMED: so does this form, but it has no
+# input position_ids and computes positions from the sum of attention_mask. SHARED: one buffer holds past and present.
 APPENDED, SUMMED, SHARED = "appended", "summed", "shared"
 WORDS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}%s| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|" \
         "\\s+(?!\\S)|\\s+"
@@ -94,8 +94,8 @@ class Weights:
 
 
 class Model:
-    """A decoder as Hugging Face's exporters write it. more: outputs beside logits and caches; kind: of caches in the
-    inputs; last: there are logits of the last token alone."""
+    """A decoder as Hugging Face's exporters write it. more: outputs beside logits and caches; kind: type of the caches;
+    last: the model gives logits of the last token alone."""
     def __init__(self, weights, form=APPENDED, past="past_key_values.", present="present.", extra=(), more=(),
                  kind=TensorProto.FLOAT, last=False):
         self.nodes, self.constants, self.form, self.kind, self.float = [], [], form, kind, weights.head.dtype
@@ -150,7 +150,7 @@ class Model:
         return self.add("Slice", all_, first, *(self.constant(np.array([i])) for i in (2 ** 31, 1)))
 
     def mask(self, past):
-        """Returns what hides positions without tokens, and tokens after the own one by their places."""
+        """Returns a mask that hides positions without tokens, and from each token those after it."""
         kind = helper.np_dtype_to_tensor_dtype(self.float)
         zero, one = (self.constant(np.array(i)) for i in (0, 1))
         before = self.add("Squeeze", self.add("Shape", f"{past}0.key", start=2, end=-1))
@@ -179,7 +179,7 @@ class Model:
         else:
             k = self.add("Concat", past + "key", self.heads(k), axis=2, results=[present + "key"])
             v = self.add("Concat", past + "value", self.heads(v), axis=-2, results=[present + "value"])
-            # As for groups of heads: the shape of the keys is computed.
+            # Exporters expand keys to a computed shape, so that groups of heads share them; here each head has its own.
             shape = self.add("Concat", *(self.add("Shape", k, start=i, end=i + 1) for i in range(4)), axis=0)
             scores = self.add("MatMul", self.heads(q), self.add("Transpose", self.add("Expand", k, shape), perm=[0, 1, 3, 2]))
             scores = self.add("Add", self.add("Mul", scores, self.real(SIZE ** -0.5)), self.bias)
@@ -191,7 +191,7 @@ class Model:
         return self.add("MatMul", y, self.constant(parts[3]))
 
     def merge(self):
-        """Puts the nodes into a branch, beside another that is not for texts with a past."""
+        """Puts the nodes into the branch for texts with a past; the other branch gives zeros."""
         names = {name for node in self.nodes for name in node.output}
         for node in self.nodes:
             for part in (node.input, node.output):
@@ -247,7 +247,7 @@ class Decoder(unittest.TestCase):
                         for t in tokens)
 
     def expect(self, prompt, count):
-        """Returns the tokens of the reference; none ends a text."""
+        """Returns the tokens of the prompt, and those of the reference after it, none of which ends a text."""
         tokens = self.result("-p", prompt, "-n", 1)["prompt_tokens"]
         want = self.weights.expect(tokens, count)
         self.assertGreater(len(set(want)), min(count, 5) - 1)
@@ -269,7 +269,7 @@ class Decoder(unittest.TestCase):
                     self.check_text("the end", want[:4], "sim")
 
     def test_blocks(self):
-        """Tests prompts that are longer than a block, the last one of which is not full."""
+        """Tests prompts that fill a block and a part of another."""
         text = "a1234 12 the end xyz, a thenaaaaa's the; b c d 09 the q r s"
         for form, block in ((APPENDED, 32), (SHARED, 32), (SUMMED, 1)):
             with self.subTest(form=form):
@@ -314,7 +314,7 @@ class Decoder(unittest.TestCase):
         self.check_text("the end", want)
 
     def test_places(self):
-        """Tests weights that have a place in another file beside their bytes, which count."""
+        """Tests weights that have both bytes and external data: the bytes count."""
         self.save(pair_json())
         _, want = self.expect("the end", 4)
         model = onnx.load(self.path)

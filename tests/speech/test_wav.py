@@ -129,7 +129,7 @@ class Wav(unittest.TestCase):
             self.refuses(wav([loud], bits=64, encoding=FLOAT), f"sample 0 {no_sound}")
 
     def test_large(self):
-        """Tests that of what is no WAV file the begin alone is read."""
+        """Tests that only the beginning of a file is read when it is not a WAV file."""
         with subprocess.Popen([PROGRAM, "-", "2", "2", self.path], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
             with self.assertRaises(BrokenPipeError):
                 tool.stdin.write(bytes(1 << 26))
