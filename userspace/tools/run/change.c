@@ -19,7 +19,7 @@
 
 /* Most tensors that are followed from a cache to its Softmax. */
 #define MAX_FOLLOWED 256
-/* The shape of caches is reduced by this one, which has the number of new tokens. */
+/* The tensor [0, 0, tokens, 0]: the shape of a whole cache less this one is that of the past. */
 #define NEW_ROWS CHANGE_NEXT "new"
 /* The input by which a merged decoder chooses the branch with a past or the one without. */
 #define CHOICE "use_cache_branch"
@@ -216,7 +216,10 @@ Onnx__NodeProto *change_producer(const struct change *c, const char *name)
 	return NULL;
 }
 
-/* Returns the description of an output, which is taken out of its list, or one with the name. */
+/*
+ * Takes the description of an output out of the list and returns it. Returns a new one for the name
+ * of another tensor; NULL: memory is exhausted.
+ */
 static Onnx__ValueInfoProto *take_value(struct change *c, const char *name)
 {
 	for (size_t i = 0; i < c->graph->n_output; i++) {
@@ -252,7 +255,7 @@ void change_set_outputs(struct change *c, size_t count, const char *const *names
 
 /* ---- a merged decoder */
 
-/* Finds the node that chooses between the branches with and without a past, and its index. */
+/* Returns the node that chooses between the branches with and without a past; sets its index. */
 static Onnx__NodeProto *find_choice(const Onnx__GraphProto *graph, size_t *at)
 {
 	for (*at = 0; *at < graph->n_node; ++*at) {
@@ -384,7 +387,7 @@ static int64_t operator_set(const struct change *c)
 	return 0;
 }
 
-/* Adds [0, 0, tokens, 0]: how much larger the shape of a whole cache is than that of the past. */
+/* Adds the nodes that compute NEW_ROWS from the shape of input_ids. */
 static void add_new_rows(struct change *c)
 {
 	char one[CHANGE_NAME_SIZE], two[CHANGE_NAME_SIZE], third[CHANGE_NAME_SIZE];
@@ -399,7 +402,7 @@ static void add_new_rows(struct change *c)
 			NEW_ROWS);
 }
 
-/* Has a node that tells the shape of a cache tell that of the past, which is shorter. */
+/* Makes a node that gives the shape of a cache give that of the past, which has fewer rows. */
 static void reduce_shape(struct change *c, Onnx__NodeProto *node, const char *cache)
 {
 	int64_t start = attribute(node, "start", 0), end = attribute(node, "end", 4);

@@ -12,10 +12,13 @@
 
 #include "model_file.h"
 
-/* The names of outputs that update caches, followed by the name of the input. */
+/*
+ * The names of tensors that a change adds begin with this; the output that updates a cache has the
+ * name of the input behind it.
+ */
 #define CHANGE_NEXT "step/"
 /*
- * Inputs that change_cache() adds: where rows go in all caches, int32 [1, heads, tokens, 3] with
+ * Inputs that change_outputs() adds: where rows go in all caches, int32 [1, heads, tokens, 3] with
  * [0, head, position] for each; what is added to the scores of the positions of the caches, 0 where
  * a token sees one, [tokens, positions] or [positions], in the type of the caches.
  */
@@ -56,15 +59,16 @@ void change_add_node(struct change *change, const char *kind, int64_t axis, size
 		     const char *const *inputs, const char *output);
 /* Appends an input without a shape; @type is one of TensorProto.DataType. */
 void change_add_input(struct change *change, const char *name, int32_t type);
-/* Takes the place of the outputs of the graph, by names. */
+/* Makes the tensors with these names the outputs of the graph, in place of those it had. */
 void change_set_outputs(struct change *change, size_t count, const char *const *names);
 /* Returns the node that computes a tensor; NULL: none does. */
 Onnx__NodeProto *change_producer(const struct change *change, const char *name);
 
 /* ---- caches */
 /*
- * Has the cache that is this input be updated in place of being appended to, as output CHANGE_NEXT
- * and its name. Fails when something else than the Concat that appends to the cache reads it.
+ * Makes the graph write new rows into the cache, an input, instead of appending them to it. The
+ * updated cache is the tensor CHANGE_NEXT followed by the input's name. Fails when a node reads the
+ * cache that is neither a Shape nor the one Concat that appends to it.
  */
 int change_cache(struct change *change, const char *cache);
 /*

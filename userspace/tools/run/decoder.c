@@ -5,8 +5,9 @@
  *
  * A model that appends to the past is changed when it is loaded (change.c); one with one buffer for
  * past and present (GroupQueryAttention) need not be. Both take one tensor for past and present,
- * and a dispatch writes the rows of its tokens alone. What cannot be changed takes one token, which
- * is in the last row of its outputs; another graph copies that row to its place.
+ * and a dispatch writes the rows of its tokens alone. A model that cannot be changed takes a token
+ * at a time: its row is the last one of each cache that comes out, and another graph copies that
+ * row to its place.
  */
 #include "decoder.h"
 

@@ -113,7 +113,7 @@ static void pick_token(struct change *c, char from[CHANGE_NAME_SIZE])
 	change_add_input(c, DECODER_PICK, ONNX__TENSOR_PROTO__DATA_TYPE__INT32);
 }
 
-/* Has all caches be updated in place. */
+/* Makes the graph update all caches in place. */
 static int change_all(struct change *c, const struct caches *caches)
 {
 	if (!has_value(c->graph->input, c->graph->n_input, "position_ids"))
@@ -160,7 +160,7 @@ int decoder_change_load(struct decoder_change *change, const char *path, const c
 		ret = change_graph(change, &c, past, present, true);
 		c.error = error;
 		if (ret && !c.full) {
-			/* A part of the graph may be changed. */
+			/* The failure may come after some changes, so begin with the file again. */
 			change_exit(&c);
 			change->in_place = false;
 			ret = change_init(&c, path, error);

@@ -108,7 +108,10 @@ static void refer(struct placing *p, Onnx__TensorProto *tensor, struct onnx_span
 	tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
-/* Puts the data of a tensor back that its slim form lacks; @large: or refers to it. */
+/*
+ * Gives a tensor the data that its slim form lacks. With @large, data of LARGE bytes and more stay
+ * in the file, and the tensor refers to them.
+ */
 static void place_tensor(struct placing *p, Onnx__TensorProto *tensor, bool large)
 {
 	struct onnx_span span;

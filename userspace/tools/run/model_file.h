@@ -14,10 +14,10 @@
  */
 int model_file_load(const char *path, Onnx__ModelProto **model);
 /*
- * Like model_file_load(), for any file, and without a copy of the large weights: they become
- * external data, with the file itself as the place. A model that is packed from *model is loaded
- * with the folder of the file. Returns 0, or -1 with a message; model_file_free() is called in both
- * cases.
+ * Does what model_file_load() does, for any file, and without a copy of the large weights: they
+ * become external data, whose file is the one at @path. To load a model that is packed from *model,
+ * give the folder of that file. Returns 0, or -1 with a message; the caller calls model_file_free()
+ * in both cases.
  */
 int model_file_refer(const char *path, Onnx__ModelProto **model, struct gguf_error *error);
 void model_file_free(Onnx__ModelProto *model);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run transcribe: changes the graph of a decoder with a past. Beside the caches, its position
- * is the length of the past, and becomes an input.
+ * webnn-run transcribe: changes the graph of a decoder with a past. Its caches are updated in place
+ * (change.c), and the position of the token, which was the length of the past, becomes an input.
  */
 #include "whisper_step.h"
 
@@ -16,7 +16,7 @@ static bool is_cache(const Onnx__ValueInfoProto *input)
 	       strstr(input->name, ".decoder.");
 }
 
-/* Has the graph take the position of the token from an input. */
+/* Makes the graph take the position of the token from an input. */
 static int change_position(struct change *c, const struct whisper_sizes *s)
 {
 	Onnx__NodeProto *reader = NULL;

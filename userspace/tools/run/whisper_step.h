@@ -7,7 +7,7 @@
 
 #include "change.h"
 
-/* The input that the change adds beside those of change_cache(): the position, int32 [1]. */
+/* The input that the change adds beside those of change_outputs(): the position, int32 [1]. */
 #define WHISPER_POSITION CHANGE_NEXT "position"
 #define WHISPER_PAST	 "past_key_values."
 
@@ -19,8 +19,8 @@ struct whisper_sizes {
 /*
  * Loads a decoder that takes a past, or the branch of a merged one that does, with caches of all
  * positions. Its outputs are logits and, for each input WHISPER_PAST N.decoder.key and .value, the
- * output CHANGE_NEXT and its name, which updates it. Returns DONE, or an exit code
- * after a message; *model is NULL then.
+ * output CHANGE_NEXT and its name, which updates it. Returns DONE, or an exit code after a message;
+ * *model is NULL then.
  */
 int whisper_step_load(const char *path, const struct whisper_sizes *sizes, WNNOnnxModel *model);
 
