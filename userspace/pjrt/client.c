@@ -23,13 +23,11 @@ struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 
 /* ---- opening a device */
 
-/*
- * The device that a client opens, the number of devices; 0: it is not known yet, and the folder of
- * compiled graphs; .data is NULL: there is none.
- */
+/* The values of a client's options. */
 struct choice {
-	WNNStringView device, cache_dir;
-	size_t count;
+	WNNStringView device;
+	WNNStringView cache_dir; /* folder of compiled graphs; .data is NULL: no option gives it */
+	size_t count;		 /* number of devices; 0: it is not known yet */
 };
 
 static struct pjrt_error *set_count(struct choice *choice, const char *what, long long count)
@@ -66,8 +64,8 @@ static struct pjrt_error *read_variable(struct choice *choice)
 }
 
 /*
- * Makes the folder of compiled graphs for its user alone, unless it exists. Returns NULL; an error:
- * it cannot be made, or is no folder.
+ * Makes the folder of compiled graphs, which the option or else the environment names, for its user
+ * alone, unless it exists. Returns NULL; an error: it cannot be made, or is no folder.
  */
 static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView folder)
 {

@@ -108,7 +108,7 @@ static struct pjrt_error *describe_inputs(struct pjrt_executable *executable)
 	return error;
 }
 
-/* Sets in which memory an output is. Returns NULL; an error: a device has no such memory. */
+/* Sets the memory that an output goes to. Returns NULL; an error: a device has no such memory. */
 static struct pjrt_error *take_memory_kind(struct pjrt_executable *executable, size_t output)
 {
 	WNNStringView wanted =
