@@ -263,6 +263,7 @@ def silicon_page(silicon):
     text += table(['Operation', 'fJ', 'µm²', 'Source'],
                   [[escape(o.what), f'{o.energy:g}', f'{o.area:g}', escape(o.source)]
                    for o in silicon.operations.values()])
+    text += ''.join(f'* {name}: {escape(what)}\n' for name, what in silicon.sources.items()) + '\n'
     text += ('The device adds up the energy of the instructions that it executes, in the counter ``ONPU_COUNTER_ENERGY``: the '
              'energy of a step in this table for each product (matrix instructions), element of the destination, step of a '
              f'window or element of the source (reductions); {silicon.byte_energy("sram8") / 1000:g} pJ for each byte of an '
@@ -270,7 +271,6 @@ def silicon_page(silicon):
              f'{silicon.byte_energy("dram8") / 1000:g} pJ for each byte that a DMA instruction moves from or to memory:\n\n')
     text += table(['Instruction', 'Energy of a step, pJ'],
                   [[f'``{leaf.name}``', f'{silicon.step_energy(leaf) / 1000:.2f}'] for leaf in silicon.leaves])
-    text += ''.join(f'* {name}: {escape(what)}\n' for name, what in silicon.sources.items()) + '\n'
     text += 'An instruction asks for this work, for each product, element or step of a window:\n\n'
     rows = [[f'``{leaf.name}``'] + [str(getattr(silicon.work_of(leaf), kind)) for kind in KINDS] +
             [str(leaf.factor)] for leaf in silicon.leaves]
