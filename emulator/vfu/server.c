@@ -112,6 +112,13 @@ static void accept_client(struct vfu_server *server)
 		"another client refused: this device has one already, so start another onpu-emu");
 }
 
+static void drop_client(struct vfu_server *server)
+{
+	vfu_server_log(server, "client dropped, as QEMU broke the protocol, hangs or has ended: %s",
+		       server->conn.why);
+	disconnect(server);
+}
+
 static void serve(struct vfu_server *server)
 {
 	struct vfu_conn *conn = &server->conn;
@@ -125,21 +132,13 @@ static void serve(struct vfu_server *server)
 			disconnect(server);
 			return;
 		case VFU_RECEIVE_BROKEN:
-			vfu_server_log(
-				server,
-				"client dropped, as QEMU broke the protocol, hangs or has ended: %s",
-				conn->why);
-			disconnect(server);
+			drop_client(server);
 			return;
 		case VFU_RECEIVE_MESSAGE:
 			break;
 		}
 		if (!vfu_server_handle(server)) {
-			vfu_server_log(
-				server,
-				"client dropped, as QEMU broke the protocol, hangs or has ended: %s",
-				conn->why);
-			disconnect(server);
+			drop_client(server);
 			return;
 		}
 		vfu_conn_next(conn);
