@@ -379,7 +379,8 @@ int main(int argc, char **argv)
 	stop_fd = make_stop_fd();
 	if (stop_fd < 0) {
 		fprintf(stderr,
-			"onpu-emu: it cannot receive the signals that would end it: %s; close files or end other programs\n",
+			"onpu-emu: it cannot receive the signals that would end it: %s; close files or "
+			"end other programs\n",
 			strerror(errno));
 		return EXIT_FAILURE;
 	}

@@ -342,7 +342,8 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	}
 	if (!r.device) {
 		tell(report,
-		     "the recording that --replay names cannot be replayed: %s; record again, or replay it with the onpu-emu that made it",
+		     "the recording that --replay names cannot be replayed: %s; record again, or "
+		     "replay it with the onpu-emu that made it",
 		     wrong);
 		return VFU_REPLAY_REFUSED;
 	}
