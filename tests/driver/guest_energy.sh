@@ -15,8 +15,10 @@ top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
 find_npu
 
-# driver-perf fills 4 MiB twice. Each byte takes 162.5 pJ in memory; the rest of the work takes little.
-jobs_uj=1363
+# Microjoules of driver-perf's jobs, which fill 4 MiB twice: silicon.xml has the femtojoules of 8 bytes in memory. The rest
+# of the work takes little.
+memory_fj=$(sed -n 's/.*name="dram8".* energy="\([0-9]*\)".*/\1/p' "$top/uapi/onpu/silicon.xml")
+jobs_uj=$(((2 << 22) * memory_fj / 8 / 1000000000))
 
 is_asleep()
 {
