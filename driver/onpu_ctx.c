@@ -77,8 +77,8 @@ static void queue_end_work(struct onpu_ctx *ctx)
 
 /*
  * Ends a context because of a failure, with its lock held; the device makes no access for it any
- * more. @first: the error of the oldest job, which has failed, but in a destroyed context that is
- * @rest, the error of all other jobs.
+ * more. The oldest job, which has failed, gets the error @first, unless the context is destroyed;
+ * all others get @rest.
  */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 {

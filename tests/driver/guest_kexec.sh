@@ -33,7 +33,7 @@ if [[ " $line " != *" $mark "* ]]; then
 	"$tests/driver-load" /dev/accel/accel0 endless >/dev/null 2>&1 &
 	wait_for is_busy
 	ok $? "jobs are running"
-	# What was printed is on its way to the host.
+	# kexec does not wait for output: the host gets two seconds to read the lines above.
 	sync
 	read -rt 2 -u "$never"
 	out=$("$tests/driver-kexec" "$kernel" "$line $mark" 2>&1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asks for the state of an idle context all the time, for guest_queues.sh: driver-state NODE SECONDS.
- * Prints how often.
+ * Asks for the state of an idle context again and again, for guest_queues.sh: driver-state NODE
+ * SECONDS. Prints how often.
  */
 #include "npu.h"
 

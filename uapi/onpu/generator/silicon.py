@@ -185,7 +185,7 @@ class Silicon:
 
 
 def silicon_header(silicon):
-    text = banner('silicon.xml', 'Units of the engines and work of the instructions, for the test of costs.')
+    text = banner('silicon.xml', 'Units of the engines, and work and energy of the instructions.')
     text += '\n#ifndef ONPU_SILICON_H\n#define ONPU_SILICON_H\n\n#include "onpu/isa.h"\n\n'
     text += comment('Operations of each kind.')
     text += 'struct onpu_silicon_counts {\n\tunsigned int multiply, floats, adds, tables;\n};\n\n'
