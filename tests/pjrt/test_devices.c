@@ -168,7 +168,7 @@ WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
 	return status;
 }
 
-/* Tests that several devices are the NPUs from number 0 on, and that none of them opens twice. */
+/* Tests that a client with two devices opens NPU 0 and NPU 1, each once. */
 static void test_nodes(void **state)
 {
 	struct pjrt_named_value options[2] = {

@@ -777,9 +777,9 @@ struct drm_onpu_ctx_destroy {
 /**
  * enum drm_onpu_ctx_state - State of a context.
  *
- * It goes from ACTIVE to INNOCENT at most, and from either to one of the others, never back. In
- * FAULT, TIMEDOUT and LOST the context takes no more jobs: DRM_IOCTL_ONPU_SUBMIT fails with EIO, or
- * with ENODEV while the device is gone.
+ * A context begins as ACTIVE and may become INNOCENT. Either of these states may change to one of
+ * the other three, and no state changes back. In FAULT, TIMEDOUT and LOST the context takes no more
+ * jobs: DRM_IOCTL_ONPU_SUBMIT fails with EIO, or with ENODEV while the device is gone.
  */
 enum drm_onpu_ctx_state {
 	/** @DRM_ONPU_CTX_ACTIVE: No job has failed. */

@@ -458,9 +458,9 @@ OPERATORS = {"conv": ("conv2d",), "linear": ("gemm", "matmul"), "matmul": ("matm
 
 
 def bounds_of_nodes(net, nodes, machine=REF1):
-    """Returns for each node of a float32 profile the bound of its layer alone, 0 for nodes that
-    belong to no layer; None when nodes and layers do not match. An activation belongs to the layer
-    before it when nothing else uses that layer's result."""
+    """Returns for each node of a float32 profile the bound of its layer as if only that layer ran,
+    0 for nodes that belong to no layer; None when nodes and layers do not match. An activation
+    belongs to the layer before it when nothing else uses that layer's result."""
     layers = Costs(net, machine=machine).layers()
     uses = [0] * len(net.shapes)
     for layer in net.layers:

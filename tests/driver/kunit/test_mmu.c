@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Compares page tables with a walker that knows only their format, and tests requests for
- * invalidations. This file is compiled together with onpu_mmu.c, which includes it.
+ * invalidations. The build joins onpu_mmu.c and this file to one, so that the tests can call static
+ * functions.
  */
 #include "fake.h"
 

@@ -275,7 +275,10 @@ static void test_bind(void **state)
 	assert_int_equal(core_read(ONPU_REG_CORE_VM_ROOT_LO(3)), 4096);
 }
 
-/* Tests doorbells and kills of queues that are not bound, and their interrupts. */
+/*
+ * Tests the core's interrupts for a doorbell, a kill, a request and a response. A doorbell of a
+ * queue that is not bound is lost.
+ */
 static void test_core_interrupts(void **state)
 {
 	(void)state;

@@ -334,7 +334,7 @@ static void a_fault_in_one_of_several_jobs(void **state)
 
 	use_small_jobs(f);
 	builder = wnnContextCreateGraphBuilder(f->context);
-	/* The matrices have different sizes, so that they share no slots. */
+	/* Matrices of different sizes need slots of their own, which jobs have few of here. */
 	v = make_input(builder, "x", 64, 64);
 	for (uint32_t i = 0; i < 20; i++)
 		v = wnnGraphBuilderMatmul(builder, v,

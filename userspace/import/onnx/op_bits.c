@@ -103,8 +103,8 @@ static bool layout_of(int type, struct layout *layout)
 }
 
 /*
- * Converts codes to the floats of few bits that they stand for, and returns these as float32: a
- * table holds the number of each code.
+ * Returns the numbers, as float32, that codes of a float type of few bits stand for. They are
+ * looked up in a table.
  */
 static WNNOperand from_code(struct onnx_node *node, WNNOperand code, int type)
 {

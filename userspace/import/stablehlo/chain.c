@@ -101,7 +101,10 @@ static bool is_defined(const struct shlo_op *op)
 	return done;
 }
 
-/* Whether an operation computes @count elements, each from the same element of its operands. */
+/*
+ * Whether a chain may have the operation: it computes @count elements, each from the element at the
+ * same position of each operand, or from an operand's only element, and a graph is not faster.
+ */
 static bool is_member(const struct shlo_op *op, int64_t count)
 {
 	enum shlo_family family = op->kind->family;

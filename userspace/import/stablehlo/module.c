@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds functions and attributes of modules, compares and prints types. */
+/* Finds functions and attributes of modules, makes and compares types, and records refusals. */
 #include "module.h"
 
 #include <stdio.h>

@@ -137,7 +137,7 @@ struct shlo_op {
 	struct shlo_attr attrs; /* a DICT */
 	/* DENSE: the replica_groups that name axes of a mesh, as ids; or NULL */
 	const struct shlo_attr *groups;
-	const struct shlo_cut *cut; /* of sdy.manual_computation on partitions, or NULL */
+	const struct shlo_cut *cut; /* how sdy.manual_computation slices its values, or NULL */
 	/* bit k: the block defines the value of operand k < 64, and no later operation reads it */
 	uint64_t last;
 	/* values of the block that nothing reads after this operation, some of its results included */

@@ -430,8 +430,8 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel model);
  * @param name The symbolic name.
  * @param size Number of elements, not 0.
  *
- * @return Success, or TypeError: no input has a dimension of that name, its size is set already, or
- *     size is 0.
+ * @return Success; TypeError: no input has a dimension of that name, its size is set already, size
+ *     is 0, or model is NULL; UnknownError: memory is exhausted.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView name,
 					      uint32_t size);

@@ -286,7 +286,7 @@ typedef enum WNNSType {
 typedef enum WNNCallbackMode {
 	/** Stands for AllowProcessEvents. */
 	WNNCallbackMode_Undefined = 0,
-	/** Only inside wnnInstanceWaitAny with that future. */
+	/** Only inside wnnInstanceWaitAny, when it waits for the operation's future. */
 	WNNCallbackMode_WaitAnyOnly = 1,
 	/** Inside wnnInstanceWaitAny or wnnInstanceProcessEvents, whichever comes first. */
 	WNNCallbackMode_AllowProcessEvents = 2,
@@ -837,9 +837,8 @@ typedef void (*WNNLogCallback)(WNNLogLevel level, WNNStringView message, void *u
 			       void *userdata2);
 
 /**
- * Says whether an action is allowed. Runs on the thread of the caller, before the call returns;
- * must not call any function of the
- * library.
+ * Says whether an action is allowed. Runs on the thread of the caller, before the call returns, and
+ * must not call any function of the library.
  *
  * @param action What is to be done.
  * @param userdata1 What was given with the callback.

@@ -97,8 +97,8 @@ struct cpu_plan *cpu_plan_create(struct cpu_context *cpu, const struct ir_node *
 				 unsigned int use, struct wnn_error *err);
 /*
  * Plans a node with the kernel and the version of its packed operand that a file names, also where
- * another kernel would be faster. NULL: this kernel does not take the node here, or, with *err set,
- * its library cannot be loaded.
+ * another kernel would be faster. NULL: this kernel does not take the node here, or packs the
+ * operand in another version now. With *err set: memory ran out, or its library cannot be loaded.
  */
 struct cpu_plan *cpu_plan_named(struct cpu_context *cpu, const struct ir_node *node,
 				const char *name, uint32_t version, struct wnn_error *err);

@@ -466,7 +466,7 @@ struct ir_node {
 	uint32_t num_operands, num_results;
 	struct ir_value **operands; /* optional ones may be NULL */
 	struct ir_value **results;
-	union ir_attrs attrs; /* with the numbers of `late` when all names have their maximum */
+	union ir_attrs attrs; /* those that `late` computes are for the largest sizes of names */
 	uint32_t num_late;
 	struct ir_late *late;
 	const char *label;  /* the label of the application; "": it has none */

@@ -77,8 +77,8 @@ static bool is_padded(const struct ir_conv_attrs *conv)
 
 /*
  * Whether the first operand's zero point can be taken out of the sum: the filter is constant, and
- * the sums of its columns apply to each result. Padded convolutions with groups stay float: their
- * sums have few terms, and padding the data first takes longer.
+ * each result needs the sum of a whole column of it. Padded convolutions with groups stay float:
+ * their sums have few terms, and padding the data first takes longer.
  */
 static bool zero_may_leave(const struct sum *s)
 {

@@ -422,7 +422,7 @@ static bool find_linear(struct search *s, const struct ir_node *root)
 /* ---- all patterns */
 
 /*
- * Returns, by value id, the last node that uses each value; that is the only one if it has one use.
+ * Returns, by value id, the last node that uses each value: the only user of a value with one use.
  */
 static const struct ir_node **find_users(const struct rewrite *rw)
 {

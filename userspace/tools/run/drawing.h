@@ -9,7 +9,10 @@
 #include "cost.h"
 #include "run.h"
 
-/* Where a node runs; several marks are set when the operators that it became differ. */
+/*
+ * Where the operators run that a node became. If they differ, several marks are set, but
+ * MARK_FOLDED stands only alone.
+ */
 enum mark { MARK_NPU = 1, MARK_CPU = 2, MARK_FOLDED = 4, MARK_REFUSED = 8 };
 
 struct drawing {

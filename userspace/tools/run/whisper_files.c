@@ -133,7 +133,7 @@ static int read_config(struct whisper *w)
 				"copy that of the model there",
 				w->encoder_path);
 	ret = read_sizes(w, root);
-	/* Exports of before 2024 have no generation_config.json. */
+	/* Old exports have no generation_config.json: config.json has the lists. */
 	w->config.multilingual = json_integer_value(json_object_get(root, "vocab_size")) >= 51865;
 	w->config.suppressed = json_incref(json_object_get(root, "suppress_tokens"));
 	w->config.first_suppressed = json_incref(json_object_get(root, "begin_suppress_tokens"));

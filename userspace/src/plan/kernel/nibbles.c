@@ -28,7 +28,7 @@ static struct npu_view flat(const struct npu_view *like, uint8_t dtype, int64_t 
 	return view;
 }
 
-/* Returns `count` bytes of SRAM as one dim of a type. */
+/* Returns `count` bytes of SRAM as one dim: `count` elements of 8 bits, or twice as many of 4. */
 static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 {
 	struct npu_view view = { .base = NPU_BASE_NONE,

@@ -23,7 +23,7 @@ struct copy {
 	uint32_t rank, size;
 	struct axis axis[PACK_RANK]; /* all axes but the column, in the order of `from` */
 	struct axis column;	     /* the fastest axis of `to` */
-	uint32_t run; /* axes from this one on are contiguous in `from`; rank: none is */
+	uint32_t run; /* first of the innermost axes that are contiguous in `from`; rank: none */
 };
 
 /* Copies `count` elements, `step` bytes apart, to a dense run. */
