@@ -119,8 +119,9 @@ class Wav(unittest.TestCase):
         self.refuses(riff(chunk(b"data", bytes(64))), no_channels)
         self.refuses(riff(format_of(channels=0), chunk(b"data", bytes(64))), no_channels)
         for data, has, takes in ((wav([]), 0, 2), (riff(format_of(channels=2), chunk(b"data", bytes(2))), 2, 4)):
-            self.refuses(data, f"the samples of the recording, its chunk \"data\", have {has} bytes, but one sample of all "
-                               f"channels takes {takes}; record it again")
+            self.refuses(data, f"by its chunk \"data\", the recording has {has} bytes of samples, but one sample of all "
+                               f"channels takes {takes}; if the file is larger, mend it: ffmpeg -i FILE recording.wav, "
+                               "else record it again")
         self.refuses(wav(x)[:-4], "the recording is cut off after 12 of 16 bytes of samples; " + again)
         no_sound = ("of the recording is not a number, or far outside of -1 to 1, the range of sound; record it again "
                     "with another program")

@@ -77,8 +77,9 @@ static size_t packed_size(struct shlo_run *run, struct shlo_tensor *const *value
 			shlo_run_error(
 				run,
 				"a value that goes from rank to rank must be a tensor or a token, "
-				"but this is a tuple or future: send or return its elements one by "
-				"one");
+				"but this is a tuple or future: send or return the elements of a "
+				"tuple one by one, and the results of async_done in place of a "
+				"future");
 		size += (size_t)(type->rank + 1) * sizeof(int64_t) +
 			(size_t)values[i]->count * shlo_elements[type->element].bytes;
 	}

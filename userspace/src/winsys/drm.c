@@ -236,6 +236,8 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 			return fd;
 		ret = -errno;
 	}
+	if (ret == -ENODEV)
+		return gone_error(err);
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"the driver cannot make a dma-buf of a tensor on the NPU: %s; close files, or end "

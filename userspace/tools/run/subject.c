@@ -571,14 +571,18 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	if ((info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined) &&
 	    subject->options->cuts.count)
 		ret = value_init(value, info.name, WNNOperandDataType_Float32, 0, NULL);
-	else if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
+	else if (info.kind != WNNOnnxKind_Tensor)
 		ret = complain(BAD_MODEL,
-			       "%s: input \"%.*s\" is %.*s, but WebNN has only tensors of float32, "
-			       "float16 and integers of 4, 8, 32 or 64 bits; export the model with "
-			       "one of these",
-			       subject->options->model, view_length(info.name), info.name.data,
-			       info.elementType.length ? view_length(info.elementType) : 9,
-			       info.elementType.length ? info.elementType.data : "no tensor");
+			       "%s: input \"%.*s\" is a sequence, map or optional value, but only "
+			       "tensors can be given; export the model with tensors",
+			       subject->options->model, view_length(info.name), info.name.data);
+	else if (info.dataType == WNNOperandDataType_Undefined)
+		ret = complain(
+			BAD_MODEL,
+			"%s: input \"%.*s\" has elements of %.*s, which WebNN has not; export "
+			"the model with float32, float16 or integers of 4, 8, 32 or 64 bits",
+			subject->options->model, view_length(info.name), info.name.data,
+			view_length(info.elementType), info.elementType.data);
 	else if (!shape_is_known(&info) && subject->options->cuts.count)
 		ret = value_init(value, info.name, info.dataType, 0, NULL);
 	else if (!shape_is_known(&info))

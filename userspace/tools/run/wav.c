@@ -177,8 +177,9 @@ static int check_format(const struct recording *r, uint32_t rate)
 	if (r->bytes < width)
 		return complain(
 			BAD_FILE,
-			"%s: the samples of the recording, its chunk \"data\", have %zu bytes, but "
-			"one sample of all channels takes %zu; record it again",
+			"%s: by its chunk \"data\", the recording has %zu bytes of samples, but one "
+			"sample of all channels takes %zu; if the file is larger, mend it: ffmpeg "
+			"-i FILE recording.wav, else record it again",
 			r->path, r->bytes, width);
 	return DONE;
 }

@@ -5,6 +5,7 @@
  */
 #include "whisper_files.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,9 +32,13 @@ static char *path_of(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-/* Complains about a file that is missing. */
+/* Complains about a file that is missing, or that cannot be looked for. */
 static int missing(const char *folder, const char *names)
 {
+	if (errno != ENOENT)
+		return complain(BAD_MODEL,
+				"%s: %s cannot be looked for: %s; give this user access to it",
+				folder, names, strerror(errno));
 	return complain(
 		BAD_MODEL,
 		"%s: neither this folder nor the folder \"onnx\" in it has %s; export the model "

@@ -74,8 +74,8 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least)
 void plan_too_long(struct plan *plan)
 {
 	plan_fail(plan,
-		  "in %u bytes of SRAM, the operator needs so many small parts that they take more "
-		  "than the %u instructions that are allowed, so the NPU cannot run it",
+		  "in %u bytes of SRAM, the operator needs more than the %u instructions that are "
+		  "allowed, so the NPU cannot run it",
 		  plan_sram(plan), plan_node_insns(plan));
 }
 
