@@ -215,13 +215,14 @@ static void tell(struct WNNStablehloWorldImpl *ranks, uint32_t to, const struct 
 struct pause {
 	bool answer; /* waits for an answer of rank 0 */
 	unsigned int rounds, reports;
-	struct timespec next;
+	int64_t sleeps, reporting; /* when it begins to sleep, when it reports next; 0: it polls */
 };
 
 #define ROUNDS_OF_ASKING  200
 #define ROUNDS_IN_A_CROWD 20 /* rounds of polling when there are more ranks than processors */
-#define ROUNDS_OF_YIELD	  5000
+#define NS_OF_YIELD	  5000000
 #define NS_OF_NAP	  50000
+#define NS_OF_SECOND	  INT64_C(1000000000)
 
 /* Returns the rank at the other end of the first transfer that is not done. */
 static int64_t peer_of(const struct WNNStablehloWorldImpl *ranks)
@@ -235,14 +236,7 @@ static void report(struct WNNStablehloWorldImpl *ranks, struct pause *pause,
 		   struct shlo_guard *guard)
 {
 	struct shlo_note note = { .kind = SHLO_NOTE_STALLED };
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!pause->next.tv_sec)
-		pause->next.tv_sec = now.tv_sec + 2;
-	if (now.tv_sec < pause->next.tv_sec)
-		return;
-	pause->next.tv_sec = now.tv_sec + 1;
 	pause->reports++;
 	note.numbers[0] = ranks->waits;
 	note.numbers[1] = (int64_t)ranks->key;
@@ -253,16 +247,26 @@ static void report(struct WNNStablehloWorldImpl *ranks, struct pause *pause,
 static void rest(struct WNNStablehloWorldImpl *ranks, struct pause *pause, struct shlo_guard *guard)
 {
 	static const struct timespec nap = { 0, NS_OF_NAP };
+	struct timespec clock;
+	int64_t now;
 
 	if (++pause->rounds < (ranks->crowded ? ROUNDS_IN_A_CROWD : ROUNDS_OF_ASKING))
 		return;
-	if (pause->rounds < ROUNDS_OF_YIELD) {
-		sched_yield();
-		return;
+	/* Time counts, and not rounds: on a machine that does other work, a yield can take long. */
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	now = clock.tv_sec * NS_OF_SECOND + clock.tv_nsec;
+	if (!pause->sleeps) {
+		pause->sleeps = now + NS_OF_YIELD;
+		pause->reporting = now + 2 * NS_OF_SECOND;
 	}
-	nanosleep(&nap, NULL);
-	if (pause->rounds % 1000 == 0)
-		report(ranks, pause, guard);
+	if (now < pause->sleeps)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+	if (now < pause->reporting)
+		return;
+	pause->reporting = now + NS_OF_SECOND;
+	report(ranks, pause, guard);
 }
 
 static void go_on(struct WNNStablehloWorldImpl *ranks, const struct pause *pause,
