@@ -161,7 +161,7 @@ static void auto_padding(void **state)
 		      WNNStatus_TypeError, "is 0");
 	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, UINT32_MAX, 1, 9,
 					   padding),
-		      WNNStatus_TypeError, "spans");
+		      WNNStatus_TypeError, "the dilated window has");
 	assert_failed(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 4, 1, 1, 1, NULL),
 		      WNNStatus_TypeError, "padding is NULL");
 }

@@ -244,10 +244,11 @@ static void sizes_out_of_the_range_are_refused(void **state)
 		const char *text;
 	} cases[] = {
 		{ 1, 1, 1, 4,
-		  "input \"x\": dimension 0 of the tensor is 1; it is rows, where \"rows\" is from "
+		  "input \"x\": dimension 0 of the tensor is 1; it must be rows, where \"rows\" "
+		  "is from "
 		  "2 to 8" },
-		{ 9, 9, 9, 4, "is 9; it is rows, where \"rows\" is from 2 to 8" },
-		{ 3, 4, 3, 4, "is 4; it is rows, which is 3, as \"rows\" is 3 by another" },
+		{ 9, 9, 9, 4, "is 9; it must be rows, where \"rows\" is from 2 to 8" },
+		{ 3, 4, 3, 4, "is 4; it must be rows, which is 3, as \"rows\" is 3 by another" },
 		{ 3, 3, 3, 5, "input \"x\": dimension 1 of the tensor is 5; the graph has 4" },
 		{ 3, 3, 8, 4,
 		  "output \"z\": the tensor is float32[8,4]; the graph has "
@@ -514,8 +515,8 @@ static void graphs_of_numbers_become_one(void **state)
 			sizes[i].sizes = (WNNUint32Array){ 2, at[i] };
 		}
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 2, sizes), WNNStatus_TypeError,
-			      "a builder is needed where \"rows\" is 1 and all others have their "
-			      "maximum, and one where it is between 1 and 12");
+			      "a builder is needed where \"rows\" is 1 and all other names have "
+			      "their maximum, and one where \"rows\" is between 1 and 12");
 		sizes[0].sizes.count = 1;
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
 			      "sizes[0] has 1 sizes, expected 2");

@@ -185,10 +185,10 @@ static void bad_waits(void **state)
 	assert_failed(wnnInstanceWaitAny(f->instance, 1, &wait, 0), WNNStatus_TypeError, "{0}");
 	wait.future = wnnContextOnWorkDone(f->context, note_done(f->notes, 0, 1));
 	assert_failed(wnnInstanceWaitAny(other, 1, &wait, 0), WNNStatus_TypeError,
-		      "none of this instance");
+		      "belongs to no call of this instance");
 	wait.future.id += 1000;
 	assert_failed(wnnInstanceWaitAny(f->instance, 1, &wait, 0), WNNStatus_TypeError,
-		      "none of this instance");
+		      "belongs to no call of this instance");
 	wnnInstanceRelease(other);
 }
 

@@ -333,7 +333,7 @@ static void operations_are_cancelled(void **state)
 	assert_int_equal(((unsigned char *)buffer)[5], 0x5a);
 	assert_failed(wnnInstanceCancel(s.instance, (WNNFuture){ 0 }), WNNStatus_TypeError, "{0}");
 	assert_failed(wnnInstanceCancel(s.instance, (WNNFuture){ 77 }), WNNStatus_TypeError,
-		      "none of this instance");
+		      "belongs to no call of this instance");
 	wnnGraphBuilderRelease(builder);
 	wnnTensorRelease(x);
 	close_state(&s);

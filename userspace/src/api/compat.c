@@ -213,7 +213,7 @@ WNNStatus wnnCompatAutoPadding(WNNCompatAutoPad autoPad, uint32_t inputSize, uin
 	if (autoPad != WNNCompatAutoPad_SameUpper && autoPad != WNNCompatAutoPad_SameLower)
 		return api_error_status(WNNStatus_TypeError,
 					"wnnCompatAutoPadding: autoPad is %u; "
-					"SameUpper and SameLower are computed",
+					"allowed are SameUpper and SameLower",
 					(unsigned int)autoPad);
 	if (!inputSize || !windowSize || !stride || !dilation)
 		return api_error_status(WNNStatus_TypeError,
@@ -222,9 +222,9 @@ WNNStatus wnnCompatAutoPadding(WNNCompatAutoPad autoPad, uint32_t inputSize, uin
 	covered = (uint64_t)((inputSize - 1) / stride) * stride;
 	if (effective > UINT32_MAX)
 		return api_error_status(WNNStatus_TypeError,
-					"wnnCompatAutoPadding: the window "
-					"spans %" PRIu64 " elements",
-					effective);
+					"wnnCompatAutoPadding: the dilated window has "
+					"%" PRIu64 " elements; at most %" PRIu32 " are allowed",
+					effective, UINT32_MAX);
 	total = covered + effective > inputSize ? covered + effective - inputSize : 0;
 	padding[autoPad == WNNCompatAutoPad_SameLower] = (uint32_t)(total / 2);
 	padding[autoPad == WNNCompatAutoPad_SameUpper] = (uint32_t)(total - total / 2);

@@ -101,7 +101,7 @@ static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const
 	}
 	return wnn_error_set(err, WNN_TYPE_ERROR,
 			     "%s: input \"%s\": dimension %" PRIu32 " of the tensor is %" PRId64
-			     "; it is %s, where \"%s\" is from %" PRIu32 " to %" PRIu32,
+			     "; it must be %s, where \"%s\" is from %" PRIu32 " to %" PRIu32,
 			     what, input_text(graph, i, input), d, size,
 			     ir_symbol_text(ir, index, text, sizeof(text)), name->name, name->min,
 			     name->max);
@@ -131,7 +131,7 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 					     ir_type_dim(&type, d));
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s: input \"%s\": dimension %" PRIu32
-				     " of the tensor%s is %" PRId64 "; it is %s, which is %" PRId64
+				     " of the tensor%s is %" PRId64 "; it must be %s, which is %" PRId64
 				     ", as \"%s\" is %" PRIu32 " by another dimension",
 				     what, input, d, tensor_label(tensor), size,
 				     ir_symbol_text(ir, index, text, sizeof(text)),

@@ -93,8 +93,8 @@ static WNNStatus check_futures(struct events *events, size_t count,
 		if (id < events->first_id || id >= events->next_id)
 			return api_error_status(WNNStatus_TypeError,
 						"wnnInstanceWaitAny: futures[%zu] %s", i,
-						id ? "is none of this instance" :
-						     "is {0}: the call that gave it failed");
+						id ? "belongs to no call of this instance" :
+						     "is {0}: the call that returned it failed");
 	}
 	return WNNStatus_Success;
 }
@@ -148,8 +148,8 @@ WNNStatus wnnInstanceCancel(WNNInstance instance, WNNFuture future)
 	pthread_mutex_unlock(&events->lock);
 	if (!known)
 		return api_error_status(WNNStatus_TypeError, "wnnInstanceCancel: the future %s",
-					future.id ? "is none of this instance" :
-						    "is {0}: the call that gave it failed");
+					future.id ? "belongs to no call of this instance" :
+						    "is {0}: the call that returned it failed");
 	if (!request)
 		return WNNStatus_Success;
 	request_settle(request, WNNStatus_Cancelled, "wnnInstanceCancel was called");

@@ -368,7 +368,8 @@ static int try_all(struct late *l)
 			return -1;
 		if (!same_nodes(l, l->points[p].graph))
 			return rule_error(l->rule,
-					  "with %s it needs other operators than with other sizes: "
+					  "with %s this call needs other operators than with "
+					  "other sizes: "
 					  "build a graph for each size",
 					  point_text(l, &l->points[p], text, sizeof(text)));
 	}

@@ -108,9 +108,9 @@ static int check_points(struct late *l)
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
 				"setSizes: a builder is needed where \"%s\" is %" PRIu32
-				" and all others have their maximum, and one where it is "
+				" and all other names have their maximum, and one where \"%s\" is "
 				"between %" PRIu32 " and %" PRIu32,
-				name->name, name->min, name->min, name->max);
+				name->name, name->min, name->name, name->min, name->max);
 	}
 	return 0;
 }
