@@ -123,7 +123,8 @@ static const struct {
 	/* The output has only a type, which is empty. */
 	ROW(MODEL("\x04") "\x62\x02\x12\x00", "an output has no name"),
 	ROW(MODEL("\x12") NEG("z", "y") OUTPUT("y"),
-	    "node \"y\" (Neg) has an input that no other node makes: \"z\""),
+	    "node \"y\" (Neg) has an input that is no output of another node, no input and no "
+	    "constant: \"z\""),
 	ROW(MODEL("\x1a") NEG("x", "y") NEG("y", "x"), "node \"y\" (Neg) needs its own result"),
 	ROW(MODEL("\x1a") NEG("x", "y") NEG("x", "y"),
 	    "node \"y\" (Neg) defines \"y\" a second time"),

@@ -362,7 +362,7 @@ static void test_errors(void **state)
 	graph.nodeCount = 2;
 	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
 	assert_int_equal(wnnOnnxModelProbe(model, context, 1, supported), WNNStatus_TypeError);
-	says("room for 1 nodes, and the model has 2");
+	says("count is 1, but the model has 2 nodes");
 	wnnOnnxModelRelease(model);
 	assert_int_equal(wnnOnnxModelGetNodeCount(NULL), 0);
 }

@@ -229,7 +229,10 @@ static int find_inputs(struct onnx_node *node)
 		node->inputs[i] = onnx_scope_get(node->scope, name);
 		/* A call of a function may leave out its last inputs. */
 		if (!node->inputs[i] && !node->scope->function) {
-			damaged(node->import, node, "has an input that no other node makes:", name);
+			damaged(node->import, node,
+				"has an input that is no output of another "
+				"node, no input and no constant:",
+				name);
 			return -1;
 		}
 	}

@@ -303,10 +303,14 @@ WNNStatus wnnOnnxModelDraw(WNNOnnxModel handle, WNNStringView name, uint64_t see
 	while (random && !same(name, random->name))
 		random = random->next;
 	if (!random)
-		return onnx_error(WNNStatus_TypeError, "the graph draws no input \"%.*s\"",
+		return onnx_error(WNNStatus_TypeError,
+				  "the graph has no input \"%.*s\" of random "
+				  "numbers: wnnOnnxModelGetRandomInputs() lists them",
 				  (int)length, name.data ? name.data : "");
 	if (size != onnx_data_size(random->type, onnx_shape_elements(&random->shape)))
-		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
+		return onnx_error(WNNStatus_TypeError,
+				  "%zu bytes of data are given for input "
+				  "\"%s\", whose type and shape need another number",
 				  size, random->name);
 	onnx_draw_fill(random, seed, dispatch, data);
 	return WNNStatus_Success;
@@ -480,7 +484,9 @@ static struct onnx_value *copy_value(struct onnx_model *model, const char *what,
 		own = (int)onnx_type_of(onnx_type_webnn(type));
 	if (elements < 0 || (size && !data) ||
 	    (size != onnx_data_size(type, elements) && size != onnx_data_size(own, elements))) {
-		*status = onnx_error(WNNStatus_TypeError, "%zu bytes are not what %s \"%s\" has",
+		*status = onnx_error(WNNStatus_TypeError,
+				     "%zu bytes of data are given for %s "
+				     "\"%s\", whose type and shape need another number",
 				     size, what, name);
 		return NULL;
 	}
@@ -562,7 +568,8 @@ WNNStatus wnnOnnxModelSetValue(WNNOnnxModel handle, WNNStringView name, void con
 		known = known->next;
 	if (!known)
 		return onnx_error(WNNStatus_TypeError,
-				  "no build has needed the elements of a tensor \"%.*s\"",
+				  "tensor \"%.*s\" is not one of those that "
+				  "wnnOnnxModelGetNeededValues() lists",
 				  (int)(name.length == WNN_STRLEN ? strlen(name.data) :
 								    name.length),
 				  name.data);

@@ -321,8 +321,9 @@ WNNStatus wnnOnnxModelProbe(WNNOnnxModel handle, WNNContext context, size_t coun
 				  model ? "supported" : "model");
 	if (count != model->proto->graph->n_node)
 		return onnx_error(WNNStatus_TypeError,
-				  "there is room for %zu nodes, and the model has %zu", count,
-				  model->proto->graph->n_node);
+				  "count is %zu, but the model has %zu nodes: count must be that "
+				  "of wnnOnnxModelGetNodeCount()",
+				  count, model->proto->graph->n_node);
 	builder = wnnContextCreateGraphBuilder(context);
 	if (!builder) {
 		status = wnnGetLastError(&error);
