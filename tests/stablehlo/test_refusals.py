@@ -93,7 +93,7 @@ CASES = [
     (body('%f = stablehlo.constant dense<false> : tensor<i1>', '%n = stablehlo.constant dense<-7> : tensor<i64>',
           'stablehlo.custom_call @shape_assertion(%f, %n, %n) {error_message = "{x} {1} {0,3} {9", has_side_effect = true} '
           ': (tensor<i1>, tensor<i64>, tensor<i64>) -> ()'),
-     "line 4, column 3: stablehlo.custom_call: what the program demands does not hold: {x} -7 -7 {9"),
+     "line 4, column 3: stablehlo.custom_call: an assertion of the program failed: {x} -7 -7 {9"),
     ("func.func private @m()\n" + body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = '
      '#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "x">]>} : '
      '(tensor<2xf32>) -> tensor<2xf32>'),

@@ -76,6 +76,6 @@ void shlo_eval_assertion(struct shlo_call *call)
 		length += (size_t)written;
 		message = end;
 	}
-	shlo_run_error(call->run, "what the program demands does not hold: %.*s",
+	shlo_run_error(call->run, "an assertion of the program failed: %.*s",
 		       (int)(length < sizeof(text) ? length : sizeof(text) - 1), text);
 }

@@ -236,7 +236,7 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 	for (size_t i = 0; i < type->result_count; i++)
 		if (!shlo_type_fits(last->operands[i]->type, type->results[i]))
 			shlo_refuse(file, last->location, last->name,
-				    "value %zu is %s, the function gives %s", i,
+				    "value %zu is %s, but the function's type has %s", i,
 				    shlo_type_text(&file->arena, last->operands[i]->type),
 				    shlo_type_text(&file->arena, type->results[i]));
 }

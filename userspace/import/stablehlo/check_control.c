@@ -85,7 +85,9 @@ void shlo_check_map(struct shlo_check *check)
 		shlo_wrong(check, "dimensions must have %d numbers", x->rank);
 	for (int i = 0; i < x->rank; i++)
 		if (over[i] != i)
-			shlo_wrong(check, "dimensions has %lld at %d, expected all from 0 on",
+			shlo_wrong(check,
+				   "dimensions has %lld at position %d, but must list all "
+				   "dimensions in order: 0, 1, 2 and so on",
 				   (long long)over[i], i);
 	gives = shlo_return_of(check->op, 0)->operands[0]->type;
 	if (gives->kind != SHLO_TENSOR || gives->rank > 0)
@@ -265,11 +267,16 @@ void shlo_check_top_k(struct shlo_check *check)
 	int64_t k = shlo_need_int(check, "k"), dims[SHLO_MAX_RANK];
 
 	if (x->rank < 1 || shlo_is_complex(x->element))
-		shlo_wrong(check, "the operand is %s", shlo_type_text(check->arena, x));
+		shlo_wrong(check,
+			   "the operand is %s, expected a tensor of rank 1 or more that is not "
+			   "complex",
+			   shlo_type_text(check->arena, x));
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	if (k < 0 || (dims[x->rank - 1] != SHLO_DYNAMIC && k > dims[x->rank - 1]))
-		shlo_wrong(check, "k is %lld, the last dimension %lld", (long long)k,
-			   (long long)dims[x->rank - 1]);
+		shlo_wrong(check,
+			   "k is %lld, expected one from 0 to the size of the last "
+			   "dimension, %lld",
+			   (long long)k, (long long)dims[x->rank - 1]);
 	dims[x->rank - 1] = k;
 	shlo_out_like(check, 0, x, x->rank, dims);
 	check->out[1] = shlo_tensor_type(check->arena, SHLO_I32, x->rank, dims);
@@ -292,8 +299,8 @@ void shlo_check_scan(struct shlo_check *check)
 		shlo_need_dims(check, "dimension", &dim, 1, x->rank);
 		if (shlo_dim_meet(length, x->dims[dim]) == -1)
 			shlo_wrong(check,
-				   "dimension %lld of operand %lld is %lld, that of others, or "
-				   "scan_dim_size, %lld",
+				   "dimension %lld of operand %lld is %lld, expected %lld as in "
+				   "other operands or scan_dim_size",
 				   (long long)dim, (long long)i, (long long)x->dims[dim],
 				   (long long)length);
 		length = shlo_dim_meet(length, x->dims[dim]);
@@ -302,7 +309,7 @@ void shlo_check_scan(struct shlo_check *check)
 	for (size_t i = (size_t)inputs; i < check->in_count; i++)
 		shlo_need_argument(check, i, 0, i);
 	if (check->op->result_count < check->in_count - (size_t)inputs)
-		shlo_wrong(check, "it gives fewer carries than it takes");
+		shlo_wrong(check, "it has fewer results than initial values");
 }
 
 /* ---- several devices */

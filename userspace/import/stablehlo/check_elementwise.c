@@ -267,7 +267,9 @@ void shlo_check_uniform_quantize(struct shlo_check *check)
 	if (!x->quant && !shlo_is_float(x->element))
 		refuse_type(check, x);
 	if (shlo_computed_element(x) != to->quant->expressed)
-		shlo_wrong(check, "the operand is of %s, the result stands for %s",
+		shlo_wrong(check,
+			   "the operand is of %s, the result expresses %s: both must be "
+			   "equal",
 			   shlo_elements[shlo_computed_element(x)].text,
 			   shlo_elements[to->quant->expressed].text);
 	shlo_out_like(check, 0, to, x->rank, x->dims);

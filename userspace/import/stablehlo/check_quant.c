@@ -189,14 +189,18 @@ void shlo_need_product_scales(struct shlo_check *check)
 		shlo_wrong(check, "operand 0 has a scale for each index, expected one for all: %s",
 			   shlo_type_text(check->arena, x));
 	if (!x->quant && (x->element != y->quant->expressed || out->element != x->element))
-		shlo_wrong(check, "the right operand stands for %s, the others are of %s and %s",
+		shlo_wrong(check,
+			   "the right operand expresses %s, the left operand and the "
+			   "result %s and %s: all must be equal",
 			   shlo_elements[y->quant->expressed].text, shlo_elements[x->element].text,
 			   shlo_elements[out->element].text);
 	if (!x->quant)
 		return;
 	need_same_base(check, x, y, "operand", 1);
 	if (out->quant->expressed != x->quant->expressed)
-		shlo_wrong(check, "the result stands for %s, the operands for %s",
+		shlo_wrong(check,
+			   "the result expresses %s, the operands express %s: both must be "
+			   "equal",
 			   shlo_elements[out->quant->expressed].text,
 			   shlo_elements[x->quant->expressed].text);
 	if (y->quant->axis < 0 && out->quant->axis >= 0)

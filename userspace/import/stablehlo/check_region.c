@@ -43,7 +43,9 @@ void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count)
 			shlo_wrong(check, "argument %zu of region %zu is %s, expected a scalar", i,
 				   region, shlo_type_text(check->arena, takes));
 		if (!shlo_type_fits(takes, gives))
-			shlo_wrong(check, "argument %zu of region %zu is %s, it returns %s for it",
+			shlo_wrong(check,
+				   "argument %zu of region %zu is %s, but the region "
+				   "returns %s for it",
 				   i, region, shlo_type_text(check->arena, takes),
 				   shlo_type_text(check->arena, gives));
 	}
@@ -78,7 +80,7 @@ void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region,
 	if (from->kind != SHLO_TENSOR || !promotes(from, to))
 		shlo_wrong(check,
 			   "region %zu computes with %s, and the elements of operand %zu, %s, "
-			   "cannot become that without loss",
+			   "cannot be converted to it without loss",
 			   region, shlo_type_text(check->arena, to), operand,
 			   from->kind == SHLO_TENSOR ? scalar_text(check, from) :
 						       shlo_type_text(check->arena, from));
@@ -151,7 +153,8 @@ void shlo_need_shape(struct shlo_check *check, size_t operand)
 	for (int i = 0; i < out->rank; i++)
 		if (dims[i] < 0 || shlo_dim_meet(dims[i], out->dims[i]) == -1)
 			shlo_wrong(check,
-				   "operand %zu says %lld for dimension %d, the result is %s",
-				   operand, (long long)dims[i], i,
+				   "operand %zu gives dimension %d the size %lld, but the result "
+				   "is %s",
+				   operand, i, (long long)dims[i],
 				   shlo_type_text(check->arena, out));
 }

@@ -23,7 +23,9 @@ static const struct shlo_slices *read_mark(struct shlo_reading *r, const struct 
 	r->is_wrong = false;
 	if (!mark && old && old->text && strstr(old->text, "devices="))
 		shlo_reading_refuse(
-			r, "it is written as mhlo.sharding; that of Shardy (sdy) is understood",
+			r,
+			"it is written as mhlo.sharding, but only sdy.sharding (Shardy) is "
+			"supported: export the program with Shardy",
 			"");
 	r->at = mark && mark->text ? strchr(mark->text, '<') : NULL;
 	return r->at ? shlo_reading_sharding(r, type) : NULL;

@@ -120,7 +120,10 @@ static void add_axis(struct shlo_reading *r, int dim, const char *name, int64_t 
 		return;
 	}
 	if (size && !shlo_axis_part(&axis, before, size)) {
-		shlo_reading_refuse(r, "an axis has no such part:", name);
+		shlo_reading_refuse(r,
+				    "the size and position of the part do not divide the "
+				    "axis",
+				    name);
 		return;
 	}
 	if (r->count == SHLO_READING_AXES) {

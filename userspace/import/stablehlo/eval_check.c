@@ -243,5 +243,5 @@ void shlo_eval_expect_serialized_eq(struct shlo_call *call)
 			expect_eq(call, call->in[0], probe->value);
 			return;
 		}
-	shlo_run_error(call->run, "probe '%s' was not reached so often", id);
+	shlo_run_error(call->run, "probe '%s' ran fewer times than attribute iter expects", id);
 }

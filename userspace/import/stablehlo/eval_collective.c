@@ -535,7 +535,8 @@ static int64_t partner_of(struct shlo_call *call, int own_column)
 	if (!pairs.rows)
 		return -1;
 	if (replicas > 1 && partitions > 1)
-		shlo_run_error(call->run, "its pairs do not say whether they are of replicas");
+		shlo_run_error(call->run, "it has source_target_pairs, which are not supported "
+					  "with several replicas and several partitions");
 	for (int64_t row = 0; row < pairs.rows; row++) {
 		int64_t other = id_at(&pairs, row, !own_column);
 

@@ -129,7 +129,8 @@ void shlo_eval_constant(struct shlo_call *call)
 	size_t bytes = shlo_elements[out->type.element].bytes;
 
 	if (value->type->element != out->type.element)
-		shlo_run_error(call->run, "its elements are not those of its type");
+		shlo_run_error(call->run, "attribute value has elements of another type than the "
+					  "result");
 	for (int64_t i = 0; value->splat && i < out->count; i++)
 		memcpy((char *)out->data + (size_t)i * bytes, value->data, bytes);
 	if (!value->splat)

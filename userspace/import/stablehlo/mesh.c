@@ -90,7 +90,10 @@ static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 	if (!shlo_axis_find(grid->axes, grid->devices, name, &axis))
 		return refuse(grid, "the mesh has no axis", name);
 	if (sub && !shlo_axis_part(&axis, number_of(sub, "pre_size"), number_of(sub, "size")))
-		return refuse(grid, "an axis has no such part:", name);
+		return refuse(grid,
+			      "the size and position of the part do not divide the "
+			      "axis",
+			      name);
 	if (grid->count == SHLO_MAX_RANK)
 		return refuse(grid, "there are more than 64 axes", "");
 	grid->at[grid->count++] = axis;

@@ -77,7 +77,9 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 					function->type->item_count);
 		for (size_t i = 0; i < block->argument_count; i++)
 			if (!shlo_type_same(block->arguments[i]->type, function->type->items[i]))
-				shlo_read_error(r, "argument %zu of @%s has another type than it",
+				shlo_read_error(r,
+						"argument %zu of @%s has another type than "
+						"function_type says",
 						i, function->name);
 	}
 	take_marks(function, op);
