@@ -194,7 +194,7 @@ class Graphs(Case):
         self.refused(MLTypeError, "another builder", builder.relu, CONTEXTS["cpu"].create_graph_builder().input("x", [1]))
         self.refused(MLTypeError, "Invalid input_layout 'chwn'", builder.conv2d, x, x, input_layout="chwn")
         self.refused(MLTypeError, "list of int", builder.reshape, x, 6)
-        self.refused(MLTypeError, "32 bits", builder.reshape, x, [2 ** 33])
+        self.refused(MLTypeError, "not from 0 to 4294967295", builder.reshape, x, [2 ** 33])
         self.refused(MLTypeError, "number", builder.elu, x, "steep")
         self.refused(MLTypeError, "Unsupported data type", builder.input, "z", [1], "float99")
         self.refused(MLTypeError, "Unsupported data type", builder.constant, np.zeros(2))
@@ -372,7 +372,7 @@ class Tensors(Case):
             self.assertEqual(tensor.__dlpack_device__(), (1, 0))
             readonly = context.create_tensor([1], "int8", readable=True)
             self.refused(BufferError, "DLPack 1.0", readonly.__dlpack__)
-            self.refused(BufferError, "on the CPU", tensor.__dlpack__, dl_device=(2, 0))
+            self.refused(BufferError, "memory of the CPU", tensor.__dlpack__, dl_device=(2, 0))
 
     def test_dlpack_in(self):
         class Array:
@@ -488,7 +488,7 @@ class Tensors(Case):
         tensor = context.lend_tensor(plain)
         self.refused(MLTypeError, "Shape mismatch", tensor.lend, plain[0])
         self.refused(MLTypeError, "memory of its own", context.create_host_tensor([1], "int8").lend, plain)
-        self.refused(MLTypeError, "may only be read", tensor.lend, np.frombuffer(bytes(64), np.float32).reshape(4, 4))
+        self.refused(MLTypeError, "read-only", tensor.lend, np.frombuffer(bytes(64), np.float32).reshape(4, 4))
         # A dispatch whose input and output share memory is refused, and the tensors can still be
         # used.
         graph = relu_graph(context, (4, 4))

@@ -152,7 +152,8 @@ class Reader:
 
     def operand(self, name: str, what: str) -> MLOperand:
         if name not in self.operands:
-            raise MLFileError(f"{self.file}: {what} is {name!r}, which nothing makes before")
+            raise MLFileError(f"{self.file}: {what} is {name!r}, which is no input, constant or result of an "
+                              "earlier node")
         return self.operands[name]
 
     def constant(self, name: str, item: dict[str, Any]) -> MLOperand:
@@ -165,7 +166,8 @@ class Reader:
         elif init["kind"] == "inlineBytes":
             data = np.frombuffer(inline_bytes(init["bytes"]), np.uint8)
         else:
-            raise MLFileError(f"{self.file}: constant {name!r} is of kind {init['kind']!r}")
+            raise MLFileError(f"{self.file}: constant {name!r} is of kind {init['kind']!r}; allowed are "
+                              "scalar, weights and inlineBytes")
         return self.bytes_constant(name, data, data_type, shape)
 
     def bytes_constant(self, name: str, data: Any, data_type: str, shape: list[int]) -> MLOperand:
@@ -232,7 +234,7 @@ class Reader:
                 arguments.append(self.option(idl, python, kind, options))
         unknown = sorted(set(options) - known)
         if unknown or left:
-            raise MLFileError(f"{self.file}: {what} has " + (f"the option {unknown[0]!r}, which the operator has not"
+            raise MLFileError(f"{self.file}: {what} has " + (f"the option {unknown[0]!r}, which its operator does not take"
                                                             if unknown else "more inputs than the operator takes"))
         return self.builder._call(index, *arguments)
 
@@ -244,7 +246,7 @@ class Reader:
                 left.pop(0)
             return operand
         if not left:
-            raise MLFileError(f"{self.file}: an operand of the options is not among the inputs")
+            raise MLFileError(f"{self.file}: an option needs an operand, but the node has too few inputs")
         return left.pop(0)
 
     def option(self, idl: str, python: str, kind: str, options: dict[str, Any]) -> Any:

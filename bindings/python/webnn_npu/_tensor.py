@@ -107,7 +107,8 @@ class _Tensor(_native.Tensor):
         if self._destroyed:
             raise MLInvalidStateError(f"{self._what} has been destroyed")
         if dl_device not in (None, (1, 0)) or copy:
-            raise BufferError("tensors are given without a copy, on the CPU")
+            raise BufferError("a tensor is shared without a copy, in memory of the CPU: dl_device must be None or (1, 0), "
+                              "and copy None or False")
         versioned = max_version is not None and max_version[0] >= 1
         if not versioned and not self._flags[1]:
             raise BufferError("the tensor is not writable, which only DLPack 1.0 can say: "
@@ -135,10 +136,10 @@ class MLTensor(_Tensor):
         """
         self._usable()
         if not self._lent:
-            raise MLTypeError("the tensor has memory of its own: MLContext.lend_tensor() makes one that has not")
+            raise MLTypeError("the tensor has memory of its own: only tensors of MLContext.lend_tensor() can be moved")
         array, _, _ = as_memory(memory, self._data_type, self._shape)
         if self._flags[1] and not array.flags.writeable:
-            raise MLTypeError("memory may only be read, and the tensor is writable")
+            raise MLTypeError("memory is read-only, but the tensor is writable: give memory that can be written")
         super().lend(array)
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
         raise MLTypeError(f"{what} is {shape!r}, and must be a list of int") from None
     for size in sizes:
         if not 0 <= size < 2 ** 32:
-            raise MLTypeError(f"{what} is {list(sizes)}: {size} is no number of 32 bits without sign")
+            raise MLTypeError(f"{what} is {list(sizes)}: {size} is not from 0 to {2 ** 32 - 1}")
     return sizes
 
 

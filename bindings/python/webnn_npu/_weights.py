@@ -58,7 +58,7 @@ class Weights:
         same = [key for key in self.entries if plain(key) == plain(name)]
         if len(same) == 1:
             return self.entries[same[0]]
-        raise MLFileError(f"{self.graph}: weight {name!r} is " + ("one of several" if same else "not") +
+        raise MLFileError(f"{self.graph}: weight {name!r} " + ("has several matches" if same else "is not") +
                           f" in {self.weights}")
 
     def beside(self, given: Any, names: list[str], what: str) -> Path:

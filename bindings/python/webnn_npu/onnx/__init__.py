@@ -256,7 +256,7 @@ class Session:
 
     def _native(self) -> Any:
         if self._last is None:
-            raise MLInvalidStateError("the shapes of the model come with the first run(), and with them its graph")
+            raise MLInvalidStateError("the model has no graph before its first run(), which gives the shapes: call run() first")
         return self._last.native
 
     def placement(self) -> list[dict[str, Any]]:
