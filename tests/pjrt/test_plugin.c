@@ -409,7 +409,7 @@ static void test_lending(void **state)
 	struct pjrt_Buffer_ReadyEvent_args ready = ARGS(Buffer_ReadyEvent, .buffer = buffer);
 
 	(void)state;
-	fails(api->Buffer_DecreaseExternalReferenceCount(&less), 9, "nothing outside refers");
+	fails(api->Buffer_DecreaseExternalReferenceCount(&less), 9, "no external reference");
 	works(api->Buffer_IncreaseExternalReferenceCount(&more));
 	works(api->Buffer_ReadyEvent(&ready));
 	finish(ready.event);

@@ -146,7 +146,8 @@ WNNGraph onpu_cache_load(const struct onpu_group *group, const char *path)
 				    WNN_WAIT_FOREVER, &graph) == WNNStatus_Success)
 		return graph;
 	wnnGetLastError(&error);
-	onpu_log(group->ep, ORT_LOG_WARNING, ONPU_PROVIDER ": compiled again: %.*s",
+	onpu_log(group->ep, ORT_LOG_WARNING,
+		 ONPU_PROVIDER ": a graph of cache_dir cannot be used and is compiled again: %.*s",
 		 (int)error.message.length, error.message.data);
 	return NULL;
 }
@@ -159,6 +160,7 @@ void onpu_cache_save(const struct onpu_group *group, const char *path, WNNGraph 
 	if (wnnGraphSave(graph, (WNNStringView){ path, strlen(path) }) == WNNStatus_Success)
 		return;
 	wnnGetLastError(&error);
-	onpu_log(group->ep, ORT_LOG_WARNING, ONPU_PROVIDER ": not kept: %.*s",
+	onpu_log(group->ep, ORT_LOG_WARNING,
+		 ONPU_PROVIDER ": a compiled graph cannot be saved in cache_dir: %.*s",
 		 (int)error.message.length, error.message.data);
 }

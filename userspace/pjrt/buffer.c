@@ -405,7 +405,8 @@ struct pjrt_error *onpu_Buffer_DecreaseExternalReferenceCount(
 	pthread_mutex_lock(&buffer->lock);
 	if (!buffer->external) {
 		error = onpu_error(PJRT_FAILED_PRECONDITION,
-				   "onpu: nothing outside refers to the buffer");
+				   "onpu: the buffer has no external reference that could be "
+				   "given back");
 	} else if (!--buffer->external) {
 		block = buffer->lent;
 		buffer->lent = NULL;

@@ -350,7 +350,9 @@ onpu_Client_DefaultDeviceAssignment(struct pjrt_Client_DefaultDeviceAssignment_a
 				  "%zu devices",
 				  args->replicas, args->partitions, args->client->count);
 	if ((int64_t)args->room < count)
-		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: there is no room for the devices");
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: there is room for %zu devices, but %lld are needed",
+				  args->room, (long long)count);
 	for (int i = 0; i < count; i++)
 		args->ids[i] = i;
 	return NULL;
