@@ -53,7 +53,8 @@ static const struct argp_option options[] = {
 	  1 },
 	{ NULL, 0, NULL, 0, "The device:", 2 },
 	{ "machine", KEY_MACHINE, "NAME", 0,
-	  "the named machine that it is: " ONPU_MACHINE_NAMES "; other options change parts of it",
+	  "the machine that the device is: " ONPU_MACHINE_NAMES "; other options change parts of "
+	  "it",
 	  2 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096, such as 512K", 2 },
 	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
@@ -75,7 +76,8 @@ static const struct argp_option options[] = {
 	{ "record-limit", KEY_RECORD_LIMIT, "MIB", 0,
 	  "the recording ends with this size, the server goes on (default: no limit)", 4 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
-	  "no server: let a device do again what was recorded, and tell what it does differently",
+	  "do not serve: replay a recording on a device, and print what the device does "
+	  "differently",
 	  4 },
 	{ 0 }
 };

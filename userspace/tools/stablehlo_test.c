@@ -370,7 +370,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->path_count = (size_t)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "it takes files or folders of programs");
+		argp_error(state, "give files or folders of programs");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -387,7 +387,7 @@ static const struct argp_option option_list[] = {
 	  "Start N ranks with mpirun, on which processes of interpreter.run_parallel run in place "
 	  "of threads; without it, what mpirun has started does so by itself",
 	  0 },
-	{ "list", 'l', NULL, 0, "Name what has passed as well", 0 },
+	{ "list", 'l', NULL, 0, "List the cases that passed, too", 0 },
 	{ "loop-limit", 'l' << 8, "N", 0,
 	  "The most iterations of a loop; more are an error (4194304)", 0 },
 	{ "unroll-limit", 'u' << 8, "OPERATIONS", 0,

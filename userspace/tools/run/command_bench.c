@@ -45,8 +45,8 @@ struct bench {
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Measuring:", 4 },
-	{ "warm-up", KEY_WARM_UP, "N", 0, "Dispatches before those that count (default 3)", 4 },
-	{ "repeats", KEY_REPEATS, "N", 0, "Dispatches that count, of each stream (default 20)", 4 },
+	{ "warm-up", KEY_WARM_UP, "N", 0, "Dispatches before the timed ones (default 3)", 4 },
+	{ "repeats", KEY_REPEATS, "N", 0, "Timed dispatches of each stream (default 20)", 4 },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "Dispatch for this time instead of --repeats",
 	  4 },
 	{ "streams", KEY_STREAMS, "N", 0,

@@ -44,7 +44,10 @@ static const struct argp_option options[] = {
 	{ "rate", KEY_RATE, "N", 0,
 	  "Samples a second of a .wav (default: audio.sample_rate of MODEL.json)", 4 },
 	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
-	{ "labels", KEY_LABELS, "FILE", 0, "What the elements of --top stand for, a line each", 4 },
+	{ "labels", KEY_LABELS, "FILE", 0,
+	  "The names of the elements for --top, one in each "
+	  "line",
+	  4 },
 	{ NULL, 0, NULL, 0, "Programs of StableHLO:", 5 },
 	{ "loop-limit", KEY_LOOPS, "N", 0,
 	  "The most iterations of a loop; more are an error (default: 4194304)", 5 },

@@ -293,7 +293,8 @@ static int check_logits(const struct decoder *d, uint32_t tokens, struct gguf_er
 
 	if (!all || all->rank != 3 || all->dimensions[1].size == tokens)
 		return 0;
-	return gguf_fail(error, "it has logits of the last token alone");
+	return gguf_fail(error, "it has logits of the last token alone; logits of each token are "
+				"needed");
 }
 
 /*

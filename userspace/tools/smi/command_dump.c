@@ -22,7 +22,7 @@ enum { KEY_DROP = 0x700 };
 
 static const struct argp_option dump_options[] = {
 	{ "drop", KEY_DROP, NULL, 0,
-	  "Drop the dump that the kernel has when it was shown, so that the next one has room", 0 },
+	  "Show the dump, then delete it from the kernel, to make room for the next one", 0 },
 	{ 0 }
 };
 

@@ -24,7 +24,7 @@ static const struct argp_option fwlog_options[] = {
 	  "Let the firmware log from its next start on: 0 nothing, 1 errors, 2 more, 3 all (as root)",
 	  0 },
 	{ "on", KEY_ON, NULL, 0, "Let the driver pass on what the firmware logs (as root)", 0 },
-	{ "off", KEY_OFF, NULL, 0, "Let it do so no more (as root)", 0 },
+	{ "off", KEY_OFF, NULL, 0, "Let the driver no longer pass it on (as root)", 0 },
 	{ 0 }
 };
 

@@ -18,7 +18,7 @@
 enum { KEY_ONCE = 0x400 };
 
 static const struct argp_option top_options[] = {
-	{ "once", KEY_ONCE, NULL, 0, "Tell once, and end: the same as --count 1", 0 },
+	{ "once", KEY_ONCE, NULL, 0, "Print the load once, then end: the same as --count 1", 0 },
 	{ "interval", 'i', "SECONDS", 0, "Time over which the load is measured (1)", 0 },
 	{ "count", 'n', "N", 0, "End after so many times", 0 },
 	{ 0 }
