@@ -438,10 +438,10 @@ def branches():
         [x, numpy.array([False])], [numpy.exp(x), x < 0])
     for name, then, reason in (
             ("shapes", "p = ReduceMax<keepdims = 0>(x)",
-             'its branches make float [] and float [3], and which it is depends on data that is computed from '
+             'its branches make float [] and float [3], and which branch runs depends on data that is computed from '
              'input "x"'),
             ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]"),
-            ("part", "p = Unknown(x)", "its then_branch is refused, and which branch it is depends on data that is")):
+            ("part", "p = Unknown(x)", "its then_branch is refused, and which branch runs depends on data that is")):
         REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
     # Each node has a reason of its own, even after the builder has failed.
     REFUSED["second_reason"] = (parse("""g (int64[2] x) => (int64[] y, int64[] z) { y = Exp(x) z = Celu(x) }"""),

@@ -392,7 +392,9 @@ int onnx_fold_non_zero(struct onnx_node *node)
 	int64_t elements, found = 0, *data;
 
 	if (!all_small(node))
-		return onnx_refuse(node, "", "it is computed for up to %d elements", ONNX_SMALL);
+		return onnx_refuse(node, "",
+				   "it is computed at import, for inputs of up to %d elements",
+				   ONNX_SMALL);
 	elements = onnx_shape_elements(&x->shape);
 	for (int64_t i = 0; i < elements; i++)
 		shape.dim[1] += onnx_value_float(x, (size_t)i) != 0;

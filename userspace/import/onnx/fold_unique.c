@@ -113,7 +113,9 @@ int onnx_fold_unique(struct onnx_node *node)
 	int64_t found;
 
 	if (!x || x->sequence || !onnx_is_small(x))
-		return onnx_refuse(node, "", "it is computed for up to %d elements", ONNX_SMALL);
+		return onnx_refuse(node, "",
+				   "it is computed at import, for inputs of up to %d elements",
+				   ONNX_SMALL);
 	if (!onnx_attr(node, "axis")) {
 		flat.dim[0] = onnx_shape_elements(&x->shape);
 		x = onnx_move_reshape(node, x, &flat);

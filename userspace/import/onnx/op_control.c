@@ -140,13 +140,13 @@ static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condit
 		return taken;
 	/* Where the condition is known when the model is imported, the other branch may suffice. */
 	if (taken->refused || other->refused) {
-		onnx_refuse_choice(node, 0, "its %s is refused, and which branch it is",
+		onnx_refuse_choice(node, 0, "its %s is refused, and which branch runs",
 				   taken->refused ? "then_branch" : "else_branch");
 		return NULL;
 	}
 	if (taken->sequence || other->sequence || taken->type != other->type ||
 	    !onnx_shape_same(&taken->shape, &other->shape)) {
-		onnx_refuse_choice(node, 0, "its branches make %s and %s, and which it is",
+		onnx_refuse_choice(node, 0, "its branches make %s and %s, and which branch runs",
 				   onnx_value_text(node->import->arena, taken),
 				   onnx_value_text(node->import->arena, other));
 		return NULL;

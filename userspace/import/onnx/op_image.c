@@ -51,8 +51,11 @@ int onnx_op_affine_grid(struct onnx_node *node)
 				   onnx_inputs_text(node));
 	for (size_t i = 2; i < count; i++) {
 		if (size[i] < 1 || size[i] > ONNX_INDICES / points)
-			return onnx_refuse(node, "size", "size has an item %lld",
-					   (long long)size[i]);
+			return onnx_refuse(
+				node, "size",
+				"size has an item %lld: each must be at least 1, and the "
+				"product of all but the first two at most %lld",
+				(long long)size[i], (long long)ONNX_INDICES);
 		points *= size[i];
 		image.dim[image.rank++] = size[i];
 	}
@@ -87,8 +90,9 @@ int onnx_op_center_crop_pad(struct onnx_node *node)
 		if (onnx_axis(node, "axes", axes ? axes[i] : (int64_t)i, shape.rank, &axis))
 			return -1;
 		if (wanted[i] < 1 || wanted[i] > INT32_MAX)
-			return onnx_refuse(node, "shape", "shape has an item %lld",
-					   (long long)wanted[i]);
+			return onnx_refuse(node, "shape",
+					   "shape has an item %lld: 1 to %d are allowed",
+					   (long long)wanted[i], INT32_MAX);
 		more = wanted[i] - shape.dim[axis];
 		if (more > 0) {
 			begin[axis] = more / 2;

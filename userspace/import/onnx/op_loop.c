@@ -61,7 +61,8 @@ static struct onnx_value *nothing_stacked(struct onnx_node *node,
 
 	if (!type || !type->shape || type->shape->n_dim >= ONNX_MAX_RANK ||
 	    !onnx_type_bits(type->elem_type)) {
-		onnx_refuse(node, "body", "what it makes has no elements, as it never runs");
+		onnx_refuse(node, "body",
+			    "it never runs, and the type or rank of its output is not known");
 		return NULL;
 	}
 	if (onnx_axis(node, "scan_output_axes", axis, (uint32_t)type->shape->n_dim + 1, &at))
@@ -109,7 +110,9 @@ static int holds(struct onnx_node *node, const struct onnx_value *condition)
 	if (condition == node->inputs[1] && !condition->data)
 		return onnx_refuse_variable(node, 1, "cond");
 	if (condition->sequence || !condition->data || onnx_shape_elements(&condition->shape) != 1)
-		return onnx_refuse(node, "cond", "whether it goes on depends on what it computes");
+		return onnx_refuse(
+			node, "cond",
+			"its condition is computed in the loop and is not known at import");
 	return onnx_value_int(condition, 0) != 0;
 }
 

@@ -206,7 +206,7 @@ int onnx_op_rms_norm(struct onnx_node *node)
 	    onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), x_shape(x).rank, &axis))
 		return -1;
 	if (onnx_wants(node, 1))
-		return onnx_refuse(node, "", "only its first output is made");
+		return onnx_refuse(node, "", "only its first output is supported");
 	return onnx_out(node, 0,
 			onnx_rms_norm(node, x, axis, scale,
 				      onnx_attr_float(node, "epsilon", 1e-5)));
@@ -227,7 +227,7 @@ int onnx_op_skip_norm(struct onnx_node *node)
 	    (!simple && optional(node, 3, &beta)) || optional(node, simple ? 3 : 4, &bias))
 		return -1;
 	if (onnx_wants(node, 1) || onnx_wants(node, 2))
-		return onnx_refuse(node, "", "the outputs mean and inv_std_var are not made");
+		return onnx_refuse(node, "", "the outputs mean and inv_std_var are not supported");
 	x = x_add(node, x, skip);
 	if (bias)
 		x = x_add(node, x, bias);

@@ -64,7 +64,7 @@ int onnx_op_random(struct onnx_node *node)
 	if (random_shape(node, like, &shape))
 		return -1;
 	if (!onnx_type_is_float(type) || onnx_type_webnn(type) == WNNOperandDataType_Undefined)
-		return onnx_refuse(node, "dtype", "no numbers of type %s are drawn",
+		return onnx_refuse(node, "dtype", "random numbers of type %s are not supported",
 				   onnx_type_name(type));
 	if (!onnx_shape_elements(&shape))
 		value = onnx_empty_value(node, type, &shape);
@@ -90,7 +90,7 @@ int onnx_op_bernoulli(struct onnx_node *node)
 	if (!x)
 		return -1;
 	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined)
-		return onnx_refuse(node, "dtype", "no numbers of type %s are drawn",
+		return onnx_refuse(node, "dtype", "random numbers of type %s are not supported",
 				   onnx_type_name(type));
 	shape = x_shape(x);
 	value = drawn(node, DRAW_UNIFORM, 0, 1, ONNX_FLOAT, &shape);
@@ -121,8 +121,10 @@ int onnx_op_multinomial(struct onnx_node *node)
 				   (long long)samples,
 				   (long long)(ONNX_INDICES / shape.dim[0] / shape.dim[1]));
 	if (type != ONNX_INT32 && type != ONNX_INT64)
-		return onnx_refuse(node, "dtype", "no samples of type %s are drawn",
-				   onnx_type_name(type));
+		return onnx_refuse(
+			node, "dtype",
+			"samples of type %s are not supported: allowed are int32 and int64",
+			onnx_type_name(type));
 	shape = (struct onnx_shape){ 3, { shape.dim[0], samples, shape.dim[1] } };
 	value = drawn(node, DRAW_GUMBEL, 0, 1, ONNX_FLOAT, &shape);
 	if (!value)

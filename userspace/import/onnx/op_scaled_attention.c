@@ -291,7 +291,8 @@ int onnx_op_scaled_attention(struct onnx_node *node)
 		return onnx_refuse(node, "nonpad_kv_seqlen",
 				   "nonpad_kv_seqlen and past_key exclude each other");
 	if (mode < 0 || mode > 3)
-		return onnx_refuse(node, "qk_matmul_output_mode", "there is no mode %lld",
+		return onnx_refuse(node, "qk_matmul_output_mode",
+				   "qk_matmul_output_mode is %lld: 0 to 3 are allowed",
 				   (long long)mode);
 	s.query = read_operand(node, 0, "q_num_heads", SIZE_MAX);
 	s.key = s.query ? read_operand(node, 1, "kv_num_heads", 4) : NULL;

@@ -74,14 +74,17 @@ int onnx_op_reshape(struct onnx_node *node)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!given[i] && !onnx_attr_int(node, "allowzero", 0)) {
 			if (i >= x->shape.rank)
-				return onnx_refuse(node, "shape",
-						   "it copies dimension %u of an input with %u", i,
-						   x->shape.rank);
+				return onnx_refuse(
+					node, "shape",
+					"shape copies dimension %u, but the input has %u dimensions",
+					i, x->shape.rank);
 			shape.dim[i] = x->shape.dim[i];
 		}
 		if (given[i] < -1 || (given[i] == -1 && guessed >= 0))
-			return onnx_refuse(node, "shape", "shape has a wrong item %lld",
-					   (long long)given[i]);
+			return onnx_refuse(
+				node, "shape",
+				"shape has an item %lld: sizes from 0 on, and -1 once, are allowed",
+				(long long)given[i]);
 		if (given[i] == -1)
 			guessed = i;
 		else if (shape.dim[i] && known > INT64_MAX / shape.dim[i])

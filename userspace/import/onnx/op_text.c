@@ -49,8 +49,9 @@ static int read_grams(struct onnx_node *node, struct grams *g)
 	}
 	for (size_t i = 0; i < g->count; i++) {
 		if (g->places[i] < 0 || g->places[i] >= ONNX_INDICES)
-			return onnx_refuse(node, "ngram_indexes", "ngram_indexes has an item %lld",
-					   (long long)g->places[i]);
+			return onnx_refuse(node, "ngram_indexes",
+					   "ngram_indexes has an item %lld: 0 to %lld are allowed",
+					   (long long)g->places[i], (long long)ONNX_INDICES - 1);
 		if (g->places[i] >= g->columns)
 			g->columns = g->places[i] + 1;
 	}

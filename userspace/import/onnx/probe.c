@@ -144,8 +144,9 @@ static WNNStatus probe_outputs(struct onnx_import *import, struct onnx_scope *sc
 			 WNNStatus_Success)
 			return import->status;
 		else if (!used && refusals == import->model->refusal_count)
-			onnx_refuse(&node, "",
-				    "it has no elements, and outputs of graphs have some");
+			onnx_refuse(
+				&node, "",
+				"it has no elements, but an output of a graph needs at least one");
 		if (refusals != import->model->refusal_count)
 			unsupport(graph, node.name, import->supported);
 	}

@@ -19,8 +19,10 @@ int onnx_window_list(struct onnx_node *node, const char *name, uint32_t rank, in
 	for (uint32_t i = 0; i < rank; i++) {
 		list[i] = given ? given[i] : fallback;
 		if (list[i] < 0 || list[i] >= MOST)
-			return onnx_refuse(node, name, "%s has an item %lld", name,
-					   (long long)list[i]);
+			return onnx_refuse(
+				node, name,
+				"%s has an item %lld: it must be at least 0 and below 2^31", name,
+				(long long)list[i]);
 	}
 	return 0;
 }
@@ -38,8 +40,10 @@ static int read_pads(struct onnx_node *node, struct onnx_window *w)
 		w->begin[i] = pads[i];
 		w->end[i] = pads[w->rank + i];
 		if (pads[i] < 0 || w->end[i] < 0 || pads[i] >= MOST || w->end[i] >= MOST)
-			return onnx_refuse(node, "pads", "pads has an item %lld",
-					   (long long)(pads[i] < 0 ? pads[i] : w->end[i]));
+			return onnx_refuse(
+				node, "pads",
+				"pads has an item %lld: it must be at least 0 and below 2^31",
+				(long long)(pads[i] < 0 || pads[i] >= MOST ? pads[i] : w->end[i]));
 	}
 	return 0;
 }
