@@ -132,21 +132,21 @@ static void check_tile(void)
 static void check_pack(void)
 {
 	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
-	int64_t width = n > simd->lanes ? 2 * simd->lanes : simd->lanes, size = 0, pieces;
+	int64_t width = n > simd->lanes ? 2 * simd->lanes : simd->lanes, size = 0, runs;
 	struct guard to = floats((depth + 1) * width), from;
 	struct cpu_pack p = {
 		.to = to.data, .at = at, .depth = depth, .n = n, .loose = random_below(2)
 	};
 	int64_t needed;
 
-	pieces = between(1, n < 4 ? n : 4);
-	for (int64_t i = 0; i < pieces; i++) {
-		p.begin[i] = i * n / pieces;
+	runs = between(1, n < 4 ? n : 4);
+	for (int64_t i = 0; i < runs; i++) {
+		p.begin[i] = i * n / runs;
 		p.place[i] = random_below(50);
-		needed = p.loose ? width : (i + 1) * n / pieces - p.begin[i];
+		needed = p.loose ? width : (i + 1) * n / runs - p.begin[i];
 		size = p.place[i] + needed > size ? p.place[i] + needed : size;
 	}
-	p.pieces = (int)pieces;
+	p.runs = (int)runs;
 	for (int64_t k = 0; k < depth; k++)
 		at[k] = random_below(100);
 	at[random_below((uint32_t)depth)] = 100;
@@ -155,11 +155,11 @@ static void check_pack(void)
 	p.from = from.data;
 	simd->pack(&p);
 	for (int64_t k = 0; k < depth; k++)
-		for (int64_t i = 0, piece = 0; i < n; i++) {
-			while (piece + 1 < pieces && p.begin[piece + 1] <= i)
-				piece++;
+		for (int64_t i = 0, run = 0; i < n; i++) {
+			while (run + 1 < runs && p.begin[run + 1] <= i)
+				run++;
 			expect("pack", k * width + i, (double)to.data[k * width + i],
-			       (double)from.data[at[k] + p.place[piece] + i - p.begin[piece]], 0);
+			       (double)from.data[at[k] + p.place[run] + i - p.begin[run]], 0);
 		}
 	guard_free(&to);
 	guard_free(&from);

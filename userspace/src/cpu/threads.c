@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The thread pool of a context: its threads share the items of one piece of work at a time. */
+/* The thread pool of a context: its threads share the items of one task at a time. */
 #include "cpu/threads.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@
 
 /*
  * A worker's share of the items, in a cache line of its own. A worker takes its own items first, so
- * that it finds its data in its cache when one piece of work uses the data of the one before; then
+ * that it finds its data in its cache when one task uses the data of the one before; then
  * it takes items that other workers have not begun.
  */
 struct share {

@@ -128,21 +128,21 @@ struct step {
  * Lists the contiguous runs of pixels first to first + n - 1 of a block: a run ends where a row
  * ends.
  */
-static void find_pieces(const struct columns *c, struct cpu_pack *pack, int64_t first, int64_t n)
+static void find_runs(const struct columns *c, struct cpu_pack *pack, int64_t first, int64_t n)
 {
 	int64_t out_w = c->run->conv.out_w, line = first / out_w, column = first % out_w;
 
 	pack->n = n;
-	pack->pieces = 0;
+	pack->runs = 0;
 	pack->begin[0] = 0;
 	pack->place[0] = first;
 	if (c->direct) {
-		pack->pieces = 1;
+		pack->runs = 1;
 		return;
 	}
 	for (int64_t at = 0; at < n; at += out_w - column, column = 0, line++) {
-		pack->begin[pack->pieces] = at;
-		pack->place[pack->pieces++] = line * c->planes.width + column;
+		pack->begin[pack->runs] = at;
+		pack->place[pack->runs++] = line * c->planes.width + column;
 	}
 }
 
@@ -213,7 +213,7 @@ static void run_step(const struct columns *c, const struct item *item, struct st
 			float *packed = item->packed + (c->keeps ? f * c->step : 0);
 
 			if (panel == item->panel) {
-				find_pieces(c, &step->pack, f, n);
+				find_runs(c, &step->pack, f, n);
 				step->pack.to = packed;
 				step->pack.loose = !c->direct || step->room - f >= unit;
 				simd->pack(&step->pack);

@@ -16,7 +16,7 @@
 
 #define EXACT	   ((int64_t)1 << 24) /* all integers up to here are exact in float32 */
 #define CHUNK	   4096
-#define PIECE	   256 /* floats that are converted to results at a time */
+#define BLOCK	   256 /* floats that are converted to results at a time */
 #define NUM_VALUES 256
 
 /* --- The product as products of float32 --- */
@@ -267,10 +267,10 @@ static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t ch
  */
 static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
-	float piece[PIECE];
+	float block[BLOCK];
 
-	for (int64_t begin = 0; begin < n; begin += PIECE) {
-		int64_t count = n - begin < PIECE ? n - begin : PIECE;
+	for (int64_t begin = 0; begin < n; begin += BLOCK) {
+		int64_t count = n - begin < BLOCK ? n - begin : BLOCK;
 
 		for (int64_t i = 0; i < count; i++) {
 			int64_t place = at + begin + i, c = channel + (each ? begin + i : 0);
@@ -278,17 +278,17 @@ static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t c
 
 			sum += f->before ? f->before[place] : 0;
 			sum += f->bias ? f->bias[c * f->bias_step] : 0;
-			piece[i] = (float)sum * f->scale[c * f->scale_step];
+			block[i] = (float)sum * f->scale[c * f->scale_step];
 			if (f->addend)
-				piece[i] += (float)cpu_load(f->addend_dtype, f->addend,
+				block[i] += (float)cpu_load(f->addend_dtype, f->addend,
 							    c * f->addend_step);
 		}
-		cpu_activate(f->simd, f->act, piece, count);
+		cpu_activate(f->simd, f->act, block, count);
 		if (f->dtype == IR_F32)
-			memcpy((float *)f->out + at + begin, piece, count * sizeof(*piece));
+			memcpy((float *)f->out + at + begin, block, count * sizeof(*block));
 		else
 			for (int64_t i = 0; i < count; i++)
-				cpu_store(f->dtype, f->out, at + begin + i, piece[i]);
+				cpu_store(f->dtype, f->out, at + begin + i, block[i]);
 	}
 }
 

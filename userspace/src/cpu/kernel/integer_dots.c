@@ -247,23 +247,22 @@ static void finish_real(const struct run *run, const int32_t *sums, const struct
 	enum ir_dtype dtype = node->results[0]->type.dtype;
 	int64_t column = block * BLOCK;
 	int lanes = vectors(d, block) * 16;
-	float piece[BLOCK];
+	float row[BLOCK];
 
 	for (int r = 0; r < t->count; r++, sums += BLOCK) {
 		int64_t at = (first + r) * d->columns + column;
 
 		for (int i = 0; i < lanes; i++)
-			piece[column_of(d, block, i) - column] =
-				(float)sums[i] * t->finish.scale[i];
+			row[column_of(d, block, i) - column] = (float)sums[i] * t->finish.scale[i];
 		for (int i = 0; run->addend && i < t->columns; i++)
-			piece[i] += (float)cpu_load(node->operands[4]->type.dtype, run->addend,
-						    (column + i) * run->addend_step);
-		cpu_activate(d->simd, d->act, piece, t->columns);
+			row[i] += (float)cpu_load(node->operands[4]->type.dtype, run->addend,
+						  (column + i) * run->addend_step);
+		cpu_activate(d->simd, d->act, row, t->columns);
 		if (dtype == IR_F32)
-			memcpy((float *)run->y + at, piece, (size_t)t->columns * sizeof(*piece));
+			memcpy((float *)run->y + at, row, (size_t)t->columns * sizeof(*row));
 		else
 			for (int i = 0; i < t->columns; i++)
-				cpu_store(dtype, run->y, at + i, piece[i]);
+				cpu_store(dtype, run->y, at + i, row[i]);
 	}
 }
 

@@ -284,69 +284,69 @@ static void run_direction(const struct network *n, int64_t d)
 }
 
 /* A bump allocator for the scratch memory. While `memory` is NULL, it only counts. */
-struct pieces {
+struct scratch {
 	float *memory;
 	size_t used;
 };
 
-static float *take(struct pieces *pieces, int64_t count)
+static float *take(struct scratch *scratch, int64_t count)
 {
-	float *piece = pieces->memory ? pieces->memory + pieces->used : NULL;
+	float *memory = scratch->memory ? scratch->memory + scratch->used : NULL;
 
 	/* Rounds up to whole cache lines. */
-	pieces->used += ((size_t)count + 15) & ~(size_t)15;
-	return piece;
+	scratch->used += ((size_t)count + 15) & ~(size_t)15;
+	return memory;
 }
 
 /* Returns an operand as floats: the operand itself, or a copy converted from float16. */
-static const float *floats(const struct network *n, struct pieces *pieces, const void *data,
+static const float *floats(const struct network *n, struct scratch *scratch, const void *data,
 			   int64_t count)
 {
 	float *to;
 
 	if (!data || n->r.dtype == IR_F32)
 		return data;
-	to = take(pieces, count);
+	to = take(scratch, count);
 	for (int64_t i = 0; to && i < count; i++)
 		to[i] = wnn_half_to_float(((const uint16_t *)data)[i]);
 	return to;
 }
 
-static void lay_out(struct network *n, struct pieces *pieces)
+static void lay_out(struct network *n, struct scratch *scratch)
 {
 	const struct cpu_recurrent *r = &n->r;
 	int64_t rows = r->directions * n->width, states = r->batch * r->hidden;
 
-	n->x = floats(n, pieces, r->x, r->steps * r->batch * r->input);
-	n->weight = floats(n, pieces, r->weight, rows * r->input);
-	n->recurrent = floats(n, pieces, r->recurrent, rows * r->hidden);
-	n->bias = floats(n, pieces, r->bias, rows);
-	n->recurrent_bias = floats(n, pieces, r->recurrent_bias, rows);
-	n->peephole = floats(n, pieces, r->peephole, r->directions * 3 * r->hidden);
-	n->hidden_state = floats(n, pieces, r->hidden_state, r->directions * states);
-	n->cell_state = floats(n, pieces, r->cell_state, r->directions * states);
-	n->gates = take(pieces, n->at_once * r->batch * n->width);
-	n->state_gates = take(pieces, r->batch * n->width);
-	n->h = take(pieces, states);
-	n->c = take(pieces, r->lstm ? states : 0);
-	n->reset = take(pieces, r->lstm ? 0 : states);
+	n->x = floats(n, scratch, r->x, r->steps * r->batch * r->input);
+	n->weight = floats(n, scratch, r->weight, rows * r->input);
+	n->recurrent = floats(n, scratch, r->recurrent, rows * r->hidden);
+	n->bias = floats(n, scratch, r->bias, rows);
+	n->recurrent_bias = floats(n, scratch, r->recurrent_bias, rows);
+	n->peephole = floats(n, scratch, r->peephole, r->directions * 3 * r->hidden);
+	n->hidden_state = floats(n, scratch, r->hidden_state, r->directions * states);
+	n->cell_state = floats(n, scratch, r->cell_state, r->directions * states);
+	n->gates = take(scratch, n->at_once * r->batch * n->width);
+	n->state_gates = take(scratch, r->batch * n->width);
+	n->h = take(scratch, states);
+	n->c = take(scratch, r->lstm ? states : 0);
+	n->reset = take(scratch, r->lstm ? 0 : states);
 }
 
 int cpu_recurrent_network(struct cpu_context *cpu, const struct ir_node *node,
 			  const void *const *in, void *const *out, struct wnn_error *err)
 {
 	struct network n = { .r = cpu_recurrent_of(node, in, out), .cpu = cpu };
-	struct pieces pieces = { NULL, 0 };
+	struct scratch scratch = { NULL, 0 };
 
 	n.width = n.r.gates * n.r.hidden;
 	n.at_once = GATES_AT_ONCE / (n.r.batch * n.width);
 	n.at_once = n.at_once < 1 ? 1 : n.at_once < n.r.steps ? n.at_once : n.r.steps;
-	lay_out(&n, &pieces);
-	pieces.memory = cpu_scratch(cpu, pieces.used * sizeof(float));
-	if (!pieces.memory)
+	lay_out(&n, &scratch);
+	scratch.memory = cpu_scratch(cpu, scratch.used * sizeof(float));
+	if (!scratch.memory)
 		return wnn_error_nomem(err, "the gates of a recurrent network");
-	pieces.used = 0;
-	lay_out(&n, &pieces);
+	scratch.used = 0;
+	lay_out(&n, &scratch);
 	for (int64_t d = 0; d < n.r.directions; d++)
 		run_direction(&n, d);
 	return 0;

@@ -356,11 +356,11 @@ int cpu_normalize(struct cpu_context *cpu, const struct ir_node *node, const voi
 /* --- Interleaved channels: each element has a mean, a factor and a bias of its own --- */
 
 /*
- * ROW: the least elements of a row, for which row_of() repeats the period of channels. PIECE: the
+ * ROW: the least elements of a row, for which row_of() repeats the period of channels. BLOCK: the
  * most elements that are computed at a time.
  */
 #define ROW   1024
-#define PIECE 2048
+#define BLOCK 2048
 
 struct by_channels {
 	const struct cpu_simd *simd;
@@ -380,7 +380,7 @@ static void normalize_rows(void *argument, int64_t begin, int64_t end)
 		int64_t at = i % b->row;
 		float *y = b->y + i;
 
-		n = b->row - at < PIECE ? b->row - at : PIECE;
+		n = b->row - at < BLOCK ? b->row - at : BLOCK;
 		n = end - i < n ? end - i : n;
 		b->simd->binary(IR_SUB, y, b->x + i, 1, b->mean + at, 1, n);
 		b->simd->binary(IR_MUL, y, y, 1, b->factor + at, 1, n);

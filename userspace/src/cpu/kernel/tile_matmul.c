@@ -16,7 +16,7 @@
 #include "cpu/tuning.h"
 
 /* Rows of an item when there are too few panels for the threads. */
-#define PIECE_LINES 192
+#define SLICE_ROWS 192
 
 struct matmul {
 	struct cpu_plan base;
@@ -43,7 +43,7 @@ struct run {
 	const struct matmul *mm;
 	const float *a, *b, *bias;
 	float *c;
-	int64_t columns, pieces; /* columns of an item; items in a row of the result */
+	int64_t columns, slices; /* columns of an item; items in a row of the result */
 	struct cpu_split lines;
 	char *scratch;
 	size_t worker_bytes;
@@ -76,7 +76,7 @@ static void pack_panel(const struct matmul *mm, const float *b, int64_t column, 
 				 .depth = mm->k,
 				 .n = n,
 				 .loose = n == width,
-				 .pieces = 1 };
+				 .runs = 1 };
 
 	if (n < width)
 		memset(panel, 0, (size_t)(mm->k * width) * sizeof(*panel));
@@ -143,13 +143,13 @@ static void activate(const struct matmul *mm, float *c, int64_t lines, int64_t c
 		cpu_activate(mm->simd, &mm->attrs->act, c, lines * columns);
 }
 
-static void run_piece(void *argument, int64_t item, unsigned int worker)
+static void run_slice(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
 	const struct matmul *mm = run->mm;
-	int64_t begin = item % run->pieces * run->columns, end = begin + run->columns;
-	int64_t part = item / run->pieces % run->lines.parts;
-	int64_t at = item / run->pieces / run->lines.parts * mm->m * mm->n;
+	int64_t begin = item % run->slices * run->columns, end = begin + run->columns;
+	int64_t part = item / run->slices % run->lines.parts;
+	int64_t at = item / run->slices / run->lines.parts * mm->m * mm->n;
 	int64_t line = cpu_split_first(&run->lines, part);
 	int64_t lines = cpu_split_size(&run->lines, part);
 	const float *a = run->a + cpu_offset(&mm->y, at, mm->sa) + line * mm->lda;
@@ -174,8 +174,8 @@ static void share(struct run *run, unsigned int threads)
 	bool parts = threads > 1 && mm->batches < 2 * (int64_t)threads;
 
 	run->columns = parts ? cpu_tile_share(panels, threads) * width : panels * width;
-	run->pieces = (mm->n + run->columns - 1) / run->columns;
-	run->lines = cpu_split(mm->m, parts && panels < (int64_t)threads ? PIECE_LINES : mm->m);
+	run->slices = (mm->n + run->columns - 1) / run->columns;
+	run->lines = cpu_split(mm->m, parts && panels < (int64_t)threads ? SLICE_ROWS : mm->m);
 }
 
 static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packed,
@@ -194,7 +194,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	if (!r.scratch)
 		return wnn_error_nomem(err, "a product");
 	share(&r, cpu->threads);
-	cpu_threads_run(cpu->workers, mm->batches * r.lines.parts * r.pieces, run_piece, &r);
+	cpu_threads_run(cpu->workers, mm->batches * r.lines.parts * r.slices, run_slice, &r);
 	return 0;
 }
 

@@ -233,7 +233,7 @@ int64_t cpu_tile_share(int64_t panels, unsigned int threads)
 {
 	uint64_t best = 1, least = UINT64_MAX;
 
-	for (uint64_t size = wnn_div_up((uint64_t)panels, CPU_PIECES * threads); size > 0; size--) {
+	for (uint64_t size = wnn_div_up((uint64_t)panels, CPU_ITEMS * threads); size > 0; size--) {
 		uint64_t most = wnn_div_up(wnn_div_up((uint64_t)panels, size), threads) * size;
 
 		if (most < least) {

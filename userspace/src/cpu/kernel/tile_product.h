@@ -27,7 +27,7 @@ static inline void cpu_fetch_ahead(const float *next, int64_t floats)
  * Items of work per thread: several, so that other threads can take items of a thread that is held
  * up.
  */
-#define CPU_PIECES 4
+#define CPU_ITEMS 4
 
 /*
  * Returns the number of panels of an item for which the busiest thread has the fewest panels; the

@@ -38,7 +38,7 @@
  * Slices of a fused depthwise convolution per thread. At the begin of each slice, pixels above it
  * are computed again.
  */
-#define WINDOW_PIECES 16
+#define WINDOW_SLICES 16
 
 struct tile_rows {
 	struct cpu_plan base;
@@ -190,7 +190,7 @@ static struct cpu_split share_lines(int64_t m, int64_t threads)
 {
 	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
 
-	for (int64_t each = CPU_PIECES; each && threads > 1; each--) {
+	for (int64_t each = CPU_ITEMS; each && threads > 1; each--) {
 		int64_t even = (int64_t)wnn_align_up((uint64_t)blocks, each * threads);
 
 		if (even * MIN_BLOCK <= m)
@@ -324,7 +324,7 @@ static int run_windows(const struct cpu_tile_product *whole, const struct tile_r
 	};
 
 	rows = l->windows.batch * l->windows.out_h;
-	run.rows = cpu_split(rows, (rows - 1) / (WINDOW_PIECES * (int64_t)cpu->threads) + 1);
+	run.rows = cpu_split(rows, (rows - 1) / (WINDOW_SLICES * (int64_t)cpu->threads) + 1);
 	run.line.m = l->shape.out_w;
 	run.workers = cpu_scratch(cpu, cpu->threads * run.worker_bytes + zeros);
 	if (!run.workers)

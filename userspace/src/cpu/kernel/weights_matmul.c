@@ -403,7 +403,7 @@ static void multiply_panel(const struct run *run, struct worker *worker, int64_t
 			  y);
 }
 
-static void run_piece(void *argument, int64_t item, unsigned int worker)
+static void run_slice(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
 	int64_t begin = item / run->parts.parts * run->share * 2 * run->simd->lanes, width;
@@ -457,11 +457,11 @@ static void spread(struct run *run, int64_t count, cpu_work_fn work)
 static void multiply(struct run *run, int64_t threads)
 {
 	int64_t panels = (run->s.wide + 2 * run->simd->lanes - 1) / (2 * run->simd->lanes);
-	int64_t most = lines_of(&run->s), pieces;
+	int64_t most = lines_of(&run->s), slices;
 	bool few = run->s.m <= CPU_WEIGHED_LINES;
 
 	run->share = cpu_tile_share(panels, (unsigned int)threads);
-	pieces = (panels + run->share - 1) / run->share;
+	slices = (panels + run->share - 1) / run->share;
 	for (; run->line < run->s.m; run->line += run->lines) {
 		run->lines = run->s.m - run->line < most ? run->s.m - run->line : most;
 		run->strips = cpu_split(run->lines, run->simd->rows);
@@ -470,7 +470,7 @@ static void multiply(struct run *run, int64_t threads)
 			run->parts = cpu_split(run->strips.parts, run->strips.parts / threads);
 		if (!few)
 			spread(run, run->strips.parts, pack_strip);
-		spread(run, pieces * run->parts.parts, run_piece);
+		spread(run, slices * run->parts.parts, run_slice);
 	}
 }
 

@@ -289,14 +289,14 @@ EACH_ROW(FUNCTIONS)
  * Copies runs as whole vectors: the floats that a vector writes after the end of a run are
  * overwritten by the next run or row.
  */
-INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
+INLINE void pack_runs(const struct cpu_pack *pack, const int runs, const int vecs)
 {
 	/* a copy, as the compiler must assume that stores change the original */
 	const struct cpu_pack p = *pack;
 	float *to = p.to;
 
 	for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
-		for (int i = 0; i < pieces; i++) {
+		for (int i = 0; i < runs; i++) {
 			const float *from = p.from + p.at[k] + p.place[i];
 			vec first = load(from), second = vecs > 1 ? load(from + LANES) : first;
 
@@ -311,8 +311,8 @@ static void pack_exactly(const struct cpu_pack *p)
 	int64_t width = p->n > LANES ? 2 * LANES : LANES;
 
 	for (int64_t k = 0; k < p->depth; k++)
-		for (int i = 0; i < p->pieces; i++) {
-			int64_t end = i + 1 < p->pieces ? p->begin[i + 1] : p->n;
+		for (int i = 0; i < p->runs; i++) {
+			int64_t end = i + 1 < p->runs ? p->begin[i + 1] : p->n;
 
 			memcpy(p->to + k * width + p->begin[i], p->from + p->at[k] + p->place[i],
 			       (size_t)(end - p->begin[i]) * sizeof(float));
@@ -321,12 +321,12 @@ static void pack_exactly(const struct cpu_pack *p)
 
 INLINE void pack_vectors(const struct cpu_pack *p, const int vecs)
 {
-	if (p->pieces == 1)
-		pack_pieces(p, 1, vecs);
-	else if (p->pieces == 2)
-		pack_pieces(p, 2, vecs);
+	if (p->runs == 1)
+		pack_runs(p, 1, vecs);
+	else if (p->runs == 2)
+		pack_runs(p, 2, vecs);
 	else
-		pack_pieces(p, p->pieces, vecs);
+		pack_runs(p, p->runs, vecs);
 }
 
 static void pack(const struct cpu_pack *p)

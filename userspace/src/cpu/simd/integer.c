@@ -46,7 +46,7 @@ static void finish(const struct cpu_finish *f, uint8_t *restrict y, const int32_
 
 /* --- Finishing of float32 sums that are integral: in chunks that fit the first-level cache --- */
 
-#define PIECE 512
+#define CHUNK 512
 
 static void add_sums(int32_t *restrict total, const float *restrict sums,
 		     const int32_t *restrict before, int64_t n)
@@ -88,10 +88,10 @@ static void requantize(const struct cpu_finish *f, uint8_t *restrict y,
 static void finish_floats(const struct cpu_finish *f, uint8_t *y, const float *sums,
 			  const int32_t *before, bool each_scale, bool each_bias, int64_t n)
 {
-	int32_t total[PIECE];
+	int32_t total[CHUNK];
 
-	for (int64_t at = 0; at < n; at += PIECE) {
-		int64_t count = n - at < PIECE ? n - at : PIECE;
+	for (int64_t at = 0; at < n; at += CHUNK) {
+		int64_t count = n - at < CHUNK ? n - at : CHUNK;
 
 		add_sums(total, sums + at, before ? before + at : NULL, count);
 		if (f->bias)

@@ -70,7 +70,7 @@ struct cpu_pack {
 	const int64_t *at;
 	int64_t depth, n;
 	bool loose;
-	int pieces;
+	int runs;
 	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
 };
 
