@@ -461,7 +461,7 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 	const struct onpu_kernels *k = m->c->kernels;
 	const struct block b = block_at(m, index);
 	int64_t dense_rows[DEPTH_BLOCK], dense_columns[DEPTH_BLOCK];
-	const kernel_mma(*kernels)[4] = m->piece  ? k->mma_pieces :
+	const kernel_mma(*kernels)[4] = m->piece  ? k->mma_partial :
 					m->floats ? k->mma_f32 :
 						    k->mma_i32;
 	struct mma_tile tile = {

@@ -135,7 +135,7 @@ static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
  * copied, or when they are contiguous in the first operand: then only operands that are broadcast
  * along the rows have to be copied.
  */
-static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_t rows)
+static uint32_t rows_in_block(const struct walk *walk, uint32_t columns, uint32_t rows)
 {
 	unsigned int last = walk->rank - 1;
 	uint32_t fit = KERNEL_CHUNK / columns;
@@ -155,7 +155,7 @@ static void plan_init(struct walk_plan *plan, const struct walk *walk)
 	plan->total_columns = walk->dim[last];
 	plan->total_rows = walk->rank > 1 ? walk->dim[last - 1] : 1;
 	plan->columns = plan->total_columns < KERNEL_CHUNK ? plan->total_columns : KERNEL_CHUNK;
-	plan->rows = rows_in_piece(walk, plan->columns, plan->total_rows);
+	plan->rows = rows_in_block(walk, plan->columns, plan->total_rows);
 	plan->rank = outer + 2;
 	memcpy(plan->dim, walk->dim, outer * sizeof(plan->dim[0]));
 	plan->dim[outer] = (uint32_t)onpu_div_up(plan->total_rows, plan->rows);

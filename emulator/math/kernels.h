@@ -77,7 +77,7 @@ struct mma_tile {
 	int64_t col_k_stride;	/* bytes from k to k + 1 */
 	const int64_t *col_tap;
 	uint32_t taps, depth; /* contraction: taps, then k below depth */
-	uint32_t piece;	      /* for mma_pieces: values of k in a partial sum */
+	uint32_t piece;	      /* for mma_partial: values of k in a partial sum */
 	void *acc;	      /* [rows][MMA columns of the level] accumulators */
 	bool fresh;	      /* accumulators start with 0, whatever is in acc */
 };
@@ -150,7 +150,7 @@ struct onpu_kernels {
 	unsigned int mma_vectors; /* vectors in a full tile, at most 3 */
 	kernel_mma mma_f32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_i32[MMA_MAX_ROWS + 1][4];
-	kernel_mma mma_pieces[MMA_MAX_ROWS + 1][4];
+	kernel_mma mma_partial[MMA_MAX_ROWS + 1][4];
 	/*
 	 * Packs dense float32 columns of @n values of k, @stride bytes apart, into a panel: whole
 	 * vectors, with zeros after the last column.

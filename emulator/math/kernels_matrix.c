@@ -160,7 +160,7 @@ DEFINE_TILE(i32, int32_t)
  * Computes a tile whose depth is divided into partial sums: each starts with 0 and is added to the
  * accumulator at its end.
  */
-static inline __attribute__((always_inline)) void steps_pieces(const struct mma_tile *t,
+static inline __attribute__((always_inline)) void steps_partial(const struct mma_tile *t,
 							       const int rows, const int vectors,
 							       int64_t row_step, int64_t col_step)
 {
@@ -202,7 +202,7 @@ static inline __attribute__((always_inline)) void steps_pieces(const struct mma_
 #define DEFINE_ROWS(rows, vectors)      \
 	DEFINE_SIZE(f32, rows, vectors) \
 	DEFINE_SIZE(i32, rows, vectors) \
-	DEFINE_SIZE(pieces, rows, vectors)
+	DEFINE_SIZE(partial, rows, vectors)
 
 /* For each number of rows, use the smallest kernel that computes at least this many rows. */
 #if TILE_ROWS == 8
@@ -293,15 +293,15 @@ void KERNEL_NAME(fill_matrix)(struct onpu_kernels *k)
 	k->mma_store = store;
 	USE(f32, k, 1);
 	USE(i32, k, 1);
-	USE(pieces, k, 1);
+	USE(partial, k, 1);
 #if VECTORS >= 2
 	USE(f32, k, 2);
 	USE(i32, k, 2);
-	USE(pieces, k, 2);
+	USE(partial, k, 2);
 #endif
 #if VECTORS >= 3
 	USE(f32, k, 3);
 	USE(i32, k, 3);
-	USE(pieces, k, 3);
+	USE(partial, k, 3);
 #endif
 }

@@ -34,7 +34,7 @@ MEMBERS = (
     ('clamp', 'uint8_t', ''),
     ('excl', 'uint8_t', ''),
     ('rev', 'uint8_t', ''),
-    ('piece', 'uint8_t', 'mma.f32: how its sum is cut'),
+    ('piece', 'uint8_t', 'mma.f32: length of its partial sums'),
 )
 
 HEADER = '''
@@ -85,7 +85,7 @@ struct onpu_field_info {
 	const struct onpu_enum_info *values; /* enum: what is legal */
 };
 
-/* A piece of an instruction's text: a field, the name (field < 0), or fixed text. */
+/* A part of an instruction's text: a field, the name (field < 0), or fixed text. */
 struct onpu_text_token {
 	const char *text; /* NULL for a field or the name */
 	int8_t field; /* index in fields, or -1 */
