@@ -19,8 +19,8 @@ struct pjrt_event {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_ready;
-	struct pjrt_error *error;     /* what it became ready with; NULL: success */
-	struct waiter *first, **last; /* callbacks, while it is not ready */
+	struct pjrt_error *error;     /* error of the operation; NULL: success */
+	struct waiter *first, **last; /* called once the event is ready */
 };
 
 static struct pjrt_event *create(bool is_ready)

@@ -88,7 +88,7 @@ struct onpu_wanted {
 	uint64_t replicas, partitions;
 	/* the device of replica r, partition p is devices[r * partitions + p] */
 	int devices[ONPU_MAX_DEVICES];
-	bool is_portable; /* each run says on which device */
+	bool is_portable; /* the caller of each run chooses the device */
 };
 
 /* Whether an input is given away to the run, and to which output; see WNNStablehloDonation. */

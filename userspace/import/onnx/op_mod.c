@@ -68,7 +68,7 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 	/* The quotient is rounded as well and may be off by one: corrects the rest. */
 	left = x_where(node, x_less(node, left, zero), x_add(node, left, t), left);
 	left = x_where(node, x_less(node, left, t), left, x_sub(node, left, t));
-	/* Where t is infinite, the rest is below it and stays. */
+	/* Where the quotient is 0, such as for an infinite t, `rest` is the remainder. */
 	return x_where(node, x_equal(node, q, zero), rest, left);
 }
 

@@ -460,7 +460,7 @@ static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *
 	if (!x || !scales || !zeros)
 		return NULL;
 	end[axis] = x_shape(scales).dim[axis] * t->block - t->count;
-	/* One scale fits a block of any length. */
+	/* A single scale needs no whole block: nothing is padded. */
 	if (x_shape(scales).dim[axis] > 1)
 		x = x_pad(node, x, begin, end, 0);
 	x = x ? wnnGraphBuilderDequantizeLinear(node->b, x, scales, zeros, &node->options) : NULL;

@@ -10,7 +10,7 @@
 
 #include "lower.h"
 
-/* Most elements of values whose operations may stand between those of a chain. */
+/* The most elements of the result of an operation that stands between operations of a chain. */
 #define FEW 64
 
 struct finder {
@@ -18,7 +18,8 @@ struct finder {
 	const struct shlo_block *block;
 	struct shlo_chain *chain; /* the chain that is made */
 	size_t *index; /* by slot: index of a value in the chain, if @of is the chain's number */
-	size_t *of, *dead; /* by slot: number of the chain; that in which nothing reads it later */
+	size_t *of;    /* by slot of a value: number of the chain that it is in */
+	size_t *dead;  /* by slot: number of the chain after which nothing reads the value */
 	size_t number;
 	size_t *last; /* by index: the last step that reads it */
 };

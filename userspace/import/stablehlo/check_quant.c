@@ -46,7 +46,7 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 	return NULL;
 }
 
-/* ---- where they may be */
+/* ---- which tensors may be quantised */
 
 static void need_allowed(struct shlo_check *check, const struct shlo_type *type, const char *what,
 			 size_t i)

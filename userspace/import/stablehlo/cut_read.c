@@ -171,8 +171,8 @@ static void read_dimension(struct shlo_reading *r, int dim)
 }
 
 /*
- * Reads what follows the dimensions, up to the end of the sharding: the axes of sums that are not
- * yet made. The rest says which axes no one may cut along.
+ * Reads what follows the dimensions, up to the end of the sharding: `unreduced`, the axes along
+ * which sums are still to be made. Skips everything else, such as replicated axes.
  */
 static void read_rest(struct shlo_reading *r)
 {

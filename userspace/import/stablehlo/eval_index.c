@@ -275,7 +275,7 @@ struct scatter {
 	int64_t run;	  /* elements that are dense in operand and updates */
 	int64_t sizes[SHLO_MAX_RANK];
 	bool sets; /* an update takes the place of the element */
-	int only;  /* SHLO_B_* that combines both, or -1 */
+	int only;  /* SHLO_B_* that combines element and update, or -1 */
 };
 
 /* Finds how slices are combined as a whole, which takes one input and one type of elements. */

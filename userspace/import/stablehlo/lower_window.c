@@ -194,8 +194,9 @@ static WNNOperand cell_by_cell(const struct windows *v)
 /* ---- windows, dimension by dimension: of 2, 4, 8 cells, and those together */
 
 /*
- * Returns windows of @cells elements along @axis, @apart from each other, combined for every start:
- * doubles them to 2, 4, 8 cells, and combines those that @cells consists of.
+ * Returns for each start along @axis the combination of @cells elements that are @apart from each
+ * other. Makes windows of 2, 4, 8 and so on cells, each of two windows of half the size, and combines
+ * those whose sizes add up to @cells.
  */
 static WNNOperand in_doubles(const struct windows *v, const struct axis *axis, WNNOperand x,
 			     int64_t cells, int64_t apart)

@@ -15,7 +15,7 @@ struct shlo_thread {
 struct shlo_threads {
 	size_t replicas, partitions;
 	const struct shlo_attr *infeed; /* names of functions that give its values, or NULL */
-	struct shlo_thread *processes;	/* replicas * partitions of them */
+	struct shlo_thread *processes;	/* an array of replicas * partitions */
 };
 
 /*

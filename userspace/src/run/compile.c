@@ -496,7 +496,7 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 	return 0;
 }
 
-/* Ends the use of the last block if all operands were found in others. */
+/* Releases the last block when it is empty, as all its operands were found in other blocks. */
 static void drop_empty_block(struct run_compiled *c, const struct packing *packing)
 {
 	if (!packing->block || packing->block->count)

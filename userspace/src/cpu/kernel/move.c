@@ -230,7 +230,7 @@ static void transpose_items(void *argument, int64_t begin, int64_t end)
 
 /* The most rows of bytes that interleave() takes. */
 #define MAX_INTERLEAVED 4
-/* Columns that it takes at a time. */
+/* Columns that interleave() copies at a time. */
 #define STRIP 4096
 
 static void interleave_items(void *argument, int64_t begin, int64_t end)

@@ -22,7 +22,7 @@
 
 static struct onednn library;
 static const struct onednn *loaded;
-/* the result of the self-test, when it failed */
+/* why the self-test failed; only set when it did */
 static struct wnn_error verdict;
 static atomic_bool is_wrong;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -409,7 +409,10 @@ void plan_load_ahead(struct plan *plan)
 	}
 	if (!ret)
 		place_loads(&a);
-	/* Fewer loads delay the first job less, but gain no more than these did. */
+	/*
+	 * With fewer loads the first job is delayed less, but later jobs gain at most as much: ends
+	 * once they gain too little.
+	 */
 	a.gain = UINT64_MAX;
 	for (uint32_t loads = a.num_loads; loads && !ret && a.gain > LEAST_GAIN(a.list.cycles);
 	     loads = fewer(loads))
