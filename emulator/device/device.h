@@ -157,7 +157,7 @@ struct onpu_device {
 	struct onpu_sim_memory memory;
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
-	pthread_mutex_t gate; /* lets threads that wait for `step` have it next */
+	pthread_mutex_t gate; /* held to wait for `step`, so that its last owner waits, too */
 	pthread_mutex_t step; /* guards the members below, except accesses and atomics */
 	atomic_uint waiting;
 	struct access_queue accesses;
@@ -184,7 +184,7 @@ struct onpu_device {
 	struct vm_entry vms[ONPU_CAP_NUM_VMS__RESET];
 	struct queue queues[ONPU_MAX_QUEUES];
 	struct cp cp;
-	struct counters counters; /* no reset clears them */
+	struct counters counters; /* keep their values over resets */
 };
 
 static inline uint64_t device_earlier(uint64_t a, uint64_t b)
