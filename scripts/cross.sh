@@ -158,7 +158,7 @@ cross_run()
 	mapfile -t programs < <(printf '%s\n' "${tests[@]}" | cut -d ' ' -f 2 | sort -u)
 	mapfile -t tests < <(printf '%s\n' "${tests[@]}" | cut -d ' ' -f 1)
 	step "cross-$1-build" "building for $1" inside ninja -C "$work/build" "${programs[@]}" || return
-	# Each instruction is translated: everything takes longer.
+	# QEMU translates each instruction, so the tests take longer.
 	step "cross-$1-test" "tests of the library on $1, ${#tests[@]} programs" \
 		inside meson test -C "$work/build" --no-rebuild --print-errorlogs --timeout-multiplier 20 "${tests[@]}"
 }

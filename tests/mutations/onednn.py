@@ -155,7 +155,7 @@ MUTATIONS = [
     _fused('what is added to lines is always that of the first', 'kernel/tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
     _fused('tiles add what a later step adds', 'kernel/tile_product.c', 'tile.addend = last ? addend_of(p, tile.c) : NULL;', 'tile.addend = addend_of(p, tile.c);'),
     _fused('all blocks of lines add the first rows', 'kernel/tile_rows.c', 'p.addend += first * p.n;', ''),
-    # Rows with a depthwise convolution after them.
+    # Convolutions of 1x1 that are fused with a depthwise convolution after them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
     _windows('a worker goes back to lines that are gone', 'if (first < window->first || first > window->end)', 'if (first > window->end)'),

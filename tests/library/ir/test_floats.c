@@ -21,7 +21,10 @@ static uint32_t bits_of(float number)
 	return bits;
 }
 
-/* The largest number is at each place in turn, so that no lane and no rest can be left out. */
+/*
+ * The largest number is at each position once, in each lane of the vectors and after the last whole
+ * vector, so that no position can be left out.
+ */
 static void test_largest(void **state)
 {
 	static const float largest[] = { -3.5F, 2.25F, -INFINITY, 1e-40F };
