@@ -161,8 +161,8 @@ DEFINE_TILE(i32, int32_t)
  * accumulator at its end.
  */
 static inline __attribute__((always_inline)) void steps_partial(const struct mma_tile *t,
-							       const int rows, const int vectors,
-							       int64_t row_step, int64_t col_step)
+								const int rows, const int vectors,
+								int64_t row_step, int64_t col_step)
 {
 	vec_f32 acc[TILE_ROWS][VECTORS];
 	float *out = t->acc;

@@ -131,8 +131,9 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 					     ir_type_dim(&type, d));
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s: input \"%s\": dimension %" PRIu32
-				     " of the tensor%s is %" PRId64 "; it must be %s, which is %" PRId64
-				     ", as \"%s\" is %" PRIu32 " by another dimension",
+				     " of the tensor%s is %" PRId64
+				     "; it must be %s, which is %" PRId64 ", as \"%s\" is %" PRIu32
+				     " by another dimension",
 				     what, input, d, tensor_label(tensor), size,
 				     ir_symbol_text(ir, index, text, sizeof(text)),
 				     ir_type_dim(&type, d), ir->names[symbol->name].name,
