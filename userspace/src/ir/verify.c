@@ -175,8 +175,8 @@ static int verify_values(const struct ir_graph *graph, bool dropped, bool *defin
 }
 
 /*
- * Returns, by value id, how often outputs and the nodes that they depend on read a value: a pass
- * may leave other nodes. NULL: no memory.
+ * Returns, by value id, how often outputs and the nodes that they depend on read a value; ignores
+ * other nodes, which a pass may leave in the graph. NULL: no memory.
  */
 static uint32_t *count_reads(const struct ir_graph *graph)
 {

@@ -14,8 +14,8 @@ struct bisected {
 	char *value;
 	struct difference difference;
 	/*
-	 * The number of operators, with the one above as the last, of which any may be the cause:
-	 * the cuts between them cannot be compared.
+	 * The number of operators of which any may be the cause; the operator above is the last of
+	 * them. Tensors between them cannot be compared.
 	 */
 	size_t candidates;
 };
