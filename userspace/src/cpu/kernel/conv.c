@@ -384,7 +384,7 @@ static const char *refuses(const struct cpu_ask *ask, bool transposed)
 	if (node->attrs.conv.transposed)
 		return "it is transposed";
 	return ask->packs && !cpu_conv_can_pack(node) ?
-		       "padding must not meet the NaN or infinity of its filter" :
+		       "its filter has a NaN or infinity, which padding must not be multiplied with" :
 		       NULL;
 }
 
@@ -418,9 +418,9 @@ const char *cpu_depthwise_loses(const struct cpu_ask *ask)
 {
 	return cpu_conv_by_pixels(ask->cpu, ask->node) ?
 		       NULL :
-		       "another kernel is asked first, unless this level has tiles, its filter is "
-		       "3x3 without dilations and with a stride in x of at most 2, and its "
-		       "channels come last and are at least a vector's";
+		       "this kernel is only faster with tiles of this level, a filter of 3x3 "
+		       "without dilations, a stride in x of at most 2, and channels that come last "
+		       "and fill a vector";
 }
 
 struct cpu_plan *cpu_depthwise_plan(const struct cpu_ask *ask)

@@ -458,7 +458,7 @@ const char *cpu_reduce_refuses(const struct cpu_ask *ask)
 	if (type->dtype != IR_F32)
 		return "its type is not float32";
 	if (!fold_of(ask->node->attrs.reduce.kind, &fold))
-		return "it has no kernel for this kind of reduction";
+		return "this kernel does not compute its kind of reduction";
 	return split_axes(type, ask->node->attrs.reduce.axes, &a) ? NULL :
 								    "its axes are not adjacent";
 }

@@ -546,7 +546,8 @@ const char *cpu_winograd_refuses(const struct cpu_ask *ask)
 	if (g.kh != 3 || g.kw != 3)
 		return "its filter is not 3x3";
 	if (!cpu_conv_can_pack(node))
-		return "padding must not meet the NaN or infinity of its filter";
+		return "its filter has a NaN or infinity, which padding must not be multiplied "
+		       "with";
 	return g.in_c >= CPU_MAX_LANES && g.out_c >= CPU_MAX_LANES &&
 			       g.batch * ((g.out_h + 1) / 2) * ((g.out_w + 1) / 2) >= MIN_TILES ?
 		       NULL :

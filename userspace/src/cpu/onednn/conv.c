@@ -767,7 +767,8 @@ const char *cpu_onednn_conv_refuses(const struct cpu_ask *ask)
 	if (!set_shape(&c, node))
 		return shape_refused(node);
 	if (node->op == IR_OP_CONV && !cpu_conv_can_pack(node))
-		return "padding must not meet the NaN or infinity of its filter";
+		return "its filter has a NaN or infinity, which padding must not be multiplied "
+		       "with";
 	return dtype != IR_F32 || onednn_floats_are_right(&c.shape) ?
 		       NULL :
 		       "oneDNN computes windows of this shape wrong";
