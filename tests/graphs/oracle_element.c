@@ -331,9 +331,18 @@ static double gelu_loss(const struct ir_node *node, double x)
 	return 4 * unit_in_last_place(IR_F32, x);
 }
 
+/* Returns whether a value is a constant whose elements are equal, which devices take as a number. */
 static bool is_number(const struct ir_value *value)
 {
-	return value->kind == IR_VALUE_CONSTANT && ir_type_elements(&value->type) == 1;
+	int64_t count = ir_type_elements(&value->type);
+
+	if (value->kind != IR_VALUE_CONSTANT || count == 0)
+		return false;
+	for (int64_t i = 1; i < count; i++)
+		if (cpu_load(value->type.dtype, value->constant->data, i) !=
+		    cpu_load(value->type.dtype, value->constant->data, 0))
+			return false;
+	return true;
 }
 
 /* Returns whether a value is x / a with a number a. */

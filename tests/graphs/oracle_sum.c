@@ -85,76 +85,21 @@ static double weights_loss(const struct ir_node *node)
 	return weights->kind == IR_VALUE_CONSTANT && weights->type.dtype == IR_F16 ? 0x1p-11 : 0;
 }
 
-/*
- * Returns the largest absolute value of a constant that is added to the input of a product with
- * constant float16 weights; 0: there is none. A device may multiply the constant by the weights
- * beforehand, and add it as a bias.
- */
-static double largest_summand(const struct ir_node *node)
-{
-	const struct ir_node *sum = node->operands[0]->def;
-	double most = 0;
-
-	if (weights_loss(node) == 0 || !sum || sum->op != IR_OP_BINARY ||
-	    (sum->attrs.binary.kind != IR_ADD && sum->attrs.binary.kind != IR_SUB))
-		return 0;
-	for (int k = 0; k < 2; k++) {
-		const struct ir_value *value = sum->operands[k];
-
-		for (int64_t i = 0;
-		     value->kind == IR_VALUE_CONSTANT && i < ir_type_elements(&value->type); i++)
-			most = fmax(most,
-				    fabs(cpu_load(value->type.dtype, value->constant->data, i)));
-	}
-	return most;
-}
-
-/*
- * Returns, for each element, the sum of absolute values of a bias, or NULL when a device makes
- * none. A device may make such a bias from a constant that is added to the input of the product,
- * and rounds it to float16 by itself: the constant may be larger than the sum.
- */
-static double *bias_in_front(const struct work *work, uint32_t r)
-{
-	double summand = largest_summand(work->node), *data[ORACLE_MAX_OPERANDS] = { NULL }, *sums;
-	struct kernel kernel;
-
-	if (summand == 0)
-		return NULL;
-	kernel_init(&kernel, work);
-	kernel_widen_result(&kernel);
-	positive_factors(&kernel.node);
-	for (uint32_t i = 0; i < work->num_operands; i++) {
-		if (!work->in[i].type)
-			continue;
-		data[i] = widened(&work->in[i]);
-		for (int64_t k = 0; k < work->in[i].count; k++)
-			data[i][k] = i ? fabs(data[i][k]) : summand;
-		kernel_set(&kernel, i, data[i]);
-	}
-	sums = kernel_run(&kernel, r);
-	for (uint32_t i = 0; i < work->num_operands; i++)
-		free(data[i]);
-	return sums;
-}
-
 double *bound_product(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
 	double *bound = run_on(work, ABSOLUTE, ALL, positive_factors, r);
 	double *grown = work->slack ? run_on(work, GROWN, ALL, positive_factors, r) : NULL;
-	double *bias = bias_in_front(work, r), depth = depth_of(work->node);
+	double depth = depth_of(work->node);
 
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
 
 		bound[i] = loss_of(bound[i], sum_loss(depth)) +
 			   bound[i] * weights_loss(work->node) + more +
-			   (bias ? bias[i] * 0x1p-11 : 0) +
 			   rounding(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
-	free(bias);
 	return bound;
 }
 

@@ -14,6 +14,12 @@
  * bias would not be finite, where the largest weight of a channel would be too small for a normal
  * number of its type, where a factor or summand is not finite, as with a variance that is not
  * positive, and where the weights have other users and are large.
+ *
+ * A sum or difference in front of a product stays: x + c is exact where c nearly cancels x, while
+ * the rounding errors of x * w + c * w are as large as those of its terms. A batch normalisation
+ * of float32 in front is taken: its own result may already have an error in proportion to x and the
+ * mean. In float16 it is not, unless it adds nothing: the scaled weights are rounded to 11 bits,
+ * while the normalisation is computed in float32.
  */
 #include <math.h>
 
@@ -210,7 +216,8 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 
 	s->has_in |= changes(affine->scale, affine->count, 1);
 	s->shifts_input |= shifts;
-	if (shifts && !(sees_all(product) && is_one_matrix(product)))
+	if (shifts && (product->results[0]->type.dtype == IR_F16 || !sees_all(product) ||
+		       !is_one_matrix(product)))
 		return false;
 	/*
 	 * The new factors apply before those that are collected already, which come from nodes
@@ -331,7 +338,7 @@ static bool read_in_front(const struct ir_node *node, int axis, struct affine *a
 	side = constant_side(node);
 	return side >= 0 &&
 	       lies_along(&node->operands[side]->type, &node->results[0]->type, (uint32_t)axis) &&
-	       read_binary(node, affine);
+	       read_binary(node, affine) && !changes(affine->shift, affine->count, 0);
 }
 
 #define MAX_VIEWS 2
