@@ -2,7 +2,8 @@
 /*
  * Tests operands with strides on the CPU. The products of an attention read its heads from the
  * product that made queries, keys and values, and write them, without copies; elementwise functions
- * read and write slices of rows without copies, too. The test computes the expected results itself,
+ * read and write slices of rows without copies, too, and convolutions write the channels of a
+ * concat where they lie. The test computes the expected results itself,
  * and compares each level of vector instructions with them.
  */
 #include "fixture.h"
@@ -222,11 +223,133 @@ static void slices_of_rows_are_read_with_strides(void **state)
 	wnnInstanceRelease(instance);
 }
 
+enum { HIGH = 11, WIDE = 13, IN = 16, ONE = 64, THREE = 32, BOTH = ONE + THREE };
+
+static float weight(int k)
+{
+	return sinf((float)(k % 991)) * 0.1f + 0.01f;
+}
+
+/* Returns the rectified convolution of x with a square filter of @size elements on a side. */
+static WNNOperand convolution(WNNGraphBuilder b, WNNOperand x, uint32_t size, uint32_t channels)
+{
+	static float data[THREE * 9 * IN];
+	const uint32_t shape[] = { channels, size, size, IN };
+	const uint32_t margin[] = { size / 2, size / 2, size / 2, size / 2 };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
+	WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+	uint32_t count = channels * size * size * IN;
+
+	for (uint32_t i = 0; i < count; i++)
+		data[i] = weight((int)i);
+	options.padding = WNN_UINT32_ARRAY(margin);
+	options.inputLayout = WNNInputOperandLayout_Nhwc;
+	options.filterLayout = WNNConv2dFilterOperandLayout_Ohwi;
+	x = wnnGraphBuilderConv2d(
+		b, x, wnnGraphBuilderConstant(b, &desc, data, count * sizeof(*data)), &options);
+	return wnnGraphBuilderRelu(b, x, NULL);
+}
+
+/* Builds two convolutions whose channels lie beside each other in the result. */
+static WNNGraph build_channels(WNNContext context)
+{
+	const uint32_t shape[] = { 1, HIGH, WIDE, IN };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperand x = wnnGraphBuilderInput(b, WNN_STR("x"), &desc), parts[2], y;
+	WNNGraph graph;
+
+	parts[0] = convolution(b, x, 1, ONE);
+	parts[1] = convolution(b, x, 3, THREE);
+	y = wnnGraphBuilderConcat(b, 2, parts, 3, NULL);
+	assert_non_null(y);
+	graph = build_one(b, "y", y);
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+/* Computes the channels from @to on, of a convolution with a filter of @size elements on a side. */
+static void expect_channels(const float *x, int pixel, int size, int channels, double *to)
+{
+	for (int k = 0; k < channels; k++) {
+		double sum = 0;
+
+		for (int i = 0; i < size * size * IN; i++) {
+			int row = pixel / WIDE + i / IN / size - size / 2;
+			int column = pixel % WIDE + i / IN % size - size / 2;
+
+			if (row >= 0 && row < HIGH && column >= 0 && column < WIDE)
+				sum += (double)x[(row * WIDE + column) * IN + i % IN] *
+				       weight(k * size * size * IN + i);
+		}
+		to[k] = sum > 0 ? sum : 0;
+	}
+}
+
+static double expected[HIGH * WIDE * BOTH];
+
+static void check_channels(WNNContext context, WNNGraph graph, const float *data)
+{
+	static float result[HIGH * WIDE * BOTH];
+	const uint32_t from[] = { 1, HIGH, WIDE, IN }, to[] = { 1, HIGH, WIDE, BOTH };
+	WNNTensor x = make_picture(context, from), y = make_picture(context, to);
+
+	assert_ok(wnnContextWriteTensor(context, x, data, HIGH * WIDE * IN * sizeof(*data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, result, sizeof(result), GENEROUS));
+	for (int i = 0; i < HIGH * WIDE * BOTH; i++)
+		assert_true(result[i] == expected[i] || fabs(result[i] - expected[i]) <= 1e-4);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/*
+ * Only the convolutions and their activations have steps, where both are on our own kernels.
+ * @strange: whether a number is infinite, with which Winograd's sums are not finite
+ */
+static void check_levels(bool strange)
+{
+	static float data[HIGH * WIDE * IN];
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	for (int i = 0; i < HIGH * WIDE * IN; i++)
+		data[i] = cosf((float)(i % 983)) * 0.3f;
+	if (strange)
+		data[(4 * WIDE + 6) * IN + 3] = INFINITY;
+	for (int pixel = 0; pixel < HIGH * WIDE; pixel++) {
+		expect_channels(data, pixel, 1, ONE, expected + pixel * BOTH);
+		expect_channels(data, pixel, 3, THREE, expected + pixel * BOTH + ONE);
+	}
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		for (uint32_t threads = 1; threads <= 3; threads += 2) {
+			WNNContext context = open_level(instance, levels[i], threads);
+			WNNGraph graph;
+
+			if (!context)
+				continue;
+			graph = build_channels(context);
+			if (i)
+				assert_int_equal(count_steps(graph), 4);
+			check_channels(context, graph, data);
+			wnnGraphRelease(graph);
+			wnnContextRelease(context);
+		}
+	wnnInstanceRelease(instance);
+}
+
+static void convolutions_write_beside_each_other(void **state)
+{
+	(void)state;
+	check_levels(false);
+	check_levels(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(heads_are_read_with_strides),
 		cmocka_unit_test(slices_of_rows_are_read_with_strides),
+		cmocka_unit_test(convolutions_write_beside_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

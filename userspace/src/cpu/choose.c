@@ -20,10 +20,12 @@
 
 static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-depthwise", REFUSES(depthwise), LOSES(depthwise), PLAN(depthwise) },
-	{ "cpu/conv-lines", REFUSES(tile_rows), LOSES(tile_rows), PLAN(tile_rows), .keeps = true },
+	{ "cpu/conv-lines", REFUSES(tile_rows), LOSES(tile_rows), PLAN(tile_rows), .keeps = true,
+	  .arranges = true },
 	{ "cpu/winograd-onednn", REFUSES(winograd), PLAN(onednn_winograd), .keeps = true,
-	  .onednn = true },
-	{ "cpu/winograd", REFUSES(winograd_tiles), LOSES(winograd), PLAN(winograd), .keeps = true },
+	  .onednn = true, .arranges = true },
+	{ "cpu/winograd", REFUSES(winograd_tiles), LOSES(winograd), PLAN(winograd), .keeps = true,
+	  .arranges = true },
 	{ "cpu/conv-packed", REFUSES(conv_packed), LOSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
@@ -88,14 +90,14 @@ static const struct cpu_kernel qbinary[] = {
 };
 
 static const struct cpu_kernel unary[] = {
-	{ "cpu/unary", REFUSES(elementwise), PLAN(elementwise) },
+	{ "cpu/unary", REFUSES(elementwise), PLAN(elementwise), .arranges = true },
 	{ "cpu/unary-integers", REFUSES(whole), .run = cpu_unary_whole },
 	{ "cpu/unary-says", REFUSES(unary_says), .run = cpu_unary_says },
 	{ "cpu/ref-unary", REFERENCE(unary) },
 };
 
 static const struct cpu_kernel binary[] = {
-	{ "cpu/binary", REFUSES(elementwise), PLAN(elementwise) },
+	{ "cpu/binary", REFUSES(elementwise), PLAN(elementwise), .arranges = true },
 	{ "cpu/binary-integers", REFUSES(whole), .run = cpu_binary_whole },
 	{ "cpu/ref-binary", REFERENCE(binary) },
 };
@@ -341,6 +343,15 @@ struct cpu_plan *cpu_choose(const struct cpu_ask *ask)
 		}
 	}
 	return NULL;
+}
+
+bool cpu_may_arrange(const struct cpu_ask *ask)
+{
+	const struct cpu_kernel *kernel = lists[ask->node->op].kernels;
+
+	while (objection(kernel, ask))
+		kernel++;
+	return kernel->arranges;
 }
 
 struct cpu_plan *cpu_choose_named(const struct cpu_ask *ask, const char *name)

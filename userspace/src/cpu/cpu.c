@@ -217,7 +217,7 @@ struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_n
 	if (node->op == IR_OP_MATMUL)
 		return cpu_tile_matmul_gains(&ask) ? cpu_choose_named(&ask, "cpu/matmul-tiles") :
 						     NULL;
-	plan = cpu_choose(&ask);
+	plan = cpu_may_arrange(&ask) ? cpu_choose(&ask) : NULL;
 	if (plan && plan->arrange)
 		return plan;
 	cpu_plan_destroy(plan);

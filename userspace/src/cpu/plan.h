@@ -38,9 +38,10 @@ struct cpu_kernel {
 	struct cpu_plan *(*plan)(const struct cpu_ask *ask);
 	cpu_node_fn run;
 	cpu_reference_fn reference;
-	bool keeps;  /* only for plans that are kept: making one takes long */
-	bool onednn; /* it needs oneDNN, so that it is for the layer CPU_ONEDNN */
-	bool blas;   /* it needs OpenBLAS */
+	bool keeps;    /* only for plans that are kept: making one takes long */
+	bool onednn;   /* it needs oneDNN, so that it is for the layer CPU_ONEDNN */
+	bool blas;     /* it needs OpenBLAS */
+	bool arranges; /* its plans have arrange() */
 	/*
 	 * Counts the changes of the layout of the packed operand; files with another number are
 	 * refused.
@@ -76,6 +77,11 @@ struct cpu_plan *cpu_choose(const struct cpu_ask *ask);
 
 /* Returns the plan of the kernel of that name; NULL when it does not take the node. */
 struct cpu_plan *cpu_choose_named(const struct cpu_ask *ask, const char *name);
+/*
+ * Returns whether the first kernel that takes the node, as far as that is known without its plan,
+ * arranges.
+ */
+bool cpu_may_arrange(const struct cpu_ask *ask);
 /* Returns the plan of the reference kernel. */
 struct cpu_plan *cpu_choose_reference(const struct cpu_ask *ask);
 /* Returns the struct cpu_ask of a node; @use: as for cpu_plan_create(). */

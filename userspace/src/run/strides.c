@@ -7,7 +7,7 @@
  * Matrix products read and write matrices whose rows are not contiguous, such as the heads of an
  * attention before a transpose, or slices along columns of another product's result. Element-wise
  * functions read slices along any axis whose elements stay contiguous along the last axis, and
- * write operands of a concat along such an axis.
+ * write operands of a concat along such an axis, as convolutions in channels-last layout do.
  */
 #include <string.h>
 
@@ -354,6 +354,17 @@ static void arrange_node(struct finder *f, uint32_t n)
 /* ---- operands of a concat */
 
 /*
+ * Whether a node may write an operand of a concat: a convolution, or an element-wise function that
+ * may be arranged, with a result of float32.
+ */
+static bool may_write_part(const struct ir_node *node)
+{
+	if (node->op == IR_OP_CONV)
+		return node->results[0]->type.dtype == IR_F32;
+	return (node->op == IR_OP_UNARY || node->op == IR_OP_BINARY) && may_be_arranged(node);
+}
+
+/*
  * Returns the node that computes an operand, if the node can write with strides, and the operand
  * has one use and memory of its own; else NULL.
  */
@@ -361,8 +372,7 @@ static const struct ir_node *maker(const struct finder *f, const struct ir_value
 {
 	const struct ir_node *node = operand->def;
 
-	return node && (node->op == IR_OP_UNARY || node->op == IR_OP_BINARY) &&
-			       may_be_arranged(node) && f->uses[operand->id] == 1 &&
+	return node && may_write_part(node) && f->uses[operand->id] == 1 &&
 			       f->c->homes[operand->id].value == operand->id &&
 			       f->lives[operand->id].first != NEVER ?
 		       node :

@@ -51,6 +51,19 @@ static bool needs_reference(const struct ir_node *node, const float *filter)
 	       !wnn_floats_finite(filter, (size_t)ir_type_elements(&node->operands[1]->type));
 }
 
+int64_t cpu_conv_pitch(const struct ir_node *node, const int64_t *strides)
+{
+	const struct ir_type *type = &node->results[0]->type;
+	int64_t next = strides[type->rank - 2];
+
+	if (strides[type->rank - 1] != 1)
+		return 0;
+	for (uint32_t i = type->rank - 1; i-- > 0; next *= ir_type_dim(type, i))
+		if (ir_type_dim(type, i) > 1 && strides[i] != next)
+			return 0;
+	return strides[type->rank - 2];
+}
+
 bool cpu_conv_can_pack(const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];

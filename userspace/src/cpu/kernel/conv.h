@@ -30,6 +30,13 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
+/*
+ * Returns how many elements lie between pixels of the result of a convolution in channels-last
+ * layout, of which @strides has the strides; 0: its pixels are not evenly spaced, or their channels
+ * not contiguous.
+ */
+int64_t cpu_conv_pitch(const struct ir_node *node, const int64_t *strides);
+
 /* Sets the strides of the filter in elements: output channel, input channel, row, column. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 

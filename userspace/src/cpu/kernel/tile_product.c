@@ -117,14 +117,14 @@ static void multiply_tile(const struct cpu_simd *simd, const struct cpu_tile_pro
 			  const struct cpu_split *rows, int64_t i, int64_t column, bool fetch)
 {
 	int64_t row = cpu_split_first(rows, i), width = cpu_panel_width(simd, p->n, column);
-	float *c = p->c + row * p->n + column;
+	float *c = p->c + row * p->ldc + column;
 	struct cpu_tile tile = {
 		.depth = p->k,
 		.a = p->a + row * p->k,
 		.lda = p->k,
 		.b = p->b + column * p->k,
 		.c = c,
-		.ldc = p->n,
+		.ldc = p->ldc,
 		.column_bias = p->bias ? p->bias + column : NULL,
 		.addend = addend_of(p, c),
 		.lo = p->lo,
@@ -172,7 +172,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	struct cpu_tile tile = {
 		.depth = depth,
 		.b = p->b + column * p->k + k0 * width,
-		.ldc = p->n,
+		.ldc = p->ldc,
 		.add = k0 > 0,
 		.column_bias = p->bias && last ? p->bias + column : NULL,
 		.lo = last ? p->lo : -__builtin_inff(),
@@ -186,7 +186,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 			fetch_with(simd, &tile, tile.b + next * width, depth * width, i,
 				   rows->parts);
 		tile.a = packed + row * depth;
-		tile.c = p->c + row * p->n + column;
+		tile.c = p->c + row * p->ldc + column;
 		tile.addend = last ? addend_of(p, tile.c) : NULL;
 		simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Computes c[m][n] = a[m][k] * b[k][n] on our own tiles (cpu/simd/simd.h), with b packed once. n is
- * a multiple of simd->lanes, and all rows are contiguous.
+ * a multiple of simd->lanes, and the rows of a are contiguous.
  */
 #ifndef WNN_CPU_TILE_PRODUCT_H
 #define WNN_CPU_TILE_PRODUCT_H
@@ -39,8 +39,9 @@ struct cpu_tile_product {
 	int64_t m, k, n;
 	const float *a, *b; /* b: packed */
 	float *c;
+	int64_t ldc;	     /* floats from one row of c to the next */
 	const float *bias;   /* one number per column, or NULL */
-	const float *addend; /* as large as c, added after the bias; NULL: none */
+	const float *addend; /* with rows like those of c, added after the bias; NULL: none */
 	float lo, hi;	     /* limits of results, see struct cpu_tile */
 };
 

@@ -46,6 +46,7 @@ struct tile_rows {
 	struct cpu_as_conv as; /* a product as a convolution */
 	struct cpu_conv shape;
 	int64_t m, k, n;
+	int64_t pitch; /* floats from one row of results to the next */
 	/* whether rows are pixels that are not adjacent (strides), so that they are copied */
 	bool apart;
 	bool has_bias, limited; /* limited: whether the limits lo and hi are the whole activation */
@@ -118,7 +119,7 @@ static void run_block(void *argument, int64_t item, unsigned int worker)
 
 	p.m = cpu_split_size(&run->blocks, item);
 	p.a = run->x + first * p.k;
-	p.c += first * p.n;
+	p.c += first * p.ldc;
 	if (p.addend)
 		p.addend += first * p.n;
 	if (run->lines->apart) {
@@ -349,6 +350,7 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 			   .a = in[0],
 			   .b = packed,
 			   .c = out[0],
+			   .ldc = l->pitch,
 			   .bias = l->has_bias ? in[2] : NULL,
 			   .addend = l->tile_adds ? in[l->operands] : NULL,
 			   .lo = l->lo,
@@ -431,6 +433,8 @@ static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const str
 	struct tile_rows *l = (struct tile_rows *)plan;
 	float lo, hi;
 
+	if (l->pitch != l->n)
+		return false;
 	if (next->op == IR_OP_CONV)
 		return fuse_windows(l, cpu, next);
 	l->adds = true;
@@ -443,6 +447,20 @@ static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const str
 		l->hi = hi;
 	}
 	return true;
+}
+
+/* With pixels that lie apart, the tiles must have computed all: finish() is for contiguous rows. */
+static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
+		    const int64_t *strides)
+{
+	struct tile_rows *l = (struct tile_rows *)plan;
+	int64_t pitch = operand == CPU_RESULT && l->limited && node->op == IR_OP_CONV ?
+				cpu_conv_pitch(node, strides) :
+				0;
+
+	if (pitch)
+		l->pitch = pitch;
+	return pitch > 0;
 }
 
 /* Whether each window is a single pixel: a 1x1 convolution without padding and groups. */
@@ -510,11 +528,14 @@ struct cpu_plan *cpu_tile_rows_plan(const struct cpu_ask *ask)
 
 	if (!l)
 		return NULL;
-	l->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
+	l->base = (struct cpu_plan){
+		.pack = pack, .run = run, .destroy = destroy, .fuse = fuse, .arrange = arrange
+	};
 	l->simd = cpu->simd;
 	set_shape(l, ask->node);
 	l->has_bias = ask->node->num_operands > 2 && ask->node->operands[2];
 	l->operands = ask->node->num_operands;
+	l->pitch = l->n;
 	l->limited = cpu_act_limits(&l->shape.attrs->act, &l->lo, &l->hi);
 	l->base.packed_bytes = cpu_conv_rows_pack_bytes(cpu->simd, &l->shape);
 	return &l->base;

@@ -54,6 +54,7 @@ struct winograd {
 	struct cpu_plan base;
 	const struct cpu_simd *simd;
 	struct cpu_conv shape;
+	int64_t pitch; /* floats from one pixel of the result to the next */
 	bool has_bias, limited;
 	float lo, hi;
 	/* tiles_h, tiles_w: tiles of an image; tiles: tiles of all images */
@@ -164,7 +165,7 @@ static void gather_tile(struct run *run, int64_t tile, int64_t step, const float
 
 		y[i] = row < g->out_h && column < g->out_w ?
 			       run->y + ((at.image * g->out_h + row) * g->out_w + column) *
-						g->out_c :
+						w->pitch :
 			       outside;
 	}
 	if (!run->cpu->simd->winograd_out(y, m, step, run->bias, w->lo, w->hi, g->out_c))
@@ -189,6 +190,7 @@ static void multiply_own(const struct winograd *w, const struct cpu_winograd_cal
 					  .a = call->v + i * call->tiles * g->in_c,
 					  .b = (const float *)call->filter + i * g->in_c * g->out_c,
 					  .c = call->m + i * call->tiles * g->out_c,
+					  .ldc = g->out_c,
 					  .lo = -INFINITY,
 					  .hi = INFINITY,
 				  },
@@ -423,9 +425,32 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	return 0;
 }
 
+/*
+ * Computes the convolution with a kernel that writes dense results, also when the plan's are not.
+ * Returns 0 or -1.
+ */
+static int run_dense(const struct run *run, const void *const *operands, struct wnn_error *err)
+{
+	const struct winograd *w = run->w;
+	int64_t n = w->shape.out_c, pixels = w->shape.batch * w->shape.out_h * w->shape.out_w;
+	bool apart = w->pitch != n;
+	float *y = apart ? wnn_malloc((size_t)(pixels * n + CPU_SLACK) * sizeof(*y)) : run->y;
+	void *out[] = { y };
+	int ret;
+
+	if (!y)
+		return wnn_error_nomem(err, "the result of a convolution");
+	ret = cpu_run_node(run->cpu, CPU_FAST, w->base.node, operands, out, err);
+	for (int64_t i = 0; i < pixels && apart; i++)
+		memcpy(run->y + i * w->pitch, y + i * n, (size_t)n * sizeof(*y));
+	if (apart)
+		wnn_free(y);
+	return ret;
+}
+
 /* Computes the convolution with another kernel and the original filter. Returns 0 or -1. */
 static int run_plainly(const struct run *run, const void *packed, const void *const *in,
-		       void *const *out, struct wnn_error *err)
+		       struct wnn_error *err)
 {
 	const struct winograd *w = run->w;
 	const union header *header = packed;
@@ -441,7 +466,7 @@ static int run_plainly(const struct run *run, const void *packed, const void *co
 	else
 		ret = unpack(w, stored, filter, err);
 	if (!ret)
-		ret = cpu_run_node(run->cpu, CPU_FAST, w->base.node, operands, out, err);
+		ret = run_dense(run, operands, err);
 	wnn_free(filter);
 	return ret;
 }
@@ -459,14 +484,25 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 			 .y = out[0] };
 
 	if (header->plain)
-		return run_plainly(&r, packed, in, out, err);
+		return run_plainly(&r, packed, in, err);
 	r.scratch = cpu_scratch(cpu, w->threads * room_bytes(w));
 	if (!r.scratch)
 		return wnn_error_nomem(err, "a convolution");
 	run_chunks(&r);
 	if (atomic_load(&r.failed))
 		return w->products.fail(err);
-	return atomic_load(&r.strange) ? run_plainly(&r, packed, in, out, err) : 0;
+	return atomic_load(&r.strange) ? run_plainly(&r, packed, in, err) : 0;
+}
+
+static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
+		    const int64_t *strides)
+{
+	struct winograd *w = (struct winograd *)plan;
+	int64_t pitch = operand == CPU_RESULT ? cpu_conv_pitch(node, strides) : 0;
+
+	if (pitch)
+		w->pitch = pitch;
+	return pitch > 0;
 }
 
 static void destroy(struct cpu_plan *plan)
@@ -583,9 +619,12 @@ struct cpu_plan *cpu_winograd_make(const struct cpu_ask *ask, cpu_winograd_make_
 
 	if (!w)
 		return NULL;
-	w->base = (struct cpu_plan){ .pack = pack, .run = run, .destroy = destroy };
+	w->base = (struct cpu_plan){
+		.pack = pack, .run = run, .destroy = destroy, .arrange = arrange
+	};
 	w->simd = cpu->simd;
 	w->shape = cpu_conv_of(ask->node);
+	w->pitch = w->shape.out_c;
 	w->has_bias = ask->node->num_operands > 2 && ask->node->operands[2];
 	w->limited = cpu_act_limits(&w->shape.attrs->act, &w->lo, &w->hi);
 	w->threads = cpu->threads;
