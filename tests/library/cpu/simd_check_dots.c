@@ -38,6 +38,17 @@ static void end_init(struct end *end, int64_t n)
 	}
 }
 
+/* Makes a tile's results plain: see struct cpu_dots. */
+static void make_plain(struct end *end)
+{
+	end->attrs.zero = 0;
+	end->attrs.lo = cpu_int_min(end->dtype);
+	end->attrs.hi = cpu_int_max(end->dtype);
+	end->finish.zero = 0;
+	end->finish.lo = (float)end->attrs.lo;
+	end->finish.hi = (float)end->attrs.hi;
+}
+
 static void end_free(struct end *end)
 {
 	guard_free(&end->scale);
@@ -108,6 +119,9 @@ static void check_tile(int vecs)
 	uint8_t *y;
 
 	end_init(&end, columns);
+	t.plain = random_below(3) == 0;
+	if (t.plain)
+		make_plain(&end);
 	op = random_after(&end);
 	t.after = random_below(2) ? &op : NULL;
 	t.addend_step = t.columns + random_below(5);

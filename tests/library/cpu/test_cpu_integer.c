@@ -88,6 +88,9 @@ static void add_scaling(struct rig *rig, int64_t channels, int64_t depth, enum i
 	bool addend = ir_dtype_is_float(y) && random_below(3);
 	double most = 1.0 / (100.0 * (double)depth);
 
+	/* Products of sums and such scales exceed 31 bits. */
+	if (!ir_dtype_is_float(y) && !random_below(4))
+		most = 1e9;
 	rig_add_between(rig, IR_F32, 1, count, most / 8, most * 2);
 	if (random_below(3))
 		rig_add_between(rig, IR_I32, 1, random_below(4) ? &channels : &one, -1e5, 1e5);

@@ -18,7 +18,11 @@
 /*
  * Bytes of weights that stay in the second-level cache while all pixels of a share are multiplied.
  */
-#define GROUP_BYTES ((int64_t)256 << 10)
+#define GROUP_BYTES ((int64_t)64 << 10)
+/*
+ * The bytes that the tiles of a column of pixels read of a block, with each four bytes of their rows.
+ */
+#define AHEAD (4 * 64 * 6)
 
 static struct dots *dots_of(const struct cpu_plan *plan)
 {
@@ -114,29 +118,69 @@ static int pack(const struct cpu_plan *plan, const void *from, void *to, struct 
 
 /* --- Running --- */
 
-/* Sets bias and scale of all columns, in the order of the packed weights. */
-static void set_columns(const struct dots *d, const void *const *in, const int32_t *sums,
+/*
+ * Copies from[c] for each column c, in the order of the packed weights. Consecutive columns stay
+ * together in fours.
+ */
+static void order_columns(const struct dots *d, const int32_t *from, int32_t *to)
+{
+	for (int64_t block = 0; block < d->blocks; block++) {
+		int vecs = d->depthwise ? 4 : vectors(d, block);
+
+		for (int i = 0; i < BLOCK; i += 4, to += 4) {
+			int64_t first = block * BLOCK + cpu_dot_channel(i, vecs);
+
+			if (first + 4 <= d->columns) {
+				memcpy(to, from + first, 4 * sizeof(*to));
+				continue;
+			}
+			for (int64_t c = first; c < first + 4; c++)
+				to[c - first] = from[c < d->columns ? c :
+						     d->fold > 1    ? c % d->columns :
+								      d->columns - 1];
+		}
+	}
+}
+
+/*
+ * Sets bias and scale of all columns, in the order of the packed weights. Returns whether all
+ * scales are between -0.5 and 0.5.
+ */
+static bool set_columns(const struct dots *d, const void *const *in, const int32_t *sums,
 			int32_t *bias, float *scale)
 {
 	const struct ir_node *node = d->node;
 	const int32_t *own = node->num_operands > 3 && node->operands[3] ? in[3] : NULL;
-	bool each = own && ir_type_elements(&node->operands[3]->type) > 1;
-	bool scales = ir_type_elements(&node->operands[2]->type) > 1;
+	const float *scales = in[2];
+	int64_t all = d->blocks * BLOCK, large = 0;
 	/* The 128 that makes a signed byte unsigned is part of its zero point. */
 	int32_t zero = (int32_t)d->attrs->a_zero + (d->flip ? 128 : 0);
 
-	for (int64_t block = 0; block < d->blocks; block++) {
-		int vecs = d->depthwise ? 4 : vectors(d, block);
-
-		for (int i = 0; i < BLOCK; i++, bias++, scale++, sums++) {
-			int64_t c = block * BLOCK + cpu_dot_channel(i, vecs);
-
-			if (c >= d->columns)
-				c = d->fold > 1 ? c % d->columns : d->columns - 1;
-			*bias = (own ? own[each ? c : 0] : 0) - zero * *sums;
-			*scale = ((const float *)in[2])[scales ? c : 0];
-		}
+	if (own && ir_type_elements(&node->operands[3]->type) > 1)
+		order_columns(d, own, bias);
+	else
+		for (int64_t i = 0; i < all; i++)
+			bias[i] = own ? own[0] : 0;
+	/* Floats are copied as integers of the same size. */
+	if (ir_type_elements(&node->operands[2]->type) > 1)
+		order_columns(d, in[2], (int32_t *)(void *)scale);
+	else
+		for (int64_t i = 0; i < all; i++)
+			scale[i] = scales[0];
+	for (int64_t i = 0; i < all; i++) {
+		bias[i] -= zero * sums[i];
+		large += !(scale[i] < 0.5f && scale[i] > -0.5f);
 	}
+	return !large;
+}
+
+/* Whether results have the zero point 0 and the limits of their type. */
+static bool is_plain(const struct dots *d)
+{
+	bool is_signed = d->node->results[0]->type.dtype == IR_I8;
+
+	return !d->attrs->zero && d->attrs->lo <= (is_signed ? -128 : 0) &&
+	       d->attrs->hi >= (is_signed ? 127 : 255);
 }
 
 static struct pixel pixel_of(const struct cpu_conv *g, int64_t number)
@@ -181,7 +225,9 @@ static void find_rows(const struct run *run, int64_t first, int count, const uin
 	const struct cpu_conv *g = &d->conv;
 	struct pixel p = pixel_of(g, first);
 
-	for (int r = 0; r < count; r++, advance(g, &p)) {
+	for (int r = 0; r < count && d->flat; r++)
+		rows[r] = run->x + (first + r) * g->in_c;
+	for (int r = 0; r < count && !d->flat; r++, advance(g, &p)) {
 		const uint8_t *from = inner_window(run, &p);
 		const uint8_t **to = rows + r;
 
@@ -286,7 +332,7 @@ static void finish_bytes(const struct run *run, const uint8_t *bytes, const stru
  * pointers to their input pixels.
  */
 static void block_tiles(const struct run *run, const uint8_t *const *table, int64_t first,
-			int64_t count, int64_t block)
+			int64_t count, int64_t block, const int8_t **next)
 {
 	const struct dots *d = run->d;
 	int64_t column = block * BLOCK;
@@ -298,11 +344,13 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		.taps = d->taps,
 		.depth = d->depth,
 		.weights = (const int8_t *)run->packed + block * block_bytes(d),
+		.ahead = run->ahead,
 		.finish = { run->scale + column, run->bias + column, (float)d->attrs->zero,
 			    (float)d->attrs->lo, (float)d->attrs->hi },
 		.flip = d->flip,
 		.raw = real,
 		.is_signed = d->node->results[0]->type.dtype == IR_I8,
+		.plain = run->plain,
 		.columns = (int)(d->columns - column < BLOCK ? d->columns - column : BLOCK),
 		.out_step = real ? (int64_t)(BLOCK * sizeof(*sums)) :
 			    wild ? BLOCK :
@@ -315,6 +363,8 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		char *out = run->y + (first + i) * d->columns + column;
 
 		t.rows = table + i;
+		t.next = *next;
+		*next += d->taps * d->depth / 4 * run->ahead;
 		t.count = (int)(count - i < rows ? count - i : rows);
 		t.out = real || wild ? (char *)sums : out;
 		t.addend = run->other ? run->other + (first + i) * d->columns + column : NULL;
@@ -324,6 +374,18 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		else if (wild)
 			finish_bytes(run, (const uint8_t *)sums, &t, out);
 	}
+}
+
+/*
+ * Returns what a share of the pixels prefetches of the weights of the group that begins at a block,
+ * or, when there is no such group, other weights.
+ */
+static const int8_t *next_weights(const struct run *run, int64_t block, int64_t share)
+{
+	const struct dots *d = run->d;
+	int64_t bytes = run->group * block_bytes(d);
+
+	return (const int8_t *)run->packed + block * block_bytes(d) + bytes / run->shares * share;
 }
 
 /* Computes an item: a share of the pixels for a group of blocks of columns. */
@@ -336,6 +398,7 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 	const uint8_t **table =
 		(const uint8_t **)(void *)(run->scratch + worker * run->worker_bytes);
 	uint8_t *copies = (uint8_t *)(table + d->taps * CPU_DOT_ROWS);
+	const int8_t *next = next_weights(run, blocks, item % run->shares);
 
 	end = end < d->pixels ? end : d->pixels;
 	blocks = blocks < d->blocks ? blocks : d->blocks;
@@ -348,7 +411,7 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 			find_rows(run, first, count, table);
 		repeat_rows(d, count, table);
 		for (int64_t i = block; i < blocks; i++)
-			block_tiles(run, table, first, count, i);
+			block_tiles(run, table, first, count, i, &next);
 	}
 }
 
@@ -360,6 +423,9 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 
 	run->group = GROUP_BYTES / block_bytes(d) > 1 ? GROUP_BYTES / block_bytes(d) : 1;
 	groups = (d->blocks + run->group - 1) / run->group;
+	run->ahead = (AHEAD + d->pixels - 1) / d->pixels;
+	if (groups == 1 || d->pixels > AHEAD || run->ahead > 64)
+		run->ahead = 0;
 	run->shares = cpu->threads > 1 ? (wanted + groups - 1) / groups : 1;
 	run->shares = run->shares < most ? run->shares : most;
 	run->per_share = (d->pixels + run->shares - 1) / run->shares;
@@ -419,8 +485,12 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	work.scratch = scratch + 2 * columns;
 	work.bias = (int32_t *)(void *)scratch;
 	work.scale = (float *)(void *)(scratch + columns);
-	set_columns(d, in, (const int32_t *)(const void *)((const char *)packed + weights_bytes(d)),
-		    (int32_t *)(void *)scratch, (float *)(void *)(scratch + columns));
+	work.plain = set_columns(d, in,
+				 (const int32_t *)(const void *)((const char *)packed +
+								 weights_bytes(d)),
+				 (int32_t *)(void *)scratch,
+				 (float *)(void *)(scratch + columns)) &&
+		     is_plain(d);
 	if (d->node->num_operands > 4 && d->node->operands[4]) {
 		work.addend = in[4];
 		work.addend_step = ir_type_elements(&d->node->operands[4]->type) > 1;
@@ -549,6 +619,7 @@ const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
 static void set_sizes(struct dots *d)
 {
 	const struct ir_node *node = d->node;
+	const struct ir_conv_attrs *a = d->conv.attrs;
 
 	d->depthwise = d->conv.attrs->groups > 1;
 	d->pixels = d->conv.batch * d->conv.out_h * d->conv.out_w;
@@ -560,6 +631,8 @@ static void set_sizes(struct dots *d)
 	d->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;
 	d->filter_flip = node->operands[1]->type.dtype == IR_U8 ? 0x80 : 0;
 	d->by_rows = !d->depthwise && d->conv.in_per_group % 4;
+	d->flat = d->conv.kh * d->conv.kw * a->strides[0] * a->strides[1] == 1 && !a->padding[0] &&
+		  !a->padding[1] && !a->padding[2] && !a->padding[3];
 	d->by_columns = d->depthwise && d->conv.kh == 3 && d->conv.kw == 3;
 	d->taps = d->conv.kh * (d->by_rows ? 1 : d->conv.kw);
 	if (d->by_columns)

@@ -27,6 +27,8 @@ struct dots {
 	 * is a column, and the fourth tap is unused.
 	 */
 	bool by_columns;
+	/* Whether output pixel i reads input pixel i and no other one. */
+	bool flat;
 	int64_t pixels, columns, blocks;
 	int64_t taps, depth; /* taps that the kernel reads, and bytes of a tap */
 	int64_t stride[4];   /* of the filter: output channel, input channel, row, column */
@@ -54,6 +56,7 @@ struct run {
 	char *y;
 	const int32_t *bias;
 	const float *scale;
+	bool plain;	    /* see struct cpu_dots */
 	const void *addend; /* of a float result, or NULL */
 	uint32_t addend_step;
 	/*
@@ -65,6 +68,7 @@ struct run {
 	const uint8_t *other;
 	int64_t shares, per_share; /* pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */
+	int64_t ahead;		   /* bytes of the next group that a tile prefetches each time */
 	char *scratch;
 	size_t worker_bytes;
 };

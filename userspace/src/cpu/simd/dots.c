@@ -132,10 +132,17 @@ INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
 	return bytes;
 }
 
+/*
+ * Added to a number between -1000 and 1000, this rounds it to an even integer in a tie, as the last
+ * bit of the sum counts ones; the sum minus this is the integer.
+ */
+#define ROUNDING 0x1.8p23f
+/* Floats from here on to its double are integers, whose low bits are the integer minus this. */
+#define ONES 0x1p23f
+
 /* The constants of function(), each in all lanes of a vector. */
 struct constants {
-	__m512 lo, hi, shift, a_scale, b_scale, inverse, rest;
-	__m512i b_zero;
+	__m512 lo, hi, unshift, a_scale, b_scale, b_zero, inverse, rest;
 };
 
 INLINE struct constants constants_of(const struct cpu_dots *t)
@@ -146,12 +153,12 @@ INLINE struct constants constants_of(const struct cpu_dots *t)
 	return (struct constants){
 		.lo = _mm512_set1_ps(f->lo - f->zero),
 		.hi = _mm512_set1_ps(f->hi - f->zero),
-		.shift = _mm512_set1_ps(f->zero - (float)o->a_zero),
+		.unshift = _mm512_set1_ps(ROUNDING - (f->zero - (float)o->a_zero)),
 		.a_scale = _mm512_set1_ps(o->a_scale),
 		.b_scale = _mm512_set1_ps(o->b_scale),
+		.b_zero = _mm512_set1_ps(ONES + (float)o->b_zero + (o->b_signed ? 128.0f : 0.0f)),
 		.inverse = _mm512_set1_ps(o->inverse),
 		.rest = _mm512_set1_ps(o->inverse_rest),
-		.b_zero = _mm512_set1_epi32(o->b_zero + (o->b_signed ? 128 : 0)),
 	};
 }
 
@@ -169,28 +176,42 @@ INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i 
 	/* When an operand is NaN, the result is the second one. */
 	v = _mm512_max_ps(v, c->lo);
 	v = _mm512_min_ps(v, c->hi);
-	v = _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-	v = _mm512_mul_ps(_mm512_add_ps(v, c->shift), c->a_scale);
+	v = _mm512_sub_ps(_mm512_add_ps(v, _mm512_set1_ps(ROUNDING)), c->unshift);
+	v = _mm512_mul_ps(v, c->a_scale);
 	if (adds) {
-		__m512i b = _mm512_sub_epi32(_mm512_shuffle_epi8(addend, from), c->b_zero);
+		/* Puts bytes below the high bits of ONES, which makes them floats. */
+		__m512i b = _mm512_mask_shuffle_epi8((__m512i)_mm512_set1_ps(ONES),
+						     0x1111111111111111, addend, from);
 
-		v = _mm512_add_ps(v, _mm512_mul_ps(_mm512_cvtepi32_ps(b), c->b_scale));
+		v = _mm512_add_ps(v,
+				  _mm512_mul_ps(_mm512_sub_ps((__m512)b, c->b_zero), c->b_scale));
 	}
 	/* cpu_integers_are_tame() says why this rounds to the integer of the quotient. */
 	return _mm512_cvtps_epi32(_mm512_fmadd_ps(v, c->inverse, _mm512_mul_ps(v, c->rest)));
 }
+
+/* Does the work of bytes_of() for a tile that is plain. */
+INLINE __m512i plain_bytes_of(const __m512i y[4], const struct ends *ends)
+{
+	__m512i low = _mm512_packs_epi32(y[0], y[1]), high = _mm512_packs_epi32(y[2], y[3]);
+
+	return ends->is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* How the sums of a tile become results: see the members of struct cpu_dots. */
+enum finish { FINISH, PLAIN, AFTER };
 
 /*
  * Stores one row of four or three vectors of sums, two rows of two vectors, or four rows of one
  * vector.
  */
 INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m512i (*const sum)[4],
-		       const struct ends *ends, const struct constants *c)
+		       const struct ends *ends, const struct constants *c, const enum finish how)
 {
 	const int rows = 4 / vecs;
 	__m512i y[4], packed, addend = _mm512_setzero_si512();
 
-	if (t->after && t->addend)
+	if (how == AFTER && t->addend)
 		addend = _mm512_xor_si512(addend_of(t, first, vecs),
 					  _mm512_set1_epi8(t->after->b_signed ? -128 : 0));
 #pragma GCC unroll 4
@@ -199,9 +220,11 @@ INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m5
 		__m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[r][v]),
 					      _mm512_loadu_ps(t->finish.scale + v * LANES));
 
-		y[j] = t->after ? function(c, scaled, t->addend, addend, j) : rounded(scaled);
+		y[j] = how == AFTER ? function(c, scaled, t->addend, addend, j) :
+		       how == PLAIN ? _mm512_cvtps_epi32(scaled) :
+				      rounded(scaled);
 	}
-	packed = bytes_of(y, ends);
+	packed = how == PLAIN ? plain_bytes_of(y, ends) : bytes_of(y, ends);
 #pragma GCC unroll 4
 	for (int r = 0; r < rows; r++)
 		if (first + r < t->count)
@@ -209,6 +232,15 @@ INLINE void store_rows(const struct cpu_dots *t, int first, const int vecs, __m5
 				(char *)t->out + (first + r) * t->out_step, first_bytes(t->columns),
 				vecs == 4 ? packed :
 					    _mm512_permutexvar_epi32(order_of(vecs, r), packed));
+}
+
+INLINE void store_all(const struct cpu_dots *t, const int rows, const int vecs,
+		      __m512i (*const sum)[4], const struct ends *ends, const struct constants *c,
+		      const enum finish how)
+{
+#pragma GCC unroll 16
+	for (int r = 0; r < rows; r += 4 / vecs)
+		store_rows(t, r, vecs, sum + r, ends, c, how);
 }
 
 /* Stores the sums of a tile. */
@@ -228,11 +260,14 @@ INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 				store_raw(t, r, vecs, sum[r]);
 		return;
 	}
-	if (o)
+	if (o) {
 		c = constants_of(t);
-#pragma GCC unroll 16
-	for (int r = 0; r < rows; r += 4 / vecs)
-		store_rows(t, r, vecs, sum + r, &ends, &c);
+		store_all(t, rows, vecs, sum, &ends, &c, AFTER);
+	} else if (t->plain) {
+		store_all(t, rows, vecs, sum, &ends, &c, PLAIN);
+	} else {
+		store_all(t, rows, vecs, sum, &ends, &c, FINISH);
+	}
 }
 
 /*
@@ -243,7 +278,8 @@ INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const bool flips)
 {
 	const __m512i flip = _mm512_set1_epi8((char)t->flip);
-	const int8_t *weights = t->weights;
+	const int8_t *weights = t->weights, *next = t->next;
+	const int64_t ahead = t->ahead;
 	__m512i sum[CPU_DOT_ROWS][4], w[4];
 
 #pragma GCC unroll 16
@@ -255,6 +291,8 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const
 		const uint8_t *const *x = t->rows + tap * CPU_DOT_ROWS;
 
 		for (int64_t k = 0; k < t->depth; k += 4, weights += vecs * 4 * LANES) {
+			_mm_prefetch((const char *)next, _MM_HINT_T1);
+			next += ahead;
 #pragma GCC unroll 4
 			for (int v = 0; v < vecs; v++)
 				w[v] = _mm512_loadu_si512(weights + v * 4 * LANES);

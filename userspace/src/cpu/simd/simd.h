@@ -165,11 +165,22 @@ struct cpu_integers {
 struct cpu_dots {
 	const uint8_t *const *rows;
 	int64_t taps, depth;
-	const int8_t *weights;	  /* [taps * depth / 4][vectors][16][4] */
+	const int8_t *weights; /* [taps * depth / 4][vectors][16][4] */
+	/*
+	 * What to prefetch into the second-level cache with each four bytes of a row: the tile goes
+	 * on by `ahead` bytes, at most 64, each time. With 0, nothing new is prefetched.
+	 */
+	const int8_t *next;
+	int64_t ahead;
 	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
 	uint8_t flip;
 	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
 	bool is_signed; /* whether the bytes by cpu_finish are signed */
+	/*
+	 * Whether cpu_finish has the zero point 0, the limits of its type, and scales between -0.5
+	 * and 0.5, so that no rounded number exceeds an int32.
+	 */
+	bool plain;
 	int count, columns;
 	void *out;
 	int64_t out_step; /* bytes */
