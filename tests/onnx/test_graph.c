@@ -407,6 +407,47 @@ static void test_probe(void **state)
 }
 
 /*
+ * Tests that a probe refuses NonMaxSuppression of computed boxes, which makes more rows than the
+ * nodes of the program expect, and that a build does not refuse it.
+ */
+static void test_probe_boxes(void **state)
+{
+	static const WNNOnnxDimension box_shape[] = { { 1, TEXT("") },
+						      { 2, TEXT("") },
+						      { 4, TEXT("") } };
+	static const WNNOnnxDimension score_shape[] = { { 1, TEXT("") },
+							{ 1, TEXT("") },
+							{ 2, TEXT("") } };
+	static const WNNStringView in[] = { TEXT("b"), TEXT("s"), TEXT("m") },
+				   out[] = { TEXT("r") };
+	static const int64_t most[] = { 2 };
+	const WNNOnnxTensor tensor = {
+		.name = TEXT("m"), .elementType = 7, .data = most, .size = sizeof(most)
+	};
+	const WNNOnnxNode node = {
+		TEXT("boxes"), TEXT(""), TEXT("NonMaxSuppression"), 3, in, 1, out, 0, NULL
+	};
+	const WNNOnnxValue inputs[] = { value("b", FLOAT, 3, box_shape),
+					value("s", FLOAT, 3, score_shape) };
+	WNNOnnxValue result = value("r", 7, WNN_ONNX_RANK_UNKNOWN, NULL);
+	WNNOnnxGraph graph = { TEXT(""), 2, inputs, 1, &result, 0, NULL, 1, &tensor, 1, &node };
+	WNNBool supported = WNN_TRUE;
+	WNNOnnxModel model;
+	WNNGraph built;
+
+	(void)state;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelProbe(model, context, 1, &supported), WNNStatus_Success);
+	assert_false(supported);
+	assert_non_null(strstr(wnnOnnxModelGetRefusals(model).data[0].reason.data,
+			       "how many boxes it takes"));
+	assert_int_equal(wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built),
+			 WNNStatus_Success);
+	wnnGraphRelease(built);
+	wnnOnnxModelRelease(model);
+}
+
+/*
  * Tests that a probe forgets what the build before it found, whose memory it frees; it finds the
  * empty output anew.
  */
@@ -468,7 +509,7 @@ int main(void)
 		cmocka_unit_test(test_run),	      cmocka_unit_test(test_files),
 		cmocka_unit_test(test_chosen_output), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_probe),	      cmocka_unit_test(test_probe_after_build),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_probe_boxes),   cmocka_unit_test(test_memory),
 	};
 
 	setenv("WEBNN_DEVICE", "cpu", 1);

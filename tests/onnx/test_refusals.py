@@ -124,6 +124,8 @@ def other_rows():
     a_map = several([node("Identity", ["x"], ["y"])])
     a_map.graph.input[0].type.map_type.key_type = onnx.TensorProto.INT64
     yield "the input \"x\" is no tensor", a_map
+    yield ("the input \"x\" has 9 dimensions: at most 8 are allowed",
+           several([node("Identity", ["x"], ["y"])], [1] * 9))
     optional = node("Optional", [], ["o"], type=onnx.helper.make_tensor_type_proto(1, [2]))
     yield ("input 0 is an optional value that is not there",
            several([optional, node("Relu", ["o"], ["y"])]))

@@ -152,11 +152,25 @@ WNNGraph onpu_cache_load(const struct onpu_group *group, const char *path)
 	return NULL;
 }
 
+/* Makes the folder of a file, and the folders that it is in; what cannot be made stays absent. */
+static void make_folder(const char *file)
+{
+	char *path = strdup(file);
+
+	for (char *slash = path ? strchr(path + 1, '/') : NULL; slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0777);
+		*slash = '/';
+	}
+	free(path);
+}
+
 void onpu_cache_save(const struct onpu_group *group, const char *path, WNNGraph graph)
 {
 	WNNError error = WNN_ERROR_INIT;
 
-	mkdir(group->ep->options.cache_dir, 0777);
+	make_folder(path);
 	if (wnnGraphSave(graph, (WNNStringView){ path, strlen(path) }) == WNNStatus_Success)
 		return;
 	wnnGetLastError(&error);

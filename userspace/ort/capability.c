@@ -25,6 +25,7 @@ struct capability {
 	WNNBool *supported;
 	struct onpu_names dynamic; /* names of values that have unknown sizes */
 	size_t refused;
+	WNNStringView failure; /* why the importer refuses the whole graph; empty: it does not */
 };
 
 static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, WNNOnnxModel *model)
@@ -61,6 +62,9 @@ static void tell(struct capability *c, WNNOnnxModel model)
 {
 	WNNOnnxRefusalArray refusals = wnnOnnxModelGetRefusals(model);
 
+	for (size_t i = 0; c->failure.length && i < c->read.graph.nodeCount; i++)
+		tell_of_node(c, c->read.graph.nodes[i].name, c->read.graph.nodes[i].operatorName,
+			     c->failure);
 	for (size_t i = 0; i < refusals.count; i++)
 		tell_of_node(c, refusals.data[i].node, refusals.data[i].operatorName,
 			     refusals.data[i].reason);
@@ -98,9 +102,12 @@ static void tell_of_graphs(struct capability *c)
 static struct ort_status *attempt(struct capability *c, const struct ort_graph *graph,
 				  int64_t trial, struct import_chunk **chunks, WNNOnnxModel *model)
 {
+	WNNError error = WNN_ERROR_INIT;
 	struct ort_status *status;
 	WNNStatus probed;
+	char *reason;
 
+	c->failure = (WNNStringView){ NULL, 0 };
 	c->reading = (struct onpu_reading){ .ort = &c->ep->factory->ort,
 					    .chunks = chunks,
 					    .options = &c->ep->options,
@@ -132,6 +139,13 @@ static struct ort_status *attempt(struct capability *c, const struct ort_graph *
 	 */
 	memset(c->supported, 0, c->read.graph.nodeCount * sizeof(*c->supported));
 	c->refused = c->read.graph.nodeCount;
+	wnnOnnxGetLastError(&error);
+	reason = onpu_take(&c->reading, error.message.length);
+	if (!reason)
+		return onpu_nomem(c->reading.ort);
+	if (error.message.length)
+		memcpy(reason, error.message.data, error.message.length);
+	c->failure = (WNNStringView){ reason, error.message.length };
 	return NULL;
 }
 

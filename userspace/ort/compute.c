@@ -67,8 +67,29 @@ static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_po
 	return true;
 }
 
+static bool make_empties(const struct onpu_group *group, WNNOnnxValueInfoArray from,
+			 struct onpu_program *program)
+{
+	program->empties = calloc(from.count + 1, sizeof(*program->empties));
+	if (!program->empties)
+		return false;
+	program->empty_count = from.count;
+	for (size_t i = 0; i < from.count; i++) {
+		struct onpu_empty *empty = &program->empties[i];
+
+		empty->port = find_port(group->outputs, group->output_count, from.data[i].name);
+		empty->shape.rank = from.data[i].rank;
+		if (empty->port == SIZE_MAX || empty->shape.rank > ONPU_MAX_RANK)
+			return false;
+		for (size_t k = 0; k < empty->shape.rank; k++)
+			empty->shape.dims[k] = from.data[i].dimensions[k].size;
+	}
+	return true;
+}
+
 struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
-				       const struct onpu_shape *shapes, struct onpu_program **out)
+				       WNNOnnxValueInfoArray empty, const struct onpu_shape *shapes,
+				       struct onpu_program **out)
 {
 	struct onpu_program *program = calloc(1, sizeof(*program));
 
@@ -84,7 +105,8 @@ struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 	if (!make_slots(wnnGraphGetInputs(graph), group->inputs, group->input_count,
 			&program->inputs, &program->input_count) ||
 	    !make_slots(wnnGraphGetOutputs(graph), group->outputs, group->output_count,
-			&program->outputs, &program->output_count)) {
+			&program->outputs, &program->output_count) ||
+	    !make_empties(group, empty, program)) {
 		onpu_program_release(program);
 		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
 				  ONPU_PROVIDER
@@ -120,6 +142,7 @@ void onpu_program_release(struct onpu_program *program)
 	wnnGraphRelease(program->graph);
 	free(program->inputs);
 	free(program->outputs);
+	free(program->empties);
 	free(program->shapes);
 	free(program);
 }
@@ -453,6 +476,21 @@ static struct ort_status *bind_outputs(struct onpu_group *group, struct onpu_pro
 	return NULL;
 }
 
+/* Tells ONNX Runtime the shapes of the outputs without elements. */
+static struct ort_status *give_empties(struct onpu_group *group, const struct onpu_program *program,
+				       struct ort_kernel_context *context)
+{
+	for (size_t i = 0; i < program->empty_count; i++) {
+		const struct onpu_empty *empty = &program->empties[i];
+		struct ort_value *value;
+
+		ORT_TRY(group->ep->factory->ort.KernelContext_GetOutput(
+			context, group->outputs[empty->port].index, empty->shape.dims,
+			empty->shape.rank, &value));
+	}
+	return NULL;
+}
+
 static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_program *program,
 				       struct onpu_binding *binding, WNNDispatchCopies *copies)
 {
@@ -479,6 +517,9 @@ static struct ort_status *run(struct onpu_group *group, struct onpu_program *pro
 	int64_t start = profiling ? onpu_profile_now() : 0;
 
 	statistics.nextInChain = &copies.chain;
+	ORT_TRY(give_empties(group, program, context));
+	if (!program->graph)
+		return NULL;
 	ORT_TRY(bind_inputs(group, program, binding, context, &own));
 	ORT_TRY(bind_outputs(group, program, binding, context));
 	if (wnnContextDispatchMeasuredSync(group->ep->context, program->graph, program->input_count,

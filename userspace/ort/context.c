@@ -242,7 +242,8 @@ static struct ort_status *set_program(struct onpu_group *group, WNNGraph graph)
 			group->inputs[i].shape = shapes[i];
 		}
 	}
-	status = onpu_program_create(group, graph, shapes, &group->programs);
+	status = onpu_program_create(group, graph, (WNNOnnxValueInfoArray){ 0, NULL }, shapes,
+				     &group->programs);
 	free(shapes);
 	return status;
 }

@@ -277,14 +277,10 @@ static void report(struct onpu_ep *ep, WNNGraph graph)
 	}
 }
 
-static struct ort_status *build(struct onpu_group *group, const struct onpu_shape *shapes,
-				WNNGraph *graph)
+static struct ort_status *load(struct onpu_group *group, WNNOnnxModel *model)
 {
 	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
 	WNNOnnxTensorFiles files = WNN_ONNX_TENSOR_FILES_INIT;
-	const struct ort_api *ort = &group->ep->factory->ort;
-	struct ort_status *status;
-	WNNOnnxModel model;
 
 	description.graph = &group->read.graph;
 	description.operatorSetCount = group->read.set_count;
@@ -298,12 +294,41 @@ static struct ort_status *build(struct onpu_group *group, const struct onpu_shap
 		files.files = group->read.files;
 		description.nextInChain = &files.chain;
 	}
-	if (wnnOnnxLoadGraph(&description, &model) != WNNStatus_Success)
-		return onpu_onnx_error(ort, group->name);
+	if (wnnOnnxLoadGraph(&description, model) != WNNStatus_Success)
+		return onpu_onnx_error(&group->ep->factory->ort, group->name);
+	return NULL;
+}
+
+/*
+ * Builds a program, and keeps its graph in a file when there is a path. A file has no outputs
+ * without elements, so that a graph that lacks such outputs is not kept.
+ */
+static struct ort_status *build(struct onpu_group *group, const struct onpu_shape *shapes,
+				const char *path, struct onpu_program **program)
+{
+	WNNOnnxValueInfoArray empty;
+	struct ort_status *status;
+	WNNGraph graph = NULL;
+	WNNOnnxModel model;
+
+	ORT_TRY(load(group, &model));
 	status = set_shapes(group, model, shapes);
-	if (!status && wnnOnnxModelBuildSync(model, group->ep->context, WNN_WAIT_FOREVER, graph) !=
+	if (!status && wnnOnnxModelBuildSync(model, group->ep->context, WNN_WAIT_FOREVER, &graph) !=
 			       WNNStatus_Success)
-		status = onpu_onnx_error(ort, group->name);
+		status = onpu_onnx_error(&group->ep->factory->ort, group->name);
+	empty = wnnOnnxModelGetEmptyOutputs(model);
+	if (status && empty.count == group->output_count) {
+		/* The error says that no output has elements. */
+		group->ep->factory->ort.ReleaseStatus(status);
+		status = NULL;
+	}
+	if (!status) {
+		if (path && !empty.count)
+			onpu_cache_save(group, path, graph);
+		if (graph)
+			report(group->ep, graph);
+		status = onpu_program_create(group, graph, empty, shapes, program);
+	}
 	wnnOnnxModelRelease(model);
 	return status;
 }
@@ -313,18 +338,17 @@ struct ort_status *onpu_group_build(struct onpu_group *group, const struct onpu_
 {
 	char *path = onpu_cache_path(group, shapes);
 	WNNGraph graph = path ? onpu_cache_load(group, path) : NULL;
-	struct ort_status *status = NULL;
+	struct ort_status *status;
 
-	if (!graph) {
-		status = build(group, shapes, &graph);
-		if (!status && path)
-			onpu_cache_save(group, path, graph);
+	if (graph) {
+		report(group->ep, graph);
+		status = onpu_program_create(group, graph, (WNNOnnxValueInfoArray){ 0, NULL },
+					     shapes, program);
+	} else {
+		status = build(group, shapes, path, program);
 	}
 	free(path);
-	if (status)
-		return status;
-	report(group->ep, graph);
-	return onpu_program_create(group, graph, shapes, program);
+	return status;
 }
 
 struct ort_status *onpu_compile(struct ort_ep *base, const struct ort_graph **graphs,

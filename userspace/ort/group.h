@@ -45,7 +45,7 @@ struct onpu_program {
 	struct onpu_program *next;
 	struct onpu_shape *shapes; /* shapes of the group's inputs */
 	unsigned int users;
-	WNNGraph graph;
+	WNNGraph graph; /* NULL: no output has elements */
 	struct onpu_slot {
 		size_t port;	      /* index among the group's inputs or outputs */
 		size_t size, element; /* bytes of the value; alignment of its memory */
@@ -53,6 +53,12 @@ struct onpu_program {
 		struct onpu_shape shape;
 	} *inputs, *outputs;
 	size_t input_count, output_count;
+	/* outputs without elements, which no graph has; NULL: there are none */
+	struct onpu_empty {
+		size_t port; /* index among the group's outputs */
+		struct onpu_shape shape;
+	} *empties;
+	size_t empty_count;
 	struct onpu_binding *free; /* bindings that no run uses */
 };
 
@@ -93,11 +99,11 @@ void onpu_group_release(struct onpu_group *group);
 struct ort_status *onpu_group_build(struct onpu_group *group, const struct onpu_shape *shapes,
 				    struct onpu_program **program);
 /*
- * Sets *program to a program of a graph, which is taken over in any case. Returns NULL, or an
- * error.
+ * Sets *program to a program of a graph, which is taken over in any case; without a graph, all its
+ * outputs are @empty, those without elements. Returns NULL, or an error.
  */
 struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
-				       const struct onpu_shape *shapes,
+				       WNNOnnxValueInfoArray empty, const struct onpu_shape *shapes,
 				       struct onpu_program **program);
 void onpu_program_release(struct onpu_program *program);
 

@@ -506,6 +506,12 @@ struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onn
 			onnx_arena_printf(import->arena,
 					  "WebNN has no type for the input \"%s\" of type %s",
 					  node.name, onnx_type_name(type->elem_type)));
+	if (!input->has_shape && type->shape && type->shape->n_dim > ONNX_MAX_RANK)
+		return refused_value(
+			import, onnx_arena_printf(import->arena,
+						  "the input \"%s\" has %zu dimensions: at most %d "
+						  "are allowed",
+						  node.name, type->shape->n_dim, ONNX_MAX_RANK));
 	if (!input->has_shape) {
 		import->status = onnx_error(WNNStatus_TypeError,
 					    "the shape of input \"%s\" is not known: set its "

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ops.h"
+#include "probe.h"
 #include "select.h"
 
 struct boxes {
@@ -187,6 +188,8 @@ int onnx_op_non_max_suppression(struct onnx_node *node)
 		return -1;
 	if (!s.most || !s.batches || !s.classes)
 		return onnx_out_empty(node, 0, ONNX_INT64, &none);
+	if (onnx_probe_refuses_rows(node))
+		return -1;
 	if (s.batches * s.classes * s.most > ONNX_INDICES)
 		return onnx_refuse(
 			node, "", "there are too many boxes: %lld of %lld times %lld, at most %lld",

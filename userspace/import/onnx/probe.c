@@ -100,12 +100,24 @@ int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 	return 0;
 }
 
-bool onnx_probe_refuses_draw(struct onnx_node *node)
+/* Refuses a node of a probe and returns true; false: the import is no probe. */
+static bool refuse_in_probe(struct onnx_node *node, const char *reason)
 {
 	if (!node->import->supported)
 		return false;
-	onnx_refuse(node, "", "the program that computes other nodes draws its random numbers");
+	onnx_refuse(node, "", "%s", reason);
 	return true;
+}
+
+bool onnx_probe_refuses_draw(struct onnx_node *node)
+{
+	return refuse_in_probe(node,
+			       "the program that computes other nodes draws its random numbers");
+}
+
+bool onnx_probe_refuses_rows(struct onnx_node *node)
+{
+	return refuse_in_probe(node, "how many boxes it takes is known only in a run");
 }
 
 static void unsupport(const Onnx__GraphProto *graph, const char *output, WNNBool *supported)

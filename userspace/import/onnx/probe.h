@@ -21,6 +21,12 @@ int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 bool onnx_probe_refuses_draw(struct onnx_node *node);
 
 /*
+ * Refuses a node whose result has rows behind those that were taken, and returns true: the nodes of
+ * the program expect a result without these rows. false: there is no such program.
+ */
+bool onnx_probe_refuses_rows(struct onnx_node *node);
+
+/*
  * import.c: returns the value of a model input, an operand or a constant; NULL: the import has
  * ended.
  */

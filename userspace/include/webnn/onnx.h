@@ -639,7 +639,9 @@ WNN_EXPORT size_t wnnOnnxModelGetNodeCount(WNNOnnxModel model);
 /**
  * Tells which nodes of the main graph can be part of a graph when another program computes the
  * others. The outputs of a refused node count as inputs of the types and shapes that the model
- * gives; nodes that read them are refused when these are not known. No graph is built.
+ * gives; nodes that read them are refused when these are not known. Nodes that draw random numbers
+ * are refused, and NonMaxSuppression of computed boxes, since other nodes expect as many rows as it
+ * takes boxes. No graph is built.
  *
  * @param model The model. The shapes of its inputs must be known.
  * @param context Where a graph is to run.
