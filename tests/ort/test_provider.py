@@ -9,6 +9,7 @@ skipped.
 import concurrent.futures
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -467,6 +468,49 @@ class Provider(unittest.TestCase):
                     session = self.session(path, whole=whole)
                     for ours, expected in zip(session.run(None, feed), theirs):
                         numpy.testing.assert_allclose(ours, expected, atol=1e-4)
+
+    def test_compiled_by_the_interface(self):
+        """Tests ONNX Runtime's interface for compiling models: from a file or bytes to such."""
+        feed = {"x": random(1, 3, 8, 8)}
+        expected, = ort.InferenceSession(conv_model(8)).run(None, feed)
+        with tempfile.TemporaryDirectory() as name:
+            path, target = name + "/model.onnx", name + "/model_ctx.onnx"
+            pathlib.Path(path).write_bytes(conv_model(8))
+            for source in path, conv_model(8):
+                for embed in False, True:
+                    compiler = ort.ModelCompiler(runtime.options(ort, DEVICE), source, embed_compiled_data_into_model=embed)
+                    compiler.compile_to_file(target)
+                    numpy.testing.assert_allclose(self.session(target).run(None, feed)[0], expected, atol=1e-4)
+                    pathlib.Path(target).unlink()
+            compiler = ort.ModelCompiler(runtime.options(ort, DEVICE), path, embed_compiled_data_into_model=True)
+            made = compiler.compile_to_bytes()
+            numpy.testing.assert_allclose(self.session(made).run(None, feed)[0], expected, atol=1e-4)
+
+    @unittest.skipUnless(hasattr(ort.capi.onnxruntime_pybind11_state, "get_model_compatibility_for_ep_devices"),
+                         "Python has no call on the compatibility of a model")
+    def test_compatibility(self):
+        """Tests what ONNX Runtime says about a compiled model before a session loads it."""
+        calls = ort.capi.onnxruntime_pybind11_state
+        kinds = calls.OrtCompiledModelCompatibility
+        with tempfile.TemporaryDirectory() as name:
+            model = onnx.load(self.compiled(conv_model(8), pathlib.Path(name), True))
+        texts = {entry.key: entry.value for entry in model.metadata_props}
+        text = texts[f"ep_compatibility_info.{runtime.NAME}"]
+        for information, kind in ((text, kinds.EP_SUPPORTED_OPTIMAL), ("another provider's", kinds.EP_NOT_APPLICABLE),
+                                  (re.sub(r" \d", " 9", text, count=1), kinds.EP_UNSUPPORTED)):
+            self.assertEqual(calls.get_model_compatibility_for_ep_devices(runtime.devices(ort), information), kind)
+
+    def test_compiled_for_other_types(self):
+        """Tests that a model whose inputs or outputs have other types than the compiled graph, which
+        would read or write beyond their memory, is refused.
+        """
+        with tempfile.TemporaryDirectory() as name:
+            path = self.compiled(conv_model(8), pathlib.Path(name), True)
+            for part in "input", "output":
+                model = onnx.load(path)
+                getattr(model.graph, part)[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+                with self.assertRaisesRegex(Error, "other names or types than the nodes"):
+                    self.session(model.SerializeToString())
 
     def test_compiled_of_a_dimension(self):
         with tempfile.TemporaryDirectory() as name:

@@ -39,6 +39,16 @@ class Virtual(unittest.TestCase):
             options.add_provider_for_devices([found[name]], {})
             self.assertEqual(self.places(options), {place})
 
+    def test_compatibility(self):
+        """Tests that a model for one device is said not to fit the other one."""
+        calls = ort.capi.onnxruntime_pybind11_state
+        for device in runtime.devices(ort):
+            name = device.ep_metadata["device"]
+            for other in "sim", "cpu":
+                text = f"onpu {device.ep_metadata['version']} {other} machine"
+                kind = calls.get_model_compatibility_for_ep_devices([device], text)
+                self.assertEqual(kind.name, "EP_SUPPORTED_OPTIMAL" if name == other else "EP_UNSUPPORTED")
+
     def test_policies(self):
         policies = ort.OrtExecutionProviderDevicePolicy
         for policy in (policies.DEFAULT, policies.PREFER_CPU, policies.PREFER_NPU,

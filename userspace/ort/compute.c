@@ -55,7 +55,8 @@ static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_po
 		slot->descriptor.shape = from.data[i].shape;
 		slot->descriptor.readable = slot->descriptor.writable = WNN_TRUE;
 		slot->shape.rank = from.data[i].shape.count;
-		if (slot->port == SIZE_MAX || slot->shape.rank > ONPU_MAX_RANK)
+		if (slot->port == SIZE_MAX || slot->shape.rank > ONPU_MAX_RANK ||
+		    !onpu_is_type(ports[slot->port].type, from.data[i].dataType))
 			return false;
 		for (size_t k = 0; k < slot->shape.rank; k++) {
 			slot->shape.dims[k] = from.data[i].shape.data[k];
@@ -110,8 +111,8 @@ struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 		onpu_program_release(program);
 		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
 				  ONPU_PROVIDER
-				  ": %s: the compiled graph has other inputs or outputs "
-				  "than the nodes",
+				  ": %s: the compiled graph has inputs or outputs of other "
+				  "names or types than the nodes",
 				  group->name);
 	}
 	*out = program;

@@ -114,6 +114,21 @@ static struct ort_status *make_names(struct onpu_group *group, const struct onpu
 			  group->name, inputs, group->input_count, outputs, group->output_count);
 }
 
+/* Sets index and type of an input or output of the node. Returns NULL, or an error. */
+static struct ort_status *make_port(const struct onpu_reading *r, WNNStringView name,
+				    const struct ort_value_info *const *values, size_t count,
+				    struct onpu_port *port)
+{
+	WNNOnnxValue value;
+
+	ORT_TRY(onpu_find_index(r, values, count, name, &port->index));
+	if (port->index == SIZE_MAX)
+		return NULL;
+	ORT_TRY(onpu_read_value(r, values[port->index], &value));
+	port->type = value.elementType;
+	return NULL;
+}
+
 static struct ort_status *make_ports(struct onpu_group *group, const struct onpu_reading *r,
 				     const struct ort_node *fused)
 {
@@ -131,11 +146,9 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 	if (!group->inputs || !group->outputs)
 		return onpu_nomem(r->ort);
 	for (size_t i = 0; i < group->input_count; i++)
-		ORT_TRY(onpu_find_index(r, inputs, input_count, node->inputs[i],
-					&group->inputs[i].index));
+		ORT_TRY(make_port(r, node->inputs[i], inputs, input_count, &group->inputs[i]));
 	for (size_t i = 0; i < group->output_count; i++)
-		ORT_TRY(onpu_find_index(r, outputs, output_count, node->outputs[i],
-					&group->outputs[i].index));
+		ORT_TRY(make_port(r, node->outputs[i], outputs, output_count, &group->outputs[i]));
 	ORT_TRY(get_string(r, group->read.nodes[0], "notes", &notes, &size));
 	return make_names(group, r, notes);
 }

@@ -168,19 +168,42 @@ static void release_ep(struct ort_ep_factory *factory, struct ort_ep *ep)
 	onpu_ep_release((struct onpu_ep *)ep);
 }
 
-static struct ort_status *validate(struct ort_ep_factory *factory,
+/*
+ * Whether a model that was compiled for a device, npu, sim or cpu, can run on a hardware device. A
+ * graph for the NPU runs on its model, too. The CPU stands for all devices, as an option of the
+ * session selects one.
+ */
+static bool fits(const struct onpu_factory *factory, const struct ort_hardware *hardware,
+		 bool for_cpu)
+{
+	if (hardware == factory->virtual_devices[1])
+		return for_cpu;
+	if (hardware == factory->virtual_devices[0] ||
+	    factory->ort.HardwareDevice_Type(hardware) == ORT_HARDWARE_NPU)
+		return !for_cpu;
+	return true;
+}
+
+/* @information is the text of onpu_ep.compatibility in the model. */
+static struct ort_status *validate(struct ort_ep_factory *base,
 				   const struct ort_hardware *const *hardware, size_t count,
 				   const char *information, int *compatibility)
 {
-	(void)factory;
-	(void)hardware;
-	(void)count;
+	static const char ours[] = "onpu ", version[] = ONPU_VERSION " ", cpu[] = "cpu ";
+	const struct onpu_factory *factory = (struct onpu_factory *)base;
+	const char *device;
+
 	*compatibility = ORT_COMPATIBILITY_NOT_APPLICABLE;
-	if (!information || strncmp(information, "onpu ", 5))
+	if (!information || strncmp(information, ours, strlen(ours)))
 		return NULL;
-	*compatibility = !strncmp(information + 5, ONPU_VERSION " ", strlen(ONPU_VERSION) + 1) ?
-				 ORT_COMPATIBILITY_OPTIMAL :
-				 ORT_COMPATIBILITY_UNSUPPORTED;
+	*compatibility = ORT_COMPATIBILITY_UNSUPPORTED;
+	if (strncmp(information + strlen(ours), version, strlen(version)))
+		return NULL;
+	device = information + strlen(ours) + strlen(version);
+	for (size_t i = 0; i < count; i++)
+		if (hardware[i] && !fits(factory, hardware[i], !strncmp(device, cpu, strlen(cpu))))
+			return NULL;
+	*compatibility = ORT_COMPATIBILITY_OPTIMAL;
 	return NULL;
 }
 

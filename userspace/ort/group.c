@@ -45,7 +45,7 @@ static struct ort_status *make_port(const struct onpu_reading *r, const WNNOnnxV
 				    const struct ort_value_info *const *values, size_t count,
 				    struct onpu_port *port)
 {
-	*port = (struct onpu_port){ .name = value->name };
+	*port = (struct onpu_port){ .name = value->name, .type = value->elementType };
 	ORT_TRY(onpu_find_index(r, values, count, value->name, &port->index));
 	if (port->index == SIZE_MAX)
 		return onpu_error(r->ort, ORT_FAIL,

@@ -17,6 +17,7 @@ struct onpu_shape {
 struct onpu_port {
 	WNNStringView name;
 	size_t index;
+	int type;     /* TensorProto.DataType of the elements */
 	bool dynamic; /* the shape is only known in a run */
 	bool fixed;   /* the group is compiled for this shape alone */
 	struct onpu_shape shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A hash table of names, and helpers for reading graphs. */
+/* A hash table of names, types of elements, and helpers for reading graphs. */
 #include <string.h>
 
 #include "read.h"
@@ -70,4 +70,36 @@ size_t onpu_type_bytes(int type, size_t elements)
 	if (type < 0 || (size_t)type >= sizeof(bits) || !bits[type])
 		return SIZE_MAX;
 	return (elements * bits[type] + 7) / 8;
+}
+
+/*
+ * The types of the library whose elements have the same bytes as those of a TensorProto.DataType;
+ * has_type tells the items that are set, as a type of the library may be 0.
+ */
+static const struct {
+	bool has_type;
+	WNNOperandDataType type;
+} webnn_types[] = {
+	[1] = { true, WNNOperandDataType_Float32 },
+	[2] = { true, WNNOperandDataType_Uint8 },
+	[3] = { true, WNNOperandDataType_Int8 },
+	[6] = { true, WNNOperandDataType_Int32 },
+	[7] = { true, WNNOperandDataType_Int64 },
+	[9] = { true, WNNOperandDataType_Uint8 }, /* bool */
+	[10] = { true, WNNOperandDataType_Float16 },
+	[12] = { true, WNNOperandDataType_Uint32 },
+	[13] = { true, WNNOperandDataType_Uint64 },
+	[21] = { true, WNNOperandDataType_Uint4 },
+	[22] = { true, WNNOperandDataType_Int4 },
+};
+
+bool onpu_is_webnn_type(int type)
+{
+	return type >= 0 && (size_t)type < sizeof(webnn_types) / sizeof(webnn_types[0]) &&
+	       webnn_types[type].has_type;
+}
+
+bool onpu_is_type(int type, WNNOperandDataType webnn)
+{
+	return onpu_is_webnn_type(type) && webnn_types[type].type == webnn;
 }

@@ -203,26 +203,6 @@ static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView
 
 #define DOUBLE 11 /* TensorProto.DataType of ONNX */
 
-/* Whether elements of a TensorProto.DataType have the same bytes in tensors of the library. */
-static bool is_same(int type)
-{
-	static const bool same[] = {
-		[1] = true,  /* float */
-		[2] = true,  /* uint8 */
-		[3] = true,  /* int8 */
-		[6] = true,  /* int32 */
-		[7] = true,  /* int64 */
-		[9] = true,  /* bool */
-		[10] = true, /* float16 */
-		[12] = true, /* uint32 */
-		[13] = true, /* uint64 */
-		[21] = true, /* uint4 */
-		[22] = true, /* int4 */
-	};
-
-	return type >= 0 && (size_t)type < sizeof(same) && same[type];
-}
-
 static void refuse(struct onpu_partition *p, size_t node, const char *reason)
 {
 	p->supported[node] = WNN_FALSE;
@@ -320,7 +300,7 @@ static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, si
 			*changed = true;
 			continue;
 		}
-		if (!is_same(type->elementType)) {
+		if (!onpu_is_webnn_type(type->elementType)) {
 			refuse(p, node, "WebNN does not have the type of an input");
 			*changed = true;
 			continue;
@@ -361,7 +341,7 @@ struct ort_status *onpu_partition_describe(struct onpu_partition *p, size_t grou
 					     onpu_names_get(&leaving, name) == SIZE_MAX))
 				continue;
 			type = type_of(p, name);
-			if (type && !is_same(type->elementType)) {
+			if (type && !onpu_is_webnn_type(type->elementType)) {
 				refuse(p, i, "WebNN does not have the type of an output");
 				*changed = true;
 			}

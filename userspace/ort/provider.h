@@ -52,7 +52,7 @@ struct onpu_ep {
 	struct onpu_options options;
 	WNNInstance instance;
 	WNNContext context;
-	char *compatibility; /* see onpu_compatibility() */
+	char *compatibility; /* "onpu VERSION DEVICE MACHINE", which compiled models carry */
 	bool has_taken;	     /* 1.23: the last graph that had nodes to take was taken */
 	pthread_mutex_t report_lock;
 	FILE *report;

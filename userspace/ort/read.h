@@ -80,5 +80,9 @@ WNNStringView onpu_view(const struct onpu_reading *reading, const char *text);
 void *onpu_take(const struct onpu_reading *reading, size_t size);
 /* Returns the bytes of @elements of an ONNX type; SIZE_MAX: its elements have no fixed size. */
 size_t onpu_type_bytes(int type, size_t elements);
+/* Whether elements of an ONNX type have the same bytes in tensors of the library. */
+bool onpu_is_webnn_type(int type);
+/* Whether they have the same bytes as elements of this type of the library. */
+bool onpu_is_type(int type, WNNOperandDataType webnn);
 
 #endif
