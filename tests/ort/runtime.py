@@ -27,6 +27,11 @@ def load(samples, release, provider, name="onpu"):
     return onnxruntime
 
 
+def is_since(onnxruntime, minor):
+    """Returns whether the module is of version 1.MINOR or later."""
+    return int(onnxruntime.__version__.split(".")[1]) >= minor
+
+
 def devices(onnxruntime):
     return [device for device in onnxruntime.get_ep_devices() if device.ep_name == NAME]
 

@@ -312,7 +312,7 @@ class Provider(unittest.TestCase):
                      [value("y", [1, 3, 6, 6])])
         self.compare(model, [{"x": random(1, 3, 8, 8), "c": numpy.array(which)} for which in (True, False)],
                      whole=False)
-        if ort.__version__ != runtime.OLDEST:
+        if runtime.is_since(ort, 24):
             self.assertNotIn("onnxruntime", [places()["conv1"], places()["conv2"]])
 
     def test_threads(self):
@@ -328,7 +328,7 @@ class Provider(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(16)))
 
-    @unittest.skipIf(RELEASE == runtime.OLDEST, "profiles of providers came with 1.25")
+    @unittest.skipUnless(runtime.is_since(ort, 25), "profiles of providers came with 1.25")
     def test_profile(self):
         """Tests that ONNX Runtime's profile has an event for each run of a group, within the time
         of the run, and that the event names what was computed.
@@ -386,12 +386,12 @@ class Provider(unittest.TestCase):
                 result = memory[begin + y:begin + y + size].copy().view(numpy.float32).reshape(shape)
                 numpy.testing.assert_allclose(result, numpy.maximum(given @ weights, 0), atol=1e-4)
             events = json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8"))
-        if RELEASE != runtime.OLDEST:
+        if runtime.is_since(ort, 25):
             copied = [(int(event["args"]["copied_in"]), int(event["args"]["copied_out"]))
                       for event in events if "copied_in" in event.get("args", {})]
             self.assertEqual(copied, [case[2:] for case in cases])
 
-    @unittest.skipIf(RELEASE == runtime.OLDEST, "Python makes values of such memory later than 1.23")
+    @unittest.skipUnless(runtime.is_since(ort, 28), "Python makes values of such memory from 1.28 on")
     def test_allocated_memory(self):
         """Tests that values in memory of our allocator are bound without a copy, and copied by our
         data transfer.

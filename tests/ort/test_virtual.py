@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Tests virtual devices, which the name of the registration allows: test_virtual.py PROVIDER
-SAMPLES
+SAMPLES RELEASE
 """
 import pathlib
 import sys
@@ -9,7 +9,7 @@ import unittest
 
 import runtime
 
-ort = runtime.load(pathlib.Path(sys.argv[2]), runtime.NEWEST, sys.argv[1], "onpu.virtual")
+ort = runtime.load(pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[1], "onpu.virtual")
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "onnx"))
 
 import numpy  # pylint: disable=wrong-import-position
