@@ -7,9 +7,11 @@ The program runs a network by ONNX Runtime alone, with the provider, and with th
 preloaded. Then 16 threads make many runs on two sessions; afterwards the process must not hold more
 than before: memory in use (but for 1 %), descriptors and mappings.
 """
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,18 @@ MODEL = MODELS / "mnist.onnx"
 # The number of mappings that may be added: stacks and arenas of the C library, whose number depends
 # on how many of the 16 threads run at the same time.
 MAPPINGS = 64
+NODE = pathlib.Path(SAMPLES) / "onnxruntime/node_modules/onnxruntime-node"
+# A program in JavaScript that knows of no provider: it runs MODEL with an input of ones.
+SCRIPT = f"""
+const ort = require({json.dumps(str(NODE))});
+(async () => {{
+  const session = await ort.InferenceSession.create({json.dumps(str(MODEL))});
+  const [input] = session.inputMetadata;
+  const ones = new Float32Array(input.shape.reduce((a, b) => a * b)).fill(1);
+  const results = await session.run({{ [input.name]: new ort.Tensor('float32', ones, input.shape) }});
+  console.log(JSON.stringify(Array.from(Object.values(results)[0].data)));
+}})();
+"""
 
 
 def libraries():
@@ -71,6 +85,20 @@ class Client(unittest.TestCase):
                                  ONPU_ORT_LIBRARY=PROVIDER, ONPU_ORT_OPTIONS=f"report={report},threads=1")
                 self.agree(ours, theirs)
                 self.assertIn("npu\tconv2d\t", report.read_text(encoding="utf-8"))
+
+    @unittest.skipIf(SANITIZED, "a sanitizer does not work behind a library that is preloaded")
+    @unittest.skipUnless(shutil.which("node") and NODE.exists(), "there is no Node, or no onnxruntime-node")
+    def test_preload_in_node(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "report"
+            results = []
+            for environment in {}, {"LD_PRELOAD": PRELOAD, "ONPU_ORT": "sim", "ONPU_ORT_LIBRARY": PROVIDER,
+                                    "ONPU_ORT_OPTIONS": f"report={report}"}:
+                done = subprocess.run(["node", "-e", SCRIPT], env=os.environ | environment, check=True, text=True,
+                                      stdout=subprocess.PIPE, timeout=60)
+                results.append(json.loads(done.stdout))
+            self.agree(results[1], results[0])
+            self.assertIn("npu\tconv2d\t", report.read_text(encoding="utf-8"))
 
     @unittest.skipIf(SANITIZED, "a sanitizer does not work behind a library that is preloaded")
     def test_preload_that_is_off(self):
