@@ -86,7 +86,11 @@ def devices(onnxruntime: ModuleType | None = None) -> list[Any]:
 
 def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] | None = None,
         onnxruntime: ModuleType | None = None) -> Any:
-    """Makes sessions with these options use the provider on a device: npu, npu:1, sim or cpu. Returns the options."""
+    """Makes sessions with these options use the provider on a device: npu, npu:1, sim or cpu. Returns the options.
+
+    ONNX Runtime does not tell providers intra_op_num_threads. Where it is set before this call, the provider's own
+    option threads gets its number.
+    """
     ort = onnxruntime if onnxruntime is not None else _import()
     found = devices(ort)
     # The CPU's device has no device name; NPUs and virtual devices have one.
@@ -98,7 +102,10 @@ def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] |
     if not named:
         raise MLNotSupportedError(f"ONNX Runtime {ort.__version__} has no device {device!r} of {PROVIDER}; "
                                   f"it has {', '.join(names) or 'none'}")
-    settings = {"device": device, **(provider_options or {})}
+    settings = {"device": device}
+    if options.intra_op_num_threads:
+        settings["threads"] = options.intra_op_num_threads
+    settings.update(provider_options or {})
     options.add_provider_for_devices(named[:1], {key: str(value) for key, value in settings.items()})
     return options
 
