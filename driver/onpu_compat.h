@@ -7,6 +7,7 @@
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
+#include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 
 /* Old kernels warn about a driver without a date. */
@@ -30,27 +31,22 @@ static inline struct vfsmount *drm_gem_get_huge_mnt(struct drm_device *dev)
 #endif
 
 /*
- * 1 if the architecture has devices that do not snoop the CPU's caches. Only there does
- * dev_dma_coherent() tell which devices snoop.
+ * Returns whether the device snoops the CPU's caches. Architectures without these options have no
+ * other devices, and mark none; old kernels keep the mark as a bit of the device.
  */
-#if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
-	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
-	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
-#define ONPU_MARKS_COHERENT	1
-#else
-#define ONPU_MARKS_COHERENT	0
-#endif
-
-/* Old kernels keep this as a bit of the device, on architectures with ONPU_MARKS_COHERENT only. */
-#ifndef ONPU_HAVE_DEV_DMA_COHERENT
-static inline bool dev_dma_coherent(const struct device *dev)
+static inline bool onpu_dev_snoops(const struct device *dev)
 {
-#if ONPU_MARKS_COHERENT
-	return dev->dma_coherent;
-#else
+#if !defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) && \
+	!defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) && \
+	!defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
 	return true;
+#else
+#ifdef ONPU_HAVE_DEV_DMA_COHERENT
+	return dev_dma_coherent(dev);
+#else
+	return dev->dma_coherent;
+#endif
 #endif
 }
-#endif
 
 #endif

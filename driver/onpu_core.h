@@ -54,7 +54,7 @@ extern const struct dev_pm_ops onpu_pm_ops;
 
 /* ---- onpu_sysfs.c */
 
-extern const struct attribute_group *onpu_sysfs_groups[];
+extern const struct attribute_group onpu_sysfs_group;
 void onpu_hwmon_add(struct onpu_device *onpu);
 /* Takes note of the device's energy, which it forgets without power; reset_lock is held. */
 void onpu_energy_update(struct onpu_device *onpu);

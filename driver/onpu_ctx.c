@@ -408,16 +408,6 @@ static int register_ctx(struct onpu_ctx *ctx)
 	return ret;
 }
 
-static int charge_ctx(struct onpu_ctx *ctx)
-{
-	size_t bytes = sizeof(*ctx) + onpu_job_ctx_bytes();
-	int ret = onpu_user_charge_wait(ctx->vm->user, bytes);
-
-	if (!ret)
-		ctx->charged = bytes;
-	return ret;
-}
-
 static int alloc_ctx_memory(struct onpu_ctx *ctx)
 {
 	const struct { struct onpu_kernel_bo *kbo; size_t size; bool access; } parts[] = {
@@ -425,8 +415,11 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 		{ &ctx->page, PAGE_SIZE, true },
 		{ &ctx->save, onpu_cap(ctx->onpu, ONPU_REG_CAP_SAVE_BYTES), false },
 	};
-	int ret = charge_ctx(ctx);
+	size_t bytes = sizeof(*ctx) + onpu_job_ctx_bytes();
+	int ret = onpu_user_charge_wait(ctx->vm->user, bytes);
 
+	if (!ret)
+		ctx->charged = bytes;
 	for (unsigned int i = 0; !ret && i < ARRAY_SIZE(parts); i++)
 		ret = onpu_kernel_bo_create(parts[i].kbo, ctx->vm, parts[i].size, parts[i].access);
 	return ret;

@@ -187,10 +187,7 @@ struct onpu_ctx {
 	bool dead;
 	/** @destroyed: User space has destroyed the context or closed the file. */
 	bool destroyed;
-	/**
-	 * @guilty: A job of the context could not be stopped, which made a reset necessary;
-	 *	protected by &onpu_ctx_device.bind_lock instead.
-	 */
+	/** @guilty: A job could not be stopped without a reset; under bind_lock, not @lock. */
 	bool guilty;
 };
 

@@ -148,15 +148,6 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 }
 
 /*
- * Returns whether the kernel runs in an encrypted guest. Only x86 has encrypted hosts as well:
- * elsewhere memory is encrypted in guests alone.
- */
-static bool is_encrypted_guest(void)
-{
-	return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && !cc_platform_has(CC_ATTR_HOST_MEM_ENCRYPT);
-}
-
-/*
  * Sets &onpu_device.snoops and &onpu_device.bounces. Returns 0, -ENOMEM, or -EIO for a device that
  * does not reach all memory of its driver.
  */
@@ -165,7 +156,7 @@ static int check_dma(struct onpu_device *onpu)
 	struct device *dev = onpu->drm.dev;
 	struct page *page;
 	dma_addr_t addr;
-	bool reserved;
+	bool reserved, encrypted;
 
 	if (dma_addressing_limited(dev)) {
 		drm_err(&onpu->drm, "the device has %u address bits and cannot reach all memory of this machine: enable its IOMMU\n",
@@ -175,7 +166,7 @@ static int check_dma(struct onpu_device *onpu)
 	page = dma_alloc_pages(dev, PAGE_SIZE, &addr, DMA_BIDIRECTIONAL, GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
-	onpu->snoops = !ONPU_MARKS_COHERENT || dev_dma_coherent(dev);
+	onpu->snoops = onpu_dev_snoops(dev);
 	/* Only where the kernel uses bounce buffers is there a limit to the size of a mapping. */
 	onpu->bounces = dma_max_mapping_size(dev) < SIZE_MAX;
 	/*
@@ -184,7 +175,10 @@ static int check_dma(struct onpu_device *onpu)
 	 */
 	reserved = PageReserved(page);
 	dma_free_pages(dev, PAGE_SIZE, page, addr, DMA_BIDIRECTIONAL);
-	if (!reserved && !is_encrypted_guest())
+	/* Only x86 has encrypted hosts as well: elsewhere memory is encrypted in guests alone. */
+	encrypted = cc_platform_has(CC_ATTR_MEM_ENCRYPT) &&
+		    !cc_platform_has(CC_ATTR_HOST_MEM_ENCRYPT);
+	if (!reserved && !encrypted)
 		return 0;
 	drm_err(&onpu->drm,
 		"the device cannot reach memory of its driver: use a guest without encrypted memory, and without a restricted-dma-pool\n");
@@ -329,8 +323,7 @@ int onpu_irq_init(struct onpu_device *onpu)
 		onpu->vectors[i] = onpu;
 		ret = pci_request_irq(onpu->pdev, i, NULL,
 				      i ? completion_thread : management_thread,
-				      &onpu->vectors[i], "onpu%u@pci:%s", i,
-				      pci_name(onpu->pdev));
+				      &onpu->vectors[i], "onpu%u@pci:%s", i, pci_name(onpu->pdev));
 		if (ret) {
 			free_irqs(onpu, i);
 			return ret;

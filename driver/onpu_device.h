@@ -226,10 +226,7 @@ struct onpu_device {
 	bool in_reset;
 	/** @asleep: The device is powered off; written with @reset_lock held for writing. */
 	bool asleep;
-	/**
-	 * @quarantine: The device may access memory once it answers again, so no memory that it
-	 *	knows is freed; written with @reset_lock held for writing.
-	 */
+	/** @quarantine: No memory that the device knows is freed; see leave_bus(); as @asleep. */
 	bool quarantine;
 	/** @reset_lock: Held for writing during a reset; see the lock order above. */
 	struct rw_semaphore reset_lock;

@@ -53,8 +53,7 @@ MODULE_PARM_DESC(max_run_ms,
 
 static unsigned int max_wait_ms = 300000;
 module_param(max_wait_ms, uint, 0444);
-MODULE_PARM_DESC(max_wait_ms,
-		 "Milliseconds that a job may wait while others run (default 300000)");
+MODULE_PARM_DESC(max_wait_ms, "Milliseconds that a job may wait while others run (default 300000)");
 
 static unsigned int max_fence_ms = 600000;
 module_param(max_fence_ms, uint, 0444);
@@ -468,6 +467,8 @@ static const struct pci_device_id onpu_pci_ids[] = {
 	{}
 };
 MODULE_DEVICE_TABLE(pci, onpu_pci_ids);
+
+__ATTRIBUTE_GROUPS(onpu_sysfs);
 
 static struct pci_driver onpu_pci_driver = {
 	.name = "onpu",

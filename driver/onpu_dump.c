@@ -347,8 +347,7 @@ static void show_ctx(struct seq_buf *s, u64 client, unsigned long id, struct onp
 		       READ_ONCE(page->error), ctx->dead);
 }
 
-static void show_contexts(struct seq_buf *s, struct onpu_device *onpu,
-			  struct onpu_ctx *failed)
+static void show_contexts(struct seq_buf *s, struct onpu_device *onpu, struct onpu_ctx *failed)
 {
 	struct drm_file *drm_file;
 	unsigned int left = 0;

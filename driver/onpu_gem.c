@@ -335,19 +335,6 @@ static struct onpu_bo_use *find_use(struct onpu_bo *bo, struct onpu_file *file)
 	return NULL;
 }
 
-static int add_use(struct onpu_bo *bo, struct onpu_file *file)
-{
-	struct onpu_bo_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
-
-	if (!use)
-		return -ENOMEM;
-	atomic64_add(bo->base.base.size, &file->memory);
-	use->file = file;
-	use->handles = 1;
-	list_add(&use->link, &bo->uses);
-	return 0;
-}
-
 static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
@@ -356,8 +343,14 @@ static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
 
 	guard(mutex)(&bo->lock);
 	use = find_use(bo, file);
-	if (!use)
-		return add_use(bo, file);
+	if (!use) {
+		use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
+		if (!use)
+			return -ENOMEM;
+		atomic64_add(obj->size, &file->memory);
+		use->file = file;
+		list_add(&use->link, &bo->uses);
+	}
 	use->handles++;
 	return 0;
 }

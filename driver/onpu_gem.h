@@ -23,10 +23,7 @@ struct onpu_bo {
 	struct onpu_user *user;
 	/** @shared: The memory comes from onpu_shared.c, as that of a ring or completion page. */
 	bool shared;
-	/**
-	 * @pages: The pages of memory with @shared, or of memory of a process; else, and before
-	 *	there are any, NULL.
-	 */
+	/** @pages: Pages of memory with @shared or of a process; NULL: none, or not yet. */
 	struct page **pages;
 	/** @pinned: Number of @pages that are pinned: memory of a process. */
 	unsigned long pinned;
@@ -67,8 +64,7 @@ struct onpu_kernel_bo {
 	void *vaddr;
 };
 
-int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size,
-			  bool shared);
+int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool shared);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size);

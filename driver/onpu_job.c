@@ -70,13 +70,6 @@ static const struct dma_fence_ops fence_ops = {
 	.release = fence_release,
 };
 
-static void fence_init(struct onpu_fence *fence, u64 context, u64 seqno)
-{
-	__module_get(THIS_MODULE);
-	spin_lock_init(&fence->lock);
-	dma_fence_init(&fence->base, &fence_ops, &fence->lock, context, seqno);
-}
-
 /* ---- what jobs wait for */
 
 /* Callback of the fence that a job waits for; called with the fence's lock held. */
@@ -703,7 +696,10 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 		for (u32 j = 0; j < job->count; j++)
 			job->entries[j].seqno = ++seqno;
 		job->seqno = seqno;
-		fence_init(job->fence, ctx->fence_context, job->seqno);
+		__module_get(THIS_MODULE);
+		spin_lock_init(&job->fence->lock);
+		dma_fence_init(&job->fence->base, &fence_ops, &job->fence->lock, ctx->fence_context,
+			       job->seqno);
 		jobs[i].fence = dma_fence_get(&job->fence->base);
 		list_add_tail(&job->link, &ctx->jobs);
 		list_add_tail(&job->next, &ctx->queued);

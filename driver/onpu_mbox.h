@@ -31,26 +31,17 @@ struct onpu_mbox {
 	struct mutex lock;
 	/** @tail: Number of requests written, modulo 2^32. */
 	u32 tail;
-	/**
-	 * @head: Number of responses taken, modulo 2^32; used by the thread of vector 0 or a reset
-	 *	only.
-	 */
+	/** @head: Number of responses taken, modulo 2^32; vector 0's thread or a reset uses it. */
 	u32 head;
 	/** @slots: Counts free entries of @pending. */
 	struct semaphore slots;
 	/** @pending_lock: Protects @pending, @generation and @error. */
 	spinlock_t pending_lock;
-	/**
-	 * @pending: The caller that waits for each response; the low bits of a request's id are its
-	 *	index.
-	 */
+	/** @pending: Who waits for each response, by the low bits of the request's id. */
 	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
 	/** @generation: High bits of the next id, so that a late response matches no request. */
 	u32 generation;
-	/**
-	 * @error: The error that requests fail with, or 0; stays until a reset after a broken
-	 *	protocol.
-	 */
+	/** @error: The error of all requests, or 0; after a broken protocol until a reset. */
 	int error;
 };
 

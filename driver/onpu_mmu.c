@@ -151,11 +151,6 @@ static dma_addr_t cursor_addr(const struct cursor *c)
 	return sg_dma_address(c->sg) + c->offset;
 }
 
-static u64 cursor_run(const struct cursor *c)
-{
-	return sg_dma_len(c->sg) - c->offset;
-}
-
 static void cursor_advance(struct cursor *c, u64 bytes)
 {
 	c->offset += bytes;
@@ -168,7 +163,7 @@ static void cursor_advance(struct cursor *c, u64 bytes)
 static bool can_be_large(const struct onpu_table *table, u64 va, const struct cursor *c, u64 left)
 {
 	return IS_ALIGNED(va | cursor_addr(c), ONPU_LARGE_PAGE_SIZE) &&
-	       min(left, cursor_run(c)) >= ONPU_LARGE_PAGE_SIZE &&
+	       min(left, sg_dma_len(c->sg) - c->offset) >= ONPU_LARGE_PAGE_SIZE &&
 	       !table->below[entry_index(va, 1)];
 }
 

@@ -69,12 +69,9 @@ struct onpu_vm {
 	/** @root: The top-level page table; NULL when the device is gone. */
 	struct onpu_table *root;
 
-	/**
-	 * @slot: Entry of the device's VM table, or -1; owned by onpu_queue.c. It and @bound are
-	 *	protected by &onpu_ctx_device.bind_lock.
-	 */
+	/** @slot: Entry of the device's VM table, or -1; owned by onpu_queue.c, under bind_lock. */
 	int slot;
-	/** @bound: Number of contexts with a hardware queue. */
+	/** @bound: Number of contexts with a hardware queue; under &onpu_ctx_device.bind_lock. */
 	unsigned int bound;
 	/** @num_ctxs: Number of contexts whose memory is not yet freed; see &onpu_user.freed. */
 	atomic_t num_ctxs;

@@ -45,13 +45,8 @@ static struct attribute *onpu_sysfs_attrs[] = {
 	NULL
 };
 
-static const struct attribute_group onpu_sysfs_group = {
+const struct attribute_group onpu_sysfs_group = {
 	.attrs = onpu_sysfs_attrs,
-};
-
-const struct attribute_group *onpu_sysfs_groups[] = {
-	&onpu_sysfs_group,
-	NULL
 };
 
 /* ---- hwmon: the device estimates its energy, and nothing measures a temperature */

@@ -35,12 +35,9 @@ struct onpu_user {
 	atomic_t vms;
 	/** @bound: Number of contexts with a hardware queue; owned by onpu_queue.c. */
 	unsigned int bound;
-	/**
-	 * @strikes: Number of resets for jobs that could not be stopped, see blame();
-	 *	protected, with @strike_at, by &onpu_ctx_device.bind_lock.
-	 */
+	/** @strikes: Resets for jobs that could not be stopped, see blame(); under bind_lock. */
 	unsigned int strikes;
-	/** @strike_at: The time of the last of @strikes, in jiffies. */
+	/** @strike_at: The time of the last of @strikes, in jiffies; under bind_lock, too. */
 	unsigned long strike_at;
 	/** @report: Reports that the user was banned; uses the reference that strikes hold. */
 	struct work_struct report;

@@ -98,7 +98,7 @@ MUTATIONS = [
               '\tif (size < SZ_2M)\n\t\tonpu_user_uncharge(user, size);\n'),
     # Code that only the unit tests reach
     _mutation('a large page goes beyond a run of memory', 'onpu_mmu.c', _KUNIT,
-              'min(left, cursor_run(c)) >= ONPU_LARGE_PAGE_SIZE', 'left >= ONPU_LARGE_PAGE_SIZE'),
+              'min(left, sg_dma_len(c->sg) - c->offset) >= ONPU_LARGE_PAGE_SIZE', 'left >= ONPU_LARGE_PAGE_SIZE'),
     _mutation('numbers of invalidations end with 32 bits', 'onpu_mmu.c', _KUNIT,
               'return (s32)(done - request) >= 0;', 'return done >= request;'),
     _mutation('one invalidation too many is under way', 'onpu_mmu.c', _KUNIT,
@@ -133,7 +133,7 @@ MUTATIONS = [
     _mutation('perf gives up when a device has gone', 'onpu_pmu.c', _PERF, 'return -ENXIO;', 'return -ENODEV;'),
     # Platforms, which only the unit tests have
     _mutation('guests that only x86 tells from hosts are served', 'onpu_device.c', _KUNIT,
-              'return cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'return cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
+              'encrypted = cc_platform_has(CC_ATTR_MEM_ENCRYPT) && ', 'encrypted = cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT) && '),
     # Caches that the device does not snoop, which only the unit tests have
     _mutation('caches are maintained where the device sees them', 'onpu_gem.c', _KUNIT,
               'if (onpu_coherent(to_onpu(drm)))', 'if (bo->base.map_wc)'),
@@ -373,9 +373,9 @@ MUTATIONS = [
               'failure->job.program_va + first * sizeof(words[0])', 'failure->job.slots_va'),
     # Import
     _mutation('an import waits under the lock of handles', 'onpu_gem.c', _LIMITS,
-              '\tuse = find_use(bo, file);\n\tif (!use)\n\t\treturn add_use(bo, file);\n',
+              '\tuse = find_use(bo, file);\n\tif (!use) {\n',
               '\tif (!bo->user) {\n\t\tint ret = bo_charge(bo, file->vm->user);\n\n\t\tif (ret)\n\t\t\treturn ret;\n\t}\n'
-              '\tuse = find_use(bo, file);\n\tif (!use)\n\t\treturn add_use(bo, file);\n'),
+              '\tuse = find_use(bo, file);\n\tif (!use) {\n'),
     # Trace events, debugfs
     _mutation('the error of a job is not traced', 'onpu_job.c', _TRACE,
               'trace_onpu_complete(ctx, job->seqno, job->count, error);',
