@@ -4,6 +4,7 @@
 #define ONPU_COMPAT_H
 
 #include <linux/device.h>
+#include <linux/string.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -46,6 +47,30 @@ static inline bool onpu_dev_snoops(const struct device *dev)
 #else
 	return dev->dma_coherent;
 #endif
+#endif
+}
+
+/*
+ * Tells udev that the device is wedged (@lost), or that a reset has brought it back, and which task
+ * made the reset necessary, unless @comm is empty. Old kernels have no function for that, and the
+ * one of 7.3 uses &drm_device.primary, which is NULL where there is but an accel node. So only the
+ * series of scripts/make-series.py, which begins with a patch for that, uses it.
+ */
+static inline void onpu_wedged_event(struct drm_device *drm, bool lost, pid_t pid, const char *comm)
+{
+#ifdef ONPU_HAVE_ACCEL_WEDGED_EVENT
+	struct drm_wedge_task_info task = { .pid = pid };
+
+	strscpy(task.comm, comm);
+	drm_dev_wedged_event(drm, lost ? DRM_WEDGE_RECOVERY_REBIND | DRM_WEDGE_RECOVERY_BUS_RESET :
+				  DRM_WEDGE_RECOVERY_NONE, &task);
+#else
+	char what[32], id[32], name[32], *envp[] = { what, comm[0] ? id : NULL, name, NULL };
+
+	snprintf(what, sizeof(what), "WEDGED=%s", lost ? "rebind,bus-reset" : "none");
+	snprintf(id, sizeof(id), "PID=%d", pid);
+	snprintf(name, sizeof(name), "TASK=%s", comm);
+	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
 #endif
 }
 

@@ -47,6 +47,7 @@ int onpu_device_start(struct onpu_device *onpu);
 /* Ends all work and halts the device: after drm_dev_unplug(), or before it is registered. */
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
+void onpu_device_event_work(struct work_struct *work);
 /* Work of &onpu_device.quarantine_work: frees memory when the device is seen to be off the bus. */
 void onpu_device_quarantine_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;

@@ -363,8 +363,8 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 	ctx->onpu = file->onpu;
 	ctx->vm = onpu_vm_get(file->vm);
 	ctx->client = file->drm->client_id;
-	ctx->pid = task_tgid_nr(current);
-	get_task_comm(ctx->comm, current->group_leader);
+	ctx->creator.pid = task_tgid_nr(current);
+	get_task_comm(ctx->creator.comm, current->group_leader);
 	ctx->priority = args->priority;
 	ctx->power = args->power;
 	ctx->long_running = args->flags & DRM_ONPU_CTX_LONG_RUNNING;

@@ -92,10 +92,8 @@ struct onpu_ctx {
 	u32 id;
 	/** @client: Number of the client that created the context, for dumps. */
 	u64 client;
-	/** @pid: The process that created the context, for dumps. */
-	pid_t pid;
-	/** @comm: Name of the process that created the context, for dumps. */
-	char comm[TASK_COMM_LEN];
+	/** @creator: The process that created the context, for dumps and events. */
+	struct onpu_culprit creator;
 	/** @priority: One of &enum drm_onpu_priority. */
 	u32 priority;
 	/** @power: One of &enum drm_onpu_power. */

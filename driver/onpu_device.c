@@ -195,6 +195,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	spin_lock_init(&onpu->time_lock);
 	init_rwsem(&onpu->reset_lock);
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
+	INIT_WORK(&onpu->event_work, onpu_device_event_work);
 	INIT_DELAYED_WORK(&onpu->quarantine_work, onpu_device_quarantine_work);
 	INIT_LIST_HEAD(&onpu->bos);
 	INIT_LIST_HEAD(&onpu->users);

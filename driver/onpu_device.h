@@ -10,6 +10,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -168,6 +169,12 @@ enum onpu_reset_reason {
 	ONPU_RESET_FW_REFUSES,
 };
 
+/* A process that dumps and events name; there is none if @comm is empty. */
+struct onpu_culprit {
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+};
+
 /**
  * struct onpu_device - One NPU.
  */
@@ -236,6 +243,10 @@ struct onpu_device {
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
 	struct work_struct reset_work;
+	/** @event_work: Tells udev that the device was reset or is wedged. */
+	struct work_struct event_work;
+	/** @culprit: The process whose job made a reset necessary; under bind_lock. */
+	struct onpu_culprit culprit;
 	/** @quarantine_work: Checks whether @quarantine can end. */
 	struct delayed_work quarantine_work;
 	/** @config: PCI configuration space as it was before bus mastering was switched on. */

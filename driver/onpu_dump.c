@@ -393,7 +393,7 @@ static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
 	seq_buf_puts(s, "[clients]\n");
 	start = seq_buf_used(s);
 	if (ctx)
-		show_client(s, ctx->client, ctx->pid, ctx->vm, ctx->comm);
+		show_client(s, ctx->client, ctx->creator.pid, ctx->vm, ctx->creator.comm);
 	guard(mutex)(&onpu->drm.filelist_mutex);
 	guard(rcu)();
 	list_for_each_entry(file, &onpu->drm.filelist, lhead) {

@@ -44,6 +44,7 @@ static int blame(struct onpu_ctx *ctx, int ret)
 	    READ_ONCE(ctx->onpu->reset_reason) != ONPU_RESET_NONE)
 		return ret;
 	ctx->guilty = true;
+	ctx->onpu->culprit = ctx->creator;
 	onpu_user_strike(ctx->vm->user);
 	return ret;
 }

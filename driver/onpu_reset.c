@@ -10,11 +10,11 @@
  * revive it. Sleep is a reset too.
  */
 #include <linux/iopoll.h>
-#include <linux/kobject.h>
 #include <linux/pm_runtime.h>
 
 #include <drm/drm_print.h>
 
+#include "onpu_compat.h"
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 #include "onpu_trace.h"
@@ -145,22 +145,34 @@ static void mark_wedged(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 }
 
-/* Logs that the device is wedged or gone, and sends an event for udev rules; allocates memory. */
+/*
+ * Sends an event for udev rules, since the device is wedged, or was reset by the driver and works.
+ * This waits for memory, so it is a work item of its own: no reset may wait for it.
+ */
+void onpu_device_event_work(struct work_struct *work)
+{
+	struct onpu_device *onpu = container_of(work, struct onpu_device, event_work);
+	struct onpu_culprit culprit;
+
+	CLASS(onpu_entered, entered)(&onpu->drm);
+	if (entered < 0)
+		return;
+	scoped_guard(mutex, &onpu->ctx->bind_lock) {
+		culprit = onpu->culprit;
+		onpu->culprit.comm[0] = '\0';
+	}
+	onpu_wedged_event(&onpu->drm, onpu_device_lost(onpu), culprit.pid, culprit.comm);
+}
+
+/* Logs that the device is wedged or gone. */
 static void report_wedged(struct onpu_device *onpu, int error)
 {
-	char event[] = "WEDGED=rebind,bus-reset";
-	char *envp[2] = { event };
-
 	/* Pulling out a device is not an error. */
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone: it was removed, or does not answer on the bus\n");
 	else
 		drm_err(&onpu->drm, "the device is wedged: it runs no jobs until onpu-smi reset, or binding the driver anew, revives it\n");
-	/*
-	 * As of 7.3, drm_dev_wedged_event() takes the kobject of &drm_device.primary, which is NULL
-	 * where there is but an accel node.
-	 */
-	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
+	schedule_work(&onpu->event_work);
 }
 
 /* Ends a reset and releases reset_lock. @error: the result of starting the device again. */
@@ -189,7 +201,6 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	if (!error)
 		onpu_fw_log_start(onpu);
 	up_write(&onpu->reset_lock);
-	/* Allocates memory, so not under the lock. */
 	if (tell && !drm_dev_is_unplugged(&onpu->drm))
 		report_wedged(onpu, error);
 }
@@ -289,6 +300,7 @@ void onpu_device_reset_work(struct work_struct *work)
 {
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
 	enum onpu_reset_reason reason;
+	int ret;
 
 	/* Fail requests without an answer: their callers hold reset_lock, which is taken next. */
 	if (!onpu_mbox_fail_for_reset(onpu))
@@ -302,8 +314,10 @@ void onpu_device_reset_work(struct work_struct *work)
 		drm_notice(&onpu->drm, "the device gets a reset: %s\n", reason_text(reason));
 		trace_onpu_reset(onpu, reason_text(reason), 0);
 		onpu_dump_device(onpu, reason, reason_text(reason), true);
-		onpu_reset_end(onpu, fw_resets_exhausted(onpu, reason) ? -EIO :
-								       restart_device(onpu));
+		ret = fw_resets_exhausted(onpu, reason) ? -EIO : restart_device(onpu);
+		onpu_reset_end(onpu, ret);
+		if (!ret)
+			schedule_work(&onpu->event_work);
 	} else {
 		onpu_mbox_fail(onpu, -ENODEV);
 		up_write(&onpu->reset_lock);
@@ -497,6 +511,7 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	/* The work that is cancelled below may be waiting for an answer of the firmware. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);
+	disable_work_sync(&onpu->event_work);
 	disable_delayed_work_sync(&onpu->fw.heartbeat);
 	disable_delayed_work_sync(&onpu->quarantine_work);
 	down_write(&onpu->reset_lock);

@@ -14,11 +14,13 @@ headers=/lib/modules/$release/source/include
 tree=$folder/tree
 
 rm -rf -- "$folder"
-mkdir -p -- "$tree/include/uapi" "$tree/drivers/accel"
+mkdir -p -- "$tree/include/uapi" "$tree/drivers/accel" "$tree/drivers/gpu/drm"
 ln -s "$headers"/{drm,linux} "$tree/include/"
 cp -r -- "$headers/uapi/drm" "$tree/include/uapi/"
 cp -- "$linux/MAINTAINERS" "$tree/"
 cp -- "$linux"/drivers/accel/{Kconfig,Makefile} "$tree/drivers/accel/"
+# Headers come without DRM's core: the tree gets the lines that the patch for it is about.
+sed -n '/^@@/,/^-- $/ { /^-- $/d; /^[ -]/ s/^.//p }' "$top"/Documentation/upstream/series/*.patch >"$tree/drivers/gpu/drm/drm_drv.c"
 export GIT_AUTHOR_NAME=npu GIT_AUTHOR_EMAIL=npu@localhost GIT_COMMITTER_NAME=npu GIT_COMMITTER_EMAIL=npu@localhost
 python3 "$top/scripts/make-series.py" "$tree" "$folder/patches"
 git -C "$tree" init -q
@@ -27,7 +29,7 @@ git -C "$tree" commit -q -m base
 grep -q '^Subject: .*accel/onpu: A driver' "$folder/patches/0000-cover-letter.patch"
 git -C "$tree" am -q "$folder"/patches/000[1-9]-*.patch
 
-# checkpatch leaves a file in its folder. The third patch is about the files of the others.
+# checkpatch leaves a file in its folder. The last patch is about the files of the others.
 (cd -- "$linux" && perl scripts/checkpatch.pl --no-tree --strict --terse --show-types --no-summary \
 	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/000[1-9]-*.patch)
 
@@ -37,3 +39,5 @@ if grep -E '(^|/)onpu[^ ]*: (warning|error):' "$folder/log"; then
 	exit 1
 fi
 grep -q 'CHECK .*onpu_drv.c' "$folder/log"
+# The driver leaves its events to the core that the first patch corrects.
+grep -q drm_dev_wedged_event "$tree/drivers/accel/onpu/onpu_compat.h"

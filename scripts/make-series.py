@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Makes patches of the driver for a kernel's tree: make-series.py KERNEL FOLDER
 
-Writes patches for `git am` into FOLDER, which is made: 0001 to 0003 are the uapi header, the
-driver, and the entry of MAINTAINERS; 0000 is the letter that they are sent with. KERNEL is only
-read. driver/Kbuild looks in a kernel's headers to see what they have. Here this is done once, so
+Writes patches for `git am` into FOLDER, which is made: a correction of DRM's core, unless KERNEL
+has it or does not need it; the uapi header; the driver; the entry of MAINTAINERS. 0000 is the letter
+that they are sent with. KERNEL is only read. driver/Kbuild looks in a kernel's headers to see what they have. Here this is done once, so
 that the patched code has no conditions for different kernels. Registers and messages are the
 generated files.
 """
@@ -34,7 +34,11 @@ accel/onpu: A driver for the Open NPU
 {COVER}
 The user space, which DRM asks for, is there as well: libwebnn-npu has the
 whole WebNN API and compiles its graphs to the device's instructions. The
-interface is the first patch.
+interface is the patch before the driver's.
+
+drm_dev_wedged_event() sends its event for the primary node, which devices
+with an accel node lack. The first patch corrects that, and the driver
+relies on it: it tells of each reset, and of a device that it gives up.
 
 Why no drm_sched? The firmware decides which context runs, so a scheduler
 in the kernel would only wait for fences and push jobs in order. An earlier
@@ -56,6 +60,10 @@ The tests are more than 250 kselftests, KUnit cases, a fuzzer of calls,
 errors at every allocation, and faults of the device that its emulator
 makes. They run on kernels with KASAN, lockdep, KCSAN and the like, too.
 """
+# DRM's core, what it lacks when it sends wedged events for the node of a display alone, and the patch.
+CORE = pathlib.Path("drivers/gpu/drm/drm_drv.c")
+DISPLAY_ALONE = "kobject_uevent_env(&dev->primary->kdev->kobj, KOBJ_CHANGE, envp)"
+CORE_PATCH = next((TOP / "Documentation/upstream/series").glob("*.patch"))
 # Macros that generated headers ask for: those that the kernel defines, and those that it does not.
 IN_KERNEL = {"__KERNEL__": True, "__cplusplus": False, "ONPU_STATIC_ASSERT": False}
 WIDTH = 100
@@ -69,6 +77,9 @@ def probes(kernel):
         path = kernel / "include" / header
         if path.exists() and subprocess.run(["grep", "-qs", pattern, path], check=False).returncode == 0:
             found.add(macro)
+    # The series corrects the core where it has this function, so that the driver can call it.
+    if "struct drm_wedge_task_info" in (kernel / "include/drm/drm_device.h").read_text(encoding="utf-8"):
+        found.add("ONPU_HAVE_ACCEL_WEDGED_EVENT")
     return found
 
 
@@ -192,9 +203,13 @@ def add_driver(series, kernel):
 def make(kernel, out):
     with tempfile.TemporaryDirectory() as folder:
         series = Series(pathlib.Path(folder))
-        for name in ("MAINTAINERS", "drivers/accel/Kconfig", "drivers/accel/Makefile"):
+        for name in ("MAINTAINERS", "drivers/accel/Kconfig", "drivers/accel/Makefile", CORE):
             series.copy(kernel / name, name)
         series.commit("base", sign=False)
+        count = 3
+        if DISPLAY_ALONE in (kernel / CORE).read_text(encoding="utf-8"):
+            series.git("am", "-q", CORE_PATCH)
+            count = 4
         series.copy(TOP / "uapi/drm/onpu_accel.h", "include/uapi/drm/onpu_accel.h")
         series.commit("accel/onpu: Add the uapi header\n\nWhat programs and the driver of the Open NPU agree on.")
         add_driver(series, kernel)
@@ -206,7 +221,7 @@ def make(kernel, out):
         out.mkdir(parents=True)
         series.git("config", "branch.series.description", LETTER)
         series.git("format-patch", "-q", "--cover-letter", "--cover-from-description=subject",
-                   "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), "HEAD~3")
+                   "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), f"HEAD~{count}")
 
 
 def main():
@@ -214,7 +229,7 @@ def main():
     parser.add_argument("kernel", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     args = parser.parse_args()
-    for name in ("MAINTAINERS", "drivers/accel/Kconfig", "include/drm/drm_drv.h"):
+    for name in ("MAINTAINERS", "drivers/accel/Kconfig", "include/drm/drm_drv.h", CORE):
         if not (args.kernel / name).exists():
             parser.error(f"{args.kernel} is no tree of a kernel: there is no {name}")
     if args.folder.exists():

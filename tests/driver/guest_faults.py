@@ -72,17 +72,17 @@ class Events:
         self.socket.setblocking(False)
 
     def wedged(self):
-        return self.values("WEDGED")
+        return [event["WEDGED"] for event in self.take() if "WEDGED" in event]
 
-    def values(self, name):
-        """Returns the values that a variable had in events since the last call."""
-        values = []
+    def take(self):
+        """Returns the variables of each event since the last call."""
+        events = []
         try:
             while True:
                 words = self.socket.recv(65536).decode(errors="replace").split("\0")
-                values += [word.removeprefix(f"{name}=") for word in words if word.startswith(f"{name}=")]
+                events.append(dict(word.split("=", 1) for word in words if "=" in word))
         except BlockingIOError:
-            return values
+            return events
 
 
 def run(*command):
@@ -197,8 +197,8 @@ def check(emulator, events, row, known):
         yield "the fault has hit nothing"
     if fault != "link-down":
         emulator.ask("none")
-    # udev gets an event for a device that the driver gives up, after the jobs have ended.
-    wanted, wedged = ["rebind,bus-reset"] if row["Afterwards"] else [], []
+    # udev gets an event for a reset that the driver has made, or for a device that it gives up.
+    wanted, wedged = ["rebind,bus-reset"] if row["Afterwards"] else ["none"] * int(row["Resets"]), []
 
     def is_told():
         wedged.extend(events.wedged())
@@ -279,7 +279,7 @@ def check_sleep(emulator):
 
 def withstand():
     """Kills a program with an endless job whose context the device cannot end, so that a reset
-    follows. Returns the program's exit status.
+    follows. Returns the program's number as a text, and its exit status.
     """
     before = resets()
     program = subprocess.Popen([PROGRAMS / "driver-load", NODE, "endless"])
@@ -288,24 +288,34 @@ def withstand():
     (pathlib.Path("/sys/kernel/debug/accel") / device().name / "fail_request").write_text(str(CTX_KILL))
     program.terminate()
     comes(lambda: resets() > before)
-    return program.wait()
+    return str(program.pid), program.wait()
 
 
 def check_ban(events):
     """Yields each mistake as a text: a user whose programs cause three resets must be banned, and
-    another user must not.
+    another user must not. The event about each reset names the program.
     """
     other = ["setpriv", "--reuid=nobody", "--clear-groups"]
+    told, programs = [], []
+    events.take()
     for number in range(3):
         # The counter of resets rises a moment before the end of a reset, which cancels jobs.
         if work()[0] not in ("end well", "are cancelled"):
             yield f"after {number} resets the user is banned"
-        if withstand():
+        program, status = withstand()
+        programs.append(program)
+        if status:
             yield "the program that was ended had an error"
-    told = []
-    comes(lambda: told.extend(events.values("BANNED")) or told)
-    if told != [str(os.getuid())]:
-        yield f"events: BANNED={told}"
+
+    def values(name):
+        return [event[name] for event in told if name in event]
+
+    comes(lambda: told.extend(events.take()) or (values("BANNED") and len(values("WEDGED")) >= len(programs)))
+    if values("BANNED") != [str(os.getuid())]:
+        yield f"events: BANNED={values('BANNED')}"
+    named = [(event["WEDGED"], event.get("TASK"), event.get("PID")) for event in told if "WEDGED" in event]
+    if named != [("none", "driver-load", program) for program in programs]:
+        yield f"events of resets: {named}, not of the programs {programs}"
     if "onpu" not in (line := re.search(r".*user 0 is banned for .*|$", run("dmesg").stdout)[0]):
         yield f"the log says '{line}'"
     if work()[0] == "end well":
