@@ -3,6 +3,8 @@
 #ifndef ONPU_CORE_H
 #define ONPU_CORE_H
 
+#include <linux/fault-inject.h>
+
 #include "onpu_device.h"
 
 /* ---- onpu_device.c */
@@ -21,6 +23,8 @@ void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 /* Allocates what dumps need; returns 0 or -ENOMEM. */
 int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
+/* Which requests fail and which invalidations are lost, on kernels that inject faults. */
+extern struct fault_attr onpu_fail_requests, onpu_lose_invalidations;
 /*
  * Waits until a dump that was begun is written. Writing it reads the device and the buffer of the
  * program that failed, so this is called before either is given back.

@@ -528,6 +528,10 @@ static int buffers_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* All devices share these, as fault attributes have no place in a device's own structure. */
+DECLARE_FAULT_ATTR(onpu_fail_requests);
+DECLARE_FAULT_ATTR(onpu_lose_invalidations);
+
 void onpu_debugfs_init(struct onpu_device *onpu)
 {
 	struct dentry *folder = onpu->drm.debugfs_root;
@@ -536,6 +540,8 @@ void onpu_debugfs_init(struct onpu_device *onpu)
 	drm_debugfs_add_file(&onpu->drm, "buffers", buffers_show, NULL);
 	debugfs_create_u32("fail_request", 0600, folder, &onpu->fail_request);
 	debugfs_create_u32("lose_invalidations", 0600, folder, &onpu->lose_invalidations);
+	fault_create_debugfs_attr("fail_requests", folder, &onpu_fail_requests);
+	fault_create_debugfs_attr("lose_some_invalidations", folder, &onpu_lose_invalidations);
 }
 
 /* ---- start and end */

@@ -267,7 +267,8 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 	int ret;
 
 	wait.type = wait.msg->header.type;
-	if (cmpxchg(&onpu->fail_request, wait.type, 0) == wait.type)
+	if (cmpxchg(&onpu->fail_request, wait.type, 0) == wait.type ||
+	    should_fail(&onpu_fail_requests, 1))
 		return -EIO;
 	init_completion(&wait.done);
 	/* The requests that hold all slots have waited as long, and have asked for a reset. */

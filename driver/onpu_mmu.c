@@ -18,6 +18,7 @@
 
 #include <drm/drm_managed.h>
 
+#include "onpu_core.h"
 #include "onpu_mmu.h"
 
 #define ENTRIES		512
@@ -247,7 +248,7 @@ static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	mmu->last++;
 	if (READ_ONCE(onpu->lose_invalidations))
 		onpu->lose_invalidations--;
-	else
+	else if (!should_fail(&onpu_lose_invalidations, 1))
 		onpu_write(onpu, ONPU_REG_INV_REQ, mmu->last);
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
