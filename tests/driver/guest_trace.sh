@@ -112,4 +112,31 @@ ok $? "the log tells why"
 echo 0 >"$debug/lose_invalidations"
 program_works
 ok $? "programs work after it"
+
+# fails_by FOLDER TIMES: the kernel's fault injection hits TIMES times (-1: always) until a reset follows
+fails_by()
+{
+	before=$(cat "$device/reset_count")
+	dmesg -C
+	# A program begins with a request, and ends with an invalidation. Without verbose, no call stack is logged.
+	echo 0 >"$debug/$1/verbose"
+	echo "$2" >"$debug/$1/times"
+	echo 100 >"$debug/$1/probability"
+	program_works && wait_for is_reset
+	ok $? "$1 causes a reset"
+	echo 0 >"$debug/$1/probability"
+	program_works
+	ok $? "programs work after $1"
+}
+
+if [ -d "$debug/fail_requests" ]; then
+	fails_by fail_requests 1
+	out=$(cat "$debug/fail_requests/times")
+	equal "the fault has hit once" 0
+	fails_by lose_some_invalidations -1
+	dmesg | grep -q 'onpu .*reset: no answer to an invalidation$'
+	ok $? "invalidations were lost"
+else
+	echo "# no random faults: the kernel has no CONFIG_FAULT_INJECTION_DEBUG_FS, as those of check-debug have"
+fi
 tap_end
