@@ -48,7 +48,7 @@ test_usage()
 	contains "a wrong number of rounds is named" "--rounds needs a number up to 99999, not 'y'"
 	contains "check-debug with it fails" "status 1"
 	out=$("$npu" check-debug nonsense 2>&1)
-	contains "check-debug names the kernels there are" "there is no debug kernel 'nonsense'; there are: races sanitizers"
+	contains "check-debug names the kernels there are" "there is no debug kernel 'nonsense'; there are: races realtime sanitizers"
 	out=$("$npu" bench --help 2>&1; echo "status $?")
 	contains "bench --help names the benchmarks" "There are: speed"
 	contains "bench --help succeeds" "status 0"
