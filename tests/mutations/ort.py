@@ -46,8 +46,8 @@ MUTATIONS = [
     _ort('profile', 'nodes of the CPU are counted for the NPU', '{ "npu_nodes", s->npuNodes }', '{ "npu_nodes", s->cpuNodes }'),
     _ort('read', 'files anywhere are read', 'if (name && import_stays_below(name) &&', 'if (name &&'),
     _ort('group', 'weights in files are copied', 'if (group->folder && !group->dynamic) {', 'if (false) {'),
-    _ort('cache', 'weights do not count', 'add(h, tensor->data, tensor->data ? tensor->size : 0);', ''),
-    _ort('cache', 'shapes do not count', 'add(&h, shapes[i].dims, shapes[i].rank * sizeof(shapes[i].dims[0]));',
-         'add(&h, shapes[i].dims, 0);'),
+    _ort('cache', 'weights do not count', 'import_hash(h, tensor->data, tensor->data ? tensor->size : 0);', ''),
+    _ort('cache', 'shapes do not count', 'import_hash(&h, shapes[i].dims, shapes[i].rank * sizeof(shapes[i].dims[0]));',
+         'import_hash(&h, shapes[i].dims, 0);'),
     _ort('options', 'a wrong device is taken', 'if (*value && !onpu_is_device(value))', 'if (false)'),
 ]
