@@ -12,6 +12,11 @@
 #include "kind.h"
 #include "memory.h"
 
+static uint64_t nanoseconds(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
 static WNNStatus map(const char *name, int fd, struct onnx_file *file)
 {
 	struct stat status;
@@ -32,6 +37,11 @@ static WNNStatus map(const char *name, int fd, struct onnx_file *file)
 				  strerror(errno));
 	file->data = data;
 	file->size = (size_t)status.st_size;
+	file->identity[0] = status.st_dev;
+	file->identity[1] = status.st_ino;
+	file->identity[2] = (uint64_t)status.st_size;
+	file->identity[3] = nanoseconds(&status.st_mtim);
+	file->identity[4] = nanoseconds(&status.st_ctim);
 	return WNNStatus_Success;
 }
 

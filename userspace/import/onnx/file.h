@@ -19,6 +19,8 @@ struct onnx_file {
 	WNNReleaseConstantCallback release;
 	void *userdata1, *userdata2;
 	char *name;
+	/* device, inode, size, and times of the last change of contents and of the inode */
+	uint64_t identity[5];
 	struct onnx_file *next; /* the next file of the same model */
 };
 

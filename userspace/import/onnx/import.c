@@ -188,6 +188,8 @@ static int translate(struct onnx_node *node)
 		return -1;
 	if (node->op->fold && all_constant(node))
 		result = node->op->fold(node);
+	else
+		result = onnx_compute(node);
 	if (result == 1)
 		result = onnx_empty(node);
 	if (result == 1 && node->op->translate)
@@ -288,6 +290,7 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 		.output_count = proto->n_output,
 		.version = domain_version(import, scope, proto->domain),
 	};
+	size_t refusals = import->model->refusal_count;
 	int result;
 
 	node.name = proto->name && *proto->name ? proto->name :
@@ -302,9 +305,13 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 		fail(import);
 		return -1;
 	}
-	if (find_inputs(&node))
-		return -1;
-	result = onnx_is_known(&node) ? 0 : translate(&node);
+	do {
+		if (find_inputs(&node))
+			return -1;
+		if (!onnx_fix_inputs(&node))
+			return -1;
+		result = onnx_is_known(&node) ? 0 : translate(&node);
+	} while (result && onnx_try_fixed(&node, refusals));
 	if (!result)
 		result = onnx_put_known(&node);
 	if (import->status != WNNStatus_Success)
@@ -773,10 +780,12 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	struct onnx_scope scope = { 0 };
 
 	onnx_model_learn_shapes(model);
+	onnx_key_begin(model);
 	if (onnx_import_nodes(&import, &scope) ||
 	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
 		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :
 							    import.status;
+	onnx_key_end(model);
 	if (import.doubles) {
 		struct onnx_node none = input_node(&import, "");
 

@@ -553,8 +553,9 @@ WNNOnnxValueInfoArray wnnOnnxModelGetNeededValues(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ count < most ? 0 : count, infos };
 }
 
-WNNStatus wnnOnnxModelSetValue(WNNOnnxModel handle, WNNStringView name, void const *data,
-			       size_t size)
+/* Gives the elements of a tensor; @varies: they are an input of the graph where they can be. */
+static WNNStatus set_value(WNNOnnxModel handle, WNNStringView name, void const *data, size_t size,
+			   bool varies)
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
 	struct onnx_known *known;
@@ -575,7 +576,76 @@ WNNStatus wnnOnnxModelSetValue(WNNOnnxModel handle, WNNStringView name, void con
 				  name.data);
 	value = copy_value(model, "tensor", known->name, known->value.type, &known->value.shape,
 			   data, size, &status);
-	if (value)
+	if (value) {
 		known->value = *value;
+		known->varies = varies;
+	}
 	return status;
+}
+
+WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name, void const *data,
+			       size_t size)
+{
+	return set_value(model, name, data, size, false);
+}
+
+WNNStatus wnnOnnxModelSetComputedValue(WNNOnnxModel model, WNNStringView name, void const *data,
+				       size_t size)
+{
+	return set_value(model, name, data, size, true);
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetComputedInputs(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	size_t count = model ? model->computed_count : 0, at = count;
+	WNNOnnxValueInfo *infos;
+
+	if (!count)
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	infos = onnx_arena_alloc(&model->build_arena, count * sizeof(*infos));
+	for (struct onnx_computed *of = model->computed; infos && of; of = of->next)
+		if (describe_fixed(model, of->name, of->value->type, &of->value->shape,
+				   &infos[--at]))
+			infos = NULL;
+	if (!infos)
+		onnx_nomem();
+	return (WNNOnnxValueInfoArray){ infos ? count : 0, infos };
+}
+
+WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel handle, WNNStringView name, void *data,
+					size_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	struct onnx_computed *of = model ? model->computed : NULL;
+
+	if (!model || !data)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "data" : "model");
+	while (of && !same(name, of->name))
+		of = of->next;
+	if (!of)
+		return onnx_error(WNNStatus_TypeError, "the graph has no computed input \"%.*s\"",
+				  (int)(!name.data		  ? 0 :
+					name.length == WNN_STRLEN ? strlen(name.data) :
+								    name.length),
+				  name.data ? name.data : "");
+	if (size != onnx_data_size(of->value->type, onnx_shape_elements(&of->value->shape)))
+		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
+				  size, of->name);
+	memcpy(data, of->value->computed, size);
+	return WNNStatus_Success;
+}
+
+WNNStatus wnnOnnxModelGetKey(WNNOnnxModel handle, uint64_t *key)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	if (!model || !key)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "key" : "model");
+	if (model->described)
+		return onnx_error(WNNStatus_NotSupportedError,
+				  "the model has no key, since it is none of a file");
+	key[0] = model->key.a;
+	key[1] = model->key.b;
+	return WNNStatus_Success;
 }

@@ -26,7 +26,7 @@ bool onnx_note_needed(struct onnx_node *node, size_t input)
 	struct onnx_known *known, **last = &model->known;
 
 	if (node->import->depth || node->import->supported || !value || value->data ||
-	    value->given || value->sequence || value->absent)
+	    value->computed || value->given || value->sequence || value->absent)
 		return true;
 	known = onnx_known_find(model, name);
 	if (!known) {
@@ -74,6 +74,14 @@ int onnx_put_known(struct onnx_node *node)
 		if (!node->outputs[i])
 			return -1;
 		*node->outputs[i] = known->value;
+		if (known->varies)
+			node->outputs[i] = onnx_vary(node, node->outputs[i]);
+		else
+			onnx_key_add(node->import->model, known->value.data,
+				     onnx_data_size(known->value.type,
+						    onnx_shape_elements(&known->value.shape)));
+		if (!node->outputs[i])
+			return -1;
 	}
 	return 0;
 }
@@ -85,7 +93,7 @@ void onnx_mark_folding(struct onnx_node *node)
 	for (size_t i = 0; folds && i < node->input_count; i++) {
 		const struct onnx_value *value = node->inputs[i];
 
-		folds = !value || value->data || value->given || value->folds;
+		folds = !value || value->data || value->computed || value->given || value->folds;
 	}
 	for (size_t i = 0; folds && i < node->output_count; i++)
 		if (node->outputs[i] && !node->outputs[i]->data)

@@ -282,6 +282,8 @@ static void forget_build(struct onnx_model *model)
 	for (struct onnx_known *known = model->known; known; known = known->next)
 		known->needed = false;
 	model->random_count = 0;
+	model->computed = NULL;
+	model->computed_count = 0;
 }
 
 WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder, size_t *count,

@@ -5,6 +5,7 @@
 
 #include <webnn/onnx.h>
 
+#include "../common/hash.h"
 #include "draw.h"
 #include "file.h"
 #include "memory.h"
@@ -45,7 +46,15 @@ struct onnx_known {
 	struct onnx_known *next;
 	const char *name;
 	bool needed;		 /* by a node that the last build refused */
+	bool varies;		 /* the elements are an input of the graph where they can be */
 	struct onnx_value value; /* data is NULL until the program gives the elements */
+};
+
+/* A graph input whose elements the program has computed. */
+struct onnx_computed {
+	const char *name;
+	const struct onnx_value *value;
+	struct onnx_computed *next;
 };
 
 struct onnx_model {
@@ -76,6 +85,9 @@ struct onnx_model {
 	struct onnx_known *known; /* in the order in which they were needed first; in arena */
 	size_t random_count;
 	struct onnx_random *random; /* inputs that are drawn, the last one first; in build_arena */
+	size_t computed_count;
+	struct onnx_computed *computed; /* the last one first; in build_arena */
+	struct import_hash key;		/* of what the last build has read */
 	size_t empty_count;
 	WNNOnnxValueInfo *empty;      /* outputs without elements; in build_arena */
 	WNNOnnxValueInfoArray values; /* the values of the last build, in build_arena */

@@ -143,6 +143,8 @@ int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 	/* The value of an input helps only if the nodes after it are computed at import, too. */
 	const char *origin = value && value->folds ? value->origin : NULL;
 
+	if (value && value->computed)
+		onnx_note_varying(node, input);
 	if (!onnx_note_needed(node, input))
 		return onnx_fail(node);
 	return add_refusal(node, what, origin,
@@ -366,6 +368,10 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		return value->operand;
 	if (value->draw) {
 		value->operand = drawn_input(node, value);
+		return value->operand;
+	}
+	if (value->computed) {
+		value->operand = onnx_computed_input(node, value);
 		return value->operand;
 	}
 	if (onnx_type_is_carried(value->type)) {

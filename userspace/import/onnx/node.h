@@ -75,6 +75,9 @@ struct onnx_node {
 	struct onnx_value **outputs;
 	bool wide;     /* the translator sees inputs of float16 as float32 */
 	uint64_t read; /* bit i: the translator has read the elements of input i */
+	/* Bits of computed inputs; the last bit is that of all from input 63 on. */
+	uint64_t fixed;	  /* the translator sees them as constants */
+	uint64_t varying; /* the translator has refused them, since they are no constants */
 };
 
 /* Records a refusal of the node; always returns -1. */
@@ -113,6 +116,30 @@ bool onnx_is_known(struct onnx_node *node);
 int onnx_put_known(struct onnx_node *node);
 /* Marks the results of a node that would be constants if the inputs of the model were. */
 void onnx_mark_folding(struct onnx_node *node);
+
+/* Values that the program has computed, in computed.c. */
+/* Add to the model's key: @size bytes; what is set for inputs and outputs; the files. */
+void onnx_key_add(struct onnx_model *model, const void *data, size_t size);
+void onnx_key_begin(struct onnx_model *model);
+void onnx_key_end(struct onnx_model *model);
+/* Returns a constant as a computed value, or the constant where its type allows none; NULL: no memory. */
+struct onnx_value *onnx_vary(struct onnx_node *node, struct onnx_value *value);
+/*
+ * Computes a node at import whose inputs have elements, some of which are computed: so are its
+ * results. Returns 0; 1: the node has to be translated; -1: the import has ended.
+ */
+int onnx_compute(struct onnx_node *node);
+/* Replaces the inputs of node->fixed by constants, and adds them to the key; false: no memory. */
+bool onnx_fix_inputs(struct onnx_node *node);
+/* Notes that the translator needs the elements of a computed input. */
+void onnx_note_varying(struct onnx_node *node, size_t input);
+/*
+ * Prepares a node that was refused for one more translation with more inputs as constants, and takes
+ * back all but the first @refusals. Returns false when this cannot help.
+ */
+bool onnx_try_fixed(struct onnx_node *node, size_t refusals);
+/* Adds a graph input for a computed value, and returns its operand; NULL: refused, or no memory. */
+WNNOperand onnx_computed_input(struct onnx_node *node, const struct onnx_value *value);
 
 /* Updates of inputs in place, in update.c. */
 /*

@@ -82,6 +82,11 @@ struct onnx_value {
 	int type; /* enum onnx_type */
 	struct onnx_shape shape;
 	const void *data; /* elements of a constant, else NULL */
+	/*
+	 * elements that the program has computed: the value is an input of the graph unless a node
+	 * needs them at import; else NULL
+	 */
+	const void *computed;
 	/* file that holds the data; NULL: it is in the importer's memory */
 	struct onnx_file *file;
 	/* NULL for constants and random values until a node needs the operand */

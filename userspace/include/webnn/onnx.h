@@ -526,6 +526,65 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name
 					  size_t size);
 
 /**
+ * Like wnnOnnxModelSetValue(), but the elements become no constants of the graph where shapes do not
+ * depend on them: they, and what the import computes of them, are inputs of the graph, which
+ * wnnOnnxModelGetComputedInputs() lists. A graph then serves other elements, too: those for which
+ * wnnOnnxModelGetKey() gives an equal key. Added in 1.2.0.
+ *
+ * @param model The model.
+ * @param name Name of a tensor that wnnOnnxModelGetNeededValues() has listed.
+ * @param data Its elements, as for wnnOnnxModelSetValue().
+ * @param size Number of bytes.
+ *
+ * @return Success, or TypeError: no build has needed this tensor, or size is not that of its
+ *     elements.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetComputedValue(WNNOnnxModel model, WNNStringView name,
+						  void const *data, size_t size);
+
+/**
+ * Returns the inputs of the graph that the last wnnOnnxModelAddToBuilder() or
+ * wnnOnnxModelBuildSync() added for computed values. They are named computed/0, computed/1 and so
+ * on. wnnOnnxModelReadComputedInput() has their elements. Added in 1.2.0.
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released, or built or probed again. Empty also when
+ *     memory is exhausted.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetComputedInputs(WNNOnnxModel model);
+
+/**
+ * Copies the elements of a computed input. Added in 1.2.0.
+ *
+ * @param model The model, as it was built last.
+ * @param name Name of the input, from wnnOnnxModelGetComputedInputs().
+ * @param data Filled with the elements, of the type and shape of the input.
+ * @param size Number of bytes.
+ *
+ * @return Success, or TypeError: an argument is missing, there is no such input, or size is not
+ *     that of its elements.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel model, WNNStringView name,
+						   void *data, size_t size);
+
+/**
+ * Returns a hash of what the last wnnOnnxModelAddToBuilder() has read: which files they are (their
+ * inodes, sizes and times; the bytes of a model in memory), the outputs, the shapes and constants of
+ * inputs, and the elements and shapes of computed values on which the operators depend. Where keys are
+ * equal, so are the graphs, and a program may take one that it has kept. The release of the library
+ * and the options of the context are not in the key; ranges of dimensions are not, either. Added in
+ * 1.2.0.
+ *
+ * @param model The model, which was added to a builder without an error.
+ * @param key Filled with two numbers of 64 bits.
+ *
+ * @return Success, TypeError: an argument is missing, or NotSupportedError: the model was described by
+ *     wnnOnnxLoadGraph().
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelGetKey(WNNOnnxModel model, uint64_t *key);
+
+/**
  * Adds the model to a builder, as inputs and operators. Operators carry the names of their nodes as
  * labels.
  *
