@@ -8,6 +8,7 @@ of Debian 13 do not go together in one.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,86 @@ class Lengths(Case):
         np.testing.assert_array_equal(got, [[1, 2]])
 
 
+class Kept(Case):
+    """Tests which graphs a later run compiles, with --keep."""
+
+    def counts(self, device="cpu", **values):
+        """Returns the result, and how many graphs were compiled and how many were taken."""
+        options = []
+        for name, array in values.items():
+            np.save(self.folder / f"{name}.npy", array)
+            options += ["-i", f"{name}={self.folder / name}.npy"]
+        done = self.tool(*options, "-o", self.folder / "y.npy", "--keep", self.folder / "kept", device=device)
+        found = re.search(r"^(\d+) graphs? compiled, (\d+) taken from .*/kept$", done.stdout.decode(), re.M)
+        return np.load(self.folder / "y.npy"), int(found[1]), int(found[2])
+
+    def test_masks(self):
+        """Tests that masks are no constants of a graph: only how many elements they select is compiled."""
+        self.save([("MatMul", "x w", "turned", {}), ("Greater", "turned zero", "mask", {}), ("NonZero", "mask", "columns", {}),
+                   ("Transpose", "columns", "places", {}), ("GatherND", "turned places", "chosen", {}),
+                   ("Exp", "chosen", "changed", {}), ("ScatterND", "turned places changed", "scattered", {}),
+                   ("Cast", "mask", "more", {"to": TensorProto.FLOAT}), ("Add", "scattered more", "y", {})],
+                  [("x", TensorProto.FLOAT, [2, 4])], [("y", TensorProto.FLOAT, [2, 4])], w=-np.eye(4, dtype=np.float32),
+                  zero=np.float32(0))
+        for device in ("cpu", "sim"):
+            for x, fresh in (([1, -1, 2, -2, 3, -3, 4, -4], (2, 0)), ([-1, 1, -2, 5, 3, -3, 4, -4], (0, 2)),
+                             ([1, 1, 2, 2, 3, -3, 4, -4], (1, 1)), ([-1, 1, -2, 2, -3, 3, -4, 4], (0, 2))):
+                x = np.float32(x).reshape(2, 4)
+                got, *counts = self.counts(device, x=x)
+                np.testing.assert_allclose(got, np.where(-x > 0, np.exp(-x) + 1, -x), rtol=1e-5)
+                self.assertEqual(tuple(counts), fresh)
+
+    def test_lengths(self):
+        """Tests that a computed length is compiled once, and that its value is none of the others'."""
+        self.save([("MatMul", "x w", "long", {}), ("Cast", "long", "size", {"to": TensorProto.INT64}),
+                   ("ReduceMax", "size", "total", {"keepdims": 0}), ("Range", "zero total one", "frames", {}),
+                   ("Less", "frames size", "before", {}), ("Cast", "before", "y", {"to": TensorProto.FLOAT})],
+                  [("x", TensorProto.FLOAT, [2, 1])], [("y", TensorProto.FLOAT, [2, "n"])], w=np.float32([[2]]),
+                  zero=0, one=1)
+        for x, fresh in (([1, 2], (2, 0)), ([2, 1], (0, 2)), ([2, 2], (0, 2)), ([3, 1], (1, 1)), ([1, 2], (0, 2))):
+            got, *counts = self.counts(x=np.float32(x).reshape(2, 1))
+            np.testing.assert_array_equal(got, [[float(i < 2 * n) for i in range(2 * max(x))] for n in x])
+            self.assertEqual(tuple(counts), fresh)
+
+    def test_elements(self):
+        """Tests that computed elements which the import reads are compiled, though all shapes are equal."""
+        self.save([("MatMul", "x w", "long", {}), ("Cast", "long", "start", {"to": TensorProto.INT64}),
+                   ("Add", "start two", "end", {}), ("Slice", "x start end", "y", {})],
+                  [("x", TensorProto.FLOAT, [4])], [("y", TensorProto.FLOAT, ["n"])],
+                  w=np.float32([[1], [0], [0], [0]]), two=[2])
+        for start, fresh in ((1, (2, 0)), (2, (1, 1)), (1, (0, 2))):
+            x = np.float32([start, 5, 6, 7])
+            got, *counts = self.counts(x=x)
+            np.testing.assert_array_equal(got, x[start:start + 2])
+            self.assertEqual(tuple(counts), fresh)
+
+    def test_other_model(self):
+        """Tests that graphs of a file that has changed, or of other options, are not taken."""
+        for factor, fresh in ((2, (1, 0)), (3, (1, 0)), (3, (0, 1))):
+            if fresh[0]:
+                self.save([("Mul", "x c", "y", {})], [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.FLOAT, [3])],
+                          c=np.float32(factor))
+            got, *counts = self.counts(x=np.float32([1, 2, 3]))
+            np.testing.assert_array_equal(got, np.float32([1, 2, 3]) * factor)
+            self.assertEqual(tuple(counts), fresh)
+        for device, fresh in (("sim", (1, 0)), ("sim", (0, 1)), ("cpu", (0, 1))):
+            self.assertEqual(self.counts(device, x=np.float32([1, 2, 3]))[1:], fresh)
+        for path in (self.folder / "kept").iterdir():
+            path.write_bytes(path.read_bytes()[:-100])
+        got, *counts = self.counts(x=np.float32([1, 2, 3]))
+        np.testing.assert_array_equal(got, [3, 6, 9])
+        self.assertEqual(counts, [1, 0])
+
+    def test_no_folder(self):
+        """Tests that a folder that cannot be written is told, and the result is there all the same."""
+        self.save([("Neg", "x", "y", {})], [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.FLOAT, [3])])
+        (self.folder / "kept").write_text("no folder")
+        np.save(self.folder / "x.npy", np.float32([1, 2, 3]))
+        done = self.tool("-i", self.folder / "x.npy", "--keep", self.folder / "kept")
+        self.assertIn("1 graph compiled, 0 taken", done.stdout.decode())
+        self.assertIn(f"webnn-run: {self.folder}/kept/", done.stderr.decode())
+
+
 class Sound(Case):
     def read(self, path):
         with wave.open(str(path)) as file:
@@ -184,16 +265,20 @@ class Piper(Case):
         """Compares what a voice says with ONNX Runtime, without noise."""
         config = json.loads(VOICE.with_name(VOICE.name + ".json").read_text())
         numbers = config["phoneme_id_map"]
-        for text in ("həlˈoʊ wˈɜːld", "ɡʊd mˈɔːɹnɪŋ tə juː ˈɔːl."):
+        for text, compiled in (("həlˈoʊ wˈɜːld", 5), ("ɡʊd mˈɔːɹnɪŋ tə juː ˈɔːl.", 5), ("wˈɜːld həlˈoʊ", 1),
+                               ("həlˈoʊ wˈɜːld", 0)):
             phonemes = numbers["^"] + numbers["_"]
             for character in text:
                 phonemes += numbers[character] + numbers["_"]
             phonemes += numbers["$"]
             given = {"input": np.int64([phonemes]), "input_lengths": np.int64([len(phonemes)]),
                      "scales": np.float32([0, 1, 0])}
-            got, _ = self.run_model(path=VOICE, **given)
-            self.assertGreater(np.abs(got).max(), 0.1)
             np.savez(self.folder / "in.npz", **given)
+            done = self.tool("-i", self.folder / "in.npz", "-o", self.folder / "y.npy", "--keep", self.folder / "kept",
+                             path=VOICE)
+            self.assertIn(f"\n{compiled} graph", done.stdout.decode())
+            got = np.load(self.folder / "y.npy")
+            self.assertGreater(np.abs(got).max(), 0.1)
             done = subprocess.run([sys.executable, "-c", RUNTIME, VOICE, self.folder / "in.npz", self.folder / "want.npy"],
                                   stderr=subprocess.DEVNULL, check=False)
             if done.returncode == 77:
@@ -202,6 +287,9 @@ class Piper(Case):
             want = np.load(self.folder / "want.npy")
             self.assertEqual(got.shape, want.shape)
             self.assertLess(np.abs(got - want).max(), 1e-4)
+            if not compiled:
+                self.tool("-i", self.folder / "in.npz", "-o", self.folder / "y.npy", device="sim", path=VOICE)
+                self.assertLess(np.abs(np.load(self.folder / "y.npy") - want).max(), 1e-4)
 
 
 if __name__ == "__main__":

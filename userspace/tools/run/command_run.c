@@ -12,7 +12,16 @@
 #include "subject.h"
 #include "wav.h"
 
-enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS, KEY_RATE };
+enum {
+	KEY_PRINT = 0x100,
+	KEY_TOP,
+	KEY_LABELS,
+	KEY_FOLDER,
+	KEY_PARTITIONS,
+	KEY_LOOPS,
+	KEY_RATE,
+	KEY_KEEP
+};
 
 #define MAX_RATE 1000000 /* samples a second, of --rate and of the configuration of a voice */
 
@@ -41,6 +50,8 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "[OUTPUT=]FILE", 0, "Save an output as .npy, or as sound in a .wav", 4 },
 	{ "output-dir", KEY_FOLDER, "DIR", 0, "Save all outputs as DIR/OUTPUT.npy", 4 },
 	{ "print", KEY_PRINT, NULL, 0, "Print all elements", 4 },
+	{ "keep", KEY_KEEP, "DIR", 0,
+	  "Keep compiled graphs in this folder, and take those that it has", 4 },
 	{ "rate", KEY_RATE, "N", 0,
 	  "Samples a second of a .wav (default: audio.sample_rate of MODEL.json)", 4 },
 	{ "top", KEY_TOP, "K", 0, "List the K largest elements", 4 },
@@ -78,6 +89,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TOP:
 		run->top = parse_number(arg, 1, INT32_MAX, "--top", state);
+		return 0;
+	case KEY_KEEP:
+		run->options.kept = arg;
 		return 0;
 	case KEY_LABELS:
 		run->labels = arg;
@@ -408,6 +422,9 @@ static void print_times(const struct run *run, const struct subject *subject,
 	else
 		printf("built in %.3f ms, computed in %.3f ms\n", (double)target->build_ns / 1e6,
 		       (double)target->dispatch_ns / 1e6);
+	if (run->options.kept && subject->model)
+		printf("%zu graph%s compiled, %zu taken from %s\n", subject->compiled,
+		       subject->compiled == 1 ? "" : "s", subject->taken, run->options.kept);
 }
 
 /* Prints the outputs of one rank after the other. Returns DONE or an exit code. */

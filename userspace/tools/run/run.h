@@ -65,6 +65,8 @@ struct options {
 	 */
 	struct pairs cuts;
 	struct picture_options picture;
+	/* The folder in which graphs are kept for later runs; NULL: none. */
+	const char *kept;
 	/* NULL: no JSON; "-": JSON on standard output instead of text. */
 	const char *json;
 };

@@ -19,7 +19,7 @@ struct target {
 	char *device_name;    /* such as npu:1, see device_name_of() */
 	/* NULL when no output has elements: then nothing is dispatched. */
 	WNNGraph graph;
-	/* The model that draws random numbers; NULL: the graph needs none. */
+	/* The model that draws random numbers or has computed inputs; NULL: there are none. */
 	WNNOnnxModel model;
 	uint64_t seed, dispatches;
 	/* duration of the last build and dispatch; for a program, dispatch_ns has both */
@@ -38,6 +38,7 @@ struct subject {
 	uint64_t load_ns;     /* time to load */
 	struct value *values; /* one for each input, in the order of the file */
 	size_t value_count;
+	size_t compiled, taken; /* graphs that were compiled, and that --keep had */
 	/* Members for a saved graph. */
 	bool saved, profile;  /* profile: has code that records time stamps, requested or not */
 	struct target *first; /* holds context and graph until a target takes them over */

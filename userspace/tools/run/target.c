@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../device_name.h"
+#include "kept.h"
 #include "saved.h"
 
 /*
@@ -182,11 +183,13 @@ static void print_notices(const struct subject *subject)
  */
 static WNNStatus build(struct target *target, struct subject *subject)
 {
-	WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context, WNN_WAIT_FOREVER,
-						 &target->graph);
+	WNNStatus status = kept_build(target, subject);
 
 	target->seed = subject->options->draw_seed;
-	target->model = wnnOnnxModelGetRandomInputs(subject->model).count ? subject->model : NULL;
+	target->model = wnnOnnxModelGetRandomInputs(subject->model).count ||
+					wnnOnnxModelGetComputedInputs(subject->model).count ?
+				subject->model :
+				NULL;
 	if (status == WNNStatus_NotSupportedError &&
 	    !wnnOnnxModelGetRefusals(subject->model).count &&
 	    wnnOnnxModelGetEmptyOutputs(subject->model).count)
@@ -256,10 +259,10 @@ static bool has_values(const struct subject *subject)
 }
 
 /*
- * Computes the outputs that are chosen, and makes them constants of the model. Returns a status; a
- * failure of the device has been told.
+ * Computes the outputs that are chosen, and gives them to the model. Returns a status; a failure of
+ * the device has been told.
  */
-static WNNStatus make_constants(struct target *target, struct subject *subject)
+static WNNStatus give_values(struct target *target, struct subject *subject)
 {
 	struct target part = { .context = target->context };
 	WNNStatus status = build(&part, subject);
@@ -269,14 +272,14 @@ static WNNStatus make_constants(struct target *target, struct subject *subject)
 		status = WNNStatus_UnknownError;
 	for (size_t i = 0; status == WNNStatus_Success && i < part.output_count + part.empty_count;
 	     i++)
-		status = wnnOnnxModelSetValue(subject->model, WNN_STR(part.results[i].name),
-					      part.results[i].data, part.results[i].size);
+		status = wnnOnnxModelSetComputedValue(subject->model, WNN_STR(part.results[i].name),
+						      part.results[i].data, part.results[i].size);
 	target_clear(&part);
 	return status;
 }
 
 /*
- * Computes the values that the last build needed, as a graph of their own, and makes them constants.
+ * Computes the values that the last build needed, as a graph of their own, and gives them to the model.
  * Returns whether a further build may succeed.
  */
 static bool compute_needed(struct target *target, struct subject *subject)
@@ -292,7 +295,7 @@ static bool compute_needed(struct target *target, struct subject *subject)
 			wnnOnnxModelSetOutputs(subject->model, needed.count, needed.views);
 
 		if (status == WNNStatus_Success)
-			status = make_constants(target, subject);
+			status = give_values(target, subject);
 		if (wnnOnnxModelSetOutputs(subject->model, outputs.count, outputs.views) ==
 		    WNNStatus_Success)
 			done = status == WNNStatus_Success;
@@ -425,11 +428,43 @@ static int draw(struct target *target)
 	return ret;
 }
 
+/*
+ * Writes an input of the model's computed values. Returns DONE, or an exit code after a message; -1: it
+ * is another input.
+ */
+static int write_computed(const struct target *target, const WNNNamedTensor *tensor)
+{
+	WNNOnnxValueInfoArray computed = wnnOnnxModelGetComputedInputs(target->model);
+	size_t size = wnnTensorGetByteLength(tensor->tensor), at = 0;
+	int ret = DONE;
+	void *data;
+
+	while (at < computed.count && !same_view(computed.data[at].name, tensor->name))
+		at++;
+	if (at == computed.count)
+		return -1;
+	data = malloc(size + 1);
+	if (!data)
+		return complain(BAD_DEVICE,
+				"too little memory is free for the tensors of the model: end other "
+				"programs, or set smaller dimensions");
+	if (wnnOnnxModelReadComputedInput(target->model, tensor->name, data, size) !=
+	    WNNStatus_Success)
+		ret = complain_wnn(BAD_DEVICE, true, "computed values");
+	else if (wnnContextWriteTensor(target->context, tensor->tensor, data, size) !=
+		 WNNStatus_Success)
+		ret = complain_wnn(BAD_DEVICE, false, "computed values");
+	free(data);
+	return ret;
+}
+
 static int write_input(struct target *target, const struct subject *subject,
 		       const WNNNamedTensor *tensor)
 {
-	if (target->model && is_random(target, tensor))
-		return DONE;
+	int ret = target->model ? write_computed(target, tensor) : -1;
+
+	if (ret >= 0 || (target->model && is_random(target, tensor)))
+		return ret >= 0 ? ret : DONE;
 	for (size_t i = 0; i < subject->value_count; i++) {
 		const struct value *value = &subject->values[i];
 
