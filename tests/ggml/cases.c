@@ -176,6 +176,41 @@ static struct gg_tensor *batch_product(struct world *w)
 	return gg.ggml_mul_mat(w->context, a, b);
 }
 
+/*
+ * Returns products with matrices that indices select, by variant: of one token or of several; rows are
+ * one for each expert of a token, or shared by these; the matrices are weights or may change.
+ */
+static struct gg_tensor *product_of_experts(struct world *w)
+{
+	static const char *const types[] = { "f32", "f16", "bf16", "q4_0", "q8_0", "q4_K", "mxfp4" };
+	int count = sizeof(types) / sizeof(types[0]), form = w->variant / count;
+	int64_t tokens = form / 2 % 2 ? 5 : 1;
+	struct gg_tensor *a, *b;
+
+	w->is_weight = form / 4 % 2;
+	a = leaf(w, FILL_REAL, types[w->variant % count], 256, 33, 4, 1);
+	w->is_weight = false;
+	b = real(w, 256, form % 2 ? 2 : 1, tokens, 1);
+	return gg.ggml_mul_mat_id(w->context, a, b, rows(w, FILL_ROWS, 4, 2, tokens));
+}
+
+/* Returns products with matrices that the largest elements of rows select, as a router does. */
+static struct gg_tensor *routed(struct world *w)
+{
+	struct gg_tensor *scores = real(w, 8, 300, 1, 1), *order, *a;
+
+	order = gg.ggml_argsort(w->context, scores, w->variant ? 0 : 1);
+	order = gg.ggml_view_4d(w->context, order, 3, 300, 1, 1, order->nb[1], order->nb[2],
+				order->nb[3], 0);
+	w->is_weight = true;
+	a = leaf(w, FILL_REAL, "q4_0", 32, 16, 8, 1);
+	w->is_weight = false;
+	a = gg.ggml_mul_mat_id(w->context, a, real(w, 32, 1, 300, 1), order);
+	scores = gg.ggml_view_4d(w->context, scores, 1, 8, 300, 1, scores->nb[0], scores->nb[1],
+				 scores->nb[2], 0);
+	return gg.ggml_mul(w->context, a, gg.ggml_get_rows(w->context, scores, order));
+}
+
 static struct gg_tensor *get_rows(struct world *w)
 {
 	static const char *const types[] = { "f32", "f16", "q4_0", "q8_0", "mxfp4" };
@@ -345,6 +380,8 @@ const struct test_case cases[] = {
 	{ "product", 56, product },
 	{ "product of a part", 4, product_of_slice },
 	{ "product of batches", 4, batch_product },
+	{ "product of experts", 56, product_of_experts },
+	{ "router", 2, routed },
 	{ "get rows", 10, get_rows },
 	{ "set rows", 2, set_rows },
 	{ "copy", 6, copy },

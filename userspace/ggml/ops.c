@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Translates operators of ggml, but those of attention.c, to operators of WebNN, in float32. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "emit.h"
+
+#define MOST_EXPERTS 512 /* of MUL_MAT_ID: each is a product of the graph */
 
 typedef WNNOperand (*emit_function)(struct onpu_emit *e, const struct gg_tensor *op);
 
@@ -259,6 +262,117 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 	return x_matmul(e, x, x_transpose(e, matrix, SHAPE(0, 1, 3, 2)));
 }
 
+/*
+ * Returns the product of x, [T, K], and the transpose of matrix i of a, [N, K]. @all has the operand of
+ * a if a graph computes a, or turns it into floats; else it is NULL, and each matrix is an operand of
+ * its own.
+ */
+static WNNOperand expert(struct onpu_emit *e, const struct gg_tensor *a, WNNOperand all, int64_t i,
+			 WNNOperand x)
+{
+	struct onpu_shape one = SHAPE((uint32_t)a->ne[1], (uint32_t)a->ne[0]);
+	struct gg_tensor own = *a;
+
+	if (all) {
+		all = x_slice(e, all, SHAPE(0, (uint32_t)i, 0, 0),
+			      SHAPE(1, 1, one.dim[0], one.dim[1]));
+		return x_matmul(e, x, x_transpose(e, x_reshape(e, all, one), SHAPE(1, 0)));
+	}
+	own.ne[2] = 1;
+	if (own.data)
+		own.data = (char *)own.data + (size_t)i * own.nb[2];
+	if (!e->check && onpu_weights_take(&own))
+		return onpu_emit_weights(e, &own, x);
+	return x_matmul(e, x, x_transpose(e, x_reshape(e, onpu_float(e, &own), one), SHAPE(1, 0)));
+}
+
+/* Returns a flag for each of @count experts: whether one of the indices names it. */
+static WNNOperand used_experts(struct onpu_emit *e, WNNOperand indices, uint32_t rows,
+			       uint32_t count)
+{
+	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+	int32_t *numbers = calloc(count, sizeof(*numbers));
+	uint32_t axis = 0;
+	WNNOperand all;
+
+	if (!numbers)
+		return onpu_refuse(e, "memory is exhausted");
+	for (uint32_t i = 0; i < count; i++)
+		numbers[i] = (int32_t)i;
+	all = x_constant(e, WNNOperandDataType_Int32, SHAPE(1, count), numbers);
+	free(numbers);
+	all = x_binary(e, wnnGraphBuilderEqual, x_reshape(e, indices, SHAPE(rows, 1)), all);
+	all = x_cast(e, all, WNNOperandDataType_Int32);
+	options.axes = (WNNUint32Array){ 1, &axis };
+	all = all ? wnnGraphBuilderReduceMax(e->builder, all, &options) : NULL;
+	return x_cast(e, all, WNNOperandDataType_Uint8);
+}
+
+static WNNOperand x_where(struct onpu_emit *e, WNNOperand condition, WNNOperand a, WNNOperand b)
+{
+	return condition && a && b ? wnnGraphBuilderWhere(e->builder, condition, a, b, NULL) : NULL;
+}
+
+/*
+ * Returns the products of rows of b, [T, U or 1, K], and of transposed matrices of a, [E, N, K], which
+ * the indices, [T, U], select: [T, U, N]. All rows are multiplied with each matrix that is selected
+ * at all; the CPU leaves out the others, since a flag of one element selects whether a product counts.
+ */
+static WNNOperand emit_mul_mat_id(struct onpu_emit *e, const struct gg_tensor *op)
+{
+	const struct gg_tensor *a = op->src[0], *b = op->src[1], *ids = op->src[2];
+	uint32_t tokens = (uint32_t)ids->ne[1], used = (uint32_t)ids->ne[0];
+	uint32_t columns = (uint32_t)a->ne[1], each = (uint32_t)b->ne[1];
+	struct onpu_shape whole = SHAPE(tokens, used, columns);
+	bool is_float = onpu_data_type(a) != WNNOperandDataType_Undefined;
+	struct gg_tensor first = *a;
+	WNNOperand all = NULL, x = onpu_float(e, b), y, flags, indices = onpu_value(e, ids);
+
+	if (a->ne[3] * b->ne[3] * ids->ne[2] * ids->ne[3] != 1 || a->ne[2] > MOST_EXPERTS)
+		return onpu_refuse(e, "there are more than 512 experts, or batches of them");
+	if (each != 1 && each != used)
+		return onpu_refuse(e,
+				   "rows are repeated otherwise than for all experts of a token");
+	first.ne[2] = 1;
+	if (!is_float && (e->check || !onpu_weights_take(&first)))
+		all = of_quantised(e, a);
+	else if (is_float && (a->view_src || onpu_value_has(e, a)))
+		all = onpu_float(e, a);
+	if (e->refusal)
+		return NULL;
+	x = x_reshape(e, x, SHAPE(tokens * each, (uint32_t)b->ne[0]));
+	indices = x_reshape(e, indices, SHAPE(tokens, used, 1));
+	flags = used_experts(e, indices, tokens * used, (uint32_t)a->ne[2]);
+	y = x_expand(e, x_number(e, WNNOperandDataType_Float32, 0), whole);
+	for (int64_t i = 0; i < a->ne[2]; i++) {
+		WNNOperand product =
+			x_reshape(e, expert(e, a, all, i, x), SHAPE(tokens, each, columns));
+		WNNOperand is_own = x_binary(e, wnnGraphBuilderEqual, indices,
+					     x_number(e, WNNOperandDataType_Int32, (double)i));
+		WNNOperand flag = x_slice(e, flags, SHAPE((uint32_t)i), SHAPE(1));
+
+		y = x_where(e, flag, x_where(e, is_own, product, y), y);
+	}
+	return y;
+}
+
+/* Returns the places of the elements of each row, in ascending or descending order. */
+static WNNOperand emit_argsort(struct onpu_emit *e, const struct gg_tensor *op)
+{
+	WNNArgMinMaxDetails details = WNN_ARG_MIN_MAX_DETAILS_INIT;
+	WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+	WNNOperand x = onpu_float(e, op->src[0]);
+
+	details.count = (uint32_t)op->ne[0];
+	options.nextInChain = &details.chain;
+	options.keepDimensions = true;
+	options.outputDataType = WNNOperandDataType_Int32;
+	if (!x)
+		return NULL;
+	return op->params[0] ? wnnGraphBuilderArgMax(e->builder, x, 3, &options) :
+			       wnnGraphBuilderArgMin(e->builder, x, 3, &options);
+}
+
 /* Returns rows of a batch of tables: these become one table, and indices count from its begin. */
 static WNNOperand emit_get_rows(struct onpu_emit *e, const struct gg_tensor *op)
 {
@@ -272,15 +386,16 @@ static WNNOperand emit_get_rows(struct onpu_emit *e, const struct gg_tensor *op)
 		return onpu_refuse(e, "the indices have four dimensions; three are the most");
 	x = x_reshape(e, x, SHAPE(batches * (uint32_t)table->ne[1], (uint32_t)table->ne[0]));
 	indices = x_reshape(e, indices, SHAPE(batches, shape.dim[3]));
-	if (batches > 256)
-		return onpu_refuse(e, "rows are taken of more than 256 tables");
 	if (batches > 1) {
-		int32_t first[256];
+		int32_t *first = calloc(batches, sizeof(*first));
 
+		if (!first)
+			return onpu_refuse(e, "memory is exhausted");
 		for (uint32_t i = 0; i < batches; i++)
 			first[i] = (int32_t)(i * (uint32_t)table->ne[1]);
 		indices = x_add(e, indices,
 				x_constant(e, WNNOperandDataType_Int32, SHAPE(batches, 1), first));
+		free(first);
 	}
 	return x && indices ? wnnGraphBuilderGather(e->builder, x, indices, &options) : NULL;
 }
