@@ -265,6 +265,40 @@ module {
 
 // -----
 
+// zeros between the elements, which a transposed convolution does not multiply: a result that is cropped at its begin and longer at its end
+module {
+  func.func private @compute(%x: tensor<1x2x3x2xf32>, %k: tensor<3x2x2x2xf32>) -> tensor<1x2x5x4xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[0, 1, o, i]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[-1, 3], [0, 2]], lhs_dilate = [2, 3], rhs_dilate = [1, 2], reverse = [true, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x3x2xf32>, tensor<3x2x2x2xf32>) -> tensor<1x2x5x4xf32>
+    return %y : tensor<1x2x5x4xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[[3.0, 1.0], [1.0, 3.0], [1.0, 2.0]], [[2.0, -2.0], [-3.0, -1.0], [-2.0, 3.0]]]]> : tensor<1x2x3x2xf32>
+    %k = stablehlo.constant dense<[[[[2.0, -2.0], [0.0, 2.0]], [[-2.0, 1.0], [-2.0, 0.0]]], [[[2.0, -1.0], [-1.0, -1.0]], [[1.0, -1.0], [2.0, 0.0]]], [[[0.0, 0.0], [0.0, 0.0]], [[0.0, 2.0], [2.0, 1.0]]]]> : tensor<3x2x2x2xf32>
+    %result = call @compute(%x, %k) : (tensor<1x2x3x2xf32>, tensor<3x2x2x2xf32>) -> tensor<1x2x5x4xf32>
+    check.expect_eq_const %result, dense<[[[[5.0, 4.0, 0.0, 7.0], [6.0, -3.0, 0.0, -2.0], [4.0, -1.0, 0.0, 1.0], [0.0, 6.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]], [[2.0, 6.0, 0.0, -2.0], [-4.0, 1.0, 0.0, 6.0], [1.0, 4.0, 0.0, -5.0], [0.0, 7.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]]> : tensor<1x2x5x4xf32>
+    return
+  }
+}
+
+// -----
+
+// zeros between the elements, and padding that is wider than the window: no transposed convolution
+module {
+  func.func private @compute(%x: tensor<1x2x2x2xf32>, %k: tensor<2x2x2x2xf32>) -> tensor<1x2x5x3xf32> {
+    %y = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[2, 1], [1, 0]], lhs_dilate = [2, 2], rhs_dilate = [1, 1], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x2x2xf32>, tensor<2x2x2x2xf32>) -> tensor<1x2x5x3xf32>
+    return %y : tensor<1x2x5x3xf32>
+  }
+  func.func @main() {
+    %x = stablehlo.constant dense<[[[[1.0, 1.0], [-1.0, 3.0]], [[0.0, -2.0], [2.0, -2.0]]]]> : tensor<1x2x2x2xf32>
+    %k = stablehlo.constant dense<[[[[2.0, 1.0], [-2.0, -2.0]], [[0.0, -2.0], [-2.0, 0.0]]], [[[2.0, 0.0], [2.0, 2.0]], [[2.0, 1.0], [0.0, 0.0]]]]> : tensor<2x2x2x2xf32>
+    %result = call @compute(%x, %k) : (tensor<1x2x2x2xf32>, tensor<2x2x2x2xf32>) -> tensor<1x2x5x3xf32>
+    check.expect_eq_const %result, dense<[[[[0.0, 0.0, 0.0], [-2.0, -2.0, -2.0], [1.0, 2.0, 5.0], [2.0, -2.0, -6.0], [-5.0, -2.0, 7.0]], [[0.0, 0.0, 0.0], [2.0, 2.0, 2.0], [0.0, 2.0, -2.0], [-2.0, -2.0, 6.0], [2.0, 2.0, -2.0]]]]> : tensor<1x2x5x3xf32>
+    return
+  }
+}
+
+// -----
+
 // groups of features, with one spatial dimension
 module {
   func.func private @compute(%x: tensor<2x4x6xf32>, %k: tensor<6x2x3xf32>) -> tensor<2x6x11xf32> {

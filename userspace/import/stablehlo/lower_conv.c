@@ -78,7 +78,9 @@ static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, in
 	return x ? wnnGraphBuilderSlice(l->b, x, starts.array, sizes.array, &slicing) : NULL;
 }
 
-static WNNOperand reversed(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w)
+/* Returns @x reversed along the spatial dimensions whose windows are reversed, or not @if_so. */
+static WNNOperand reversed(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w,
+			   bool if_so)
 {
 	WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
 	int64_t axes[SPATIAL];
@@ -86,7 +88,7 @@ static WNNOperand reversed(const struct shlo_lower *l, WNNOperand x, const struc
 	int count = 0;
 
 	for (int i = 0; i < w->rank; i++)
-		if (w->reversed[i])
+		if (w->reversed[i] == if_so)
 			axes[count++] = RANK - w->rank + i;
 	if (!count)
 		return x;
@@ -120,6 +122,60 @@ static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand 
 	options.groups = (uint32_t)(n->feature_groups * n->batch_groups);
 	options.label = l->options.label;
 	return x && kernel ? wnnGraphBuilderConv2d(l->b, x, kernel, &options) : NULL;
+}
+
+/*
+ * Whether the convolution is a transposed one: windows move by one element over an operand with
+ * zeros between its elements, such as the gradient of a convolution with strides. As a transposed
+ * one it multiplies no such zero. Sets @padding and @added, which are its padding and the sizes
+ * that it adds to the output.
+ */
+static bool is_transposed(const struct shlo_conv_numbers *n, const int64_t *kernel_dims,
+			  int64_t *padding, int64_t *added)
+{
+	bool any = false;
+
+	for (int i = 0; i < n->spatial; i++) {
+		const struct shlo_window *w = &n->window;
+		int at = SPATIAL - n->spatial + i;
+		int64_t reach = (kernel_dims[2 + at] - 1) * w->window_dilation[i];
+		int64_t high = reach - w->high[i];
+
+		padding[2 * at] = reach - w->low[i];
+		padding[2 * at + 1] = high > 0 ? high : 0;
+		added[at] = high < 0 ? -high : 0;
+		if (w->stride[i] != 1 || padding[2 * at] < 0 || added[at] >= w->base_dilation[i])
+			return false;
+		any |= w->base_dilation[i] > 1;
+	}
+	return any && n->feature_groups == 1 && n->batch_groups == 1;
+}
+
+/* Returns the convolution as a transposed one; @kernel has output channels first. */
+static WNNOperand convolve_transposed(const struct shlo_lower *l, WNNOperand x, WNNOperand kernel,
+				      const struct shlo_conv_numbers *n, const int64_t *padding,
+				      const int64_t *added)
+{
+	static const int64_t order[] = { 1, 0, 2, 3 };
+	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+	int64_t strides[] = { 1, 1 }, dilations[] = { 1, 1 };
+	struct shlo_sizes sizes[4];
+
+	for (int i = 0; i < n->spatial; i++) {
+		strides[SPATIAL - n->spatial + i] = n->window.base_dilation[i];
+		dilations[SPATIAL - n->spatial + i] = n->window.window_dilation[i];
+	}
+	shlo_sizes_init(&sizes[0], strides, SPATIAL);
+	shlo_sizes_init(&sizes[1], dilations, SPATIAL);
+	shlo_sizes_init(&sizes[2], padding, 2 * SPATIAL);
+	shlo_sizes_init(&sizes[3], added, SPATIAL);
+	options.strides = sizes[0].array;
+	options.dilations = sizes[1].array;
+	options.padding = sizes[2].array;
+	options.outputPadding = sizes[3].array;
+	options.label = l->options.label;
+	kernel = shlo_lower_transpose(l, kernel, order, RANK);
+	return x && kernel ? wnnGraphBuilderConvTranspose2d(l->b, x, kernel, &options) : NULL;
 }
 
 /*
@@ -176,8 +232,8 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 	struct shlo_guard guard;
 	struct shlo_check check = { .guard = &guard, .op = l->op, .in = types, .in_count = 2 };
 	struct shlo_conv_numbers n;
-	int64_t dims[RANK], kernel_dims[RANK];
-	WNNOperand x, kernel;
+	int64_t dims[RANK], kernel_dims[RANK], padding[2 * SPATIAL] = { 0 }, added[SPATIAL] = { 0 };
+	WNNOperand x, kernel, y;
 
 	if ((element != SHLO_F32 && element != SHLO_F16) || types[1]->element != element ||
 	    shlo_result_type(l)->element != element)
@@ -189,13 +245,18 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 	if (!l->b)
 		return true;
 	x = ordered(l, 0, n.input_batch, n.input_feature, &n.input_spatial, dims);
-	if (n.batch_groups > 1)
-		x = batches_as_features(l, x, n.batch_groups, dims);
-	for (int i = 0; i < n.spatial; i++)
-		x = dilated(l, x, RANK - n.spatial + i, n.window.base_dilation[i], dims);
-	x = cropped(l, x, &n.window, dims);
 	kernel = ordered(l, 1, n.kernel_output, n.kernel_input, &n.kernel_spatial, kernel_dims);
-	kernel = reversed(l, kernel, &n.window);
-	*out = result(l, convolve(l, x, kernel, &n), &n);
+	if (is_transposed(&n, kernel_dims, padding, added)) {
+		kernel = reversed(l, kernel, &n.window, false);
+		y = convolve_transposed(l, x, kernel, &n, padding, added);
+	} else {
+		if (n.batch_groups > 1)
+			x = batches_as_features(l, x, n.batch_groups, dims);
+		for (int i = 0; i < n.spatial; i++)
+			x = dilated(l, x, RANK - n.spatial + i, n.window.base_dilation[i], dims);
+		x = cropped(l, x, &n.window, dims);
+		y = convolve(l, x, reversed(l, kernel, &n.window, true), &n);
+	}
+	*out = result(l, y, &n);
 	return true;
 }
