@@ -17,9 +17,10 @@
 
 struct rows {
 	const struct cpu_conv_run *run;
-	const float *x; /* the image that is read, with padding around it */
+	const float *x; /* the images that are read together, with padding around each */
 	float *y;
-	int64_t in_h, in_w; /* size of the image with padding */
+	int64_t images;	    /* the most images that are read together */
+	int64_t in_h, in_w; /* size of an image with padding */
 	int64_t *at;	    /* [depth]: offset of each element of a window */
 	const float *bias;  /* bias, with readable memory after it for whole vectors */
 	int64_t panels, shares, per_share;
@@ -59,33 +60,75 @@ static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_
 	*w = t % g->kw;
 }
 
+/* Whether a filter has the elements of a window, in their order, one after the other. */
+static bool is_in_order(const struct cpu_conv *g, const int64_t s[4])
+{
+	int64_t i = g->nhwc ? 1 : g->kh * g->kw, w = g->nhwc ? g->in_per_group : 1;
+
+	return s[1] == i && s[2] == g->kw * w && s[3] == w;
+}
+
+/* Packs panel `item` % panels of group `item` / panels; see cpu_conv_rows_pack(). */
+static void pack_panel(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
+		       float *packed, int64_t item)
+{
+	int64_t unit = 2 * simd->lanes, panels = (g->out_per_group + unit - 1) / unit;
+	int64_t group = item / panels, panel = item % panels, column = panel * unit;
+	int64_t width = panel_width(simd, g, panel), rest = g->out_per_group - column;
+	int64_t n = rest < width ? rest : width, depth = g->in_per_group * g->kh * g->kw;
+	float *to = packed + (group * group_width(simd, g) + column) * depth;
+	int64_t s[4], i, h, w;
+
+	cpu_conv_filter_strides(g, s);
+	from += (group * g->out_per_group + column) * s[0];
+	if (n < width)
+		memset(to, 0, (size_t)(depth * width) * sizeof(*to));
+	if (is_in_order(g, s)) {
+		simd->transpose(to, width, from, s[0], n, depth);
+		return;
+	}
+	for (int64_t k = 0; k < depth; k++, to += width) {
+		window_place(g, k, &i, &h, &w);
+		for (int64_t c = 0; c < n; c++)
+			to[c] = from[c * s[0] + i * s[1] + h * s[2] + w * s[3]];
+	}
+}
+
+static int64_t count_panels(const struct cpu_simd *simd, const struct cpu_conv *g)
+{
+	int64_t unit = 2 * simd->lanes;
+
+	return g->attrs->groups * ((g->out_per_group + unit - 1) / unit);
+}
+
 /*
  * Packs the filter to [group][panel][window][columns of the panel], with 0 after the last channel.
  */
 void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
 			float *to)
 {
-	int64_t depth = g->in_per_group * g->kh * g->kw, s[4], i, h, w;
+	for (int64_t item = 0; item < count_panels(simd, g); item++)
+		pack_panel(simd, g, from, to, item);
+}
 
-	cpu_conv_filter_strides(g, s);
-	for (int64_t group = 0; group < g->attrs->groups; group++)
-		for (int64_t o = 0; o < g->out_per_group; o += 2 * simd->lanes) {
-			int64_t width = panel_width(simd, g, o / (2 * simd->lanes));
-			const float *f = from + (group * g->out_per_group + o) * s[0];
+struct packing {
+	const struct cpu_conv_run *run;
+	const float *from;
+	float *to;
+};
 
-			for (int64_t k = 0; k < depth; k++) {
-				window_place(g, k, &i, &h, &w);
-				for (int64_t c = 0; c < width; c++)
-					*to++ = o + c < g->out_per_group ?
-							f[c * s[0] + i * s[1] + h * s[2] + w * s[3]] :
-							0;
-			}
-		}
+static void pack_item(void *argument, int64_t item, unsigned int worker)
+{
+	const struct packing *p = argument;
+
+	(void)worker;
+	pack_panel(p->run->cpu->simd, &p->run->conv, p->from, p->to, item);
 }
 
 /* --- One item: a block of pixels and a share of the filter's panels --- */
 
 struct block {
+	int64_t image;	     /* which of the images that are read together */
 	int64_t first, size; /* first pixel of the block and number of its pixels */
 	struct cpu_split panels;
 	float *a, *c;
@@ -156,20 +199,38 @@ static int64_t neighbours(const struct cpu_conv *g)
 	return !g->nhwc ? 1 : whole ? g->kw * g->in_c : g->in_per_group;
 }
 
+/*
+ * Gathers windows whose elements are apart, from pixels that are next to each other when
+ * `side_by_side`.
+ */
+static void gather_apart(const int64_t *at, const float *x, const int64_t *place, int64_t rows,
+			 int64_t depth, float *to, bool side_by_side)
+{
+	for (int64_t k = 0; k < depth; k++, to += rows) {
+		const float *from = x + at[k];
+
+		if (side_by_side)
+			copy_floats(to, from + place[0], rows);
+		else
+			for (int64_t m = 0; m < rows; m++)
+				to[m] = from[place[m]];
+	}
+}
+
 static void gather_panel(const struct rows *r, const float *x, const int64_t *place, int64_t rows,
 			 int64_t k0, int64_t depth, float *to)
 {
 	int64_t together = neighbours(&r->run->conv), n;
 
+	if (together == 1) {
+		gather_apart(r->at + k0, x, place, rows, depth, to,
+			     place[rows - 1] - place[0] == rows - 1);
+		return;
+	}
 	for (int64_t k = 0; k < depth; k += n, to += n * rows) {
-		const float *from = x + r->at[k0 + k];
-
 		n = together - (k0 + k) % together;
 		n = n < depth - k ? n : depth - k;
-		if (place[rows - 1] - place[0] == rows - 1 && n == 1)
-			copy_floats(to, from + place[0], rows);
-		else
-			gather_neighbours(to, from, place, rows, n);
+		gather_neighbours(to, x + r->at[k0 + k], place, rows, n);
 	}
 }
 
@@ -195,7 +256,8 @@ static void gather(const struct rows *r, const struct block *b, int64_t group, i
 		   int64_t depth)
 {
 	const struct cpu_conv *g = &r->run->conv;
-	const float *x = r->x + group * g->in_per_group * (g->nhwc ? 1 : r->in_h * r->in_w);
+	const float *x = r->x + b->image * g->in_c * r->in_h * r->in_w +
+			 group * g->in_per_group * (g->nhwc ? 1 : r->in_h * r->in_w);
 	float *to = b->a;
 
 	if (r->as_they_are) {
@@ -262,16 +324,17 @@ static void finish_block(const struct rows *r, const struct block *b, int64_t ch
 	const struct cpu_conv *g = &r->run->conv;
 	const struct cpu_simd *simd = r->run->cpu->simd;
 	int64_t plane = g->out_h * g->out_w;
+	float *y = r->y + b->image * g->out_c * plane;
 
 	for (int64_t p = 0; p < b->size && !r->run->limited; p++)
 		cpu_activate(simd, &g->attrs->act, b->c + p * b->ldc, n);
 	if (is_in_place(r))
 		return;
 	for (int64_t p = 0; p < b->size && g->nhwc; p++)
-		memcpy(r->y + (b->first + p) * g->out_c + channel, b->c + p * b->ldc,
+		memcpy(y + (b->first + p) * g->out_c + channel, b->c + p * b->ldc,
 		       (size_t)n * sizeof(float));
 	if (!g->nhwc)
-		simd->transpose(r->y + channel * plane + b->first, plane, b->c, b->ldc, b->size, n);
+		simd->transpose(y + channel * plane + b->first, plane, b->c, b->ldc, b->size, n);
 }
 
 static void find_places(const struct rows *r, const struct block *b)
@@ -292,12 +355,15 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 	const struct cpu_conv_run *run = r->run;
 	const struct cpu_simd *simd = run->cpu->simd;
 	int64_t pixels = run->conv.out_h * run->conv.out_w;
-	int64_t group = item / (r->blocks * r->shares), share = item / r->blocks % r->shares;
+	int64_t groups = run->conv.attrs->groups;
+	int64_t group = item / (r->blocks * r->shares) % groups;
+	int64_t share = item / r->blocks % r->shares;
 	int64_t first = share * r->per_share, end = first + r->per_share;
 	int64_t column = first * 2 * simd->lanes, n = run->conv.out_per_group - column;
 	int64_t channel = group * run->conv.out_per_group + column;
 	char *scratch = r->scratch + worker * r->worker_bytes;
 	struct block b = {
+		.image = item / (r->blocks * r->shares * groups),
 		.first = item % r->blocks * r->block,
 		.a = (float *)scratch,
 		.place = (int64_t *)(scratch + r->a_bytes),
@@ -308,7 +374,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 
 	n = n < b.ldc ? n : b.ldc;
 	if (is_in_place(r)) {
-		b.c = r->y + b.first * run->conv.out_c + channel;
+		b.c = r->y + (b.image * pixels + b.first) * run->conv.out_c + channel;
 		b.ldc = run->conv.out_c;
 	}
 	end = end < r->panels ? end : r->panels;
@@ -362,7 +428,7 @@ static void plan_items(struct rows *r)
 	r->block = (pixels + r->blocks - 1) / r->blocks;
 	r->blocks = (pixels + r->block - 1) / r->block;
 	r->shares = (r->panels + r->per_share - 1) / r->per_share;
-	items = g->attrs->groups * r->blocks * r->shares;
+	items = r->images * g->attrs->groups * r->blocks * r->shares;
 	if (threads > 1 && items < 2 * threads) {
 		r->per_share = (r->panels + 2 * threads - 1) / (2 * threads);
 		r->shares = (r->panels + r->per_share - 1) / r->per_share;
@@ -375,7 +441,7 @@ struct padding {
 	float *to;
 };
 
-/* Copies an image and adds padding: [channel][row] in nchw, [row][pixel][channel] in nhwc. */
+/* Copies images and adds padding: [channel][row] in nchw, [row][pixel][channel] in nhwc. */
 static void pad_rows(void *argument, int64_t begin, int64_t end)
 {
 	const struct padding *p = argument;
@@ -398,18 +464,33 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-static void run_image(struct rows *r, int64_t n, float *padded)
+/* Computes n images from image `first` on, which are copied to `padded` unless that is NULL. */
+static void run_images(struct rows *r, int64_t first, int64_t n, float *padded)
 {
 	const struct cpu_conv *g = &r->run->conv;
-	struct padding padding = { r, r->run->x + n * g->in_c * g->in_h * g->in_w, padded };
-	int64_t lines = r->in_h * (g->nhwc ? 1 : g->in_c);
+	struct padding padding = { r, r->run->x + first * g->in_c * g->in_h * g->in_w, padded };
+	int64_t lines = n * r->in_h * (g->nhwc ? 1 : g->in_c);
 
-	r->y = r->run->y + n * g->out_c * g->out_h * g->out_w;
+	r->y = r->run->y + first * g->out_c * g->out_h * g->out_w;
 	r->x = padded ? padded : padding.from;
 	if (padded)
 		cpu_parallel_ranges(r->run->cpu, lines, 64, pad_rows, &padding);
-	cpu_threads_run(r->run->cpu->workers, g->attrs->groups * r->blocks * r->shares, run_item,
-			r);
+	cpu_threads_run(r->run->cpu->workers, n * g->attrs->groups * r->blocks * r->shares,
+			run_item, r);
+}
+
+/*
+ * Returns the number of images that are read together: the threads wait for each other after them.
+ * Copies with padding stay in the caches.
+ */
+static int64_t images_together(const struct rows *r, size_t image)
+{
+	const struct cpu_context *cpu = r->run->cpu;
+	int64_t most = image ? cpu->cache * (int64_t)cpu->threads / (int64_t)image :
+			       r->run->conv.batch;
+
+	most = most < r->run->conv.batch ? most : r->run->conv.batch;
+	return most > 1 ? most : 1;
 }
 
 int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err)
@@ -423,11 +504,13 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	bool padded = pad[0] || pad[1] || pad[2] || pad[3];
 	size_t tables = cpu_round_up((size_t)run->depth * sizeof(int64_t));
 	size_t bias = cpu_round_up((size_t)(g->out_c + CPU_SLACK) * sizeof(float));
-	size_t image = padded ? cpu_round_up((size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float)) :
-				0;
+	size_t image = padded ? (size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float) : 0;
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
+	struct packing packing = { run, unpacked, NULL };
 	char *scratch;
 
+	r.images = images_together(&r, image);
+	image = cpu_round_up((size_t)r.images * image);
 	r.as_they_are = g->nhwc && cpu_tuning(cpu)->max_direct;
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));
@@ -446,11 +529,13 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 		r.bias = (float *)(scratch + tables);
 	}
 	if (packed) {
-		run->filter = (float *)(scratch + tables + bias + image);
-		cpu_conv_rows_pack(cpu->simd, g, unpacked, (float *)run->filter);
+		packing.to = (float *)(scratch + tables + bias + image);
+		cpu_threads_run(cpu->workers, count_panels(cpu->simd, g), pack_item, &packing);
+		run->filter = packing.to;
 	}
 	r.scratch = scratch + tables + bias + image + packed;
-	for (int64_t n = 0; n < g->batch; n++)
-		run_image(&r, n, padded ? (float *)(scratch + tables + bias) : NULL);
+	for (int64_t n = 0; n < g->batch; n += r.images)
+		run_images(&r, n, n + r.images < g->batch ? r.images : g->batch - n,
+			   padded ? (float *)(scratch + tables + bias) : NULL);
 	return 0;
 }
