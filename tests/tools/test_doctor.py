@@ -137,7 +137,7 @@ class Doctor(unittest.TestCase):
         self.addCleanup(os.sched_setaffinity, 0, online)
         found = self.ask()["threads"]
         self.assertEqual(found["verdict"], "hint")
-        self.assertIn("of which 1 may run at a time", found["what"])
+        self.assertIn("1, because this process may run on 1 of ", found["what"])
 
     def test_file(self):
         path = self.system.path("report.json")

@@ -297,16 +297,37 @@ static void test_places(void **state)
 /* Tests that 0 asks for one thread for each processor. */
 static void test_number_of_threads(void **state)
 {
-	unsigned int online = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_context *cpu;
+	cpu_set_t set;
 
 	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
 	for (unsigned int threads = 0; threads < 4; threads++) {
 		cpu = cpu_context_create(threads);
 		assert_non_null(cpu);
-		assert_int_equal(cpu->threads, threads ? threads : online);
+		assert_int_equal(cpu->threads, threads ? threads : CPU_COUNT(&set));
 		cpu_context_destroy(cpu);
 	}
+}
+
+/* A process that may run on one processor alone has one thread. */
+static void test_one_processor(void **state)
+{
+	cpu_set_t all, one;
+	struct cpu_context *cpu;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	cpu = cpu_context_create(0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_non_null(cpu);
+	assert_int_equal(cpu->threads, 1);
+	cpu_context_destroy(cpu);
 }
 
 /* Returns a new convolution in the rig, which is so large that it is cut into slices. */
@@ -399,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_number_of_threads),
+		cmocka_unit_test(test_one_processor),
 		cmocka_unit_test(test_onednn_starts_none),
 	};
 

@@ -313,7 +313,10 @@ typedef struct WNNContextDeviceOptions {
 	WNNStringView nodePath;
 	/** Where operators may run. Default: PreferNPU. */
 	WNNPlacementPolicy placementPolicy;
-	/** Threads for work on the CPU; 0: as many as processors. Default: 0. */
+	/**
+	 * Threads for work on the CPU; 0: as many as processors that the calling thread may run on.
+	 * Default: 0.
+	 */
 	uint32_t threads;
 	/**
 	 * Bytes that tensors and graphs of the context may take; what exceeds it is an
@@ -339,8 +342,9 @@ typedef struct WNNContextDeviceOptions {
 	 */
 	uint64_t simSramBytes;
 	/**
-	 * Device sim: host threads; the results do not depend on it; 0: as many as processors. The
-	 * device model has at most 64 and takes these when more are asked for. Default: 0.
+	 * Device sim: host threads; the results do not depend on it; 0: as many as processors that
+	 * the calling thread may run on. The device model has at most 64 and takes these when more
+	 * are asked for. Default: 0.
 	 */
 	uint32_t simThreads;
 	/** Device sim in mode Full: firmware image; empty: the installed one. */

@@ -15,6 +15,7 @@
 #include "pass/pass.h"
 #include "util/malloc.h"
 #include "util/printable.h"
+#include "util/thread.h"
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
@@ -467,11 +468,8 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	};
 	struct winsys *ws;
 
-	if (!sim.threads) {
-		long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-		sim.threads = online < 1 ? 1 : (uint32_t)online;
-	}
+	if (!sim.threads)
+		sim.threads = wnn_thread_processors();
 	ws = check_instructions(winsys_sim_create(&sim, err), err);
 	if (!ws)
 		return -1;

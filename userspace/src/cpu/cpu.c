@@ -9,6 +9,7 @@
 #include "cpu/kernel/kernels.h"
 #include "cpu/tuning.h"
 #include "util/malloc.h"
+#include "util/thread.h"
 
 #define DEFAULT_CACHE (256 << 10)
 #define PART_WORK     (2 << 20)
@@ -38,14 +39,11 @@ static int64_t cache_bytes(void)
 struct cpu_context *cpu_context_create(unsigned int threads)
 {
 	struct cpu_context *cpu = wnn_calloc(1, sizeof(*cpu));
-	long online;
 
 	if (!cpu)
 		return NULL;
-	if (!threads) {
-		online = sysconf(_SC_NPROCESSORS_ONLN);
-		threads = online > 0 ? (unsigned int)online : 1;
-	}
+	if (!threads)
+		threads = wnn_thread_processors();
 	cpu->layer = CPU_ONEDNN;
 	cpu->threads = threads;
 	cpu->simd = cpu_simd_best();

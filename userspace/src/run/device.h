@@ -53,7 +53,7 @@ struct run_job {
  * run_device_init - make a device usable
  * @device: zeroed, but for heap.allocator, heap.limit, log, profile, power and cancelled
  * @ws: the winsys, taken over in any case; NULL: CPU only
- * @threads: of the CPU back end; 0: as many as processors
+ * @threads: of the CPU back end; 0: as many as processors that the calling thread may run on
  *
  * Returns 0 or -1. After a failure only run_device_exit() may be called, and it must be called.
  */

@@ -3,10 +3,24 @@
 #include "util/thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "util/alloc.h"
 #include "util/malloc.h"
+
+unsigned int wnn_thread_processors(void)
+{
+	cpu_set_t set;
+	long online;
+
+	/* Fails where the machine may have more processors than a cpu_set_t has bits. */
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		return (unsigned int)CPU_COUNT(&set);
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned int)online : 1;
+}
 
 struct start {
 	void *(*run)(void *);

@@ -11,6 +11,9 @@
  */
 int wnn_thread_start(void *(*run)(void *), void *argument);
 
+/* Returns the number of processors that the calling thread may run on, at least 1. */
+unsigned int wnn_thread_processors(void);
+
 /* Names the calling thread for debuggers: at most 15 characters. */
 void wnn_thread_name(const char *name);
 

@@ -2,7 +2,6 @@
 /* webnn-run doctor: the checks of the library and its dependencies. */
 #include "doctor.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,17 +70,13 @@ static void look_at_openblas(struct check *check, const WNNCpuInfo *info)
 
 static void look_at_threads(struct check *check, const WNNCpuInfo *info)
 {
-	cpu_set_t set;
-	const unsigned int may = sched_getaffinity(0, sizeof(set), &set) ?
-					 info->threads :
-					 (unsigned int)CPU_COUNT(&set);
+	const long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (may < info->threads)
+	if (online > info->threads)
 		check_add(check, "threads", HINT,
-			  text_of("%u threads, of which %u may run at a time", info->threads, may),
-			  text_of("Give webnn-run --threads %u, or let the process run on all "
-				  "processors (taskset)",
-				  may));
+			  text_of("%u, because this process may run on %u of %ld processors",
+				  info->threads, info->threads, online),
+			  text_of("Let the process run on all processors (taskset)"));
 	else
 		check_add(check, "threads", FINE,
 			  text_of("%u, one for each processor", info->threads), NULL);
