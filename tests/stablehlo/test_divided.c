@@ -600,31 +600,55 @@ static uint64_t cycles_of(WNNStablehloProgram program)
 
 static char *train_text;
 
+static void load_training(WNNStablehloProgram *program)
+{
+	assert_int_equal(wnnStablehloLoadPartitioned(train_text, strlen(train_text), NULL, DEVICES,
+						     program),
+			 WNNStatus_Success);
+	assert_int_equal(wnnStablehloProgramGetRefusals(*program).count, 0);
+}
+
+/* Takes the shardings out of train_text, so that each device computes the whole step. */
+static void unmark_training(void)
+{
+	for (char *at = train_text; (at = strstr(at, "{\"data\"}"));)
+		memset(at + 1, ' ', strlen("\"data\""));
+}
+
+/* Makes a step with 64 pictures of that with 256 in train_text. */
+static void quarter_training(void)
+{
+	static const char whole[] = "<256x", part[] = "<64x";
+	size_t length = strlen(part);
+
+	for (char *at = train_text; (at = strstr(at, whole)); at += length) {
+		memcpy(at, part, length);
+		memmove(at + length, at + strlen(whole), strlen(at + strlen(whole)) + 1);
+	}
+}
+
 /*
  * Tests that a step of training is at least 3.5 times as fast on four devices, and 3.6 times on
  * four of onpu-ref1. The cycles are those of the slowest device, and of exchanging gradients at 64
- * bytes in a cycle.
+ * bytes in a cycle. It can be more than four times as fast, because a quarter of the pictures stays
+ * in on-chip memory.
  */
 static void test_work(void **state)
 {
-	WNNStablehloProgram programs[2];
+	WNNStablehloProgram programs[3]; /* whole, divided, with a quarter of the pictures */
 	WNNStablehloValueInfoArray results;
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
-	uint64_t whole, divided, bytes = 0;
+	uint64_t whole, divided, quarter, bytes = 0;
 	bool ref1;
 
 	(void)state;
 	if (!train_text)
 		skip();
-	for (int i = 1; i >= 0; i--) {
-		if (!i)
-			for (char *at = train_text; (at = strstr(at, "{\"data\"}"));)
-				memset(at + 1, ' ', strlen("\"data\""));
-		assert_int_equal(wnnStablehloLoadPartitioned(train_text, strlen(train_text), NULL,
-							     DEVICES, &programs[i]),
-				 WNNStatus_Success);
-		assert_int_equal(wnnStablehloProgramGetRefusals(programs[i]).count, 0);
-	}
+	load_training(&programs[1]);
+	unmark_training();
+	load_training(&programs[0]);
+	quarter_training();
+	load_training(&programs[2]);
 	results = wnnStablehloProgramGetOutputs(programs[1], 0);
 	for (size_t i = 0; i < results.count; i++) {
 		uint64_t size = results.data[i].elementSize;
@@ -638,19 +662,20 @@ static void test_work(void **state)
 		bytes += 2 * size * (DEVICES - 1) / DEVICES;
 	}
 	whole = cycles_of(programs[0]);
-	divided = cycles_of(programs[1]) + bytes / 64;
-	print_message("%llu cycles on one device, %llu on %d\n", (unsigned long long)whole,
-		      (unsigned long long)divided, DEVICES);
+	quarter = cycles_of(programs[2]);
+	divided = cycles_of(programs[1]);
+	/* Fewer cycles would mean that some work was not counted, such as work outside of graphs. */
+	assert_true(divided * 100 >= quarter * 95);
+	divided += bytes / 64;
+	print_message("%llu cycles on one device, %llu on %d, %llu for a quarter\n",
+		      (unsigned long long)whole, (unsigned long long)divided, DEVICES,
+		      (unsigned long long)quarter);
 	assert_int_equal(wnnContextGetDeviceInfo(contexts[0], &info), WNNStatus_Success);
 	ref1 = info.machine.length == strlen("onpu-ref1") &&
 	       !memcmp(info.machine.data, "onpu-ref1", info.machine.length);
 	assert_true(whole * 10 >= divided * (ref1 ? 36 : 35));
-	/*
-	 * A larger ratio would mean that some work was not counted, such as work outside of graphs.
-	 */
-	assert_true(whole <= divided * DEVICES);
-	wnnStablehloProgramRelease(programs[0]);
-	wnnStablehloProgramRelease(programs[1]);
+	for (size_t i = 0; i < 3; i++)
+		wnnStablehloProgramRelease(programs[i]);
 }
 
 /*
