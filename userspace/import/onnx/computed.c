@@ -43,14 +43,17 @@ void onnx_key_begin(struct onnx_model *model)
 		onnx_key_add(model, model->outputs[i]->name, strlen(model->outputs[i]->name));
 }
 
-void onnx_key_end(struct onnx_model *model)
+struct import_hash onnx_key_of(const struct onnx_model *model)
 {
+	struct import_hash key = model->key;
+
 	if (model->file->copied)
-		onnx_key_add(model, model->file->data, model->file->size);
+		import_hash(&key, model->file->data, model->file->size);
 	else
-		onnx_key_add(model, model->file->identity, sizeof(model->file->identity));
+		import_hash(&key, model->file->identity, sizeof(model->file->identity));
 	for (const struct onnx_file *file = model->external; file; file = file->next)
-		onnx_key_add(model, file->identity, sizeof(file->identity));
+		import_hash(&key, file->identity, sizeof(file->identity));
+	return key;
 }
 
 /* Whether elements of the value can be an input of a graph. */

@@ -785,7 +785,6 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
 		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :
 							    import.status;
-	onnx_key_end(model);
 	if (import.doubles) {
 		struct onnx_node none = input_node(&import, "");
 

@@ -639,13 +639,15 @@ WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel handle, WNNStringView name,
 WNNStatus wnnOnnxModelGetKey(WNNOnnxModel handle, uint64_t *key)
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
+	struct import_hash hash;
 
 	if (!model || !key)
 		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "key" : "model");
 	if (model->described)
 		return onnx_error(WNNStatus_NotSupportedError,
 				  "the model has no key, since it is none of a file");
-	key[0] = model->key.a;
-	key[1] = model->key.b;
+	hash = onnx_key_of(model);
+	key[0] = hash.a;
+	key[1] = hash.b;
 	return WNNStatus_Success;
 }

@@ -113,6 +113,8 @@ int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena
 int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, WNNOnnxValueInfoArray *values);
 
+/* computed.c: returns the key of the last import, and of the files that it has read. */
+struct import_hash onnx_key_of(const struct onnx_model *model);
 /* Returns the item of model->known with a name; NULL: there is none. */
 struct onnx_known *onnx_known_find(const struct onnx_model *model, const char *name);
 

@@ -118,10 +118,9 @@ int onnx_put_known(struct onnx_node *node);
 void onnx_mark_folding(struct onnx_node *node);
 
 /* Values that the program has computed, in computed.c. */
-/* Add to the model's key: @size bytes; what is set for inputs and outputs; the files. */
+/* Add to the model's key: @size bytes; what is set for inputs and outputs. */
 void onnx_key_add(struct onnx_model *model, const void *data, size_t size);
 void onnx_key_begin(struct onnx_model *model);
-void onnx_key_end(struct onnx_model *model);
 /* Returns a constant as a computed value, or the constant where its type allows none; NULL: no memory. */
 struct onnx_value *onnx_vary(struct onnx_node *node, struct onnx_value *value);
 /*
