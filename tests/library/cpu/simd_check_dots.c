@@ -109,6 +109,8 @@ static void check_tile(int vecs)
 			      .taps = taps,
 			      .depth = depth,
 			      .weights = weights,
+			      .next = weights,
+			      .spread = 4 << random_below(5),
 			      .flip = random_below(2) ? 0x80 : 0,
 			      .raw = random_below(3) == 0,
 			      .count = (int)between(1, (uint32_t)rows),

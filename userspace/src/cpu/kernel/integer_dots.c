@@ -20,9 +20,10 @@
  */
 #define GROUP_BYTES ((int64_t)64 << 10)
 /*
- * The bytes that the tiles of a column of pixels read of a block, with each four bytes of their rows.
+ * The least pixels whose tiles prefetch the next weights: the tiles of fewer would have to prefetch
+ * several cache lines with each step, which memory limits in any case.
  */
-#define AHEAD (4 * 64 * 6)
+#define LEAST_AHEAD 24
 
 static struct dots *dots_of(const struct cpu_plan *plan)
 {
@@ -344,7 +345,7 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		.taps = d->taps,
 		.depth = d->depth,
 		.weights = (const int8_t *)run->packed + block * block_bytes(d),
-		.ahead = run->ahead,
+		.spread = run->spread ? run->spread : MAX_DEPTH,
 		.finish = { run->scale + column, run->bias + column, (float)d->attrs->zero,
 			    (float)d->attrs->lo, (float)d->attrs->hi },
 		.flip = d->flip,
@@ -363,8 +364,8 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		char *out = run->y + (first + i) * d->columns + column;
 
 		t.rows = table + i;
-		t.next = *next;
-		*next += d->taps * d->depth / 4 * run->ahead;
+		t.next = run->spread ? *next : t.weights;
+		*next += d->taps * ((d->depth + t.spread - 1) / t.spread) * 64;
 		t.count = (int)(count - i < rows ? count - i : rows);
 		t.out = real || wild ? (char *)sums : out;
 		t.addend = run->other ? run->other + (first + i) * d->columns + column : NULL;
@@ -377,8 +378,8 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 }
 
 /*
- * Returns what a share of the pixels prefetches of the weights of the group that begins at a block,
- * or, when there is no such group, other weights.
+ * Returns what a share of the pixels prefetches of the weights of the group that begins at a block.
+ * After the last group are mostly the weights of the next node, which are prefetched so.
  */
 static const int8_t *next_weights(const struct run *run, int64_t block, int64_t share)
 {
@@ -423,9 +424,9 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 
 	run->group = GROUP_BYTES / block_bytes(d) > 1 ? GROUP_BYTES / block_bytes(d) : 1;
 	groups = (d->blocks + run->group - 1) / run->group;
-	run->ahead = (AHEAD + d->pixels - 1) / d->pixels;
-	if (groups == 1 || d->pixels > AHEAD || run->ahead > 64)
-		run->ahead = 0;
+	/* A tile of six pixels reads four cache lines of weights with each four bytes of a tap. */
+	for (int64_t pixels = LEAST_AHEAD; pixels <= d->pixels; pixels *= 2)
+		run->spread = run->spread ? 2 * run->spread : 4;
 	run->shares = cpu->threads > 1 ? (wanted + groups - 1) / groups : 1;
 	run->shares = run->shares < most ? run->shares : most;
 	run->per_share = (d->pixels + run->shares - 1) / run->shares;

@@ -68,7 +68,8 @@ struct run {
 	const uint8_t *other;
 	int64_t shares, per_share; /* pixels of a share */
 	int64_t group;		   /* blocks of columns of an item */
-	int64_t ahead;		   /* bytes of the next group that a tile prefetches each time */
+	/* as in struct cpu_dots: tiles prefetch the next group; 0: they do not */
+	int64_t spread;
 	char *scratch;
 	size_t worker_bytes;
 };

@@ -8,8 +8,9 @@
 
 #include <immintrin.h>
 
-#define INLINE static inline __attribute__((always_inline))
-#define LANES  16
+#define INLINE	   static inline __attribute__((always_inline))
+#define LANES	   16
+#define CACHE_LINE 64
 
 /* Numbers above this are above both 8-bit types, whatever the zero point. */
 #define BEYOND 1000.0f
@@ -279,7 +280,7 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const
 {
 	const __m512i flip = _mm512_set1_epi8((char)t->flip);
 	const int8_t *weights = t->weights, *next = t->next;
-	const int64_t ahead = t->ahead;
+	const int64_t between = t->spread - 1;
 	__m512i sum[CPU_DOT_ROWS][4], w[4];
 
 #pragma GCC unroll 16
@@ -291,8 +292,10 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const
 		const uint8_t *const *x = t->rows + tap * CPU_DOT_ROWS;
 
 		for (int64_t k = 0; k < t->depth; k += 4, weights += vecs * 4 * LANES) {
-			_mm_prefetch((const char *)next, _MM_HINT_T1);
-			next += ahead;
+			if (!(k & between)) {
+				_mm_prefetch((const char *)next, _MM_HINT_T1);
+				next += CACHE_LINE;
+			}
 #pragma GCC unroll 4
 			for (int v = 0; v < vecs; v++)
 				w[v] = _mm512_loadu_si512(weights + v * 4 * LANES);

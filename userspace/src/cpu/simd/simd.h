@@ -167,11 +167,11 @@ struct cpu_dots {
 	int64_t taps, depth;
 	const int8_t *weights; /* [taps * depth / 4][vectors][16][4] */
 	/*
-	 * What to prefetch into the second-level cache with each four bytes of a row: the tile goes
-	 * on by `ahead` bytes, at most 64, each time. With 0, nothing new is prefetched.
+	 * What to prefetch into the second-level cache: one cache line after the other, each with
+	 * `spread` bytes of a tap, a power of two from 4 on.
 	 */
 	const int8_t *next;
-	int64_t ahead;
+	int64_t spread;
 	struct cpu_finish finish; /* whole vectors of scale and bias are readable */
 	uint8_t flip;
 	bool raw; /* results are the sums, as int32, whole vectors; else bytes by cpu_finish */
