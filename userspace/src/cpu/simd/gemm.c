@@ -201,11 +201,13 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 			       .next = t->next ? t->next : c,
 			       .line = ldc,
 			       .ahead = t->ahead };
+	/* With fewer steps, prefetches take longer than the rest of a step. */
+	const bool spreads = LONG_ROWS && !at && depth >= rows * CPU_TILE_STEPS;
 	vec lo, hi, b0, b1 = { 0 };
 	vec room[2 * CPU_MAX_ROWS], *kept = room;
 
 	EACH_ROW(DECLARE)
-	if (!LONG_ROWS || at || depth < rows * CPU_TILE_STEPS) {
+	if (!spreads) {
 		EACH_ROW(FETCH)
 	}
 	/*
@@ -226,7 +228,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 					b1 = load(b + at[k] + LANES);
 				EACH_ROW(PACKED_STEP)
 			}
-		for (; LONG_ROWS && k + CPU_TILE_STEPS <= end; k += CPU_TILE_STEPS) {
+		for (; spreads && k + CPU_TILE_STEPS <= end; k += CPU_TILE_STEPS) {
 			fetch(&ahead, vecs);
 			if (lda)
 				SOME(LINE_STEPS)
