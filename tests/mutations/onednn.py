@@ -166,7 +166,9 @@ MUTATIONS = [
     # Integers.
     _integer('dot products take signed bytes as unsigned ones', 'kernel/integer_dots.c',
              'd->flip = node->operands[0]->type.dtype == IR_I8 ? 0x80 : 0;', 'd->flip = 0;'),
-    _integer('the zero point of an operand of dot products is 0', 'kernel/integer_dots.c', '- zero * *sums;', '- 0 * zero * *sums;'),
+    _integer('the zero point of an operand of dot products is 0', 'kernel/integer_dots.c', 'bias[i] -= zero * sums[i];', ''),
+    _integer('scales of any size are small', 'kernel/integer_dots.c', 'large += !(scale[i] < 0.5f && scale[i] > -0.5f);', ''),
+    _integer('results with a zero point are plain', 'kernel/integer_dots.c', '!d->attrs->zero && ', ''),
     _integer('the last pixels of a row that do not fill a vector are left out', 'kernel/integer_channels.c', 'if (count % fold) {', 'if (0) {'),
     _integer('windows at the right border read what is beside the image', 'kernel/integer_dots.c',
              'w + (g->kw - 1) * a->dilations[1] >= g->in_w', 'w >= g->in_w'),

@@ -185,7 +185,7 @@ MUTATIONS = [
     _view('results go the way that operands came', 's->stride[node->attrs.transpose.perm[i]] = old.stride[i];',
           's->stride[i] = old.stride[node->attrs.transpose.perm[i]];', 'strides.c'),
     _view('parts of a row all begin where it does', 'at += stride * (uint64_t)', 'at += 0 * stride * (uint64_t)', 'strides.c'),
-    _view('what is read twice is written between others', 'may_be_arranged(node) && f->uses[operand->id] == 1 &&', 'may_be_arranged(node) &&', 'strides.c'),
+    _view('what is read twice is written between others', 'may_write_part(node) && f->uses[operand->id] == 1 &&', 'may_write_part(node) &&', 'strides.c'),
     _view('operands are made in a concat that then lives too long', 'if (!f->bold && !views_stay_below(f, first, n)) {', 'if (false) {', 'strides.c'),
     _view('a sum that a convolution takes in is arranged', 'node->operands[i]->def->id + 1 == node->id', 'false', 'strides.c'),
     _view('memory is never short', 'if (f->live[n] > f->peak)', 'if (f->live[n] < 0)'),
