@@ -24,6 +24,19 @@ OTHER = """func.func @main(%x: tensor<2xbf16>) -> tensor<2xbf16> {
 """
 
 
+# The gradient of a small layer, as JAX writes it.
+LAYER = """func.func @main(%x: tensor<64x10xf32>, %g: tensor<64x32xf32>, %w: tensor<32x10xf32>) -> (tensor<10x32xf32>, tensor<64x10xf32>, tensor<64xf32>) {
+  %0 = stablehlo.dot_general %g, %x, contracting_dims = [0] x [0] : (tensor<64x32xf32>, tensor<64x10xf32>) -> tensor<32x10xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<32x10xf32>) -> tensor<10x32xf32>
+  %2 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<64x10xf32>, tensor<32x10xf32>) -> tensor<64x32xf32>
+  %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x10xf32>) -> tensor<64x10xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x10xf32>, tensor<f32>) -> tensor<64xf32>
+  return %1, %3, %4 : tensor<10x32xf32>, tensor<64x10xf32>, tensor<64xf32>
+}
+"""
+
+
 LOOP = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -84,6 +97,15 @@ class Run(unittest.TestCase):
             self.path.write_text(LOOP, encoding="utf-8")
         self.assertIn("--loop-limit takes a number from 1 to 18446744073709551615, not '0'",
                       self.says(64, "run", *options, "0"))
+
+    def test_products(self):
+        """Tests that large products and sums over few elements are one operator each, and that
+        transposes are part of products: the one of a result has the reason of the product.
+        """
+        self.path.write_text(LAYER, encoding="utf-8")
+        nodes = [n for n in json.loads(self.says(0, "explain", "-d", "cpu", "--json", "-"))["nodes"] if n["device"] == "cpu"]
+        self.assertEqual([n["operator"] for n in nodes], ["matmul", "transpose", "matmul", "matmul", "reduceSum", "add"])
+        self.assertEqual(nodes[0]["reason_text"], nodes[1]["reason_text"])
 
     def test_explain(self):
         """Tests that explain prints operation and location of each node on the NPU, also in an

@@ -6,8 +6,13 @@
 
 #include "numbers.h"
 
-/* least length of a reduction whose order is left to the device */
+/*
+ * Reductions and products of floats have the order of the reference kernel where they add few
+ * terms, fewer than LEAST_INNER for an element and at most MOST_IN_ORDER in all; each step is an
+ * operator. The order of others is left to the device.
+ */
 #define LEAST_INNER   16
+#define MOST_IN_ORDER 256
 #define MOST_STEPS    64		 /* steps that are done one after the other */
 #define MOST_PRODUCTS (INT64_C(1) << 22) /* products that a graph holds as separate elements */
 
@@ -160,7 +165,8 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 	if (!l->b)
 		return true;
 	cells = product(shlo_operand_type(l, 0), &over);
-	if (element == SHLO_F32 && adds && cells < LEAST_INNER) {
+	if (element == SHLO_F32 && adds && cells < LEAST_INNER &&
+	    shlo_type_count(shlo_operand_type(l, 0)) <= MOST_IN_ORDER) {
 		*out = reduce_in_order(l, &over, cells, combine);
 		return true;
 	}
@@ -180,33 +186,48 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- products */
 
+static void append(struct shlo_list *list, const struct shlo_list *more)
+{
+	for (int i = 0; i < more->count; i++)
+		list->at[list->count++] = more->at[i];
+}
+
 /*
- * Returns one operand as [batch, rows, columns]: the contracted dimensions are the columns on the
- * left side, the rows on the right.
+ * Returns one operand as [batch, rows, columns], or [rows, columns] if @rank is 2: the contracted
+ * dimensions are the columns on the left side, the rows on the right.
  */
-static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
+static WNNOperand as_matrices(const struct shlo_lower *l, size_t side, int rank,
 			      const struct shlo_dot_numbers *n, int64_t *free_size)
 {
 	const struct shlo_type *x = shlo_operand_type(l, side);
 	const struct shlo_list *batch = &n->batch[side], *contract = &n->contract[side];
-	struct shlo_list order = *batch, free = { 0 };
+	struct shlo_list order = *batch, swapped = *batch, free = { 0 };
+	static const int64_t swap[2][3] = { { 1, 0 }, { 0, 2, 1 } };
+	bool is_swapped;
 	int64_t dims[3];
 
 	for (int i = 0; i < x->rank; i++)
 		if (!shlo_list_has(batch, i) && !shlo_list_has(contract, i))
 			free.at[free.count++] = i;
-	for (int k = 0; k < 2; k++) {
-		const struct shlo_list *part = (k == 0) == (side == 0) ? &free : contract;
-
-		for (int i = 0; i < part->count; i++)
-			order.at[order.count++] = part->at[i];
-	}
+	append(&order, side ? contract : &free);
+	append(&order, side ? &free : contract);
+	append(&swapped, side ? &free : contract);
+	append(&swapped, side ? contract : &free);
+	is_swapped = free.count && contract->count;
+	for (int i = 0; i < x->rank; i++)
+		is_swapped &= swapped.at[i] == i;
 	*free_size = product(x, &free);
 	dims[0] = product(x, batch);
-	dims[1] = side ? product(x, contract) : *free_size;
-	dims[2] = side ? *free_size : product(x, contract);
-	return shlo_lower_reshape(
-		l, shlo_lower_transpose(l, shlo_lowered(l, side), order.at, x->rank), dims, 3);
+	dims[1] = (side == 0) == is_swapped ? product(x, contract) : *free_size;
+	dims[2] = (side == 0) == is_swapped ? *free_size : product(x, contract);
+	/* Passes make a flag of the product of a transpose that swaps its last dimensions. */
+	if (is_swapped)
+		return shlo_lower_transpose(
+			l, shlo_lower_reshape(l, shlo_lowered(l, side), dims + 3 - rank, rank),
+			swap[rank - 2], rank);
+	return shlo_lower_reshape(l,
+				  shlo_lower_transpose(l, shlo_lowered(l, side), order.at, x->rank),
+				  dims + 3 - rank, rank);
 }
 
 /* Returns a product of few terms, added one after the other as the reference kernel does. */
@@ -316,7 +337,8 @@ bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 	struct shlo_dot_numbers n;
 	WNNOperand a, b, c;
 	int64_t dims[4]; /* batch, rows, columns, terms */
-	bool few;
+	bool few, is_float = shlo_is_float(element);
+	int rank;
 
 	shlo_dot_numbers(l->op, &n);
 	dims[3] = product(shlo_operand_type(l, 0), &n.contract[0]);
@@ -324,11 +346,15 @@ bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	if (!l->b)
 		return true;
+	few = dims[3] < (is_float ? LEAST_INNER : MOST_STEPS + 1);
+	if (element == SHLO_F32)
+		few &= shlo_type_count(to) * dims[3] <= MOST_IN_ORDER;
+	/* Without a reshape behind the product, passes join it with a transpose of its result. */
+	rank = is_float && !few && !n.batch[0].count ? 2 : 3;
 	dims[0] = product(shlo_operand_type(l, 0), &n.batch[0]);
-	a = as_matrices(l, 0, &n, &dims[1]);
-	b = as_matrices(l, 1, &n, &dims[2]);
-	few = dims[3] < (shlo_is_float(element) ? LEAST_INNER : MOST_STEPS + 1);
-	if (few || !shlo_is_float(element)) {
+	a = as_matrices(l, 0, rank, &n, &dims[1]);
+	b = as_matrices(l, 1, rank, &n, &dims[2]);
+	if (few || !is_float) {
 		WNNOperandDataType type = computed_type(to->element);
 
 		if (!few && are_bytes(l) && shlo_elements[to->element].bits <= 32) {
