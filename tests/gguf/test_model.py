@@ -156,12 +156,14 @@ class Model(unittest.TestCase):
         refuses(drop("blk.0.attn_q.weight"), 'tensor "blk.0.attn_q.weight" is missing')
         refuses(lambda file: file.tensor("blk.0.attn_q.bias", (64,), "F32", bytes(256)),
                 'tensor "blk.0.attn_q.bias" is unknown in models of the architecture llama')
-        refuses(key("llama.block_count", 2000), "key llama.block_count is 2000; it must be from 0 to 1024")
+        refuses(key("llama.block_count", 2000), "key llama.block_count is 2000; it must be at most 1024")
         refuses(key("llama.block_count", 0), "key llama.block_count is 0; it must be at least 1")
         refuses(key("llama.embedding_length", 128),
                 'tensor "blk.0.attn_norm.weight" is [1, 64], but it must be [1, 128]')
         refuses(key("llama.attention.head_count_kv", 3),
-                "4 heads of 16 numbers, 3 of keys, 16 for values, 16 rotated: these do not fit together")
+                "llama.attention.head_count is 4, head_count_kv 3, key_length 16, value_length 16 and "
+                "llama.rope.dimension_count 16: the first must be a multiple of the second, the lengths equal, the "
+                "last even and at most the lengths, and heads of up to 1048576 numbers in all")
         refuses(key("llama.expert_count", 8), "it is a mixture of 8 experts, which cannot be run")
         refuses(key("llama.rope.scaling.type", "yarn"),
                 'llama.rope.scaling.type is "yarn", which cannot be run; none and linear can')

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Compares operators of com.microsoft with ONNX Runtime: test_microsoft.py PROGRAM DEVICE….
 
-ONNX's own tests lack these operators, and some paths of its own operators, which are here as well.
+ONNX's own tests lack these operators; they also lack some paths of ONNX's operators, which this file
+tests, too.
 Outputs must agree within 2e-5 of their range, 3e-3 in float16; quantised outputs within one step.
 """
 import math

@@ -140,9 +140,10 @@ static int check_messages(const struct form *form, const struct gguf_message *me
 	for (size_t i = 0; form->nested && i < count; i++)
 		if (messages[i].role == GGUF_SYSTEM &&
 		    (i || count < 2 || messages[1].role != GGUF_USER))
-			return gguf_fail(error, "its template for conversations has a place for a "
-						"system message only before a first message of the "
-						"user");
+			return gguf_fail(error,
+					 "its template for conversations takes a system "
+					 "message only as the first message, with one of the "
+					 "user after it");
 	return 0;
 }
 

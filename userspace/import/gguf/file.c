@@ -467,10 +467,11 @@ int gguf_number(const struct gguf *gguf, const char *name, uint64_t most, uint64
 	size = kind_sizes[key->kind];
 	number = little(key->data, size);
 	if (sign && number >> (8 * size - 1))
-		return gguf_fail(error, "key %s is negative; it must be from 0 to %llu", name,
-				 (unsigned long long)most);
+		return gguf_fail(error,
+				 "key %s is negative; it must be at most %llu, and not negative",
+				 name, (unsigned long long)most);
 	if (number > most)
-		return gguf_fail(error, "key %s is %llu; it must be from 0 to %llu", name,
+		return gguf_fail(error, "key %s is %llu; it must be at most %llu", name,
 				 (unsigned long long)number, (unsigned long long)most);
 	*value = number;
 	return 0;

@@ -57,10 +57,13 @@ static int read_sizes(struct gguf_llama *m, const struct gguf *gguf, struct gguf
 		return -1;
 	if (m->heads % m->key_heads || values != m->size || m->rotated % 2 ||
 	    m->rotated > m->size || (uint64_t)m->heads * m->size > MAX_SIZE)
-		return gguf_fail(error,
-				 "%u heads of %u numbers, %u of keys, %u for values, %u rotated: "
-				 "these do not fit together",
-				 m->heads, m->size, m->key_heads, values, m->rotated);
+		return gguf_fail(
+			error,
+			"llama.attention.head_count is %u, head_count_kv %u, key_length %u, "
+			"value_length %u and llama.rope.dimension_count %u: the first must "
+			"be a multiple of the second, the lengths equal, the last even and "
+			"at most the lengths, and heads of up to %d numbers in all",
+			m->heads, m->key_heads, m->size, values, m->rotated, MAX_SIZE);
 	if (experts)
 		return gguf_fail(error, "it is a mixture of %llu experts, which cannot be run",
 				 (unsigned long long)experts);
