@@ -439,6 +439,39 @@ static uint64_t until_row(const struct plan *plan, const struct contract_tile *t
 	return tiles * (t->steps * cost->compute + cost->post) / 4;
 }
 
+/*
+ * Returns true if all filter tiles are in SRAM before the kernel begins: each has a slot, and the
+ * kernel leaves room for the kernels before it.
+ */
+static bool all_early(const struct plan *plan, const struct contract *c,
+		      const struct contract_tile *t, uint64_t b_loads)
+{
+	return is_early(plan, c) && t->b_slots >= b_loads &&
+	       (plan->early == PLAN_EARLY_BESIDE || t->bytes <= plan_sram(plan) / EARLY_SHARE);
+}
+
+/* Returns the cycles if the DMA engines are the busiest. */
+static uint64_t dma_time(const struct plan *plan, const struct contract *c,
+			 const struct contract_tile *t, const struct contract_cost *cost,
+			 const struct contract_times *times, uint64_t a_loads, uint64_t b_loads)
+{
+	uint64_t data = a_loads * cost->a + t->tiles * (cost->extra + cost->out);
+	uint64_t all = data + b_loads * cost->b;
+	bool few_a = a_loads > 2 && t->a_slots < 3, few_b = b_loads > 2 && t->b_slots < 3;
+
+	/*
+	 * Both DMA engines share the loads and stores. When SRAM holds two tiles of an operand, one
+	 * of which is in use, only one can be loaded, so that the engines rarely work together.
+	 */
+	if (few_a || few_b)
+		all += all / 2;
+	if (!all_early(plan, c, t, b_loads))
+		return all / 2 + times->dma;
+	if (few_a)
+		data += data / 2;
+	return max_of(all / 2, data ? data / 2 + times->dma : 0);
+}
+
 /* Returns the estimated cycles of the contraction with a tile size and numbers of slots. */
 static uint64_t estimate(const struct plan *plan, const struct contract *c,
 			 const struct contract_tile *t, const struct contract_cost *cost,
@@ -447,14 +480,7 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 	uint64_t a_loads, b_loads, dma, vpu = times->vpu;
 
 	count_loads(t, &a_loads, &b_loads);
-	/*
-	 * Both DMA engines share the loads and stores. When SRAM holds two tiles of an operand, one
-	 * of which is in use, only one can be loaded, so that the engines rarely work together.
-	 */
-	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
-	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
-		dma += dma / 2;
-	dma = dma / 2 + times->dma;
+	dma = dma_time(plan, c, t, cost, times, a_loads, b_loads);
 	if (t->wide_bytes)
 		vpu += b_loads * (ONPU_CYCLES_VECTOR + widen_cost(plan, c, t));
 	return max_of(max_of(dma, times->mxu), vpu) + times->beside + until_row(plan, t, cost) +
