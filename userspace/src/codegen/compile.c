@@ -157,6 +157,7 @@ static struct plan plan_of(const struct source *source)
 
 	plan_set_manner(&plan, source->manner);
 	plan.first_form = source->first_form;
+	plan.manners = source->stream.manners;
 	if (source->stream.graph) {
 		plan.graph = source->stream.graph;
 		plan.first = 0;
@@ -306,6 +307,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 			*out = pinned;
 		}
 	}
+	stream_graph_release(&source.stream);
 	plan_forget(&source.fresh);
 	return *out ? 0 : -1;
 }

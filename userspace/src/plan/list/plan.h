@@ -234,7 +234,11 @@ struct plan {
 	 * cycles of their own; below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
-	uint8_t early;	 /* enum plan_early */
+	uint8_t early; /* enum plan_early */
+	/* by node of the range: its manner (plan_set_manner()); NULL: one manner for all nodes */
+	const uint8_t *manners;
+	/* by node of the range: plan_schedule() sets the cycle at which it ends; NULL: it does not */
+	uint64_t *ends;
 	bool first_form; /* tiles are chosen as if the matrix array had only its first form */
 	/* cache of the tiles that plans of this range have chosen; NULL: there is no cache */
 	struct contract_choices *choices;

@@ -511,6 +511,23 @@ static int simulate_window(struct simulation *sim)
 }
 
 /*
+ * Notes for each node when its last instruction in the window ends, counted from the begin of the
+ * program; the window begins at `cycles`. `ordered`: the new order is used.
+ */
+static void note_ends(const struct simulation *sim, uint64_t *ends, bool ordered, uint64_t cycles)
+{
+	uint64_t first = sim->count ? sim->ops[sim->work[0].at].start : 0;
+
+	for (uint32_t i = 0; i < sim->count; i++) {
+		const struct plan_op *op = &sim->ops[sim->work[i].at];
+		uint64_t end = cycles + op->cost + (ordered ? sim->start[i] : op->start - first);
+
+		if (end > ends[op->node])
+			ends[op->node] = end;
+	}
+}
+
+/*
  * Appends instructions [begin, end) to *list in a new order, or in the old order when the new one
  * takes longer, and adds their cycles to *cycles. `live`: bytes of SRAM that are live before or
  * after the window. Without a list, only adds the cycles. Returns 0, or -1: no memory.
@@ -552,6 +569,8 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 	if (!ret && list)
 		ret = after < before ? append_ordered(list, &sim, &points) :
 				       append(list, ops, end - begin);
+	if (plan->ends)
+		note_ends(&sim, plan->ends, after < before, *cycles);
 	*cycles += after < before ? after : before;
 out:
 	wnn_free(sim.number);

@@ -41,6 +41,8 @@ static void lower_range(struct plan *plan)
 		plan->report.nodes[i].exactness = NPU_EXACT;
 		plan->list.at_boundary = true;
 		plan->list.node_begin = plan->list.num_ops;
+		if (plan->manners)
+			plan_set_manner(plan, plan->manners[i]);
 		residents_begin(plan);
 		if (npu_supports(node, plan->caps, &reason))
 			lower_node(plan, i);

@@ -46,6 +46,15 @@
  */
 #define CLEAR 50
 
+/*
+ * In the end, nodes get manners of their own. A change of the manner between two nodes must save
+ * 1/CHANGE_SHARE of the cycles in the first mixture. MIXED_PLANS more are planned, each with
+ * another manner for a run of nodes that may save more than 1/LEAST_RUN of the cycles.
+ */
+#define CHANGE_SHARE 400
+#define MIXED_PLANS  12
+#define LEAST_RUN    2000
+
 /* A range to plan, and the values that are read after the range. */
 struct range {
 	struct plan fresh; /* the plan before planning, which each candidate copies */
@@ -71,6 +80,12 @@ struct search {
 	uint32_t failures;     /* number of candidates in a row that were not faster */
 	bool crowded;	       /* there may be too many different views for one job */
 	struct plan_list kept; /* the memory of the last candidate's lists, for the next one */
+	/*
+	 * by manner, by node of the best candidate: the cycle at which it ends when all nodes have
+	 * that manner; NULL: not planned
+	 */
+	uint64_t *ends[PLAN_MANNERS];
+	uint64_t *last_ends; /* by node: the cycle at which it ends in the last plan of the range */
 };
 
 /* The results of planning a candidate, besides its cycles. */
@@ -96,6 +111,8 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 	}
 	plan.constants.dry = true;
 	plan_set_manner(&plan, manner);
+	plan.manners = graph->manners;
+	plan.ends = range == &s->all ? wnn_calloc(plan.count + 1, sizeof(*plan.ends)) : NULL;
 	plan.list.unlisted = !s->crowded;
 	plan_lend(&plan, &s->kept);
 	if (plan_locate(&plan, graph->graph ? graph->live_out : range->live_out,
@@ -106,8 +123,26 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 	tried->crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
 	/* Counts each node at least once, as a plan that fails early takes time, too. */
 	tried->insns = plan.list.num_ops > plan.count ? plan.list.num_ops : plan.count;
+	wnn_free(s->last_ends);
+	s->last_ends = plan.ends;
 	plan_keep(&plan, &s->kept);
 	return cycles;
+}
+
+/* Keeps the ends of the nodes in the last plan, in which all had this manner. */
+static void keep_ends(struct search *s, uint8_t manner)
+{
+	wnn_free(s->ends[manner]);
+	s->ends[manner] = s->last_ends;
+	s->last_ends = NULL;
+}
+
+static void forget_ends(struct search *s)
+{
+	for (int m = 0; m < PLAN_MANNERS; m++) {
+		wnn_free(s->ends[m]);
+		s->ends[m] = NULL;
+	}
 }
 
 /*
@@ -314,6 +349,8 @@ static bool try_groups(struct search *s)
 	}
 	s->failures = 0;
 	stream_graph_release(&s->best);
+	forget_ends(s);
+	keep_ends(s, s->manner);
 	s->best = graph;
 	s->best.manner = s->manner;
 	s->best_groups = hash;
@@ -331,6 +368,8 @@ static bool try_manner(struct search *s, uint8_t manner)
 	if (s->hopeless >> manner & 1 || !is_new(s, s->best_groups, manner))
 		return false;
 	cycles = simulate(s, &s->all, &s->best, manner);
+	if (cycles != UINT64_MAX)
+		keep_ends(s, manner);
 	if (cycles > s->cycles + s->cycles / HOPELESS)
 		s->hopeless |= 1u << manner;
 	if (cycles >= s->cycles)
@@ -507,6 +546,179 @@ static void search_with(struct search *s, const struct plan *plan,
 	wnn_free(s->apart);
 }
 
+/* ---- a manner for each node */
+
+/* Returns the cycles from the end of all nodes before `n` to its own end; *last is the former. */
+static uint64_t cycles_of(const uint64_t *ends, uint32_t n, uint64_t *last)
+{
+	uint64_t cycles = ends[n] > *last ? ends[n] - *last : 0;
+
+	*last += cycles;
+	return cycles;
+}
+
+/*
+ * Chooses a manner for each node: the sum of their cycles, each in the plan of its manner, is
+ * least, when each change of the manner from one node to the next costs `change` cycles. `before`
+ * is memory for a manner by node and manner.
+ */
+static void choose_manners(const struct search *s, uint32_t count, uint64_t change,
+			   uint8_t (*before)[PLAN_MANNERS], uint8_t *manners)
+{
+	uint64_t sum[PLAN_MANNERS] = { 0 }, last[PLAN_MANNERS] = { 0 };
+	uint8_t least = s->best.manner;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint8_t from = least;
+		uint64_t most = sum[from] + change;
+
+		for (uint8_t m = 0; m < PLAN_MANNERS; m++) {
+			if (!s->ends[m])
+				continue;
+			before[n][m] = sum[m] > most ? from : m;
+			if (sum[m] > most)
+				sum[m] = most;
+			sum[m] += cycles_of(s->ends[m], n, &last[m]);
+		}
+		for (uint8_t m = 0; m < PLAN_MANNERS; m++)
+			if (s->ends[m] && sum[m] < sum[least])
+				least = m;
+	}
+	for (uint32_t n = count; n-- > 0;) {
+		manners[n] = least;
+		least = before[n][least];
+	}
+}
+
+/* Nodes in a row, and a manner in whose plan they took `gain` cycles less than in the best plan. */
+struct run {
+	uint32_t first, end;
+	uint8_t manner;
+	int64_t gain;
+};
+
+/* The search for a manner of each node. */
+struct mix {
+	uint32_t count;		/* number of nodes */
+	uint8_t *best, *manner; /* by node: its manner in the best plan, and in the next one */
+	uint64_t *ends;		/* by node: the cycle at which it ends in the best plan */
+	uint32_t left_out;	/* mask of manners of which no run is tried */
+	struct run failed[MIXED_PLANS];
+	uint32_t num_failed;
+};
+
+/* Returns the run with the highest gain. */
+static struct run find_run(const struct search *s, const struct mix *mix)
+{
+	struct run most = { .gain = 0 };
+
+	for (uint8_t m = 0; m < PLAN_MANNERS; m++) {
+		uint64_t last = 0, last_best = 0;
+		struct run run = { .manner = m };
+
+		if (!s->ends[m] || mix->left_out >> m & 1)
+			continue;
+		for (uint32_t n = 0; n < mix->count; n++) {
+			run.gain += (int64_t)cycles_of(mix->ends, n, &last_best);
+			run.gain -= (int64_t)cycles_of(s->ends[m], n, &last);
+			run.end = n + 1;
+			if (run.gain > most.gain)
+				most = run;
+			if (run.gain <= 0)
+				run = (struct run){ .manner = m, .first = n + 1 };
+		}
+	}
+	return most;
+}
+
+static bool has_failed(const struct mix *mix, const struct run *run)
+{
+	for (uint32_t i = 0; i < mix->num_failed; i++)
+		if (mix->failed[i].first == run->first && mix->failed[i].end == run->end)
+			return true;
+	return false;
+}
+
+/* Plans the best candidate with mix->manner; true: it is faster, and becomes the best plan. */
+static bool try_mix(struct search *s, struct mix *mix)
+{
+	uint8_t *manner = mix->manner;
+	uint64_t cycles;
+
+	s->best.manners = manner;
+	cycles = simulate(s, &s->all, &s->best, s->best.manner);
+	s->best.manners = NULL;
+	if (cycles >= s->cycles || !s->last_ends)
+		return false;
+	s->cycles = cycles;
+	mix->manner = mix->best;
+	mix->best = manner;
+	memcpy(mix->ends, s->last_ends, mix->count * sizeof(*mix->ends));
+	return true;
+}
+
+/*
+ * Changes the manner of a run of nodes in the best plan, again and again; true: the plan has become
+ * faster. Runs in which nothing was gained are not tried again.
+ */
+static bool try_runs(struct search *s, struct mix *mix)
+{
+	bool faster = false;
+
+	for (int plans = 0; plans < MIXED_PLANS;) {
+		struct run run = find_run(s, mix);
+
+		if ((uint64_t)run.gain <= s->cycles / LEAST_RUN)
+			break;
+		if (has_failed(mix, &run)) {
+			mix->left_out |= 1u << run.manner;
+			continue;
+		}
+		plans++;
+		memcpy(mix->manner, mix->best, mix->count);
+		memset(mix->manner + run.first, run.manner, run.end - run.first);
+		if (try_mix(s, mix)) {
+			mix->left_out = 0;
+			faster = true;
+		} else {
+			mix->failed[mix->num_failed++] = run;
+		}
+	}
+	return faster;
+}
+
+/*
+ * Plans the best candidate with other manners for some of its nodes: those in whose plans they took
+ * less time. The time of a node depends on the nodes around it, so that only a plan of the whole
+ * shows whether a mixture is faster.
+ */
+static void mix_manners(struct search *s)
+{
+	uint32_t count = s->best.graph ? s->best.graph->num_nodes : s->all.fresh.count;
+	uint8_t(*before)[PLAN_MANNERS] = wnn_malloc(count * sizeof(*before));
+	struct mix mix = { .count = count,
+			   .best = wnn_malloc(count),
+			   .manner = wnn_malloc(count),
+			   .ends = wnn_malloc(count * sizeof(*mix.ends)) };
+	bool mixed = false;
+
+	if (before && mix.best && mix.manner && mix.ends && s->ends[s->best.manner]) {
+		memset(mix.best, s->best.manner, count);
+		memcpy(mix.ends, s->ends[s->best.manner], count * sizeof(*mix.ends));
+		choose_manners(s, count, s->cycles / CHANGE_SHARE, before, mix.manner);
+		mixed = try_mix(s, &mix);
+		mixed |= try_runs(s, &mix);
+	}
+	if (mixed) {
+		s->best.manners = mix.best;
+		mix.best = NULL;
+	}
+	wnn_free(before);
+	wnn_free(mix.best);
+	wnn_free(mix.manner);
+	wnn_free(mix.ends);
+}
+
 /*
  * Does what stream_search() does for one value of fresh->first_form; returns the plan's cycles.
  * @rival: cycles of a finished plan; UINT64_MAX: there is none.
@@ -528,6 +740,8 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 	plan = s.all.fresh;
 	plan_set_manner(&plan, s.manner);
 	plan.constants.dry = plan.list.unlisted = true;
+	plan.ends = wnn_calloc(plan.count + 1, sizeof(*plan.ends));
+	s.ends[s.manner] = plan.ends;
 	planned = !plan_locate(&plan, live_out, num_live_out) &&
 		  !stream_find(&plan, false, &groups[0]) && !stream_find(&plan, true, &groups[1]) &&
 		  (groups[0].num || groups[1].num || few) && !plan_nodes(&plan, &s.cycles) &&
@@ -540,6 +754,10 @@ static uint64_t search_view(const struct plan *fresh, const uint32_t *live_out,
 		for (uint8_t m = 0; m < PLAN_MANNERS && s.cycles - s.cycles / BEHIND <= rival; m++)
 			try_manner(&s, m);
 	}
+	if (planned && few && s.cycles - s.cycles / BEHIND <= rival)
+		mix_manners(&s);
+	forget_ends(&s);
+	wnn_free(s.last_ends);
 	wnn_free(s.last_use);
 	wnn_free(s.known);
 	stream_groups_release(&groups[0]);

@@ -551,5 +551,6 @@ void stream_graph_release(struct stream_graph *graph)
 	wnn_free(graph->value);
 	wnn_free(graph->split);
 	wnn_free(graph->live_out);
+	wnn_free(graph->manners);
 	memset(graph, 0, sizeof(*graph));
 }

@@ -93,7 +93,9 @@ struct stream_graph {
 	uint32_t *value; /* by value id: id in the old graph; UINT32_MAX for slices */
 	bool *split;	 /* by node: the bits of its result depend on the blocks */
 	uint32_t *live_out;
-	uint8_t manner;	 /* the manner (plan_set_manner()) in which its plan is fastest */
+	uint8_t manner; /* the manner (plan_set_manner()) in which its plan is fastest */
+	/* by node of the graph, or of the range if there is none: its manner; NULL: all have one */
+	uint8_t *manners;
 	bool first_form; /* its plan is fastest with plan.first_form */
 };
 
