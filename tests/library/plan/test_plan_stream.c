@@ -224,7 +224,7 @@ static void test_line_buffers(void **state)
 static void test_mixture(void **state)
 {
 	static const int64_t layers[7][2] = { { 64, 1 }, { 0, 3 }, { 128, 1 }, { 0, 3 },
-					     { 64, 3 }, { 0, 3 }, { 128, 3 } };
+					      { 64, 3 }, { 0, 3 }, { 128, 3 } };
 	struct npu_program *program;
 	struct test_graph t;
 	struct image image;
