@@ -172,6 +172,13 @@ const void *ir_constant_data(struct ir_constant *constant)
 	return data;
 }
 
+const void *ir_constant_data_in(struct ir_constant *constant, void *room)
+{
+	if (!constant->recipe)
+		return constant->data;
+	return constant->recipe->make(constant->userdata, room) ? NULL : room;
+}
+
 struct ir_constant *ir_constant_ref(struct ir_constant *constant)
 {
 	__atomic_add_fetch(&constant->refs, 1, __ATOMIC_RELAXED);

@@ -668,6 +668,11 @@ struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *user
  * one thread at a time may call it while there is a recipe.
  */
 const void *ir_constant_data(struct ir_constant *constant);
+/*
+ * Returns the bytes of a constant for its last reader, who then drops the constant. If there is a
+ * recipe, computes them into @room, which has as many bytes; NULL: no memory.
+ */
+const void *ir_constant_data_in(struct ir_constant *constant, void *room);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);
 void ir_constant_unref(struct ir_constant *constant);
 /*

@@ -429,6 +429,11 @@ struct packing {
 	char *next;
 	size_t room; /* bytes of the block from `next` on */
 	size_t left; /* bytes of the operands that are still to be packed */
+	/*
+	 * Constants that are computed now, and read only by packing, are computed here one after
+	 * the other: fresh pages for each take longer than computing it.
+	 */
+	void *computed;
 };
 
 /* Notes a block that a graph uses. Returns 0; -1: memory is exhausted, and the use has ended. */
@@ -468,10 +473,11 @@ static bool uses_block(const struct run_compiled *c, const struct run_block *blo
 }
 
 static int pack_operand(struct run_compiled *c, struct packing *packing, struct run_step *step,
-			const struct ir_value *from, struct wnn_error *err)
+			const struct ir_value *from, bool is_last, struct wnn_error *err)
 {
 	size_t size = wnn_align_up(step->packed_bytes, WNN_ALIGNMENT);
-	const void *data = ir_constant_data(from->constant);
+	const void *data = is_last ? ir_constant_data_in(from->constant, packing->computed) :
+				     ir_constant_data(from->constant);
 	struct run_block *home;
 
 	if (!data)
@@ -517,6 +523,41 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 }
 
 /*
+ * Packs the constants of all steps that have plans, and drops each constant that only packing has
+ * read. Returns 0 or -1.
+ */
+static int pack_operands(struct run_compiled *c, struct packing *packing, uint32_t *readers,
+			 struct wnn_error *err)
+{
+	size_t most = 0;
+
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct ir_value *from = packed_constant(c, &c->steps[s]);
+
+		if (c->steps[s].packed_bytes && from->constant->recipe &&
+		    from->constant->bytes > most)
+			most = from->constant->bytes;
+	}
+	/* Not wnn_malloc(): a large page may take as long as all small ones that are used of it. */
+	packing->computed = most ? wnn_calloc(1, most) : NULL;
+	if (most && !packing->computed)
+		return wnn_error_nomem(err, "the constants of a graph");
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		struct run_step *step = &c->steps[s];
+		struct ir_value *from = packed_constant(c, step);
+
+		if (!step->packed_bytes)
+			continue;
+		if (pack_operand(c, packing, step, from, readers[from->id] == 1, err))
+			return -1;
+		if (!--readers[from->id])
+			drop_constant(from);
+	}
+	drop_empty_block(c, packing);
+	return 0;
+}
+
+/*
  * Plans CPU nodes, converts constants to the form that their kernels read, and drops each constant
  * that only packing has read, so that the originals and the copies are never all in memory at once.
  * Returns 0 or -1.
@@ -525,6 +566,7 @@ static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_erro
 {
 	struct packing packing = { 0 };
 	const char *complaint;
+	int ret;
 
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
@@ -542,19 +584,9 @@ static int plan_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_erro
 	complaint = cpu_complaint(c->device->cpu);
 	if (complaint)
 		wnn_log_write(c->device->log, WNN_LOG_WARNING, "%s", complaint);
-	for (uint32_t s = 0; s < c->num_steps; s++) {
-		struct run_step *step = &c->steps[s];
-		struct ir_value *from = packed_constant(c, step);
-
-		if (!step->packed_bytes)
-			continue;
-		if (pack_operand(c, &packing, step, from, err))
-			return -1;
-		if (!--readers[from->id])
-			drop_constant(from);
-	}
-	drop_empty_block(c, &packing);
-	return 0;
+	ret = pack_operands(c, &packing, readers, err);
+	wnn_free(packing.computed);
+	return ret;
 }
 
 /*

@@ -4,9 +4,9 @@
 #include <string.h>
 
 /*
- * The loops are compiled once for all processors of the architecture, and once for x86 processors
- * with AVX2. A product in double precision has no sum that could be fused with it, so that both
- * round alike.
+ * The loops are compiled once for all processors of the architecture, and for x86 processors with
+ * AVX2 and AVX-512. A product in double precision has no sum that could be fused with it, so that
+ * all round alike.
  */
 #define LANES 8
 
@@ -74,15 +74,33 @@ __attribute__((target("avx2"))) static void scale_wide(float *to, const float *f
 	scale(to, from, count, factor);
 }
 
+/* Eight doubles in one register take two thirds of the time of those in two. */
+__attribute__((target("avx512f"))) static void scale_widest(float *to, const float *from,
+							    int64_t count, double factor)
+{
+	scale(to, from, count, factor);
+}
+
 static int is_wide(void)
 {
 	return __builtin_cpu_supports("avx2");
 }
+
+static int is_widest(void)
+{
+	return __builtin_cpu_supports("avx512f");
+}
 #else
 #define largest_wide largest
 #define scale_wide   scale
+#define scale_widest scale
 
 static int is_wide(void)
+{
+	return 0;
+}
+
+static int is_widest(void)
 {
 	return 0;
 }
@@ -95,7 +113,9 @@ uint32_t wnn_floats_largest(const float *numbers, int64_t count)
 
 void wnn_floats_scale(float *to, const float *from, int64_t count, double factor)
 {
-	if (is_wide())
+	if (is_widest())
+		scale_widest(to, from, count, factor);
+	else if (is_wide())
 		scale_wide(to, from, count, factor);
 	else
 		scale(to, from, count, factor);
