@@ -7,6 +7,7 @@ module outside of that tree needs.
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,11 +16,17 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = TOP / "scripts/make-series.py"
 
+CORE_PATCH = next((TOP / "Documentation/upstream/series").glob("*.patch"))
+# The lines of the core that its patch is about, as they are before it.
+HUNKS = CORE_PATCH.read_text(encoding="utf-8").split("\n-- \n", 1)[0].split("\n@@", 1)[1]
+CORE = "".join(line[1:] + "\n" for line in HUNKS.splitlines()[1:] if line[0] in " -")
 KERNEL = {
     "MAINTAINERS": "List of maintainers\n===================\n\nAARDVARK\nS:\tOrphan\nF:\ta/\n\n"
                    "iSCSI\nS:\tMaintained\nF:\ti/\n\nZOO\nS:\tMaintained\nF:\tz/\n\nTHE REST\nM:\tAll of us\nF:\t*\n",
     "drivers/accel/Kconfig": 'if DRM\nsource "drivers/accel/ivpu/Kconfig"\nsource "drivers/accel/qaic/Kconfig"\nendif\n',
     "drivers/accel/Makefile": "obj-$(CONFIG_DRM_ACCEL_IVPU)\t\t+= ivpu/\nobj-$(CONFIG_DRM_ACCEL_QAIC)\t\t+= qaic/\n",
+    "drivers/gpu/drm/drm_drv.c": CORE,
+    "include/drm/drm_device.h": "struct drm_wedge_task_info;\n",
     "include/drm/drm_drv.h": "struct drm_driver;\n",
     "include/drm/drm_gem.h": "int drm_gem_is_imported(void);\n",
 }
@@ -90,9 +97,17 @@ class SeriesTest(unittest.TestCase):
     def test_letter(self):
         self.assertEqual(self.make().stderr, "")
         text = (self.out / "0000-cover-letter.patch").read_text(encoding="utf-8")
-        self.assertIn("Subject: [PATCH drm-misc-next 0/3] accel/onpu: A driver for the Open NPU\n", text)
+        self.assertIn("Subject: [PATCH drm-misc-next 0/4] accel/onpu: A driver for the Open NPU\n", text)
         self.assertNotIn("***", text)
         self.assertIn("  MAINTAINERS: Add the Open NPU driver\n", text)
+
+    def test_core(self):
+        """Tests that the series corrects the core, but not a core that is corrected."""
+        core = self.applied() / "drivers/gpu/drm/drm_drv.c"
+        self.assertIn("dev->primary ?: dev->accel", core.read_text(encoding="utf-8"))
+        shutil.rmtree(self.out)
+        self.assertEqual(self.make().stderr, "")
+        self.assertEqual(len(list(self.out.glob("000[1-9]-*.patch"))), 3)
 
     def test_refused(self):
         self.out.mkdir()
