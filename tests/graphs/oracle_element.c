@@ -122,7 +122,24 @@ static bool tan_has_pole(double x, double s)
 	return floor((x - s) / M_PI + 0.5) != floor((x + s) / M_PI + 0.5);
 }
 
-/* Returns the largest distance of f from v on [x - s, x + s], measured at five points. */
+/*
+ * Returns the largest distance from v of the extremes of sin or cos in [x - s, x + s], which are 1
+ * and -1 by turns, pi apart.
+ */
+static double spread_of_extremes(enum ir_unary kind, double x, double s, double v)
+{
+	double first = kind == IR_COS ? 0 : M_PI_2; /* here, and 2 * pi farther each time, is 1 */
+	double from = ceil((x - s - first) / M_PI), to = floor((x + s - first) / M_PI);
+
+	if (to > from)
+		return 1 + fabs(v);
+	return to < from ? 0 : fabs((fmod(from, 2) == 0 ? 1 : -1) - v);
+}
+
+/*
+ * Returns the largest distance of f from v on [x - s, x + s], measured at five points and at the
+ * extremes of waves, of which there may be many between the points.
+ */
 static double unary_spread(const struct ir_unary_attrs *attrs, double x, double s, double v)
 {
 	static const double at[] = { -1, -0.5, 0.5, 1 };
@@ -130,6 +147,8 @@ static double unary_spread(const struct ir_unary_attrs *attrs, double x, double 
 
 	if (attrs->kind == IR_TAN && tan_has_pole(x, s))
 		return INFINITY;
+	if (attrs->kind == IR_COS || attrs->kind == IR_SIN)
+		most = spread_of_extremes(attrs->kind, x, s, v);
 	for (size_t k = 0; k < ARRAY_SIZE(at); k++) {
 		double distance = fabs(cpu_apply_unary(attrs, x + at[k] * s) - v);
 

@@ -275,7 +275,7 @@ double *bound_reduce(const struct work *work, uint32_t r)
 double *bound_cumsum(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
-	double *bound, *slack;
+	double *bound, *slack, share;
 
 	if (!work->slack && !out->exact)
 		return NULL;
@@ -285,10 +285,11 @@ double *bound_cumsum(const struct work *work, uint32_t r)
 		return slack;
 	}
 	bound = run_on(work, ABSOLUTE, ALL, NULL, r);
+	share = share_of_terms(&work->in[0],
+			       (double)ir_type_dim(&out->type, work->node->attrs.cumsum.axis));
 	for (int64_t i = 0; i < out->count; i++)
-		bound[i] = loss_of(bound[i],
-				   (double)ir_type_dim(&out->type, work->node->attrs.cumsum.axis)) +
-			   (slack ? slack[i] : 0) + rounding(out->type.dtype, out->exact[i]);
+		bound[i] = loss_of(bound[i], share) + (slack ? slack[i] : 0) +
+			   rounding(out->type.dtype, out->exact[i]);
 	free(slack);
 	return bound;
 }
