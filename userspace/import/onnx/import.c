@@ -68,16 +68,6 @@ static const Onnx__FunctionProto *find_function(const struct onnx_node *node)
 	return NULL;
 }
 
-static int set_name(struct onnx_import *import, struct onnx_scope *scope, const char *name,
-		    struct onnx_value *value)
-{
-	if (onnx_scope_set(scope, import->arena, name, value)) {
-		fail(import);
-		return -1;
-	}
-	return 0;
-}
-
 static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
 		     Onnx__NodeProto **nodes);
 
@@ -99,7 +89,7 @@ static int run_function(struct onnx_node *node, const Onnx__FunctionProto *funct
 		return onnx_fail(node);
 	for (size_t i = 0; i < function->n_input && i < node->input_count; i++)
 		if (node->inputs[i] &&
-		    set_name(import, &scope, function->input[i], node->inputs[i]))
+		    onnx_set_name(import, &scope, function->input[i], node->inputs[i]))
 			return -1;
 	import->depth++;
 	result = run_nodes(import, &scope, function->n_node, function->node);
@@ -327,7 +317,8 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 			onnx_refuse(&node, "", "output %zu cannot be computed", i);
 		if (result || !node.outputs[i])
 			node.outputs[i] = refused_value(import, NULL);
-		if (!node.outputs[i] || set_name(import, scope, proto->output[i], node.outputs[i]))
+		if (!node.outputs[i] ||
+		    onnx_set_name(import, scope, proto->output[i], node.outputs[i]))
 			return -1;
 	}
 	return 0;
@@ -354,90 +345,6 @@ static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_
 	return 0;
 }
 
-static const char *unknown_type(struct onnx_import *import, const Onnx__TensorProto *tensor)
-{
-	const char *type = onnx_type_name(tensor->data_type);
-	const char *text =
-		*type ? onnx_arena_printf(import->arena,
-					  "the tensor \"%s\" is of type %s, which no constant here "
-					  "can have",
-					  tensor->name ? tensor->name : "", type) :
-			onnx_arena_printf(import->arena,
-					  "the tensor \"%s\" is of type %d, which is not known",
-					  tensor->name ? tensor->name : "", tensor->data_type);
-
-	if (!text)
-		fail(import);
-	return text;
-}
-
-static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
-			   const Onnx__TensorProto *tensor)
-{
-	struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
-
-	if (!value) {
-		fail(import);
-		return -1;
-	}
-	/* A weight of unknown type is refused only when a node uses it. */
-	if (!onnx_type_bits(tensor->data_type)) {
-		value->refused = true;
-		value->unsaid = unknown_type(import, tensor);
-		if (!value->unsaid)
-			return -1;
-	} else {
-		import->status = onnx_value_of_tensor(import->model, import->arena, tensor, value);
-		if (import->status != WNNStatus_Success)
-			return -1;
-	}
-	return set_name(import, scope, tensor->name ? tensor->name : "", value);
-}
-
-/*
- * Makes a dense value of a sparse tensor, if its name is used: a few bytes in the file may take
- * much memory. Returns 0; -1: an error, which import->status has. When the sparse tensors have more
- * than ONNX_MAX_WORK elements together, the value is marked as refused.
- */
-static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
-		      const Onnx__SparseTensorProto *tensor)
-{
-	const char *name = tensor->values ? tensor->values->name : NULL;
-	struct onnx_value *value;
-
-	if (!onnx_uses_has(&import->uses, name))
-		return 0;
-	value = onnx_arena_alloc(import->arena, sizeof(*value));
-	if (!value) {
-		fail(import);
-		return -1;
-	}
-	import->status = onnx_value_of_sparse(import->model, import->arena, tensor, value);
-	if (import->status != WNNStatus_Success)
-		return -1;
-	import->work += (uint64_t)onnx_shape_elements(&value->shape);
-	if (import->work > ONNX_MAX_WORK) {
-		value->refused = true;
-		value->unsaid = onnx_arena_printf(
-			import->arena,
-			"the sparse tensors are too big together: %llu elements, at most %llu",
-			(unsigned long long)import->work, (unsigned long long)ONNX_MAX_WORK);
-	}
-	return set_name(import, scope, name, value);
-}
-
-static int set_initialisers(struct onnx_import *import, struct onnx_scope *scope,
-			    const Onnx__GraphProto *graph)
-{
-	for (size_t i = 0; i < graph->n_initializer; i++)
-		if (set_initialiser(import, scope, graph->initializer[i]))
-			return -1;
-	for (size_t i = 0; i < graph->n_sparse_initializer; i++)
-		if (set_sparse(import, scope, graph->sparse_initializer[i]))
-			return -1;
-	return 0;
-}
-
 int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, size_t input_count,
 		      struct onnx_value **inputs, struct onnx_value **results)
 {
@@ -454,11 +361,11 @@ int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, siz
 			     graph->n_node + graph->n_initializer + graph->n_sparse_initializer))
 		return onnx_fail(node);
 	for (size_t i = 0; i < input_count; i++)
-		if (set_name(import, &scope, graph->input[i]->name ? graph->input[i]->name : "",
-			     inputs[i]))
+		if (onnx_set_name(import, &scope,
+				  graph->input[i]->name ? graph->input[i]->name : "", inputs[i]))
 			return -1;
 	import->depth++;
-	result = set_initialisers(import, &scope, graph);
+	result = onnx_set_initialisers(import, &scope, graph);
 	if (!result)
 		result = run_nodes(import, &scope, graph->n_node, graph->node);
 	import->depth--;
@@ -604,10 +511,10 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 
 		if (!value)
 			return fail(import);
-		if (set_name(import, scope, import->model->inputs[i].name, value))
+		if (onnx_set_name(import, scope, import->model->inputs[i].name, value))
 			return import->status;
 	}
-	set_initialisers(import, scope, graph);
+	onnx_set_initialisers(import, scope, graph);
 	return import->status;
 }
 

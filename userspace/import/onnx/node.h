@@ -238,6 +238,13 @@ int onnx_work(struct onnx_node *node, uint64_t elements);
  */
 int onnx_unroll(struct onnx_node *node, uint64_t operators);
 
+/* Gives a name of a scope a value. Returns 0; -1: memory is exhausted, which import->status says. */
+int onnx_set_name(struct onnx_import *import, struct onnx_scope *scope, const char *name,
+		  struct onnx_value *value);
+/* Sets the names of all initialisers of a graph. Returns 0; -1: an error, which import->status has. */
+int onnx_set_initialisers(struct onnx_import *import, struct onnx_scope *scope,
+			  const Onnx__GraphProto *graph);
+
 /*
  * Translates a graph within a node in a scope of its own, and sets @results, which has room for all
  * outputs of that graph. Returns 0 or -1.

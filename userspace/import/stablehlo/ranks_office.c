@@ -199,11 +199,12 @@ static void stalled(struct WNNStablehloWorldImpl *ranks, const struct shlo_note 
 	stall->key = note->numbers[1];
 	stall->peer = note->numbers[2];
 	if (is_stuck(ranks->office, ranks->seat.count)) {
-		fail_all(ranks, ranks->begun,
-			 "all ranks wait for each other, as they came to different operations, "
-			 "groups, channels or sizes, or as the counterpart of a send or recv is "
-			 "missing or comes later: let all members of a group run the same "
-			 "operations in the same order, and one rank receive while the other sends");
+		fail_all(
+			ranks, ranks->begun,
+			"all ranks wait for each other, as they came to different operations, "
+			"groups, channels or sizes, or as the counterpart of a send or recv is "
+			"missing or comes later: let all members of a group run the same "
+			"operations in the same order, and one rank receive while the other sends");
 		for (uint32_t i = 0; i < ranks->seat.count; i++)
 			ranks->office->stalls[i].times = 0;
 	}

@@ -387,11 +387,7 @@ static int read_elements(struct reader *r, const struct ir_field *field, uint32_
 	return 0;
 }
 
-/*
- * Returns true if the word begins the text of the field: it is the field's name with "=" behind it
- * (without "=" for a BOOL). A field without a name begins with one of its words, and a field that
- * is a function with any word.
- */
+/* Returns true if the word may begin the field's text: any word may begin that of a function. */
 static bool begins_with(const struct ir_field *field, const char *word, size_t length)
 {
 	bool assigned = word[length] == '=';
