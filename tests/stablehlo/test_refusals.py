@@ -27,6 +27,31 @@ X = "%x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>"
 Y = "%y = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>"
 F = "%f = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>"
 DEEP = 70
+# The value of %x in a type that does not tell its size.
+OPEN = '%o = "stablehlo.abs"(%x) : (tensor<2xi32>) -> tensor<?xi32>'
+
+
+def opened(operation, *more):
+    """Returns a program with an operation on %o, whose size is known only at run time."""
+    return body(X, OPEN, *more, operation)
+
+
+def parallel(body_of_p, gives="tensor<2xi32>"):
+    return f"module {{\n  func.func private @p() -> {gives} {{\n{body_of_p}  }}\n" \
+        '  func.func @main() {\n    %r:2 = "interpreter.run_parallel"() {programs = [[@p, @p]]} : () -> ' \
+        f'({gives}, {gives})\n    return\n  }}\n}}\n'
+
+
+def exchanged(sent, received):
+    """Returns a program whose first process sends a value to the second, which takes it as another type."""
+    return 'module {\n  func.func private @a() {\n    %t = stablehlo.create_token : !stablehlo.token\n' \
+        f'    %x = stablehlo.constant dense<1> : {sent}\n    %s = "stablehlo.send"(%x, %t) {{channel_handle = ' \
+        f'#stablehlo.channel_handle<handle = 5, type = 1>}} : ({sent}, !stablehlo.token) -> !stablehlo.token\n    return\n  }}\n' \
+        '  func.func private @b() {\n    %t = stablehlo.create_token : !stablehlo.token\n' \
+        '    %r:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>} : ' \
+        f'(!stablehlo.token) -> ({received}, !stablehlo.token)\n    return\n  }}\n' \
+        '  func.func @main() {\n    "interpreter.run_parallel"() {programs = [[@a, @b]]} : () -> ()\n    return\n  }\n}\n'
+ADD = '({ ^b(%p: tensor<i32>, %q: tensor<i32>): %r = stablehlo.add %p, %q : tensor<i32> "stablehlo.return"(%r) : (tensor<i32>) -> () })'
 # Programs, with the message for each.
 CASES = [
     ("func.func @main( {", "line 1, column 18: expected '%' here"),
@@ -129,6 +154,33 @@ CASES = [
     (body(f"%x = stablehlo.constant {{a = {'[' * DEEP}{']' * DEEP}}} dense<1> : tensor<i32>"),
      "this is nested more than 64 deep"),
     ("func.func @a() { return }\nfunc.func @b() { return }\n", "the module has no function @main"),
+    # Values whose sizes only the run knows, where the file declares others.
+    (opened('%z = "stablehlo.abs"(%o) : (tensor<?xi32>) -> tensor<1000xi32>'),
+     "line 4, column 3: stablehlo.abs: result 0 would be tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (opened('%z = "stablehlo.concatenate"(%o, %o) {dimension = 0 : i64} : (tensor<?xi32>, tensor<?xi32>) -> tensor<1xi32>'),
+     "result 0 would be tensor<4xi32>, but its type is tensor<1xi32>"),
+    (opened('%z = "stablehlo.sort"(%o) ({ ^b(%p: tensor<i32>, %q: tensor<i32>): %c = stablehlo.compare LT, %p, %q : '
+            '(tensor<i32>, tensor<i32>) -> tensor<i1> "stablehlo.return"(%c) : (tensor<i1>) -> () }) {dimension = 0 : i64} : '
+            '(tensor<?xi32>) -> tensor<1000xi32>'), "result 0 would be tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (opened('%z = "stablehlo.reduce_window"(%o, %n) ' + ADD + ' {window_dimensions = array<i64: 1>} : (tensor<?xi32>, tensor<i32>) -> '
+            'tensor<1000xi32>', "%n = stablehlo.constant dense<0> : tensor<i32>"),
+     "result 0 would be tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (opened('%z = "stablehlo.add"(%o, %y) : (tensor<?xi32>, tensor<3xi32>) -> tensor<3xi32>', Y),
+     "line 5, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> must have equal dimensions"),
+    (body("%u = stablehlo.constant dense<1> : tensor<2xui64>",
+          '%o = "stablehlo.add"(%u, %u) : (tensor<2xui64>, tensor<2xui64>) -> tensor<?xui64>',
+          '%z, %b = "stablehlo.rng_bit_generator"(%o) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<?xui64>) -> '
+          '(tensor<1000xui64>, tensor<1xui64>)'), "result 0 would be tensor<2xui64>, but its type is tensor<1000xui64>"),
+    (opened('%z = "stablehlo.tuple"(%o) : (tensor<?xi32>) -> tuple<tensor<1000xi32>>'),
+     "result 0 would be tuple<tensor<2xi32>>, but its type is tuple<tensor<1000xi32>>"),
+    (opened('%z = "stablehlo.get_tuple_element"(%t) {index = 0 : i32} : (tuple<tensor<?xi32>>) -> tensor<1000xi32>',
+            '%t = "stablehlo.tuple"(%o) : (tensor<?xi32>) -> tuple<tensor<?xi32>>'),
+     "result 0 would be tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (parallel("    %x = stablehlo.constant dense<1> : tensor<9xi32>\n    %o = \"stablehlo.abs\"(%x) : (tensor<9xi32>) -> tensor<?xi32>\n"
+              "    return %o : tensor<?xi32>\n"), "result 0 is tensor<9xi32>, but its type is tensor<2xi32>"),
+    (f"func.func @main() -> tensor<1000xi32> {{\n  {X}\n  {OPEN}\n  return %o : tensor<?xi32>\n}}\n",
+     "line 4, column 3: func.return: result 0 is tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (exchanged("tensor<2xi8>", "tensor<2xi64>"), "stablehlo.recv: result 0 is tensor<2xi8>, but its type is tensor<2xi64>"),
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),

@@ -460,7 +460,10 @@ static const struct shlo_tensor *give_output(struct shlo_run *run,
 	const struct shlo_slices *slices = entry->cut ? entry->cut->out[index] : NULL;
 	struct shlo_tensor *whole = out->items[index];
 
-	if (slices && !entry->cut->out_local[index]) {
+	if (entry->cut && entry->cut->out_local[index])
+		return whole;
+	shlo_need_value(run, whole, entry->type->results[index], "result", index);
+	if (slices) {
 		out->items[index] = shlo_cut_slice(run, whole, slices);
 		shlo_tensor_put(whole);
 	}

@@ -4,6 +4,7 @@
 #include "cut.h"
 #include "divide.h"
 #include "mesh.h"
+#include "run.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -14,6 +15,8 @@ void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
+	if (check->run)
+		shlo_run_verror(check->run, format, args);
 	shlo_vthrow(check->guard, WNNStatus_OperationError, format, args);
 }
 

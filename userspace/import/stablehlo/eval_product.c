@@ -266,6 +266,7 @@ static void convolution(struct shlo_call *call, const int64_t *padding)
 	const struct shlo_type *types[2] = { &x->type, &k->type };
 	struct shlo_check check = {
 		.guard = &call->run->guard,
+		.run = call->run,
 		.op = call->op,
 		.in = types,
 		.in_count = 2,

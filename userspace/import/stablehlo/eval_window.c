@@ -99,7 +99,7 @@ int64_t shlo_under(const struct shlo_window *w, const int64_t *dims, const int64
 
 static void window_of(struct shlo_call *call, struct shlo_window *window)
 {
-	struct shlo_check check = { .guard = &call->run->guard, .op = call->op };
+	struct shlo_check check = { .guard = &call->run->guard, .run = call->run, .op = call->op };
 
 	shlo_window_numbers(&check, call->in[0]->type.rank, window);
 }

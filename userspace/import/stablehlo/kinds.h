@@ -26,6 +26,8 @@ struct shlo_check {
 	size_t in_count;
 	/* The check fills in the types of the results; NULL: the file's type applies. */
 	const struct shlo_type **out;
+	/* the run whose values have the types; NULL: they are the types of the file */
+	struct shlo_run *run;
 };
 
 /* The operands, types and results of an operation that is evaluated. */

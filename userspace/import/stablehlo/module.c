@@ -132,7 +132,7 @@ const struct shlo_type *shlo_tensor_type(struct shlo_arena *arena, enum shlo_ele
 
 bool shlo_type_is_static(const struct shlo_type *type)
 {
-	if (type->kind == SHLO_TUPLE) {
+	if (type->kind == SHLO_TUPLE || type->kind == SHLO_FUTURE) {
 		for (size_t i = 0; i < type->item_count; i++)
 			if (!shlo_type_is_static(type->items[i]))
 				return false;

@@ -30,12 +30,17 @@ fail(struct shlo_run *run, WNNStatus status, const char *format, ...)
 	vfail(run, status, format, args);
 }
 
+void shlo_run_verror(struct shlo_run *run, const char *format, va_list args)
+{
+	vfail(run, WNNStatus_OperationError, format, args);
+}
+
 void shlo_run_error(struct shlo_run *run, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vfail(run, WNNStatus_OperationError, format, args);
+	shlo_run_verror(run, format, args);
 }
 
 void shlo_run_lack(struct shlo_run *run, size_t bytes)
@@ -118,19 +123,37 @@ static void set_slot(struct shlo_frame *frame, const struct shlo_value *value,
 	*slot = tensor;
 }
 
+/* Returns the type of a value. The type within a value of several items does not name theirs. */
+static const struct shlo_type *type_of(struct shlo_arena *arena, const struct shlo_tensor *value)
+{
+	const struct shlo_type **items;
+	struct shlo_type *type;
+
+	if (!value->items)
+		return &value->type;
+	type = shlo_arena_alloc(arena, 1, sizeof(*type));
+	items = shlo_arena_alloc(arena, value->type.item_count, sizeof(*items));
+	*type = value->type;
+	for (size_t i = 0; i < type->item_count; i++)
+		items[i] = type_of(arena, value->items[i]);
+	type->items = items;
+	return type;
+}
+
 void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct shlo_arena *arena,
 		     const struct shlo_type **types)
 {
 	*check = (struct shlo_check){
 		.arena = arena,
 		.guard = &call->run->guard,
+		.run = call->run,
 		.op = call->op,
 		.module = call->run->module,
 		.in_count = call->op->operand_count,
 		.in = types,
 	};
 	for (size_t i = 0; i < check->in_count; i++)
-		types[i] = &call->in[i]->type;
+		types[i] = type_of(arena, call->in[i]);
 }
 
 /* Infers the types of results with open dimensions from the types of the operands. */
@@ -144,8 +167,15 @@ static void infer(struct shlo_call *call, struct shlo_arena *arena)
 	check.out = shlo_arena_alloc(arena, op->result_count, sizeof(*check.out));
 	op->kind->check(&check);
 	for (size_t i = 0; i < op->result_count; i++) {
-		if (shlo_type_is_static(op->results[i]->type))
-			check.out[i] = op->results[i]->type;
+		const struct shlo_type *declared = op->results[i]->type;
+
+		/* Kernels trust that operands and results fit together. */
+		if (check.out[i] && !shlo_type_fits(check.out[i], declared))
+			shlo_wrong(&check, "result %zu would be %s, but its type is %s", i,
+				   shlo_type_text(arena, check.out[i]),
+				   shlo_type_text(arena, declared));
+		if (shlo_type_is_static(declared))
+			check.out[i] = declared;
 		else if (check.out[i] && !shlo_type_is_static(check.out[i]))
 			check.out[i] = NULL;
 	}
@@ -191,6 +221,33 @@ struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size
 	return call->out[result];
 }
 
+bool shlo_value_fits(const struct shlo_tensor *value, const struct shlo_type *type)
+{
+	if (value->type.kind != type->kind)
+		return false;
+	if (type->kind == SHLO_TENSOR)
+		return value->type.element == type->element && shlo_dims_fit(&value->type, type);
+	if (value->type.item_count != type->item_count)
+		return false;
+	for (size_t i = 0; i < type->item_count; i++)
+		if (!value->items || !value->items[i] ||
+		    !shlo_value_fits(value->items[i], type->items[i]))
+			return false;
+	return true;
+}
+
+void shlo_need_value(struct shlo_run *run, const struct shlo_tensor *value,
+		     const struct shlo_type *type, const char *what, size_t i)
+{
+	struct shlo_arena *arena;
+
+	if (shlo_value_fits(value, type))
+		return;
+	arena = &scratch_push(run)->arena;
+	shlo_run_error(run, "%s %zu is %s, but its type is %s", what, i,
+		       shlo_type_text(arena, type_of(arena, value)), shlo_type_text(arena, type));
+}
+
 /* Demands that the results have the types that the file declares, bounds included. */
 static void need_declared(struct shlo_call *call)
 {
@@ -198,12 +255,9 @@ static void need_declared(struct shlo_call *call)
 		const struct shlo_type *type = call->op->results[i]->type;
 		const struct shlo_tensor *value = call->out[i];
 
-		if (type->kind != SHLO_TENSOR || !value ||
-		    (call->op->cut && call->op->cut->out_local[i]))
+		if (!value || (call->op->cut && call->op->cut->out_local[i]))
 			continue;
-		if (!shlo_dims_fit(&value->type, type))
-			shlo_run_error(call->run, "result %zu must have the dimensions of its type",
-				       i);
+		shlo_need_value(call->run, value, type, "result", i);
 		for (int k = 0; type->bounds && k < type->rank; k++)
 			if (type->bounds[k] != SHLO_DYNAMIC && value->dims[k] > type->bounds[k])
 				shlo_run_error(call->run, "dimension %d is %lld, its bound is %lld",

@@ -95,6 +95,7 @@ struct shlo_run {
 /* Ends the run with a message, which begins with the position and name of the current operation. */
 _Noreturn void shlo_run_error(struct shlo_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+_Noreturn void shlo_run_verror(struct shlo_run *run, const char *format, va_list args);
 /* Ends the run for lack of memory: for a value of @bytes, or 0 for something small. */
 _Noreturn void shlo_run_lack(struct shlo_run *run, size_t bytes);
 /* For tests: the file that tells this thread how much memory the system has available. */
@@ -122,6 +123,11 @@ void shlo_tensor_put(struct shlo_tensor *tensor);
 struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo_tensor *tensor,
 					 const struct shlo_type *like, int rank,
 					 const int64_t *dims);
+/* Whether a value has the type; an open dimension fits any size. */
+bool shlo_value_fits(const struct shlo_tensor *value, const struct shlo_type *type);
+/* Ends the run unless a value has the type. @what and @i: its name in the message. */
+void shlo_need_value(struct shlo_run *run, const struct shlo_tensor *value,
+		     const struct shlo_type *type, const char *what, size_t i);
 /* Returns the number of bytes of the elements. */
 size_t shlo_bytes_of(const struct shlo_tensor *tensor);
 /* Returns a copy that belongs to another run. */
