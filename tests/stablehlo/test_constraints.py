@@ -146,6 +146,14 @@ def async_start(body, future, region=""):
               region=f"({{ ^b(%x: tensor<4xf32>): {body} }})")
 
 
+def loop(takes, gives, result):
+    """Returns the text of a loop over one value, whose body takes one type and returns another."""
+    return op("stablehlo.while", None, ["tensor<4xf32>"], [result], "",
+              '({ ^b(%x: tensor<4xf32>): %z = stablehlo.constant dense<false> : tensor<i1> '
+              '"stablehlo.return"(%z) : (tensor<i1>) -> () }, '
+              f'{{ ^b(%x: {takes}): %y = stablehlo.constant dense<0.0> : {gives} "stablehlo.return"(%y) : ({gives}) -> () }})')
+
+
 PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
     '(tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()'
 RECV = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
@@ -266,6 +274,8 @@ WRONG = [
     ("func.func private @g()\nfunc.func @f() {\n  func.call @g() : () -> ()\n  return\n}\n", "func.call: @g has no body"),
     ("func.func private @g() { return }\n" + f("", 'stablehlo.composite "g" {decomposition = @g} : () -> ()'),
      "its name is 'g', expected one like dialect.operation"),
+    (loop("tensor<4xf32>", "tensor<5xf32>", "tensor<?xf32>"),
+     "region 1 returns tensor<5xf32> as value 0, but argument 0 of region 0 is tensor<4xf32>"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
@@ -389,6 +399,7 @@ WRONG = [
 # Valid programs that nearly break a constraint.
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    loop("tensor<?xf32>", "tensor<4xf32>", "tensor<?xf32>"),
     op("stablehlo.add", None, [Q.format(2, "1.0"), QAXIS.format(2, 0)], [QAXIS.format(2, 0)]),
     op("stablehlo.reduce", None, ["tensor<4xi16>", "tensor<i32>"], ["tensor<i32>"], "dimensions = array<i64: 0>", reducer("i32")),
     op("stablehlo.convolution", None, ["tensor<1x2x4xf32>", "tensor<2x2x1xf32>"], ["tensor<1x2x4xf32>"],

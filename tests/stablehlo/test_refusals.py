@@ -51,6 +51,13 @@ def exchanged(sent, received):
         '    %r:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>} : ' \
         f'(!stablehlo.token) -> ({received}, !stablehlo.token)\n    return\n  }}\n' \
         '  func.func @main() {\n    "interpreter.run_parallel"() {programs = [[@a, @b]]} : () -> ()\n    return\n  }\n}\n'
+
+
+GROW = '({ ^b(%p: tensor<2xi32>, %i: tensor<i32>): %n = stablehlo.constant dense<3> : tensor<i32> ' \
+    '%c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1> "stablehlo.return"(%c) : (tensor<i1>) -> () }, ' \
+    '{ ^b(%p: tensor<2xi32>, %i: tensor<i32>): %n = stablehlo.constant dense<1> : tensor<i32> %j = stablehlo.add %i, %n : tensor<i32> ' \
+    '%q = stablehlo.set_dimension_size %p, %n, dim = 0 : (tensor<2xi32>, tensor<i32>) -> tensor<?xi32> ' \
+    '"stablehlo.return"(%q, %j) : (tensor<?xi32>, tensor<i32>) -> () })'
 ADD = '({ ^b(%p: tensor<i32>, %q: tensor<i32>): %r = stablehlo.add %p, %q : tensor<i32> "stablehlo.return"(%r) : (tensor<i32>) -> () })'
 # Programs, with the message for each.
 CASES = [
@@ -171,6 +178,9 @@ CASES = [
           '%o = "stablehlo.add"(%u, %u) : (tensor<2xui64>, tensor<2xui64>) -> tensor<?xui64>',
           '%z, %b = "stablehlo.rng_bit_generator"(%o) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<?xui64>) -> '
           '(tensor<1000xui64>, tensor<1xui64>)'), "result 0 would be tensor<2xui64>, but its type is tensor<1000xui64>"),
+    (opened('%w, %j = "stablehlo.while"(%x, %k) ' + GROW + ' : (tensor<2xi32>, tensor<i32>) -> (tensor<?xi32>, tensor<i32>)',
+            "%k = stablehlo.constant dense<0> : tensor<i32>"),
+     "stablehlo.while: for the next iteration, value 0 is tensor<1xi32>, but its type is tensor<2xi32>"),
     (opened('%z = "stablehlo.tuple"(%o) : (tensor<?xi32>) -> tuple<tensor<1000xi32>>'),
      "result 0 would be tuple<tensor<2xi32>>, but its type is tuple<tensor<1000xi32>>"),
     (opened('%z = "stablehlo.get_tuple_element"(%t) {index = 0 : i32} : (tuple<tensor<?xi32>>) -> tensor<1000xi32>',

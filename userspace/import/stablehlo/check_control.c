@@ -110,6 +110,25 @@ static void need_returns(struct shlo_check *check, size_t region, size_t count)
 				   i, shlo_type_text(check->arena, op->results[i]->type));
 }
 
+/* Demands that both regions of a loop take what its body returns. */
+static void need_turns(struct shlo_check *check)
+{
+	const struct shlo_op *last = shlo_return_of(check->op, 1);
+
+	for (size_t i = 0; i < 2 * last->operand_count; i++) {
+		size_t region = i / last->operand_count, k = i % last->operand_count;
+		const struct shlo_type *takes =
+			check->op->regions[region]->block.arguments[k]->type;
+
+		if (!shlo_type_fits(last->operands[k]->type, takes))
+			shlo_wrong(check,
+				   "region 1 returns %s as value %zu, but argument %zu of region "
+				   "%zu is %s",
+				   shlo_type_text(check->arena, last->operands[k]->type), k, k,
+				   region, shlo_type_text(check->arena, takes));
+	}
+}
+
 void shlo_check_while(struct shlo_check *check)
 {
 	const struct shlo_op *op = check->op;
@@ -130,6 +149,7 @@ void shlo_check_while(struct shlo_check *check)
 		shlo_need_argument(check, i, 1, i);
 	}
 	need_returns(check, 1, check->in_count);
+	need_turns(check);
 }
 
 static void need_branches(struct shlo_check *check)

@@ -14,11 +14,37 @@ static struct shlo_tensor *bundle(struct shlo_run *run, size_t count)
 	return shlo_tensor_new(run, &type);
 }
 
+/*
+ * Demands that the values for the next iteration have the types that both regions take. The check
+ * of the file leaves open dimensions to this.
+ */
+static void need_next(struct shlo_call *call, const struct shlo_tensor *values)
+{
+	call->run->at = call->op;
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < call->op->operand_count; i++)
+			shlo_need_value(call->run, values->items[i],
+					call->op->regions[k]->block.arguments[i]->type,
+					"for the next iteration, value", i);
+}
+
+/* Whether the body of a loop returns a value whose type leaves a dimension open. */
+static bool is_open(const struct shlo_region *body)
+{
+	const struct shlo_op *last = body->block.ops[body->block.op_count - 1];
+
+	for (size_t i = 0; i < last->operand_count; i++)
+		if (!shlo_type_is_static(last->operands[i]->type))
+			return true;
+	return false;
+}
+
 void shlo_eval_while(struct shlo_call *call)
 {
 	const struct shlo_op *op = call->op;
 	size_t count = op->operand_count;
 	struct shlo_tensor *values = bundle(call->run, count);
+	bool open = is_open(op->regions[1]);
 
 	for (size_t i = 0; i < count; i++)
 		values->items[i] = shlo_tensor_get(call->in[i]);
@@ -43,6 +69,8 @@ void shlo_eval_while(struct shlo_call *call)
 				 next->items);
 		shlo_tensor_put(values);
 		values = next;
+		if (open)
+			need_next(call, values);
 	}
 	for (size_t i = 0; i < count; i++)
 		call->out[i] = shlo_tensor_get(values->items[i]);
