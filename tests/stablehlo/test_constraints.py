@@ -146,6 +146,15 @@ def async_start(body, future, region=""):
               region=f"({{ ^b(%x: tensor<4xf32>): {body} }})")
 
 
+def scan(takes, gives, results, attrs="input_count = 1 : i64", operands=("tensor<2x3xf32>", "tensor<f32>")):
+    """Returns the text of a scan along dimension 0 whose region returns its arguments, in this order."""
+    types = takes.split(", ")
+    arguments = ", ".join(f"%x{i}: {t}" for i, t in enumerate(types))
+    values = ", ".join(f"%x{i}" for i in gives)
+    return op("chlo.scan", None, operands, results, f"dimension = 0 : i64, {attrs}",
+              f'({{ ^b({arguments}): "stablehlo.return"({values}) : ({", ".join(types[i] for i in gives)}) -> () }})')
+
+
 def loop(takes, gives, result):
     """Returns the text of a loop over one value, whose body takes one type and returns another."""
     return op("stablehlo.while", None, ["tensor<4xf32>"], [result], "",
@@ -274,6 +283,19 @@ WRONG = [
     ("func.func private @g()\nfunc.func @f() {\n  func.call @g() : () -> ()\n  return\n}\n", "func.call: @g has no body"),
     ("func.func private @g() { return }\n" + f("", 'stablehlo.composite "g" {decomposition = @g} : () -> ()'),
      "its name is 'g', expected one like dialect.operation"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = -1 : i64, "
+          "operandSegmentSizes = array<i32: 1, 1>"), "-1 of its 2 operands are inputs, expected at least one"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = 3 : i64"),
+     "3 of its 2 operands are inputs, expected at least one"),
+    (scan("tensor<2xf32>, tensor<f32>", (0, 1), ["tensor<2x2xf32>", "tensor<f32>"]),
+     "argument 0 of region 0 is tensor<2xf32>, slices of operand 0 are tensor<3xf32>"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x2xf32>", "tensor<f32>"]),
+     "result 0 is tensor<2x2xf32>, but the region returns tensor<3xf32> for each position of dimension 0"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf64>", "tensor<f32>"]),
+     "result 0 is tensor<2x3xf64>, but the region returns tensor<3xf32>"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<4x3xf32>", "tensor<f32>"]), "it should be tensor<2x3xf32>"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 0), ["tensor<2x3xf32>", "tensor<f32>"]),
+     "argument 1 of region 0 is tensor<f32>, but the region returns tensor<3xf32> for it"),
     (loop("tensor<4xf32>", "tensor<5xf32>", "tensor<?xf32>"),
      "region 1 returns tensor<5xf32> as value 0, but argument 0 of region 0 is tensor<4xf32>"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
@@ -399,6 +421,8 @@ WRONG = [
 # Valid programs that nearly break a constraint.
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"]),
+    scan("tensor<?xf32>, tensor<f32>", (0, 1), ["tensor<?x?xf32>", "tensor<f32>"], operands=("tensor<?x?xf32>", "tensor<f32>")),
     loop("tensor<?xf32>", "tensor<4xf32>", "tensor<?xf32>"),
     op("stablehlo.add", None, [Q.format(2, "1.0"), QAXIS.format(2, 0)], [QAXIS.format(2, 0)]),
     op("stablehlo.reduce", None, ["tensor<4xi16>", "tensor<i32>"], ["tensor<i32>"], "dimensions = array<i64: 0>", reducer("i32")),

@@ -186,6 +186,15 @@ CASES = [
     (opened('%z = "stablehlo.get_tuple_element"(%t) {index = 0 : i32} : (tuple<tensor<?xi32>>) -> tensor<1000xi32>',
             '%t = "stablehlo.tuple"(%o) : (tensor<?xi32>) -> tuple<tensor<?xi32>>'),
      "result 0 would be tensor<2xi32>, but its type is tensor<1000xi32>"),
+    (opened('%r:2 = "chlo.scan"(%s, %o) ({ ^b(%p: tensor<i32>, %q: tensor<2xi32>): %m = stablehlo.constant dense<1> : tensor<i32> '
+            '%h = stablehlo.set_dimension_size %q, %m, dim = 0 : (tensor<2xi32>, tensor<i32>) -> tensor<?xi32> '
+            '"stablehlo.return"(%p, %h) : (tensor<i32>, tensor<?xi32>) -> () }) {dimension = 0 : i64, input_count = 1 : i64} : '
+            '(tensor<3xi32>, tensor<?xi32>) -> (tensor<3xi32>, tensor<?xi32>)', "%s = stablehlo.constant dense<0> : tensor<3xi32>"),
+     "chlo.scan: at a step, returned value 1 is tensor<1xi32>, but its type is tensor<2xi32>"),
+    (opened('%r:2 = "chlo.scan"(%x, %o) ({ ^b(%p: tensor<i32>, %q: tensor<?xi32>): %c = stablehlo.concatenate %q, %q, dim = 0 : '
+            '(tensor<?xi32>, tensor<?xi32>) -> tensor<?xi32> "stablehlo.return"(%c, %c) : (tensor<?xi32>, tensor<?xi32>) -> () }) '
+            '{dimension = 0 : i64, input_count = 1 : i64} : (tensor<2xi32>, tensor<?xi32>) -> (tensor<2x4xi32>, tensor<?xi32>)'),
+     "at a step, dimension 0 of returned value 0 is 8, but the result has slices of 4"),
     (parallel("    %x = stablehlo.constant dense<1> : tensor<9xi32>\n    %o = \"stablehlo.abs\"(%x) : (tensor<9xi32>) -> tensor<?xi32>\n"
               "    return %o : tensor<?xi32>\n"), "result 0 is tensor<9xi32>, but its type is tensor<2xi32>"),
     (f"func.func @main() -> tensor<1000xi32> {{\n  {X}\n  {OPEN}\n  return %o : tensor<?xi32>\n}}\n",

@@ -302,34 +302,101 @@ void shlo_check_top_k(struct shlo_check *check)
 	check->out[1] = shlo_tensor_type(check->arena, SHLO_I32, x->rank, dims);
 }
 
-void shlo_check_scan(struct shlo_check *check)
+/* Returns the type without a dimension; NULL: it is no tensor with that dimension. */
+static const struct shlo_type *without(struct shlo_check *check, const struct shlo_type *type,
+				       int64_t dim)
 {
-	int64_t segments[2], inputs = shlo_attr_int(check->op, "input_count", -1), dim;
+	int64_t dims[SHLO_MAX_RANK];
+	struct shlo_type *slice;
+
+	if (type->kind != SHLO_TENSOR || dim >= type->rank)
+		return NULL;
+	memcpy(dims, type->dims, (size_t)dim * sizeof(*dims));
+	memcpy(dims + dim, type->dims + dim + 1, (size_t)(type->rank - 1 - dim) * sizeof(*dims));
+	slice = (struct shlo_type *)shlo_tensor_type(check->arena, type->element, type->rank - 1,
+						     dims);
+	slice->quant = type->quant;
+	return slice;
+}
+
+/* Demands that the region of a scan takes the slices of the inputs; returns their number. */
+static int64_t need_scanned(struct shlo_check *check, int64_t dim, size_t inputs)
+{
 	int64_t length = shlo_attr_int(check->op, "scan_dim_size", SHLO_DYNAMIC);
 
-	if (inputs < 0 && shlo_ints_of(shlo_attr_find(&check->op->attrs, "operandSegmentSizes"),
-				       segments, 2) == 2)
-		inputs = segments[0];
-	if (inputs < 1 || (size_t)inputs > check->in_count)
-		shlo_wrong(check, "it has no inputs");
-	dim = shlo_need_int(check, "dimension");
-	for (int64_t i = 0; i < inputs; i++) {
-		const struct shlo_type *x = shlo_need_tensor(check, (size_t)i);
+	for (size_t i = 0; i < inputs; i++) {
+		const struct shlo_type *x = shlo_need_tensor(check, i), *slice;
+		const struct shlo_type *takes = check->op->regions[0]->block.arguments[i]->type;
 
 		shlo_need_dims(check, "dimension", &dim, 1, x->rank);
 		if (shlo_dim_meet(length, x->dims[dim]) == -1)
 			shlo_wrong(check,
-				   "dimension %lld of operand %lld is %lld, expected %lld as in "
+				   "dimension %lld of operand %zu is %lld, expected %lld as in "
 				   "other operands or scan_dim_size",
-				   (long long)dim, (long long)i, (long long)x->dims[dim],
-				   (long long)length);
+				   (long long)dim, i, (long long)x->dims[dim], (long long)length);
 		length = shlo_dim_meet(length, x->dims[dim]);
+		slice = without(check, x, dim);
+		if (!shlo_type_fits(slice, takes))
+			shlo_wrong(check,
+				   "argument %zu of region 0 is %s, slices of operand %zu are %s",
+				   i, shlo_type_text(check->arena, takes), i,
+				   shlo_type_text(check->arena, slice));
 	}
-	shlo_need_region(check, 0, check->in_count, check->op->result_count);
-	for (size_t i = (size_t)inputs; i < check->in_count; i++)
-		shlo_need_argument(check, i, 0, i);
-	if (check->op->result_count < check->in_count - (size_t)inputs)
+	return length;
+}
+
+/* Sets the type of an output of a scan: the slices that the region returns, along @dim. */
+static void set_scanned(struct shlo_check *check, int64_t dim, size_t i, int64_t length)
+{
+	const struct shlo_type *gives = shlo_return_of(check->op, 0)->operands[i]->type;
+	const struct shlo_type *out = shlo_declared(check, i);
+	const struct shlo_type *slice = without(check, out, dim);
+	int64_t dims[SHLO_MAX_RANK];
+
+	if (!slice || !shlo_type_fits(gives, slice) || gives->rank < 0)
+		shlo_wrong(check,
+			   "result %zu is %s, but the region returns %s for each position of "
+			   "dimension %lld",
+			   i, shlo_type_text(check->arena, out),
+			   shlo_type_text(check->arena, gives), (long long)dim);
+	memcpy(dims, gives->dims, (size_t)dim * sizeof(*dims));
+	dims[dim] = length;
+	memcpy(dims + dim + 1, gives->dims + dim, (size_t)(gives->rank - dim) * sizeof(*dims));
+	shlo_out_like(check, i, out, out->rank, dims);
+}
+
+void shlo_check_scan(struct shlo_check *check)
+{
+	int64_t inputs = shlo_scan_inputs(check->op), dim = shlo_need_int(check, "dimension");
+	size_t carries, outputs;
+	int64_t length;
+
+	if (inputs < 1 || (size_t)inputs > check->in_count)
+		shlo_wrong(check, "%lld of its %zu operands are inputs, expected at least one",
+			   (long long)inputs, check->in_count);
+	carries = check->in_count - (size_t)inputs;
+	if (check->op->result_count < carries)
 		shlo_wrong(check, "it has fewer results than initial values");
+	outputs = check->op->result_count - carries;
+	shlo_need_region(check, 0, check->in_count, check->op->result_count);
+	length = need_scanned(check, dim, (size_t)inputs);
+	for (size_t i = 0; i < outputs; i++)
+		set_scanned(check, dim, i, length);
+	for (size_t i = 0; i < carries; i++) {
+		size_t operand = (size_t)inputs + i;
+		const struct shlo_type *takes =
+			check->op->regions[0]->block.arguments[operand]->type;
+		const struct shlo_type *gives =
+			shlo_return_of(check->op, 0)->operands[outputs + i]->type;
+
+		shlo_need_argument(check, operand, 0, operand);
+		if (!shlo_type_fits(gives, takes))
+			shlo_wrong(
+				check,
+				"argument %zu of region 0 is %s, but the region returns %s for it",
+				operand, shlo_type_text(check->arena, takes),
+				shlo_type_text(check->arena, gives));
+	}
 }
 
 /* ---- several devices */

@@ -337,18 +337,37 @@ static void put_at(struct shlo_tensor *out, int64_t dim, int64_t at, const struc
 	} while (shlo_next(x->type.rank, x->dims, index));
 }
 
+/*
+ * Demands that a value which a step returns has the dimensions of a slice of the result, or for a
+ * carried value the type that the region takes: types of the file may leave dimensions open.
+ */
+static void need_step(struct shlo_call *call, const struct shlo_tensor *value, int64_t dim,
+		      size_t i, size_t inputs, size_t outputs)
+{
+	const struct shlo_block *block = &call->op->regions[0]->block;
+	const struct shlo_type *type = i < outputs ?
+					       block->ops[block->op_count - 1]->operands[i]->type :
+					       block->arguments[inputs + i - outputs]->type;
+
+	shlo_need_value(call->run, value, type, "at a step, returned value", i);
+	for (int k = 0; i < outputs && k < value->type.rank; k++)
+		if (value->dims[k] != call->out[i]->dims[k + (k >= dim)])
+			shlo_run_error(call->run,
+				       "at a step, dimension %d of returned value %zu is %lld, but "
+				       "the result has slices of %lld",
+				       k, i, (long long)value->dims[k],
+				       (long long)call->out[i]->dims[k + (k >= dim)]);
+}
+
 void shlo_eval_scan(struct shlo_call *call)
 {
 	const struct shlo_op *op = call->op;
-	int64_t segments[2], dim = shlo_attr_int(op, "dimension", 0);
-	int64_t reverse = shlo_attr_int(op, "is_reverse", 0), length;
-	size_t inputs = (size_t)shlo_attr_int(op, "input_count", 0), carries, outputs;
+	int64_t dim = shlo_attr_int(op, "dimension", 0), length;
+	int64_t reverse = shlo_attr_int(op, "is_reverse", 0);
+	size_t inputs = (size_t)shlo_scan_inputs(op), carries, outputs;
 	struct shlo_tensor *values = bundle(call->run, op->operand_count);
 	struct shlo_tensor *results = bundle(call->run, op->result_count);
 
-	if (!inputs &&
-	    shlo_ints_of(shlo_attr_find(&op->attrs, "operandSegmentSizes"), segments, 2) == 2)
-		inputs = (size_t)segments[0];
 	carries = op->operand_count - inputs;
 	outputs = op->result_count - carries;
 	length = call->in[0]->dims[dim];
@@ -367,7 +386,9 @@ void shlo_eval_scan(struct shlo_call *call)
 		}
 		shlo_call_region(call->run, call->frame, op->regions[0], values->items,
 				 results->items);
+		call->run->at = op;
 		for (size_t i = 0; i < op->result_count; i++) {
+			need_step(call, results->items[i], dim, i, inputs, outputs);
 			if (i < outputs) {
 				put_at(call->out[i], dim, at, results->items[i]);
 				shlo_tensor_put(results->items[i]);

@@ -86,6 +86,16 @@ void shlo_ragged_numbers(const struct shlo_op *op, struct shlo_ragged_numbers *n
 		add_before(&n->prefix, &free, dim);
 }
 
+int64_t shlo_scan_inputs(const struct shlo_op *op)
+{
+	int64_t segments[2], count = shlo_attr_int(op, "input_count", 0);
+
+	if (!count &&
+	    shlo_ints_of(shlo_attr_find(&op->attrs, "operandSegmentSizes"), segments, 2) == 2)
+		count = segments[0];
+	return count;
+}
+
 void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
 		    int64_t least)
 {

@@ -47,6 +47,12 @@ struct shlo_ragged_numbers {
 
 void shlo_ragged_numbers(const struct shlo_op *op, struct shlo_ragged_numbers *n);
 
+/*
+ * Returns how many operands of chlo.scan are inputs; the others are initial values. A number below
+ * 1 means that the operation does not say it.
+ */
+int64_t shlo_scan_inputs(const struct shlo_op *op);
+
 struct shlo_window {
 	int rank;
 	int64_t size[SHLO_MAX_RANK], stride[SHLO_MAX_RANK], low[SHLO_MAX_RANK], high[SHLO_MAX_RANK],
