@@ -163,6 +163,11 @@ def loop(takes, gives, result):
               f'{{ ^b(%x: {takes}): %y = stablehlo.constant dense<0.0> : {gives} "stablehlo.return"(%y) : ({gives}) -> () }})')
 
 
+def programs(takes, gives, operands, results):
+    return f"func.func private @p(%a: {takes}) -> {gives} {{\n  return %a : {takes}\n}}\n" + \
+        op("interpreter.run_parallel", None, operands, results, "programs = [[@p], [@p]]")
+
+
 PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
     '(tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()'
 RECV = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
@@ -298,6 +303,10 @@ WRONG = [
      "argument 1 of region 0 is tensor<f32>, but the region returns tensor<3xf32> for it"),
     (loop("tensor<4xf32>", "tensor<5xf32>", "tensor<?xf32>"),
      "region 1 returns tensor<5xf32> as value 0, but argument 0 of region 0 is tensor<4xf32>"),
+    (programs("tensor<9xf64>", "tensor<9xf64>", ["tensor<9xf64>", "tensor<2xf64>"], ["tensor<9xf64>"] * 2),
+     "operand 1 is tensor<2xf64>, @p takes tensor<9xf64>"),
+    (programs("tensor<9xf64>", "tensor<9xf64>", ["tensor<9xf64>"] * 2, ["tensor<9xf64>", "tensor<9xi64>"]),
+     "result 1 is tensor<9xi64>, @p returns tensor<9xf64>"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
@@ -424,6 +433,7 @@ RIGHT = [
     scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"]),
     scan("tensor<?xf32>, tensor<f32>", (0, 1), ["tensor<?x?xf32>", "tensor<f32>"], operands=("tensor<?x?xf32>", "tensor<f32>")),
     loop("tensor<?xf32>", "tensor<4xf32>", "tensor<?xf32>"),
+    programs("tensor<?xf64>", "tensor<?xf64>", ["tensor<9xf64>", "tensor<2xf64>"], ["tensor<9xf64>"] * 2),
     op("stablehlo.add", None, [Q.format(2, "1.0"), QAXIS.format(2, 0)], [QAXIS.format(2, 0)]),
     op("stablehlo.reduce", None, ["tensor<4xi16>", "tensor<i32>"], ["tensor<i32>"], "dimensions = array<i64: 0>", reducer("i32")),
     op("stablehlo.convolution", None, ["tensor<1x2x4xf32>", "tensor<2x2x1xf32>"], ["tensor<1x2x4xf32>"],

@@ -231,6 +231,24 @@ static void need_infeed(struct shlo_check *check)
 	}
 }
 
+/* Demands that operands and results, from @takes and @gives on, have the types of a function. */
+static void need_program(struct shlo_check *check, const struct shlo_function *function,
+			 size_t takes, size_t gives)
+{
+	const struct shlo_type *type = function->type;
+
+	for (size_t i = 0; i < type->item_count; i++)
+		if (!shlo_type_fits(check->in[takes + i], type->items[i]))
+			shlo_wrong(check, "operand %zu is %s, @%s takes %s", takes + i,
+				   shlo_type_text(check->arena, check->in[takes + i]),
+				   function->name, shlo_type_text(check->arena, type->items[i]));
+	for (size_t i = 0; i < type->result_count; i++)
+		if (!shlo_type_fits(type->results[i], shlo_declared(check, gives + i)))
+			shlo_wrong(check, "result %zu is %s, @%s returns %s", gives + i,
+				   shlo_type_text(check->arena, shlo_declared(check, gives + i)),
+				   function->name, shlo_type_text(check->arena, type->results[i]));
+}
+
 void shlo_check_run_parallel(struct shlo_check *check)
 {
 	const struct shlo_attr *programs = shlo_attr_find(&check->op->attrs, "programs");
@@ -258,6 +276,16 @@ void shlo_check_run_parallel(struct shlo_check *check)
 		shlo_wrong(check,
 			   "it has %zu operands and %zu results, its programs have %zu and %zu",
 			   check->in_count, check->op->result_count, takes, gives);
+	takes = gives = 0;
+	for (size_t i = 0; i < programs->count; i++)
+		for (size_t k = 0; k < programs->items[i]->count; k++) {
+			const struct shlo_function *function =
+				need_function(check, programs->items[i]->items[k]);
+
+			need_program(check, function, takes, gives);
+			takes += function->type->item_count;
+			gives += function->type->result_count;
+		}
 }
 
 /* ---- asynchronous operations */
