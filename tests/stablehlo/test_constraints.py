@@ -146,6 +146,11 @@ def async_start(body, future, region=""):
               region=f"({{ ^b(%x: tensor<4xf32>): {body} }})")
 
 
+def einsum(config, types, result):
+    name = "stablehlo.einsum" if len(types) > 1 else "stablehlo.unary_einsum"
+    return op(name, None, types, [result], f'einsum_config = "{config}"')
+
+
 def scan(takes, gives, results, attrs="input_count = 1 : i64", operands=("tensor<2x3xf32>", "tensor<f32>")):
     """Returns the text of a scan along dimension 0 whose region returns its arguments, in this order."""
     types = takes.split(", ")
@@ -288,6 +293,14 @@ WRONG = [
     ("func.func private @g()\nfunc.func @f() {\n  func.call @g() : () -> ()\n  return\n}\n", "func.call: @g has no body"),
     ("func.func private @g() { return }\n" + f("", 'stablehlo.composite "g" {decomposition = @g} : () -> ()'),
      "its name is 'g', expected one like dialect.operation"),
+    # Operands, results and regions that do not fit together.
+    (einsum("ab,bc->ac", ["tensor<2x3xf32>", "tensor<4x5xf32>"], "tensor<2x5xf32>"),
+     "einsum_config names dimension 0 of operand 1 'b', but it has size 4 and another dimension of this name 3"),
+    (einsum("ab,bc->ac", ["tensor<2x3xf32>", "tensor<3x5xf32>"], "tensor<2x6xf32>"), "it should be tensor<2x5xf32>"),
+    (einsum("aa->a", ["tensor<2x3xf32>"], "tensor<2xf32>"), "einsum_config names dimension 1 of operand 0 'a', but it has size 3"),
+    (einsum("ab->ac", ["tensor<2x3xf32>"], "tensor<2x3xf32>"), "einsum_config names dimension 1 of the result 'c', which no operand has"),
+    (einsum("ab->aa", ["tensor<2x3xf32>"], "tensor<2x2xf32>"), "einsum_config names two dimensions of the result 'a'"),
+    (einsum("ab->", ["tensor<2x3xf32>"], TOKEN), "einsum_config must have a letter for each dimension"),
     (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = -1 : i64, "
           "operandSegmentSizes = array<i32: 1, 1>"), "-1 of its 2 operands are inputs, expected at least one"),
     (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = 3 : i64"),
@@ -430,6 +443,7 @@ WRONG = [
 # Valid programs that nearly break a constraint.
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    einsum("ab,bc->ca", ["tensor<2x?xf32>", "tensor<3x5xf32>"], "tensor<5x2xf32>"),
     scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"]),
     scan("tensor<?xf32>, tensor<f32>", (0, 1), ["tensor<?x?xf32>", "tensor<f32>"], operands=("tensor<?x?xf32>", "tensor<f32>")),
     loop("tensor<?xf32>", "tensor<4xf32>", "tensor<?xf32>"),

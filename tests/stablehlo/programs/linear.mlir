@@ -224,3 +224,25 @@ func.func @complex_forms() {
   check.expect_almost_eq %zv, %vrs : tensor<2x2xcomplex<f32>>
   return
 }
+
+// -----
+
+// A sum without terms is 0, whatever the other dimensions are.
+func.func @sums_of_nothing() {
+  %x = stablehlo.constant dense<> : tensor<2x0xf32>
+  %y = stablehlo.constant dense<> : tensor<0x3xf32>
+  %e = "stablehlo.einsum"(%x, %y) {einsum_config = "ab,bc->ac"} : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
+  check.expect_eq_const %e, dense<0.0> : tensor<2x3xf32>
+  %u = "stablehlo.unary_einsum"(%x) {einsum_config = "ab->a"} : (tensor<2x0xf32>) -> tensor<2xf32>
+  check.expect_eq_const %u, dense<0.0> : tensor<2xf32>
+  %m = stablehlo.constant dense<> : tensor<5x0x3xf32>
+  %g = stablehlo.constant dense<[1, 0, 0, 1, 0]> : tensor<5xi64>
+  %r = "chlo.ragged_dot"(%x, %m, %g) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>} : (tensor<2x0xf32>, tensor<5x0x3xf32>, tensor<5xi64>) -> tensor<2x3xf32>
+  check.expect_eq_const %r, dense<0.0> : tensor<2x3xf32>
+  %a = stablehlo.constant dense<> : tensor<0x4x2xf32>
+  %b = stablehlo.constant dense<> : tensor<0x4x3xf32>
+  %s = stablehlo.constant dense<> : tensor<0x100xi64>
+  %c = "chlo.ragged_dot"(%a, %b, %s) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [0, 1], rhs_contracting_dimensions = [0, 1], lhs_ragged_dimensions = [1], rhs_group_dimensions = []>} : (tensor<0x4x2xf32>, tensor<0x4x3xf32>, tensor<0x100xi64>) -> tensor<100x2x3xf32>
+  check.expect_eq_const %c, dense<0.0> : tensor<100x2x3xf32>
+  return
+}

@@ -301,9 +301,15 @@ void shlo_check_ragged_dot(struct shlo_check *check)
 	right = n.dot.batch[1];
 	for (int i = 0; i < n.dot.contract[1].count; i++)
 		right.at[right.count++] = n.dot.contract[1].at[i];
-	if (n.group.count && right.count < SHLO_MAX_RANK)
+	if (n.group.count) {
+		shlo_need_dims(check, "the list of group dimensions", n.group.at, 1, y->rank);
+		if (shlo_list_has(&right, n.group.at[0]))
+			shlo_wrong(check,
+				   "dimension %lld of the right side is a group dimension, and a "
+				   "batching or contracting dimension",
+				   (long long)n.group.at[0]);
 		right.at[right.count++] = n.group.at[0];
-	shlo_need_dims(check, "dimensions of the right side", right.at, right.count, y->rank);
+	}
 	need_group_sizes(check, &n);
 	if (n.mode == SHLO_RAGGED_CONTRACTED)
 		dims[rank++] = check->in[2]->dims[check->in[2]->rank - 1];

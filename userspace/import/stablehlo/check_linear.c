@@ -132,28 +132,80 @@ void shlo_check_batch_norm_grad(struct shlo_check *check)
 	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);
 }
 
+/* The sizes of the dimensions that each letter of an einsum names, -1: no operand has it. */
+struct letters {
+	int64_t size[128];
+};
+
+/* Notes the letters of an operand, which name its dimensions. */
+static void note_letters(struct shlo_check *check, struct letters *letters, const char *term,
+			 size_t operand)
+{
+	const struct shlo_type *x = check->in[operand];
+
+	for (int i = 0; i < x->rank; i++) {
+		int64_t *size = &letters->size[(unsigned char)term[i]];
+		int64_t meet = *size == -1 ? x->dims[i] : shlo_dim_meet(*size, x->dims[i]);
+
+		if (meet == -1)
+			shlo_wrong(check,
+				   "einsum_config names dimension %d of operand %zu '%c', but it "
+				   "has size %lld and another dimension of this name %lld",
+				   i, operand, term[i], (long long)x->dims[i], (long long)*size);
+		*size = meet;
+	}
+}
+
+/* Sets the type of the result, whose dimensions the letters name. */
+static void out_letters(struct shlo_check *check, const struct letters *letters, const char *term,
+			int rank)
+{
+	int64_t dims[SHLO_MAX_RANK];
+
+	for (int i = 0; i < rank; i++) {
+		dims[i] = letters->size[(unsigned char)term[i]];
+		if (dims[i] == -1)
+			shlo_wrong(check,
+				   "einsum_config names dimension %d of the result '%c', which no "
+				   "operand has",
+				   i, term[i]);
+		if (memchr(term, term[i], (size_t)i))
+			shlo_wrong(check, "einsum_config names two dimensions of the result '%c'",
+				   term[i]);
+	}
+	shlo_out_like(check, 0, shlo_declared(check, 0), rank, dims);
+}
+
 /* Checks an einsum such as "ab,bc->ac", whose letters name dimensions. */
 static void check_einsum(struct shlo_check *check, size_t operands)
 {
 	const char *at = shlo_attr_text(check->op, "einsum_config", "");
+	struct letters letters;
 
+	memset(&letters, -1, sizeof(letters));
 	for (size_t i = 0; i <= operands; i++) {
-		int letters = 0, rank;
+		const struct shlo_type *type = i < operands ? shlo_need_tensor(check, i) :
+							      shlo_declared(check, 0);
+		const char *term = at;
 
-		for (; (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'); at++)
-			letters++;
-		rank = i < operands ? shlo_need_tensor(check, i)->rank :
-				      shlo_declared(check, 0)->rank;
-		if (letters != rank)
+		while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'))
+			at++;
+		if (type->kind != SHLO_TENSOR || (type->rank >= 0 && at - term != type->rank))
 			shlo_wrong(check,
 				   "einsum_config must have a letter for each dimension of the "
 				   "operands and the result");
+		if (at - term > SHLO_MAX_RANK)
+			shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
 		if (i + 1 < operands ? *at != ',' :
 		    i < operands     ? at[0] != '-' || at[1] != '>' :
 				       *at)
 			shlo_wrong(check,
 				   "einsum_config must be like ab,bc->ac, with a term for each "
 				   "operand");
+		if (i < operands)
+			note_letters(check, &letters, term, i);
+		else
+			out_letters(check, &letters, term, (int)(at - term));
 		at += i + 1 < operands ? 1 : i < operands ? 2 : 0;
 	}
 }

@@ -321,6 +321,18 @@ void shlo_eval_dynamic_conv(struct shlo_call *call)
 
 /* ---- einsum */
 
+/* Adds the element of an only operand, or the product of the elements of two. */
+static void add_term(struct sum *sum, struct shlo_tensor *const *values,
+		     int64_t (*place)[SHLO_MAX_RANK], int operands)
+{
+	int64_t at = shlo_offset(values[0], place[0]);
+
+	if (operands > 1)
+		add_product(sum, values[0], at, values[1], shlo_offset(values[1], place[1]));
+	else
+		add_to(sum, shlo_get(values[0], at));
+}
+
 static void einsum(struct shlo_call *call, int operands)
 {
 	const char *text = shlo_attr_text(call->op, "einsum_config", "");
@@ -328,6 +340,7 @@ static void einsum(struct shlo_call *call, int operands)
 	int64_t dims[128], index[128] = { 0 }, place[3][SHLO_MAX_RANK] = { { 0 } };
 	char letters[128], of[3][SHLO_MAX_RANK];
 	int count = 0, free_count, which = operands, at = 0;
+	bool any = true;
 	struct shlo_tensor *const values[3] = { call->in[0], operands > 1 ? call->in[1] : out,
 						out };
 
@@ -355,25 +368,24 @@ static void einsum(struct shlo_call *call, int operands)
 		}
 		at++;
 	}
-	if (!out->count)
-		return;
+	/* Without terms, a sum is 0. */
+	for (int i = free_count; i < count; i++)
+		any = any && dims[i];
 	for (int64_t to = 0; to < out->count; to++) {
 		struct sum sum = sum_new(call->in[0], out);
 
 		memset(index + free_count, 0, (size_t)(count - free_count) * sizeof(*index));
-		do {
-			for (int k = 0; k < operands; k++)
-				for (int i = 0; i < values[k]->type.rank; i++)
-					place[k][i] = index[(char *)memchr(letters, of[k][i],
-									   (size_t)count) -
-							    letters];
-			if (operands > 1) {
-				add_product(&sum, values[0], shlo_offset(values[0], place[0]),
-					    values[1], shlo_offset(values[1], place[1]));
-			} else {
-				add_to(&sum, shlo_get(values[0], shlo_offset(values[0], place[0])));
-			}
-		} while (shlo_next(count - free_count, dims + free_count, index + free_count));
+		if (any)
+			do {
+				for (int k = 0; k < operands; k++)
+					for (int i = 0; i < values[k]->type.rank; i++)
+						place[k][i] =
+							index[(char *)memchr(letters, of[k][i],
+									     (size_t)count) -
+							      letters];
+				add_term(&sum, values, place, operands);
+			} while (shlo_next(count - free_count, dims + free_count,
+					   index + free_count));
 		set_sum(out, to, &sum);
 		shlo_next(free_count, dims, index);
 	}
@@ -381,6 +393,7 @@ static void einsum(struct shlo_call *call, int operands)
 
 void shlo_eval_einsum(struct shlo_call *call)
 {
+	need_same(call);
 	einsum(call, 2);
 }
 
@@ -427,13 +440,22 @@ void shlo_eval_ragged_dot(struct shlo_call *call)
 	int64_t index[SHLO_MAX_RANK] = { 0 }, a[SHLO_MAX_RANK] = { 0 }, b[SHLO_MAX_RANK] = { 0 };
 	int64_t dims[SHLO_MAX_RANK], at = 0, groups = sizes->dims[sizes->type.rank - 1], ragged;
 	struct shlo_ragged_numbers r;
+	bool any = true;
 
 	need_same(call);
 	shlo_ragged_numbers(call->op, &r);
 	ragged = r.ragged.at[0];
-	for (int i = 0; i < r.dot.contract[0].count; i++)
+	for (int i = 0; i < r.dot.contract[0].count; i++) {
 		dims[i] = x->dims[r.dot.contract[0].at[i]];
-	if (!out->count)
+		any = any && dims[i];
+	}
+	/* Without terms, a sum is 0. */
+	for (int64_t i = 0; !any && i < out->count; i++) {
+		struct sum sum = sum_new(x, out);
+
+		set_sum(out, i, &sum);
+	}
+	if (!any || !out->count)
 		return;
 	do {
 		int64_t inner[SHLO_MAX_RANK] = { 0 };
