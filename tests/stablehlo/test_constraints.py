@@ -173,6 +173,10 @@ def programs(takes, gives, operands, results):
         op("interpreter.run_parallel", None, operands, results, "programs = [[@p], [@p]]")
 
 
+def solve(attrs):
+    return op("stablehlo.triangular_solve", None, ["tensor<2x2xf32>", "tensor<2x3xf32>"], ["tensor<2x3xf32>"], attrs)
+
+
 PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
     '(tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()'
 RECV = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
@@ -320,6 +324,11 @@ WRONG = [
      "operand 1 is tensor<2xf64>, @p takes tensor<9xf64>"),
     (programs("tensor<9xf64>", "tensor<9xf64>", ["tensor<9xf64>"] * 2, ["tensor<9xf64>", "tensor<9xi64>"]),
      "result 1 is tensor<9xi64>, @p returns tensor<9xf64>"),
+    (solve("lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>"),
+     "attribute left_side is missing, or neither true nor false"),
+    (solve("left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>"),
+     "attribute unit_diagonal is missing, or neither true nor false"),
+    (solve("left_side = true, lower = true, unit_diagonal = false"), "transpose_a is '', expected NO_TRANSPOSE, TRANSPOSE or ADJOINT"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),

@@ -64,11 +64,21 @@ void shlo_check_cholesky(struct shlo_check *check)
 	check->out[0] = x;
 }
 
+/* Returns a required attribute that is true or false. */
+static bool need_bool(struct shlo_check *check, const char *name)
+{
+	int64_t value = shlo_attr_int(check->op, name, -1);
+
+	if (value != 0 && value != 1)
+		shlo_wrong(check, "attribute %s is missing, or neither true nor false", name);
+	return value;
+}
+
 void shlo_check_triangular_solve(struct shlo_check *check)
 {
 	const struct shlo_type *a = shlo_need_tensor(check, 0), *b = shlo_need_tensor(check, 1);
-	const char *transpose = shlo_attr_text(check->op, "transpose_a", "NO_TRANSPOSE");
-	int at;
+	const char *transpose = shlo_attr_text(check->op, "transpose_a", "");
+	int at = need_bool(check, "left_side") ? b->rank - 2 : b->rank - 1;
 
 	need_real_or_complex(check, a);
 	need_square(check, a);
@@ -77,7 +87,8 @@ void shlo_check_triangular_solve(struct shlo_check *check)
 	for (int i = 0; i < a->rank - 2; i++)
 		if (shlo_dim_meet(a->dims[i], b->dims[i]) == -1)
 			shlo_wrong(check, "the operands must have equal batch dimensions");
-	at = shlo_attr_int(check->op, "left_side", 1) ? b->rank - 2 : b->rank - 1;
+	need_bool(check, "lower");
+	need_bool(check, "unit_diagonal");
 	if (shlo_dim_meet(a->dims[a->rank - 1], b->dims[at]) == -1)
 		shlo_wrong(check, "the matrices of a have another size than the dimension of b "
 				  "that they are applied to");

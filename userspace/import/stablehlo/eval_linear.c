@@ -64,7 +64,7 @@ void shlo_eval_cholesky(struct shlo_call *call)
 void shlo_eval_triangular_solve(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0], *y = call->in[1];
-	const char *transpose = shlo_attr_text(call->op, "transpose_a", "NO_TRANSPOSE");
+	const char *transpose = shlo_attr_text(call->op, "transpose_a", "");
 	struct shlo_tensor *out = shlo_result(call, 0);
 	struct shlo_tensor *a = matrices(call->run, x), *b = matrices(call->run, y);
 	int64_t n = x->dims[x->type.rank - 1], rows = y->dims[y->type.rank - 2];
