@@ -200,6 +200,10 @@ CASES = [
     (f"func.func @main() -> tensor<1000xi32> {{\n  {X}\n  {OPEN}\n  return %o : tensor<?xi32>\n}}\n",
      "line 4, column 3: func.return: result 0 is tensor<2xi32>, but its type is tensor<1000xi32>"),
     (exchanged("tensor<2xi8>", "tensor<2xi64>"), "stablehlo.recv: result 0 is tensor<2xi8>, but its type is tensor<2xi64>"),
+    # Operations that would read elements that are not there, and numbers that would overflow.
+    (body("%x = stablehlo.constant dense<> : tensor<0x2xi32>", "%i = stablehlo.constant dense<0> : tensor<3xi32>",
+          '%z = "stablehlo.torch_index_select"(%x, %i) {dim = 0 : i64, batch_dims = 0 : i64} : (tensor<0x2xi32>, tensor<3xi32>) -> tensor<3x2xi32>'),
+     "dimension 0 of the operand has no elements, of which the index could select one"),
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),

@@ -482,8 +482,20 @@ void shlo_check_torch_index_select(struct shlo_check *check)
 	int rank = 0;
 
 	shlo_need_dims(check, "dim", &dim, 1, x->rank);
+	if (!shlo_is_integer(index->element))
+		shlo_wrong(check, "the index is %s, expected integers",
+			   shlo_type_text(check->arena, index));
 	if (batch < 0 || batch > index->rank || batch > dim)
-		shlo_wrong(check, "batch_dims is not within the rank of the index");
+		shlo_wrong(check,
+			   "batch_dims is %lld, expected one from 0 to dim, %lld, and to the rank "
+			   "of the index, %d",
+			   (long long)batch, (long long)dim, index->rank);
+	for (int i = 0; i < batch; i++)
+		if (shlo_dim_meet(x->dims[i], index->dims[i]) == -1)
+			shlo_wrong(check,
+				   "batching dimension %d is %lld of the operand and %lld of the "
+				   "index",
+				   i, (long long)x->dims[i], (long long)index->dims[i]);
 	for (int i = 0; i < dim; i++)
 		dims[rank++] = x->dims[i];
 	for (int i = (int)batch; i < index->rank; i++)

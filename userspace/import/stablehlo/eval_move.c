@@ -431,6 +431,11 @@ void shlo_eval_torch_index_select(struct shlo_call *call)
 
 	if (!out->count)
 		return;
+	if (!x->dims[dim])
+		shlo_run_error(call->run,
+			       "dimension %d of the operand has no elements, of which the index "
+			       "could select one",
+			       dim);
 	do {
 		memcpy(which, index, (size_t)batch * sizeof(*which));
 		memcpy(which + batch, index + dim, (size_t)inner * sizeof(*which));
