@@ -80,6 +80,8 @@ void shlo_need_product_scales(struct shlo_check *check);
 void shlo_need_precision(struct shlo_check *check);
 void shlo_need_accuracy(struct shlo_check *check);
 
+/* Checks a custom call that compares two values. */
+void shlo_check_comparison(struct shlo_check *check, const char *name);
 /*
  * Checks a custom call to shape_assertion, by which a program ends when a condition on shapes does
  * not hold.

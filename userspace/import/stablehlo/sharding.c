@@ -145,8 +145,7 @@ void shlo_check_custom_call(struct shlo_check *check)
 
 	if (!strcmp(name, "check.expect_eq") || !strcmp(name, "check.expect_close") ||
 	    !strcmp(name, "check.expect_almost_eq") || !strcmp(name, "check.eq")) {
-		if (check->in_count != 2)
-			shlo_wrong(check, "%s takes 2 operands", name);
+		shlo_check_comparison(check, name);
 		return;
 	}
 	if (!strcmp(name, "shape_assertion")) {
