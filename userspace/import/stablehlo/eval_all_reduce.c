@@ -49,25 +49,26 @@ static void reducer_first(const struct reducer *r, void *sum, const void *x, siz
 			   shlo_convert(r->element, from, shlo_load(from, x, i)));
 }
 
+/* Returns the combination of two elements. Without a region there is no applier. */
+static struct shlo_num reducer_apply(struct reducer *r, struct shlo_num x, struct shlo_num y)
+{
+	const struct shlo_num arguments[2] = { x, y };
+	struct shlo_num result;
+	bool done;
+
+	if (r->only >= 0 && r->other == r->element)
+		return shlo_binary((enum shlo_binary)r->only, r->element, x, y, &done);
+	shlo_apply(&r->applier, arguments, &result);
+	return result;
+}
+
 static void reducer_add(struct reducer *r, void *sum, const void *x, size_t count,
 			enum shlo_element from)
 {
-	bool same = r->only >= 0 && from == r->element && r->other == r->element, done;
-
-	for (size_t i = 0; i < count; i++) {
-		struct shlo_num arguments[2] = {
-			shlo_load(r->element, sum, i),
-			shlo_convert(r->other, from, shlo_load(from, x, i)),
-		};
-		struct shlo_num result;
-
-		if (same)
-			result = shlo_binary((enum shlo_binary)r->only, r->element, arguments[0],
-					     arguments[1], &done);
-		else
-			shlo_apply(&r->applier, arguments, &result);
-		shlo_store(r->element, sum, i, result);
-	}
+	for (size_t i = 0; i < count; i++)
+		shlo_store(r->element, sum, i,
+			   reducer_apply(r, shlo_load(r->element, sum, i),
+					 shlo_convert(r->other, from, shlo_load(from, x, i))));
 }
 
 /*
@@ -274,18 +275,14 @@ static void reduce_pair(struct reducer *r, void *sum, const void *mine, const vo
 {
 	const void *first = mine_first ? mine : theirs, *second = mine_first ? theirs : mine;
 
-	/* Operations that have vectorised loops are commutative. */
-	if (r->only >= 0 &&
+	/* @sum may be @mine, which the vectorised loops take as the first operand only. */
+	if (r->only >= 0 && (mine_first || shlo_is_commutative(r->only)) &&
 	    shlo_combine((enum shlo_binary)r->only, r->element, sum, mine, theirs, count))
 		return;
-	for (size_t i = 0; i < count; i++) {
-		struct shlo_num arguments[2] = { shlo_load(r->element, first, i),
-						 shlo_load(r->element, second, i) };
-		struct shlo_num result;
-
-		shlo_apply(&r->applier, arguments, &result);
-		shlo_store(r->element, sum, i, result);
-	}
+	for (size_t i = 0; i < count; i++)
+		shlo_store(r->element, sum, i,
+			   reducer_apply(r, shlo_load(r->element, first, i),
+					 shlo_load(r->element, second, i)));
 }
 
 /*

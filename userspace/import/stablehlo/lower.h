@@ -126,6 +126,8 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
  * order, or in any order when that does not matter; -1: the region is something else.
  */
 int shlo_only_binary(const struct shlo_region *region);
+/* Whether the order of the operands of a binary operation does not matter. */
+bool shlo_is_commutative(int op);
 /* Whether a region returns its second argument: updates of a scatter then replace elements. */
 bool shlo_only_second(const struct shlo_region *region);
 

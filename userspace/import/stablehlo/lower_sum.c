@@ -29,7 +29,7 @@ static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 
 typedef WNNOperand (*reduce_fn)(WNNGraphBuilder, WNNOperand, WNNReduceOptions const *);
 
-static bool is_commutative(int op)
+bool shlo_is_commutative(int op)
 {
 	return op == SHLO_B_ADD || op == SHLO_B_MULTIPLY || op == SHLO_B_MAXIMUM ||
 	       op == SHLO_B_MINIMUM || op == SHLO_B_AND || op == SHLO_B_OR || op == SHLO_B_XOR;
@@ -46,7 +46,7 @@ int shlo_only_binary(const struct shlo_region *region)
 	if (op->operands[0] == block->arguments[0] && op->operands[1] == block->arguments[1])
 		return op->kind->code;
 	return op->operands[0] == block->arguments[1] && op->operands[1] == block->arguments[0] &&
-			       is_commutative(op->kind->code) ?
+			       shlo_is_commutative(op->kind->code) ?
 		       op->kind->code :
 		       -1;
 }
