@@ -141,9 +141,8 @@ def parallel(attrs, results=1, declared="tensor<i32>"):
         op("interpreter.run_parallel", None, [], ["tensor<i32>"] * results, attrs)
 
 
-def async_start(body, future, region=""):
-    return op("stablehlo.async_start", None, ["tensor<4xf32>"], [future],
-              region=f"({{ ^b(%x: tensor<4xf32>): {body} }})")
+def async_start(body, future, takes="(%x: tensor<4xf32>)"):
+    return op("stablehlo.async_start", None, ["tensor<4xf32>"], [future], region=f"({{ ^b{takes}: {body} }})")
 
 
 def einsum(config, types, result):
@@ -175,6 +174,9 @@ def programs(takes, gives, operands, results):
 
 def solve(attrs):
     return op("stablehlo.triangular_solve", None, ["tensor<2x2xf32>", "tensor<2x3xf32>"], ["tensor<2x3xf32>"], attrs)
+
+
+HUGE = 9223372036854775807
 
 
 PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
@@ -237,7 +239,7 @@ WRONG = [
      "the groups of replica_groups have 3 members, expected 2"),
     (op("stablehlo.all_gather", None, ["tensor<4xf32>"], ["tensor<6xf32>"], "all_gather_dim = 0 : i64, " +
         GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of operand 0 or its result has size 6, which cannot be cut into slices of 4"),
-    (all_reduce("0", "1025x1024"), "replica_groups has more than 1048576 ids"),
+    (all_reduce("0", "1025x1024"), "replica_groups has more than 1048576 rows, columns or ids"),
     (pairs("[[0, 1, 2]]", "1x3"), "source_target_pairs has rows of 3 numbers, expected 2"),
     (pairs("[[0, -1]]", "1x2"), "source_target_pairs has the id -1, which is less than 0"),
     (pairs("[[0, 1], [0, 2]]", "2x2"), "source_target_pairs has the source 0 twice"),
@@ -342,6 +344,16 @@ WRONG = [
      "check.expect_eq has 1 operands and 0 results, expected 2 operands and no result"),
     (op("stablehlo.custom_call", None, ["tensor<f32>"] * 2, ["tensor<f32>"], 'call_target_name = "check.expect_close"'),
      "check.expect_close has 2 operands and 1 results, expected 2 operands and no result"),
+    (async_start(PERMUTE.replace("%x", "%a0"), "!stablehlo.future<tensor<4xf32>>", ""),
+     "region 0 takes 0 arguments, it should take 1"),
+    (op("stablehlo.cross-replica-sum", None, ["tensor<4xf32>"], ["tensor<4xf32>"], GROUPS.format("[[0, 0]]", "1x2")),
+     "replica_groups has the id 0 twice"),
+    (op("stablehlo.collective_permute", None, ["tuple<tensor<f32>>"], ["tuple<tensor<f32>>"], "source_target_pairs = dense<[[0, 1]]> "
+        ": tensor<1x2xi64>"), "operand 0 is no tensor"),
+    (op("stablehlo.send", None, [], [TOKEN], RECV.format(1)), "it has no operand, expected a token at least"),
+    (op("stablehlo.send", None, [TOKEN, TOKEN], [TOKEN], RECV.format(1)), "operand 0 is !stablehlo.token, expected a tensor"),
+    (op("stablehlo.send", None, ["tensor<f32>"], [TOKEN], RECV.format(1)), "operand 0 is tensor<f32>, expected a token"),
+    (all_reduce("", f"{HUGE}x0"), "replica_groups has more than 1048576 rows, columns or ids"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),

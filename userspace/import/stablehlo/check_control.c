@@ -470,6 +470,12 @@ void shlo_check_all_reduce(struct shlo_check *check)
 	sums(check, check->in_count);
 }
 
+void shlo_check_cross_replica_sum(struct shlo_check *check)
+{
+	shlo_need_groups(check, SHLO_GROUPED_ALL, 0);
+	check->out[0] = shlo_need_tensor(check, 0);
+}
+
 /*
  * Checks the last operand, if it names a root for each other operand; returns the number of the
  * other operands.

@@ -39,9 +39,9 @@ static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *ro
 			   shlo_type_text(check->arena, attr->type));
 	*rows = attr->type->dims[0];
 	*columns = attr->type->dims[1];
+	if (*rows > MAX_IDS || *columns > MAX_IDS || *rows * *columns > MAX_IDS)
+		shlo_wrong(check, "%s has more than %d rows, columns or ids", name, MAX_IDS);
 	count = *rows * *columns;
-	if (count > MAX_IDS)
-		shlo_wrong(check, "%s has more than %d ids", name, MAX_IDS);
 	ids = shlo_arena_alloc(check->arena, (size_t)count + 1, sizeof(*ids));
 	shlo_ints_of(attr, ids, (size_t)count);
 	return ids;
@@ -128,7 +128,7 @@ static void need_pairs(struct shlo_check *check)
 void shlo_check_collective_permute(struct shlo_check *check)
 {
 	need_pairs(check);
-	check->out[0] = check->in[0];
+	check->out[0] = shlo_need_tensor(check, 0);
 }
 
 /* ---- transfers */
@@ -168,6 +168,16 @@ static void need_received(struct shlo_check *check)
 void shlo_check_send(struct shlo_check *check)
 {
 	need_channel(check, 2, "DEVICE_TO_HOST");
+	if (!check->in_count)
+		shlo_wrong(check, "it has no operand, expected a token at least");
+	for (size_t i = 0; i < check->in_count; i++) {
+		bool last = i + 1 == check->in_count;
+
+		if (check->in[i]->kind != (last ? SHLO_TOKEN : SHLO_TENSOR))
+			shlo_wrong(check, "operand %zu is %s, expected a %s", i,
+				   shlo_type_text(check->arena, check->in[i]),
+				   last ? "token" : "tensor");
+	}
 	shlo_check_token(check);
 }
 
@@ -299,8 +309,7 @@ void shlo_check_async_start(struct shlo_check *check)
 	if (future->kind != SHLO_FUTURE)
 		shlo_wrong(check, "the result is %s, expected a future",
 			   shlo_type_text(check->arena, future));
-	/* A region without arguments uses values from outside as operands. */
-	shlo_need_region(check, 0, block->argument_count ? check->in_count : 0, future->item_count);
+	shlo_need_region(check, 0, check->in_count, future->item_count);
 	if (block->op_count != 2 || !block->ops[0]->kind || !block->ops[0]->kind->async)
 		shlo_wrong(check, "its region is not one operation on several devices, or a slice");
 	for (size_t i = 0; i < block->argument_count; i++)
