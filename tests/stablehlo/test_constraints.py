@@ -353,6 +353,15 @@ WRONG = [
     (op("stablehlo.send", None, [], [TOKEN], RECV.format(1)), "it has no operand, expected a token at least"),
     (op("stablehlo.send", None, [TOKEN, TOKEN], [TOKEN], RECV.format(1)), "operand 0 is !stablehlo.token, expected a tensor"),
     (op("stablehlo.send", None, ["tensor<f32>"], [TOKEN], RECV.format(1)), "operand 0 is tensor<f32>, expected a token"),
+    # Dimensions of any size, which a tensor without elements may have.
+    (op("stablehlo.all_to_all", None, ["tensor<8x0x4611686018427387904xf32>"], ["tensor<1x0x0xf32>"], "split_dimension = 0 : i64, "
+        "concat_dimension = 2 : i64, split_count = 8 : i64"), f"it should be tensor<1x0x{HUGE}xf32>"),
+    (op("stablehlo.concatenate", None, [f"tensor<0x{HUGE}xi8>"] * 2, ["tensor<0x1xi8>"], "dimension = 1 : i64"),
+     f"it should be tensor<0x{HUGE}xi8>"),
+    (op("stablehlo.pad", None, [f"tensor<0x{HUGE}xi8>", "tensor<i8>"], ["tensor<0x1xi8>"], "edge_padding_low = array<i64: 0, 1>, "
+        "edge_padding_high = array<i64: 0, 1>, interior_padding = array<i64: 0, 2>"), f"it should be tensor<0x{HUGE}xi8>"),
+    (op("stablehlo.reduce_window", None, [f"tensor<0x{HUGE}xf32>", "tensor<f32>"], ["tensor<0x1xf32>"], "window_dimensions = "
+        "array<i64: 1, 1>, base_dilations = array<i64: 1, 2>", reducer()), f"it should be tensor<0x{HUGE}xf32>"),
     (all_reduce("", f"{HUGE}x0"), "replica_groups has more than 1048576 rows, columns or ids"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",

@@ -204,6 +204,15 @@ CASES = [
     (body("%x = stablehlo.constant dense<> : tensor<0x2xi32>", "%i = stablehlo.constant dense<0> : tensor<3xi32>",
           '%z = "stablehlo.torch_index_select"(%x, %i) {dim = 0 : i64, batch_dims = 0 : i64} : (tensor<0x2xi32>, tensor<3xi32>) -> tensor<3x2xi32>'),
      "dimension 0 of the operand has no elements, of which the index could select one"),
+    (body(X, "%a = stablehlo.constant dense<0> : tensor<1xi64>", "%b = stablehlo.constant dense<4611686018427387904> : tensor<1xi64>",
+          "%c = stablehlo.or %b, %a : tensor<1xi64>", "%v = stablehlo.constant dense<0> : tensor<i32>",
+          "%z = stablehlo.dynamic_pad %x, %v, %a, %a, %c : (tensor<2xi32>, tensor<i32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xi32>"),
+     "interior_padding has 4611686018427387904, it should be from 0 to 2147483647"),
+    (body("%k = stablehlo.constant dense<1.0> : tensor<1x1x1xf32>", "%p = stablehlo.constant dense<4611686018427387904> : tensor<1x2xi64>",
+          "%q = stablehlo.or %p, %p : tensor<1x2xi64>",
+          '%z = "stablehlo.dynamic_conv"(%k, %k, %q) {dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, '
+          'feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x2xi64>) -> tensor<1x1x?xf32>'),
+     "the padding has 4611686018427387904, it should be from -2147483647 to 2147483647"),
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),
@@ -252,6 +261,23 @@ class Refusals(unittest.TestCase):
                 f"%x = stablehlo.constant dense<> : tensor<{batch}x0x0xf32>",
                 f"%w, %l, %r = stablehlo.custom_call @onpu.eig(%x) : (tensor<{batch}x0x0xf32>) -> "
                 f"(tensor<{batch}x0xcomplex<f32>>, tensor<{batch}x0x0xcomplex<f32>>, tensor<{batch}x0x0xcomplex<f32>>)")), "")
+
+    def test_empty(self):
+        """Tests that tensors without elements may have dimensions of any size."""
+        big = 2 ** 63 - 1
+        empty = f"%x = stablehlo.constant dense<> : tensor<0x{big}x2xf32>"
+        compare = '({ ^b(%p: tensor<f32>, %q: tensor<f32>): %c = stablehlo.compare LT, %p, %q : ' \
+            '(tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%c) : (tensor<i1>) -> () })'
+        kind = f"tensor<0x{big}x2xf32>"
+        square = f"tensor<0x{big}x{big}xf32>"
+        for lines in (
+                [f'%z = "stablehlo.sort"(%x) {compare} {{dimension = 1 : i64}} : ({kind}) -> {kind}'],
+                [f"%v, %i = chlo.top_k(%x, k = 2) : {kind} -> ({kind}, tensor<0x{big}x2xi32>)"],
+                [f"%m = stablehlo.constant dense<> : {square}", f"%z = stablehlo.cholesky %m : {square}"],
+                ["%s = stablehlo.constant dense<1> : tensor<2xui64>", "%t, %r = stablehlo.rng_bit_generator %s, algorithm = DEFAULT : "
+                 f"(tensor<2xui64>) -> (tensor<2xui64>, tensor<{big}x0xui32>)"]):
+            with self.subTest(lines[-1]):
+                self.assertEqual(says(body(empty, *lines)), "")
 
     def test_cases(self):
         for text, expected in CASES:

@@ -20,6 +20,20 @@ void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	shlo_vthrow(check->guard, WNNStatus_OperationError, format, args);
 }
 
+int64_t shlo_size_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t shlo_size_mul(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 int64_t shlo_dim_meet(int64_t a, int64_t b)
 {
 	if (a == SHLO_DYNAMIC)
@@ -120,8 +134,9 @@ int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low
 
 	if (dim == SHLO_DYNAMIC || size == SHLO_DYNAMIC || low == SHLO_DYNAMIC)
 		return SHLO_DYNAMIC;
-	padded = low + (dim ? (dim - 1) * base_dilation + 1 : 0) + high;
-	window = size ? (size - 1) * window_dilation + 1 : 0;
+	padded = dim ? shlo_size_add(shlo_size_mul(dim - 1, base_dilation), 1) : 0;
+	padded = shlo_size_add(padded, low + high);
+	window = size ? shlo_size_add(shlo_size_mul(size - 1, window_dilation), 1) : 0;
 	return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
 }
 

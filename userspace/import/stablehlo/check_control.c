@@ -555,7 +555,7 @@ void shlo_check_all_to_all(struct shlo_check *check)
 			dims[split] /= count;
 		}
 		if (dims[concat] != SHLO_DYNAMIC)
-			dims[concat] *= count;
+			dims[concat] = shlo_size_mul(dims[concat], count);
 		shlo_out_like(check, i, x, x->rank, dims);
 	}
 }

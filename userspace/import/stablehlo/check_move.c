@@ -265,7 +265,7 @@ void shlo_check_concatenate(struct shlo_check *check)
 			if (k == at)
 				dims[k] = dims[k] == SHLO_DYNAMIC || x->dims[k] == SHLO_DYNAMIC ?
 						  SHLO_DYNAMIC :
-						  dims[k] + x->dims[k];
+						  shlo_size_add(dims[k], x->dims[k]);
 			else if (meet == -1)
 				shlo_wrong(check, "operand %zu has another size in dimension %d", i,
 					   k);
@@ -376,7 +376,9 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 		if (size == SHLO_DYNAMIC)
 			continue;
 		shlo_need_from(check, "interior_padding", interior + i, 1, 0);
-		size += low[i] + high[i] + (size > 1 ? (size - 1) * interior[i] : 0);
+		if (size > 1)
+			size = shlo_size_add(size, shlo_size_mul(size - 1, interior[i]));
+		size = shlo_size_add(size, low[i] + high[i]);
 		if (size < 0)
 			shlo_wrong(check, "the paddings take more than dimension %d has", i);
 		if (x->dims[i] != SHLO_DYNAMIC)

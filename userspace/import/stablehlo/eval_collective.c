@@ -266,7 +266,7 @@ static struct shlo_tensor *concatenated(struct shlo_run *run, struct shlo_tensor
 
 	memcpy(dims, first->dims, sizeof(dims));
 	for (size_t i = 1; i < count; i++) {
-		dims[dim] += values[i]->dims[dim];
+		dims[dim] = shlo_size_add(dims[dim], values[i]->dims[dim]);
 		for (int k = 0; k < first->type.rank; k++)
 			if (k != dim && values[i]->dims[k] != first->dims[k])
 				shlo_run_differ(run);

@@ -249,6 +249,8 @@ void shlo_eval_sort(struct shlo_call *call)
 		shlo_run_error(call->run, "it has more than 64 operands");
 	for (size_t k = 0; k < call->op->operand_count; k++)
 		shlo_result(call, k);
+	if (!x->count)
+		return;
 	dim += dim < 0 ? x->type.rank : 0;
 	for (int i = (int)dim + 1; i < x->type.rank; i++)
 		inner *= x->dims[i];
@@ -260,7 +262,7 @@ void shlo_eval_sort(struct shlo_call *call)
 	vector.step = inner;
 	shlo_applier_init(&applier, call->run, call->frame, call->op->regions[0]);
 	vector.applier = &applier;
-	for (int64_t i = 0; length && i < x->count / length; i++) {
+	for (int64_t i = 0; i < x->count / length; i++) {
 		vector.first = i / inner * inner * length + i % inner;
 		sort_vector(&vector, length);
 	}
@@ -274,11 +276,17 @@ void shlo_eval_top_k(struct shlo_call *call)
 	struct shlo_tensor *values = shlo_result(call, 0), *indices = shlo_result(call, 1);
 	int64_t length = x->dims[x->type.rank - 1], k = values->dims[x->type.rank - 1];
 	struct shlo_type type = { .element = SHLO_I1, .rank = 1, .dims = &length };
-	struct shlo_tensor *taken = shlo_tensor_new(call->run, &type);
+	struct shlo_tensor *taken;
 	enum shlo_direction order = shlo_attr_int(call->op, "largest", 1) ? SHLO_GT : SHLO_LT;
 
-	/* Selects the largest element in total order; among equal ones, the first. */
-	for (int64_t vector = 0; length && vector < x->count / length; vector++) {
+	if (!x->count)
+		return;
+	taken = shlo_tensor_new(call->run, &type);
+	/*
+	 * Selects the largest element that is left, or the smallest, in total order; among equal
+	 * ones, the first.
+	 */
+	for (int64_t vector = 0; vector < x->count / length; vector++) {
 		memset(taken->data, 0, (size_t)length);
 		for (int64_t i = 0; i < k; i++) {
 			int64_t best = -1;

@@ -8,13 +8,14 @@
 
 static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool inverse)
 {
-	int64_t length = x->dims[dim], inner = 1, room = 2 * length;
+	int64_t length = x->dims[dim], inner = 1, room;
 	struct shlo_type type = { .element = SHLO_C128, .rank = 1, .dims = &room };
 	struct shlo_tensor *vectors;
 	double *from, *to, *data = x->data;
 
 	if (!x->count)
 		return;
+	room = 2 * length;
 	for (int i = dim + 1; i < x->type.rank; i++)
 		inner *= x->dims[i];
 	vectors = shlo_tensor_new(run, &type);

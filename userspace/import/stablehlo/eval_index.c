@@ -69,7 +69,8 @@ static void set_steps(const struct shlo_tensor *tensor, int64_t *steps)
 
 	for (int i = tensor->type.rank - 1; i >= 0; i--) {
 		steps[i] = step;
-		step *= tensor->dims[i];
+		/* A tensor without elements may have other dimensions of any size. */
+		step = shlo_size_mul(step, tensor->dims[i]);
 	}
 }
 

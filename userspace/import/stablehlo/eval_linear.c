@@ -35,11 +35,13 @@ void shlo_eval_cholesky(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];
 	struct shlo_tensor *out = shlo_result(call, 0), *work = matrices(call->run, x);
-	int64_t n = x->dims[x->type.rank - 1], size = n * n;
+	int64_t n = x->dims[x->type.rank - 1], size;
 	bool lower = shlo_attr_int(call->op, "lower", 0);
 
 	shlo_need_lapack(call->run);
-	for (int64_t m = 0; size && m < x->count / size; m++) {
+	/* A batch of no matrices may have matrices of any size. */
+	size = x->count ? n * n : 1;
+	for (int64_t m = 0; m < x->count / size; m++) {
 		double complex *a = (double complex *)work->data + m * size;
 		bool definite;
 
@@ -68,7 +70,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 	struct shlo_tensor *out = shlo_result(call, 0);
 	struct shlo_tensor *a = matrices(call->run, x), *b = matrices(call->run, y);
 	int64_t n = x->dims[x->type.rank - 1], rows = y->dims[y->type.rank - 2];
-	int64_t columns = y->dims[y->type.rank - 1], size = rows * columns;
+	int64_t columns = y->dims[y->type.rank - 1], size = y->count ? rows * columns : 1;
 	struct shlo_solve solve = {
 		/*
 		 * LAPACK sees row-major matrices as transposed: it solves x op(a) = b instead of
@@ -83,7 +85,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 	};
 
 	shlo_need_lapack(call->run);
-	for (int64_t m = 0; size && m < y->count / size; m++)
+	for (int64_t m = 0; m < y->count / size; m++)
 		shlo_triangular_solve(&solve, (int)columns, (int)rows,
 				      (double complex *)a->data + m * n * n, (int)n,
 				      (double complex *)b->data + m * size);
@@ -106,7 +108,7 @@ static struct features features_of(struct shlo_call *call)
 	int feature = (int)shlo_attr_int(call->op, "feature_index", 0);
 	struct features f = { .count = x->dims[feature], .inner = 1 };
 
-	for (int i = feature + 1; i < x->type.rank; i++)
+	for (int i = feature + 1; x->count && i < x->type.rank; i++)
 		f.inner *= x->dims[i];
 	f.each = f.count ? x->count / f.count : 0;
 	return f;

@@ -262,7 +262,7 @@ void shlo_eval_real_dynamic_slice(struct shlo_call *call)
 				       "dimension %d",
 				       (long long)at[0][i], (long long)at[1][i],
 				       (long long)at[2][i], i);
-		dims[i] = (at[1][i] - at[0][i] + at[2][i] - 1) / at[2][i];
+		dims[i] = at[1][i] == at[0][i] ? 0 : (at[1][i] - at[0][i] - 1) / at[2][i] + 1;
 	}
 	call->out[0] = shlo_tensor_like(call->run, &x->type, x->type.rank, dims);
 	slice(call->out[0], x, at[0], at[2]);
@@ -305,12 +305,16 @@ static void pad(struct shlo_call *call, const int64_t *low, const int64_t *high,
 	const struct shlo_tensor *x = call->in[0], *value = call->in[1];
 	int64_t dims[SHLO_MAX_RANK], index[SHLO_MAX_RANK] = { 0 }, to[SHLO_MAX_RANK], at = -1;
 	struct shlo_tensor *out;
+	struct shlo_check check = { .guard = &call->run->guard, .run = call->run, .op = call->op };
 
+	shlo_need_from(&check, "edge_padding_low", low, x->type.rank, -INT32_MAX);
+	shlo_need_from(&check, "edge_padding_high", high, x->type.rank, -INT32_MAX);
+	shlo_need_from(&check, "interior_padding", interior, x->type.rank, 0);
 	for (int i = 0; i < x->type.rank; i++) {
-		if (interior[i] < 0)
-			shlo_run_error(call->run, "the padding between elements is less than 0");
-		dims[i] = low[i] + x->dims[i] + high[i] +
-			  (x->dims[i] > 1 ? (x->dims[i] - 1) * interior[i] : 0);
+		dims[i] = x->dims[i];
+		if (dims[i] > 1)
+			dims[i] = shlo_size_add(dims[i], shlo_size_mul(dims[i] - 1, interior[i]));
+		dims[i] = shlo_size_add(dims[i], low[i] + high[i]);
 	}
 	out = shlo_tensor_like(call->run, call->op->results[0]->type, x->type.rank, dims);
 	call->out[0] = out;

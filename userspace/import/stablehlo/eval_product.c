@@ -285,7 +285,8 @@ static void convolution(struct shlo_call *call, const int64_t *padding)
 	outputs = k->dims[n.kernel_output];
 	dims[n.output_batch] = x->dims[n.input_batch] / n.batch_groups;
 	dims[n.output_feature] = outputs;
-	if (k->dims[n.kernel_input] * n.feature_groups != x->dims[n.input_feature])
+	if (x->dims[n.input_feature] % n.feature_groups ||
+	    x->dims[n.input_feature] / n.feature_groups != k->dims[n.kernel_input])
 		shlo_run_error(call->run, "the features of input and kernel do not fit");
 	out = shlo_tensor_like(call->run, call->op->results[0]->type, x->type.rank, dims);
 	call->out[0] = out;

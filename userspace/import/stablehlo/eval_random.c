@@ -90,7 +90,7 @@ static uint64_t threefry_pairs(struct shlo_tensor *out, uint64_t key, uint64_t c
 	uint32_t words[2];
 
 	for (int i = 0; i < rank; i++)
-		dims[i] = i == dim ? (out->dims[i] + 1) / 2 : out->dims[i];
+		dims[i] = i == dim ? out->dims[i] / 2 + out->dims[i] % 2 : out->dims[i];
 	if (!out->count)
 		return 0;
 	do {

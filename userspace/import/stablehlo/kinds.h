@@ -117,6 +117,13 @@ void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments,
 int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low, int64_t high,
 			  int64_t base_dilation, int64_t window_dilation);
 
+/*
+ * Return the sum and the product of two sizes, at most INT64_MAX: a tensor without elements may have
+ * dimensions of any size.
+ */
+int64_t shlo_size_add(int64_t a, int64_t b);
+int64_t shlo_size_mul(int64_t a, int64_t b);
+
 /* Returns the size that @a and @b agree on, where one may be unknown; -1 when they differ. */
 int64_t shlo_dim_meet(int64_t a, int64_t b);
 

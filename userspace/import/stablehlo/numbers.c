@@ -212,6 +212,7 @@ void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 			shlo_wrong(check, "the kernel has no elements in spatial dimension %d", i);
 	}
 	if (padding) {
+		shlo_need_from(check, "the padding", padding, 2 * n->spatial, -INT32_MAX);
 		for (int i = 0; i < n->spatial; i++) {
 			window->low[i] = padding[2 * i];
 			window->high[i] = padding[2 * i + 1];
