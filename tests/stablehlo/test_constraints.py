@@ -177,6 +177,8 @@ def solve(attrs):
 
 
 HUGE = 9223372036854775807
+MOST = {"f8E3M4": 15.5, "f8E4M3": 240, "f8E4M3FN": 448, "f8E4M3FNUZ": 240, "f8E4M3B11FNUZ": 30, "f8E5M2": 57344,
+        "f8E5M2FNUZ": 57344, "f8E8M0FNU": 2.0 ** 127, "f4E2M1FN": 6, "f6E2M3FN": 7.5, "f6E3M2FN": 28}
 
 
 PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
@@ -190,6 +192,8 @@ WRONG = [
     (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is not a valid type: no stored values are from 5 to 5"),
     (unary(Q.format(2, "0.0")), "is not a valid type: scale 0 is not within f32"),
     (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is not a valid type: scale 70000 is not within f16"),
+    *((unary(f"tensor<2x!quant.uniform<i8:{kind}, {2 * most:.1f}>>"), f"scale {2 * most:g} is not within {kind}")
+      for kind, most in MOST.items()),
     (unary(Q.format(2, "1.0:128")), "is not a valid type: zero point 128 is not from -128 to 127"),
     (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1 of 1"),
     (op("stablehlo.add", None, [QAXIS.format(3, 0)] * 2, [QAXIS.format(3, 0)]), "it has 2 scales, dimension 0 is 3"),
@@ -486,6 +490,7 @@ WRONG = [
 # Valid programs that nearly break a constraint.
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    *(unary(f"tensor<2x!quant.uniform<i8:{kind}, {most:.1f}>>") for kind, most in MOST.items()),
     einsum("ab,bc->ca", ["tensor<2x?xf32>", "tensor<3x5xf32>"], "tensor<5x2xf32>"),
     scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"]),
     scan("tensor<?xf32>, tensor<f32>", (0, 1), ["tensor<?x?xf32>", "tensor<f32>"], operands=("tensor<?x?xf32>", "tensor<f32>")),

@@ -3,8 +3,6 @@
  * Checks of quantised types: where they are allowed, and how those of operands and results must
  * agree.
  */
-#include <math.h>
-
 #include "check.h"
 
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type)
@@ -18,10 +16,8 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 						 i, (long long)type->dims[i]);
 	if (!quant)
 		return NULL;
-	/* The smallest positive number, and the largest finite one. */
-	least = shlo_float_value(quant->expressed, 1);
-	most = ldexp(2 - ldexp(1, -shlo_elements[quant->expressed].mantissa),
-		     (1 << (shlo_elements[quant->expressed].exponent - 1)) - 1);
+	least = shlo_float_least(quant->expressed);
+	most = shlo_float_most(quant->expressed);
 	if (quant->least >= quant->most)
 		return shlo_arena_printf(arena, "no stored values are from %lld to %lld",
 					 (long long)quant->least, (long long)quant->most);

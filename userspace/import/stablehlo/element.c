@@ -82,12 +82,40 @@ static uint64_t e8m0_bits(double value)
 	return exponent < 0 ? 0 : exponent > 254 ? 0xFF : (uint64_t)exponent;
 }
 
+/* Returns the bits of the largest finite number. */
+static uint64_t most_bits(const struct shlo_element_info *info)
+{
+	uint64_t all = (UINT64_C(1) << (info->exponent + info->mantissa)) - 1;
+
+	switch (info->special) {
+	case SHLO_IEEE:
+		return all - (UINT64_C(1) << info->mantissa);
+	case SHLO_FN:
+	case SHLO_E8M0:
+		return all - 1;
+	default:
+		return all;
+	}
+}
+
+double shlo_float_most(enum shlo_element element)
+{
+	return shlo_float_value(element, most_bits(&shlo_elements[element]));
+}
+
+double shlo_float_least(enum shlo_element element)
+{
+	/* f8E8M0FNU has no bits for 0. */
+	return shlo_float_value(element, shlo_elements[element].special != SHLO_E8M0);
+}
+
 uint64_t shlo_float_bits(enum shlo_element element, double value)
 {
 	const struct shlo_element_info *info = &shlo_elements[element];
 	uint64_t sign = signbit(value) ? UINT64_C(1) << (info->bits - 1) : 0, bits;
 	uint64_t all = (UINT64_C(1) << (info->exponent + info->mantissa)) - 1;
-	uint64_t infinity = all - ((UINT64_C(1) << info->mantissa) - 1), nan, most;
+	uint64_t infinity = all - ((UINT64_C(1) << info->mantissa) - 1), nan;
+	uint64_t most = most_bits(info);
 
 	if (element == SHLO_F64) {
 		memcpy(&bits, &value, sizeof(bits));
@@ -106,19 +134,12 @@ uint64_t shlo_float_bits(enum shlo_element element, double value)
 	switch (info->special) {
 	case SHLO_IEEE:
 		nan = sign | infinity | UINT64_C(1) << (info->mantissa - 1);
-		most = infinity - 1;
-		break;
-	case SHLO_FN:
-		nan = sign | all;
-		most = all - 1;
 		break;
 	case SHLO_FNUZ:
 		nan = UINT64_C(1) << (info->bits - 1);
-		most = all;
 		break;
 	default:
 		nan = sign | all;
-		most = all;
 		break;
 	}
 	if (isnan(value))

@@ -86,6 +86,10 @@ struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number);
 uint64_t shlo_float_bits(enum shlo_element element, double value);
 double shlo_float_value(enum shlo_element element, uint64_t bits);
 
+/* Return the largest finite number of a float type, and the smallest positive one. */
+double shlo_float_most(enum shlo_element element);
+double shlo_float_least(enum shlo_element element);
+
 /* Returns a number of type @from converted to type @to, as stablehlo.convert does. */
 struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struct shlo_num number);
 
