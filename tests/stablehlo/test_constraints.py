@@ -367,6 +367,22 @@ WRONG = [
     (op("stablehlo.reduce_window", None, [f"tensor<0x{HUGE}xf32>", "tensor<f32>"], ["tensor<0x1xf32>"], "window_dimensions = "
         "array<i64: 1, 1>, base_dilations = array<i64: 1, 2>", reducer()), f"it should be tensor<0x{HUGE}xf32>"),
     (all_reduce("", f"{HUGE}x0"), "replica_groups has more than 1048576 rows, columns or ids"),
+    # Attributes of another kind.
+    (op("stablehlo.reverse", None, ["tensor<2xf32>"], ["tensor<2xf32>"], 'dimensions = ["a"]'), "attribute dimensions is no list of integers"),
+    (op("stablehlo.reverse", None, ["tensor<2xf32>"], ["tensor<2xf32>"], "dimensions = dense<0.0> : tensor<1xf32>"),
+     "attribute dimensions is no list of integers"),
+    (op("stablehlo.reverse", None, ["tensor<2xf32>"], ["tensor<2xf32>"], f"dimensions = array<i64: {', '.join('0' * 65)}>"),
+     "attribute dimensions has 65 numbers, expected at most 64"),
+    (op("stablehlo.reverse", None, ["tensor<2xf32>"], ["tensor<2xf32>"]), "attribute dimensions, a list of integers, is missing"),
+    (op("stablehlo.reduce_window", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<4xf32>"], "window_dimensions = array<i64: 1>, "
+        'window_strides = ["a"]', reducer()), "attribute window_strides is no list of integers"),
+    (op("stablehlo.get_dimension_size", None, ["tensor<2xf32>"], ["tensor<i32>"], "dimension = 0.0 : f32"), "attribute dimension is no integer"),
+    (op("chlo.broadcast_add", None, ["tensor<2x2xf32>", "tensor<2xf32>"], ["tensor<2x2xf32>"], "broadcast_dimensions = array<i64: 0, 1>"),
+     "broadcast_dimensions must be a list of 1 integers, one for each dimension of operand 1"),
+    (op("stablehlo.set_dimension_size", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<?xf32>"], "dimension = 0 : i64"),
+     "the size is tensor<f32>, expected an integer"),
+    (op("stablehlo.broadcast", None, ["tensor<2xf32>"], ["tensor<?x2xf32>"], "broadcast_sizes = array<i64: -1>"),
+     "broadcast_sizes has -1, which is less than 0"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),

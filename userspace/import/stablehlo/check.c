@@ -43,19 +43,27 @@ int64_t shlo_dim_meet(int64_t a, int64_t b)
 
 int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers)
 {
-	int64_t count =
-		shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
+	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, name);
+	int64_t count = shlo_ints_of(attr, numbers, SHLO_MAX_RANK);
 
-	if (count < 0 || count > SHLO_MAX_RANK)
+	if (!attr)
 		shlo_wrong(check, "attribute %s, a list of integers, is missing", name);
+	if (count < 0)
+		shlo_wrong(check, "attribute %s is no list of integers", name);
+	if (count > SHLO_MAX_RANK)
+		shlo_wrong(check, "attribute %s has %lld numbers, expected at most %d", name,
+			   (long long)count, SHLO_MAX_RANK);
 	return (int)count;
 }
 
 void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
 		  int64_t otherwise)
 {
-	int64_t has = shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
+	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, name);
+	int64_t has = shlo_ints_of(attr, numbers, SHLO_MAX_RANK);
 
+	if (attr && has < 0)
+		shlo_wrong(check, "attribute %s is no list of integers", name);
 	if (has > 0 && has != count)
 		shlo_wrong(check, "attribute %s has %lld numbers, expected %d", name,
 			   (long long)has, count);
@@ -67,8 +75,10 @@ int64_t shlo_need_int(struct shlo_check *check, const char *name)
 {
 	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, name);
 
-	if (!attr || attr->kind != SHLO_ATTR_INT)
+	if (!attr)
 		shlo_wrong(check, "attribute %s, an integer, is missing", name);
+	if (attr->kind != SHLO_ATTR_INT)
+		shlo_wrong(check, "attribute %s is no integer", name);
 	return attr->number;
 }
 

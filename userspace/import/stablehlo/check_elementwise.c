@@ -332,6 +332,7 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
  */
 static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 {
+	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, "broadcast_dimensions");
 	int rank = 0;
 
 	for (size_t i = first; i < check->in_count; i++)
@@ -344,9 +345,11 @@ static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 
 		for (int k = 0; k < x->rank; k++)
 			map[k] = rank - x->rank + k;
-		if (x->rank < rank)
-			shlo_ints_of(shlo_attr_find(&check->op->attrs, "broadcast_dimensions"), map,
-				     (size_t)x->rank);
+		if (x->rank < rank && attr && shlo_ints_of(attr, map, (size_t)x->rank) != x->rank)
+			shlo_wrong(check,
+				   "broadcast_dimensions must be a list of %d integers, one for "
+				   "each dimension of operand %zu",
+				   x->rank, i);
 		shlo_need_dims(check, "broadcast_dimensions", map, x->rank, rank);
 		for (int k = 0; k < x->rank; k++) {
 			int64_t *dim = &dims[map[k]], size = x->dims[k];

@@ -151,6 +151,10 @@ void shlo_check_broadcast(struct shlo_check *check)
 	int64_t dims[2 * SHLO_MAX_RANK];
 	int count = shlo_need_ints(check, "broadcast_sizes", dims);
 
+	for (int i = 0; i < count; i++)
+		if (dims[i] < 0)
+			shlo_wrong(check, "broadcast_sizes has %lld, which is less than 0",
+				   (long long)dims[i]);
 	if (count + x->rank > SHLO_MAX_RANK)
 		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
 	memcpy(dims + count, x->dims, (size_t)x->rank * sizeof(*dims));
@@ -468,8 +472,9 @@ void shlo_check_set_dimension_size(struct shlo_check *check)
 	int64_t dim = shlo_need_int(check, "dimension"), dims[SHLO_MAX_RANK];
 
 	shlo_need_dims(check, "dimension", &dim, 1, x->rank);
-	if (shlo_need_tensor(check, 1)->rank)
-		shlo_wrong(check, "the size is no scalar");
+	if (shlo_need_tensor(check, 1)->rank || !shlo_is_integer(check->in[1]->element))
+		shlo_wrong(check, "the size is %s, expected an integer",
+			   shlo_type_text(check->arena, check->in[1]));
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	dims[dim] = SHLO_DYNAMIC;
 	shlo_out_like(check, 0, x, x->rank, dims);

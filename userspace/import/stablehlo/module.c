@@ -99,6 +99,8 @@ int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room
 	if (!attr)
 		return -1;
 	if (attr->kind == SHLO_ATTR_DENSE) {
+		if (shlo_class(attr->type->element) > SHLO_UNSIGNED)
+			return -1;
 		count = shlo_type_count(attr->type);
 		for (int64_t i = 0; i < count && (size_t)i < room; i++)
 			numbers[i] = shlo_load(attr->type->element, attr->data,
@@ -108,8 +110,12 @@ int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room
 	}
 	if (attr->kind != SHLO_ATTR_ARRAY)
 		return -1;
-	for (size_t i = 0; i < attr->count && i < room; i++)
-		numbers[i] = attr->items[i]->number;
+	for (size_t i = 0; i < attr->count; i++) {
+		if (attr->items[i]->kind != SHLO_ATTR_INT && attr->items[i]->kind != SHLO_ATTR_BOOL)
+			return -1;
+		if (i < room)
+			numbers[i] = attr->items[i]->number;
+	}
 	return (int64_t)attr->count;
 }
 

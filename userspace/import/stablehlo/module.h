@@ -210,8 +210,8 @@ int64_t shlo_attr_int(const struct shlo_op *op, const char *name, int64_t otherw
 double shlo_attr_real(const struct shlo_op *op, const char *name, double otherwise);
 const char *shlo_attr_text(const struct shlo_op *op, const char *name, const char *otherwise);
 /*
- * Copies the numbers of an array or of dense integers, at most @room, to @numbers. Returns how many
- * the attribute has; -1: it is absent, or of another kind.
+ * Copies the numbers of an array or of dense elements, at most @room, to @numbers. Returns how many
+ * the attribute has; -1: it is absent, of another kind, or has others than integers and booleans.
  */
 int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room);
 
