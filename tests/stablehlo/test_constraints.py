@@ -177,6 +177,7 @@ def solve(attrs):
 
 
 HUGE = 9223372036854775807
+# The largest finite number of each small float type.
 MOST = {"f8E3M4": 15.5, "f8E4M3": 240, "f8E4M3FN": 448, "f8E4M3FNUZ": 240, "f8E4M3B11FNUZ": 30, "f8E5M2": 57344,
         "f8E5M2FNUZ": 57344, "f8E8M0FNU": 2.0 ** 127, "f4E2M1FN": 6, "f6E2M3FN": 7.5, "f6E3M2FN": 28}
 
@@ -189,7 +190,7 @@ TOKEN = "!stablehlo.token"
 WRONG = [
     # Types.
     (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is not a valid type: dimension 0 is 3, it takes no bound"),
-    (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is not a valid type: no stored values are from 5 to 5"),
+    (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is not a valid type: stored values from 5 to 5 are fewer than two"),
     (unary(Q.format(2, "0.0")), "is not a valid type: scale 0 is not within f32"),
     (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is not a valid type: scale 70000 is not within f16"),
     *((unary(f"tensor<2x!quant.uniform<i8:{kind}, {2 * most:.1f}>>"), f"scale {2 * most:g} is not within {kind}")
@@ -377,12 +378,36 @@ WRONG = [
     (op("stablehlo.reduce_window", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<4xf32>"], "window_dimensions = array<i64: 1>, "
         'window_strides = ["a"]', reducer()), "attribute window_strides is no list of integers"),
     (op("stablehlo.get_dimension_size", None, ["tensor<2xf32>"], ["tensor<i32>"], "dimension = 0.0 : f32"), "attribute dimension is no integer"),
+    (op("stablehlo.concatenate", None, [], ["tensor<2xf32>"], "dimension = 0 : i64"), "it has 0 operands, expected at least 1"),
     (op("chlo.broadcast_add", None, ["tensor<2x2xf32>", "tensor<2xf32>"], ["tensor<2x2xf32>"], "broadcast_dimensions = array<i64: 0, 1>"),
      "broadcast_dimensions must be a list of 1 integers, one for each dimension of operand 1"),
     (op("stablehlo.set_dimension_size", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<?xf32>"], "dimension = 0 : i64"),
      "the size is tensor<f32>, expected an integer"),
     (op("stablehlo.broadcast", None, ["tensor<2xf32>"], ["tensor<?x2xf32>"], "broadcast_sizes = array<i64: -1>"),
      "broadcast_sizes has -1, which is less than 0"),
+    # Messages that name the limit that is broken.
+    (op("stablehlo.broadcast_in_dim", None, ["tensor<f32>"], ["tensor<*xf32>"], "broadcast_dimensions = array<i64>"),
+     "the result is a tensor of no known rank"),
+    (op("stablehlo.iota", None, [], ["tensor<*xf32>"], "iota_dimension = 0 : i64"), "the result has dimensions that are not known"),
+    (op("stablehlo.bitcast_convert", None, ["tensor<2xf6E2M3FN>"], ["tensor<2xi8>"]), "6 bits do not become elements of 8 bits"),
+    (op("stablehlo.dynamic_slice", None, ["tensor<4xf32>", "tensor<i32>"], ["tensor<1xf32>"], "slice_sizes = array<i64: -1>"),
+     "slice size -1 of dimension 0 is less than 0"),
+    (op("stablehlo.dynamic_slice", None, ["tensor<4xf32>", "tensor<i32>"], ["tensor<5xf32>"], "slice_sizes = array<i64: 5>"),
+     "slice size 5 of dimension 0 is more than the operand has, 4"),
+    (gather("tensor<2x1xi32>", "[1]").replace("array<i64: 1, 1>", "array<i64: 1, 2>"),
+     "slice size 2 of dimension 1, which is collapsed or a batching dimension, is more than 1"),
+    (gather("tensor<2x2xi32>", "[1]").replace("index_vector_dim = 1", "index_vector_dim = 2").replace("map = [1]", "map = []"),
+     "there are 0 indexed dimensions, expected 1, as index_vector_dim is the rank of the indices"),
+    (op("chlo.top_k", None, ["tensor<?xf32>"], ["tensor<?xf32>", "tensor<?xi32>"], "k = -1 : i64"), "k is -1, which is less than 0"),
+    (op("chlo.top_k", None, ["tensor<4xf32>"], ["tensor<5xf32>", "tensor<5xi32>"], "k = 5 : i64"),
+     "k is 5, which is more than the size of the last dimension, 4"),
+    (op("stablehlo.reduce", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<f32>"] * 2, "dimensions = array<i64: 0>", reducer()),
+     "it has 2 results, expected 1, one for each input"),
+    (op("stablehlo.fft", None, ["tensor<1x1x1x1xcomplex<f32>>"], ["tensor<1x1x1x1xcomplex<f32>>"], "fft_type = #stablehlo<fft_type FFT>, "
+        "fft_length = array<i64: 1, 1, 1, 1>"), "fft_length has 4 numbers, expected 1 to 3"),
+    (algorithm({"lhs_component_count": "true"}), "lhs_component_count of the algorithm, an integer, is missing"),
+    (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xi64>", "tensor<4x7xf32>", group="[1]"),
+     "dimension 1 of the right side is a group dimension, and a batching or contracting dimension"),
     (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
@@ -507,6 +532,8 @@ WRONG = [
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
     *(unary(f"tensor<2x!quant.uniform<i8:{kind}, {most:.1f}>>") for kind, most in MOST.items()),
+    op("stablehlo.dynamic_iota", None, ["tensor<1xi64>"], ["tensor<*xf32>"], "iota_dimension = 0 : i64"),
+    op("stablehlo.dynamic_broadcast_in_dim", None, ["tensor<2xf32>", "tensor<1xi64>"], ["tensor<*xf32>"], "broadcast_dimensions = array<i64: 0>"),
     einsum("ab,bc->ca", ["tensor<2x?xf32>", "tensor<3x5xf32>"], "tensor<5x2xf32>"),
     scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"]),
     scan("tensor<?xf32>, tensor<f32>", (0, 1), ["tensor<?x?xf32>", "tensor<f32>"], operands=("tensor<?x?xf32>", "tensor<f32>")),

@@ -204,6 +204,15 @@ CASES = [
     (body("%x = stablehlo.constant dense<> : tensor<0x2xi32>", "%i = stablehlo.constant dense<0> : tensor<3xi32>",
           '%z = "stablehlo.torch_index_select"(%x, %i) {dim = 0 : i64, batch_dims = 0 : i64} : (tensor<0x2xi32>, tensor<3xi32>) -> tensor<3x2xi32>'),
      "dimension 0 of the operand has no elements, of which the index could select one"),
+    (body(X, "%i = stablehlo.constant dense<[[0], [0]]> : tensor<2x1xi32>",
+          '%z = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], '
+          'index_vector_dim = 1>, slice_sizes = array<i64: 0>} : (tensor<2xi32>, tensor<2x1xi32>) -> tensor<2xi32>'),
+     "slice size 0 of dimension 0 leaves no element for the result"),
+    (body(X, "%i = stablehlo.constant dense<[[0], [0]]> : tensor<2x1xi32>", "%s = stablehlo.constant dense<2> : tensor<1xi64>",
+          "%t = stablehlo.add %s, %s : tensor<1xi64>",
+          '%z = "stablehlo.dynamic_gather"(%x, %i, %t) {dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], '
+          'index_vector_dim = 1>} : (tensor<2xi32>, tensor<2x1xi32>, tensor<1xi64>) -> tensor<2x?xi32>'),
+     "slice size 4 of dimension 0 is not from 0 to 2"),
     (body(X, "%a = stablehlo.constant dense<0> : tensor<1xi64>", "%b = stablehlo.constant dense<4611686018427387904> : tensor<1xi64>",
           "%c = stablehlo.or %b, %a : tensor<1xi64>", "%v = stablehlo.constant dense<0> : tensor<i32>",
           "%z = stablehlo.dynamic_pad %x, %v, %a, %a, %c : (tensor<2xi32>, tensor<i32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xi32>"),
@@ -213,6 +222,18 @@ CASES = [
           '%z = "stablehlo.dynamic_conv"(%k, %k, %q) {dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, '
           'feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x2xi64>) -> tensor<1x1x?xf32>'),
      "the padding has 4611686018427387904, it should be from -2147483647 to 2147483647"),
+    (body(F, '%g = stablehlo.constant dense<[1.0, 2.0000002]> : tensor<2xf32>',
+          'check.expect_close %f, %g, max_ulp_difference = 0 : tensor<2xf32>, tensor<2xf32>'),
+     "element 1 is 2, expected is 2.0000002384185791: it is 1 numbers of this type away, expected are 0 to 0"),
+    (parallel('    %x = stablehlo.constant dense<1> : tensor<2xi32>\n    %y = "stablehlo.collective_permute"(%x) {source_target_pairs = '
+              'dense<[[0, 7]]> : tensor<1x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>\n    return %y : tensor<2xi32>\n'),
+     "source_target_pairs has the id 7, which no process has"),
+    (parallel('    %x = stablehlo.constant dense<1> : tensor<2xi32>\n    %y = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, '
+              'replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>} : (tensor<2xi32>) -> tensor<6xi32>\n    return %x : tensor<2xi32>\n'),
+     "replica_groups has the id 1, which no process has"),
+    (body(X, '%y = "interpreter.probe"(%x) {probe_id = "a"} : (tensor<2xi32>) -> tensor<2xi32>',
+          '"check.expect_serialized_eq"(%y) {probe_id = "a", iter = -1 : i64} : (tensor<2xi32>) -> ()'),
+     "attribute iter is -1, which is less than 0"),
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),

@@ -84,7 +84,10 @@ int64_t shlo_need_int(struct shlo_check *check, const char *name)
 
 const struct shlo_type *shlo_need_tensor(struct shlo_check *check, size_t operand)
 {
-	if (operand >= check->in_count || check->in[operand]->kind != SHLO_TENSOR)
+	if (operand >= check->in_count)
+		shlo_wrong(check, "it has %zu operands, expected at least %zu", check->in_count,
+			   operand + 1);
+	if (check->in[operand]->kind != SHLO_TENSOR)
 		shlo_wrong(check, "operand %zu is no tensor", operand);
 	if (check->in[operand]->rank < 0)
 		shlo_wrong(check, "operand %zu is a tensor of no known rank", operand);
@@ -101,6 +104,21 @@ void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *d
 		for (int k = 0; k < i; k++)
 			if (dims[k] == dims[i])
 				shlo_wrong(check, "%s has %lld twice", name, (long long)dims[i]);
+	}
+}
+
+void shlo_need_slice_sizes(struct shlo_check *check, const int64_t *sizes,
+			   const struct shlo_type *x)
+{
+	for (int i = 0; i < x->rank; i++) {
+		if (sizes[i] < 0)
+			shlo_wrong(check, "slice size %lld of dimension %d is less than 0",
+				   (long long)sizes[i], i);
+		if (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i])
+			shlo_wrong(check,
+				   "slice size %lld of dimension %d is more than the operand has, "
+				   "%lld",
+				   (long long)sizes[i], i, (long long)x->dims[i]);
 	}
 }
 

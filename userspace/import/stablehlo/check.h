@@ -19,6 +19,8 @@ enum shlo_element shlo_computed_element(const struct shlo_type *type);
 
 /* ---- regions of scalars */
 
+/* Demands that the operands are inputs and as many initial values, with a result for each input. */
+void shlo_need_initial(struct shlo_check *check);
 /* Demands that the region takes 2 * @count scalars and returns @count scalars of their types. */
 void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count);
 /* Demands that an operand's elements convert to the type of the region's argument without loss. */
@@ -46,6 +48,10 @@ int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count);
  * constant, each must be able to be the size of that dimension.
  */
 void shlo_need_shape(struct shlo_check *check, size_t operand);
+
+/* Demands that the sizes of a slice, one for each dimension, are within those of @x. */
+void shlo_need_slice_sizes(struct shlo_check *check, const int64_t *sizes,
+			   const struct shlo_type *x);
 
 /* ---- processes */
 

@@ -55,9 +55,11 @@ static int64_t need_count(struct shlo_check *check, const struct shlo_attr *dict
 {
 	const struct shlo_attr *attr = shlo_attr_find(dict, name);
 
-	if (!attr || attr->kind != SHLO_ATTR_INT || attr->number < 1)
+	if (!attr || attr->kind != SHLO_ATTR_INT)
+		shlo_wrong(check, "%s of the algorithm, an integer, is missing", name);
+	if (attr->number < 1)
 		shlo_wrong(check, "%s of the algorithm is %lld, expected one from 1 on", name,
-			   attr ? (long long)attr->number : 0);
+			   (long long)attr->number);
 	return attr->number;
 }
 

@@ -28,8 +28,7 @@ void shlo_check_reduce(struct shlo_check *check)
 	size_t count = check->in_count / 2;
 	struct shlo_list over, left = { 0 };
 
-	if (check->in_count % 2 || !count || check->op->result_count != count)
-		shlo_wrong(check, "it takes inputs and as many initial values");
+	shlo_need_initial(check);
 	over.count = shlo_need_ints(check, "dimensions", over.at);
 	shlo_need_dims(check, "dimensions", over.at, over.count, x->rank);
 	for (int i = 0; i < x->rank; i++)
@@ -292,10 +291,11 @@ void shlo_check_top_k(struct shlo_check *check)
 			   "complex",
 			   shlo_type_text(check->arena, x));
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
-	if (k < 0 || (dims[x->rank - 1] != SHLO_DYNAMIC && k > dims[x->rank - 1]))
+	if (k < 0)
+		shlo_wrong(check, "k is %lld, which is less than 0", (long long)k);
+	if (dims[x->rank - 1] != SHLO_DYNAMIC && k > dims[x->rank - 1])
 		shlo_wrong(check,
-			   "k is %lld, expected one from 0 to the size of the last "
-			   "dimension, %lld",
+			   "k is %lld, which is more than the size of the last dimension, %lld",
 			   (long long)k, (long long)dims[x->rank - 1]);
 	dims[x->rank - 1] = k;
 	shlo_out_like(check, 0, x, x->rank, dims);

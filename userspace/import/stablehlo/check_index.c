@@ -51,10 +51,14 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 	}
 	if (shlo_list_has(&n->indices_batching, n->index_vector))
 		shlo_wrong(check, "index_vector_dim is a batching dimension");
-	if (n->index_vector < indices->rank ?
-		    indices->dims[n->index_vector] != SHLO_DYNAMIC &&
-			    indices->dims[n->index_vector] != n->start_map.count :
-		    n->start_map.count != 1)
+	if (n->index_vector == indices->rank && n->start_map.count != 1)
+		shlo_wrong(
+			check,
+			"there are %d indexed dimensions, expected 1, as index_vector_dim is the "
+			"rank of the indices",
+			n->start_map.count);
+	if (n->index_vector < indices->rank && indices->dims[n->index_vector] != SHLO_DYNAMIC &&
+	    indices->dims[n->index_vector] != n->start_map.count)
 		shlo_wrong(check,
 			   "there are %d indexed dimensions, which is not the size of "
 			   "dimension index_vector_dim of the indices",
@@ -95,13 +99,16 @@ static void gather(struct shlo_check *check, const int64_t *sizes)
 
 	shlo_gather_numbers(check->op, false, &n);
 	check_numbers(check, &n, x, indices);
+	if (sizes)
+		shlo_need_slice_sizes(check, sizes, x);
 	for (int i = 0; i < x->rank; i++) {
 		bool collapsed = shlo_list_has(&n.collapsed, i) ||
 				 shlo_list_has(&n.operand_batching, i);
 
-		if (sizes && (sizes[i] < 0 || (collapsed && sizes[i] > 1) ||
-			      (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i])))
-			shlo_wrong(check, "slice size %lld of dimension %d is too large",
+		if (sizes && collapsed && sizes[i] > 1)
+			shlo_wrong(check,
+				   "slice size %lld of dimension %d, which is collapsed or a "
+				   "batching dimension, is more than 1",
 				   (long long)sizes[i], i);
 		if (!collapsed)
 			window[count++] = sizes ? sizes[i] : SHLO_DYNAMIC;
@@ -136,8 +143,14 @@ void shlo_check_scatter(struct shlo_check *check)
 	struct shlo_gather_numbers n;
 	int count = 0, rank;
 
-	if (check->in_count % 2 == 0 || check->in_count < 3 || check->op->result_count != n_inputs)
-		shlo_wrong(check, "it takes inputs, indices and as many updates as inputs");
+	if (check->in_count % 2 == 0 || check->in_count < 3)
+		shlo_wrong(check,
+			   "it has %zu operands, expected inputs, indices and as many updates as "
+			   "inputs",
+			   check->in_count);
+	if (check->op->result_count != n_inputs)
+		shlo_wrong(check, "it has %zu results, expected %zu, one for each input",
+			   check->op->result_count, n_inputs);
 	indices = shlo_need_tensor(check, n_inputs);
 	updates = shlo_need_tensor(check, n_inputs + 1);
 	shlo_gather_numbers(check->op, true, &n);
@@ -444,8 +457,7 @@ void shlo_check_reduce_window(struct shlo_check *check)
 	int64_t dims[SHLO_MAX_RANK];
 	struct shlo_window window;
 
-	if (check->in_count % 2 || !count || check->op->result_count != count)
-		shlo_wrong(check, "it takes inputs and as many initial values");
+	shlo_need_initial(check);
 	shlo_window_numbers(check, x->rank, &window);
 	window_dims(&window, x->dims, dims);
 	shlo_need_reducer(check, 0, count);

@@ -24,7 +24,9 @@ void shlo_check_fft(struct shlo_check *check)
 
 	if (strcmp(kind, "FFT") && strcmp(kind, "IFFT") && !real && !to_real)
 		shlo_wrong(check, "fft_type is '%s', it should be FFT, IFFT, RFFT or IRFFT", kind);
-	if (count < 1 || count > 3 || first < 0)
+	if (count < 1 || count > 3)
+		shlo_wrong(check, "fft_length has %d numbers, expected 1 to 3", count);
+	if (first < 0)
 		shlo_wrong(check, "fft_length has %d numbers for a rank of %d", count, x->rank);
 	if (real ? element != SHLO_F32 && element != SHLO_F64 : !shlo_is_complex(element))
 		shlo_wrong(check, "%s does not take elements of type %s", kind,

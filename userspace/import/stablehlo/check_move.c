@@ -29,6 +29,8 @@ static void need_sized(struct shlo_check *check)
 
 	if (out->kind != SHLO_TENSOR)
 		shlo_wrong(check, "the result is no tensor");
+	if (out->rank < 0)
+		shlo_wrong(check, "the result is a tensor of no known rank");
 	for (int i = 0; i < out->rank; i++) {
 		if (out->dims[i] != SHLO_DYNAMIC)
 			continue;
@@ -36,7 +38,7 @@ static void need_sized(struct shlo_check *check)
 		if (!out->bounds || out->bounds[i] == SHLO_DYNAMIC)
 			shlo_wrong(check, "the result has dimensions that are not known");
 	}
-	if (out->rank < 0 || open > 1)
+	if (open > 1)
 		shlo_wrong(check, "the result is %s, which has more than one open dimension",
 			   shlo_type_text(check->arena, out));
 }
@@ -48,9 +50,15 @@ void shlo_check_iota(struct shlo_check *check)
 
 	if (out->kind != SHLO_TENSOR || out->element == SHLO_I1)
 		shlo_wrong(check, "the result is no tensor of numbers");
-	shlo_need_dims(check, "iota_dimension", &dim, 1, out->rank);
 	if (!shlo_type_is_static(out))
 		shlo_wrong(check, "the result has dimensions that are not known");
+	shlo_need_dims(check, "iota_dimension", &dim, 1, out->rank);
+}
+
+/* Returns the rank of a tensor, or the most that it can be if the type does not tell. */
+static int most_rank(const struct shlo_type *type)
+{
+	return type->rank < 0 ? SHLO_MAX_RANK : type->rank;
 }
 
 void shlo_check_dynamic_iota(struct shlo_check *check)
@@ -58,8 +66,8 @@ void shlo_check_dynamic_iota(struct shlo_check *check)
 	int64_t dim = shlo_need_int(check, "iota_dimension");
 
 	shlo_need_tensor(check, 0);
-	shlo_need_dims(check, "iota_dimension", &dim, 1, shlo_declared(check, 0)->rank);
 	shlo_need_shape(check, 0);
+	shlo_need_dims(check, "iota_dimension", &dim, 1, most_rank(shlo_declared(check, 0)));
 }
 
 /* Fills in @map: the dimension of the result that each dimension of the operand becomes. */
@@ -71,8 +79,8 @@ static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 	if (count != x->rank)
 		shlo_wrong(check, "broadcast_dimensions has %d numbers for an operand of rank %d",
 			   count, x->rank);
-	shlo_need_dims(check, "broadcast_dimensions", map, count, out->rank);
-	for (int i = 0; i < x->rank; i++)
+	shlo_need_dims(check, "broadcast_dimensions", map, count, most_rank(out));
+	for (int i = 0; out->rank >= 0 && i < x->rank; i++)
 		if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], out->dims[map[i]]) == -1)
 			shlo_wrong(check,
 				   "dimension %d of the operand is %lld, that of the result %lld",
@@ -132,7 +140,7 @@ void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
 	shlo_need_shape(check, 1);
 	check_broadcast_dims(check, map);
 	need_hints(check);
-	if (shlo_known_ints(check, 1, dims) == out->rank) {
+	if (out->rank >= 0 && shlo_known_ints(check, 1, dims) == out->rank) {
 		for (int i = 0; i < x->rank; i++)
 			if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], dims[map[i]]) == -1)
 				shlo_wrong(check,
@@ -338,10 +346,7 @@ void shlo_check_dynamic_slice(struct shlo_check *check)
 	need_index_scalars(check, 1, x->rank);
 	if (shlo_need_ints(check, "slice_sizes", sizes) != x->rank)
 		shlo_wrong(check, "slice_sizes must have %d numbers", x->rank);
-	for (int i = 0; i < x->rank; i++)
-		if (sizes[i] < 0 || (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i]))
-			shlo_wrong(check, "slice size %lld is more than dimension %d has",
-				   (long long)sizes[i], i);
+	shlo_need_slice_sizes(check, sizes, x);
 	out_moved(check, x, x->rank, sizes);
 }
 
@@ -443,6 +448,8 @@ void shlo_check_bitcast_convert(struct shlo_check *check)
 	if (out->kind != SHLO_TENSOR)
 		shlo_wrong(check, "the result is no tensor");
 	to = shlo_elements[out->element].bits;
+	if (from % to && to % from)
+		shlo_wrong(check, "%u bits do not become elements of %u bits", from, to);
 	memcpy(dims, x->dims, (size_t)rank * sizeof(*dims));
 	if (from > to) {
 		if (rank == SHLO_MAX_RANK)
@@ -453,8 +460,6 @@ void shlo_check_bitcast_convert(struct shlo_check *check)
 			shlo_wrong(check, "the last dimension is not %u", to / from);
 		rank--;
 	}
-	if (from % to && to % from)
-		shlo_wrong(check, "%u bits do not become elements of %u bits", from, to);
 	shlo_out_like(check, 0, out, rank, dims);
 }
 

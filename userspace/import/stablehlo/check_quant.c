@@ -19,7 +19,8 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 	least = shlo_float_least(quant->expressed);
 	most = shlo_float_most(quant->expressed);
 	if (quant->least >= quant->most)
-		return shlo_arena_printf(arena, "no stored values are from %lld to %lld",
+		return shlo_arena_printf(arena,
+					 "stored values from %lld to %lld are fewer than two",
 					 (long long)quant->least, (long long)quant->most);
 	for (size_t i = 0; i < quant->count; i++) {
 		if (!(quant->scales[i] >= least) || quant->scales[i] > most)

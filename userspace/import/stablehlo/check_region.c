@@ -29,6 +29,18 @@ static bool is_scalar(const struct shlo_type *type)
 	return type->kind == SHLO_TENSOR && type->rank <= 0;
 }
 
+void shlo_need_initial(struct shlo_check *check)
+{
+	size_t count = check->in_count / 2;
+
+	if (check->in_count % 2 || !count)
+		shlo_wrong(check, "it has %zu operands, expected inputs and as many initial values",
+			   check->in_count);
+	if (check->op->result_count != count)
+		shlo_wrong(check, "it has %zu results, expected %zu, one for each input",
+			   check->op->result_count, count);
+}
+
 void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count)
 {
 	const struct shlo_block *block = &check->op->regions[region]->block;

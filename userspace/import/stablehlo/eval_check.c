@@ -104,7 +104,7 @@ static void expect_close(struct shlo_call *call, const struct shlo_tensor *x,
 			 const struct shlo_tensor *y, uint64_t min, uint64_t max)
 {
 	enum shlo_element part = shlo_element_part(x->type.element);
-	char how[60];
+	char how[120] = "";
 
 	need_comparable(call, x, y);
 	if (!shlo_is_float(part))
@@ -117,7 +117,11 @@ static void expect_close(struct shlo_call *call, const struct shlo_tensor *x,
 			far = distance(part, a.im, b.im);
 		if (far >= min && far <= max)
 			continue;
-		snprintf(how, sizeof(how), ": %" PRIu64 " numbers lie between", far);
+		if (far != UINT64_MAX)
+			snprintf(how, sizeof(how),
+				 ": it is %" PRIu64
+				 " numbers of this type away, expected are %" PRIu64 " to %" PRIu64,
+				 far, min, max);
 		differ(call, x, y, i, how);
 	}
 }
@@ -246,6 +250,9 @@ void shlo_eval_expect_serialized_eq(struct shlo_call *call)
 	const char *id = shlo_attr_text(call->op, "probe_id", "");
 	int64_t left = shlo_attr_int(call->op, "iter", shlo_attr_int(call->op, "iteration", 0));
 
+	if (left < 0)
+		shlo_run_error(call->run, "attribute iter is %" PRId64 ", which is less than 0",
+			       left);
 	for (struct shlo_probe *probe = call->run->probes; probe; probe = probe->next)
 		if (!strcmp(probe->id, id) && left-- == 0) {
 			expect_eq(call, call->in[0], probe->value);

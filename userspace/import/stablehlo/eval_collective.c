@@ -77,7 +77,9 @@ static size_t members_of(struct shlo_call *call, const struct table *table, int6
 				process = (size_t)id * partitions + p;
 			if ((uint64_t)id >= replicas * partitions ||
 			    process >= replicas * partitions)
-				shlo_run_error(call->run, "there is no process %lld",
+				shlo_run_error(call->run,
+					       "replica_groups has the id %lld, which no process "
+					       "has",
 					       (long long)id);
 			members[count++] = process;
 		}
@@ -486,8 +488,11 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 
 		if (source < 0 || (uint64_t)source >= group.count || target < 0 ||
 		    (uint64_t)target >= group.count)
-			shlo_run_error(call->run, "there is no process %lld or %lld",
-				       (long long)source, (long long)target);
+			shlo_run_error(call->run,
+				       "source_target_pairs has the id %lld, which no process has",
+				       (long long)(source < 0 || (uint64_t)source >= group.count ?
+							   source :
+							   target));
 		if ((size_t)source == group.own)
 			exchange.out[target] = whole(call->in[0]);
 		if ((size_t)target != group.own)

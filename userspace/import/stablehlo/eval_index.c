@@ -179,9 +179,6 @@ static int64_t slice_at(struct shlo_call *call, const struct shlo_gather_numbers
 	for (int i = 0; i < x->type.rank; i++)
 		start[i] = shlo_clamped(start[i], x->dims[i] - sizes[i], is_unsigned);
 	shlo_add_batching(n, at, start);
-	for (int i = 0; i < x->type.rank; i++)
-		if (start[i] < 0 || start[i] >= x->dims[i] || start[i] + sizes[i] > x->dims[i])
-			shlo_run_error(call->run, "a slice is larger than the operand");
 	return shlo_offset(x, start);
 }
 
@@ -196,6 +193,12 @@ static void gather(struct shlo_call *call, struct shlo_tensor *out, const int64_
 	shlo_gather_numbers(call->op, false, &n);
 	if (!out->count)
 		return;
+	for (int i = 0; i < x->type.rank; i++)
+		if (!sizes[i])
+			shlo_run_error(call->run,
+				       "slice size 0 of dimension %d leaves no element for the "
+				       "result",
+				       i);
 	part(&n, out, x, call->in[1], &batch, &slice);
 	run = take_run(&slice);
 	do {
@@ -229,6 +232,11 @@ void shlo_eval_dynamic_gather(struct shlo_call *call)
 
 	if (count != x->type.rank)
 		shlo_run_error(call->run, "slice_sizes must have %d numbers", x->type.rank);
+	for (int i = 0; i < count; i++)
+		if (sizes[i] < 0 || sizes[i] > x->dims[i])
+			shlo_run_error(call->run,
+				       "slice size %lld of dimension %d is not from 0 to %lld",
+				       (long long)sizes[i], i, (long long)x->dims[i]);
 	shlo_gather_numbers(call->op, false, &n);
 	rank = indices->type.rank - (n.index_vector < indices->type.rank) + n.offset.count;
 	for (int i = 0; i < rank; i++) {
