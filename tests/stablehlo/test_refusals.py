@@ -91,6 +91,8 @@ CASES = [
     ("sdy.mesh @m = 3", "line 1, column 15: expected a mesh here"),
     ('module {\n  "sdy.mesh"() {sym_name = "m", mesh = #sdy.mesh<["x"]>} : () -> ()\n}\n', "column 6: expected '=' here"),
     (body("%x = stablehlo.constant dense<[1]> : tensor<2xi32>"), "there are 1 elements where the type has 2"),
+    (body("%x = stablehlo.constant dense<[-]> : tensor<1xi32>"), "line 2, column 34: expected a number here"),
+    (body("%x = stablehlo.constant dense<--5> : tensor<i32>"), "line 2, column 33: expected a number here"),
     (body('%x = stablehlo.constant dense<"0x01"> : tensor<2xi32>'), "there are 1 bytes for the elements of tensor<2xi32>"),
     (body("%x = stablehlo.constant dense<1> : tensor<2xi33>"), "there is no element type 'i33'"),
     (body("%x = stablehlo.constant dense<1> : tensor<99999x99999xi32>"), "this tensor has more than 2^31 elements"),

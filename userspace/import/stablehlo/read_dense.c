@@ -42,8 +42,12 @@ static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element elemen
 		/* Reads decimal digits as float; going through double would round twice. */
 		if (element == SHLO_F32)
 			number.re = (double)strtof(start, NULL);
+	} else if (start + minus < r->end && start[minus] >= '0' && start[minus] <= '9') {
+		number.u = strtoull(start + minus, &end, 10);
+		number.u = minus ? 0 - number.u : number.u;
 	} else {
-		number.u = minus ? 0 - strtoull(start + 1, &end, 10) : strtoull(start, &end, 10);
+		/* strtoull() would take a second sign, and blanks. */
+		shlo_read_error(r, "expected a number here");
 	}
 	if (end == start || end > r->end)
 		shlo_read_error(r, "expected a number here");
