@@ -323,7 +323,7 @@ static void read_properties(struct shlo_bytecode *code)
 /* ---- entries */
 
 /*
- * Reads an entry that is MLIR text instead of an encoding, which dialects without an encoding use.
+ * Reads an entry that is MLIR text: so do dialects write that have no encoding of their own.
  */
 static void read_entry_text(struct shlo_entry *entry, bool of_type)
 {

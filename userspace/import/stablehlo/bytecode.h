@@ -57,7 +57,7 @@ struct shlo_blob {
 };
 
 struct shlo_bytecode {
-	/* names in attributes, nesting depth, and helpers that make operations */
+	/* what the functions of reader.h need, which make values, operations and attributes */
 	struct shlo_reader reader;
 	bool in_function; /* the region of a function is being read */
 	const uint8_t *start, *end;
@@ -82,16 +82,18 @@ uint64_t shlo_bytes_varint(struct shlo_bytes *b);
 /* Reads a number whose lowest bit is a flag: sets *flag, and returns the other bits. */
 uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag);
 int64_t shlo_bytes_signed(struct shlo_bytes *b);
-/* Returns a count; each counted item takes at least one byte. */
+/* Reads a count of items; more than the bytes that are left are an error. */
 size_t shlo_bytes_count(struct shlo_bytes *b);
 /* Returns a range of the next @size bytes, and moves after them. */
 struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size);
 /* Reads an index and returns the string of that index; sets *size unless @size is NULL. */
 const char *shlo_bytes_string(struct shlo_bytes *b, size_t *size);
+/* Reads the header of a section: sets *id, returns the section's bytes, and moves after them. */
 struct shlo_bytes shlo_bytes_section(struct shlo_bytes *b, unsigned int *id);
 
 /*
- * Read an index, and return the attribute or type of that index. An optional attribute may be NULL.
+ * Read an index, and return the attribute or type of that index. shlo_bytes_optional_attr() returns
+ * NULL where the file says that there is none.
  */
 const struct shlo_attr *shlo_bytes_attr(struct shlo_bytes *b);
 const struct shlo_attr *shlo_bytes_optional_attr(struct shlo_bytes *b);

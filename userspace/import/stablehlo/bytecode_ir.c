@@ -17,8 +17,8 @@ enum part {
 };
 
 /*
- * Values are numbered within the nearest isolated region. Within such a region, values of inner
- * regions have higher numbers than values of the regions around them.
+ * Values are numbered within the nearest isolated region, which is one that uses no values from
+ * outside. Values of regions within it have higher numbers than values of the regions around them.
  */
 struct scope {
 	struct shlo_value **values; /* an item is NULL until its value is defined */
@@ -142,13 +142,13 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 	bool is_function = !strcmp(op->name, "vhlo.func_v1") || !strcmp(op->name, "func.func");
 
 	if (is_function) {
-		/* Slots count within a function, so that it has no values from outside. */
+		/* A value's slot is its number within a function, which may use no other values. */
 		if (code->in_function || (!isolated && end))
 			shlo_bytes_error(b, "a function is within another, or not isolated");
 		code->in_function = true;
 		code->reader.slot_count = 0;
 	}
-	/* The functions of a module are created while its region is read. */
+	/* Functions are added to the module while its region is read. */
 	if (!strcmp(op->name, "builtin.module")) {
 		if (code->reader.module)
 			shlo_bytes_error(b, "a module within a module is not read");

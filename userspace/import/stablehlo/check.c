@@ -291,8 +291,9 @@ static int call_depth(const struct shlo_module *module, struct shlo_function *fu
 static int block_depth(const struct shlo_module *module, const struct shlo_block *block, int above);
 
 /*
- * Raises *depth to the depth of a call of the function @name, if this is deeper. Returns -1 if the
- * function calls itself or the call is too deep, else 0.
+ * Raises *depth to the depth of a call of the function @name, if this is deeper; @name may be NULL
+ * or name no function with a body. Returns -1 if the function calls itself or the call is too deep,
+ * else 0.
  */
 static int note_call(const struct shlo_module *module, const char *name, int above, int *depth)
 {

@@ -89,8 +89,8 @@ void shlo_need_accuracy(struct shlo_check *check);
 /* Checks a custom call that compares two values. */
 void shlo_check_comparison(struct shlo_check *check, const char *name);
 /*
- * Checks a custom call to shape_assertion, by which a program ends when a condition on shapes does
- * not hold.
+ * Checks a custom call to shape_assertion, by which a program ends with an error when a condition
+ * on shapes does not hold.
  */
 void shlo_check_assertion(struct shlo_check *check);
 /* Whether an operation calls a function of the application. */
@@ -99,6 +99,7 @@ bool shlo_is_callback(const struct shlo_op *op);
 void shlo_check_callback(struct shlo_check *check);
 /* Checks a custom call that factors matrices. */
 void shlo_check_factor(struct shlo_check *check, const char *name);
+/* Whether a custom call with this target factors matrices. */
 bool shlo_is_factor(const char *name);
 
 #endif

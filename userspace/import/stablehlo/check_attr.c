@@ -29,7 +29,7 @@ static bool is_known(const struct algorithm *a)
 {
 	static const struct {
 		const char *type, *sum;
-		/* the most products; above 1, operands are split into components */
+		/* the most products; above 1, operands may be split into components */
 		int64_t products;
 	} known[] = {
 		{ "f16", "f16", 1 },  { "f16", "f32", 1 },  { "bf16", "bf16", 1 },

@@ -327,7 +327,7 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
 /* ---- with implicit broadcast, as chlo has it */
 
 /*
- * Sets @dims to the broadcast dimensions of the operands, aligned at the end or by
+ * Sets @dims to the broadcast dimensions of the operands from @first on, aligned at the end or by
  * broadcast_dimensions, and returns the rank; sizes of 1 are stretched.
  */
 static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)

@@ -34,8 +34,8 @@ enum shlo_element shlo_element_complex(enum shlo_element element)
 }
 
 /*
- * Returns an integer as an element of fewer than 64 bits holds it: the upper bits are cut off, and
- * the sign is extended.
+ * Returns the value that an integer, boolean included, has after it was stored in an element: the
+ * bits that do not fit are cut off, and the top bit of a signed type is its sign.
  */
 static int64_t wrap(const struct shlo_element_info *info, int64_t value)
 {
@@ -48,7 +48,10 @@ static int64_t wrap(const struct shlo_element_info *info, int64_t value)
 	return (int64_t)((uint64_t)value << unused) >> unused;
 }
 
-/* Returns the bits of a non-negative number. Rounding may give the bits of infinity or NaN. */
+/*
+ * Returns exponent and mantissa of a finite non-negative number as bits. For a number that is too
+ * large for the type, these are the bits of infinity or NaN, or more bits than the type has.
+ */
 static uint64_t magnitude_bits(const struct shlo_element_info *info, double value)
 {
 	int exponent, least = 1 - info->bias, quantum;
@@ -193,8 +196,8 @@ static struct shlo_num load_integer(const struct shlo_element_info *info, const 
 }
 
 /*
- * Loads a bf16, which is the upper half of a float. False: it is NaN, which the general function
- * loads.
+ * Sets *value to a bf16 of the array @data; a bf16 is the upper half of a float. Returns false for
+ * NaN, which shlo_float_value() has to convert.
  */
 static bool load_bf16(const void *data, size_t index, double *value)
 {
@@ -210,8 +213,8 @@ static bool load_bf16(const void *data, size_t index, double *value)
 }
 
 /*
- * Rounds the bits of a float to the nearest bf16, ties to even. False: the number is not a float,
- * so that it would be rounded twice.
+ * Stores a number as the nearest bf16, ties to even. Returns false, and stores nothing, for NaN and
+ * for a number that float32 cannot hold, which this way would round twice.
  */
 static bool store_bf16(void *data, size_t index, double value)
 {

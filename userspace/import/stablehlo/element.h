@@ -18,12 +18,12 @@ enum shlo_class { SHLO_BOOL, SHLO_SIGNED, SHLO_UNSIGNED, SHLO_FLOAT, SHLO_COMPLE
 
 /* The meaning of the largest exponent; the names are those of LLVM's APFloat. */
 enum shlo_special {
-	SHLO_NONE,
+	SHLO_NONE,   /* the type is no float */
 	SHLO_IEEE,   /* infinities and NaN, as in IEEE 754 */
 	SHLO_FN,     /* no infinity; NaN is all ones */
 	SHLO_FNUZ,   /* no infinity and no negative zero; the pattern of -0 is NaN */
 	SHLO_FINITE, /* neither infinity nor NaN */
-	SHLO_E8M0,   /* powers of two, without sign and zero */
+	SHLO_E8M0,   /* powers of two, without sign, zero and infinity; NaN is all ones */
 };
 
 struct shlo_element_info {
@@ -38,7 +38,7 @@ extern const struct shlo_element_info shlo_elements[SHLO_ELEMENT_COUNT];
 
 /*
  * An element of any type: integers and booleans as 64 bits, floats as double, which holds the
- * numbers of all float types.
+ * numbers of all float types, and complex numbers as two of these.
  */
 struct shlo_num {
 	union {
@@ -76,8 +76,12 @@ enum shlo_element shlo_element_part(enum shlo_element element);
 /* Returns the complex type whose parts have this type, f32 or f64; other types unchanged. */
 enum shlo_element shlo_element_complex(enum shlo_element element);
 
+/* Return and store element @index of an array of elements in memory. */
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);
-/* Stores an element: integers wrap around, floats are rounded to the nearest, ties to even. */
+/*
+ * Integers wrap around; any number but 0 is stored as the boolean true. Floats are rounded to the
+ * nearest, ties to even.
+ */
 void shlo_store(enum shlo_element element, void *data, size_t index, struct shlo_num number);
 /* Returns the number rounded or wrapped to an element type. */
 struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number);

@@ -90,11 +90,15 @@ const struct shlo_kind *shlo_kind_find(const char *name);
 #include "kinds.def"
 #undef KIND
 
+/* Ends the check with an error, which the caller of the check reports with the operation's name. */
 _Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets @numbers from a required attribute, and returns their count. */
 int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers);
-/* Reads @count numbers of an attribute; each is @otherwise when the attribute is absent. */
+/*
+ * Reads @count numbers of an attribute; each is @otherwise when the attribute is absent, empty or
+ * no list of numbers.
+ */
 void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
 		  int64_t otherwise);
 int64_t shlo_need_int(struct shlo_check *check, const char *name);

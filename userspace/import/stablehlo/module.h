@@ -17,7 +17,10 @@
 
 #define SHLO_DYNAMIC INT64_MIN /* size of a dimension that is written as ? */
 
-/* the most items within a type or attribute, those of the items included */
+/*
+ * the most parts of a type or attribute, counted at all depths; a list of numbers that is not
+ * nested may have more
+ */
 #define SHLO_MAX_WEIGHT ((size_t)1 << 16)
 
 enum shlo_type_kind {
@@ -153,8 +156,8 @@ struct shlo_function {
 	const struct shlo_type *type;
 	size_t slot_count;
 	/*
-	 * check.c: how deep calls in it are, 1 without any; 0: not counted, -1: being counted, or
-	 * it calls itself
+	 * Set by check.c: 1 for a function that calls none, otherwise 1 more than the deepest that
+	 * it calls; 0: not counted yet; -1: it is being counted, or calls itself.
 	 */
 	int call_depth;
 	/* marks say that arguments or results are cut over devices, see sharding.h */
@@ -204,8 +207,9 @@ struct shlo_function *shlo_module_entry(const struct shlo_module *module);
  */
 size_t shlo_module_said(const struct shlo_module *module, const char *name);
 
-/* Returns an attribute of an operation or a dictionary; NULL: there is none. */
+/* Returns an attribute of a dictionary, which may be NULL; NULL: there is none. */
 const struct shlo_attr *shlo_attr_find(const struct shlo_attr *dict, const char *name);
+/* Return the value of an operation's attribute; @otherwise: it is absent or of another kind. */
 int64_t shlo_attr_int(const struct shlo_op *op, const char *name, int64_t otherwise);
 double shlo_attr_real(const struct shlo_op *op, const char *name, double otherwise);
 const char *shlo_attr_text(const struct shlo_op *op, const char *name, const char *otherwise);
@@ -241,8 +245,8 @@ void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size);
  */
 const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file);
 /*
- * Returns the program of a device, without operations of Shardy; NULL: the file has none of these
- * or is refused, or devices compute with whole values, too.
+ * Returns the program of a device, without operations of Shardy; NULL: the file has none of these,
+ * has several modules or is refused, or devices compute with whole values, too.
  */
 const char *shlo_print_device(struct shlo_arena *arena, const struct shlo_file *file);
 /* Checks every operation, and adds invalid and unknown ones to the refusals. */

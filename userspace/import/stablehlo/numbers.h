@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The dimension numbers of gather, scatter, dot_general, convolution and windows. */
+/* The dimension numbers of gather, scatter, dot_general, ragged_dot, convolution and windows. */
 #ifndef SHLO_NUMBERS_H
 #define SHLO_NUMBERS_H
 
 #include "kinds.h"
 
+/* Dimensions that an attribute lists. */
 struct shlo_list {
 	int count;
 	int64_t at[SHLO_MAX_RANK];
@@ -77,8 +78,8 @@ struct shlo_conv_numbers {
 };
 
 /*
- * Reads a convolution's numbers. @padding: two numbers for each spatial dimension; NULL: read from
- * the attribute.
+ * Reads a convolution's numbers. @padding: the low and high padding of each spatial dimension;
+ * NULL: the attribute padding has them.
  */
 void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 		       struct shlo_conv_numbers *n);

@@ -17,8 +17,9 @@ struct printer {
 	size_t next, next_argument;
 	int depth;
 	/*
-	 * For the program of a device: by slot, the value that stands for the result of a mark; the
-	 * functions that it calls; whether it has a region with parts of its own.
+	 * For the program of a device: by slot, the operand that replaces the result of an
+	 * operation of Shardy; the functions that the program calls; whether it has computations
+	 * within a computation of Shardy; whether operations of Shardy were left out.
 	 */
 	bool is_device;
 	const struct shlo_value **instead;
@@ -95,7 +96,9 @@ static void note_call(struct printer *p, const struct shlo_function *function)
 }
 
 /*
- * Whether an operation of Shardy is not part of the program of a device; its result is its operand.
+ * Whether an operation of Shardy is not part of the program of a device; notes that its operand
+ * replaces its result. For every operation, notes what it calls, and whether it is a computation of
+ * Shardy.
  */
 static bool is_left_out(struct printer *p, const struct shlo_op *op)
 {
@@ -239,7 +242,11 @@ const char *shlo_print(struct shlo_arena *arena, const struct shlo_file *file)
 	return p.text.data;
 }
 
-/* Returns the operations of one device: those of a region that is all of the function, if it is. */
+/*
+ * Returns the block of operations that one device runs: the function's own, or that of a
+ * sdy.manual_computation which is all that the function does. NULL: the function does more than
+ * that computation, or takes or gives whole values that the computation divides.
+ */
 static const struct shlo_block *device_block(const struct shlo_function *function)
 {
 	const struct shlo_block *block = &function->region->block;

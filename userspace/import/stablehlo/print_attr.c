@@ -70,8 +70,8 @@ static void add_number(struct shlo_text *text, enum shlo_element element, struct
 }
 
 /*
- * Whether elements are printed as bytes: many elements, and NaN, whose bits decimal text would
- * lose.
+ * Whether elements are printed as bytes: more than 64 elements that are not booleans, and NaN,
+ * whose bits decimal text would lose.
  */
 static bool wants_bytes(const struct shlo_attr *attr, int64_t count)
 {
@@ -156,8 +156,9 @@ static void add_dense(struct shlo_text *text, const struct shlo_attr *attr)
 /* ---- numbers in lists */
 
 /*
- * Returns the numbers of a list, an array or dense elements of rank 1 or 2, and its rows and
- * columns; NULL: it is something else. With @nested, a list of lists counts as dense elements.
+ * Returns the numbers of an array, or of dense elements of rank 1 or 2, and sets their rows and
+ * columns; *rows is -1 for a single row without outer brackets. NULL: it is something else. With
+ * @nested, an array of arrays counts as dense elements of rank 2.
  */
 static const int64_t *numbers_of(struct shlo_arena *arena, const struct shlo_attr *attr,
 				 bool nested, int64_t *rows, int64_t *columns)
@@ -203,7 +204,10 @@ static void add_row(struct shlo_text *text, const int64_t *numbers, int64_t coun
 		shlo_text_add(text, "%s%lld", i ? ", " : "", (long long)numbers[i]);
 }
 
-/* Prints a list of numbers; false: the attribute is none. */
+/*
+ * Prints a list of numbers, in brackets only if @bare; returns false, and prints nothing, if the
+ * attribute is no such list.
+ */
 static bool add_numbers(struct shlo_text *text, const char *name, const struct shlo_attr *attr,
 			bool bare)
 {

@@ -270,7 +270,7 @@ static void need_members(struct shlo_reader *r, const char *name, const struct s
 				shlo_read_error(r, "#%s has no '%s'", name, dict->names[k]);
 }
 
-/* Reads an attribute of a dialect: #dialect<word WORD> or #dialect.name<…>. */
+/* Reads an attribute of a dialect, #dialect<word WORD> or #dialect.name<…>, or an alias, #name. */
 static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 {
 	const char *name, *word = NULL;
@@ -325,7 +325,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	return attr;
 }
 
-/* Reads a sub-axis, "(2)4": the factor in front of it, and its size. */
+/* Reads a part of a mesh's axis such as "(2)4": what it multiplies is 2, and its size is 4. */
 static const struct shlo_attr *read_sub_axis(struct shlo_reader *r)
 {
 	struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);

@@ -116,7 +116,7 @@ bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uin
 	bool packed = element == SHLO_I1 && count && size != count && size == (count + 7) / 8;
 	uint8_t *data;
 
-	/* MLIR writes one element for an array that has none, like for one of equal elements. */
+	/* MLIR writes the bytes of one element for equal elements, and also for none at all. */
 	if (!count && size == one)
 		size = 0;
 	attr->splat = !packed && size == one && size != count * one && count;

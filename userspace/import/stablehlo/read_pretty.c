@@ -71,7 +71,7 @@ static void read_slices(struct shlo_reader *r, struct shlo_op *op)
 static void read_dot_dims(struct shlo_reader *r, struct shlo_op *op, bool batching)
 {
 	const struct shlo_attr *known = shlo_attr_find(&op->attrs, "dot_dimension_numbers");
-	/* This function made the dictionary, so that it may change it. */
+	/* An earlier call made this dictionary for the operation: it may be changed. */
 	struct shlo_attr *dims = (struct shlo_attr *)known;
 
 	if (!dims) {

@@ -124,7 +124,7 @@ static void read_words(struct shlo_reader *r, struct shlo_op *op)
 	}
 }
 
-/* Reads the types of the operands, which are also those of the results. */
+/* Reads the types of the operands; @gives: the operation has results, of these types, too. */
 static void read_types(struct shlo_reader *r, struct shlo_op *op, bool gives)
 {
 	const struct shlo_type **types =

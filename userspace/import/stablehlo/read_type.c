@@ -45,7 +45,7 @@ static double read_real(struct shlo_reader *r)
 	char *end;
 	double value;
 
-	/* strtod() may read up to the NUL at the end of the file's text. */
+	/* strtod() stops at the NUL after the file's text, which may be behind r->end. */
 	shlo_skip(r);
 	value = strtod(r->at, &end);
 	if (end == r->at || end > r->end)

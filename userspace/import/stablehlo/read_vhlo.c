@@ -98,7 +98,8 @@ static double read_real(struct shlo_reader *r)
 }
 
 /*
- * Reads "[a, b]", or a single number: scales are floats, zero points integers. Returns their count.
+ * Reads scales to @reals, or when that is NULL, zero points to @ints: "[a, b]", or with @list false
+ * a single number. Returns their count.
  */
 static size_t read_numbers(struct shlo_reader *r, bool list, double **reals, int64_t **ints)
 {

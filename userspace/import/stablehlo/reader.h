@@ -9,6 +9,7 @@
 #include "kinds.h"
 #include "module.h"
 
+/* A name that the text gives to values: %a to one, %a:2 to several, which are %a#0 and %a#1. */
 struct shlo_name {
 	struct shlo_name *next;	  /* next name in its bucket */
 	struct shlo_name *before; /* the name that was added before this one */
@@ -42,7 +43,7 @@ struct shlo_reader {
 	unsigned int line;
 	const char *line_start;
 	int depth;
-	bool bare; /* a number has no type, so that a colon after it does not belong to it */
+	bool bare; /* a colon after a number begins the types of the operation, not of the number */
 	struct shlo_alias *aliases;
 	struct shlo_resource *resources;
 	const char *resources_start, *resources_end; /* NULL: there are none */
@@ -56,12 +57,12 @@ struct shlo_reader {
 	const struct shlo_attr **marks;
 };
 
-/* Ends the reading with an error that names line and column. */
+/* Ends the reading with an error that names line and column; text in bytecode has neither. */
 _Noreturn void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 struct shlo_location shlo_read_location(struct shlo_reader *r);
 
-/* The functions below first skip white space and comments. */
+/* The functions down to shlo_read_integer() first skip white space and comments. */
 void shlo_skip(struct shlo_reader *r);
 char shlo_peek(struct shlo_reader *r); /* returns 0 at the end */
 /* skips text; returns whether it was there */
@@ -71,6 +72,7 @@ bool shlo_take_word(struct shlo_reader *r, const char *word); /* skips a whole w
 bool shlo_peek_word(struct shlo_reader *r, const char *word);
 /* Returns a word of letters, digits, _, ., $ and -; NULL: there is none. */
 const char *shlo_read_word(struct shlo_reader *r);
+/* Returns a string without quotes and escapes; sets *length unless @length is NULL. */
 const char *shlo_read_string(struct shlo_reader *r, size_t *length);
 /* Returns the name of a symbol, without its @. */
 const char *shlo_read_symbol(struct shlo_reader *r);
@@ -78,6 +80,7 @@ const char *shlo_read_symbol(struct shlo_reader *r);
 void shlo_skip_balanced(struct shlo_reader *r);
 void shlo_skip_location(struct shlo_reader *r);
 int64_t shlo_read_integer(struct shlo_reader *r);
+/* Begin and end a nested part; SHLO_MAX_DEPTH levels are the most, and more an error. */
 void shlo_enter(struct shlo_reader *r);
 void shlo_leave(struct shlo_reader *r);
 
@@ -107,10 +110,11 @@ void shlo_op_add_operand(struct shlo_reader *r, struct shlo_op *op, struct shlo_
 void shlo_op_add_region(struct shlo_reader *r, struct shlo_op *op, struct shlo_region *region);
 /*
  * Reads a region from its { and returns it. If @arguments are given, the block uses these @count
- * values as its arguments.
+ * values as its arguments. @mark: the last name that stays known after the region.
  */
 struct shlo_region *shlo_read_region(struct shlo_reader *r, size_t count,
 				     struct shlo_value **arguments, struct shlo_name *mark);
+/* Forgets the names that were added after @mark. */
 void shlo_forget(struct shlo_reader *r, struct shlo_name *mark);
 void shlo_block_add(struct shlo_reader *r, struct shlo_block *block, struct shlo_op *op);
 void shlo_op_results(struct shlo_reader *r, struct shlo_op *op, size_t count,
@@ -124,12 +128,15 @@ void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
 void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_while(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
-/* Reads an operation of Shardy; false: the operation is not known. */
+/*
+ * Reads an operation of Shardy after its name. Returns false, and reads nothing, for an operation
+ * of another dialect, an unknown one, and sdy.constant.
+ */
 bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_mesh(struct shlo_reader *r); /* reads what follows sdy.mesh */
 /* Adds the mesh of an sdy.mesh in generic form to the module. */
 void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
-/* Reads and returns the attributes of an argument or result, and notes marks of sharding. */
+/* Returns the attributes of an argument or result; sets r->is_sharded if one is a sharding. */
 const struct shlo_attr *shlo_read_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);

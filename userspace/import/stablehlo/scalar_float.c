@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of one float or complex number. They are computed with more digits than any element
- * type has, so that the result is the nearest number, or a neighbour in a near tie.
+ * Functions of one float or complex number. Most are computed in long double, which has more digits
+ * than any element type, so that the result is the nearest number, or a neighbour in a near tie.
+ * hyperbolic() says why cosh and sinh of floats round in each step instead.
  */
 #include "scalar.h"
 

@@ -55,7 +55,7 @@ long double shlo_digamma(long double x)
 	return result;
 }
 
-/* Returns Hurwitz's zeta: the sum of (q + k)^-x. */
+/* Returns Hurwitz's zeta: the sum of (q + k)^-x over all k from 0 on; NaN where it has no value. */
 long double shlo_zeta(long double x, long double q)
 {
 	long double sum = 0, at = q, factor, power;
@@ -113,7 +113,10 @@ long double shlo_erf_inv(long double x)
 		return copysignl(INFINITY, x);
 	if (x == 0)
 		return x;
-	/* Winitzki's approximation, then Halley's steps on the side that does not lose digits. */
+	/*
+	 * Begins with Winitzki's approximation, which Halley's method improves. Near 1 and -1, the
+	 * difference is one of erfc(), because 1 - erf(guess) would lose digits.
+	 */
 	w = logl((1 - x) * (1 + x));
 	error = 2 / (pi * 0.147L) + w / 2;
 	guess = copysignl(sqrtl(sqrtl(error * error - w / 0.147L) - error), x);

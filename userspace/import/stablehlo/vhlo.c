@@ -298,8 +298,8 @@ static bool put_into_group(struct shlo_reader *r, struct shlo_attr *attrs, const
 }
 
 /*
- * Converts an attribute of VHLO whose name or form differs in StableHLO; NULL when StableHLO has no
- * such attribute.
+ * Returns StableHLO's form of a VHLO attribute, and sets *name where StableHLO has another name.
+ * NULL: StableHLO has no such attribute, or leaves it out for this value.
  */
 static const struct shlo_attr *convert(struct shlo_reader *r, const struct shlo_attr *all,
 				       const char **name, const struct shlo_attr *attr)
@@ -366,9 +366,7 @@ void shlo_vhlo_upgrade(struct shlo_reader *r, struct shlo_op *op)
 
 		if (put_into_group(r, &attrs, base, name, attr))
 			continue;
-		/*
-		 * Version 1 had a padding attribute beside the padding operand, which replaces it.
-		 */
+		/* Version 1 had a padding attribute, too; only the padding operand counts. */
 		if (!strcmp(base, "dynamic_conv") && !strcmp(name, "padding"))
 			continue;
 		attr = convert(r, &op->attrs, &name, attr);

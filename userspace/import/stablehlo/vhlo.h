@@ -30,7 +30,7 @@ const char *shlo_vhlo_enum_text(uint64_t code, uint64_t value);
  */
 const char *shlo_enum_of_attr(const char *attr);
 
-/* Returns a symbol whose name is the text of the string @attr. */
+/* Returns a symbol whose name is the text of the string @attr; another attribute unchanged. */
 const struct shlo_attr *shlo_vhlo_symbol(struct shlo_reader *r, const struct shlo_attr *attr);
 
 /* Whether an attribute has the default that StableHLO uses when it is absent. */
