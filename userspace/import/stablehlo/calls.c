@@ -200,9 +200,9 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 }
 
 /*
- * Expands ApproxTopK exactly, though it may miss some of the largest elements: sorts all operands
- * with the call's comparator and takes the first elements. Returns NULL when the call has another
- * form.
+ * Appends operations to @block that do what the call ApproxTopK @op does, but exactly, where the
+ * call may miss some of the largest elements: they sort all operands with the call's comparator and
+ * take the first elements. Returns the sort; NULL: the call has another form.
  */
 static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op,
 					  struct shlo_block *block)

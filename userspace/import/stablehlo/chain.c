@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds chains: sequences of element-wise operations on values of one size with at least one
- * operation on bits that no graph computes, as random numbers have them. Without chains, the
- * kernels write each value of such a sequence to memory as a whole.
+ * operation on integers that no graph computes, such as those that make random numbers. Without
+ * chains, the kernels write each value of such a sequence to memory as a whole.
  */
 #include "chain.h"
 
@@ -10,7 +10,10 @@
 
 #include "lower.h"
 
-/* The most elements of the result of an operation that stands between operations of a chain. */
+/*
+ * The most elements of operands and result of an operation that stands between operations of a
+ * chain without being one of them.
+ */
 #define FEW 64
 
 struct finder {
@@ -127,7 +130,7 @@ static bool is_member(const struct shlo_op *op, int64_t count)
 	return is_elementwise(family) && (is_cheap(op) || !shlo_can_lower(op)) && is_defined(op);
 }
 
-/* Whether an operation is on bits or small integers, and no graph computes it. */
+/* Whether an operation computes with integers, and no graph computes it. */
 static bool is_cause(const struct shlo_op *op)
 {
 	enum shlo_family family = op->kind->family;
@@ -341,7 +344,7 @@ static size_t sequence_end(struct finder *f, size_t first, int64_t count, bool *
 	return end;
 }
 
-/* A constant with equal elements is no operation of its own when only the chain reads it. */
+/* Whether an operation need not run: a constant with equal elements that only the chain reads. */
 static bool is_skipped(const struct finder *f, const struct shlo_op *op)
 {
 	return op->result_count == 1 && is_equal_constant(op->results[0]) &&

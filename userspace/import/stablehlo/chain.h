@@ -37,7 +37,7 @@ struct shlo_chain_step {
 	const struct shlo_op *op;
 	struct shlo_step step;
 	size_t in_count, in[3], out; /* indices of chain values */
-	bool copies;		     /* the operation only gives its operand another type */
+	bool copies;		     /* the step only copies its operand to the result */
 	bool by_one;		     /* all elements of the second operand are equal */
 };
 

@@ -9,7 +9,7 @@
 
 #define BUFFER_BYTES ((size_t)SHLO_CHAIN_BLOCK * 8)
 
-/* The memory of each value, which is a value of the run, so that an error frees it. */
+/* The memory of a chain's values. It is itself a value of the run, so that an error frees it. */
 struct memory {
 	const struct shlo_chain *chain;
 	char **at; /* by index: the first element, or the buffer */

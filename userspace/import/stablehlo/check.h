@@ -62,7 +62,10 @@ enum shlo_grouped {
 	SHLO_GROUPED_ALL = 2,  /* every process belongs to a group */
 };
 
-/* Checks the attribute replica_groups; @size: size of each group, 0: any. */
+/*
+ * Checks the attribute replica_groups, if there is one. @grouped: flags of enum shlo_grouped;
+ * @size: size of each group, 0: any.
+ */
 void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size);
 
 /* ---- quantised types */

@@ -401,6 +401,7 @@ void shlo_check_scan(struct shlo_check *check)
 
 /* ---- several devices */
 
+/* Demands that result @i has the dimensions of operand @i, but for the size of dimension @dim. */
 static void scaled(struct shlo_check *check, size_t i, int64_t dim)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, i), *out = shlo_declared(check, i);

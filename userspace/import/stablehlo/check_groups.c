@@ -5,8 +5,13 @@
 
 #include "check.h"
 
+/* The most ids of an attribute such as replica_groups. */
 #define MAX_IDS (1 << 20)
 
+/*
+ * Returns the handle or type of the operation's channel: of channel_handle, or a handle that is the
+ * attribute channel_id; @otherwise: there is neither.
+ */
 static int64_t channel_number(struct shlo_check *check, const char *name, int64_t otherwise)
 {
 	const struct shlo_attr *number =
@@ -19,8 +24,8 @@ static int64_t channel_number(struct shlo_check *check, const char *name, int64_
 }
 
 /*
- * Returns the ids of a table attribute, row by row, and sets its number of rows and columns; NULL:
- * there is no such attribute.
+ * Returns the ids of a table attribute, row by row, and sets its number of rows and columns. NULL,
+ * with no rows and columns: there is no such attribute, or it has no dense elements.
  */
 static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *rows,
 			 int64_t *columns)
@@ -133,6 +138,10 @@ void shlo_check_collective_permute(struct shlo_check *check)
 
 /* ---- transfers */
 
+/*
+ * Demands that the channel's type is 1, between devices, or for a transfer to or from the host the
+ * type @to_host, whose name is @name.
+ */
 static void need_channel(struct shlo_check *check, int64_t to_host, const char *name)
 {
 	bool host = shlo_attr_int(check->op, "is_host_transfer", 0);

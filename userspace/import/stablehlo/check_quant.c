@@ -78,7 +78,10 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 			   shlo_type_text(check->arena, first));
 }
 
-/* Demands that the axis of the result's scales, if it has one, is that of an operand. */
+/*
+ * Demands that all scales by index run along one dimension: operands that have such scales have
+ * those of the result, and the result has none if no operand has any.
+ */
 static void need_axis_of_operands(struct shlo_check *check)
 {
 	int axis = shlo_declared(check, 0)->quant->axis;

@@ -25,9 +25,9 @@
 /* ---- shifts */
 
 /*
- * Sets out[i] to a[i] shifted by by[i], read as unsigned; a shift by all bits or more gives @beyond
- * of a[i]. One shift for all elements is outside of the loop, because few processors shift each
- * element of a vector by another number.
+ * Sets out[i] to a[i] shifted by by[i], which is unsigned; a shift by all bits or more gives
+ * @beyond. A number of bits that is the same for all elements is read before the loop, because few
+ * processors shift each element of a vector by another number.
  */
 #define SHIFT(type, unsigned_type, operator, beyond)                             \
 	do {                                                                     \

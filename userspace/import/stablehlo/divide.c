@@ -439,7 +439,7 @@ static bool take_marks(struct shlo_divider *d)
 		if (!read_spec(d, mark, value->type, &value->spec))
 			return false;
 		value->is_fixed = !strchr(mark->text, '?');
-		/* A sum that is not made for the mark need not be made for the operand. */
+		/* Where the constraint leaves a sum open, its operand may leave it open, too. */
 		if (!d->values[d->steps[i].in[0]].is_fixed)
 			d->values[d->steps[i].in[0]].spec.sums |= value->spec.sums;
 	}
@@ -449,7 +449,7 @@ static bool take_marks(struct shlo_divider *d)
 /*
  * Sets how results are divided: as the program says, or as the returned values are. @is_before:
  * shardings have not spread yet, so that results with a sharding also set that of the returned
- * value. Returns false when a sharding is not divided here.
+ * value. Returns false when a sharding cannot be read.
  */
 static bool take_results(struct shlo_divider *d, bool is_before)
 {
@@ -509,7 +509,7 @@ bool shlo_divide(struct shlo_file *file)
 		struct shlo_module *module = file->modules[m];
 		struct shlo_function *entry = shlo_module_entry(module);
 
-		/* Collectives between partitions name the devices of one replica. */
+		/* The collectives that are added name the devices of a single replica. */
 		if (entry && entry->region && shlo_module_said(module, "mhlo.num_replicas") == 1)
 			changed |= divide_function(file, module, entry);
 	}

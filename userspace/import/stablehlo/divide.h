@@ -28,7 +28,7 @@ struct shlo_spec {
  */
 struct shlo_rule {
 	int count;     /* number of indices */
-	int64_t *size; /* by index: a number that the parts must divide */
+	int64_t *size; /* by index: a number that the number of parts must divide */
 	bool *is_sum;  /* by index: it is in no result; parts of the result have to be combined */
 	/* the index of each dimension of operands and results; -1: the dimension must be whole */
 	int (*in)[SHLO_DIVIDED_RANK], (*out)[SHLO_DIVIDED_RANK];

@@ -95,7 +95,7 @@ void shlo_eval_callback(struct shlo_call *call)
 		shlo_result(call, i);
 	if (!once || call->run->process % world->partitions == 0)
 		call_function(call, number);
-	/* A second call of the function may give other results. */
+	/* All devices get the results of one call: a second call may give others. */
 	for (size_t i = 0; once && i < call->op->result_count; i++)
 		shlo_cut_share(call->run, call->out[i]);
 }

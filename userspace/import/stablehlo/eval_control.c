@@ -6,7 +6,7 @@
 
 #include "run.h"
 
-/* Returns a tuple for @count references, which is freed with the values of the run. */
+/* Returns a tuple of @count items, all NULL yet; the end of the run frees it on errors, too. */
 static struct shlo_tensor *bundle(struct shlo_run *run, size_t count)
 {
 	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = count };
@@ -308,8 +308,8 @@ void shlo_eval_top_k(struct shlo_call *call)
 /* ---- scan */
 
 /*
- * Returns a copy of the slice of an input at position @at of a dimension, which is dropped; the
- * function below does the reverse for outputs.
+ * Returns a copy of the slice of an input at position @at of a dimension, which the slice lacks;
+ * put_at() copies such a slice into an output.
  */
 static struct shlo_tensor *slice_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
 				    int64_t at, const struct shlo_type *like)

@@ -42,8 +42,8 @@ struct shlo_tensor *shlo_cut_slice(struct shlo_run *run, const struct shlo_tenso
 }
 
 /*
- * Returns what the members of a group have, of which this device is member @own; @members: their
- * numbers.
+ * Exchanges values between @count devices of a replica, whose numbers are @members; this one is
+ * members[own] and gives @mine. Returns a tuple of the values of all of them.
  */
 static struct shlo_tensor *exchanged(struct shlo_run *run, const struct shlo_tensor *mine,
 				     size_t count, const size_t *members, size_t own)

@@ -59,7 +59,10 @@ int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned)
 struct span {
 	int rank;
 	int64_t dims[SHLO_MAX_RANK];
-	/* elements from one to the next: in the result or the updates; in the indices or the operand */
+	/*
+	 * distance of neighbours along a dimension, in elements: in the result or the updates, and
+	 * in the indices (batch) or the operand (slice)
+	 */
 	int64_t to_steps[SHLO_MAX_RANK], from_steps[SHLO_MAX_RANK];
 };
 
@@ -343,7 +346,7 @@ static bool scatter_whole(struct scatter *s, const int64_t *place, int64_t from)
 			copy_run(at, update, (size_t)s->run * bytes);
 		else if (!shlo_combine((enum shlo_binary)s->only, out->type.element, at, at, update,
 				       (size_t)s->run))
-			return false; /* The type has no operator, so no run is combined yet. */
+			return false; /* No loop for this type: nothing is combined yet. */
 	} while (shlo_next(s->rest.rank, s->rest.dims, cell));
 	return true;
 }

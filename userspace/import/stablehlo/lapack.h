@@ -20,14 +20,14 @@ void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns
 			   const double complex *a, int n, double complex *b);
 
 /*
- * A matrix and its factors, in column-major order. Functions overwrite the matrix, and set all
- * parts, in the order of the custom call's results. They return false when LAPACK finds no
+ * A matrix and its factors, in column-major order. Functions overwrite the matrix and set @outputs,
+ * which are the custom call's results in their order. They return false when LAPACK finds no
  * solution.
  */
 struct shlo_factors {
 	int m, n; /* rows and columns */
 	bool is_real;
-	/* with singular values: all vectors are wanted; some vectors are wanted */
+	/* for singular values: @vectors: singular vectors are wanted, and with @full all of them */
 	bool full, vectors;
 	char triangle; /* L, U: the triangle that holds a Hermitian matrix */
 	double complex *a;

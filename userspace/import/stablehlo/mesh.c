@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_DEVICES ((int64_t)1 << 16)
+#define MAX_DEVICES ((int64_t)1 << 16) /* of a mesh */
 
 struct grid {
 	struct shlo_file *file;
@@ -171,7 +171,7 @@ static const struct shlo_attr *mesh_of(struct shlo_file *file, const struct shlo
 	if (mesh && mesh->kind == SHLO_ATTR_DICT)
 		return mesh;
 	mesh = shlo_attr_find(&module->meshes, name);
-	/* When nothing runs the operation, any symbol is accepted as a mesh. */
+	/* A symbol that names a function is accepted here; a run of the operation fails then. */
 	if (!mesh && !shlo_function_find(module, name))
 		shlo_refuse(file, op->location, op->name, "replica_groups: there is no mesh @%s",
 			    name);

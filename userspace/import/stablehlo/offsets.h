@@ -22,7 +22,8 @@ void shlo_add_batching(const struct shlo_gather_numbers *n, const int64_t *batch
 void shlo_split_index(const struct shlo_gather_numbers *n, int rank, const int64_t *index,
 		      int operand_rank, int64_t *batch, int64_t *window);
 /*
- * Returns a start clamped to 0 up to @most; a negative value of an unsigned type is a large number.
+ * Returns a start clamped to 0 up to @most. With @is_unsigned, a negative @value stands for an
+ * unsigned number from 2^63 on, and becomes @most.
  */
 int64_t shlo_clamped(int64_t value, int64_t most, bool is_unsigned);
 /* Returns the offset of the operand's element under a cell of a window; -1: the cell is padding. */

@@ -36,9 +36,10 @@ struct shlo_port *shlo_port_add(struct shlo_ports *ports, char letter,
 				const struct shlo_value *value);
 bool shlo_ports_have(const struct shlo_ports *ports, const struct shlo_value *value);
 /*
- * Adds the ports that a graph of the place has: its values from outside but constants, which are
- * inputs when nothing else is, and the results that later operations read. @slots: number of values
- * of the function. Returns the number of operations; 0: memory is exhausted.
+ * Adds the ports that a graph of the place has. Inputs are the values that it reads from outside,
+ * constants only if there are no others; outputs are the results that later operations read.
+ * @slots: number of values of the function. Returns the number of operations but constants; 0:
+ * memory is exhausted.
  */
 size_t shlo_ports_find(const struct shlo_graph_place *place, size_t slots,
 		       struct shlo_ports *inputs, struct shlo_ports *outputs);

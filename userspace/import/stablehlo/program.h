@@ -34,6 +34,7 @@ struct shlo_program {
 	size_t *results;
 };
 
+/* Returns the direction of a comparison. */
 enum shlo_direction shlo_direction_of(const struct shlo_op *op);
 /* Returns the step for an operation; the caller fills in the registers. */
 struct shlo_step shlo_step_of(const struct shlo_op *op);

@@ -218,10 +218,10 @@ struct pause {
 	int64_t sleeps, reporting; /* when it begins to sleep, when it reports next; 0: it polls */
 };
 
-#define ROUNDS_OF_ASKING  200
-#define ROUNDS_IN_A_CROWD 20 /* rounds of polling when there are more ranks than processors */
-#define NS_OF_YIELD	  5000000
-#define NS_OF_NAP	  50000
+#define ROUNDS_OF_ASKING  200	  /* rounds of polling before a rank yields the processor */
+#define ROUNDS_IN_A_CROWD 20	  /* rounds of polling when there are more ranks than processors */
+#define NS_OF_YIELD	  5000000 /* how long a rank yields before it sleeps */
+#define NS_OF_NAP	  50000	  /* length of one sleep */
 #define NS_OF_SECOND	  INT64_C(1000000000)
 
 /* Returns the rank at the other end of the first transfer that is not done. */

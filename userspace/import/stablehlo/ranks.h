@@ -11,14 +11,14 @@
 #include "transport.h"
 
 enum shlo_note_kind {
-	SHLO_NOTE_FAIL,	  /* numbers: the step that had begun; text: the reason */
-	SHLO_NOTE_ARRIVE, /* to rank 0: serial, stage, what it is about, whether transfers remain */
-	SHLO_NOTE_GO,	  /* all have arrived: serial, whether transfers remain */
-	SHLO_NOTE_OFFER,  /* to rank 0: channel, receiver or -1, bytes */
-	SHLO_NOTE_WANT,	  /* to rank 0: channel, sender or -1 */
-	SHLO_NOTE_MATCH,  /* the rank at the other end, bytes */
-	SHLO_NOTE_FEED,	  /* to rank 0: number of the infeed */
-	SHLO_NOTE_FED,	  /* next index of the infeed */
+	SHLO_NOTE_FAIL,	   /* numbers: the step that had begun; text: the reason */
+	SHLO_NOTE_ARRIVE,  /* to rank 0: serial, stage, @of, whether transfers remain */
+	SHLO_NOTE_GO,	   /* all have arrived: serial, whether transfers remain */
+	SHLO_NOTE_OFFER,   /* to rank 0: channel, receiver or -1, bytes */
+	SHLO_NOTE_WANT,	   /* to rank 0: channel, sender or -1 */
+	SHLO_NOTE_MATCH,   /* the rank at the other end, bytes */
+	SHLO_NOTE_FEED,	   /* to rank 0: number of the infeed */
+	SHLO_NOTE_FED,	   /* next index of the infeed */
 	SHLO_NOTE_STALLED, /* to rank 0: number of the wait, key, the awaited rank or -1 */
 	SHLO_NOTE_MOVING,  /* to rank 0: that wait has ended */
 };
@@ -46,7 +46,7 @@ struct WNNStablehloWorldImpl {
 	/* Answers of rank 0. */
 	struct shlo_note match, fed;
 	bool matched, is_fed;
-	int64_t infeeds;
+	int64_t infeeds;	    /* number of the current infeed */
 	struct shlo_office *office; /* coordinator; on rank 0 only */
 	/*
 	 * The current wait, for reports: the key of an exchange, and the rank at the other end of
@@ -62,7 +62,8 @@ struct WNNStablehloWorldImpl {
 };
 
 /*
- * Waits until all ranks have arrived here with equal arguments; an error ends the run of the guard.
+ * Waits until all ranks have arrived here with the same stage and @of, which identifies what they
+ * run; an error leaves by the guard, also when another rank has failed.
  */
 void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stage, uint64_t of,
 		       struct shlo_guard *guard);

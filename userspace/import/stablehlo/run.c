@@ -205,7 +205,7 @@ struct shlo_tensor *shlo_result_from(struct shlo_call *call, size_t result, size
 {
 	struct shlo_tensor *x = call->in[operand];
 	struct shlo_tensor **slot = &call->frame->slots[call->op->operands[operand]->slot];
-	/* A dequantised operand has no slot. */
+	/* A dequantised operand is a copy of the value in the operand's slot. */
 	bool alone = operand < 64 && call->op->last >> operand & 1 && *slot == x && x->refs == 1 &&
 		     !x->is_lent;
 
@@ -340,7 +340,7 @@ static size_t run_some(struct shlo_run *run, struct shlo_frame *frame,
 	const struct shlo_op *op = region->block.ops[at];
 	size_t done = shlo_run_segment(run, frame, region, at);
 
-	/* No graph begins at a chain, but the call notes that the run came to this region. */
+	/* shlo_run_segment() notes that the run came to this region, even if a chain begins here. */
 	if (done)
 		return done;
 	if (op->chain && op->chain->first == at) {

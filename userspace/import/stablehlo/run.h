@@ -48,11 +48,11 @@ struct shlo_frame {
  * Memory of a large freed value, kept for the next large value: fresh pages cost more than the
  * work on the elements.
  */
-#define SHLO_SPARES	  16
-#define SHLO_SPARE_BYTES  ((size_t)64 << 10)
+#define SHLO_SPARES	  16		      /* most spares */
+#define SHLO_SPARE_BYTES  ((size_t)64 << 10)  /* least bytes of a spare */
 #define SHLO_SPARES_BYTES ((size_t)256 << 20) /* most bytes of all spares */
 #define SHLO_KEPT_BYTES	  ((size_t)64 << 20)  /* bytes of spares that are kept between runs */
-#define SHLO_IDLE	  64		      /* values without elements that are kept */
+#define SHLO_IDLE	  64 /* most freed values that are kept, without their elements */
 
 struct shlo_spare {
 	void *data;
@@ -84,7 +84,7 @@ struct shlo_run {
 	const struct shlo_region *bare[8];
 	uint64_t random; /* numbers drawn so far */
 	uint64_t loop_limit;
-	/* operations run so far, without constants and checks */
+	/* operations run so far, without constants, checks, assertions and calls */
 	uint64_t reference_ops, device_ops;
 	/* bytes that went into and out of graphs, and of operands that a kernel copied whole */
 	uint64_t copied_bytes;
@@ -105,21 +105,26 @@ _Noreturn void shlo_run_differ(struct shlo_run *run);
 
 /* Frees all that the run holds. */
 void shlo_run_exit(struct shlo_run *run);
-/* Frees all but the spares, which stay for the next run. */
+/* Frees all but idle values, and SHLO_KEPT_BYTES of spares, which stay for the next run. */
 void shlo_run_reset(struct shlo_run *run);
 
 /* Returns a new value of this type with zeroed elements; the caller has the only reference. */
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);
 /* Returns a new value for a caller that sets all elements; they are undefined until then. */
 struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
+/* Returns a new value with zeroed elements, whose type is that of the elements of @element_of. */
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
 /* Returns a value whose elements are memory of the caller, which outlives the run. */
 struct shlo_tensor *shlo_tensor_lent(struct shlo_run *run, const struct shlo_type *type,
 				     const void *data);
+/* Take a reference and return the value, and give a reference back; @tensor may be NULL then. */
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor);
 void shlo_tensor_put(struct shlo_tensor *tensor);
-/* Returns a copy with other dimensions. */
+/*
+ * Returns a copy with other dimensions and the type of elements of @like; ends the run unless it
+ * has as many elements.
+ */
 struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo_tensor *tensor,
 					 const struct shlo_type *like, int rank,
 					 const int64_t *dims);
@@ -147,7 +152,7 @@ static inline void shlo_set(struct shlo_tensor *tensor, int64_t index, struct sh
 void shlo_move(struct shlo_tensor *to, int64_t to_index, const struct shlo_tensor *from,
 	       int64_t from_index);
 
-/* Advances @index in row-major order; false: it was the last one. */
+/* Advances @index in row-major order; false: it was the last one, and is now the first, all 0. */
 bool shlo_next(int rank, const int64_t *dims, int64_t *index);
 int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index);
 
@@ -158,10 +163,13 @@ int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index);
 void shlo_copy_box(struct shlo_tensor *out, const int64_t *to, const struct shlo_tensor *x,
 		   const int64_t *from, const int64_t *dims);
 
-/* Copies the elements of a small tensor of integers, and returns their count. */
+/*
+ * Copies the elements of a tensor of integers, and returns their count; ends the run if there are
+ * more than SHLO_MAX_RANK.
+ */
 int shlo_ints(struct shlo_run *run, const struct shlo_tensor *tensor, int64_t *numbers);
 
-/* Evaluates an operation in a frame, for compositions; results are new references. */
+/* Evaluates an operation with operands of the frame, and puts its results into the frame. */
 void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct shlo_op *op);
 
 /* Call a function or a region with borrowed arguments; results are new references. */
@@ -203,7 +211,7 @@ enum shlo_element shlo_argument_element(const struct shlo_region *region, size_t
 /* Compiles all regions of scalars that are not compiled yet. */
 void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *module);
 
-/* Returns a new result of the call, with its known type. */
+/* Makes and returns a result of the call; ends the run when its dimensions are not known. */
 struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result);
 /*
  * Returns a result of the call that begins with the elements of an operand. It is the operand
@@ -217,6 +225,10 @@ void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct sh
 /* Returns the real value of an element of a quantised tensor. */
 double shlo_dequantised(const struct shlo_tensor *tensor, int64_t index);
 void shlo_set_quantised(struct shlo_tensor *tensor, int64_t index, double value);
+/*
+ * Whether the operation computes with numbers, and has a quantised operand. Operations that only
+ * move elements move the stored values.
+ */
 bool shlo_any_quantised(const struct shlo_call *call);
 /* Evaluates with dequantised operands, and quantises the results. */
 void shlo_eval_dequantised(struct shlo_call *call);

@@ -5,7 +5,7 @@
 
 #include "module.h"
 
-/* Whether a custom call is a mark of sharding; *gives: whether it returns its operands. */
+/* Whether a custom call is a mark of sharding; if so, sets *gives to whether it has results. */
 bool shlo_is_mark(const char *call, bool *gives);
 /* Whether an operation returns its operand, for which it asks for a sharding. */
 bool shlo_is_constraint(const struct shlo_op *op);

@@ -60,7 +60,7 @@ static void *take_spare(struct shlo_run *run, size_t size)
 	return NULL;
 }
 
-/* Frees the oldest spares, so that at most @most bytes stay. */
+/* Keeps the newest spares that have at most @most bytes together, and frees the others. */
 static void trim_spares(struct shlo_run *run, size_t most)
 {
 	size_t bytes = 0, kept = 0;
@@ -121,8 +121,8 @@ static size_t available(void)
 }
 
 /*
- * Returns memory for a value; NULL: there is none. The system promises more than it has, and ends a
- * process that uses it.
+ * Returns memory for a value; NULL: there is none. Linux gives out more memory than it has, and
+ * kills a process that uses it, so that large sizes are compared with what is available first.
  */
 static void *take_memory(size_t size, bool zeroed)
 {

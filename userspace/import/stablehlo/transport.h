@@ -51,12 +51,13 @@ struct shlo_transport {
 	size_t (*pending)(void);
 	/* Forgets the transfers, all of which must be done. */
 	void (*clear)(void);
+	/* Sends a copy of a note. Returns 0, or -1 on failure. */
 	int (*tell)(uint32_t to, const struct shlo_note *note);
 	/* Fetches a note. Returns 1; 0: there is none; -1: failure. */
 	int (*hear)(struct shlo_note *note);
 	/* Returns the reason of the last failure. */
 	const char *(*error)(void);
-	/* Waits for all ranks, and ends MPI. */
+	/* Waits until the notes of this rank are sent, and ends MPI if join() has begun it. */
 	void (*leave)(void);
 	/* Ends all ranks. */
 	void (*abort)(void);

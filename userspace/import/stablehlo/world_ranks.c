@@ -244,7 +244,10 @@ static const struct shlo_function *place_of(struct shlo_call *call,
 	return own;
 }
 
-/* Gathers the bytes of every rank on all ranks. Returns a tuple with an item for each rank. */
+/*
+ * Gathers the bytes of every rank on all ranks. Returns a tuple with an item for each rank, and
+ * sets the elements of @sizes to their sizes in bytes.
+ */
 static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tensor *own,
 				    uint64_t own_size, struct shlo_tensor *sizes)
 {
@@ -278,6 +281,10 @@ static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tens
 	return all;
 }
 
+/*
+ * Runs the function of this rank in a world that has only the processes of @programs. Returns a
+ * tuple of its results, which is empty when @function is NULL.
+ */
 static struct shlo_tensor *run_own(struct shlo_call *call, const struct shlo_function *function,
 				   size_t argument, const struct shlo_attr *programs)
 {

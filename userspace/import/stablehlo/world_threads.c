@@ -15,8 +15,10 @@
 struct meeting {
 	struct meeting *next;
 	int64_t channel;
+	/* members in all; that have arrived; that have copied their slices; that have gone on */
 	size_t count, posted, left, gone;
 	const size_t *members; /* list of the member that arrived first */
+	/* by member: the slices that it sends; whether it has arrived */
 	const struct shlo_shard **shards;
 	bool *here;
 };

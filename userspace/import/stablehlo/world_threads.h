@@ -20,8 +20,8 @@ struct shlo_threads {
 
 /*
  * Runs all processes to their ends; when one fails, those that wait for others fail, too. False:
- * @error has the status and message of the first that did not fail because of another. The world is
- * gone afterwards, but stays set in the runs.
+ * @error has the status and message of the first that did not fail because of another. The world of
+ * the runs is gone afterwards, though their pointers to it remain.
  */
 bool shlo_threads_run(const struct shlo_threads *threads, struct shlo_guard *error);
 
