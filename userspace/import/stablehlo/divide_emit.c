@@ -13,6 +13,7 @@
 
 /* ---- versions of values */
 
+/* Notes that a value exists on the devices in this way of being divided. */
 static void keep(struct shlo_emitter *e, size_t number, const struct shlo_spec *spec,
 		 struct shlo_value *value)
 {

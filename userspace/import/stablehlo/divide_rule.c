@@ -8,7 +8,7 @@
 #include "lower.h"
 #include "sharding.h"
 
-#define WHOLE (-1)
+#define WHOLE (-1) /* in place of an index: the dimension must be whole */
 
 static int add_index(struct shlo_rule *rule, int64_t size, bool is_sum)
 {
@@ -179,8 +179,8 @@ static void by_convolution(const struct shlo_divider *d, const struct shlo_op *o
 }
 
 /*
- * Whether every device may start its part of a reduction with operand 1, without a change of the
- * combined result.
+ * Whether every device may start its part of a reduction with the initial value, which is operand
+ * 1, without a change of the combined result.
  */
 static bool is_neutral(const struct shlo_divider *d, const struct shlo_step *step, int code)
 {

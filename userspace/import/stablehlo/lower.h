@@ -8,7 +8,8 @@
 #include "../common/integers.h"
 #include "kinds.h"
 
-#define SHLO_MOST_LOWERED 32 /* operands or results of an operation with any number of them */
+/* The most operands or results of an operation that may have any number of them. */
+#define SHLO_MOST_LOWERED 32
 
 struct shlo_frame;
 struct shlo_list;
@@ -60,9 +61,13 @@ struct shlo_sizes {
 };
 
 void shlo_sizes_init(struct shlo_sizes *sizes, const int64_t *numbers, int count);
-/* Returns a constant of rank 1. */
+/*
+ * Returns a constant of rank 1 with @count elements of @size bytes; NULL: the builder has refused
+ * it.
+ */
 WNNOperand shlo_lower_list(const struct shlo_lower *l, WNNOperandDataType type, const void *data,
 			   int64_t count, size_t size);
+/* Returns what stands in the graph for an operand of l->op. */
 WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
 /*
  * Returns an operand of an element-wise operation. If all operators run on the CPU, and another
@@ -70,6 +75,7 @@ WNNOperand shlo_lowered(const struct shlo_lower *l, size_t operand);
  * operators expand operands themselves.
  */
 WNNOperand shlo_lowered_narrow(const struct shlo_lower *l, size_t operand);
+/* Add a reshape or transpose; return NULL when x is NULL, or the builder refuses. */
 WNNOperand shlo_lower_reshape(const struct shlo_lower *l, WNNOperand x, const int64_t *dims,
 			      int rank);
 WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const int64_t *order,
@@ -89,8 +95,8 @@ struct shlo_padding {
 
 /*
  * Returns x with padding of the scalar @value, which may be NULL if @padding adds nothing; NULL: x
- * is NULL, or the builder has refused an operator. @dims holds the dimensions of x, and then those
- * of the result.
+ * is NULL, or the builder has refused an operator. @dims has the dimensions of x, and is set to
+ * those of the result.
  */
 WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *dims, int rank,
 			     const struct shlo_padding *padding, WNNOperand value);

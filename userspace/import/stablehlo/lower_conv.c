@@ -78,7 +78,10 @@ static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, in
 	return x ? wnnGraphBuilderSlice(l->b, x, starts.array, sizes.array, &slicing) : NULL;
 }
 
-/* Returns @x reversed along the spatial dimensions whose windows are reversed, or not @if_so. */
+/*
+ * Returns @x reversed along the spatial dimensions whose windows are reversed or, with @if_so
+ * false, along the others.
+ */
 static WNNOperand reversed(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w,
 			   bool if_so)
 {

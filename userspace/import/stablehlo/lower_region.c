@@ -228,8 +228,8 @@ bool shlo_only_chooses(const struct shlo_region *region)
 }
 
 /*
- * Whether rounding between two steps cannot change the graph's result. It can for float16, unless
- * the region only compares and selects.
+ * Whether all values have the type of their operand, and rounding between two steps cannot change
+ * the graph's result. It can for float16, unless the region only compares and selects.
  */
 static bool is_exact(const struct shlo_op *op, size_t count)
 {

@@ -21,7 +21,7 @@ struct selection {
 	/* offset of the element under each cell of each window, or -1 for padding */
 	int32_t *under;
 	int32_t *list; /* scratch list for constants */
-	/* mask: of elements or windows; begun: windows that had a cell before */
+	/* mask: of elements or windows; begun: windows with an earlier cell that is no padding */
 	uint8_t *mask, *begun;
 };
 

@@ -7,7 +7,7 @@
 
 #include "../common/memory.h"
 
-#define MOST_PAIRS 65536
+#define MOST_PAIRS 65536 /* pairs of elements in all rows */
 
 /*
  * How operands are sorted: values of @type become [rows, length], sorted along the second

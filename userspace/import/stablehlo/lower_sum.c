@@ -7,9 +7,10 @@
 #include "numbers.h"
 
 /*
- * Reductions and products of floats have the order of the reference kernel where they add few
- * terms, fewer than LEAST_INNER for an element and at most MOST_IN_ORDER in all; each step is an
- * operator. The order of others is left to the device.
+ * Reductions and products of f32 have the order of the reference kernel where they add few terms,
+ * fewer than LEAST_INNER for an element and at most MOST_IN_ORDER in all; each step is an operator.
+ * Products of f16 have it where they add fewer than LEAST_INNER for an element. The order of others
+ * is left to the device.
  */
 #define LEAST_INNER   16
 #define MOST_IN_ORDER 256

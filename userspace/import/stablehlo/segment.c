@@ -29,14 +29,19 @@
 
 struct segment {
 	size_t first, end; /* range of operations in the block */
+	/*
+	 * built: make() has tried to load or build the graph; only_constants: all operands from
+	 * outside are constants, which become inputs
+	 */
 	bool built, only_constants;
 	bool lacked_memory; /* the last try to build the graph lacked memory */
-	WNNGraph graph;	    /* NULL after build() (`built`): no graph could be built */
+	WNNGraph graph;	    /* NULL although @built: there is none, reference kernels run */
 	struct shlo_ports inputs, outputs;
 	size_t operations;
 	uint64_t cpu_operators;
 };
 
+/* The sequences of a region that may become graphs. */
 struct shlo_plan {
 	struct shlo_plan *next;
 	const struct shlo_region *region;
@@ -54,9 +59,9 @@ struct shlo_device {
 	size_t reached, reached_before;
 	bool news; /* the run has reached a plan that the run before it had not */
 	bool lacked_memory;
-	bool lost; /* the context takes no more graphs */
-	uint64_t built;
-	size_t bytes;
+	bool lost;	/* the context takes no more graphs */
+	uint64_t built; /* number of graphs that this run has built */
+	size_t bytes;	/* of the values in all graphs */
 	struct shlo_graph_files files;
 };
 
