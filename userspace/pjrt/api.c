@@ -4,7 +4,7 @@
 
 #include "plugin.h"
 
-/* The newest StableHLO that is read, the oldest, and the version of Shardy beside it. */
+/* The newest and the oldest version of StableHLO that is read. */
 static const int64_t newest[3] = { 1, 20, 0 }, oldest[3] = { 0, 9, 0 };
 
 static struct pjrt_error *too_small(const char *name, size_t size, size_t least)

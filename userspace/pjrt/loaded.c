@@ -297,7 +297,7 @@ static struct pjrt_error *run(struct execution *execution)
 	status = run_program(execution);
 	error = status == WNNStatus_Success ? give_all(execution) :
 					      onpu_stablehlo_error(status, "the program failed");
-	/* JAX keeps programs that it does not run again, and the results are copied. */
+	/* Frees the results, which are copied: JAX keeps programs that it does not run again. */
 	wnnStablehloProgramForgetResults(executable->program);
 	pthread_mutex_unlock(&executable->lock);
 	return error;

@@ -42,7 +42,7 @@ struct pjrt_extension {
 	struct pjrt_extension *next;
 };
 
-#define PJRT_SHARDINGS 19
+#define PJRT_SHARDINGS 19 /* kind of the extension that tells how values are cut */
 
 struct pjrt_shardings_args {
 	size_t struct_size;

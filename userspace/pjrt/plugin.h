@@ -144,7 +144,10 @@ const struct onpu_type *onpu_type_of(const WNNStablehloValueInfo *info);
 struct pjrt_error *onpu_error(int code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 struct pjrt_error *onpu_nomem(void);
-/* Return an error with this thread's last message of libwebnn-npu, libwebnn-stablehlo. */
+/*
+ * Return an error with this thread's last message of libwebnn-npu and libwebnn-stablehlo, after
+ * what has failed.
+ */
 struct pjrt_error *onpu_webnn_error(const char *what);
 struct pjrt_error *onpu_stablehlo_error(WNNStatus status, const char *what);
 void onpu_error_free(struct pjrt_error *error);
@@ -224,7 +227,10 @@ extern struct onpu_shardings_extension {
 	struct pjrt_error *(*outputs)(struct pjrt_shardings_args *args);
 } onpu_shardings_extension;
 
-/* executable.c */
+/*
+ * executable.c: compiles a program, sets *loaded and returns NULL; or returns an error. The options
+ * are a serialised CompileOptionsProto; the caller keeps @code and @options.
+ */
 struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, size_t code_size,
 				const char *options, size_t options_size,
 				struct pjrt_loaded **loaded);

@@ -17,7 +17,7 @@ enum {
 	KIND_ADDENDS = 6,
 };
 
-/* The largest message; the numbers of devices and dimensions in it are small. */
+/* The most bytes of a message, as the numbers of devices and slices in it are small. */
 #define MOST_BYTES (80 + 8 * (ONPU_MAX_RANK + 2 * ONPU_MAX_DEVICES))
 
 struct writer {

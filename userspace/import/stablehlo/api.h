@@ -42,7 +42,7 @@ struct WNNStablehloProgramImpl {
 	 * the same program.
 	 */
 	WNNStablehloWorld world;
-	size_t partitions;
+	size_t partitions; /* of the ranks; 0: as the module's attribute says */
 	uint64_t hash;
 };
 
@@ -66,6 +66,7 @@ void shlo_execution_run(struct shlo_execution *execution, WNNContext context,
  * run failed or lacked memory for one of them.
  */
 void shlo_execution_end(struct shlo_execution *execution, WNNStatus status);
+/* Frees the results and all other values of the last run, and keeps memory for the next. */
 void shlo_execution_reset(struct shlo_execution *execution);
 
 #endif

@@ -56,6 +56,7 @@ struct unroller {
 	size_t first, slots; /* first slot of new values in the function, and the end so far */
 };
 
+/* Counts @count objects that are about to be copied; false: the limit is reached. */
 static bool take_shards(struct unroller *u, size_t count)
 {
 	if (count > u->copies_left)
@@ -64,6 +65,10 @@ static bool take_shards(struct unroller *u, size_t count)
 	return true;
 }
 
+/*
+ * Returns the value that replaces @value, or @value itself when there is none; in the scope of a
+ * called function, the latter also sets s->missing.
+ */
 static struct shlo_value *stands_for(struct scope *s, struct shlo_value *value)
 {
 	struct shlo_value *other = s->values[value->slot];
@@ -314,6 +319,10 @@ static void set_values(struct unroller *u, struct scope *s, struct shlo_value *c
 		set_value(u, s, values[i], others[i]);
 }
 
+/*
+ * Appends the operations of all iterations of a loop; false: its types are open, a condition is not
+ * known, a limit is reached, or a device cannot run an operation.
+ */
 static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_op *op,
 			 struct list *out)
 {
