@@ -63,7 +63,7 @@ struct pjrt_client {
 	char *cache_dir; /* the folder of compiled graphs; NULL: there is none */
 };
 
-/* Elements of a buffer, which copies for the outside and runs share with it. */
+/* The elements of a buffer; runs and external references may have them after it is deleted. */
 struct onpu_block {
 	atomic_size_t refs;
 	struct pjrt_memory *memory;

@@ -592,7 +592,10 @@ static void need_whole(struct shlo_run *run)
 			shlo_location_text(*location).text, what);
 }
 
-/* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
+/*
+ * Makes a world in which ranks are replicas and partitions: as many partitions as
+ * wnnStablehloProgramSetWorld() has set, or else as the module's attributes demand.
+ */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
 	struct shlo_run *run = &program->own.run;

@@ -43,7 +43,7 @@ struct shlo_chain_step {
 
 struct shlo_chain {
 	size_t first, end; /* range of operations in the block */
-	/* by operation of the range: whether the steps compute it; the others run before them */
+	/* by operation of the range: the steps compute it or need it not; others run before them */
 	bool *is_member;
 	size_t counted; /* number of the members that a run counts as operations */
 	size_t value_count, step_count, buffer_count;

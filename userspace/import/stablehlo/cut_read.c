@@ -240,7 +240,7 @@ int64_t *shlo_reading_positions(struct shlo_reading *r)
 /*
  * Finds the groups of devices that differ along these axes alone. Returns their number of members;
  * *members: for each device those of its group, the last axis varying fastest; *own: its number
- * among them. The axes have no digits in common, so that no group has more than all devices.
+ * among them. The axes do not overlap, so that no group has more than all devices.
  */
 static size_t groups_of(struct shlo_reading *r, size_t first, size_t end, const int64_t *positions,
 			const size_t **members, const size_t **own)

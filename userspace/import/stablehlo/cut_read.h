@@ -41,7 +41,7 @@ const struct shlo_slices *shlo_reading_sharding(struct shlo_reading *r,
 
 /* Returns the position of each device in the grid of the mesh, which may have its own order. */
 int64_t *shlo_reading_positions(struct shlo_reading *r);
-/* Whether two axes, or parts of them, share no digit of a device's number. */
+/* Whether two axes, or parts of axes, do not overlap. */
 bool shlo_axes_apart(const struct shlo_axis *a, const struct shlo_axis *b);
 
 #endif

@@ -57,7 +57,7 @@ struct shlo_type {
 	size_t result_count; /* results of a function */
 	const struct shlo_type *const *results;
 	const char *text; /* text of an opaque type */
-	size_t weight;	  /* number of all types within this one */
+	size_t weight;	  /* number of all types in it, and itself; 0: it holds no others */
 };
 
 enum shlo_attr_kind {
@@ -76,16 +76,17 @@ enum shlo_attr_kind {
 
 struct shlo_attr {
 	enum shlo_attr_kind kind;
-	int64_t number;	  /* value of INT, BOOL */
-	double real;	  /* value of FLOAT */
-	const char *text; /* value of STRING, SYMBOL, ENUM */
-	size_t count;	  /* items of ARRAY, DICT; bytes of a STRING */
+	int64_t number; /* value of INT, BOOL */
+	double real;	/* value of FLOAT */
+	/* value of STRING, SYMBOL, ENUM; UNIT: text of an attribute that is kept as text, or NULL */
+	const char *text;
+	size_t count; /* items of ARRAY, DICT; bytes of a STRING */
 	const struct shlo_attr *const *items;
 	const char *const *names;     /* names of the items of DICT */
 	const struct shlo_type *type; /* type of DENSE, TYPE; of INT and FLOAT, or NULL */
 	const void *data;	      /* DENSE: the elements */
 	bool splat;		      /* DENSE: data is one element, for all */
-	size_t weight;		      /* ARRAY, DICT: number of all attributes within this one */
+	size_t weight;		      /* ARRAY, DICT: number of all attributes in it, and itself */
 };
 
 /* A position in the file. For bytecode without locations, line is 0 and column the byte. */

@@ -12,7 +12,7 @@
 
 enum shlo_note_kind {
 	SHLO_NOTE_FAIL,	   /* numbers: the step that had begun; text: the reason */
-	SHLO_NOTE_ARRIVE,  /* to rank 0: serial, stage, @of, whether transfers remain */
+	SHLO_NOTE_ARRIVE,  /* to rank 0: serial, stage, what runs, whether transfers remain */
 	SHLO_NOTE_GO,	   /* all have arrived: serial, whether transfers remain */
 	SHLO_NOTE_OFFER,   /* to rank 0: channel, receiver or -1, bytes */
 	SHLO_NOTE_WANT,	   /* to rank 0: channel, sender or -1 */

@@ -21,7 +21,7 @@ struct shlo_name {
 
 struct shlo_alias {
 	struct shlo_alias *next;
-	const char *text; /* the alias, with its # or ! */
+	const char *text; /* the alias without its # or ! */
 	const struct shlo_attr *attr;
 	const struct shlo_type *type;
 };

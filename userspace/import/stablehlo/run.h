@@ -112,7 +112,7 @@ void shlo_run_reset(struct shlo_run *run);
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);
 /* Returns a new value for a caller that sets all elements; they are undefined until then. */
 struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
-/* Returns a new value with zeroed elements, whose type is that of the elements of @element_of. */
+/* Returns a new value of these dimensions with zeroed elements of the type of @element_of's. */
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
 /* Returns a value whose elements are memory of the caller, which outlives the run. */

@@ -15,7 +15,7 @@ struct shlo_text {
 
 void shlo_text_add(struct shlo_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Adds the shortest decimal number that reads back as the same value. */
+/* Adds the shortest decimal number that reads back as the same value, which is finite. */
 void shlo_text_add_real(struct shlo_text *text, double value);
 void shlo_text_add_type(struct shlo_text *text, const struct shlo_type *type);
 /*
