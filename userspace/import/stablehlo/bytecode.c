@@ -149,13 +149,17 @@ static void read_strings(struct shlo_bytecode *code, struct shlo_bytes b)
 		uint64_t size = shlo_bytes_varint(&b);
 
 		if (b.at > end || !size || size > (uint64_t)(end - b.at) || end[-1])
-			shlo_bytes_error(&b, "string %zu is not where it should be", i);
+			shlo_bytes_error(&b,
+					 "string %zu has size %llu, which is 0 or more than the "
+					 "bytes left, or does not end with a NUL",
+					 i, (unsigned long long)size);
 		end -= size;
 		code->strings[i] = (const char *)end;
 		code->string_sizes[i] = (size_t)size - 1;
 	}
 	if (end != b.at)
-		shlo_bytes_error(&b, "the strings have other sizes than their bytes");
+		shlo_bytes_error(&b, "%zu bytes in front of the strings belong to none of them",
+				 (size_t)(end - b.at));
 	code->string_count = count;
 }
 

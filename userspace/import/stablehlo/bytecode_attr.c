@@ -154,8 +154,9 @@ static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_
 		return attr;
 	}
 	if (!shlo_dense_fill(b->code->reader.arena, attr, data, size))
-		shlo_bytes_error(b, "there are %zu bytes for the elements of %s", size,
-				 shlo_type_text(b->code->reader.arena, type));
+		shlo_bytes_error(b, "there are %zu bytes for the elements of %s, which take %zu",
+				 size, shlo_type_text(b->code->reader.arena, type),
+				 shlo_type_bytes(type));
 	return attr;
 }
 

@@ -222,7 +222,7 @@ static void read_properties(struct shlo_bytes *b, struct shlo_op *op)
 	if (!names)
 		names = sdy_properties(op->name);
 	if (index >= code->property_count)
-		shlo_bytes_error(b, "there are no properties %llu, there are %zu",
+		shlo_bytes_error(b, "there are no properties with index %llu, there are %zu",
 				 (unsigned long long)index, code->property_count);
 	part = code->properties[index];
 	if (names) {

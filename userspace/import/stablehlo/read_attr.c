@@ -81,7 +81,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		 * Attributes in <> have few members, so that a search for duplicates costs little.
 		 */
 		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
-			shlo_read_error(r, "%s occurs twice", name);
+			shlo_read_error(r, "attribute %s occurs twice", name);
 		shlo_dict_add(r, dict, name,
 			      shlo_take(r, "=") ? shlo_read_attr(r) :
 						  shlo_attr_new(r, SHLO_ATTR_UNIT));

@@ -52,7 +52,7 @@ static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element elemen
 	if (end == start || end > r->end)
 		shlo_read_error(r, "expected a number here");
 	if (!shlo_is_float(element) && *end == '.')
-		shlo_read_error(r, "an integer has no fraction");
+		shlo_read_error(r, "an element of integer type cannot have a fraction");
 	r->at = end;
 	return number;
 }
@@ -165,8 +165,9 @@ static void read_bytes(struct shlo_reader *r, struct shlo_attr *attr)
 	const uint8_t *bytes = shlo_hex_bytes(r, text, length);
 
 	if (!shlo_dense_fill(r->arena, attr, bytes, length / 2 - 1))
-		shlo_read_error(r, "there are %zu bytes for the elements of %s", length / 2 - 1,
-				shlo_type_text(r->arena, attr->type));
+		shlo_read_error(r, "there are %zu bytes for the elements of %s, which take %zu",
+				length / 2 - 1, shlo_type_text(r->arena, attr->type),
+				shlo_type_bytes(attr->type));
 }
 
 const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
@@ -186,7 +187,8 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 	d.type = shlo_read_type(r);
 	after = *r;
 	if (d.type->kind != SHLO_TENSOR || !shlo_type_is_static(d.type))
-		shlo_read_error(r, "elements have a type with known dimensions");
+		shlo_read_error(r, "elements need a tensor type with known dimensions, not %s",
+				shlo_type_text(r->arena, d.type));
 	d.element = d.type->element;
 	d.count = shlo_type_count(d.type);
 	attr->type = d.type;

@@ -66,7 +66,7 @@ static void make_body(struct shlo_reader *r, struct shlo_op *op, const char *nam
 	struct shlo_op *end = shlo_op_new(r, "stablehlo.return", op->location);
 
 	if (!op->operand_count || op->operands[0]->type->kind != SHLO_TENSOR)
-		shlo_read_error(r, "%s has no operand", op->name);
+		shlo_read_error(r, "the first operand of %s must be a tensor", op->name);
 	type = op->operands[0]->type;
 	if (!type->quant) {
 		type = shlo_tensor_type(r->arena, type->element, 0, NULL);
@@ -104,7 +104,8 @@ static void read_reducer(struct shlo_reader *r, struct shlo_op *op)
 
 		shlo_read_arguments(r, &pair);
 		if (pair.argument_count != 2)
-			shlo_read_error(r, "a reducer has pairs of arguments");
+			shlo_read_error(r, "a reducer takes arguments in pairs, (%%a: type, %%b: "
+					   "type): one for each input");
 		arguments[i] = pair.arguments[0];
 		arguments[pairs + i] = pair.arguments[1];
 	}

@@ -60,7 +60,8 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 
 	if (!name || !name->text || !type || type->kind != SHLO_ATTR_TYPE ||
 	    type->type->kind != SHLO_FUNCTION || op->region_count != 1)
-		shlo_read_error(r, "a function has sym_name, function_type and one region");
+		shlo_read_error(r, "a function needs the attributes sym_name and function_type, "
+				   "and one region");
 	function->name = name->text;
 	function->location = op->location;
 	function->type = type->type;

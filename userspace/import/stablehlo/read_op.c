@@ -29,7 +29,8 @@ void shlo_name_add(struct shlo_reader *r, const char *text, size_t count,
 	struct shlo_name *name = shlo_arena_alloc(r->arena, 1, sizeof(*name));
 
 	if (name_find(r, text))
-		shlo_read_error(r, "%%%s is there already", text);
+		shlo_read_error(r, "there is a value %%%s already: give this one another name",
+				text);
 	name->text = text;
 	name->count = count;
 	name->values = values;
@@ -76,7 +77,8 @@ struct shlo_value *shlo_read_operand(struct shlo_reader *r)
 		index = shlo_read_integer(r);
 	}
 	if (index < 0 || (size_t)index >= name->count)
-		shlo_read_error(r, "%%%s has %zu results", text, name->count);
+		shlo_read_error(r, "there is no %%%s#%lld: %%%s is %zu values, counted from 0",
+				text, (long long)index, text, name->count);
 	return name->values[index];
 }
 
@@ -231,18 +233,19 @@ struct left {
 
 static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *names, size_t count)
 {
-	size_t at = 0;
+	size_t at = 0, total = 0;
 
+	for (size_t i = 0; i < count; i++)
+		total += names[i].count;
+	if (count && total != op->result_count)
+		shlo_read_error(r, "%s has %zu results, but names for %zu are in front of it",
+				op->name, op->result_count, total);
 	for (size_t i = 0; i < count; i++) {
-		if (names[i].count > op->result_count - at)
-			shlo_read_error(r, "%s has %zu results", op->name, op->result_count);
 		shlo_name_add(r, names[i].name, names[i].count, op->results + at);
 		for (size_t k = 0; k < names[i].count; k++)
 			op->results[at + k]->name = names[i].name;
 		at += names[i].count;
 	}
-	if (count && at != op->result_count)
-		shlo_read_error(r, "%s has %zu results", op->name, op->result_count);
 }
 
 struct shlo_op *shlo_read_op(struct shlo_reader *r)

@@ -106,7 +106,10 @@ static void read_window(struct shlo_reader *r, struct shlo_op *op)
 		while (k < 5 && strcmp(names[k][0], window.names[i]))
 			k++;
 		if (k == 5)
-			shlo_read_error(r, "a window has no '%s'", window.names[i]);
+			shlo_read_error(r,
+					"a window has no '%s'; it has stride, pad, lhs_dilate, "
+					"rhs_dilate and reverse",
+					window.names[i]);
 		shlo_dict_add(r, &op->attrs, names[k][1], window.items[i]);
 	}
 }
@@ -327,7 +330,10 @@ void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named)
 	if (shlo_read_sharding(r, op))
 		return;
 	if (!strchr(op->name, '.'))
-		shlo_read_error(r, "there is no operation '%s'", op->name);
+		shlo_read_error(r,
+				"there is no operation '%s': names begin with a dialect, as "
+				"stablehlo.add does",
+				op->name);
 	read_items(r, op);
 	if (shlo_take(r, ":")) {
 		read_pretty_types(r, op, named);

@@ -136,9 +136,11 @@ const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r)
 	if (!resource || !name)
 		shlo_read_error(r, "there is no resource '%s' in the file", name ? name : "");
 	if (attr->type->kind != SHLO_TENSOR || !shlo_type_is_static(attr->type))
-		shlo_read_error(r, "elements have a type with known dimensions");
-	if (!shlo_dense_fill(r->arena, attr, resource->bytes, resource->size))
-		shlo_read_error(r, "there are %zu bytes for the elements of %s", resource->size,
+		shlo_read_error(r, "elements need a tensor type with known dimensions, not %s",
 				shlo_type_text(r->arena, attr->type));
+	if (!shlo_dense_fill(r->arena, attr, resource->bytes, resource->size))
+		shlo_read_error(r, "there are %zu bytes for the elements of %s, which take %zu",
+				resource->size, shlo_type_text(r->arena, attr->type),
+				shlo_type_bytes(attr->type));
 	return attr;
 }

@@ -202,7 +202,8 @@ const struct shlo_type *shlo_read_tensor(struct shlo_reader *r)
 		const struct shlo_type *element = read_dialect_type(r);
 
 		if (element->kind != SHLO_TENSOR || element->rank)
-			shlo_read_error(r, "elements cannot have this type");
+			shlo_read_error(r, "the elements of a tensor cannot have type %s",
+					shlo_type_text(r->arena, element));
 		type->quant = element->quant;
 		type->element = element->element;
 	} else {

@@ -56,7 +56,8 @@ static const struct shlo_type *read_unranked(struct shlo_reader *r)
 	element = shlo_read_type(r);
 	shlo_expect(r, ">");
 	if (element->kind != SHLO_TENSOR || element->rank)
-		shlo_read_error(r, "elements cannot have this type");
+		shlo_read_error(r, "the elements of a tensor cannot have type %s",
+				shlo_type_text(r->arena, element));
 	type = scalar(r, element->element);
 	type->rank = -1;
 	type->quant = element->quant;
