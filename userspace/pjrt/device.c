@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A device of a client, which is its description, too. */
+/* The functions of a device, which is its own description in PJRT's sense. */
 #include <string.h>
 
 #include "plugin.h"

@@ -163,7 +163,7 @@ struct shlo_function {
 	int call_depth;
 	/* marks say that arguments or results are cut over devices, see sharding.h */
 	bool is_sharded;
-	/* a DICT of attributes for each result, or NULL where it has none; NULL: there are none */
+	/* for each result a DICT of its attributes, or NULL; NULL: no result has attributes */
 	const struct shlo_attr **result_marks;
 	const struct shlo_cut *cut; /* of the function that runs on partitions, or NULL */
 };

@@ -118,7 +118,7 @@ struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_typ
 /* Returns a value whose elements are memory of the caller, which outlives the run. */
 struct shlo_tensor *shlo_tensor_lent(struct shlo_run *run, const struct shlo_type *type,
 				     const void *data);
-/* Take a reference and return the value, and give a reference back; @tensor may be NULL then. */
+/* shlo_tensor_get() takes a reference and returns @tensor; shlo_tensor_put() also takes NULL. */
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor);
 void shlo_tensor_put(struct shlo_tensor *tensor);
 /*

@@ -150,7 +150,7 @@ static void reach(struct shlo_device *device, struct shlo_plan *plan)
 	device->reached++;
 }
 
-/* ---- which */
+/* ---- which operations become graphs */
 
 /* Returns how many elements of its arrays an operation reads or writes; -1: all of them. */
 static int64_t touched(const struct shlo_op *op)
@@ -650,7 +650,7 @@ size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 	return segment->end - segment->first;
 }
 
-/* ---- telling */
+/* ---- telling where operations ran */
 
 struct placements {
 	struct shlo_arena *arena;
