@@ -237,6 +237,9 @@ static void test_refusals(void **state)
 	static const unsigned char replicas[] = { 0x1a, 2, 0x20, 2 }, cut[] = { 0x1a, 9, 0x20 };
 	/* Build options with a device assignment whose only device is 5. */
 	static const unsigned char device[] = { 0x1a, 7, 0x4a, 5, 0x1a, 3, 0x0a, 1, 5 };
+	/* Build options with a device assignment of 9 replicas. */
+	static const unsigned char many[] = { 0x1a, 15, 0x4a, 13, 0x1a, 11, 0x0a, 9, 0,
+					      1,    2,	3,    4,  5,	6,  7,	  8 };
 	/* Compiler options (field 7) of some names. */
 	static const unsigned char wrong[] = { 0x3a, 6, 0x0a, 4, 'm', 'i', 'n', 'e' };
 	static const unsigned char xla[] = { 0x3a, 7, 0x0a, 5, 'x', 'l', 'a', '_', 'a' };
@@ -252,6 +255,8 @@ static void test_refusals(void **state)
 	fails(compile(sum, "mlir", cut, sizeof(cut), &loaded), 3, "are no CompileOptionsProto");
 	fails(compile(sum, "mlir", device, sizeof(device), &loaded), 3,
 	      "the program is for device 5; they are 0 to 0");
+	fails(compile(sum, "mlir", many, sizeof(many), &loaded), 3,
+	      "the options assign more than 8 replicas or 8 partitions to devices");
 	fails(compile("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
 		      "  %y = stablehlo.custom_call @nothing(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
 		      "  return %y : tensor<2xf32>\n}\n",
@@ -347,6 +352,8 @@ static void test_layouts(void **state)
 	fails(api->Buffer_ToHostBuffer(&args), 3, "the array has 24 bytes, there is room for 23");
 	layout.tiled.rank = 1;
 	fails(api->Buffer_ToHostBuffer(&args), 3, "the layout is for rank 1, the array has rank 2");
+	layout.tiled.tile_count = 1;
+	fails(api->Buffer_ToHostBuffer(&args), 12, "tiles, which are not implemented");
 	/* With gaps between rows the array needs more than its own bytes. */
 	layout = (struct pjrt_layout){ .size = sizeof(layout), .kind = PJRT_STRIDES };
 	layout.strides.bytes = wide;

@@ -371,7 +371,10 @@ struct pjrt_error *onpu_Buffer_CopyToMemory(struct pjrt_Buffer_CopyToMemory_args
 struct pjrt_error *onpu_Buffer_CopyToDevice(struct pjrt_Buffer_CopyToDevice_args *args)
 {
 	if (args->device == args->buffer->memory->device)
-		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the buffer is on this device");
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the buffer is on device %d already; the device of a copy "
+				  "must be another one",
+				  args->device->id);
 	return copy_to(args->buffer, args->device->memories[ONPU_DEVICE], &args->copy);
 }
 

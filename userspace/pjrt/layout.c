@@ -21,7 +21,8 @@ static struct pjrt_error *read_tiled(const struct pjrt_layout *layout, size_t ra
 	bool seen[ONPU_MAX_RANK] = { false };
 
 	if (layout->tiled.tile_count)
-		return onpu_error(PJRT_UNIMPLEMENTED, "onpu: the layout has tiles");
+		return onpu_error(PJRT_UNIMPLEMENTED,
+				  "onpu: the layout has tiles, which are not implemented");
 	if (layout->tiled.rank != rank)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the layout is for rank %zu, the array has rank %zu",

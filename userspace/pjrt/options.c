@@ -200,7 +200,12 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 	struct onpu_wanted *wanted = &options->wanted;
 	uint64_t count;
 
-	if (!wanted->replicas || !wanted->partitions || options->is_large ||
+	if (options->is_large)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the options assign more than %d replicas or %d partitions "
+				  "to devices; a client has at most %d devices",
+				  ONPU_MAX_DEVICES, ONPU_MAX_DEVICES, ONPU_MAX_DEVICES);
+	if (!wanted->replicas || !wanted->partitions ||
 	    __builtin_mul_overflow(wanted->replicas, wanted->partitions, &count) ||
 	    count > client->count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
