@@ -178,6 +178,24 @@ static void test_placement(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
+/* Tests that errors of arguments say what is given and what is allowed. */
+static void test_arguments(void **state)
+{
+	WNNStablehloProgram program = load();
+	WNNError error = WNN_ERROR_INIT;
+
+	(void)state;
+	assert_int_not_equal(wnnStablehloProgramRunSync(program, 1, NULL, 0, NULL),
+			     WNNStatus_Success);
+	wnnStablehloGetLastError(&error);
+	assert_string_equal(error.message.data,
+			    "there is no module 1: the program has 1, counted from 0");
+	assert_int_not_equal(wnnStablehloProgramRunSync(NULL, 0, NULL, 0, NULL), WNNStatus_Success);
+	wnnStablehloGetLastError(&error);
+	assert_string_equal(error.message.data, "the argument program is NULL");
+	wnnStablehloProgramRelease(program);
+}
+
 /* Tests that a failed run keeps no graphs, as these may be the reason of the failure. */
 static void test_failure(void **state)
 {
@@ -648,6 +666,7 @@ int main(void)
 		cmocka_unit_test(test_later_runs),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_memory),

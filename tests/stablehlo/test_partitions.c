@@ -534,9 +534,9 @@ static void test_refusals(void **state)
 	WNNStablehloProgram program = load(all, DEVICES);
 
 	(void)state;
-	fails(wnnStablehloProgramRunSync(program, 0, NULL, 0, NULL), "the module takes 3 inputs");
+	fails(wnnStablehloProgramRunSync(program, 0, NULL, 0, NULL), "takes 3 inputs, not 0");
 	fails(wnnStablehloProgramRunPartitionedSync(program, 0, 6, NULL, 3, NULL),
-	      "the module takes 3 inputs");
+	      "takes 3 inputs, but the argument inputs, or an item of it, is NULL");
 	wnnStablehloProgramRelease(program);
 	program = load("func.func @main() {\n  return\n}\n", 2);
 	fails(wnnStablehloProgramRunSync(program, 0, NULL, 0, NULL),

@@ -135,7 +135,10 @@ WNNStatus wnnStablehloLoadPartitioned(void const *data, size_t size,
 
 	(void)options;
 	if (!program || (!data && size))
-		return shlo_set_error(WNNStatus_TypeError, "data or program is missing");
+		return shlo_set_error(WNNStatus_TypeError,
+				      "the argument program is NULL, or data is NULL though it has "
+				      "%zu bytes",
+				      size);
 	*program = NULL;
 	if (!partitions || partitions > SHLO_MAX_PROCESSES)
 		return shlo_set_error(WNNStatus_TypeError,
@@ -192,7 +195,7 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 	int error;
 
 	if (!program || !path.data)
-		return shlo_set_error(WNNStatus_TypeError, "path or program is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument path or program is NULL");
 	*program = NULL;
 	length = path.length == WNN_STRLEN ? strlen(path.data) : path.length;
 	name = import_alloc(length + 1);
@@ -316,7 +319,7 @@ WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView 
 	struct shlo_file *file;
 
 	if (!program || !text)
-		return shlo_set_error(WNNStatus_TypeError, "program or text is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument program or text is NULL");
 	*text = (WNNStringView){ NULL, 0 };
 	file = &program->file;
 	if (setjmp(file->guard.jump))
@@ -332,7 +335,7 @@ WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram program, WNNStrin
 	struct shlo_file *file;
 
 	if (!program || !text)
-		return shlo_set_error(WNNStatus_TypeError, "program or text is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument program or text is NULL");
 	*text = (WNNStringView){ NULL, 0 };
 	file = &program->file;
 	if (setjmp(file->guard.jump))
@@ -349,7 +352,9 @@ WNNStatus wnnStablehloProgramGetDeviceText(WNNStablehloProgram program, WNNStrin
 WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns)
 {
 	if (!program || !turns)
-		return shlo_set_error(WNNStatus_TypeError, "program is missing, or the limit is 0");
+		return shlo_set_error(WNNStatus_TypeError,
+				      "the argument program is NULL, or the limit is 0: it must be "
+				      "at least 1");
 	program->loop_limit = turns;
 	return WNNStatus_Success;
 }
@@ -357,7 +362,7 @@ WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t 
 WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram program, uint64_t operations)
 {
 	if (!program)
-		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument program is NULL");
 	program->unroll_limit = operations;
 	return WNNStatus_Success;
 }
@@ -369,7 +374,7 @@ WNNStatus wnnStablehloProgramSetGraphFolder(WNNStablehloProgram program, WNNStri
 	char *copy = NULL;
 
 	if (!program)
-		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument program is NULL");
 	if (length && (!folder.data || memchr(folder.data, 0, length)))
 		return shlo_set_error(WNNStatus_TypeError,
 				      "the folder has no name, or a NUL in its name");
@@ -401,11 +406,15 @@ static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_ty
 			   index, input->rank, type->rank);
 	if (!input->dimensions && !shlo_type_is_static(type))
 		shlo_throw(&run->guard, WNNStatus_TypeError,
-			   "input %zu has dimensions that its type does not say", index);
+			   "the type of input %zu leaves dimensions open: they must be given",
+			   index);
 	taken.dims = input->dimensions ? input->dimensions : type->dims;
 	for (int i = 0; i < type->rank; i++)
 		if (taken.dims[i] < 0)
-			shlo_run_error(run, "a dimension would be less than 0");
+			shlo_run_error(run,
+				       "input %zu has size %lld in dimension %d, but must have "
+				       "at least 0",
+				       index, (long long)taken.dims[i], i);
 	/* Elements of fewer than 8 bits are stored again below, and kernels need aligned ones. */
 	lent = shlo_elements[type->element].bits >= 8 && !((uintptr_t)input->data % 16);
 	value = lent ? shlo_tensor_lent(run, &taken, input->data) : shlo_tensor_unset(run, &taken);
@@ -662,7 +671,7 @@ WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloW
 				      size_t partitions)
 {
 	if (!program)
-		return shlo_set_error(WNNStatus_TypeError, "program is missing");
+		return shlo_set_error(WNNStatus_TypeError, "the argument program is NULL");
 	if (world && partitions && world->seat.count % partitions)
 		return shlo_set_error(
 			WNNStatus_TypeError,
@@ -692,9 +701,12 @@ WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t mod
 {
 	const struct shlo_function *entry;
 
-	if (!program || module >= program->file.module_count)
+	if (!program)
+		return shlo_set_error(WNNStatus_TypeError, "the argument program is NULL");
+	if (module >= program->file.module_count)
 		return shlo_set_error(WNNStatus_TypeError,
-				      "the program has no module of this number");
+				      "there is no module %zu: the program has %zu, counted from 0",
+				      module, program->file.module_count);
 	if (program->file.refusal_count)
 		return shlo_set_error(WNNStatus_NotSupportedError, "%s: %s: %s%s",
 				      shlo_location_text(program->file.refusals[0].location).text,
@@ -703,14 +715,20 @@ WNNStatus shlo_program_check(struct WNNStablehloProgramImpl *program, size_t mod
 				      program->file.refusal_count > 1 ? ", and more" : "");
 	entry = shlo_module_entry(program->file.modules[module]);
 	if (!entry)
-		return shlo_set_error(WNNStatus_OperationError, "the module has no function @main");
+		return shlo_set_error(WNNStatus_OperationError,
+				      "the module has no function @main, nor a single function");
 	if (!entry->region)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "%s: @%s is only declared: there is nothing to run",
 				      shlo_location_text(entry->location).text, entry->name);
-	if (count != entry->type->item_count || (count && !has_inputs))
-		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
-				      entry->type->item_count);
+	if (count != entry->type->item_count)
+		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs, not %zu",
+				      entry->type->item_count, count);
+	if (count && !has_inputs)
+		return shlo_set_error(WNNStatus_TypeError,
+				      "the module takes %zu inputs, but the argument inputs, or "
+				      "an item of it, is NULL",
+				      count);
 	return WNNStatus_Success;
 }
 

@@ -398,7 +398,10 @@ bool shlo_threads_run(const struct shlo_threads *threads, struct shlo_guard *err
 	}
 	if (!run_all(&t)) {
 		error->status = WNNStatus_OperationError;
-		snprintf(error->message, sizeof(error->message), "there are not enough threads");
+		snprintf(error->message, sizeof(error->message),
+			 "the system does not start a thread for each of the %zu processes of the "
+			 "program: raise its limit (ulimit -u), or run fewer processes",
+			 t.count);
 		threads_exit(&t);
 		return false;
 	}
