@@ -8,6 +8,7 @@ skipped.
 """
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import sys
@@ -567,6 +568,33 @@ class Provider(unittest.TestCase):
             self.compare(shared_models.digits(), [{"input": random(1, 1, 8, 8)}], cache_dir=str(folder))
             self.compare(conv_model(seed=9), feeds[:1], cache_dir=str(folder))
             self.assertEqual(len(list(folder.iterdir())), 4)
+
+    def test_unregistered(self):
+        """Tests that a session and a value in the provider's memory outlive the registration, which
+        ONNX Runtime forbids without a check, and that the library can be registered again.
+        """
+        feed = {"x": random(1, 3, 8, 8)}
+        expected, = ort.InferenceSession(conv_model(8)).run(None, feed)
+        session = self.session(conv_model("size"))
+        device, = runtime.devices(ort)
+        memory = None
+        if runtime.is_since(ort, 28):
+            info = device.memory_info(ort.OrtDeviceMemoryType.HOST_ACCESSIBLE)
+            memory = ort.OrtValue.ortvalue_from_shape_and_type([1, 4, 8, 8], numpy.float32, memory_info=info)
+        del device
+        ort.unregister_execution_provider_library("onpu")
+        self.addCleanup(ort.register_execution_provider_library, "onpu", os.path.abspath(PROVIDER))
+        self.assertEqual(runtime.devices(ort), [])
+        for size in 8, 9:
+            result, = session.run(None, {"x": random(1, 3, size, size)})
+            self.assertEqual(result.shape, (1, 4, size, size))
+        numpy.testing.assert_allclose(session.run(None, feed)[0], expected, atol=1e-4)
+        if memory:
+            memory.numpy()[:] = expected
+            numpy.testing.assert_array_equal(memory.numpy(), expected)
+        del session, memory
+        self.doCleanups()
+        numpy.testing.assert_allclose(self.session(conv_model(8)).run(None, feed)[0], expected, atol=1e-4)
 
     def test_wrong_options(self):
         for settings, words in (({"device": "gpu"}, 'device cannot be "gpu": it must be npu, npu:NUMBER, sim or cpu'),

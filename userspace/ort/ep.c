@@ -107,7 +107,7 @@ struct ort_status *onpu_ep_create(struct onpu_factory *factory, const struct ort
 	if (!ep)
 		return onpu_nomem(&factory->ort);
 	pthread_mutex_init(&ep->report_lock, NULL);
-	ep->factory = factory;
+	ep->factory = onpu_factory_get(factory);
 	ep->logger = logger;
 	ep->base.version = factory->ort.version;
 	ep->base.get_name = get_name;
@@ -142,5 +142,6 @@ void onpu_ep_release(struct onpu_ep *ep)
 	pthread_mutex_destroy(&ep->report_lock);
 	free(ep->compatibility);
 	onpu_options_free(&ep->options);
+	onpu_factory_put(ep->factory);
 	free(ep);
 }

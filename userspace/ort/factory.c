@@ -256,6 +256,7 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 	if (!factory)
 		return onpu_nomem(&ort);
 	factory->ort = ort;
+	atomic_init(&factory->users, 1);
 	if (room < 1) {
 		struct ort_status *status = onpu_error(&factory->ort, ORT_INVALID_ARGUMENT,
 						       ONPU_PROVIDER
@@ -284,15 +285,32 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 	return NULL;
 }
 
+struct onpu_factory *onpu_factory_get(struct onpu_factory *factory)
+{
+	atomic_fetch_add(&factory->users, 1);
+	return factory;
+}
+
+void onpu_factory_put(struct onpu_factory *factory)
+{
+	if (atomic_fetch_sub(&factory->users, 1) != 1)
+		return;
+	if (factory->memory)
+		factory->ort.ReleaseMemoryInfo(factory->memory);
+	free(factory);
+}
+
 struct ort_status *ReleaseEpFactory(struct ort_ep_factory *base)
 {
 	struct onpu_factory *factory = (struct onpu_factory *)base;
 
-	for (size_t i = 0; factory && i < 2; i++)
+	if (!factory)
+		return NULL;
+	for (size_t i = 0; i < 2; i++) {
 		if (factory->virtual_devices[i])
 			factory->ort.ReleaseHardwareDevice(factory->virtual_devices[i]);
-	if (factory && factory->memory)
-		factory->ort.ReleaseMemoryInfo(factory->memory);
-	free(factory);
+		factory->virtual_devices[i] = NULL;
+	}
+	onpu_factory_put(factory);
 	return NULL;
 }

@@ -15,12 +15,12 @@
 
 struct allocator {
 	struct ort_allocator base;
-	const struct ort_memory_info *memory;
+	struct onpu_factory *factory;
 };
 
 struct transfer {
 	struct ort_data_transfer base;
-	const struct onpu_factory *factory;
+	struct onpu_factory *factory;
 };
 
 static void *allocate(struct ort_allocator *allocator, size_t size)
@@ -39,7 +39,7 @@ static void deallocate(struct ort_allocator *allocator, void *memory)
 
 static const struct ort_memory_info *get_info(const struct ort_allocator *allocator)
 {
-	return ((const struct allocator *)allocator)->memory;
+	return ((const struct allocator *)allocator)->factory->memory;
 }
 
 struct ort_status *onpu_memory_offer(struct onpu_factory *factory, struct ort_ep_device *device)
@@ -69,7 +69,7 @@ struct ort_status *onpu_allocator_create(struct ort_ep_factory *factory,
 	allocator->base.allocate = allocate;
 	allocator->base.deallocate = deallocate;
 	allocator->base.get_info = get_info;
-	allocator->memory = ((struct onpu_factory *)factory)->memory;
+	allocator->factory = onpu_factory_get((struct onpu_factory *)factory);
 	*out = &allocator->base;
 	return NULL;
 }
@@ -77,12 +77,17 @@ struct ort_status *onpu_allocator_create(struct ort_ep_factory *factory,
 void onpu_allocator_release(struct ort_ep_factory *factory, struct ort_allocator *allocator)
 {
 	(void)factory;
+	if (allocator)
+		onpu_factory_put(((struct allocator *)allocator)->factory);
 	free((struct allocator *)allocator);
 }
 
-static void release_transfer(struct ort_data_transfer *transfer)
+static void release_transfer(struct ort_data_transfer *base)
 {
-	free((struct transfer *)transfer);
+	struct transfer *transfer = (struct transfer *)base;
+
+	onpu_factory_put(transfer->factory);
+	free(transfer);
 }
 
 static bool is_ours(const struct onpu_factory *factory, const struct ort_memory_device *device)
@@ -139,7 +144,7 @@ struct ort_status *onpu_data_transfer_create(struct ort_ep_factory *base,
 	transfer->base.release = release_transfer;
 	transfer->base.can_copy = can_copy;
 	transfer->base.copy_tensors = copy_tensors;
-	transfer->factory = factory;
+	transfer->factory = onpu_factory_get(factory);
 	*out = &transfer->base;
 	return NULL;
 }

@@ -18,6 +18,8 @@
 
 struct onpu_factory {
 	struct ort_ep_factory base;
+	/* the registration, and all that was created and is not released yet */
+	atomic_uint users;
 	struct ort_api ort;
 	bool has_virtual; /* registered under a name that allows virtual devices */
 	struct ort_hardware *virtual_devices[2];
@@ -59,6 +61,13 @@ struct onpu_ep {
 	struct profiler *profilers; /* see profile.c */
 	atomic_int profiling;	    /* number of profilers that are on */
 };
+
+/*
+ * factory.c: programs may unregister the library too early, while sessions are open, although ONNX
+ * Runtime forbids it. Each object that the factory creates holds a reference until it is released.
+ */
+struct onpu_factory *onpu_factory_get(struct onpu_factory *factory);
+void onpu_factory_put(struct onpu_factory *factory);
 
 /* options.c: reads the settings. Returns NULL, or a status that names the wrong setting. */
 struct ort_status *onpu_options_read(struct onpu_options *options, const struct ort_api *ort,
