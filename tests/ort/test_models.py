@@ -51,7 +51,8 @@ MODELS = {
 # are rounded at other places. 0.99 is the least cosine.
 BYTES = {"minilm-int8/model"}
 # Models of which some nodes stay with the newest ONNX Runtime: those around an If.
-PARTLY = {"openwakeword/silero_vad", "silero/silero_vad", "silero/silero_vad_op18_ifless", "shared/silero_vad_op18_ifless"}
+PARTLY = {"openwakeword/hey_jarvis_v0.1", "openwakeword/silero_vad", "silero/silero_vad", "silero/silero_vad_op18_ifless",
+          "shared/silero_vad_op18_ifless"}
 # Inputs that are the states of a run, and the outputs that they are in the run after it.
 STATES = {"state": "stateN", "h": "hn", "c": "cn"}
 RUNS = 3

@@ -6,6 +6,7 @@ RELEASE DEVICE
 ONNX Runtime of that RELEASE is in SAMPLES (scripts/fetch-samples.sh); without it the test is
 skipped.
 """
+import collections
 import concurrent.futures
 import json
 import os
@@ -143,6 +144,9 @@ class Provider(unittest.TestCase):
         path = str(MODELS / "silero_vad_16k_op15.onnx")
         feed = {"input": random(1, 576), "state": random(2, 1, 128), "sr": numpy.array(16000, numpy.int64)}
         self.compare(path, [feed, feed], whole=False)
+        if runtime.is_since(ort, 24):
+            # ONNX Runtime asks about graphs within nodes first, without the constants around them.
+            self.assertNotIn("onnxruntime", places().values())
 
     def test_parts(self):
         self.compare(split_model(), [{"x": random(1, 3, 8, 8, seed=seed)} for seed in range(3)],
@@ -314,7 +318,33 @@ class Provider(unittest.TestCase):
         self.compare(model, [{"x": random(1, 3, 8, 8), "c": numpy.array(which)} for which in (True, False)],
                      whole=False)
         if runtime.is_since(ort, 24):
+            self.assertEqual(places()["if"], "onnxruntime")
             self.assertNotIn("onnxruntime", [places()["conv1"], places()["conv2"]])
+
+    def test_branches_in_branches(self):
+        """Tests that each node of graphs within graphs has one place in the report: that of the graph
+        which is computed.
+        """
+        def branch(name, nodes, output):
+            return helper.make_graph(nodes, name, [], [value(output, None, TensorProto.INT64)])
+
+        inner = [branch(f"inner{number}", [helper.make_node("MatMul", ["m", "w"], [f"p{number}"], f"product{number}"),
+                                           helper.make_node("NonZero", [f"p{number}"], [f"n{number}"], f"where{number}")],
+                        f"n{number}") for number in (1, 2)]
+        outer = [branch("yes", [helper.make_node("If", ["c"], ["i"], "second", then_branch=inner[0], else_branch=inner[1])], "i"),
+                 branch("no", [helper.make_node("NonZero", ["m"], ["k"], "where")], "k")]
+        model = make([helper.make_node("Relu", ["x"], ["m"], "relu"),
+                      helper.make_node("If", ["c"], ["y"], "first", then_branch=outer[0], else_branch=outer[1])],
+                     [value("x", [3, 4]), value("c", [], TensorProto.BOOL)],
+                     [value("y", [2, "n"], TensorProto.INT64)], {"w": random(4, 4)})
+        self.compare(model, [{"x": random(3, 4), "c": numpy.array(which)} for which in (True, False)], whole=False)
+        with open(runtime.REPORT, encoding="utf-8") as report:
+            lines = [line.split("\t")[:3] for line in report]
+        told = collections.Counter(name for place, _, name in lines if place == "onnxruntime")
+        self.assertEqual({told[name] for name in ("first", "where1", "where2", "where")}, {1}, told)
+        if runtime.is_since(ort, 24):
+            self.assertEqual(told["second"], 1)
+            self.assertNotIn("product1", told)
 
     def test_threads(self):
         sessions = [self.session(conv_model(8)), self.session(shared_models.digits())]

@@ -26,6 +26,18 @@ struct capability {
 	struct onpu_names dynamic; /* names of values that have unknown sizes */
 	size_t refused;
 	WNNStringView failure; /* why the importer refuses the whole graph; empty: it does not */
+	char *around; /* the first output of the node that the graph is within; NULL: of none */
+	bool *taken;  /* by node: whether the provider takes it; NULL: it takes none */
+};
+
+/*
+ * A node of a graph within another node. ONNX Runtime asks about inner graphs first: if the
+ * provider takes the outer node afterwards, this one does not stay with ONNX Runtime.
+ */
+struct onpu_held {
+	struct onpu_held *next;
+	char *around; /* the first output of the outer node, which no other value in sight has */
+	char *node, *type, *reason;
 };
 
 static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, WNNOnnxModel *model)
@@ -40,6 +52,60 @@ static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, 
 	return NULL;
 }
 
+static void tell_now(struct onpu_ep *ep, WNNStringView node, WNNStringView type,
+		     WNNStringView reason)
+{
+	onpu_log(ep, ORT_LOG_INFO,
+		 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
+		 (int)node.length, node.data, (int)type.length, type.data, (int)reason.length,
+		 reason.data);
+	onpu_report(ep, "onnxruntime", type, node, reason);
+}
+
+static char *copy(WNNStringView view)
+{
+	return strndup(view.length ? view.data : "", view.length);
+}
+
+static void free_held(struct onpu_held *held)
+{
+	free(held->around);
+	free(held->node);
+	free(held->type);
+	free(held->reason);
+	free(held);
+}
+
+void onpu_held_free(struct onpu_held *held)
+{
+	while (held) {
+		struct onpu_held *next = held->next;
+
+		free_held(held);
+		held = next;
+	}
+}
+
+/* Adds a node to the end of ep->held. Without memory, the node is not reported. */
+static void hold(struct capability *c, WNNStringView node, WNNStringView type, WNNStringView reason)
+{
+	struct onpu_held *held = calloc(1, sizeof(*held)), **link = &c->ep->held;
+
+	if (!held)
+		return;
+	held->around = strdup(c->around);
+	held->node = copy(node);
+	held->type = copy(type);
+	held->reason = copy(reason);
+	if (!held->around || !held->node || !held->type || !held->reason) {
+		free_held(held);
+		return;
+	}
+	while (*link)
+		link = &(*link)->next;
+	*link = held;
+}
+
 /*
  * Reports a node that stays with ONNX Runtime, unless it is a group that the provider has compiled:
  * ONNX Runtime asks again about graphs within nodes, in which such groups are nodes.
@@ -51,11 +117,90 @@ static void tell_of_node(struct capability *c, WNNStringView node, WNNStringView
 
 	if (type.length >= sizeof(domain) && !memcmp(type.data, domain, sizeof(domain) - 1))
 		return;
-	onpu_log(c->ep, ORT_LOG_INFO,
-		 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
-		 (int)node.length, node.data, (int)type.length, type.data, (int)reason.length,
-		 reason.data);
-	onpu_report(c->ep, "onnxruntime", type, node, reason);
+	if (c->around)
+		hold(c, node, type, reason);
+	else
+		tell_now(c->ep, node, type, reason);
+}
+
+/* Whether the node that a held one is within is node @i of this graph. */
+static bool is_around(const struct capability *c, const struct onpu_held *held, size_t i)
+{
+	const WNNOnnxNode *node = &c->read.graph.nodes[i];
+
+	for (size_t k = 0; k < node->outputCount; k++)
+		if (node->outputs[k].length == strlen(held->around) &&
+		    !memcmp(node->outputs[k].data, held->around, node->outputs[k].length))
+			return true;
+	return false;
+}
+
+/*
+ * Forgets held nodes within nodes that the provider takes. Those within other nodes of this graph
+ * are reported, or held until it is known what becomes of the node around this graph.
+ */
+static void settle_held(struct capability *c)
+{
+	struct onpu_held **link = &c->ep->held;
+
+	while (*link) {
+		struct onpu_held *held = *link;
+		char *around = NULL;
+		size_t i = 0;
+
+		while (i < c->read.graph.nodeCount && !is_around(c, held, i))
+			i++;
+		if (i < c->read.graph.nodeCount && c->around && !(c->taken && c->taken[i]))
+			around = strdup(c->around);
+		if (i == c->read.graph.nodeCount || around) {
+			if (around) {
+				free(held->around);
+				held->around = around;
+			}
+			link = &held->next;
+			continue;
+		}
+		if (!c->around && !(c->taken && c->taken[i]))
+			tell_now(c->ep, text(held->node), text(held->type), text(held->reason));
+		*link = held->next;
+		free_held(held);
+	}
+}
+
+static bool same(WNNStringView a, WNNStringView b)
+{
+	return a.length == b.length && (!a.length || !memcmp(a.data, b.data, a.length));
+}
+
+static bool has_graph(const WNNOnnxNode *node)
+{
+	for (size_t i = 0; i < node->attributeCount; i++)
+		if (node->attributes[i].graph)
+			return true;
+	return false;
+}
+
+/*
+ * Reports refused nodes that have graphs within them and no reason of their own: the importer does
+ * not know the groups in these graphs, and the other refusals are about those.
+ */
+static void tell_of_outer(struct capability *c, WNNOnnxRefusalArray refusals)
+{
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
+		const WNNOnnxNode *node = &c->read.graph.nodes[i];
+		size_t k = 0;
+
+		if (c->supported[i] || !has_graph(node))
+			continue;
+		while (k < refusals.count &&
+		       !(same(refusals.data[k].node, node->name) &&
+			 same(refusals.data[k].operatorName, node->operatorName)))
+			k++;
+		if (k == refusals.count)
+			tell_of_node(
+				c, node->name, node->operatorName,
+				text("graphs within it are groups of their own, or are refused"));
+	}
 }
 
 static void tell(struct capability *c, WNNOnnxModel model)
@@ -68,6 +213,8 @@ static void tell(struct capability *c, WNNOnnxModel model)
 	for (size_t i = 0; i < refusals.count; i++)
 		tell_of_node(c, refusals.data[i].node, refusals.data[i].operatorName,
 			     refusals.data[i].reason);
+	if (!c->failure.length && c->reading.ort->version >= 24)
+		tell_of_outer(c, refusals);
 }
 
 /*
@@ -76,10 +223,7 @@ static void tell(struct capability *c, WNNOnnxModel model)
  */
 static bool lacks_values(const struct capability *c, const WNNOnnxNode *node)
 {
-	for (size_t i = 0; i < node->attributeCount && c->reading.ort->version < 24; i++)
-		if (node->attributes[i].graph)
-			return true;
-	return false;
+	return c->reading.ort->version < 24 && has_graph(node);
 }
 
 static void tell_of_graphs(struct capability *c)
@@ -301,9 +445,8 @@ static bool drop_small(struct capability *c, struct onpu_partition *p)
 				continue;
 			p->supported[i] = WNN_FALSE;
 			dropped = true;
-			onpu_report(
-				c->ep, "onnxruntime", graph->nodes[i].operatorName,
-				graph->nodes[i].name,
+			tell_of_node(
+				c, graph->nodes[i].name, graph->nodes[i].operatorName,
 				text("it would be a small group between nodes of ONNX Runtime"));
 		}
 	}
@@ -389,8 +532,10 @@ static struct ort_status *take_group(struct capability *c, struct onpu_partition
 	nodes = onpu_take(&c->reading, part.nodeCount * sizeof(*nodes));
 	if (!nodes)
 		return onpu_nomem(c->reading.ort);
-	for (size_t i = 0; i < part.nodeCount; i++)
+	for (size_t i = 0; i < part.nodeCount; i++) {
 		nodes[i] = c->read.nodes[indices[i]];
+		c->taken[indices[i]] = true;
+	}
 	options.drop_constant_initializers = is_static(c, &part);
 	return c->reading.ort->EpGraphSupportInfo_AddNodesToFuse(support, nodes, part.nodeCount,
 								 &options);
@@ -403,7 +548,8 @@ static struct ort_status *take(struct capability *c, struct ort_support *support
 
 	ORT_TRY(find_groups(c, &partition));
 	seen = onpu_take(&c->reading, partition.group_count * sizeof(*seen));
-	if (!seen)
+	c->taken = onpu_take(&c->reading, c->read.graph.nodeCount * sizeof(*c->taken));
+	if (!seen || !c->taken)
 		return onpu_nomem(c->reading.ort);
 	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
 		size_t group = partition.group[i];
@@ -481,6 +627,30 @@ static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
 	return inner;
 }
 
+/* Sets c->around for the node @parent. Returns NULL, or an error. */
+static struct ort_status *find_around(struct capability *c, const struct ort_node *parent)
+{
+	const struct ort_api *ort = &c->ep->factory->ort;
+	struct import_chunk *chunks = NULL;
+	struct onpu_reading reading = { .ort = ort, .chunks = &chunks };
+	const struct ort_value_info **outputs;
+	struct ort_status *status;
+	const char *name = "";
+	size_t count;
+
+	status = onpu_node_outputs(&reading, parent, &count, &outputs);
+	for (size_t i = 0; !status && i < count && !*name; i++)
+		if (outputs[i])
+			status = ort->GetValueInfoName(outputs[i], &name);
+	if (!status) {
+		c->around = strdup(name);
+		if (!c->around)
+			status = onpu_nomem(ort);
+	}
+	import_chunks_free(&chunks);
+	return status;
+}
+
 struct ort_status *onpu_get_capability(struct ort_ep *base, const struct ort_graph *graph,
 				       struct ort_support *support)
 {
@@ -497,6 +667,8 @@ struct ort_status *onpu_get_capability(struct ort_ep *base, const struct ort_gra
 	status = take_compiled(c.ep, graph, support, &compiled);
 	if (!status && compiled)
 		return NULL;
+	if (!status && parent)
+		status = find_around(&c, parent);
 	if (!status)
 		status = best_attempt(&c, graph, &chunks, &model);
 	if (!status && c.read.graph.nodeCount && !is_inner_1_23(&c, graph) &&
@@ -505,7 +677,10 @@ struct ort_status *onpu_get_capability(struct ort_ep *base, const struct ort_gra
 		tell_of_graphs(&c);
 		status = take(&c, support);
 	}
+	if (!status)
+		settle_held(&c);
 	wnnOnnxModelRelease(model);
 	import_chunks_free(&chunks);
+	free(c.around);
 	return status;
 }

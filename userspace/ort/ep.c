@@ -135,6 +135,7 @@ void onpu_ep_release(struct onpu_ep *ep)
 	if (!ep)
 		return;
 	onpu_profilers_leave(ep);
+	onpu_held_free(ep->held);
 	wnnContextRelease(ep->context);
 	wnnInstanceRelease(ep->instance);
 	if (ep->report)

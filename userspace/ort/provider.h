@@ -54,8 +54,9 @@ struct onpu_ep {
 	struct onpu_options options;
 	WNNInstance instance;
 	WNNContext context;
-	char *compatibility; /* "onpu VERSION DEVICE MACHINE", which compiled models carry */
-	bool has_taken;	     /* 1.23: the last graph that had nodes to take was taken */
+	char *compatibility;	/* "onpu VERSION DEVICE MACHINE", which compiled models carry */
+	bool has_taken;		/* 1.23: the last graph that had nodes to take was taken */
+	struct onpu_held *held; /* nodes that may stay with ONNX Runtime; see capability.c */
 	pthread_mutex_t report_lock;
 	FILE *report;
 	struct profiler *profilers; /* see profile.c */
@@ -82,6 +83,7 @@ struct ort_status *onpu_ep_create(struct onpu_factory *factory, const struct ort
 void onpu_ep_release(struct onpu_ep *ep);
 struct ort_status *onpu_get_capability(struct ort_ep *ep, const struct ort_graph *graph,
 				       struct ort_support *support);
+void onpu_held_free(struct onpu_held *held); /* frees a list */
 struct ort_status *onpu_compile(struct ort_ep *ep, const struct ort_graph **graphs,
 				const struct ort_node **fused, size_t count,
 				struct ort_compute_info **infos, struct ort_node **contexts);
