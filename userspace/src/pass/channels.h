@@ -16,18 +16,19 @@
 uint32_t channels_axis(const struct ir_node *node);
 uint32_t channels_filter_axis(const struct ir_node *node);
 /*
- * Whether a value that is broadcast to the result has one element for each channel;
- * channels_each_or_one() also accepts a value of one element for all.
+ * channels_each() returns whether a value of this type, which is broadcast to the result, has one
+ * element for each channel; channels_each_or_one() also accepts one element for all channels.
  */
 bool channels_each(const struct ir_node *node, const struct ir_type *type);
 bool channels_each_or_one(const struct ir_node *node, const struct ir_type *type);
 /*
- * Returns a value that channels_each() accepts as a vector: a constant gets another type, other
- * values are reshaped by a node with the name of `like`. NULL when out of memory.
+ * Returns a vector with the elements of @value, which channels_each_or_one() accepts: the value
+ * itself if it is a vector, a constant that shares its data, or the result of a reshape with the
+ * label and source of `like`. NULL when out of memory.
  */
 struct ir_value *channels_vector(struct rewrite *rw, const struct ir_node *like,
 				 struct ir_value *value);
-/* Adds a constant vector; NULL when out of memory. */
+/* Adds a constant vector with a copy of the data; NULL when out of memory. */
 struct ir_value *channels_constant(struct rewrite *rw, enum ir_dtype dtype, const void *data,
 				   int64_t count);
 
@@ -37,7 +38,7 @@ struct ir_value *channels_constant(struct rewrite *rw, enum ir_dtype dtype, cons
  */
 int channels_reshaped_axis(const struct ir_type *from, uint32_t axis, const struct ir_type *to);
 
-/* Returns the number of products that each sum adds. */
+/* Returns how many products are added up for each element of the result. */
 double channels_depth(const struct ir_node *node);
 /*
  * Whether a quantised second operand has one scale for each channel or one for all, and a single

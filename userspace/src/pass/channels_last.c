@@ -4,10 +4,11 @@
  * node by node, but for whole regions of the graph, which data enters and leaves through
  * transposes.
  *
- * Precondition: a verified graph, fused. Postcondition: each region of convolutions and the nodes
- * after them, down to nodes whose layout cannot change, works in channels-last layout if that is
- * worth the transposes at its border. An image that has one channel or one pixel is only reshaped,
- * and a transpose of the application at the border that changes the layout itself is dropped.
+ * Precondition: a verified graph after the passes that fuse nodes. Postcondition: each region of
+ * convolutions and the nodes after them, down to nodes whose layout cannot change, works in
+ * channels-last layout if that is worth the transposes at its border. An image that has one channel
+ * or one pixel is only reshaped, and a transpose of the application at the border that changes the
+ * layout itself is dropped.
  *
  *	%2 = conv(%0, %1) nchw		%4 = transpose(%0) [0, 2, 3, 1]
  *	%3 = unary(%2) sqrt	->	%2 = conv(%4, %1) nhwc
@@ -23,11 +24,16 @@
 
 struct layout_change {
 	struct rewrite *rw;
-	bool *last;	  /* by old node id: whether the node works in channels-last order */
-	uint32_t *region; /* by old node id: another node of its region, or the node itself */
+	bool *last; /* by old node id: whether the node works in channels-last order */
 	/*
-	 * by old node id, for the node that represents a region: its multiplications; the elements
-	 * that transposes at its border move
+	 * by old node id: a node of its region that is nearer to the one that represents the
+	 * region, or the node itself: see region_of()
+	 */
+	uint32_t *region;
+	/*
+	 * by old node id, valid for the node that represents a region. work: the multiplications of
+	 * the region; border: the elements that transposes at its border must move, minus those of
+	 * transposes that are dropped
 	 */
 	int64_t *work, *border;
 	/* By old value id: the new value in channels-last order, or NULL. */
@@ -138,9 +144,9 @@ static uint32_t region_of(const struct layout_change *t, uint32_t node)
 }
 
 /*
- * Finds regions. A region begins at each node with is_start(); a node whose layout can change
- * belongs to the region of a node that makes one of its operands, and joins the regions of several
- * into one.
+ * Finds regions. A region begins at each convolution that is_start() accepts. A node whose layout
+ * can change belongs to the region of the node that makes one of its operands; when several
+ * operands come from regions, these become one region.
  */
 static void find_regions(struct layout_change *t)
 {
@@ -259,8 +265,8 @@ static struct ir_type permuted_type(const struct ir_type *type, const uint32_t *
 }
 
 /*
- * Returns the constant with another type. The elements keep their order in memory, as the constant
- * has one channel or one pixel.
+ * Returns the constant with another type; NULL when out of memory. The elements keep their order in
+ * memory, as the constant has one channel or one pixel.
  */
 static struct ir_value *permute_constant(struct layout_change *t, struct ir_value *value,
 					 const struct ir_type *type)
@@ -277,7 +283,7 @@ static struct ir_value *permute(struct layout_change *t, struct ir_value *value,
 				const uint32_t *perm)
 {
 	struct ir_type type = permuted_type(&value->type, perm);
-	/* Whichever of the two types is in channels-first order. */
+	/* The one of the two types that is in channels-first order. */
 	const struct ir_type *first = perm == to_last ? &value->type : &type;
 	union ir_attrs attrs = { 0 };
 	struct ir_node *node;

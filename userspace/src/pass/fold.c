@@ -4,10 +4,11 @@
  *
  * Precondition: a verified graph; the evaluator computes as the CPU back end does. Postcondition: a
  * node with only constant operands is left where its result is an output of the graph, where the
- * evaluator has no kernel, and where a limit forbids it: the result or the work is too big, or the
- * result is much larger than the operands (a constant is better expanded where it is used). Only
- * filters that are dequantised on the CPU may grow up to the limit of the result's size. With
- * keep_integers no constant of 8 bits is dequantised.
+ * evaluator has no kernel, and where the result would break a limit: it has too many bytes, takes
+ * too much work, or is much larger than the operands (a small constant that is expanded when the
+ * graph runs takes less memory). When all nodes run on the CPU, dequantised filters of convolutions
+ * may be much larger than their integers. With keep_integers, constants of 8 bits are not
+ * dequantised.
  *
  *	%0 = constant				%0 = constant (transposed)
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
@@ -24,8 +25,8 @@
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
 /*
- * Returns about how many elements a node reads for one element of its result; for a convolution
- * more than that: all elements of the filter.
+ * Returns about how many elements a node reads for one element of its result. For a convolution
+ * this is an upper bound: all elements of the filter.
  */
 static uint64_t depth(const struct ir_node *node)
 {

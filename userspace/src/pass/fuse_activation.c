@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuses an activation with the convolution, matrix product or element-wise operator before it.
- * There may be reshapes and transposes between them, as around convolutions of one dimension.
+ * Fuses an activation with the convolution, matrix product or element-wise operator of two operands
+ * before it. There may be reshapes and transposes between them, as around convolutions of one
+ * dimension.
  *
  * Precondition: a verified graph. Postcondition: a floating-point function of one operand is the
- * activation of the node before it, if that is such an operator and nothing else uses its result.
- * float16 is rounded once instead of twice.
+ * activation of the node before it, if that is such an operator without an activation and nothing
+ * else uses its result. Behind reshapes and transposes this is not so for operators on dequantised
+ * values. float16 is rounded once instead of twice.
  *
  *	%2 = conv(%0, %1)
  *	%3 = reshape(%2)
@@ -32,7 +34,10 @@ static struct ir_unary_attrs *activation_of(enum ir_op op, union ir_attrs *attrs
 	}
 }
 
-/* The most views in a row that are looked at, so that the work is linear in the graph. */
+/*
+ * The most views (reshapes and transposes) in a row that are looked at, so that the work is linear
+ * in the size of the graph.
+ */
 #define MAX_VIEWS 4
 
 static bool is_view(const struct ir_node *node)
@@ -41,8 +46,9 @@ static bool is_view(const struct ir_node *node)
 }
 
 /*
- * Whether an operand is dequantised, then perhaps viewed: operators on integers are found by where
- * the reshapes are.
+ * Returns whether an operand is dequantised, directly or with reshapes and transposes after it. The
+ * function behind the views of such a node stays in its place, so that the passes for quantised
+ * graphs see the operators in the order in which the application wrote them.
  */
 static bool has_integers(const struct ir_node *node)
 {

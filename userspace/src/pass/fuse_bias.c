@@ -2,10 +2,10 @@
 /*
  * Fuses an addition with the convolution or matrix product before it, as its bias.
  *
- * Precondition: a verified graph in which additions carry no activation yet. Postcondition: the sum
- * of a convolution or matrix product without bias, which nothing else uses, and of one value for
- * each of its channels (columns) is one node, at the position of the addition. float16: rounded
- * once instead of twice.
+ * Precondition: a verified graph, before activations are fused. Postcondition: an addition of one
+ * number for each channel (column) to the result of a convolution or matrix product is part of that
+ * product, at the position of the addition, if the product had no bias and the result no other use.
+ * float16 is rounded once instead of twice.
  *
  *	%3 = conv(%0, %1)
  *	%4 = binary(%3, %2) add			->	%4 = conv(%0, %1, %2) ; conv2d+add

@@ -14,9 +14,9 @@
  *	%3 = matmul(%2, dequantize(%1, ...))
  *	%4 = binary(%3, s') mul			->	%4 = qmatmul(%0, %1, s * s') ; matmul+mul
  *
- * The zero point z of a matrix, when it is computed, leaves the sum: it is multiplied by the sums
- * of columns of the constant %1, which gives the bias of the integers. Where a convolution is
- * padded, the integers %0 get that zero point around them first.
+ * A zero point z that is computed while the graph runs is taken out of the sum: minus z times the
+ * sum of each column of the constant %1 is the bias of the integers. Where a convolution is padded,
+ * z is concatenated around the integers %0 first, in place of the padding.
  */
 #include <math.h>
 #include <string.h>
@@ -28,22 +28,26 @@
 
 #define MOST_SUM      ((double)INT32_MAX)
 #define MAX_FACTORS   4 /* the scales of both operands and factors of the result */
-#define MAX_FOLLOWING 6
+#define MAX_FOLLOWING 6 /* the most nodes after a product that are fused with it */
 
 struct sum {
 	const struct ir_node *node;
 	struct quantized a, b;
 	double alpha; /* constant factor of all channels of the result */
-	/* Other factors of the result: one number per channel, or one for all. */
+	/*
+	 * Other factors of the result, from the scales of both operands on: one number per channel,
+	 * or one for all.
+	 */
 	const struct ir_value *factors[MAX_FACTORS];
 	uint32_t num_factors;
-	const struct ir_value *addend; /* a bias, or NULL */
-	float beta;		       /* factor of the addend; 1 if the addend is not constant */
+	/* what is added to the scaled sum, such as a bias; NULL: nothing */
+	const struct ir_value *addend;
+	float beta; /* factor of the addend; 1 if the addend is not constant */
 	struct ir_unary_attrs act;
 	/* Nodes after the product that are fused with the product, in order. */
 	const struct ir_node *following[MAX_FOLLOWING];
 	uint32_t num_following;
-	bool whole; /* whether both scales are 1, so that the product is an integer */
+	bool whole; /* whether both scales and alpha are 1, so that the product is an integer */
 };
 
 struct fusion {
@@ -51,8 +55,9 @@ struct fusion {
 	const struct ir_node **user; /* by value: the last node that uses it */
 	const struct ir_node *
 		*product; /* by node: the product that is computed at its position, or NULL */
-	const struct ir_node **owner; /* by node: the product that it is fused with, or NULL */
-	uint32_t *uses;		      /* by value: number of uses that end with the fusion */
+	/* by node: the product that the node is fused with, or NULL */
+	const struct ir_node **owner;
+	uint32_t *uses; /* by value: number of uses that the fusion removes */
 };
 
 /* ---- products that can be computed on integers */
@@ -76,9 +81,10 @@ static bool is_padded(const struct ir_conv_attrs *conv)
 }
 
 /*
- * Whether the first operand's zero point can be taken out of the sum: the filter is constant, and
- * each result needs the sum of a whole column of it. Padded convolutions with groups stay float:
- * their sums have few terms, and padding the data first takes longer.
+ * Whether the first operand's zero point can be taken out of the sum: the second operand is
+ * constant, and each result includes a whole column of it. Padded convolutions with groups stay
+ * float: their sums have few terms, so that padding the data first would take more time than
+ * integers save.
  */
 static bool zero_may_leave(const struct sum *s)
 {
@@ -187,8 +193,8 @@ static bool is_plain(const struct sum *s)
 }
 
 /*
- * Returns the only node that uses the result of @node; NULL when no node or several nodes use it,
- * or when it is an output.
+ * Returns the node that uses the result of @node; NULL when the result is an output or does not
+ * have exactly one use.
  */
 static const struct ir_node *next_node(const struct fusion *f, const struct ir_node *node)
 {
@@ -251,7 +257,10 @@ static void find_following(const struct fusion *f, struct sum *s)
 	const struct ir_node *last = s->node, *node;
 
 	while (s->num_following + 2 <= MAX_FOLLOWING && (node = next_node(f, last))) {
-		/* A product of two such products is fused with one of them only. */
+		/*
+		 * A node that combines the results of two products is fused with the first of them
+		 * only.
+		 */
 		if (f->owner[node->id] && f->owner[node->id] != s->node)
 			break;
 		if (!take_casts(f, s, &node) && !take_binary(s, node, last->results[0]) &&

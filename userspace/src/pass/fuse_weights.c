@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuses the dequantisation of a constant with the matrix product that uses it, so that its packed
- * integers are loaded instead of floats.
+ * Fuses the dequantisation of a constant of 4 or 8 bits with the matrix product that uses it, so
+ * that the product loads integers instead of floats.
  *
  * Precondition: a verified graph; constants that are to be dequantised at build are dequantised.
  * Postcondition: a product whose second operand is a dequantised constant of one matrix is one

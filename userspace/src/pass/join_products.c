@@ -29,13 +29,17 @@
 #define MAX_KINDS 8
 /* The most rows for which the NPU's matrix unit waits for weights. */
 #define FEW_ROWS 64
-/* From so many rows on, the NPU gains even where the weights leave the SRAM before the next run. */
+/*
+ * From so many rows on, the NPU gains by one product even where the weights leave the SRAM before
+ * the next run.
+ */
 #define SOME_ROWS 16
 /* The most bytes of weights that stay in the SRAM of large machines from one run to the next. */
 #define MOST_KEPT (INT64_C(2) << 20)
 /*
- * The most bytes for which they do so when the product is an output of the graph: its columns are
- * computed in several tiles then, and each run loads the weights of all but one again.
+ * The most bytes of weights that stay in the SRAM when the product is an output of the graph: its
+ * columns are computed in several tiles then, and each run loads the weights of all tiles but one
+ * again.
  */
 #define MOST_OF_OUTPUT (INT64_C(24) << 10)
 /*
@@ -275,7 +279,10 @@ static struct ir_node *emit_joined(struct joining *j, const struct ir_node *cons
 
 /* ---- a concat of products */
 
-/* Returns how many operands of a concat, from `first` on, are products of one kind. */
+/*
+ * Returns how many operands of a concat, from `first` on, are products of one kind that can still
+ * be fused.
+ */
 static uint32_t run_length(const struct joining *j, const struct ir_node *concat, uint32_t first)
 {
 	uint32_t leader = UINT32_MAX, count = 0;
@@ -299,8 +306,8 @@ static bool joins_columns(const struct ir_node *concat)
 }
 
 /*
- * Marks the products that are fused because a concat reads them. Products stand before their
- * concat.
+ * Marks the products that are fused because a concat reads them. They come before their concat in
+ * the graph, so that run() must know them when it reaches them.
  */
 static void mark_runs(struct joining *j, const struct ir_node *concat, bool *taken)
 {

@@ -96,7 +96,10 @@ static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 	return size >= 4 || size >= old_size;
 }
 
-/* Changes the layout of images to that before the transpose; false when that is no layout. */
+/*
+ * Changes the layout of images to that before the transpose; false, and no change, when the order
+ * before the transpose is no layout.
+ */
 static bool permute_layout(enum ir_layout *layout, const uint32_t *perm)
 {
 	static const uint32_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
