@@ -66,7 +66,10 @@ static int run_pass(struct ir_graph **graph, pass_fn pass, const char *name,
 	return ret;
 }
 
-/* Whether 8-bit values are dequantised, so that operators on integers may be found. */
+/*
+ * Whether 8-bit values that are not constant are dequantised, so that operators on integers may be
+ * found.
+ */
 static bool has_integers(const struct ir_graph *graph)
 {
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
@@ -177,7 +180,7 @@ static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *f
 	}
 }
 
-/* Has nodes that passes have added belong to the operator of the node that uses their result. */
+/* Assigns each node that a pass has added to the operator of a node that uses its result. */
 static void adopt_orphans(const struct ir_graph *graph, uint32_t *node_entry)
 {
 	for (uint32_t n = graph->num_nodes; n-- > 0;) {

@@ -24,7 +24,7 @@ struct wnn_pass_evaluator {
 
 struct wnn_pass_options {
 	bool no_simplify; /* keep nodes that do nothing */
-	bool no_fold;	  /* compute no nodes at build */
+	bool no_fold;	  /* compute no nodes when the graph is built */
 	bool no_merge;	  /* keep equal nodes apart */
 	bool no_fuse;	  /* keep bias and activations as nodes */
 	/*
@@ -34,13 +34,14 @@ struct wnn_pass_options {
 	bool widen;
 	uint64_t rules_off; /* mask of disabled rules, see wnn_rules_mask() */
 	/*
-	 * The least multiplications per transposed element for which a region of convolutions,
-	 * which are faster in channels-last layout, is changed to that layout. 0: none is.
+	 * The least number of multiplications per transposed element for which a region of
+	 * convolutions is changed to channels-last layout, in which they are faster. 0: no region
+	 * is changed.
 	 */
 	uint32_t channels_last_work;
 	/* With NULL members nothing is folded. */
 	struct wnn_pass_evaluator evaluator;
-	uint64_t fold_max_bytes; /* bytes of the largest result of a folded node; 0: 64 MiB */
+	uint64_t fold_max_bytes; /* the most bytes of a folded node's results together; 0: 64 MiB */
 	/* most multiplications, or similar operations, of a folded node; 0: 2^24 */
 	uint64_t fold_max_work;
 };
@@ -49,7 +50,7 @@ struct wnn_pass_options {
 enum wnn_fate {
 	WNN_FATE_KEPT,	 /* the operator became node `node` */
 	WNN_FATE_FUSED,	 /* node `node` computes it, too */
-	WNN_FATE_FOLDED, /* the operator was computed at build */
+	WNN_FATE_FOLDED, /* the operator was computed when the graph was built */
 	WNN_FATE_VIEW,	 /* the operator did nothing: its result is its operand */
 	WNN_FATE_UNUSED, /* no output depends on it, so it was removed */
 };

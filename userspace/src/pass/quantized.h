@@ -7,7 +7,10 @@
 
 #include "ir/ir.h"
 
-/* The operands of the dequantisation that makes a float value. */
+/*
+ * Integers with their scale and zero point: the operands of a dequantisation, or the result of a
+ * quantisation and its operands.
+ */
 struct quantized {
 	struct ir_value *integers, *scale, *zero;
 };

@@ -5,8 +5,9 @@
  * squares and a root, RMS normalisation (layer normalisation without the mean), and gelu by tanh
  * and a cube.
  *
- * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left
- * whose intermediate values nothing else uses. The result has fewer roundings.
+ * Precondition: a verified graph without equal nodes. Postcondition: the operators of each such
+ * pattern are one node, unless something outside of the pattern uses an intermediate value. The
+ * result has fewer roundings.
  *
  *	%1 = unary(%0) linear(0.70710678,0)
  *	%2 = unary(%1) erf
@@ -26,7 +27,10 @@
 
 /* ---- properties of operands */
 
-/* Whether a number is about `wanted`, with the precision of its type: three digits for float16. */
+/*
+ * Whether a number is `wanted`, which is positive, up to a relative error of 10^-3 for float16 and
+ * of 10^-6 for other types.
+ */
 static bool is_near(double number, double wanted, enum ir_dtype dtype)
 {
 	return fabs(number - wanted) <= (dtype == IR_F16 ? 1e-3 : 1e-6) * wanted;
@@ -50,10 +54,6 @@ bool recognise_is_unary(const struct ir_node *node, enum ir_unary kind)
 	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
 }
 
-/*
- * Returns the node that makes a value, and adds it to the pattern, if nothing else uses the value;
- * else NULL.
- */
 const struct ir_node *recognise_take(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = rewrite_sole_producer(s->rw, value);
@@ -130,7 +130,9 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 		find_factors(s, divided ? recognise_take(s, root->operands[0]) : root, factors);
 	uint32_t products = s->found->num_inner, half = MAX_FACTORS, sum;
 
-	/* The factor 0.5 may be a divisor. */
+	/*
+	 * There are three factors, one of them 0.5; or two, with a division by 2 in place of 0.5.
+	 */
 	if (count != (divided ? 2 : MAX_FACTORS))
 		return false;
 	for (uint32_t i = 0; i < count && !divided; i++)
@@ -142,8 +144,9 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 			x = erf_operand(s, factors[sum]);
 	}
 	/*
-	 * The factors have indices 0, 1 and 2, and sum - 1 is that of the factor with erf: the
-	 * third factor must be x.
+	 * sum - 1 is the index of the factor with erf, `half` that of 0.5. The indices of three
+	 * factors add up to 3, those of two to 1, which gives the index of the remaining factor: it
+	 * must be x.
 	 */
 	if (!x || factors[(divided ? 1 : 3 - half) - (sum - 1)] != x ||
 	    !ir_type_same_shape(&x->type, &root->results[0]->type))
@@ -159,8 +162,8 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
  * 2 * a))
  */
 
-#define MAX_DEPTH 8
-#define DEGREE	  3
+#define MAX_DEPTH 8 /* the most operators in a row that are searched */
+#define DEGREE	  3 /* the highest power of a polynomial */
 
 struct polynomial {
 	double factor[DEGREE + 1];
@@ -440,8 +443,9 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 
 /*
  * Finds the pattern whose result is that of `root`, and fills *found. Returns the last node of the
- * pattern: `root`, or after a normalisation the product with a scale or the sum with a bias. NULL
- * when there is no pattern.
+ * pattern: `root`, or after a normalisation a cast, the product with a scale or the sum with a
+ * bias. NULL when there is no pattern. @curves: looks for the patterns of find_curve() only, or for
+ * all others only.
  */
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node *const *user,
 				  const struct ir_node *root, bool curves, bool cpu,
@@ -467,7 +471,7 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 	return recognise_normalisation(&s, user, root);
 }
 
-/* Whether no node of a pattern belongs to another pattern that was found before. */
+/* Whether no node of the pattern *found belongs to a pattern that was found before. */
 static bool is_free(struct pattern *const *pattern, const bool *gone, const struct ir_node *root,
 		    const struct pattern *found)
 {
@@ -503,8 +507,8 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 }
 
 /*
- * Finds patterns that have no node in common. Curves come first, because linear functions may be
- * part of them. Returns 0, or -1 when out of memory.
+ * Finds patterns that have no node in common. Those of find_curve() come first, because linear
+ * functions may be part of them. Returns 0, or -1 when out of memory.
  */
 static int find_all(struct rewrite *rw, const struct ir_node **user, bool cpu,
 		    struct pattern **pattern, bool *gone)

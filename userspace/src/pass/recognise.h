@@ -5,7 +5,7 @@
 
 #include "pass/rewrite.h"
 
-#define MAX_INNER 12
+#define MAX_INNER 12 /* the most nodes of a pattern before its last node */
 
 /*
  * A match: the fused operator, and the matched nodes other than the last one, whose results only
@@ -27,7 +27,10 @@ struct search {
 	bool cpu; /* all nodes run on the CPU */
 };
 
-/* Whether a constant is about `wanted`, with the precision of its type. */
+/*
+ * Whether all elements of a constant are one number that is about `wanted`: up to a relative error
+ * of 10^-3 for float16 and of 10^-6 for float32.
+ */
 bool recognise_is_about(const struct ir_value *value, double wanted);
 /* Whether a node is this function and has no activation; false for NULL. */
 bool recognise_is_binary(const struct ir_node *node, enum ir_binary kind);

@@ -14,8 +14,9 @@ static bool is_cast(const struct ir_node *node, enum ir_dtype from, enum ir_dtyp
 }
 
 /*
- * recognise_take(), for the value before a cast between float16 and float32: exporters compute
- * squares and their mean in float32, as the fused operator does.
+ * Like recognise_take(), but where a cast between float16 and float32 makes the value, takes the
+ * cast and returns the node before the cast: exporters compute squares and their mean in float32,
+ * as the fused operator does.
  */
 static const struct ir_node *take_uncast(struct search *s, const struct ir_value *value)
 {
@@ -134,7 +135,10 @@ static uint32_t uses_inside(const struct search *s, const struct ir_node *root,
 	return uses;
 }
 
-/* Returns x when `value` is x minus its mean and nothing else uses it; else NULL. */
+/*
+ * Returns x when `value` is x minus its mean and only nodes of the pattern use the difference; else
+ * NULL.
+ */
 static const struct ir_value *without_mean(struct search *s, const struct ir_node *root,
 					   const struct ir_value *value, uint32_t axes)
 {
@@ -156,8 +160,8 @@ static const struct ir_value *without_mean(struct search *s, const struct ir_nod
 }
 
 /*
- * Whether the axes of the mask are the last ones: the CPU has no fast kernel for others, but for
- * the separate operators.
+ * Whether the axes of the mask are the last ones. Along other axes the CPU has fast kernels for the
+ * separate operators, but not for a normalisation.
  */
 static bool are_last(uint32_t axes, uint32_t rank)
 {
@@ -220,8 +224,9 @@ static bool fits_axes(const struct pattern *found, const struct ir_value *value)
 }
 
 /*
- * Adds `next` to the pattern, the only node that uses the result of `root`, if it is a product or
- * sum with a scale or bias. Returns next, or NULL.
+ * Extends the pattern, whose last node is `root`, by `next`, the only node that uses the result of
+ * root, if next is a product with a scale (@kind IR_MUL) or a sum with a bias (IR_ADD). Returns
+ * next, or NULL when it is neither.
  */
 static const struct ir_node *extend(struct pattern *found, const struct ir_node *root,
 				    const struct ir_node *next, enum ir_binary kind)

@@ -42,7 +42,8 @@
 
 struct pattern {
 	const struct ir_value *x, *cosine, *sine;
-	int64_t rotated;	    /* how many numbers of each row are rotated; 0: all */
+	/* how many numbers at the begin of each row are rotated; 0: all */
+	int64_t rotated;
 	bool pairs;		    /* whether pairs of adjacent numbers are rotated, not halves */
 	const struct ir_node *main; /* gives the new nodes' label, and the begin of their source */
 	const struct ir_node *inner[MAX_INNER];
@@ -84,7 +85,7 @@ static int64_t last_dim(const struct ir_value *value)
 	return ir_type_dim(&value->type, value->type.rank - 1);
 }
 
-/* Returns the type of `type`'s elements with each row divided into groups of @dim numbers. */
+/* Returns `type` with each row divided into groups of @dim numbers, which are a new last axis. */
 static struct ir_type split_rows(struct ir_type type, int64_t dim)
 {
 	type.dim[type.rank - 1].value /= dim;
@@ -211,7 +212,7 @@ static struct ir_type rotated_type(const struct pattern *found)
 	return type;
 }
 
-/* Whether x has rows of pairs already: the result's rows divided by two. */
+/* Whether x is the shape of the result with each row divided into pairs, [..., h, 2]. */
 static bool has_pairs(const struct pattern *found, const struct ir_type *result)
 {
 	const struct ir_type pairs = split_rows(*result, 2);
@@ -221,7 +222,8 @@ static bool has_pairs(const struct pattern *found, const struct ir_type *result)
 
 /*
  * Whether the rotation operator takes x, cosines and sines: they may be broadcast to x, but x not
- * to them. Rotating pairs on the NPU takes one dimension more than x has.
+ * to them. The NPU takes at most 7 dimensions (IR_MAX_RANK - 1), and pairs add one to those of the
+ * result.
  */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {

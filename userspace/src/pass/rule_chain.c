@@ -17,8 +17,8 @@
 /* ---- neutral operands */
 
 /*
- * one_of() returns the bits of 1. negative_zero() returns the bits of -0, for integers the bits of
- * 0.
+ * one_of() returns the bits of 1 in a type. negative_zero() returns the bits of -0 in a float type,
+ * those of 0 in an integer type.
  */
 static uint64_t one_of(enum ir_dtype dtype)
 {
@@ -41,7 +41,7 @@ static uint64_t negative_zero(enum ir_dtype dtype)
 	return ir_dtype_is_float(dtype) ? UINT64_C(1) << (ir_dtype_bits(dtype) - 1) : 0;
 }
 
-/* The most nodes before a value that are examined. */
+/* The most nodes in a row before a value that are examined. */
 #define MAX_HEIGHT 4
 /* The most elements of a constant that are examined. */
 #define MAX_SEARCHED 4096
@@ -87,8 +87,8 @@ static bool is_positive_constant(const struct ir_value *value)
 }
 
 /*
- * Whether all elements of a value surely are NaN or have no sign, not even that of -0; looks at
- * most at `height` nodes in a row.
+ * Returns true only when each element of a value is NaN or has a clear sign bit, and so is not -0
+ * either; looks at most at `height` nodes in a row.
  */
 static bool is_positive(const struct ir_value *value, int height)
 {
@@ -134,7 +134,8 @@ static bool is_positive(const struct ir_value *value, int height)
 
 /*
  * Whether a value is never -0, so that adding +0 does not change it. A sum is -0 only where both
- * summands are. Products are not recognised: one that underflows may be -0.
+ * summands are. A product is recognised only when is_positive() accepts it: any other one may be -0
+ * when it underflows.
  */
 static bool has_no_negative_zero(const struct ir_value *value, int height)
 {
@@ -275,7 +276,10 @@ static bool is_idempotent(int outer, int inner, enum ir_dtype dtype)
 	}
 }
 
-/* Whether the outer function reverses the inner one, so that the result is x. */
+/*
+ * Whether the outer function reverses the inner one, so that the result is x, the operand of the
+ * inner function.
+ */
 static bool cancels(int outer, int inner, const struct ir_value *x)
 {
 	return (outer == IR_NEG && inner == IR_NEG) ||
@@ -401,7 +405,10 @@ static bool holds(enum ir_dtype from, enum ir_dtype to)
 	return types[from].bits + (types[to].is_signed && !types[from].is_signed) <= types[to].bits;
 }
 
-/* Whether all types are floats, or all are integers: then one cast has the effect of two. */
+/*
+ * Whether all types are floats, or all are integers: then the cast from a to c has the effect of
+ * those from a to b and from b to c, if b holds the numbers of a.
+ */
 static bool are_alike(enum ir_dtype a, enum ir_dtype b, enum ir_dtype c)
 {
 	return ir_dtype_is_float(a) == ir_dtype_is_float(b) &&

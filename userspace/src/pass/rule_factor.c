@@ -10,8 +10,9 @@
  *
  * Constant matrices of floats take factors themselves (rule_scale.c); this is for two computed
  * operands, and for constants that stay as they are. Assumed: sums do not overflow before they are
- * multiplied. A rule does not apply where the number is outside of 2^-24 to 2^24, is 0 or NaN, or
- * where the product may become one of integers, which keep their bits.
+ * multiplied. A rule does not apply where the number without its sign is not from 2^-24 to 2^24 (so
+ * not to 0 and NaN), or where the product may become one of integers, as that would change bits of
+ * its result.
  */
 #include <math.h>
 

@@ -9,8 +9,8 @@
  *	%4 = binary(%3, %8) mul
  *	%5 = binary(%4, %9) add-> %5 = instnorm(%0, %8, %9) groups=2 ; instanceNormalization+mul+add
  *
- * Without groups the rule removes the reshapes of images of other ranks. All numbers are computed
- * as before, with fewer roundings.
+ * Where each group has one channel, the rule only removes the reshapes, which exporters add for
+ * images whose rank is not 4. All numbers are computed as before, with fewer roundings.
  */
 #include "pass/rules.h"
 #include "util/malloc.h"
@@ -50,8 +50,9 @@ static struct ir_value *repeated_elements(struct rules *rules, const struct ir_v
 }
 
 /*
- * Repeats the scale or bias of each group for the channels of the group. *result is NULL when it
- * has no effect. Returns false when it is not constant, or out of memory.
+ * Repeats the scale or bias of each group for the channels of the group. *result is NULL when the
+ * value has no effect, being @neutral everywhere. Returns false when the value is not constant, or
+ * out of memory.
  */
 static bool spread(struct rules *rules, struct ir_value *value, int64_t times, double neutral,
 		   struct ir_value **result)

@@ -7,8 +7,9 @@
  *	%3 = reshape(%2) -> [b,kv*n,t,d]	->	%6 = matmul(%5, %1) [b,kv,n,s,d]
  *	%4 = matmul(%0, %3) [b,kv*n,s,d]		%4 = reshape(%6) -> [b,kv*n,s,d]
  *
- * The reshape of the result moves after the nodes that follow, until that of the next product
- * undoes it. All results keep their bits, except where sums are made in another order.
+ * The reshape of the result then moves after the nodes that follow, until the reshape in front of
+ * the next product undoes it. All results keep their bits, except where sums are made in another
+ * order.
  */
 #include <string.h>
 
@@ -51,12 +52,15 @@ static bool find_merged(const struct ir_node *reshape, uint32_t *axis)
 
 /* An operand of a product whose heads are repeated by expand, reshape and maybe transpose. */
 struct repeated {
-	/* the value before it is expanded; the expanded axis has size 1 */
+	/* the value before the expand; the axis that is expanded has size 1 there */
 	struct ir_value *value;
 	const struct ir_node *transpose; /* transpose of the repeated value; NULL: none */
 	const struct ir_node *expand;
 	struct ir_type whole; /* the expanded type */
-	/* the axis that the reshape merges with the axis after it, to the axis of the heads */
+	/*
+	 * the axis of `whole` that the reshape merges with the axis after it into the axis of the
+	 * heads
+	 */
 	uint32_t axis;
 };
 
@@ -106,7 +110,10 @@ static bool find_repeated(const struct ir_value *operand, struct repeated *r)
 	return repeats_heads(r);
 }
 
-/* Returns the axis to which a transpose moves an axis of its operand. */
+/*
+ * Returns the axis to which a transpose moves an axis of its operand; the axis itself when
+ * transpose is NULL.
+ */
 static uint32_t axis_after(const struct ir_node *transpose, uint32_t axis)
 {
 	uint32_t i = 0;

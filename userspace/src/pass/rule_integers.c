@@ -64,8 +64,8 @@ static struct ir_value *zeros(struct rules *rules, const struct ir_type *scale, 
 }
 
 /*
- * Replaces a cast of integers times constants by a dequantisation, which products and gathers can
- * use.
+ * Replaces the product of constants and cast constant integers by a dequantisation, with which
+ * matrix products can be fused and which can be moved after a gather.
  */
 struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 {
@@ -119,8 +119,8 @@ struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *no
 }
 
 /*
- * Returns the scales or zero points of the gathered rows; NULL when a block of rows shares one, or
- * out of memory.
+ * Returns the scales or zero points of the gathered rows. NULL when each of several blocks of rows
+ * has one of its own, or out of memory.
  */
 static struct ir_value *gathered(struct rules *rules, const struct ir_node *gather,
 				 struct ir_value *scale, const struct ir_type *table)

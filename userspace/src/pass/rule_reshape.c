@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules that move work behind a reshape or transpose of a product's result in front of it, where it
- * becomes part of the product, and pads behind a reshape, where they become part of windows.
+ * Rules that move functions, biases and normalisations after a reshape or transpose of a product's
+ * result in front of that view, where they become part of the product; and rules that move a pad
+ * after the reshape or transpose that follows the pad, where it becomes part of windows.
  * Convolutions and pools of one dimension have such reshapes around them, and so have products
  * whose columns are divided into heads.
  *
@@ -38,8 +39,8 @@ static bool is_product(const struct ir_node *node)
 }
 
 /*
- * Returns the reshape or transpose that makes a value of a product's result, when nothing else uses
- * either; else NULL.
+ * Returns the reshape or transpose that makes a value from a product's result, when neither the
+ * result nor the value has another use; else NULL.
  */
 static const struct ir_node *viewed_product(const struct rules *rules, const struct ir_value *value)
 {
@@ -50,7 +51,10 @@ static const struct ir_node *viewed_product(const struct rules *rules, const str
 	return is_product(rules_sole(rules, view->operands[0])) ? view : NULL;
 }
 
-/* Emits a node with the operands in front of a view, and the view behind it. NULL: no memory. */
+/*
+ * Emits the operator of a node with operands from before a view, and then the view of its result;
+ * returns that. NULL: no memory.
+ */
 static struct ir_value *emit_in_front(struct rules *rules, const struct ir_node *node,
 				      struct ir_value *const *operands, const union ir_attrs *attrs,
 				      const struct ir_node *view)
@@ -199,8 +203,9 @@ struct ir_value *rule_bias_behind_view(struct rules *rules, struct ir_node *node
 /* ---- a reshape that adds axes, and a transpose, behind a pad */
 
 /*
- * Axes that the pad changes must be axes behind the reshape, too; others may be divided or joined,
- * as pools of one dimension join images and channels.
+ * Moves a reshape that adds axes in front of the pad that it follows. The axes that the pad changes
+ * must be axes of the reshape's result, too; others may be divided or joined, as those of images
+ * and channels are around pools of one dimension.
  */
 struct ir_value *rule_reshape_before_pad(struct rules *rules, struct ir_node *node)
 {
@@ -234,7 +239,10 @@ struct ir_value *rule_reshape_before_pad(struct rules *rules, struct ir_node *no
 		       NULL;
 }
 
-/* Moves a transpose in front of a pad, which then becomes that of a window. */
+/*
+ * Moves a transpose in front of the pad that it follows, so that the pad can become that of a
+ * window.
+ */
 struct ir_value *rule_transpose_before_pad(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *pad = rules_sole(rules, node->operands[0]);

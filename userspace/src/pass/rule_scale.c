@@ -13,7 +13,7 @@
  * Assumed: sums do not overflow before they are scaled. A rule does not apply where a weight or a
  * bias would not be finite, where the largest weight of a channel would be too small for a normal
  * number of its type, where a factor or summand is not finite, as with a variance that is not
- * positive, and where the weights have other users and are large.
+ * positive, and where the weights have other users and more than MAX_SHARED bytes.
  *
  * A sum or difference in front of a product stays: x + c is exact where c nearly cancels x, while
  * the rounding errors of x * w + c * w are as large as those of its terms. A batch normalisation
@@ -152,7 +152,7 @@ static bool read_binary(const struct ir_node *node, struct affine *affine)
 
 /* ---- the product that takes factors and summands */
 
-/* Whether the rule may replace the weights. */
+/* Whether rules may replace the weights of a product. */
 static bool can_scale(const struct rules *rules, const struct ir_node *product)
 {
 	const struct ir_value *weights = product->operands[1];
@@ -186,8 +186,8 @@ static bool scale_result(struct rules *rules, const struct ir_node *product,
 }
 
 /*
- * Whether every result includes all taps: padding does not get the summand that is added to the
- * input.
+ * Whether every result includes all taps of the filter, so that all get the same bias: the summand
+ * that is added to the input is not added to its padding.
  */
 static bool sees_all(const struct ir_node *product)
 {
@@ -341,14 +341,16 @@ static bool read_in_front(const struct ir_node *node, int axis, struct affine *a
 	       read_binary(node, affine) && !changes(affine->shift, affine->count, 0);
 }
 
-#define MAX_VIEWS 2
+#define MAX_VIEWS 2 /* the most views before a product that are looked through */
 
 /* The node that computes the first operand of a product, and the views between the two. */
 struct front {
-	const struct ir_node *views[MAX_VIEWS]; /* reshapes and transposes; the first is the last */
+	/* reshapes and transposes; the one next to the product is first */
+	const struct ir_node *views[MAX_VIEWS];
 	int count;
 	const struct ir_node *node; /* the node before them, or NULL */
-	int axis;		    /* of its result, along which the channels lie; -1: none */
+	/* axis of the result of `node` along which the channels lie; -1: none */
+	int axis;
 };
 
 static struct front find_front(const struct rules *rules, const struct ir_node *product)

@@ -220,7 +220,10 @@ struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 
 /* ---- a transpose of a reshape */
 
-/* Whether an operator works on images, or on each element of what such an operator makes. */
+/*
+ * Whether a value is the result of a convolution, or of functions and batch normalisations after
+ * one, and none of these results has another use.
+ */
 static bool makes_image(const struct rules *rules, const struct ir_value *value)
 {
 	for (int i = 0; i < 4; i++) {
@@ -235,7 +238,9 @@ static bool makes_image(const struct rules *rules, const struct ir_value *value)
 	return false;
 }
 
-/* Whether a reshape drops the rows or the columns of images, which are one. */
+/*
+ * Whether a reshape drops the axis of the rows or that of the columns of images, whose size is 1.
+ */
 static bool drops_one(const struct ir_type *from, const struct ir_type *to)
 {
 	for (uint32_t axis = 2; from->rank == 4 && axis < 4; axis++) {
@@ -250,8 +255,8 @@ static bool drops_one(const struct ir_type *from, const struct ir_type *to)
 }
 
 /*
- * Moves a transpose that brings channels to the end before the reshape behind a convolution of one
- * dimension, so that it becomes the layout of the convolution.
+ * Moves a transpose that brings channels to the end in front of the reshape after a convolution of
+ * one dimension, so that the transpose can become the layout of the convolution.
  */
 struct ir_value *rule_transpose_rises(struct rules *rules, struct ir_node *node)
 {

@@ -15,8 +15,8 @@
 #include "util/number.h"
 
 /*
- * The most applications of rules per node. It stops rules that replace each other's nodes for ever,
- * which would be a defect.
+ * The most applications of rules, on average for each node of the old graph. The limit stops rules
+ * that replace each other's nodes for ever, which would be a defect.
  */
 #define MAX_PER_NODE 16
 

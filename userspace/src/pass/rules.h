@@ -94,12 +94,16 @@ struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *cons
 				const struct ir_type *type);
 
 /*
- * Whether an existing value may replace a node's result: not if the result is an output and the
- * value is not made by a node.
+ * Whether an existing value may replace a node's result: not when the result is an output and the
+ * value is an input or constant.
  */
 bool rules_may_pass(const struct rules *rules, const struct ir_node *node,
 		    const struct ir_value *value);
 
+/*
+ * Sets the error "out of memory", and returns -1: rules_failed() returns true from then on, and no
+ * rule is applied any more.
+ */
 int rules_nomem(struct rules *rules);
 bool rules_failed(const struct rules *rules);
 

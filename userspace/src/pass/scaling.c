@@ -2,8 +2,8 @@
 /*
  * Scales the weights and the bias of a product. The weights are read once for the first rule, to
  * find the largest weight of each channel, and once when they are written. For later rules the
- * largest weights suffice, unless they are not precise enough. Weights are written only when they
- * are packed: no pass reads them, and packing then finds many of them in a cache.
+ * largest weights suffice, unless they are not precise enough. Weights are written when they are
+ * first read, mostly in order to be packed: packing then finds many of them in a cache.
  */
 #include "pass/scaling.h"
 
@@ -60,8 +60,9 @@ static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
  * axis. The channel of a weight is the sum of a number of its row and one of its run.
  */
 struct rows {
-	/* Number of rows; number of consecutive rows with the same channels. */
+	/* count: number of rows; repeat: number of consecutive rows with the same channels */
 	int64_t count, repeat;
+	/* outer: size of the outer axis; runs: runs of a row; run: weights of a run */
 	int64_t outer, runs, run;
 	bool one_out;  /* whether all runs of a row have the same result channel */
 	bool in_order; /* whether run i has result channel i */
@@ -200,7 +201,10 @@ static void scan_row(const struct rows *l, const float *from, uint32_t *largest)
 	}
 }
 
-/* Returns n weights as float32: the weights themselves, or converted numbers in `room`. */
+/*
+ * Returns n weights from index `at` on as float32: the weights themselves, or converted numbers in
+ * `room`.
+ */
 static const float *as_floats(enum ir_dtype dtype, const void *weights, int64_t at, int64_t n,
 			      float *room)
 {
@@ -426,6 +430,10 @@ static bool bias_surely_fits(const struct ir_node *product, const struct rules_s
 	return true;
 }
 
+/*
+ * Sets *right to whether the scaled weights and biases fit, which it computes. Returns 0, or -1
+ * when out of memory.
+ */
 static int look_again(const struct ir_node *product, const struct rules_scaling *s, bool *right)
 {
 	bool half = product->operands[1]->type.dtype == IR_F16;

@@ -12,7 +12,8 @@
 struct rules_scaling {
 	int64_t outs, ins;
 	double *out_scale, *out_shift, *in_scale, *in_shift;
-	double *largest; /* the largest unscaled weight of each result channel */
+	/* of each result channel, the largest absolute value of its unscaled weights */
+	double *largest;
 	/*
 	 * has_in, has_out: whether there are factors of the input and of the result; shifts_input:
 	 * whether there are summands of the input

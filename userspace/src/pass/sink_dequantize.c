@@ -20,8 +20,9 @@
 
 /*
  * Whether each window of a maximum pool has an element of the input. Windows in the padding have
- * none, and neither have windows whose taps step over a small input. The maximum of no elements is
- * -infinity in float32, for which there is no integer.
+ * none, and neither have dilated windows whose taps step over a small input: dilated windows with
+ * padding are not accepted at all. The maximum of no elements is -infinity in float32, for which
+ * there is no integer.
  */
 static bool windows_meet_input(const struct ir_node *node)
 {

@@ -2,13 +2,13 @@
 /*
  * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32, but
  * only have numbers that float16 has, because each node rounds its result to float16
- * (ir_unary_attrs.half), or nothing but a cast to float16 uses it. Weights are converted once, data
- * where they enter and leave the graph.
+ * (ir_unary_attrs.half), or only a cast to float16 uses the result. Weights are converted once,
+ * when the graph is built; data is converted where it enters and leaves the graph.
  *
- * Precondition: a verified graph, fused, all of which runs on the CPU. Postcondition: the operators
- * listed here have no float16 operand or result; nodes that only move elements have the type of
- * their operands. Results are those of float16, except where float32 rounds to the middle between
- * two numbers of float16.
+ * Precondition: a verified graph after the passes that fuse nodes, all of which runs on the CPU.
+ * Postcondition: the operators listed here have no float16 operand or result; nodes that only move
+ * elements have the type of their operands. Results are those of float16, except where float32
+ * rounds to the middle between two numbers of float16.
  *
  *	%3 = conv(%0, %1) act=relu ; f16	%4 = cast(%0) ; f32
  *	%5 = gather(%3, %2)		->	%3 = conv(%4, %1) act=relu(0,0)half ; f32
@@ -118,8 +118,9 @@ static bool moves_all(const struct ir_node *node, const int64_t *sliced)
 }
 
 /*
- * Finds the nodes in front of wide ones that become wide, too, so that the moves are next to the
- * nodes that can take them in. Returns 0, or -1 when out of memory.
+ * Finds the nodes that move elements in front of wide nodes and become wide, too, so that the casts
+ * to float32 come before them and no cast is left between them and the nodes that can be fused with
+ * them. Returns 0, or -1 when out of memory.
  */
 static int find_early(struct widening *t)
 {
