@@ -243,9 +243,14 @@ static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 
 /* ---- factors and summands after a product */
 
-static struct ir_value *has_out(struct rules *rules, struct ir_node *node,
-				const struct ir_value *from,
-				bool (*read)(const struct ir_node *, struct affine *))
+/*
+ * Folds the factors and summands that @read finds in `node` into the product that makes `from`.
+ * Returns the value that replaces the result of `node`; NULL when the rule does not apply, or out
+ * of memory.
+ */
+static struct ir_value *fold_into_product(struct rules *rules, struct ir_node *node,
+					  const struct ir_value *from,
+					  bool (*read)(const struct ir_node *, struct affine *))
 {
 	struct ir_node *product = rules_sole(rules, from);
 	struct affine affine;
@@ -271,7 +276,7 @@ struct ir_value *rule_scale_behind_normalised(struct rules *rules, struct ir_nod
 
 	if (!is_product(product) || node->attrs.norm.axis != channels_axis(product))
 		return NULL;
-	return has_out(rules, node, node->operands[0], read_normalisation);
+	return fold_into_product(rules, node, node->operands[0], read_normalisation);
 }
 
 static bool read_linear(const struct ir_node *node, struct affine *affine)
@@ -289,7 +294,7 @@ struct ir_value *rule_scale_behind_linear(struct rules *rules, struct ir_node *n
 {
 	if (node->attrs.unary.kind != IR_LINEAR && node->attrs.unary.kind != IR_NEG)
 		return NULL;
-	return has_out(rules, node, node->operands[0], read_linear);
+	return fold_into_product(rules, node, node->operands[0], read_linear);
 }
 
 struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
@@ -303,7 +308,7 @@ struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
 	product = rules_sole(rules, node->operands[!side]);
 	if (!is_product(product) || !channels_each_or_one(product, &node->operands[side]->type))
 		return NULL;
-	return has_out(rules, node, node->operands[!side], read_binary);
+	return fold_into_product(rules, node, node->operands[!side], read_binary);
 }
 
 /* ---- factors and summands before a product */
