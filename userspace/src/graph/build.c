@@ -213,7 +213,10 @@ static int copy_reachable(struct wnn_builder *builder, const bool *reached, stru
 	return 0;
 }
 
-/* Returns the input that output i updates or NULL. The first of equal outputs has the update. */
+/*
+ * Returns the input that output i updates, or NULL. When several outputs have one operand, only the
+ * first of them has its update.
+ */
 static struct ir_value *updated_by(const struct wnn_update *updates, size_t i,
 				   const WNNNamedOperand *outputs)
 {
@@ -264,7 +267,10 @@ static struct wnn_recording *make_recording(struct wnn_builder *builder, const b
 	builder->operators = NULL;
 	builder->arena = NULL;
 	builder->tensors = NULL;
-	/* The updates are in memory that the recording has now. */
+	/*
+	 * The list of updates is in the arena, which the recording has now: it must be read before
+	 * the recording is destroyed.
+	 */
 	if (!recording->graph || !recording->node_operator ||
 	    ir_copy_symbols(recording->graph, from) ||
 	    copy_reachable(builder, reached, map, recording) ||

@@ -98,6 +98,10 @@ int wnn_builder_constant_tensor(struct wnn_builder *builder, const struct ir_typ
 				const struct wnn_constant_tensor *tensor, WNNOperand *out,
 				struct wnn_error *err);
 
+/*
+ * Adds a constant of rank 0 with a number that is cast to the data type. Returns 0, or -1 with
+ * *err.
+ */
 int wnn_builder_constant_number(struct wnn_builder *builder, WNNOperandDataType data_type,
 				const WNNNumber *value, WNNOperand *out, struct wnn_error *err);
 
@@ -124,9 +128,9 @@ int wnn_builder_update(struct wnn_builder *builder, WNNOperand input, WNNOperand
 		       struct wnn_error *err);
 
 /*
- * wnn_builder_set_sizes - give sizes of a builder's graph names and ranges
+ * wnn_builder_set_sizes - replace sizes in a builder's graph by names with ranges
  * @ranges: @count ranges; the builder's graph was recorded with the maximum of each
- * @builders: recorded the same graph for other sizes
+ * @builders: builders that have recorded the same graph for other sizes
  * @sizes: for each of these builders the size for each range
  *
  * Returns 0; -1 with a TypeError when the graphs differ in more than sizes that are expressions,
@@ -153,7 +157,7 @@ struct wnn_recording {
 	uint32_t num_operators;
 	struct wnn_operator *operators;
 	uint32_t *node_operator; /* for each node of graph: index of its operator */
-	void *memory;		 /* memory of the labels */
+	void *memory;		 /* arena of the labels */
 };
 
 /*

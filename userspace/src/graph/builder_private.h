@@ -26,12 +26,13 @@ struct wnn_builder {
 	struct WNNOperandImpl *operands; /* list of operands, the newest first */
 	struct wnn_tensor_use *tensors;
 	struct wnn_update *updates;
-	struct wnn_arena *arena; /* memory of labels and of the list of tensors */
+	struct wnn_arena *arena; /* memory of labels, and of the lists of tensors and updates */
 	uint32_t num_operators, cap_operators;
 	struct wnn_operator *operators;
 	uint32_t cap_nodes;
 	uint32_t *node_operator; /* for each node of graph: index of its operator */
-	bool *computed;		 /* for each node of graph: whether it will be computed at build */
+	/* for each node of graph: whether it will be computed when the graph is built */
+	bool *computed;
 };
 
 /*
@@ -43,7 +44,8 @@ int wnn_builder_late_type(struct wnn_builder *builder, const WNNOperandDescripto
 			  struct wnn_error *err);
 
 /*
- * Checks that inputs which the graph keeps tell the sizes of all names that it depends on.
+ * Checks that dispatch will know the size of each name that the graph depends on: that an input
+ * which the graph keeps has a dimension from which the size follows.
  * @reached: by value id, whether the outputs depend on it. Returns 0, or -1 with a TypeError.
  */
 int wnn_builder_check_names(const struct wnn_builder *builder, const bool *reached,

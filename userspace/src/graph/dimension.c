@@ -226,7 +226,10 @@ uint32_t wnn_builder_dimension(struct wnn_builder *builder, WNNStringView name, 
 	return 0;
 }
 
-/* Whether an input that the graph keeps has a dimension by which the size of a name is known. */
+/*
+ * Whether an input that the graph keeps has a dimension from which the size of a name follows: one
+ * that is not divided, and so is different for each size.
+ */
 static bool is_told(const struct ir_graph *graph, const bool *reached, uint32_t name)
 {
 	for (uint32_t i = 0; i < graph->num_inputs; i++) {

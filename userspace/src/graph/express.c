@@ -46,8 +46,8 @@ static bool fits(const struct late *l, const struct ir_symbol *symbol)
 }
 
 /*
- * Finds the expression of a name that gives the numbers of all points, with the least divisor.
- * Returns false when there is none. @p: a point where the name has its minimum
+ * Finds the expression of a name that gives the numbers of all points, with the least divisor up to
+ * MAX_DIVIDE. Returns false when there is none. @p: a point where the name has its minimum
  */
 static bool find_expression(const struct late *l, uint32_t name, uint32_t p,
 			    struct ir_symbol *symbol)
@@ -55,6 +55,7 @@ static bool find_expression(const struct late *l, uint32_t name, uint32_t p,
 	int64_t min = l->symbols->names[name].min;
 	int64_t rise = l->numbers[0] - l->numbers[p], run = l->symbols->names[name].max - min;
 
+	/* `multiply` is near rise * divide / run, not equal to it, as numbers are rounded down. */
 	for (int64_t divide = 1; divide <= MAX_DIVIDE; divide++)
 		for (int64_t near = -1; near <= 1; near++) {
 			int64_t multiply = rise * divide / run + near;

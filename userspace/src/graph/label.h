@@ -12,7 +12,7 @@ struct wnn_arena;
 size_t wnn_view_length(const WNNStringView *view);
 
 /*
- * Compares two names byte by byte, with U+FFFD for bytes that are not UTF-8. Returns a number below
+ * Compares two names byte by byte; bytes that are not UTF-8 count as U+FFFD. Returns a number below
  * 0, 0 for equal names, or a number above 0.
  */
 int wnn_view_compare(const WNNStringView *a, const WNNStringView *b);

@@ -18,16 +18,17 @@
 
 #define NAME_SIZE 320
 /*
- * How many sizes from the minimum of a name on are tried. In a longer range one in the middle and
- * the two largest are tried, too.
+ * How many sizes from the minimum of a name on are tried, besides the maximum. In a longer range
+ * the size in the middle of the rest and the second largest one are tried, too.
  */
 #define WHOLE_RANGE 24
 
 /* ---- names on which a call depends */
 
 /*
- * Calls a function with each list of numbers, and each number as a list of one. Stops at a result
- * other than 0, and returns the last result.
+ * Calls a function with each list of numbers among the attributes at @base, and with each number as
+ * a list of one; the function may replace the list. Stops at a result other than 0, and returns the
+ * last result.
  */
 static int each_list(const struct wnn_attribute *attributes, uint32_t count, void *base,
 		     int (*take)(WNNUint32Array *list, void *userdata), void *userdata)
@@ -433,7 +434,10 @@ static int copy_expressions(struct late *l, uint32_t first)
 	return 0;
 }
 
-/* Returns true if a call has lengths of sequences: an operand that is in no list of the call. */
+/*
+ * Returns true if a call has lengths of sequences: an operand in the chain of the options, which is
+ * not among the operands of the call.
+ */
 static bool has_lengths(const struct wnn_op_call *call)
 {
 	const WNNOperatorOptions *options = call->options;

@@ -5,7 +5,10 @@
 
 #include "graph/rules.h"
 
-/* Numbers from here on stand for symbols: this plus 1 + the index in the builder's graph. */
+/*
+ * A size or number above this one stands for a symbol: the difference is 1 + its index in the
+ * builder's graph.
+ */
 #define WNN_FIRST_DIMENSION 0x80000000u
 
 /*

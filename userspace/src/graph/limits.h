@@ -17,7 +17,7 @@ struct wnn_limits {
 	uint64_t ir_ops;
 	uint64_t max_tensor_bytes;		/* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
 	WNNInputOperandLayout preferred_layout; /* Undefined: the default, nchw */
-	/* whether int4 and uint4 are allowed, also for the extension types of op_table.h */
+	/* whether int4 and uint4 are allowed, also where they are extension types (op_table.h) */
 	bool four_bit;
 };
 
@@ -36,7 +36,10 @@ uint64_t wnn_limits_tensor_bytes(const struct wnn_limits *limits);
  */
 void wnn_limits_fill(const struct wnn_limits *limits, WNNOpSupportLimits *out);
 
-/* Returns the types that a call may use for an operand. */
+/*
+ * Returns the types that a call may use for an operand: those of the specification, and with
+ * `four_bit` the extension types.
+ */
 WNNOperandDataTypeSet wnn_limits_types(const struct wnn_limits *limits,
 				       const struct wnn_op_operand *operand);
 

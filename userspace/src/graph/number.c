@@ -19,8 +19,8 @@ float wnn_number_float(enum ir_dtype dtype, const WNNNumber *number)
 	switch (number->kind) {
 	case WNNNumberKind_Int64:
 		/*
-		 * Rounding to float first does not change a float16: the integers that
-		 * float rounds are all so large that they become infinite.
+		 * Rounding to float first does not change the float16: the integers that float
+		 * rounds are all so large that they become infinite as float16.
 		 */
 		if (dtype == IR_F16)
 			return wnn_half_to_float(wnn_float_to_half((float)number->int64Value));

@@ -7,8 +7,8 @@
 
 /*
  * Sets the output sizes that the application gives: both must be those with rounding down, or both
- * those with rounding up. Padding has the same effect as without given sizes, unlike in the text of
- * the specification. Returns 0 or -1.
+ * those with rounding up. The padding of the options stays in effect, unlike in the text of the
+ * specification. Returns 0 or -1.
  */
 static int given_sizes(struct wnn_rule *rule, WNNUint32Array sizes, const int64_t down[2],
 		       const int64_t up[2], int64_t out[2])

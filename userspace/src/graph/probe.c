@@ -22,7 +22,7 @@ struct probe {
 	void *userdata;
 	struct wnn_builder *builder; /* a new builder for each operator */
 	enum wnn_op op;
-	uint32_t rank;	 /* rank of operands that may have any rank, or RANK_DEFAULT */
+	uint32_t rank;	 /* the rank for operands whose rank is free, or RANK_DEFAULT */
 	uint32_t inputs; /* number of inputs made so far, for their names */
 	uint32_t calls;
 	struct wnn_error *err;
@@ -295,7 +295,8 @@ static void set_types(const struct probe *probe, const struct variable *variable
 /*
  * How often each type of each variable was tried and failed. In the end no combination of the
  * variables' types may fail: a type that fails with every partner is removed from the set of its
- * variable; when there is none, the types of the last variable that failed are removed.
+ * variable; when there is none, the types of the last variable with which a call has failed are
+ * removed.
  */
 struct refusals {
 	uint32_t tried[MAX_OPERANDS + 1][32], failed[MAX_OPERANDS + 1][32];

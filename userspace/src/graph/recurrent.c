@@ -33,8 +33,8 @@ static int activation_kind(WNNRecurrentNetworkActivation activation)
 }
 
 /*
- * Sets the activations; without the option, sigmoid for the gates and tanh for the other
- * activations. Returns 0 or -1.
+ * Sets the activations to those of the options, or else to sigmoid for the gates and tanh for the
+ * rest. Returns 0 or -1.
  */
 static int set_activations(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
 {

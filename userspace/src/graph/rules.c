@@ -81,7 +81,7 @@ static bool is_computed(const struct wnn_builder *builder, const struct ir_node 
 
 /*
  * Checks that a device may run a node. A refused node stays in the graph, but no operand stands for
- * its result, so that no output depends on it. Returns 0, or -1 when none may run it.
+ * its result, so that no output depends on it. Returns 0, or -1 when no device may run it.
  */
 static int check_place(struct wnn_rule *rule, const struct ir_node *node)
 {

@@ -31,7 +31,8 @@ struct ir_field {
 	uint8_t count;	   /* elements of an array; 1: a single value; or IR_FIELD_RANK */
 	uint16_t offset;   /* offset in union ir_attrs */
 	uint8_t num_words; /* number of words; 0 for kinds without words */
-	bool required;	   /* the text must have the field; otherwise `initial` is its default */
+	/* the text must have the field; if not required, the default is `initial` */
+	bool required;
 	uint8_t initial;
 	const char *const *words; /* IR_FIELD_ENUM: by value; IR_FIELD_BOOL: false and true */
 };

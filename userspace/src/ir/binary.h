@@ -10,7 +10,8 @@
 
 /*
  * ir_write - append a graph
- * @data: gets the bytes of the constants that the graph still has
+ * @data: gets the bytes of the constants that the graph still has; a compiled graph has dropped
+ *	some
  *
  * Returns 0, or -1 with *err when the graph was not made with the functions of ir.h. Lack of memory
  * shows only in the writers, which remember it.

@@ -219,7 +219,10 @@ bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype)
 static bool is_e4m3(uint16_t h)
 {
 	uint16_t magnitude = h & 0x7fff, exponent = magnitude >> 10;
-	/* 2^-6 is the least normal number, 448 the greatest; 2^-9 is the distance below 2^-6. */
+	/*
+	 * In E4M3, 2^-6 is the least normal number and 448 the greatest; below 2^-6 the distance of
+	 * two numbers is 2^-9.
+	 */
 	unsigned int dropped = exponent >= 9 ? 7 : 16 - exponent;
 
 	if (!magnitude)
@@ -229,7 +232,7 @@ static bool is_e4m3(uint16_t h)
 
 static bool all_e2m1(const int8_t *data, size_t count)
 {
-	/* A bit for each of 0, 1, 2, 3, 4, 6, 8 and 12. */
+	/* A bit for each magnitude that is twice a number of E2M1: 0, 1, 2, 3, 4, 6, 8 and 12. */
 	const uint32_t numbers = 0x115f;
 
 	for (size_t i = 0; i < count; i++) {

@@ -18,6 +18,7 @@
 
 /*
  * Element types. WebNN's operators use the first eight; a few of them use the two 4-bit types, too.
+ * No front end makes the others, from IR_PRED (a truth value in a byte) on, which are reserved.
  */
 enum ir_dtype {
 	IR_F32,
@@ -34,7 +35,7 @@ enum ir_dtype {
 	IR_I16,
 	IR_U16,
 	IR_BF16,
-	IR_F64, /* reserved for other front ends */
+	IR_F64,
 	IR_DTYPE_COUNT
 };
 
@@ -89,8 +90,8 @@ enum ir_op {
  * A gate multiplies x by a function of x, also when x is NaN or infinite: swish is
  * x * sigmoid(alpha * x), mish is x * tanh(softplus(x)), gelu_tanh is
  * x * sigmoid(x * (alpha * x * x + beta)), hard_gate is x * hard_sigmoid(x) with its alpha and
- * beta, and step_gate is x * (x > alpha). Gates map minus infinity to NaN, as they multiply it by
- * 0.
+ * beta, and step_gate is x * (x > alpha). Gates whose alpha is positive map minus infinity to NaN,
+ * as they multiply it by 0.
  *
  * The last column of the list is the enum ir_unary_class of the function.
  */
@@ -185,7 +186,7 @@ enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
 /*
  * Functions that reduce an axis to one element. With m the largest element, shifted_log_sum_exp is
- * m + log(sum(exp(x - m))), which is NaN when m is infinite; log_sum_exp gives infinity then.
+ * m + log(sum(exp(x - m))), which is NaN when m is infinite; log_sum_exp gives m then.
  */
 #define IR_REDUCE_KINDS(X)                   \
 	X(REDUCE_SUM, "sum")                 \
@@ -312,7 +313,8 @@ struct ir_binary_attrs {
 
 struct ir_reduce_attrs {
 	enum ir_reduce kind;
-	uint32_t axes; /* mask of the reduced axes; 0: the function of each single element */
+	/* mask of the reduced axes; 0: the function is applied to each element alone */
+	uint32_t axes;
 	bool keep_dims;
 };
 
@@ -456,8 +458,12 @@ struct ir_value {
 
 /* A number among the attributes of a node that is known only at dispatch. */
 struct ir_late {
-	uint16_t field, element; /* index in ir_attr_fields(), which has IR_FIELD_U32 there */
-	uint32_t symbol;	 /* 1 + index in graph->symbols */
+	/*
+	 * field: index in ir_attr_fields(), of a field of kind IR_FIELD_U32; element: index in the
+	 * field
+	 */
+	uint16_t field, element;
+	uint32_t symbol; /* 1 + index in graph->symbols */
 };
 
 struct ir_node {
@@ -493,7 +499,7 @@ struct ir_output {
 	const char *name;
 	struct ir_value *value;
 	/*
-	 * The input that the output updates: both may have the same memory, and the value is made
+	 * The input that the output updates: both can be in the same memory, as the value is made
 	 * of the input by nodes that ir_updated() allows. NULL: it updates none.
 	 */
 	struct ir_value *updates;
@@ -576,8 +582,8 @@ bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *sy
 uint32_t ir_add_symbol(struct ir_graph *graph, struct ir_symbol symbol);
 /*
  * Returns 1 when the elements of constant `value` are the first ones of constant `of` along each
- * axis, 0 when they are not, -1 when out of memory. Both have one rank and type; constants of 4-bit
- * types must be equal as a whole.
+ * axis, 0 when they are not, -1 when out of memory. Both have the same rank and element type;
+ * constants of 4-bit types must be equal as a whole.
  */
 int ir_constant_is_block(const struct ir_value *of, const struct ir_value *value);
 /* Returns the number that an expression has when its name has the number `n`. */
@@ -600,8 +606,8 @@ struct ir_type ir_type_at(const struct ir_graph *graph, const struct ir_type *ty
  * ir_specialise - copy a graph with names, with numbers in place of the names
  * @numbers: by name; each is within its range
  *
- * The new graph has no names. It shares the constants, except those whose dimensions are known
- * late: it has copies of their first elements along each axis. Returns NULL with an error when
+ * The new graph has no names. It shares the constants, except those that get smaller by the
+ * numbers: it has copies of their first elements along each axis. Returns NULL with an error when
  * memory is exhausted, or when the numbers make a node invalid.
  */
 struct ir_graph *ir_specialise(const struct ir_graph *graph, const uint32_t *numbers,

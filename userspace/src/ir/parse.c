@@ -22,10 +22,14 @@
 struct reader {
 	const char *text, *at;
 	struct ir_graph *graph;
-	struct ir_value **values; /* by number in the text; NULL: there is no such value yet */
+	/* by the number that they have in the text; NULL: there is no such value yet */
+	struct ir_value **values;
 	struct wnn_error *err;
-	/* the attributes of the node that is read, which are known only at dispatch */
-	uint16_t field; /* index of the field that is read */
+	/*
+	 * of the node that is being parsed: the present field, and the numbers among its attributes
+	 * that are known only at dispatch
+	 */
+	uint16_t field; /* index in ir_attr_fields() */
 	uint32_t num_late;
 	struct ir_late late[MAX_LATE];
 };
@@ -236,7 +240,10 @@ static int read_symbol(struct reader *r, uint32_t *symbol)
 	return accept(r, "s") && (read_u32(r, symbol) || expect(r, ":")) ? -1 : 0;
 }
 
-/* Reads element `element` of a field of numbers, which may be known late. Returns 0 or -1. */
+/*
+ * Reads element `element` of a field of numbers, which can have a symbol: it is known only at
+ * dispatch then. Returns 0 or -1.
+ */
 static int read_late(struct reader *r, uint32_t element, uint32_t *number)
 {
 	struct ir_late late = { r->field, (uint16_t)element, 0 };

@@ -88,8 +88,8 @@ bool ir_shapes_conv(const struct ir_node *node)
 
 /*
  * Returns true if the types and shapes of a pool fit. The sizes of the result need only be
- * possible: windows in graphs lack the taps that read only padding, so that the sizes do not follow
- * from them.
+ * possible: the builder removes from a window the taps that read only padding, so that the sizes do
+ * not follow from the window.
  */
 bool ir_shapes_pool(const struct ir_node *node)
 {

@@ -34,8 +34,8 @@ uint32_t ir_find_name(const struct ir_graph *graph, const char *name)
 }
 
 /*
- * Returns the number of an expression when its name has the number n; -1 when that is not from 0 to
- * 2^31 - 1.
+ * Returns the number of an expression when its name has the number n; -1 when the result is not
+ * from 0 to 2^31 - 1.
  */
 static int64_t checked(const struct ir_symbol *symbol, uint32_t n)
 {
@@ -52,7 +52,10 @@ bool ir_symbol_is_valid(const struct ir_graph *graph, const struct ir_symbol *sy
 {
 	if (symbol->name >= graph->num_names || !symbol->multiply || symbol->divide < 1)
 		return false;
-	/* An expression rises or falls with its name, so that its ends are the limits. */
+	/*
+	 * An expression only rises, or only falls, with its name, so that all its numbers lie
+	 * between those at both ends of the range.
+	 */
 	return checked(symbol, graph->names[symbol->name].min) >= 0 &&
 	       checked(symbol, graph->names[symbol->name].max) >= 0;
 }
@@ -212,8 +215,8 @@ static int add_node_at(struct ir_graph *to, const struct ir_graph *from, const s
 
 /*
  * Calls @take for each contiguous run of elements of a block, which has the first elements of a
- * tensor along each axis: @at is the number of bytes before the run in the tensor, @in_block in the
- * block. Stops and returns false when @take returns false.
+ * tensor along each axis. @at is the number of bytes before the run in the tensor, @in_block that
+ * in the block. Returns true; when @take returns false, stops and returns false.
  */
 static bool each_run(const struct ir_type *whole, const struct ir_type *block,
 		     bool (*take)(size_t at, size_t in_block, size_t bytes, void *userdata),
