@@ -15,6 +15,7 @@ void wnn_arena_destroy(struct wnn_arena *arena); /* NULL is fine */
  * out of memory.
  */
 void *wnn_arena_alloc(struct wnn_arena *arena, size_t size);
+/* Copies a string into the arena; NULL when out of memory. */
 char *wnn_arena_strdup(struct wnn_arena *arena, const char *str);
 
 #endif

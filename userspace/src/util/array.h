@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays that grow. The owner keeps pointer, number of elements and capacity, and frees with
- * wnn_free().
+ * Arrays that grow. The owner keeps the pointer, the number of elements and the capacity, and frees
+ * the elements with wnn_free().
  */
 #ifndef WNN_UTIL_ARRAY_H
 #define WNN_UTIL_ARRAY_H
 
 #include <stddef.h>
 
+/* Does the work of wnn_array_reserve(), which calls it when there is too little room. */
 int wnn_array_grow(void *array, size_t *room, size_t need, size_t size);
 
 /*

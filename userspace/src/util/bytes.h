@@ -16,14 +16,18 @@ struct wnn_writer {
 	bool failed; /* whether memory ran out; stays true */
 };
 
+/* wnn_put() appends bytes, and wnn_put_text() a length of 32 bits and then the bytes of a text. */
 void wnn_put(struct wnn_writer *w, const void *data, size_t size);
 void wnn_put_u32(struct wnn_writer *w, uint32_t value);
 void wnn_put_u64(struct wnn_writer *w, uint64_t value);
 void wnn_put_text(struct wnn_writer *w, const char *text, size_t length);
-/* writes zeros up to the next multiple of alignment */
+/* Appends zeros until the size is a multiple of @alignment. */
 void wnn_put_zeros(struct wnn_writer *w, size_t alignment);
 
-/* A reader. Reading beyond the end gives 0 and sets `failed`, which stays true. */
+/*
+ * A reader. Reading beyond the end gives zeros and sets `failed`, which stays true; `at` does not
+ * move then.
+ */
 struct wnn_reader {
 	const uint8_t *at, *end;
 	bool failed;

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* For headers of the C library that are older than the kernel. */
+/* For headers of the kernel that are older than Linux 6.0. */
 #ifndef DMA_BUF_IOCTL_EXPORT_SYNC_FILE
 struct dma_buf_export_sync_file {
 	__u32 flags;
@@ -255,7 +255,7 @@ void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdat
 	       !(cancelled && cancelled(userdata)));
 }
 
-/* Returns a sync file that has already signalled, as an unused dma-buf exports it; -1 with *err. */
+/* An unused dma-buf exports a sync file that has already signalled. */
 int wnn_sync_file_signalled(struct wnn_error *err)
 {
 	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };

@@ -19,14 +19,15 @@ struct wnn_dmabuf {
 };
 
 /*
- * Maps a dma-buf; takes a copy of the descriptor. Returns 0 or -1 with TypeError, or with
- * UnknownError from the system.
+ * Maps a dma-buf, and keeps a copy of the descriptor; @fd stays the caller's. Returns 0; -1 with a
+ * TypeError when the descriptor is not that of a dma-buf with memory, or with an UnknownError from
+ * the system.
  */
 int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err);
 
 /*
- * Makes a dma-buf that belongs to no device. Returns 0, or -1 with NotSupportedError when the
- * kernel cannot make one.
+ * Makes a dma-buf that belongs to no device. Returns 0; -1 with a NotSupportedError when
+ * /dev/udmabuf cannot be opened, or with an UnknownError from the system.
  */
 int wnn_dmabuf_create(struct wnn_dmabuf *buffer, size_t size, struct wnn_error *err);
 
@@ -57,7 +58,7 @@ int wnn_sync_file_merge(int one, int other, struct wnn_error *err);
 /* Waits until a sync file has signalled, also with an error, or until @cancelled returns true. */
 void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdata);
 
-/* Returns a sync file that has signalled; -1 with NotSupportedError. */
+/* Returns a sync file that has signalled already; -1 with *err. */
 int wnn_sync_file_signalled(struct wnn_error *err);
 
 #endif

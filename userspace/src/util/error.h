@@ -19,11 +19,11 @@ enum wnn_status {
 
 struct wnn_error {
 	enum wnn_status status;
-	bool missing; /* an operand is NULL, which an earlier error may explain */
+	bool missing; /* an operand is NULL, perhaps as the result of a call that failed before */
 	char message[1024];
 };
 
-/* Sets the error to none. Where calls take little time: an initialiser clears 1 KiB. */
+/* Sets the error to none. An initialiser would spend time on clearing all 1 KiB of the message. */
 static inline void wnn_error_init(struct wnn_error *err)
 {
 	err->status = WNN_OK;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
+/* Loops over many float32 numbers; see floats.h. */
 #include "util/floats.h"
 
 #include <string.h>
 
 /*
- * The loops are compiled once for all processors of the architecture, and for x86 processors with
- * AVX2 and AVX-512. A product in double precision has no sum that could be fused with it, so that
- * all round alike.
+ * The loops are compiled for all processors of the architecture, once more for x86 processors with
+ * AVX2, and scale() also for those with AVX-512. A product in double precision has no sum that
+ * could be fused with it, so that all versions round alike.
  */
 #define LANES 8
 

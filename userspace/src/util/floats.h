@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops over many float32 numbers, with AVX2 where the processor has it. Results have the same bits
- * on all processors.
+ * Loops over many float32 numbers, with AVX2 or AVX-512 where the processor has them. Results have
+ * the same bits on all processors.
  */
 #ifndef WNN_UTIL_FLOATS_H
 #define WNN_UTIL_FLOATS_H

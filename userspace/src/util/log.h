@@ -20,7 +20,7 @@ struct wnn_log {
 };
 
 /**
- * wnn_log_write - write one message, cut off at some hundred bytes
+ * wnn_log_write - write one message, cut off after 1023 bytes
  * @log: may be NULL, then the message is dropped
  * @fmt: printf format of one line without a newline; control characters become escapes
  */

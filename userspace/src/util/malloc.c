@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The library's memory: from the application's allocator (the hook) or from the C library. Blocks
- * of a hook, and large cleared blocks of the C library that are aligned to large pages, have a
- * header before them and an entry in a table, by which functions find them. As long as there is no
- * such block, no function searches the table.
+ * of a hook, and blocks of wnn_aligned_calloc() with at least LARGE bytes, have a header before
+ * them and an entry in a table, by which wnn_free() and others find the header. As long as there is
+ * no such block, no function searches the table.
  */
 #include "util/malloc.h"
 
@@ -102,8 +102,8 @@ static void *hook_allocate(size_t alignment, size_t size)
 }
 
 /*
- * Returns the header of a block; NULL when it has none. With @take it also removes it from the
- * table.
+ * Returns the header of a block; NULL when it has none. With @take it also removes the block from
+ * the table.
  */
 static struct head *find(const void *block, bool take)
 {
@@ -159,8 +159,8 @@ static void advise(const void *memory, size_t size, bool inside, int advice)
 
 /*
  * Advises the kernel to use large pages for a large block: every fresh page costs a fault when it
- * is first touched, and these take a third of the time of a build for the weights of a network.
- * Only whole mappings are advised, since realloc() can move only those. Returns the block.
+ * is first touched, and the faults for the weights of a network take a third of the time of a
+ * build. Only whole mappings are advised, since realloc() can move only those. Returns the block.
  */
 static void *in_large_pages(void *memory, size_t size)
 {

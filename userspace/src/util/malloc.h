@@ -25,8 +25,9 @@ void wnn_free(void *memory);
 /*
  * wnn_free_pages - free a block, and return the pages of a large block to the system at once
  *
- * For memory that is freed while other memory is filled, which can then use these pages. Getting
- * new pages from the system takes longer, above all in a virtual machine.
+ * For memory that is freed while other memory is filled: the system gives these pages to the other
+ * memory, which takes less time than to get pages that the process did not have, above all in a
+ * virtual machine.
  */
 void wnn_free_pages(void *memory, size_t size);
 /* Large memory that is filled from begin to end: the next byte without a page, and the end. */

@@ -24,7 +24,7 @@
 
 static _Atomic uint64_t held, held_when_looked;
 
-/* Reads the beginning of a file as text; false when it cannot be read. */
+/* Reads the beginning of a file as text; false when it cannot be read or is empty. */
 static bool read_text(const char *folder, const char *path, const char *name, char text[FILE_BYTES])
 {
 	char whole[2 * PATH_BYTES];
@@ -84,7 +84,10 @@ static uint64_t left_in_group(const char *cgroup, const char *path, const char *
 	return difference(most - most / SPARED, used);
 }
 
-/* Returns the least left_in_group() of a group and of all groups that contain it. */
+/*
+ * Returns the least left_in_group() of a group and of all groups that contain it; cuts @path down
+ * to "". @old: version 1 of the control groups
+ */
 static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 {
 	uint64_t least = UINT64_MAX;

@@ -11,8 +11,9 @@
  * @size: bytes of @buffer, not 0
  * @data: the text; may be NULL when @length is 0
  *
- * Control characters, and those that change the direction of writing, become \u escapes; invalid
- * UTF-8 becomes U+FFFD. Returns the length of the result.
+ * Control characters, separators of lines (U+2028, U+2029), and characters that change the
+ * direction of writing become \u escapes; invalid UTF-8 becomes U+FFFD. Returns the length of the
+ * result.
  */
 size_t wnn_text_printable(char *buffer, size_t size, const char *data, size_t length);
 
