@@ -47,8 +47,8 @@ static void take_bindings(struct plan *plan, const struct stream_graph *stream,
 }
 
 /*
- * Adds the report of a block to that of the node it comes from; `same_op`: whether both have one
- * operator.
+ * Adds the report of a block to that of the node that it comes from; `same_op`: whether both have
+ * the same operator.
  */
 static void add_info(struct npu_node_info *info, const struct npu_node_info *part, bool same_op)
 {

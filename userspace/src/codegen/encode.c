@@ -22,7 +22,7 @@ struct encoder {
 	bool profile;
 	union onpu_slot *slots;
 	size_t num_slots, cap_slots;
-	enum npu_base *base; /* by slot: the base whose address is added before the job runs */
+	enum npu_base *base; /* by slot: the memory whose address is added before the job runs */
 	uint32_t *binding;   /* by slot: with NPU_BASE_VALUE, index of the binding */
 	size_t cap_base, cap_binding;
 	uint32_t *hash; /* open addressing: number of a slot, or 0 */
@@ -32,8 +32,8 @@ struct encoder {
 	size_t num_insns, cap_insns, cap_insn_node;
 	struct npu_job *jobs;
 	size_t num_jobs, cap_jobs;
-	uint32_t max_slots;
-	bool overflow; /* a job has more slots than max_slots */
+	uint32_t max_slots; /* the most slots of a job */
+	bool overflow;	    /* a job needs more slots than max_slots */
 };
 
 static struct npu_job *job_of(struct encoder *enc)
@@ -470,7 +470,7 @@ static void count_loads_ahead(struct plan *plan)
 	}
 }
 
-/* Lists the slots to which the address of a base is added before a job runs. */
+/* Lists the slots to which the address of a memory is added before a job runs. */
 static void put_patches(struct encoder *enc, struct npu_program *program)
 {
 	size_t cap = 0;

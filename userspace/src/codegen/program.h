@@ -7,7 +7,10 @@
 #include "plan/report.h"
 #include "util/bytes.h"
 
-/* A slot to whose `base` member the address of a base is added before its job runs. */
+/*
+ * A slot to whose member `base` an address is added before its job runs: that of the memory which
+ * `base` of the patch names.
+ */
 struct npu_patch {
 	uint32_t slot; /* number among the slots of all jobs */
 	enum npu_base base;
@@ -53,7 +56,7 @@ struct npu_program {
  * npu_compile - compile nodes [first, first+count) of a graph into one program
  * @graph: verified graph in topological order; every node in the range is npu_supports()ed
  * @live_out: value ids (of results of the range) that must be in memory at the end
- * @profile: set TS on every instruction
+ * @profile: set the bit TS (time stamps) of every instruction
  * @refusals: gets the nodes that do not compile; none are added when another reason, such as a lack
  *	of memory, makes it fail; may be NULL
  * @out: the program, owned by the caller (npu_program_destroy)

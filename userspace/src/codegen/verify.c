@@ -21,7 +21,7 @@ struct verifier {
 	const struct npu_program *program; /* the program, with the instructions of one job */
 	uint32_t first_insn, first_slot;   /* begin of the job in the whole program */
 	const struct npu_caps *caps;
-	uint32_t *insn; /* receives the number of the wrong instruction */
+	uint32_t *insn; /* receives the number of the wrong instruction in the whole program */
 	struct wnn_error *err;
 	const union onpu_slot *slots;
 	uint8_t *patched;      /* by slot: 1 + enum npu_base of its patch; 0: it has none */
@@ -383,8 +383,8 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 
 /*
  * Simulates a job that begins with instruction `first`. Returns 0, or -1 when it would block or
- * keep tokens. Engines run only when a queue is full, so that the check holds for every depth up to
- * the device's.
+ * keep tokens. Engines run only when a queue is full or all instructions are issued. That blocks
+ * where any other order would: each semaphore has one engine that signals and one that waits.
  */
 static int run_program(const struct verifier *v, const struct step *steps, struct queues *q,
 		       uint32_t first)

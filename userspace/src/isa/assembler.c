@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -1;
 }
 
-/* Returns false when the reader is inside a word; `last`: the character before it. */
+/* Returns false when the reader is inside a word; `last`: the character before the reader. */
 static bool ends_word(const struct reader *r, char last)
 {
 	return !is_word_char(last) || r->at == r->end || !is_word_char(*r->at);
@@ -84,7 +84,8 @@ static const char *match_text(const struct reader *r, const char *text)
 }
 
 /*
- * Lists the texts of an enum for messages: all if they are few, otherwise the second and the last.
+ * Lists the texts of an enum for messages: all if they are few, otherwise the second and the last;
+ * the first may be empty.
  */
 static void list_values(const struct onpu_enum_info *info, const char *between, char list[128])
 {

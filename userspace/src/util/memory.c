@@ -129,7 +129,7 @@ static bool has_controller(const char *list, size_t length, const char *name)
 
 /*
  * Copies the path of the group that has a controller; version 2 of the control groups has the one
- * group "". Each line of @text is NUMBER:CONTROLLERS:PATH. Returns false when there is no such line.
+ * group "". Each line of @text is NUMBER:CONTROLLERS:PATH. Returns false when no line has it.
  */
 static bool group_of(const char *text, const char *controller, char path[PATH_BYTES])
 {
