@@ -26,7 +26,7 @@ struct reader {
 	struct ir_value **values;
 	struct wnn_error *err;
 	/*
-	 * of the node that is being parsed: the present field, and the numbers among its attributes
+	 * the node that is being parsed: its present field, and the numbers among its attributes
 	 * that are known only at dispatch
 	 */
 	uint16_t field; /* index in ir_attr_fields() */

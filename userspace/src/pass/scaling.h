@@ -12,7 +12,7 @@
 struct rules_scaling {
 	int64_t outs, ins;
 	double *out_scale, *out_shift, *in_scale, *in_shift;
-	/* of each result channel, the largest absolute value of its unscaled weights */
+	/* the largest absolute value of the unscaled weights of each result channel */
 	double *largest;
 	/*
 	 * has_in, has_out: whether there are factors of the input and of the result; shifts_input:
