@@ -306,9 +306,9 @@ static void npu_only_refuses_in_the_call(void **state)
 
 		assert_null(label_sin(b, x, "stem"));
 		assert_last_error(WNNStatus_TypeError,
-				  "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
-				  "sin \"stem\": sines are forbidden in this test; operands "
-				  "float32[1,2]");
+				  "1 operator cannot run on the NPU, and the policy NPUOnly allows "
+				  "no other device: sin \"stem\": sines are forbidden in this "
+				  "test; operands float32[1,2]");
 		/* A node with an operand that is no constant is not folded. */
 		assert_null(label_sin(b, wnnGraphBuilderAdd(b, c, x, NULL), ""));
 		s = label_sin(b, wnnGraphBuilderNeg(b, c, NULL), "inner");
@@ -455,8 +455,9 @@ static void npu_only_tells_what_does_not_compile(void **state)
 	options.placementPolicy = WNNPlacementPolicy_NPUOnly;
 	context = open_context_with(instance, &options);
 	assert_failed(build_spread(context, 2, &graph), WNNStatus_OperationError,
-		      "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
-		      "convTranspose2d \"right\": the smallest part of the operator needs ");
+		      "1 operator cannot run on the NPU, and the policy NPUOnly allows no other "
+		      "device: convTranspose2d \"right\": the smallest part of the operator "
+		      "needs ");
 	assert_failed(build_spread(context, 200, &graph), WNNStatus_OperationError,
 		      "2 operators cannot run on the NPU");
 	assert_last_error(WNNStatus_OperationError, "\"left\": the smallest part");

@@ -98,8 +98,8 @@ static void npu_only_lists_every_node(void **state)
 		assert_true(placement.nodes[i].failed);
 	assert_int_equal(placement.nodes[3].reason, WNNPlacementReason_DataType);
 	assert_refused(NULL, WNN_OPERATION_ERROR,
-		       "4 operators cannot run on the NPU, as the policy NPUOnly wants: abs: "
-		       "float16 is no "
+		       "4 operators cannot run on the NPU, and the policy NPUOnly allows no other "
+		       "device: abs: float16 is no "
 		       "type of this NPU; operands float16[2,3]; exp \"e\": float16 is no");
 	wnn_placement_destroy(&placement);
 	wnn_recording_destroy(recording);
@@ -123,7 +123,7 @@ static void labels_are_fit_for_messages(void **state)
 	recording = fixture_build(&f, "y", wnnGraphBuilderNeg(f.b, INPUT(&f, Float16, 2), &label));
 	fixture_close(&f);
 	assert_int_equal(wnn_place(recording->graph, &options, &placement, &test_error), -1);
-	assert_refused(NULL, WNN_OPERATION_ERROR, "wants: neg \"a\\u000ab\": float16 is no");
+	assert_refused(NULL, WNN_OPERATION_ERROR, "device: neg \"a\\u000ab\": float16 is no");
 	wnn_placement_destroy(&placement);
 	wnn_recording_destroy(recording);
 }

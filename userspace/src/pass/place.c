@@ -108,8 +108,8 @@ static int refuse(struct wnn_error *err, enum wnn_status status,
 
 	if (options->policy == WNNPlacementPolicy_NPUOnly)
 		return wnn_error_set(err, status,
-				     "%" PRIu32 " operator%s cannot run on the NPU, as the policy "
-				     "NPUOnly wants: %s%s",
+				     "%" PRIu32 " operator%s cannot run on the NPU, and the policy "
+				     "NPUOnly allows no other device: %s%s",
 				     failures, plural, list, rest);
 	return wnn_error_set(err, status,
 			     "%" PRIu32
