@@ -401,6 +401,9 @@ static void selections(void **state)
 	details.chain.next = &second.chain;
 	assert_type_error(wnnGraphBuilderArgMax(f->b, x, 1, &o),
 			  "is not known for this operator, or given twice");
+	second.chain.sType = (WNNSType)0x7fff;
+	assert_type_error(wnnGraphBuilderArgMax(f->b, x, 1, &o),
+			  "a struct of sType 32767 that is not known for this operator");
 	other.nextInChain = &second.chain;
 	assert_type_error(wnnGraphBuilderReduceSum(f->b, x, &other),
 			  "is not known for this operator");

@@ -150,27 +150,32 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 	return 0;
 }
 
-/* Whether a chain consists of the one struct that is defined for this operator. */
-static bool is_known(const struct wnn_op_info *info, const WNNChainedStruct *chain)
+/*
+ * Returns the first struct of a chain that is not the one struct which the operator knows, once;
+ * NULL: there is none.
+ */
+static const WNNChainedStruct *find_unknown(const struct wnn_op_info *info,
+					    const WNNChainedStruct *chain)
 {
-	return info->details && chain->sType == info->details && !chain->next;
+	return chain && info->details && chain->sType == info->details ? chain->next : chain;
 }
 
 int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
 {
 	const struct wnn_op_info *info = &wnn_op_info[call->op];
-	const WNNOperatorOptions *head = call->options;
+	const WNNChainedStruct *unknown =
+		find_unknown(info, ((const WNNOperatorOptions *)call->options)->nextInChain);
 	char name[NAME_SIZE];
 
 	wnn_op_call_name(call, name, sizeof(name));
 	if (check_operands(call, name, err))
 		return -1;
-	if (head->nextInChain && !is_known(info, head->nextInChain))
+	if (unknown)
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
 			"%s: the chain of %s holds a struct of sType %u that is not known "
 			"for this operator, or given twice",
-			name, info->options->type, (unsigned int)head->nextInChain->sType);
+			name, info->options->type, (unsigned int)unknown->sType);
 	if (check_attributes(info->arguments, info->argument_count, &call->arguments, name, "",
 			     err))
 		return -1;
