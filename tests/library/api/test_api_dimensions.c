@@ -557,7 +557,7 @@ static WNNGraphBuilder record_constant(WNNContext context, uint32_t rows, float 
 static void constants_are_cut(void **state)
 {
 	static const uint32_t at[] = { 1, 2 };
-	const WNNDimensionRange rows = range("rows", 1, ROWS);
+	const WNNDimensionRange rows = range("rows", 1, ROWS), odd = range("ro\nws", 2, ROWS);
 	WNNInstance instance = wnnCreateInstance(NULL);
 	WNNContext context = open_context(instance, "cpu");
 	WNNNamedOperand output, unused;
@@ -569,6 +569,10 @@ static void constants_are_cut(void **state)
 	float data[12] = { 0 };
 
 	(void)state;
+	assert_failed(
+		wnnGraphBuilderSetSizes(b, 1, &odd, 2, sizes), WNNStatus_TypeError,
+		"the builder of sizes[0] has the size 1 for \"ro\\u000aws\", which ranges from "
+		"2 to 12");
 	assert_failed(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes), WNNStatus_TypeError,
 		      "a constant of float32 with \"rows\" = 2, of 1 to 12 must be the first "
 		      "elements, along each axis");

@@ -15,6 +15,13 @@
 
 #define NAME_SIZE 128
 
+/* Writes a name in printable form for messages; returns text. */
+static const char *name_text(const char *name, char text[NAME_SIZE])
+{
+	wnn_text_printable(text, NAME_SIZE, name, strlen(name));
+	return text;
+}
+
 /*
  * Checks the names and their ranges, and adds them to the builder's graph. Returns 0, or -1 with an
  * error in l->err.
@@ -30,7 +37,7 @@ static int add_names(struct late *l, size_t count, const WNNDimensionRange *rang
 
 		if (!name)
 			return wnn_error_nomem(l->err, "setSizes");
-		wnn_text_printable(text, sizeof(text), name, strlen(name));
+		name_text(name, text);
 		if (!*name)
 			return wnn_error_set(l->err, WNN_TYPE_ERROR,
 					     "setSizes: ranges[%zu] has no name; each range needs "
@@ -61,20 +68,22 @@ static int add_names(struct late *l, size_t count, const WNNDimensionRange *rang
  */
 static int add_builder(struct late *l, struct wnn_builder *builder, const uint32_t *sizes)
 {
+	const struct ir_name *names = l->symbols->names;
 	struct point *point;
+	char text[NAME_SIZE];
 
 	if (!ir_grow((void **)&l->points, l->num_points, &l->cap_points, sizeof(*l->points)))
 		return wnn_error_nomem(l->err, "setSizes");
 	point = &l->points[l->num_points++];
 	*point = (struct point){ (uint32_t *)sizes, builder->graph };
 	for (uint32_t i = 0; i < l->symbols->num_names; i++)
-		if (sizes[i] < l->symbols->names[i].min || sizes[i] > l->symbols->names[i].max)
-			return wnn_error_set(l->err, WNN_TYPE_ERROR,
-					     "setSizes: a builder has the size %" PRIu32
-					     " for \"%s\", which ranges from %" PRIu32
-					     " to %" PRIu32,
-					     sizes[i], l->symbols->names[i].name,
-					     l->symbols->names[i].min, l->symbols->names[i].max);
+		if (sizes[i] < names[i].min || sizes[i] > names[i].max)
+			return wnn_error_set(
+				l->err, WNN_TYPE_ERROR,
+				"setSizes: the builder of sizes[%" PRIu32 "] has the size %" PRIu32
+				" for \"%s\", which ranges from %" PRIu32 " to %" PRIu32,
+				l->num_points - 2, sizes[i], name_text(names[i].name, text),
+				names[i].min, names[i].max);
 	return 0;
 }
 
@@ -96,6 +105,7 @@ static int check_points(struct late *l)
 {
 	for (uint32_t i = 0; i < l->symbols->num_names; i++) {
 		const struct ir_name *name = &l->symbols->names[i];
+		char text[NAME_SIZE];
 		bool minimum = false;
 		uint32_t others = 0;
 
@@ -110,7 +120,7 @@ static int check_points(struct late *l)
 				"setSizes: a builder is needed where \"%s\" is %" PRIu32
 				" and all other names have their maximum, and one where \"%s\" is "
 				"between %" PRIu32 " and %" PRIu32,
-				name->name, name->min, name->name, name->min, name->max);
+				name_text(name->name, text), name->min, text, name->min, name->max);
 	}
 	return 0;
 }
