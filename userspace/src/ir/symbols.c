@@ -12,6 +12,7 @@
 #include "ir/shapes.h"
 #include "util/arena.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
 int ir_add_name(struct ir_graph *graph, const char *name, uint32_t min, uint32_t max)
 {
@@ -65,21 +66,10 @@ int64_t ir_symbol_at(const struct ir_symbol *symbol, int64_t n)
 	return (symbol->multiply * n + symbol->add) / symbol->divide;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a < 0 ? -a : a;
-}
-
 /* Returns an expression of equal value whose `multiply` and `divide` have no common divisor. */
 static struct ir_symbol reduced(struct ir_symbol symbol)
 {
-	int64_t by = common_divisor(symbol.multiply, symbol.divide);
+	int64_t by = wnn_gcd(symbol.multiply, symbol.divide);
 	int64_t below = symbol.add % by < 0;
 
 	symbol.multiply /= by;
