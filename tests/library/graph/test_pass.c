@@ -204,7 +204,7 @@ static void folding_has_limits(void **state)
 	WNNOperand c = CONST(f, 1, 8), c40 = CONST(f, 40), a = CONST(f, 3, 20), b = CONST(f, 20, 2);
 	WNNOperand kept, grown, big, heavy;
 
-	/* An output is not folded: it stays computed at run time. */
+	/* A node whose result is an output of the graph is not folded. */
 	kept = wnnGraphBuilderExp(f->b, c, NULL);
 	grown = wnnGraphBuilderExpand(f->b, c, WNN_UINT32_LIST(4096, 8), NULL);
 	big = wnnGraphBuilderExp(f->b, c40, NULL);
@@ -242,8 +242,8 @@ static void folding_has_limits(void **state)
 }
 
 /*
- * Tests that a product transposes a constant that is too big to be transposed at build, such as the
- * embedding of a language model, which is the matrix of its logits, too.
+ * Tests that a product transposes a constant that is too big to be transposed when the graph is
+ * built, such as the embedding of a language model, which may also be the matrix of its logits.
  */
 static void product_takes_what_is_not_folded(void **state)
 {
@@ -597,8 +597,8 @@ static void passes_can_be_off(void **state)
 }
 
 /*
- * Runs a graph on the CPU; returns the first output, malloc'ed. Inputs are filled with numbers that
- * follow from their ids.
+ * Runs a graph on the CPU; returns a copy of the first output, which the caller frees. Inputs are
+ * filled with numbers that follow from the first letters of their names.
  */
 static float *run(const struct ir_graph *graph, size_t *count)
 {

@@ -262,14 +262,17 @@ static void pool_sizes(void **state)
 	o.dilations = WNN_UINT32_LIST(2, 9);
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Uint8, 1, 3, 7, 7), &o), Uint8, 1, 1,
 		     7, 7);
-	/* Rounding up makes a window begin outside: (2 - 3) / 2 + 1 rounds to 1. */
+	/*
+	 * The window is larger than the input. Rounding up still gives one output: (2 - 3) / 2 + 1
+	 * is 0.5.
+	 */
 	o = defaults;
 	o.windowDimensions = WNN_UINT32_LIST(3, 3);
 	o.strides = WNN_UINT32_LIST(2, 2);
 	o.outputShapeRounding = WNNRoundingType_Ceil;
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
 		     1, 1, 1);
-	/* outputSizes may also ask for a window that begins outside the input. */
+	/* outputSizes may ask for the output of a window that is larger than the input, too. */
 	o.outputShapeRounding = WNNRoundingType_Floor;
 	o.outputSizes = WNN_UINT32_LIST(1, 1);
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
