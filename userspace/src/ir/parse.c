@@ -22,14 +22,10 @@
 struct reader {
 	const char *text, *at;
 	struct ir_graph *graph;
-	/* by the number that they have in the text; NULL: there is no such value yet */
-	struct ir_value **values;
+	struct ir_value **values; /* by number in the text; NULL: there is no such value yet */
 	struct wnn_error *err;
-	/*
-	 * the node that is being parsed: its present field, and the numbers among its attributes
-	 * that are known only at dispatch
-	 */
-	uint16_t field; /* index in ir_attr_fields() */
+	uint16_t field; /* the field that is being parsed: index in ir_attr_fields() */
+	/* of the node that is being parsed: its numbers that are known only at dispatch */
 	uint32_t num_late;
 	struct ir_late late[MAX_LATE];
 };
@@ -240,10 +236,7 @@ static int read_symbol(struct reader *r, uint32_t *symbol)
 	return accept(r, "s") && (read_u32(r, symbol) || expect(r, ":")) ? -1 : 0;
 }
 
-/*
- * Reads element `element` of a field of numbers, which can have a symbol: it is known only at
- * dispatch then. Returns 0 or -1.
- */
+/* Reads element `element` of a field of numbers, which can have a symbol. Returns 0 or -1. */
 static int read_late(struct reader *r, uint32_t element, uint32_t *number)
 {
 	struct ir_late late = { r->field, (uint16_t)element, 0 };
