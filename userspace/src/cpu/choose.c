@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says which kernel computes a node: the list of each operator has its kernels in the order in
- * which they are asked, and the first one that neither refuses nor loses takes the node. The last
- * one is the reference, which takes every node.
+ * Says which kernel computes a node. Each operator has a list of kernels, in the order in which
+ * they are asked. The first kernel takes the node that can compute it (it does not refuse) and is
+ * not slower than a later one (it does not lose). The last kernel is the reference, which takes
+ * every node.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,10 @@ static const struct cpu_kernel conv[] = {
 	{ "cpu/conv-packed", REFUSES(conv_packed), LOSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
-	/* These kernels once more, now without .loses, for nodes that no kernel of oneDNN takes. */
+	/*
+	 * The next two stand above with .loses, too. Here they have none: they take nodes that no
+	 * kernel of oneDNN takes.
+	 */
 	{ "cpu/conv-depthwise", REFUSES(depthwise), PLAN(depthwise) },
 	{ "cpu/conv-packed", REFUSES(conv_packed), PLAN(conv_packed) },
 	{ "cpu/conv-transposed", REFUSES(conv_transposed), PLAN(conv_transposed) },
@@ -120,8 +124,8 @@ static const struct cpu_kernel batchnorm[] = {
 };
 
 /*
- * ONE: an operator with one fast kernel before its reference kernel; NONE: with the reference
- * kernel alone.
+ * ONE() defines the list of an operator with one fast kernel before its reference kernel, NONE() a
+ * list with the reference kernel alone.
  */
 #define ONE(list, name, refusal, function, ref)                  \
 	static const struct cpu_kernel list[] = {                \

@@ -34,7 +34,8 @@ bool cpu_supports(const struct ir_node *node);
 
 /*
  * Sets the highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, the default, which without
- * oneDNN is the same as CPU_FAST. Returns 0, or not 0 with *err when oneDNN cannot be loaded.
+ * oneDNN is the same as CPU_FAST. Returns 0, or not 0 with *err when oneDNN cannot be loaded or
+ * fails its self-test; the layer then stays.
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
@@ -49,7 +50,7 @@ void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
 /*
  * The description of a context's kernels. Pointers are to constant strings. An empty version means
- * that the library is not loaded, an empty problem that nothing is wrong.
+ * that the library is not used, an empty problem that nothing is wrong.
  */
 struct cpu_description {
 	const char *level; /* the level of vector instructions of our own kernels */
@@ -58,7 +59,7 @@ struct cpu_description {
 	char levels[64];
 	const char *layer; /* "onednn" or "openblas" */
 	char onednn_version[32];
-	/* oneDNN's level of instructions, as a value of ONEDNN_MAX_CPU_ISA */
+	/* oneDNN's level of instructions, as a value of ONEDNN_MAX_CPU_ISA, or as bits in hex */
 	char onednn_level[32];
 	const char *onednn_problem;
 	bool onednn_broken; /* whether oneDNN failed its self-test */
@@ -88,8 +89,9 @@ const char *cpu_pack_form(struct cpu_context *cpu);
  * from run to run, such as oneDNN's machine code for the shapes
  * @use: CPU_PACKS and CPU_KEEPS, or 0
  *
- * The plan belongs to the context and to the node, which must not change. Returns NULL with *err
- * when memory ran out, or when a library that the kernel needs cannot be loaded.
+ * The plan keeps pointers to the context and to the node: both must outlive it, and the node must
+ * not change. The caller frees the plan with cpu_plan_destroy(). Returns NULL with *err when memory
+ * ran out, or when a library that the kernel needs cannot be loaded.
  */
 #define CPU_PACKS 1u /* operand 1 is packed before the plan runs, if it is a constant */
 #define CPU_KEEPS 2u /* the plan runs many times, so that making it may take milliseconds */
@@ -121,9 +123,9 @@ void cpu_plan_explain(const struct cpu_plan *plan, char *text, size_t size);
 bool cpu_plan_fuse(struct cpu_plan *plan, const struct cpu_context *cpu,
 		   const struct ir_node *next);
 /*
- * Plans a node, like cpu_plan_create(), with a kernel for which cpu_plan_arrange() may be called;
- * NULL when there is only a kernel for dense operands. The kernel need not be the fastest one for
- * dense operands.
+ * Plans a node, like cpu_plan_create(), with a kernel for which cpu_plan_arrange() may be called.
+ * The kernel need not be the fastest one for dense operands. Returns NULL when the kernel of the
+ * node takes dense operands only, or when memory ran out.
  */
 struct cpu_plan *cpu_plan_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*

@@ -43,8 +43,9 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
 
 /*
  * The layer on oneDNN: onednn/onednn.c, or onednn/absent.c in a build without it. cpu_onednn_form()
- * returns the name of the layout of its packed operands, or NULL when oneDNN cannot be loaded;
- * cpu_onednn_absent then says what is missing.
+ * returns the name of the layout of its packed operands. It returns NULL when oneDNN cannot be
+ * loaded, and cpu_onednn_absent then says what is missing; or when oneDNN failed its self-test, and
+ * cpu_onednn_complaint() then says how.
  */
 const char *cpu_onednn_form(void);
 extern const char cpu_onednn_absent[];
@@ -54,8 +55,8 @@ extern const char cpu_onednn_absent[];
  */
 const char *cpu_onednn_complaint(void);
 /*
- * Returns whether channels-last layout makes the convolutions of a graph faster, estimated from
- * their shapes.
+ * Returns whether channels-last layout makes the convolutions of a graph faster on our own kernels,
+ * estimated from their shapes.
  */
 bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 

@@ -25,11 +25,12 @@ typedef int (*cpu_node_fn)(struct cpu_context *cpu, const struct ir_node *node,
  * refuses() returns NULL when the kernel can compute the node; loses() returns NULL when no later
  * kernel of the list is faster. Otherwise they return the sentence that cpu_plan_explain() prints,
  * which begins with a subject and is about the node. Both depend on shapes, types, constants, layer
- * and level alone, and load no library. A function that is NULL always returns NULL.
+ * and level alone, and load no library. A kernel refuses no node when refuses is NULL, and loses
+ * none when loses is NULL.
  *
- * One of the other members computes the node. plan() makes the plan, and returns NULL when memory ran
- * out, or, with the member onednn, when the next kernel of the list has to be asked; run() and
- * reference() need no state.
+ * One of plan, run and reference is set. plan() makes the plan; it returns NULL when memory ran
+ * out, or, with the member onednn, when the next kernel of the list has to be asked. run() and
+ * reference() compute the node and need no state.
  */
 struct cpu_kernel {
 	const char *name;
@@ -75,11 +76,14 @@ struct cpu_plan {
  */
 struct cpu_plan *cpu_choose(const struct cpu_ask *ask);
 
-/* Returns the plan of the kernel of that name; NULL when it does not take the node. */
+/*
+ * Returns the plan of the kernel of that name, also where another kernel would be faster; NULL when
+ * the kernel cannot compute the node, or with *ask->err as for cpu_choose().
+ */
 struct cpu_plan *cpu_choose_named(const struct cpu_ask *ask, const char *name);
 /*
- * Returns whether the first kernel that takes the node, as far as that is known without its plan,
- * arranges.
+ * Returns whether the plan of the first kernel that takes the node has arrange(). It loads no
+ * library: a kernel of oneDNN is taken to have a plan for the node.
  */
 bool cpu_may_arrange(const struct cpu_ask *ask);
 /* Returns the plan of the reference kernel. */
@@ -96,7 +100,7 @@ struct cpu_plan *cpu_plan_simple(size_t packed_bytes,
 					    const void *packed, const void *const *in,
 					    void *const *out, struct wnn_error *err));
 
-/* Returns the kernels of an operator, in the order in which they are asked. */
+/* Returns the kernels of an operator, in the order in which they are asked; *count: how many. */
 const struct cpu_kernel *cpu_kernels(enum ir_op op, size_t *count);
 
 #endif

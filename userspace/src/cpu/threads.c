@@ -18,8 +18,8 @@
  */
 #define SPINS 2000
 /*
- * The time that an idle thread checks for work while more is expected: waking a thread takes half
- * as long as a small operator.
+ * The default of how long an idle thread checks for work before it sleeps, while more work is
+ * expected: waking a sleeping thread takes half as long as a small operator.
  */
 #define PATIENCE_NS 100000
 /* With more threads, the kernel finds idle CPUs without keep_off_caller(). */
@@ -65,7 +65,10 @@ struct cpu_threads {
 	pthread_cond_t work, left;
 	atomic_uint sleepers; /* threads that sleep until there is work */
 	atomic_bool waits;    /* whether the owner sleeps until no thread is inside */
-	/* The members below change only while the work is closed and no thread is inside. */
+	/*
+	 * The members below change only while the work is closed and no thread is inside; what
+	 * shares and sleeping point to changes at other times, too.
+	 */
 	cpu_work_fn run;
 	void *argument;
 	struct share *shares;	  /* [worker] */
@@ -232,7 +235,10 @@ static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int 
 	allow_cpu(0, kept_off, true);
 }
 
-/* Enters the open work; false when the work is closed. *seen becomes its sequence number. */
+/*
+ * Enters the work if it is open; returns false when it is closed. *seen becomes the work's sequence
+ * number in both cases.
+ */
 static bool come_in(struct cpu_threads *pool, uint64_t *seen)
 {
 	uint64_t state = atomic_load(&pool->state);

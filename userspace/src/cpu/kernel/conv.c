@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast convolution for float32: chooses the kernel of a convolution. Depthwise filters are applied
- * directly, the others as matrix products.
+ * Fast convolutions of float32: the kernel conv-depthwise, which applies filters directly, and the
+ * kernel conv-packed, which computes matrix products (conv_columns.c, conv_rows.c).
  */
 #include "cpu/kernel/conv_dense.h"
 
@@ -14,8 +14,8 @@
 #include "util/finite.h"
 
 /*
- * The pixels of an item of a depthwise convolution, about: an item has as many channels as have
- * this many pixels together, because taking an item from the threads' counter takes time.
+ * About the pixels of an item of a depthwise convolution in nchw: an item has as many channels as
+ * have this many pixels together, because taking an item from the threads' counter takes time.
  */
 #define ITEM_PIXELS 4096
 
@@ -327,11 +327,11 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 
 /*
  * Returns the time that a convolution saves by channels-last layout, in tenths of the time that its
- * multiplications take with planes; below 0: it takes longer. The numbers are estimates from
+ * multiplications take in nchw layout; below 0: it takes longer. The numbers are estimates from
  * measurements. Winograd's algorithm saves 4, products with pixels as rows save 1 if there are
- * enough output channels. Gathering windows takes 3 more from pixels than from planes. It takes
- * much more for groups of few channels, each of which is gathered separately, and for depthwise
- * convolutions without a kernel for several pixels.
+ * enough output channels. Gathering windows takes 3 more in channels-last layout than in nchw. It
+ * takes much more for groups of few channels, each of which is gathered separately, and for
+ * depthwise convolutions without a kernel for several pixels.
  */
 static int64_t tenths_gained(const struct cpu_conv *g)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes, windows and planes that the kernels of convolutions, depthwise convolutions and pools
- * share.
+ * Sizes of convolutions, and planes (copies of an image's rows from which windows are read), which
+ * the kernels of convolutions, depthwise convolutions and pools share.
  */
 #ifndef WNN_CPU_CONV_H
 #define WNN_CPU_CONV_H
@@ -42,7 +42,7 @@ void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
 /* Whether a product has no bias, or a bias of one number for each column. */
 bool cpu_matmul_bias_is_plain(const struct ir_node *node);
-/* Adds a bias of any shape and type `type` to the result of a product. */
+/* Adds a bias of the type and shape `type`, which is broadcast, to the result of a product. */
 void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
 			 float *out);
 /*
@@ -88,7 +88,7 @@ struct cpu_axis {
 
 /*
  * Whether a dilated window is not much larger than the input. The fast kernels store whole windows;
- * the reference reads only the elements inside the image, and computes larger windows.
+ * the reference reads only the elements inside the image, so that it computes larger windows.
  */
 static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilation)
 {
@@ -103,7 +103,10 @@ struct cpu_inside {
 	int64_t line, lines_end, column, columns_end, first;
 };
 
-/* A block of output rows of one channel: [row phase][column phase][lines + reach][width]. */
+/*
+ * The pixels, with padding, that a block of output rows of one channel reads: [row phase][column
+ * phase][lines + reach][width].
+ */
 struct cpu_planes {
 	struct cpu_axis h, w;
 	/*

@@ -17,7 +17,7 @@
 
 struct columns {
 	const struct cpu_conv_run *run;
-	bool direct;
+	bool direct; /* whether windows are packed directly from the image: see is_direct() */
 	struct cpu_planes planes;
 	int64_t plane; /* pixels of a channel of the result */
 	int64_t step;  /* depth of a step of the sum */
@@ -298,8 +298,8 @@ static void describe_axes(struct columns *c)
 }
 
 /*
- * Divides the sum into steps of whole input channels and nearly equal size. Steps round the sums,
- * so they depend on the shape alone.
+ * Divides the sum into steps of whole input channels and nearly equal size. Sums are rounded after
+ * each step, so that the size of steps depends on the shape alone, not on caches or threads.
  */
 static void plan_steps(struct columns *c)
 {

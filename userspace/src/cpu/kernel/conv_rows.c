@@ -192,6 +192,7 @@ static void gather_neighbours(float *to, const float *from, const int64_t *place
 	}
 }
 
+/* Returns how many consecutive elements of a window are contiguous in the image. */
 static int64_t neighbours(const struct cpu_conv *g)
 {
 	bool whole = g->in_per_group == g->in_c && g->attrs->dilations[1] == 1;
@@ -480,8 +481,8 @@ static void run_images(struct rows *r, int64_t first, int64_t n, float *padded)
 }
 
 /*
- * Returns the number of images that are read together: the threads wait for each other after them.
- * Copies with padding stay in the caches.
+ * Returns the number of images that are read together: as many as have copies with padding that
+ * stay in the caches, or all when there is no padding. The threads wait for each other after them.
  */
 static int64_t images_together(const struct rows *r, size_t image)
 {

@@ -21,7 +21,7 @@ struct transposed {
 	struct cpu_conv conv;
 	const float *x, *filter, *bias;
 	float *y;
-	int64_t together;
+	int64_t together;      /* output channels whose taps share panels */
 	int64_t lines, blocks; /* output rows of a block; number of blocks */
 	/* in_rows: most input rows that a block needs; line: stride of product rows in floats */
 	int64_t in_rows, line;
@@ -273,7 +273,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 /* --- The convolution --- */
 
 /*
- * Chooses blocks with which the input of a block stays in the cache, with the product of one panel.
+ * Chooses the size of blocks: the input of a block and the product of one panel stay in the cache.
  */
 static void plan_blocks(struct transposed *t)
 {

@@ -109,8 +109,8 @@ static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *
 }
 
 /*
- * For gatherElements: the runs of a line are single elements whose positions differ only in the
- * dimensions after the axis.
+ * For gatherElements and scatterElements: the runs of a line are single elements whose positions
+ * differ only in the dimensions after the axis.
  */
 static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast products of 8-bit integers on the kernels for float32: a sum of products below 2^24 is exact
- * there in any order. A longer sum is cut into slices, which are added as integers. Element-wise
- * functions of one integer use tables of 256 entries.
+ * Fast products of 8-bit integers on the kernels for float32: a sum of products is exact there in
+ * any order while it stays below 2^24. A longer sum is cut into slices, whose sums are added as
+ * integers. Element-wise functions of one 8-bit integer use tables of 256 entries.
  */
 #include <math.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static int64_t largest(enum ir_dtype dtype, int64_t zero)
 }
 
 /*
- * Fills in *p; false when even the sum along a single element of the axis may be too large, or when
- * the sum cannot be cut.
+ * Fills in *p. Returns false when even the sum for a single index along the axis may be too large
+ * to be exact, or when the sum is too long and cannot be cut.
  */
 static bool product_of(const struct ir_node *node, struct product *p)
 {
@@ -359,7 +359,10 @@ static void add_part(void *argument, int64_t begin, int64_t end)
 
 /* --- Running --- */
 
-/* Memory of one run: data, filter and sums of a slice, sums of all slices. */
+/*
+ * Memory of one run: data, filter and sums of a slice; total: the sums of all slices but the last
+ * together, NULL when there is one slice.
+ */
 struct room {
 	float *a, *b, *sums;
 	int32_t *total;

@@ -7,8 +7,8 @@
 
 /*
  * Computes `count` pixels of a row, from `first` on, for a block of channels. Each tap must lie
- * inside the image for all of these pixels, or for none of them. @x and @step have room for an
- * entry per tap.
+ * inside the image for all of these pixels, or for none of them. @x and @step have room for as many
+ * entries as there are taps, rounded up to a multiple of four.
  */
 static void channel_pixels(const struct run *run, const struct pixel *first, int64_t count,
 			   int64_t block, const uint8_t **x, int64_t *step)

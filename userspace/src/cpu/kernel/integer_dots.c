@@ -20,8 +20,8 @@
  */
 #define GROUP_BYTES ((int64_t)64 << 10)
 /*
- * The least pixels whose tiles prefetch the next weights: the tiles of fewer would have to prefetch
- * several cache lines with each step, which memory limits in any case.
+ * The least pixels with which tiles prefetch the next weights: with fewer, a tile would have to
+ * prefetch several cache lines in each step, and reading the weights takes the time in any case.
  */
 #define LEAST_AHEAD 24
 
@@ -378,8 +378,9 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 }
 
 /*
- * Returns what a share of the pixels prefetches of the weights of the group that begins at a block.
- * After the last group are mostly the weights of the next node, which are prefetched so.
+ * Returns the address from which a share of the pixels prefetches weights of the group that begins
+ * at a block. After the last group lie mostly the weights of the next node: they are prefetched,
+ * too.
  */
 static const int8_t *next_weights(const struct run *run, int64_t block, int64_t share)
 {
@@ -424,7 +425,11 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 
 	run->group = GROUP_BYTES / block_bytes(d) > 1 ? GROUP_BYTES / block_bytes(d) : 1;
 	groups = (d->blocks + run->group - 1) / run->group;
-	/* A tile of six pixels reads four cache lines of weights with each four bytes of a tap. */
+	/*
+	 * For each four bytes of a tap, a tile of six pixels reads up to four cache lines of
+	 * weights. LEAST_AHEAD pixels are four such tiles, each of which prefetches one line; with
+	 * twice the pixels, each prefetches half as much.
+	 */
 	for (int64_t pixels = LEAST_AHEAD; pixels <= d->pixels; pixels *= 2)
 		run->spread = run->spread ? 2 * run->spread : 4;
 	run->shares = cpu->threads > 1 ? (wanted + groups - 1) / groups : 1;

@@ -15,7 +15,7 @@ struct dots {
 	const struct ir_integer_attrs *attrs;
 	const struct ir_unary_attrs *act;
 	struct cpu_conv conv; /* of a matrix product: 1x1, with its rows as pixels of one row */
-	struct ir_conv_attrs plain;
+	struct ir_conv_attrs plain; /* of a matrix product: the attributes of `conv` */
 	bool depthwise;
 	/*
 	 * Whether a row of a window is one tap, because pixels are no whole multiples of four
@@ -41,6 +41,10 @@ struct dots {
 	/* NULL, or the node that is fused: an addition, or a conversion to another scale. */
 	const struct ir_node *next;
 	uint32_t next_operand; /* the operand of `next` that is this node's result */
+	/*
+	 * 0x80 or 0: the exclusive or with it makes bytes of the input unsigned and those of the
+	 * filter signed
+	 */
 	uint8_t flip, filter_flip;
 	/*
 	 * zero points that taps outside of the image read, enough for a vector of pixels

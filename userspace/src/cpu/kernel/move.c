@@ -181,8 +181,9 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 }
 
 /*
- * Transposes matrices, such as channels-first images to channels-last: of 32-bit elements of any
- * type, which are only moved, or of few rows of bytes.
+ * A transpose of matrices, such as of channels-first images to channels-last ones. The elements
+ * have 32 bits, of any type since they are only moved; or they are bytes, and the matrices have few
+ * rows.
  */
 struct matrices {
 	const struct cpu_simd *simd;

@@ -14,8 +14,8 @@ struct pool {
 	const uint8_t *x;
 	uint8_t *y;
 	/*
-	 * For averages: attributes, type and scale of the result; for nhwc, memory for the sums of
-	 * the channels of one result, for each thread.
+	 * For averages: attributes, the type of the result and the factor of averages; for nhwc,
+	 * also memory of each thread for the sums of the channels of one pixel.
 	 */
 	const struct ir_qpool_attrs *average;
 	enum ir_dtype to;

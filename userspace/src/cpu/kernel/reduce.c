@@ -261,7 +261,10 @@ struct normalization {
 	float *y;
 	double epsilon;
 	bool rms;
-	/* Row i has parameter i % channels; 0: each element of a row has parameters of its own. */
+	/*
+	 * Row i has the parameters of `in_line` channels, from i * in_line modulo this number on;
+	 * 0: each element of a row has parameters of its own.
+	 */
 	int64_t channels;
 	int64_t in_line; /* channels of a row: those of one group */
 };

@@ -90,9 +90,9 @@ static const float *addend_of(const struct cpu_tile_product *p, const float *c)
 
 /*
  * Makes the tile of strip i of `parts` prefetch its share of the floats from `next` on, some with
- * each of its steps: many at a time would hold up the loads of the tile. Few strips have large
- * shares, which memory limits in any case; these, and those of tiles of shorter vectors, are
- * prefetched at once.
+ * each of its steps: many at a time would hold up the loads of the tile. When there are few strips,
+ * their shares are large, and reading them takes the time in any case: large shares, and all shares
+ * at levels with shorter vectors, are prefetched at once.
  */
 static void fetch_with(const struct cpu_simd *simd, struct cpu_tile *tile, const float *next,
 		       int64_t floats, int64_t i, int64_t parts)
@@ -111,7 +111,7 @@ static void fetch_with(const struct cpu_simd *simd, struct cpu_tile *tile, const
 
 /*
  * Multiplies strip i of the rows, unpacked, with the panel that begins at a column. @fetch: whether
- * to prefetch a share of the next panel, which is as wide
+ * to prefetch a share of the next panel, which must be as wide as this one.
  */
 static void multiply_tile(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			  const struct cpu_split *rows, int64_t i, int64_t column, bool fetch)

@@ -15,7 +15,7 @@ static inline int64_t cpu_panel_width(const struct cpu_simd *simd, int64_t n, in
 }
 
 /*
- * Prefetches a share of the steps that follow: packed matrices are read once, mostly from memory.
+ * Prefetches floats of a packed matrix that are read next: it is read once, mostly from memory.
  */
 static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 {

@@ -29,8 +29,8 @@
 #define WINDOW 3
 /*
  * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
- * the cache, because smaller images gain nothing, and rows of at least MIN_LINE pixels, because the
- * matrix is read for each row.
+ * cpu_context.cache, because smaller images gain nothing, and rows of at least MIN_LINE pixels,
+ * because the matrix is read for each row.
  */
 #define LARGE_IMAGE 4
 #define MIN_LINE    24
@@ -449,7 +449,10 @@ static bool fuse(struct cpu_plan *plan, const struct cpu_context *cpu, const str
 	return true;
 }
 
-/* With pixels that lie apart, the tiles must have computed all: finish() is for contiguous rows. */
+/*
+ * Lets the pixels of the result lie apart, if the tiles compute the whole activation: finish()
+ * needs contiguous rows.
+ */
 static bool arrange(struct cpu_plan *plan, const struct ir_node *node, int operand,
 		    const int64_t *strides)
 {

@@ -17,7 +17,7 @@
 #define BLOCK 256
 /* Entries of the buffer beyond twice the number of results. */
 #define SPARE 32
-/* Rows shorter than this are sorted by insertion. */
+/* Runs of this many entries are sorted by insertion, and longer ones merged of these. */
 #define FEW 12
 
 struct entry {

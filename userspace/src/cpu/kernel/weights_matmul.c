@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in
- * panels of one or two vectors of columns. Few rows multiply them in registers, so that each byte
- * is read once. For more rows, a slice of a panel is converted to floats in the first-level cache,
- * and the tiles of other products multiply it. No division among threads changes a bit.
+ * panels of one or two vectors of columns. For few rows, the integers are converted to floats in
+ * registers, so that each byte is read once. For more rows, a slice of a panel is converted to
+ * floats in the first-level cache, and the tiles of other products multiply it. No division among
+ * threads changes a bit.
  */
 #include "cpu/kernel/kernels.h"
 
@@ -172,9 +173,9 @@ static void pack_block(const struct packing *p, int64_t block, int64_t begin, in
 }
 
 /*
- * Changes zero points of -1 to 0 where pack_block() inverts all bits of q: (q + 1) * scale is
- * ~q * -scale. So packed weights have one zero point where a model had mirrored the integers of
- * blocks to have positive scales. Notes the range of the zero points.
+ * Changes zero points of -1 to 0 and negates their scales, since pack_block() inverts all bits of q
+ * there: (q + 1) * scale is ~q * -scale. So packed weights have one zero point where a model had
+ * mirrored the integers of blocks to have positive scales. Notes the range of the zero points.
  */
 static void mirror(struct packing *p, int64_t count, float *scale, int8_t *zero)
 {

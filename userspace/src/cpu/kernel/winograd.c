@@ -37,8 +37,8 @@
  */
 #define FEWEST_TILES 32
 /*
- * With at least MANY_CHUNKS chunks, each thread computes whole chunks, and the number of chunks is
- * a multiple of MANY_CHUNKS. With fewer, the threads share the products of a chunk, divided into
+ * With at least MANY_CHUNKS chunks, each thread computes whole chunks, whose number is mostly a
+ * multiple of MANY_CHUNKS. With fewer, the threads share the products of a chunk, divided into
  * SHARED_PARTS.
  */
 #define MANY_CHUNKS  4
@@ -235,8 +235,8 @@ static void run_chunk(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * Compute the chunk that begins at tile run->first, in three steps, each of which the threads
- * share: transform pixels, multiply, transform back.
+ * The next three functions compute the chunk that begins at tile run->first. Each is a step that
+ * the threads share: transform pixels, multiply, transform back.
  */
 static void spread_some(void *argument, int64_t item, unsigned int worker)
 {

@@ -18,8 +18,8 @@
 #include "cpu/onednn/kernels.h"
 
 /*
- * MAX_PARTS: the most slices of an image. ELEMENT_WORK: multiplications that take as long as moving
- * one element.
+ * MAX_PARTS: the most slices of a node, unless it has more images. ELEMENT_WORK: multiplications
+ * that take as long as moving one element.
  */
 #define MAX_PARTS    8
 #define MIN_PIXELS   24 /* least pixels of a slice: with fewer, the filter is read too often */
@@ -531,7 +531,7 @@ static int64_t power_of_two(int64_t n)
 /*
  * Divides the work of a float32 node without groups by channels instead of rows, and returns true,
  * when the filter has at least `least` elements and at least as many as the input, and few channels
- * are computed twice.
+ * are computed twice. There are up to `parts` slices, each with a multiple of `block` channels.
  */
 static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {

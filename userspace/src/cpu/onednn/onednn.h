@@ -57,8 +57,8 @@ struct onednn {
 };
 
 /*
- * Returns the functions of oneDNN, which the first call loads; NULL when it cannot be loaded.
- * Thread-safe.
+ * Returns the functions of oneDNN, which the first call loads and tests; NULL when it cannot be
+ * loaded or fails the self-test. Thread-safe.
  */
 const struct onednn *onednn_get(void);
 
@@ -105,7 +105,7 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 
 /*
  * Computes some small nodes and compares the results with the reference. Returns 0, or -1 when
- * oneDNN's are wrong (WNN_NOT_SUPPORTED) or memory ran out.
+ * oneDNN's are wrong (WNN_NOT_SUPPORTED), a call of oneDNN failed, or memory ran out.
  */
 int onednn_check(const struct onednn *dnn, struct wnn_error *err);
 

@@ -77,7 +77,10 @@ static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-/* Returns a shifted by b bits; to the right, copies of the sign fill in from the left. */
+/*
+ * Returns a shifted by b bits. To the right, copies of the sign fill in from the left for signed
+ * types. A b that is negative, or at least the number of bits, shifts all bits out.
+ */
 static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	uint64_t bits = ir_dtype_bits(dtype);

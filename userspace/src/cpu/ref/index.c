@@ -25,8 +25,8 @@ static struct indexed indexed_of(const struct ir_node *node, const void *const *
 }
 
 /*
- * Returns the offset in the input of element i of what is gathered or scattered along an axis. The
- * shape of that is input.shape[0..axis) + indices.shape + input.shape(axis..].
+ * Returns the offset in the input of element i of the result of gather, or of the updates of
+ * scatter, whose shape is input.shape[0..axis) + indices.shape + input.shape(axis..].
  */
 static int64_t along_axis(const struct indexed *x, int64_t i)
 {
@@ -38,7 +38,10 @@ static int64_t along_axis(const struct indexed *x, int64_t i)
 	return (outer * n + at) * inner + i % inner;
 }
 
-/* Returns the offset in the input of the element that index i selects (gatherElements). */
+/*
+ * Returns the offset in the input of the element that index i selects (gatherElements,
+ * scatterElements).
+ */
 static int64_t of_elements(const struct indexed *x, int64_t i)
 {
 	uint32_t axis = x->node->attrs.gather.axis;
@@ -52,9 +55,9 @@ static int64_t of_elements(const struct indexed *x, int64_t i)
 }
 
 /*
- * Returns the offset in the input of element i of the result of gatherND. The result's shape is
- * that of indices without its last dimension, which is k, and then that of the input from dimension
- * k on.
+ * Returns the offset in the input of element i of the result of gatherND, or of the updates of
+ * scatterND. Their shape is that of the indices without the last dimension, whose size is k, and
+ * then that of the input from dimension k on.
  */
 static int64_t of_coordinates(const struct indexed *x, int64_t i)
 {
@@ -68,7 +71,7 @@ static int64_t of_coordinates(const struct indexed *x, int64_t i)
 	return offset;
 }
 
-/* Returns the position in the input of element i of what is gathered or scattered. */
+/* Returns the offset in the input of element i of a gather's result or of a scatter's updates. */
 static int64_t locate(const struct indexed *x, int64_t i)
 {
 	switch (x->node->attrs.gather.kind) {

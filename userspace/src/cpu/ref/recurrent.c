@@ -14,7 +14,7 @@ struct cell {
 	const struct cpu_recurrent *r;
 	int64_t direction, batch, step;
 	const double *h, *c; /* states before the step */
-	double *scratch;     /* r->hidden numbers: gru's state after the reset gate */
+	double *scratch; /* r->hidden numbers: gru's reset gate, times the state if !reset_after */
 };
 
 static double activate(const struct cpu_recurrent *r, int which, double x)

@@ -5,6 +5,10 @@
 #include "cpu/element.h"
 #include "cpu/ref/reference.h"
 
+/*
+ * Elements of a tensor that are reduced together: they differ only in the axes of the mask `axes`.
+ * The caller sets `base`, which selects one such group.
+ */
 struct group {
 	struct cpu_shape from;
 	uint32_t axes;

@@ -52,6 +52,10 @@ CPU_REFERENCE_KERNEL(cpu_ref_gather)
 CPU_REFERENCE_KERNEL(cpu_ref_scatter)
 #undef CPU_REFERENCE_KERNEL
 
+/*
+ * Computes a gru or lstm. @state: scratch memory, as many doubles as cpu_ref_recurrent_state()
+ * returns.
+ */
 size_t cpu_ref_recurrent_state(const struct ir_node *node);
 void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
 		       double *state);

@@ -5,7 +5,7 @@
 
 /*
  * Sets the strides with which cosines or sines are read for half rows; returns the distance between
- * the halves of a row.
+ * the angles of the two halves of a row, 0 when both halves use the same angles.
  */
 static int64_t angle_strides(const struct ir_type *type, const struct cpu_shape *halves,
 			     int64_t *stride)

@@ -12,7 +12,7 @@
 #define LANES	   16
 #define CACHE_LINE 64
 
-/* Numbers above this are above both 8-bit types, whatever the zero point. */
+/* A number above this exceeds all integers of both 8-bit types, whichever zero point is added. */
 #define BEYOND 1000.0f
 
 /* --- From sums to bytes --- */
@@ -30,8 +30,9 @@ INLINE struct ends ends_of(float zero, float lo, float hi, bool is_signed)
 }
 
 /*
- * Returns roundEven(v). Numbers below all limits and NaN become the least integer, which stays
- * below all limits in the saturating steps after this.
+ * Returns v rounded to the nearest integer, halves to the even one, but at most BEYOND. NaN and
+ * numbers below the range of int32 become its least integer, which stays below all limits in the
+ * saturating steps after this.
  */
 INLINE __m512i rounded(__m512 v)
 {
@@ -134,11 +135,13 @@ INLINE __m512i addend_of(const struct cpu_dots *t, int first, const int vecs)
 }
 
 /*
- * Added to a number between -1000 and 1000, this rounds it to an even integer in a tie, as the last
- * bit of the sum counts ones; the sum minus this is the integer.
+ * Adding this to a number between -1000 and 1000 rounds the number to the nearest integer, halves
+ * to the even one: the last bit of the sum counts ones. The sum minus this is the integer.
  */
 #define ROUNDING 0x1.8p23f
-/* Floats from here on to its double are integers, whose low bits are the integer minus this. */
+/*
+ * A float from this to below its double is an integer; its low 23 bits are that integer minus this.
+ */
 #define ONES 0x1p23f
 
 /* The constants of function(), each in all lanes of a vector. */
@@ -164,8 +167,9 @@ INLINE struct constants constants_of(const struct cpu_dots *t)
 }
 
 /*
- * Computes t->after from v, a vector of scaled sums, and with `adds` from vector j of the addend's
- * bytes. Returns the rounded quotients, to which the zero point is not added yet.
+ * Computes the operation `after` of struct cpu_dots from v, a vector of scaled sums, and with
+ * `adds` from vector j of the addend's bytes. Returns the rounded quotients, to which the zero
+ * point is not added yet.
  */
 INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i addend, int j)
 {
@@ -191,7 +195,10 @@ INLINE __m512i function(const struct constants *c, __m512 v, bool adds, __m512i 
 	return _mm512_cvtps_epi32(_mm512_fmadd_ps(v, c->inverse, _mm512_mul_ps(v, c->rest)));
 }
 
-/* Does the work of bytes_of() for a tile that is plain. */
+/*
+ * Does the work of bytes_of() for a tile with the member plain: the zero point is 0, and packing
+ * limits the results to their type.
+ */
 INLINE __m512i plain_bytes_of(const __m512i y[4], const struct ends *ends)
 {
 	__m512i low = _mm512_packs_epi32(y[0], y[1]), high = _mm512_packs_epi32(y[2], y[3]);
@@ -273,8 +280,8 @@ INLINE void store_tile(const struct cpu_dots *t, const int rows, const int vecs,
 
 /*
  * Computes a tile. @rows and @vecs are constants in each instance, so that sums are in registers.
- * @flips, whether t->flip is not 0, is one too: Intel's processors execute the exclusive or in the
- * units that multiply, which have no time to spare.
+ * @flips (whether t->flip is not 0) is a constant, too, so that no exclusive or is executed when
+ * flip is 0: Intel's processors execute it in the units that multiply, which have no time to spare.
  */
 INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const bool flips)
 {
@@ -322,7 +329,10 @@ INLINE void tile(const struct cpu_dots *t, const int rows, const int vecs, const
 		else                                               \
 			tile(t, rows, vecs, false);                \
 	}
-/* Rows of one vector are stored in fours, rows of two vectors in pairs. */
+/*
+ * store_rows() stores four rows of one vector, or two rows of two vectors, so that the numbers of
+ * rows are multiples of these.
+ */
 TILE(4, 1)
 TILE(12, 1)
 TILE(2, 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log, pow, sin, cos, tan, softplus and elu without branches, for loops that the compiler
+ * exp, log, pow, sin, cos, tan, softplus and elu without branches, for loops that the compiler
  * vectorises. They compute in double with an error of some 1e-12, so that the float32 result is
  * almost always correctly rounded.
  */
@@ -60,8 +60,8 @@ static inline double cpu_log(double x)
 	memcpy(&bits, &x, sizeof(bits));
 	memcpy(&least, &root_of_half, sizeof(least));
 	/*
-	 * 1023 keeps the exponent positive: it becomes the low bits of a double from 2^52 on, which
-	 * converts it.
+	 * The exponent plus 1023 is positive. As the low bits of a double of at least 2^52 it is
+	 * converted to a double without an instruction for it.
 	 */
 	exponent = (bits - least + (UINT64_C(1023) << 52)) >> 52;
 	bits -= (exponent - 1023) << 52;
@@ -149,8 +149,9 @@ static inline double cpu_elu(double x, double alpha)
 enum cpu_angle { CPU_SIN, CPU_COS, CPU_TAN };
 
 /*
- * Returns sin, cos or tan of x = n * pi / 2 + r, |r| <= pi / 4. It computes the series of sin(r)
- * and cos(r); n selects one of these and its sign.
+ * Returns sin, cos or tan of x = n * pi / 2 + r, |r| <= pi / 4; |x| must be at most CPU_MOST_ANGLE.
+ * It computes the series of sin(r) and cos(r); n selects one of these and its sign, or for tan
+ * which of them divides the other.
  */
 static inline double cpu_of_angle(enum cpu_angle what, double x)
 {

@@ -18,8 +18,9 @@
 #define RUN 128
 
 /*
- * Whether a tile prefetches while it computes. With shorter vectors a step takes as long and needs
- * half of the memory, so that other prefetches are early enough, and these cost 2 to 8 %.
+ * Whether a tile prefetches while it computes. At levels with shorter vectors, a step takes as long
+ * and needs at most half of the memory, so that prefetches by FETCH() and by the processor are
+ * early enough; prefetches between the steps cost 2 to 8 % of the time there.
  */
 #define LONG_ROWS (LANES == CPU_MAX_LANES)
 
@@ -55,7 +56,7 @@
 	LOAD_B                \
 	EACH_ROW(PACKED_STEP) \
 	a += rows;
-/* Take CPU_TILE_STEPS steps; all up to the step `end`. */
+/* SOME() takes CPU_TILE_STEPS steps, ALL() takes all steps before `end`. */
 #define SOME(steps)                                                      \
 	_Pragma("GCC unroll 4") for (int s = 0; s < CPU_TILE_STEPS; s++) \
 	{                                                                \
@@ -66,7 +67,7 @@
 	{                                            \
 		steps                                \
 	}
-/* Move the partial sums to `kept`: the first partial sum, or a later one that is added to it. */
+/* KEEP_FIRST() moves the first partial sums to `kept`, KEEP() adds later ones to `kept`. */
 #define KEEP_FIRST(i)                           \
 	if (rows > i) {                         \
 		kept[2 * i] = p##i;             \
@@ -134,7 +135,10 @@
 #define STORE_ABOVE(i) STORE_AS(i, ABOVE)
 #define FINISH(i)      STORE_AS(i, BETWEEN)
 
-/* Add the biases that there are; store the results, with the limits that there are. */
+/*
+ * ADD_BIASES adds the biases of rows or else of columns, if there are any. STORE_ALL stores the
+ * results, clamped if there are limits.
+ */
 #define ADD_BIASES                                         \
 	if (t->row_bias) {                                 \
 		EACH_ROW(ADD_ROW)                          \
@@ -201,7 +205,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 			       .next = t->next ? t->next : c,
 			       .line = ldc,
 			       .ahead = t->ahead };
-	/* With fewer steps, prefetches take longer than the rest of a step. */
+	/* With fewer steps, there would not be a call of fetch() for each row of c. */
 	const bool spreads = LONG_ROWS && !at && depth >= rows * CPU_TILE_STEPS;
 	vec lo, hi, b0, b1 = { 0 };
 	vec room[2 * CPU_MAX_ROWS], *kept = room;
@@ -211,8 +215,8 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 		EACH_ROW(FETCH)
 	}
 	/*
-	 * Makes the compiler keep this array in memory, instead of setting up its values for each
-	 * tile.
+	 * Makes the compiler keep the array `room` in memory, instead of setting up its values for
+	 * each tile.
 	 */
 	__asm__("" : "+r"(kept));
 	for (int64_t end = RUN; k < depth; end += RUN) {
@@ -246,7 +250,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 		}
 	}
 	/*
-	 * Makes the compiler compute these here, since there are no registers for them in the
+	 * Makes the compiler compute lo and hi here, since there are no registers for them in the
 	 * loops.
 	 */
 	__asm__("" : "+r"(t));
@@ -379,7 +383,7 @@ static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, in
 		transpose_each(y, ldy, x, ldx, rows, columns);
 }
 
-/* Rows of which transpose_six() transposes four columns; the result is contiguous in y. */
+/* The rows that transpose_six() reads, four columns at a time; the result is contiguous in y. */
 #define SIX 6
 
 INLINE void transpose_six(float *y, const float *x, int64_t ldx)

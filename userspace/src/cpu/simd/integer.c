@@ -14,7 +14,7 @@
  * halves to the even one.
  */
 #define WHOLE 0x1.8p23f
-/* Numbers beyond this are outside of both 8-bit types, whatever the zero point. */
+/* A number beyond this is outside of both 8-bit types, whichever zero point is added. */
 #define BEYOND 1000.0f
 
 static inline float rounded(float v)

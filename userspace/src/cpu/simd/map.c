@@ -82,7 +82,9 @@ INLINE struct group gelu_of(struct group x)
 
 		/* -|x|, limited to LEAST_GELU, which gives the same result. NaN stays. */
 		below.v[k] = most_of(splat(LEAST_GELU), (vec)((ivec)x.v[k] | sign));
-		/* x^2 is computed in two terms; that of the first half of the digits is exact. */
+		/*
+		 * -x^2 / 2 is the sum of two terms; that of the first half of the digits is exact.
+		 */
 		high = (vec)((ivec)below.v[k] & high_bits);
 		rest.v[k] = (below.v[k] + high) * (below.v[k] - high) * -0.5f;
 		square.v[k] = high * high * -0.5f;
@@ -113,6 +115,7 @@ INLINE struct group decay(struct group z)
 /* Below this, the factor of e^z is applied last, so that subnormal results are rounded once. */
 #define SMALL_POWER (-80.0f)
 
+/* Returns x / (1 + e^-z). */
 INLINE struct group gated(struct group x, struct group z)
 {
 	struct group e = decay(z);
@@ -141,7 +144,10 @@ INLINE struct group sigmoid_of(struct group x, float alpha, float beta)
 /* From here on tanh(x) is 1. */
 #define MOST_TANH 10.0f
 
-/* Returns tanh(x), computed as -p / (p + 2) with p = e^-2|x| - 1, which keeps small numbers. */
+/*
+ * Returns tanh(x): the sign of x, and the magnitude -p / (p + 2) with p = e^-2|x| - 1, which loses
+ * no digits for a small x.
+ */
 INLINE struct group tanh_of(struct group x, float alpha, float beta)
 {
 	const ivec sign = (ivec)splat(-0.0f), one = (ivec)splat(1);
@@ -321,7 +327,7 @@ static void by_groups(int kind, float alpha, float beta, float *y, const float *
 		for (int64_t i = 0; i < n; i++) {                        \
 			float v = x[i];                                  \
                                                                          \
-			/* Replaces angles that the caller computes. */  \
+			/* angles() computes larger angles itself. */    \
 			v = v >= -LIMIT && v <= LIMIT ? v : 0;           \
 			y[i] = (float)cpu_of_angle(function, (double)v); \
 		}                                                        \

@@ -40,8 +40,8 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 }
 
 /*
- * Powers of 2 have exponents from -151, which gives 0, to 0. A factor of 2^POWER_FACTOR keeps them
- * in the range where float32 has all digits.
+ * exponential() needs powers of 2 with exponents from LEAST_POWER, which gives 0, to 0. A factor of
+ * 2^POWER_FACTOR keeps them in the range where float32 has all digits.
  */
 #define POWER_FACTOR 24
 #define LEAST_POWER  (-127 - POWER_FACTOR)
@@ -88,8 +88,8 @@ INLINE struct group slope(struct group r)
 
 /*
  * Returns e^(x + lost) * 2^(POWER_FACTOR - m) with an error of about one unit in the last place;
- * `of` is the bits of m + WHOLE, plus LEAST_POWER. The factor of results that become 0 is 0:
- * underflow takes some processors a hundred cycles.
+ * lost is 0 where it is NULL, and `of` is the bits of m + WHOLE, plus LEAST_POWER. Results that
+ * become 0 are products with 0: underflow would take some processors a hundred cycles.
  */
 INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
 {

@@ -17,8 +17,8 @@
 #define CPU_MAX_ROWS  14 /* the most rows of a tile */
 #define CPU_MAX_LANES 16
 /*
- * A tile with CPU_MAX_LANES prefetches every CPU_TILE_STEPS steps, at most CPU_TILE_AHEAD floats of
- * `next`.
+ * With vectors of CPU_MAX_LANES, a tile prefetches something every CPU_TILE_STEPS steps, among it
+ * at most CPU_TILE_AHEAD floats of the member next.
  */
 #define CPU_TILE_STEPS 4
 #define CPU_TILE_AHEAD 32
@@ -41,17 +41,17 @@ struct cpu_tile {
 	bool scaled;
 	float factor;
 	/*
-	 * Addends: C itself, and one number per row or per column, which may be NULL. They are
-	 * added last, so that a large addend is rounded once.
+	 * Addends: C itself (with `add`), and one number per row or, if row_bias is NULL, per
+	 * column; both may be NULL. They are added last, so that a large addend is rounded once.
 	 */
 	bool add;
 	const float *row_bias, *column_bias;
-	/* Rows like those of C, which are added to the sums with their biases; NULL: none. */
+	/* Rows with the stride of C, which are added to the sums after the biases; NULL: none. */
 	const float *addend;
 	float lo, hi; /* with -INFINITY and INFINITY no value changes, not even NaN */
 	/*
-	 * The tile prefetches `ahead` floats from here on into the second-level cache every
-	 * CPU_TILE_STEPS steps; NULL and 0: none. It prefetches nothing when `at` is set.
+	 * Every CPU_TILE_STEPS steps, the tile prefetches the next `ahead` floats from here on into
+	 * the second-level cache; NULL and 0: none. It prefetches none of them when `at` is set.
 	 */
 	const float *next;
 	int64_t ahead;
@@ -167,8 +167,8 @@ struct cpu_dots {
 	int64_t taps, depth;
 	const int8_t *weights; /* [taps * depth / 4][vectors][16][4] */
 	/*
-	 * What to prefetch into the second-level cache: one cache line after the other, each with
-	 * `spread` bytes of a tap, a power of two from 4 on.
+	 * Weights to prefetch into the second-level cache: the next cache line whenever `spread`
+	 * bytes of a tap are computed. `spread` is a power of two from 4 on.
 	 */
 	const int8_t *next;
 	int64_t spread;
@@ -186,8 +186,8 @@ struct cpu_dots {
 	int64_t out_step; /* bytes */
 	/*
 	 * NULL, or the operation that makes results of the bytes by cpu_finish: the sum with the
-	 * bytes of the addend or, when that is NULL, a conversion. It has no limits lo and hi, and
-	 * cpu_integers_are_tame() has made it.
+	 * bytes of the addend or, when that is NULL, a conversion to another scale and zero point.
+	 * Its limits lo and hi are not read, and cpu_integers_are_tame() has accepted it.
 	 */
 	const struct cpu_integers *after;
 	const uint8_t *addend;
@@ -206,8 +206,8 @@ struct cpu_quanta {
 };
 
 /*
- * The arguments of one row of a depthwise 3x3 convolution in channels-last layout. All windows lie
- * within the input from left to right.
+ * The arguments of one row of a depthwise 3x3 convolution in channels-last layout. No window reads
+ * beyond the left or right edge of the input.
  */
 struct cpu_pixels {
 	float *y;
@@ -335,7 +335,7 @@ struct cpu_simd {
 	/* Softmax of `lines` contiguous rows of n floats each; x may be y. */
 	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
 	/*
-	 * Softmax of `columns` interleaved columns; the elements of a column are `step` floats
+	 * Softmax of `columns` adjacent columns; the n elements of a column are `step` floats
 	 * apart.
 	 */
 	void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t columns);
@@ -351,8 +351,8 @@ struct cpu_simd {
 	/*
 	 * Winograd's transforms for n channels, at least CPU_MAX_LANES. winograd_in() transforms
 	 * 4x4 pixels x to 16 results, `step` floats apart. winograd_out() transforms 16 products
-	 * back to 2x2 pixels y, adds the bias and clamps to lo and hi; false when some products are
-	 * not finite.
+	 * back to 2x2 pixels y, adds the bias and clamps to lo and hi; it returns false when some
+	 * pixel was not finite before it was clamped.
 	 */
 	void (*winograd_in)(float *v, int64_t step, const float *const *x, int64_t n);
 	bool (*winograd_out)(float *const *y, const float *m, int64_t step, const float *bias,
@@ -401,6 +401,7 @@ enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COU
 
 /* Returns the functions of a level; NULL when this processor or build lacks the level. */
 const struct cpu_simd *cpu_simd_level(enum cpu_level level);
+/* Returns the highest level of this processor and build; the lowest where QEMU emulates it. */
 const struct cpu_simd *cpu_simd_best(void);
 /* Returns the level of this name, such as "avx2"; NULL when this processor or build lacks it. */
 const struct cpu_simd *cpu_simd_named(const char *name);

@@ -206,8 +206,8 @@ INLINE struct group one_over(dvec sum[GROUP][2])
 }
 
 /*
- * Computes `count` interleaved rows together, element by element: this needs no transpose and no
- * sum over the elements of a vector.
+ * Computes `count` adjacent columns together, row by row: this needs no transpose and no sum over
+ * the elements of a vector.
  */
 INLINE void softmax_group(float *y, const float *x, int64_t n, int64_t step, int64_t count,
 			  const bool all)

@@ -81,6 +81,7 @@ static inline vec choose(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+/* Returns the elements of a with even index, then those of b. */
 static inline vec even(vec a, vec b)
 {
 #if LANES == 16

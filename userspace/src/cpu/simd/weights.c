@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products with weights of 4 or 8 bits. Few rows multiply the integers, which become floats in
- * registers, and the sum over a block is multiplied with its scale. For more rows, a slice of a
- * panel is converted to floats in a buffer in the first-level cache.
+ * Products with weights of 4 or 8 bits. For few rows, weigh() converts the integers to floats in
+ * registers, multiplies the rows with them, and multiplies the sum over a block with the block's
+ * scale. For more rows, widen_weights() converts weights to floats in a buffer of the caller.
  */
 #include "cpu/simd/fill.h"
 

@@ -9,8 +9,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Whether a number of a signed type is negative; numbers of unsigned types never are. Signed
- * integers wrap in the unsigned type of their width.
+ * Whether a number is negative: IS_BELOW() for signed types, IS_NEVER() for unsigned ones. Signed
+ * integers are computed in the unsigned type of their width where they must wrap.
  */
 #define IS_BELOW(v) ((v) < 0)
 #define IS_NEVER(v) false
