@@ -10,8 +10,8 @@
 
 struct hazard_access {
 	enum npu_base base;
-	uint32_t binding;
-	int64_t lo, hi;
+	uint32_t binding; /* which value, for NPU_BASE_VALUE */
+	int64_t lo, hi;	  /* bytes [lo, hi) of the base */
 	/*
 	 * The instruction touches only the first `run` bytes of each `pitch` bytes from lo on, as a
 	 * tile of some channels does; pitch 0: it may touch all bytes.

@@ -255,7 +255,7 @@ static uint64_t ready_time(const struct plan *plan, const uint32_t need[ONPU_ENG
 	return ready;
 }
 
-/* Returns false, and fails the plan, when an operand leaves the window of its view. */
+/* Returns false, and fails the plan, when an operand leaves the window of its view or the SRAM. */
 static bool check_access(struct plan *plan, const struct npu_view *view,
 			 const struct hazard_access *access)
 {

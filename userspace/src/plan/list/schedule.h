@@ -28,7 +28,9 @@ uint64_t plan_schedule(struct plan *plan);
 /* Returns the dependences of these instructions in the given order; NULL: no memory. */
 struct plan_depend *schedule_follow(const struct plan *plan, const struct plan_op *ops,
 				    size_t count);
-/* Sets waits and signals of all instructions from plan_list.ordered; -1: no memory. */
+/*
+ * Sets waits and signals of all instructions from plan_list.ordered. Returns 0, or -1: no memory.
+ */
 int schedule_waits(struct plan *plan);
 /* Restores the order in which kernels emitted: plan_split() can cut only that order into jobs. */
 void plan_unschedule(struct plan *plan);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cuts a plan that needs more slots than a job has into several jobs. The jobs run one after the
- * other and SRAM is not kept between them, so a cut is possible where no byte of SRAM is read
- * later; the engines need no semaphore across it.
+ * other and SRAM is not kept between them, so a cut is possible where no later instruction reads
+ * bytes of SRAM from before it; the engines need no semaphore across it.
  */
 #include "plan/list/plan.h"
 #include "plan/list/split.h"
