@@ -64,8 +64,8 @@ static enum use both(const uint8_t *state, const struct ir_value *value, enum us
 }
 
 /*
- * Lists the constants that all their users can read from SRAM, in the order of the first use; -1:
- * no memory.
+ * Lists the constants that all their users can read from SRAM, in the order of the first use.
+ * Returns 0, or -1: no memory.
  */
 static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 {

@@ -17,8 +17,8 @@ void residents_begin(struct plan *plan);
 
 /* ---- pinned.c: constants that stay in SRAM from one job to the next */
 /*
- * Lists the constants of a range to pin; none when they are too few or too many bytes. Returns 0,
- * or -1: no memory; call pinned_release() in both cases.
+ * Lists the constants of a range that kernels can read from SRAM, to pin them; none when they have
+ * too many bytes. Returns 0, or -1: no memory; call pinned_release() in both cases.
  */
 int pinned_find(const struct plan *plan, struct plan_pinned *pinned);
 void pinned_release(struct plan_pinned *pinned);
@@ -38,7 +38,7 @@ struct value_slices {
 	struct npu_view view[VALUES_MAX_SLICES];
 };
 
-/* Sets *slices to the slices of a value. */
+/* Sets *slices to the slices of a value; its count is 0 when the value is not read in slices. */
 void values_slices(struct plan *plan, const struct ir_value *value, struct value_slices *slices);
 
 /* ---- values.c: the memory of every value of the range */
@@ -71,7 +71,10 @@ bool values_in_slices(const struct plan *plan, const struct ir_value *value);
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 /* Returns the bindings of the program, and sets their number; the plan owns them. */
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
-/* Returns the bytes of the arena, the memory of all intermediate values. */
+/*
+ * Returns the bytes of the arena: the memory of intermediate values that do not stay in SRAM, and
+ * the scratch memory of nodes.
+ */
 uint64_t values_arena_bytes(const struct plan *plan);
 /* Returns the offset in the arena of the scratch memory of the node that is being lowered. */
 uint64_t values_scratch(const struct plan *plan);

@@ -22,7 +22,7 @@
 #define MAX_PAD	   8	 /* the most rows or columns of padding on a side of an image */
 #define SEAM	   256	 /* nodes between points where no value is in SRAM, so that a job can end */
 #define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
-#define TOPK_ENTRY 72	 /* no fewer bytes of SRAM than an entry of a chunk of topk needs */
+#define TOPK_ENTRY 72	 /* bytes; at least what an entry of a chunk of topk takes in SRAM */
 
 /*
  * The layout and padding that a root value (values_root()) should have, for the nodes that read or

@@ -50,7 +50,10 @@ void stream_node_load(const struct plan *plan, const struct ir_node *node, const
 uint64_t stream_slice_bytes(const struct ir_value *value, const struct box *box);
 
 /* ---- group.c */
-/* A size of blocks, with their number, estimated cycles, distance, and blocks of keys. */
+/*
+ * A size of blocks; num: their number; cycles: the estimate for all of them; lag: the nodes between
+ * the begins of two blocks; keys: blocks of keys of each, 0: none.
+ */
 struct stream_blocks {
 	int64_t block[IR_MAX_RANK];
 	uint64_t num, cycles;
@@ -63,7 +66,7 @@ uint64_t stream_count_blocks(const struct ir_type *type, const int64_t *block);
 uint64_t stream_room(const struct plan *plan);
 
 /* ---- attend.c */
-#define STREAM_KEYS	 64  /* the number of keys in a block is a multiple of this */
+#define STREAM_KEYS	 64  /* each block but the last has a multiple of this number of keys */
 #define STREAM_MAX_STEPS 512 /* the most blocks of rows times blocks of keys */
 
 /* Returns true if the node is WebNN's softmax, without the options that the IR adds to it. */
@@ -76,7 +79,7 @@ bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 /*
  * Computes @slices for the slice @last of the result and block @block of @blocks of the keys: the
  * slices of the scores, and of the weights that softmax computes from them. Returns false when an
- * operator cannot compute its slice alone.
+ * operator cannot compute its slice alone, or when the block has no keys.
  */
 bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
 			  const struct box *last, uint32_t blocks, uint32_t block,
