@@ -217,7 +217,7 @@ static void copy_runs(uint8_t *to, const uint8_t *from, const struct copy *c, ui
 
 /*
  * Compares axes for qsort(): those with larger strides in `from` come first; among equal strides
- * those of lower dims.
+ * those of smaller extent.
  */
 static int by_source(const void *a, const void *b)
 {
