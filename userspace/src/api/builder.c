@@ -217,7 +217,8 @@ uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringView name, i
 }
 
 /*
- * Checks the builders of wnnGraphBuilderSetSizes, and lists them with their sizes. Returns 0 or -1.
+ * Checks the builders of wnnGraphBuilderSetSizes, and writes them to `builders` and their sizes to
+ * `numbers`, @range_count sizes for each builder. Returns 0, or -1 with *err.
  */
 static int list_sizes(WNNGraphBuilder builder, size_t range_count, size_t count,
 		      const WNNBuilderSizes *sizes, struct wnn_builder **builders,
@@ -404,8 +405,9 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 }
 
 /*
- * Runs the release callback on this thread when no request can be made for it, so that it runs
- * exactly once in any case.
+ * Runs the release callback of a borrowed constant on this thread, when wnnGraphBuilderConstant
+ * fails before a request for the callback exists. The callback so runs exactly once in any case.
+ * Does nothing when @borrowed is NULL.
  */
 static void refuse_loan(const WNNBorrowedConstant *borrowed, const void *data, size_t size)
 {

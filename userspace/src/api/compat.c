@@ -9,8 +9,8 @@
 #include "graph/op_table.h"
 
 /*
- * Checks builder and input at the start of every function; messages have the name from the drafts.
- * Returns false after an error.
+ * Checks the builder and the input of an operator. Messages begin with @name, the operator's name
+ * in the drafts. Returns false after an error, which is reported.
  */
 static bool check(WNNGraphBuilder builder, WNNOperand input, const char *name)
 {

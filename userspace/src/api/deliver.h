@@ -13,7 +13,7 @@ void deliver_run(struct request *request);
 
 /* Undoes the effects of an operation that has failed or was cancelled. */
 void deliver_failed(struct request *request);
-/* Makes the object that the application gets known to the debug layer. */
+/* Tells the debug layer of the object that the application gets as the result of a request. */
 void deliver_note(const struct request *request, const union request_result *result);
 
 /* Frees the result of a request that no caller has taken over. */

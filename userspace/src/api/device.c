@@ -479,8 +479,8 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 }
 
 /*
- * Opens the NPU. Returns 0, -1 with *err, or 1 with *why when there is no NPU and the options do
- * not demand one.
+ * Opens the NPU. Returns 0, -1 with *err, or 1 with *why when no NPU opens, and neither the options
+ * nor the environment demand one.
  */
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
@@ -579,7 +579,10 @@ static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws
 	ws->ops->destroy(ws);
 }
 
-/* Fills in the entries of @count NPUs that open, or one that says why none does. */
+/*
+ * Fills in one entry for each of @count NPUs; when no NPU opens, @count is 1, and the entry says
+ * why.
+ */
 static void describe_npus(WNNDeviceInfo *infos, struct listed *texts, size_t count)
 {
 	int number = winsys_drm_next(0);
@@ -587,7 +590,10 @@ static void describe_npus(WNNDeviceInfo *infos, struct listed *texts, size_t cou
 	char node[64];
 
 	for (size_t i = 0; i < count; i++) {
-		/* An NPU that left since they were counted has an entry that says so. */
+		/*
+		 * The entry of an NPU that was removed after the NPUs were counted says that it
+		 * does not open.
+		 */
 		snprintf(node, sizeof(node), WINSYS_NODE, (unsigned int)number);
 		describe(&infos[i], &texts[i],
 			 check_instructions(winsys_drm_create(number < 0 ? NULL : node, 0, &err),

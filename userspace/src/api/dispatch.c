@@ -23,11 +23,11 @@ struct dispatch_task {
 	uint64_t queued_ns;	 /* time of the call */
 	/*
 	 * tensors of the inputs, then of the outputs, in the order of the compiled graph; this and
-	 * the other lists lie behind the task
+	 * the next two lists lie behind the task, in the same block of memory
 	 */
 	WNNTensor *tensors;
 	struct run_buffer **buffers;
-	uint32_t *numbers; /* the sizes of the names of a family, or NULL */
+	uint32_t *numbers; /* a family's sizes, one for each named dimension; NULL: no family */
 };
 
 static void free_task(struct dispatch_task *d)
@@ -123,8 +123,8 @@ static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 }
 
 /*
- * Fails when an earlier failure left an input without data: results would be wrong. Returns 0 or
- * -1.
+ * Fails when an earlier failure left an input without data: results would be wrong. Returns 0, or
+ * -1 with *err; then *cause is the earlier failure, else NULL.
  */
 static int check_inputs(const struct dispatch_task *d, const struct wnn_error **cause,
 			struct wnn_error *err)

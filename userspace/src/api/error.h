@@ -23,9 +23,11 @@ _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 /* Keeps an error for wnnGetLastError; returns its status. */
 WNNStatus api_error(const struct wnn_error *err);
 /*
- * Keeps an error, which the debug layer has reported already, like api_error(); returns its status.
+ * Keeps an error for wnnGetLastError, but does not report it: the debug layer has done that
+ * already. Returns its status.
  */
 WNNStatus api_error_reported(const struct wnn_error *err);
+/* Keeps an error that is made of its arguments; returns @status. */
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -135,7 +135,10 @@ struct events {
  */
 int events_init(WNNInstance instance, struct wnn_error *err);
 void events_exit(struct events *events);
-/* Cancels every request that has not been delivered. */
+/*
+ * Cancels every request that has not been delivered, except those of Sync functions and those that
+ * give borrowed memory back.
+ */
 void events_close(struct events *events);
 /* Count the contexts of an instance; the callback thread runs until all of them have ended. */
 void events_add_user(struct events *events);

@@ -22,13 +22,13 @@
 /* A graph that is compiled for certain sizes. */
 struct member {
 	struct run_compiled *compiled; /* a reference; NULL: this entry is empty */
-	uint32_t *numbers;	       /* by name */
+	uint32_t *numbers;	       /* the size of each named dimension */
 	uint64_t used;		       /* the family's clock at the last use */
 	uint64_t uses, build_ns;
 };
 
 struct graph_family {
-	/* The template; constant once the graph is built. */
+	/* The template: the graph whose dimensions have names; constant once the graph is built. */
 	struct wnn_recording *recording;
 	/* The members below are protected by the lock of the graph. */
 	uint64_t clock; /* how often a member was asked for */
@@ -79,9 +79,10 @@ static int check_rank(WNNGraph graph, uint32_t i, const WNNTensor tensor, const 
 }
 
 /*
- * Finds the size of a name by dimension d of input i. Returns 0 when `numbers` has that size, also
- * before the call, or the dimension does not tell it; -1 when no size in the range of the name
- * fits.
+ * Stores in `numbers` the size of the name that dimension d of input i contains, when that
+ * dimension is @size. Returns 0, also when the size is stored already, or when it does not follow
+ * from the dimension, which is a quotient; -1 with *err when no size in the range of the name makes
+ * the dimension @size.
  */
 static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const char *what,
 		     uint32_t *numbers, struct wnn_error *err)
@@ -143,8 +144,8 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 }
 
 /*
- * Gives the maximum to each name whose size no given tensor tells. Returns 0, or -1 when an output
- * has a dimension that depends on such a name.
+ * Gives the maximum to each name whose size does not follow from the shapes of the given tensors.
+ * Returns 0, or -1 with *err when an output has a dimension that depends on such a name.
  */
 static int complete_sizes(WNNGraph graph, const char *what, uint32_t *numbers,
 			  struct wnn_error *err)
@@ -271,7 +272,7 @@ static const char *sizes_text(WNNGraph graph, const uint32_t *numbers, char *buf
 	return buffer;
 }
 
-/* Whether the inputs of a compiled graph are those of the template, in their order. */
+/* Whether a compiled graph has the template's inputs, in their order, and as many outputs. */
 static bool has_inputs(WNNGraph graph, const struct run_compiled *compiled)
 {
 	const struct ir_graph *of = template_of(graph), *ir = run_compiled_graph(compiled);

@@ -24,7 +24,8 @@ void family_drop(WNNGraph graph);
 void family_destroy(struct graph_family *family); /* after family_drop(); NULL is fine */
 
 /*
- * Returns how many names the family of a graph has. Arrays of sizes (@numbers) have one for each.
+ * Returns how many named dimensions the family of a graph has. Arrays of sizes (@numbers) have one
+ * size for each name.
  */
 uint32_t family_names(WNNGraph graph);
 /*
@@ -49,7 +50,9 @@ bool family_has(WNNGraph graph, const uint32_t *numbers);
  */
 struct run_compiled *family_get(WNNGraph graph, const uint32_t *numbers, struct wnn_error *err);
 
-/* Returns the text for WNNGraphText_Dimensions, which the caller frees by wnn_free(); NULL: none. */
+/*
+ * Returns the text for WNNGraphText_Dimensions, which the caller frees by wnn_free(); NULL: none.
+ */
 char *family_text(WNNGraph graph, struct wnn_error *err);
 
 #endif

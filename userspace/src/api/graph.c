@@ -332,7 +332,8 @@ static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 
 /*
  * Returns wnn_pass_options.channels_last_work: the least work per element for which channels-last
- * layout makes the CPU's convolutions faster.
+ * layout makes the CPU's convolutions faster; 0 when there is none, or the device is not the CPU
+ * alone.
  */
 static uint32_t channels_last_work(WNNContext context, const struct ir_graph *graph)
 {

@@ -50,8 +50,11 @@ struct WNNGraphImpl {
 	size_t node_count;
 	struct object_label label;
 	WNNGraphPlacement placement;
-	const WNNStringView *rules; /* the rule for each node of the placement */
-	struct wnn_arena *arena;    /* memory of everything that the application can read */
+	/*
+	 * for each node of the placement: the name of the rule or pass that changed it; empty: none
+	 */
+	const WNNStringView *rules;
+	struct wnn_arena *arena; /* memory of everything that the application can read */
 };
 
 /* Count references; both accept NULL. */
@@ -67,9 +70,10 @@ void graph_put(WNNGraph graph);
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err);
 
 /*
- * graph_build - compile a recording without names, as part of a graph that is made
+ * graph_build - compile a recording without named dimensions into a graph of graph_create()
  *
- * Takes the graph of the recording over on success. Runs on the timeline's thread. Returns 0 or -1.
+ * On success, the compiled graph owns the graph of the recording; the caller destroys the recording
+ * in any case. Runs on the timeline's thread. Returns 0, or -1 with *err.
  */
 int graph_build(WNNGraph graph, struct wnn_recording *recording, struct wnn_error *err);
 
@@ -89,7 +93,10 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 			     const struct wnn_pass_report *report,
 			     const struct wnn_placement *placement, struct wnn_error *err);
 
-/* Logs a warning for each node that runs on the CPU although there is an NPU. */
+/*
+ * Logs how many nodes run on each device, and a warning for each node that runs on the CPU although
+ * there is an NPU.
+ */
 void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement);
 
 /* Writes the placement as bytes; a lack of memory sets w->failed. */

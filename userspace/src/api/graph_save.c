@@ -60,7 +60,10 @@ void graph_file_identify(WNNContext context, struct graph_file_header *header)
 	set_text(header->machine, sizeof(header->machine), machine, strlen(machine));
 	set_text(header->packing, sizeof(header->packing), packing, strlen(packing));
 	header->sram_bytes = context->caps.sram_bytes;
-	/* The CPU measures the times of any graph. */
+	/*
+	 * Only programs of the NPU differ with the option: the CPU can measure the times of any
+	 * graph.
+	 */
 	header->profile = context->accelerated && context->config.profile;
 	header->isa_major = context->accelerated ? ONPU_ISA_MAJOR : 0;
 	header->form_hash = ir_binary_form();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Mapping: gives the application access to the memory of a tensor. The tensor has a pointer to the
- * request of its mapping until wnnTensorUnmap, so that there is only one at a time; the request
- * holds a reference to the tensor.
+ * request of its mapping until wnnTensorUnmap, so that a tensor has at most one mapping; the
+ * request holds a reference to the tensor.
  */
 #include <string.h>
 

@@ -29,7 +29,7 @@ struct WNNTensorImpl {
 	bool lent; /* whether the tensor was made with WNNTensorHostMemory; constant once made */
 	/* The lent memory for work that is queued from now on; the context's lock protects it. */
 	void *lent_data;
-	int file; /* descriptor of the tensor's memory; -1: there is none yet */
+	int file; /* descriptor of the tensor's dma-buf; -1: there is none */
 	/* list of the context's tensors; link is NULL outside of it */
 	struct WNNTensorImpl *next, **link;
 	struct timeline_task task; /* task that frees the data */
