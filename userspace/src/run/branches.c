@@ -57,8 +57,9 @@ static void add_use(struct search *s, const struct ir_value *value, uint32_t bra
 }
 
 /*
- * Sets *branch to the side of a selection that itself is in the branch *branch; leaves it as it is
- * when there are too many. Returns 0, or -1 when out of memory.
+ * Sets *branch to the side of a selection that itself is in the branch *branch. Leaves *branch as
+ * it is when the condition has too many branches, or the branches contain each other too deeply.
+ * Returns 0, or -1 when out of memory.
  */
 static int enter(struct search *s, const struct ir_value *condition, bool taken, uint32_t *branch)
 {
@@ -139,7 +140,10 @@ static int find(struct search *s, uint32_t *of_node)
 	for (uint32_t n = graph->num_nodes; n-- > 0;)
 		if (visit(s, graph->nodes[n], of_node))
 			return -1;
-	/* The first of two nodes of a step is read by the second alone, and so in its branch. */
+	/*
+	 * In a step of two nodes, only the second node reads the result of the first, so both are
+	 * in the branch of the second.
+	 */
 	for (uint32_t k = 0; k < c->num_steps; k++)
 		c->steps[k].branch = of_node[c->steps[k].first + c->steps[k].count - 1];
 	return 0;

@@ -46,8 +46,8 @@ static bool reads_first(const struct ir_node *node, const struct ir_value *value
 
 /*
  * Fuses a CPU node with the step before it, when only that node reads the result of the step and
- * the step's kernel can compute both. Returns true when the node is fused; false when it is not,
- * also with *problem set because the step cannot be planned.
+ * the step's kernel can compute both. Returns true when the node is fused, else false; when that is
+ * because the step cannot be planned, *problem says why.
  */
 static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses, struct wnn_error *problem)
@@ -463,7 +463,10 @@ static int add_block(struct run_compiled *c, struct packing *packing, size_t lea
 	return 0;
 }
 
-/* Whether the graph uses a block already, beside the use that the caller has been given. */
+/*
+ * Whether the graph uses a block already; a use that run_pool_store() has just given the caller
+ * does not count.
+ */
 static bool uses_block(const struct run_compiled *c, const struct run_block *block)
 {
 	for (size_t i = 0; i < c->num_blocks; i++)

@@ -26,8 +26,8 @@ struct run_statistics {
  * @graph: verified; taken over on success, when constants that only the NPU uses are dropped. After
  *   a lack of memory some of its constants may be gone
  * @on_npu: for each of graph->nodes, in their order: whether it runs on the NPU
- * @refusals: gets the nodes that do not compile for the NPU; run_compile() may succeed when they
- *   run on the CPU
+ * @refusals: gets the nodes that do not compile for the NPU. The call then fails; another one that
+ *   runs these nodes on the CPU may succeed
  * @out: with one reference
  *
  * Returns 0, or -1 with *err.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The device of a context: an NPU that a winsys gives access to, or no NPU, and the CPU. All
- * functions run on the thread of the context's timeline, unless said otherwise.
+ * functions run on the thread that runs the context's timeline.
  */
 #ifndef WNN_RUN_DEVICE_H
 #define WNN_RUN_DEVICE_H
@@ -51,7 +51,7 @@ struct run_job {
 
 /**
  * run_device_init - make a device usable
- * @device: zeroed, but for heap.allocator, heap.limit, log, profile, power and cancelled
+ * @device: zeroed, but for heap.allocator, heap.limit, log, profile, power, cancelled and userdata
  * @ws: the winsys, taken over in any case; NULL: CPU only
  * @threads: of the CPU back end; 0: as many as processors that the calling thread may run on
  *

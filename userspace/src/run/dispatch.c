@@ -15,8 +15,8 @@
 #include "util/printable.h"
 
 /*
- * Returns the address of a value's bytes in this dispatch; NULL when the value is a constant that
- * was dropped after packing.
+ * Returns the address of a value's bytes in this dispatch; NULL when they are nowhere: a constant
+ * that was dropped after packing, or a result that only its own step reads.
  */
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
 {
@@ -24,7 +24,7 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 	const struct ir_constant *constant;
 
 	switch (location->where) {
-	case RUN_CONSTANT: /* NULL: the constant was dropped after it was packed */
+	case RUN_CONSTANT:
 		constant = d->compiled->graph->values[location->index]->constant;
 		return constant ? (char *)constant->data + location->offset : NULL;
 	case RUN_INPUT:
@@ -495,8 +495,9 @@ static bool is_taken(const struct run_dispatch *d, uint32_t branch)
 	const struct run_branch *branches = d->compiled->branches;
 
 	/*
-	 * The condition of a branch has no value when the branch around it is not taken. Then that
-	 * one ends the loop.
+	 * When the parent of a branch is not taken, nothing has computed the branch's condition,
+	 * and its bytes are arbitrary. The function returns false all the same: at the latest,
+	 * because of the parent's condition.
 	 */
 	for (; branch != RUN_ALWAYS; branch = branches[branch].parent) {
 		const uint8_t *condition = value_map(d, branches[branch].condition);

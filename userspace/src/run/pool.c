@@ -18,7 +18,7 @@ struct run_operand {
 /* Constants of fewer bytes are not worth a comparison. */
 #define LEAST 4096
 
-/* Hashes parts of the bytes: those whose hashes are equal are compared in full. */
+/* Hashes parts of the bytes, which is enough: constants with equal hashes are compared in full. */
 static uint64_t hash_parts(const uint8_t *data, size_t bytes)
 {
 	const size_t parts = 16, part = 256;
@@ -89,8 +89,8 @@ void run_pool_put(struct run_pool *pool, struct run_heap *heap, struct run_block
 }
 
 /*
- * Returns an operand of the pool with the same bytes, and its block; NULL: there is none. The pool
- * is locked.
+ * Returns an operand of the pool with the bytes of @new, and sets *home to its block; NULL: there
+ * is none. The pool is locked.
  */
 static struct run_operand *find(const struct run_pool *pool, const struct run_operand *new,
 				struct run_block **home)

@@ -13,8 +13,8 @@
 
 /* Memory in which packed operands are stored one after the other. */
 struct run_block {
-	struct run_block *next; /* in the pool */
-	unsigned int graphs;	/* that use the block */
+	struct run_block *next; /* the next block of the pool */
+	unsigned int graphs;	/* number of graphs that use the block */
 	void *memory;
 	size_t size;
 	struct run_operand *operands;
@@ -52,8 +52,9 @@ void *run_pool_store(struct run_pool *pool, struct run_block *block, void *data,
 		     struct run_block **home);
 
 /*
- * Puts an equal constant that another graph reads, if there is one, in the place of *constant,
- * whose bytes exist. Returns 0; -1: memory is exhausted.
+ * Replaces *constant, whose bytes must exist, by an equal constant that another graph reads, if
+ * there is one; a small or lent constant stays. @user: the graph, for run_pool_leave(). Returns 0;
+ * -1: memory is exhausted.
  */
 int run_pool_share(struct run_pool *pool, struct ir_constant **constant, const void *user);
 /* Ends a graph's use of constants. */

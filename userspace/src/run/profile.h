@@ -14,7 +14,7 @@
 
 #define RUN_NO_NODE UINT32_MAX
 
-/* One instruction. Cycles count from the begin of the dispatch's first job. */
+/* One instruction. Cycles count from the start of the dispatch's first job. */
 struct run_profile_event {
 	uint32_t node;	/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
 	uint8_t engine; /* enum onpu_engine */

@@ -33,8 +33,7 @@ struct run_stored {
 
 /**
  * run_load - make a graph from the bytes that run_save() has written
- * @stored: untrusted bytes. The owner is taken over on success; it is released with the graph,
- *	or as soon as nothing of the memory is used any more
+ * @stored: untrusted bytes. The owner is taken over on success, and released with the graph
  * @out: with one reference
  *
  * Verifies programs like compiled ones. Returns 0, or -1 with *err: OperationError for bytes that

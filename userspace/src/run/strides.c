@@ -122,8 +122,8 @@ static bool follow_back(const struct ir_node *node, struct strided *s)
 }
 
 /*
- * Whether a node only rearranges elements and its result may still become a view: a slice or
- * another partial view must not be a view yet.
+ * Whether a node only rearranges elements, and a chain may go through it. A node whose result is a
+ * view already may be in a chain only when the view has all elements in the same order.
  */
 static bool is_link(const struct finder *f, const struct ir_node *node)
 {

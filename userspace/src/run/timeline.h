@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The timeline of a context: tasks run one after the other in the order in which they were queued,
- * on a thread of its own, or on the thread of a caller who then need not wait for that thread.
- * The timeline does not know what the tasks do.
+ * on the timeline's own thread, or on the thread of a caller, which then need not wait for another
+ * thread. The timeline does not know what the tasks do.
  */
 #ifndef WNN_RUN_TIMELINE_H
 #define WNN_RUN_TIMELINE_H

@@ -73,7 +73,10 @@ static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 
 /* ---- use of the SRAM */
 
-/* Ends the live range of the data in a granule, because event `before` overwrites them. */
+/*
+ * Ends the live range of the data in a granule, because event `before` overwrites them, or because
+ * the job ends before that event.
+ */
 static void end_use(struct job *job, const struct granule *granule, uint32_t before)
 {
 	uint32_t to = granule->to < before ? granule->to : before - 1;
