@@ -31,7 +31,7 @@
 #include "winsys/drm_node.h"
 #include "winsys/drm_shares.h"
 
-#define KEPT_JOBS 64u /* jobs of a context with a syncobj; older jobs have ended */
+#define KEPT_JOBS 64u /* the last jobs of a context, which have syncobjs; older jobs have ended */
 
 struct drm_winsys {
 	struct winsys base;

@@ -16,8 +16,8 @@
 #define MAX_NODES 64u
 
 /*
- * Returns 0 if a node belongs to our driver; ENXIO: to another driver; EPROTO: to another major
- * version.
+ * Returns 0 if a node belongs to the driver onpu; ENXIO when it belongs to another driver, or
+ * EPROTO when its driver has another major version of the interface.
  */
 static int check_driver(int fd)
 {

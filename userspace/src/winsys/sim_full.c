@@ -129,8 +129,8 @@ static void cancel_rest(struct full_ctx *ctx)
 }
 
 /*
- * Takes the result of the job that ended from the completion page. The device waits until the
- * interrupt returns, so that the page cannot be of a later job.
+ * Takes the result of the job that ended from the completion page. The device waits until this
+ * function, which serves its interrupt, returns: until then no later job changes the page.
  */
 void full_completed(struct full_ctx *ctx)
 {

@@ -22,8 +22,8 @@
 /* ---- ranges */
 
 /*
- * Finds the first gap of @size bytes after @from: sets its start, and its index in the list.
- * Returns false when there is none.
+ * Finds the first gap of @size bytes at or after @from: sets *start to its address, and *index to
+ * the position in the list at which the new range belongs. Returns false when there is none.
  */
 static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
 		     uint64_t *start, size_t *index)

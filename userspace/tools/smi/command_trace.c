@@ -285,7 +285,10 @@ static bool take_line(struct trace_command *command, const char *line)
 		command->lost += event.count;
 	if (command->chrome)
 		timeline_add(&command->timeline, &event, known ? event.us - us : event.us);
-	/* Text has one clock only, while JSON has both. */
+	/*
+	 * An event TRACE_CLOCK tells the device's clock, which only JSON shows; text has the
+	 * host's.
+	 */
 	if (event.kind == TRACE_CLOCK && !command->common.json)
 		return true;
 	if (!command->common.json)

@@ -12,7 +12,10 @@
 #include "dump.h"
 #include "smi.h"
 
-/* Remembered jobs, more than programs have in flight; the end of a job searches all of them. */
+/*
+ * The most submissions that are remembered: more than programs have in flight, and few enough to
+ * search all of them whenever a job ends.
+ */
 #define JOBS_MAX 4096u
 
 static const char *const kind_names[TRACE_KINDS] = {

@@ -34,8 +34,8 @@ uint64_t tree_number(uint64_t otherwise, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Returns a whole file, terminated by NUL, which the caller frees. NULL with errno when it cannot
- * be read.
+ * Returns a whole file, terminated by NUL, which the caller frees; *size, unless @size is NULL,
+ * becomes the number of bytes before that NUL. NULL with errno when the file cannot be read.
  */
 char *tree_read(size_t *size, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -49,15 +49,15 @@ int tree_link(char *text, size_t size, const char *format, ...)
 /* Returns the last component of a path. */
 const char *tree_base(const char *path);
 
-/*
- * The sorted names in a folder, but those that begin with a dot; NULL, with errno set, when it
- * cannot be read.
- */
 struct tree_names {
 	char **names;
 	size_t count;
 };
 
+/*
+ * Returns the sorted names in a folder, without those that begin with a dot. The member `names` is
+ * NULL, with errno set, when the folder cannot be read.
+ */
 struct tree_names tree_list(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tree_names_free(struct tree_names *names);
 
