@@ -233,7 +233,7 @@ struct onpu_device {
 	bool in_reset;
 	/** @asleep: The device is powered off; written with @reset_lock held for writing. */
 	bool asleep;
-	/** @quarantine: No memory that the device knows is freed; see leave_bus(); as @asleep. */
+	/** @quarantine: What the device can reach is not freed: leave_bus(); locked as @asleep. */
 	bool quarantine;
 	/** @reset_lock: Held for writing during a reset; see the lock order above. */
 	struct rw_semaphore reset_lock;

@@ -479,7 +479,7 @@ static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
 	int queue = READ_ONCE(ctx->queue);
-	/* Before the lock is taken, as this reads up to 65 registers. */
+	/* Called before the lock is taken, because it reads up to 65 registers. */
 	bool waits = queue >= 0 && waits_for_others(ctx->onpu, queue);
 
 	guard(spinlock)(&ctx->lock);
@@ -564,7 +564,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	trace_clock(ctx->onpu);
 	/* onpu_write() orders this after all earlier writes to memory. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
-	/* After the doorbell, to save time; jobs are only found to have ended under this lock. */
+	/* This may follow the doorbell, as only holders of the lock find that jobs have ended. */
 	if (!before) {
 		ctx->since = onpu_usage_begin(ctx->vm);
 		ctx->progress.when = jiffies;

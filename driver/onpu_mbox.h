@@ -41,7 +41,7 @@ struct onpu_mbox {
 	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
 	/** @generation: High bits of the next id, so that a late response matches no request. */
 	u32 generation;
-	/** @error: The error of all requests, or 0; after a broken protocol until a reset. */
+	/** @error: The error that requests get until onpu_mbox_start() clears it; 0: none. */
 	int error;
 };
 

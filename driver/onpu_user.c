@@ -118,8 +118,8 @@ int onpu_user_charge(struct onpu_user *user, u64 bytes)
 }
 
 /*
- * Calls @take, with its result, 0 or an errno, in *@ret. Returns true when the resource was taken,
- * or when nothing is being freed.
+ * Calls @take and stores its result, 0 or an errno, in *@ret. Returns true when the resource was
+ * taken, or when nothing was being freed before the call.
  */
 static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *data, int *ret)
 {

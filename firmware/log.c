@@ -38,6 +38,10 @@ static void write_ring(struct firmware *fw, char *text, uint32_t size)
 		hw_write(ONPU_REG_CORE_INT_RAISE, ONPU_INT_STATUS_LOG__MASK);
 }
 
+/*
+ * Writes a text, cut off where a line would have no room for a number and its end. Returns the next
+ * position in the line.
+ */
 static uint32_t put_text(char *line, uint32_t at, const char *text)
 {
 	while (*text && at < LINE - 16)
