@@ -120,7 +120,7 @@ extern "C" {
  * - EFAULT: page fault, access out of the bounds of a slot, or an index out of range.
  * - EINVAL: undefined instruction, bad slot, or shapes that do not fit.
  * - ETIME: no progress for the context's timeout, cycle limit or one of the administrator's limits
- *   exceeded, no turn for too long while others ran, or deadlock.
+ *   exceeded, no time slice for too long while others ran, or deadlock.
  * - EREMOTEIO: a trap instruction, or a parity error in the device.
  * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
  *   context failed, the context was destroyed, the device was reset for another reason than this
@@ -133,7 +133,7 @@ extern "C" {
  *
  * .. c:macro:: DRM_ONPU_DRIVER_MAJOR
  *
- *    Major version of the interface described here. Another one would be another interface.
+ *    Major version of the interface described here. Versions with another one are not compatible.
  *
  * .. c:macro:: DRM_ONPU_DRIVER_MINOR
  *
@@ -368,7 +368,7 @@ struct drm_onpu_caps {
 	__u32 num_asids;
 
 	/**
-	 * @address: Bits 0 to 7: the bits of a device address; bits 8 to 15: those of a bus
+	 * @address: Bits 0 to 7: width of a device address, in bits; bits 8 to 15: that of a bus
 	 * address.
 	 */
 	__u32 address;
@@ -453,7 +453,7 @@ struct drm_onpu_counters {
 	/** @busy_ns: Host time during which the device had a job to work on. */
 	__u64 busy_ns;
 
-	/** @jobs: Number of jobs that came to their end, well or not. */
+	/** @jobs: Number of jobs that have ended, with success or an error. */
 	__u64 jobs;
 
 	/** @failed_jobs: Number of the ended jobs whose fence has an error. */
@@ -629,9 +629,9 @@ struct drm_onpu_bo_sync {
 /**
  * enum drm_onpu_priority - Priority of a context.
  *
- * The context of highest priority that has a job ready goes first; those of equal priority take
- * turns. So that no job waits for ever, those of a lower priority have a turn after 32 slices of
- * others, each a millisecond of the device's nominal clock.
+ * The context of highest priority that has a job ready goes first; contexts of equal priority share
+ * the device in time slices of a millisecond of its nominal clock. So that no job waits for ever, a
+ * lower priority gets a time slice after 32 slices of others.
  */
 enum drm_onpu_priority {
 	/** @DRM_ONPU_PRIORITY_LOW: For work that nobody waits for. */
@@ -700,12 +700,12 @@ struct drm_onpu_ctx_create {
 
 	/**
 	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
-	 * and the context, at most a quarter of it, or four ticks of the kernel, later; zero for
-	 * &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle limit, or
-	 * by those of the administrator, the module parameters max_run_ms and max_wait_ms. Whatever
-	 * it does, it is ended when its waits have signalled longer ago than the module parameter
-	 * max_fence_ms says, since others may wait for its fence; %DRM_ONPU_CTX_LONG_RUNNING lifts
-	 * that.
+	 * and the context, at most a quarter of that time, or four ticks of the kernel, later; zero
+	 * means &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle limit,
+	 * or by those of the administrator, the module parameters max_run_ms and max_wait_ms.
+	 * Whatever it does, it is ended when its waits have signalled longer ago than the module
+	 * parameter max_fence_ms says, since others may wait for its fence;
+	 * %DRM_ONPU_CTX_LONG_RUNNING lifts that.
 	 * out: The value in force, at most &drm_onpu_dev_info.max_timeout_ms.
 	 */
 	__u32 timeout_ms;
@@ -747,7 +747,7 @@ struct drm_onpu_ctx_create {
  * fence tells what became of it.
  */
 struct drm_onpu_completion {
-	/** @seqno: Number of the last job that came to its end, well or not; at first zero. */
+	/** @seqno: Number of the last job that has ended, with success or not; at first zero. */
 	__u64 seqno;
 
 	/**
@@ -1111,7 +1111,7 @@ struct drm_onpu_submit {
  *              DRM_IOCTL_ONPU
  *
  *    One for each value of &enum drm_onpu_ioctl_id, with the structure of its name: the argument
- *    of DRM_IOCTL_ONPU_BO_INFO is a &struct drm_onpu_bo_info. The last makes the others.
+ *    of DRM_IOCTL_ONPU_BO_INFO is a &struct drm_onpu_bo_info. DRM_IOCTL_ONPU() makes the others.
  */
 #define DRM_IOCTL_ONPU(id, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_ONPU_##id, struct drm_onpu_##type)
