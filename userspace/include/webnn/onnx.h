@@ -334,7 +334,7 @@ typedef struct WNNOnnxDescription {
 }
 
 /**
- * Returns status and message of the calling thread's last failed call of this library.
+ * Returns the status and the message of the calling thread's last failed call of this library.
  *
  * @param error Made with WNN_ERROR_INIT; its message is valid until the thread's next failed call.
  *
@@ -489,7 +489,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView
  *
  * @param model The model.
  * @param count Number of names, not 0.
- * @param names Names of tensors of the main graph: outputs of nodes, weights, or inputs of the model.
+ * @param names Names of tensors of the main graph: outputs of nodes, weights, or inputs of the
+ *     model.
  *
  * @return Success, or TypeError: there is no such tensor, or one is given twice.
  */
@@ -526,8 +527,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetValue(WNNOnnxModel model, WNNStringView name
 					  size_t size);
 
 /**
- * Like wnnOnnxModelSetValue(), but the elements become no constants of the graph where shapes do not
- * depend on them: they, and what the import computes of them, are inputs of the graph, which
+ * Like wnnOnnxModelSetValue(), but the elements become no constants of the graph where shapes do
+ * not depend on them: they, and what the import computes of them, are inputs of the graph, which
  * wnnOnnxModelGetComputedInputs() lists. A graph then serves other elements, too: those for which
  * wnnOnnxModelGetKey() gives an equal key. Added in 1.2.0.
  *
@@ -570,17 +571,17 @@ WNN_EXPORT WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel model, WNNString
 
 /**
  * Returns a hash of what the last wnnOnnxModelAddToBuilder() has read: which files they are (their
- * inodes, sizes and times; the bytes of a model in memory), the outputs, the shapes and constants of
- * inputs, and the elements and shapes of computed values on which the operators depend. Where keys are
- * equal, so are the graphs, and a program may take one that it has kept. The release of the library
- * and the options of the context are not in the key; ranges of dimensions are not, either. Added in
- * 1.2.0.
+ * inodes, sizes and times; the bytes of a model in memory), the outputs, the shapes and constants
+ * of inputs, and the elements and shapes of computed values on which the operators depend. Where
+ * keys are equal, so are the graphs, and a program may take one that it has kept. The release of
+ * the library and the options of the context are not in the key; ranges of dimensions are not,
+ * either. Added in 1.2.0.
  *
  * @param model The model, which was added to a builder without an error.
  * @param key Filled with two numbers of 64 bits.
  *
- * @return Success, TypeError: an argument is missing, or NotSupportedError: the model was described by
- *     wnnOnnxLoadGraph().
+ * @return Success, TypeError: an argument is missing, or NotSupportedError: the model was described
+ *     by wnnOnnxLoadGraph().
  */
 WNN_EXPORT WNNStatus wnnOnnxModelGetKey(WNNOnnxModel model, uint64_t *key);
 

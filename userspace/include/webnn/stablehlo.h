@@ -13,7 +13,7 @@
  *		complain();
  *	use(wnnStablehloProgramGetResults(program));
  *
- * Threads. A program is used by one thread at a time; different programs by different threads. The
+ * Threads. One thread at a time uses a program; different threads may use different programs. The
  * library never prints, exits or installs signal handlers.
  */
 #ifndef WEBNN_STABLEHLO_H
@@ -169,7 +169,7 @@ typedef struct WNNStablehloLoadOptions {
 }
 
 /**
- * Returns status and message of the calling thread's last failed call of this library.
+ * Returns the status and the message of the calling thread's last failed call of this library.
  *
  * @param error Made with WNN_ERROR_INIT; its message is valid until the thread's next failed call.
  *
@@ -400,8 +400,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetGraphFolder(WNNStablehloProgram progr
  * @param context The context that runs, as graphs, the operations that WebNN has as well; NULL: the
  *     reference kernels of this library compute all operations.
  * @param count Number of inputs.
- * @param inputs One for each input of the module. Their elements must not change until the run ends:
- *     those of 8 bits or more, at an address that is a multiple of 16, are not copied.
+ * @param inputs One for each input of the module. Their elements must not change until the run
+ *     ends: those of 8 bits or more, at an address that is a multiple of 16, are not copied.
  *
  * @return Success, or what went wrong.
  *
@@ -577,7 +577,7 @@ typedef enum WNNStablehloDonation {
 	WNNStablehloDonation_Output = 1,
 	/** Any output of this size may take it (jax.buffer_donor). */
 	WNNStablehloDonation_Any = 2,
-	/** Not a value. */
+	/** Makes the type 32 bits wide; no value. */
 	WNNStablehloDonation_Force32 = 0x7fffffff
 } WNNStablehloDonation;
 
@@ -643,8 +643,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramRunPartitionedSync(
 	size_t count, WNNStablehloTensor const *const *inputs);
 
 /**
- * Returns the results of a process of wnnStablehloProgramRunPartitionedSync(), which are valid until
- * the next run or wnnStablehloProgramForgetResults().
+ * Returns the results of a process of wnnStablehloProgramRunPartitionedSync(), which are valid
+ * until the next run or wnnStablehloProgramForgetResults().
  *
  * Since: 1.2.0
  *
@@ -680,7 +680,8 @@ WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetInputSlices(WNNStablehloProg
  * @param module Number of the module, from 0.
  * @param index Number of the output, from 0.
  *
- * @return The slices; all members are 0 where each device has the whole, or there is no such output.
+ * @return The slices; all members are 0 where each device has the whole, or there is no such
+ *     output.
  */
 WNN_EXPORT WNNStablehloSlices wnnStablehloProgramGetOutputSlices(WNNStablehloProgram program,
 								 size_t module, size_t index);
@@ -701,8 +702,8 @@ WNN_EXPORT WNNStringView wnnStablehloProgramGetOutputMemoryKind(WNNStablehloProg
 								size_t module, size_t output);
 
 /**
- * Returns whether the caller gives the memory of an input to a run of a module. This library copies
- * inputs; the caller may put the results where such an input was.
+ * Returns whether the caller gives the memory of an input to a run of a module. This library
+ * makes no use of that memory; the caller may put the results where such an input was.
  *
  * Since: 1.2.0
  *

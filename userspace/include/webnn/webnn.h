@@ -8,7 +8,7 @@
  * "nchw" of MLInputOperandLayout is WNNInputOperandLayout_Nchw. Overloads have names of their own.
  *
  * Objects are opaque and counted by reference: a function that makes one gives its reference to
- * the caller, AddRef takes another, Release gives one back. The exception are operands, which
+ * the caller, AddRef takes another, Release gives one back. Operands are the exception: they
  * belong to their builder and need no Release, so that calls can be nested:
  *
  *	WNNOperand y = wnnGraphBuilderRelu(b, wnnGraphBuilderConv2d(b, x, w, &conv), NULL);
@@ -67,7 +67,7 @@
 #define WNN_EXPORT
 #endif
 
-/* Older names of functions; without warnings when it is defined before. */
+/* Marks an older name of a function, whose use gives a warning, unless this is defined before. */
 #if !defined(WNN_DEPRECATED)
 #if defined(__GNUC__)
 #define WNN_DEPRECATED(instead) __attribute__((deprecated(instead)))
@@ -215,7 +215,7 @@ typedef enum WNNStatus {
 	WNNStatus_OperationError = 4,
 	/** Memory is exhausted, or a tensor could not be made or copied. */
 	WNNStatus_UnknownError = 5,
-	/** The permission hook refused. */
+	/** The permission hook refused the action. */
 	WNNStatus_SecurityError = 6,
 	/** Only from the functions of webnn_compat.h: what older drafts reported for bad data. */
 	WNNStatus_DataError = 7,
@@ -578,10 +578,9 @@ typedef enum WNNInterpolationMode {
 
 /**
  * The entry to the library: event queue, log sink, allocator, permission hook. Thread-safe. When
- * the application releases its
- * last reference (those of contexts do not count), callbacks that have not run yet run with
- * Cancelled on a thread of the
- * library, whatever their mode; contexts stay usable with the calls that are not asynchronous.
+ * the application releases its last reference (those of contexts do not count), callbacks that have
+ * not run yet run with Cancelled on a thread of the library, whatever their mode; contexts stay
+ * usable with the calls that are not asynchronous.
  *
  * WebNN: ML, section 8.2
  */
@@ -589,8 +588,7 @@ typedef struct WNNInstanceImpl *WNNInstance;
 
 /**
  * A device with a timeline: what is enqueued runs in the order of the calls. Thread-safe. Releasing
- * the last reference does not
- * cancel what is enqueued.
+ * the last reference does not cancel what is enqueued.
  *
  * WebNN: MLContext, section 8.3
  */
@@ -612,10 +610,9 @@ typedef struct WNNGraphBuilderImpl *WNNGraphBuilder;
 
 /**
  * A value in a graph being built: an input, a constant or the result of an operator. Belongs to its
- * builder: functions that make operands
- * give no reference to the caller, and an operand lives as long as its builder. A reference taken
- * with wnnOperandAddRef
- * keeps the builder's memory, and so every operand of it, alive.
+ * builder: functions that make operands give no reference to the caller, and an operand lives as
+ * long as its builder. A reference taken with wnnOperandAddRef keeps the builder's memory, and so
+ * every operand of it, alive.
  *
  * WebNN: MLOperand, section 8.6
  */
@@ -633,10 +630,8 @@ typedef struct WNNGraphImpl *WNNGraph;
 
 /**
  * A UTF-8 string. Given to the library: {NULL, WNN_STRLEN} and {any, 0} are the empty string,
- * {text, WNN_STRLEN} ends with a NUL,
- * anything else has length bytes; invalid UTF-8 is taken as U+FFFD. Given by the library: length is
- * never WNN_STRLEN and data
- * need not end with a NUL.
+ * {text, WNN_STRLEN} ends with a NUL, anything else has length bytes; invalid UTF-8 is taken as
+ * U+FFFD. Given by the library: length is never WNN_STRLEN and data need not end with a NUL.
  */
 typedef struct WNNStringView {
 	/** The bytes. */
@@ -655,8 +650,7 @@ typedef struct WNNStringView {
 
 /**
  * Head of every struct that may stand in a nextInChain. Given to the library: a struct of unknown
- * type in a chain is a TypeError.
- * Given by the library: skip what you do not know.
+ * type in a chain is a TypeError. Given by the library: skip what you do not know.
  */
 typedef struct WNNChainedStruct {
 	/** The next struct of the chain, or NULL. */
@@ -675,8 +669,7 @@ typedef struct WNNChainedStruct {
 
 /**
  * Numbers, not owned. As an option: data NULL means absent, data not NULL with count 0 means empty
- * (WNN_UINT32_EMPTY).
- * As an argument or a shape: count 0 means empty, whatever data is.
+ * (WNN_UINT32_EMPTY). As an argument or a shape: count 0 means empty, whatever data is.
  */
 typedef struct WNNUint32Array {
 	/** Number of items. */
@@ -824,8 +817,7 @@ typedef void (*WNNErrorCallback)(WNNStatus status, WNNStringView message, void *
 
 /**
  * Takes a log message. May run on any thread, also on the caller's before a call returns; must
- * return soon and must not call
- * any function of the library.
+ * return soon and must not call any function of the library.
  *
  * @param level Weight of the message.
  * @param message One line of text without line end, control characters escaped. Valid during the
@@ -917,8 +909,7 @@ typedef struct WNNNumber {
 
 /**
  * An asynchronous operation of an instance. An id of 0 is no operation: the call could not even be
- * recorded, its callback will
- * never run, and wnnGetLastError says why.
+ * recorded, its callback will never run, and wnnGetLastError says why.
  */
 typedef struct WNNFuture {
 	/** Unique within the instance. */
@@ -1104,8 +1095,8 @@ typedef struct WNNErrorCallbackInfo {
 	WNN_VALUE(WNNErrorCallbackInfo, WNN_ERROR_CALLBACK_INFO_STATIC_INIT)
 
 /**
- * What context is wanted. Both IDL members are hints; powerPreference counts for more. Chain:
- * WNNContextDeviceOptions.
+ * What context is wanted. powerPreference and accelerated are hints, of which powerPreference
+ * counts for more. Chain: WNNContextDeviceOptions.
  *
  * WebNN: MLContextOptions, section 8.2.1
  */
@@ -1113,17 +1104,17 @@ typedef struct WNNContextOptions {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/**
-	 * What counts more. high-performance asks for an NPU even if accelerated is false. The
-	 * driver of an NPU is told. Default: default.
+	 * What counts more, speed or power. high-performance asks for an NPU even if accelerated is
+	 * false. The driver of an NPU is told. Default: default.
 	 */
 	WNNPowerPreference powerPreference;
 	/** Whether a device other than the CPU is wanted. Default: true. */
 	WNNBool accelerated;
 	/**
-	 * Takes the errors of the context's synchronous calls and of the work on its timeline;
-	 * callback NULL: nobody. In mode AllowProcessEvents, Sync functions run it before they
-	 * return, too. Then at most 256 errors wait; one more tells how many were left out after
-	 * them, and the last of those.
+	 * Takes the errors of the context's synchronous calls and of the work on its timeline; with
+	 * a callback of NULL nobody takes them. In mode AllowProcessEvents, Sync functions run it
+	 * before they return, too, and at most 256 errors wait for it: when there are more, one
+	 * further message says how many are missing, and which was the last of these.
 	 */
 	WNNErrorCallbackInfo errorCallbackInfo;
 } WNNContextOptions;
@@ -3437,7 +3428,7 @@ WNN_EXPORT void wnnContextRelease(WNNContext context);
 WNN_EXPORT WNNBool wnnContextGetAccelerated(WNNContext context);
 
 /**
- * Has a callback run once when the context is lost, at once when it is.
+ * Has a callback run once when the context is lost, or at once when it is lost already.
  *
  * @param context The context.
  * @param callbackInfo Who takes the result, and when. A callback of NULL is a TypeError: the future
@@ -3974,8 +3965,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder,
  * - TypeError: the type or rank of an operand is not among wnnContextGetOpSupportLimits.
  * - TypeError: an enum has no such value, a list has a count but no data, a struct of unknown type
  *   is in the chain of options.
- * - TypeError: a dimension of the result, or its number of elements, exceeds 2^31 - 1, or its bytes
- *   exceed maxTensorByteLength.
+ * - TypeError: a dimension of the result, or its number of elements, exceeds 2^31 - 1, or its
+ *   number of bytes exceeds maxTensorByteLength.
  * - UnknownError: memory is exhausted.
  * A call that fails records nothing and leaves the builder as it was.
  *
@@ -3991,8 +3982,9 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder,
  * @param axis The dimension to reduce, below the rank of input.
  * @param options NULL: the defaults.
  *
- * @return int32|int64, any rank; the shape of input with dimension axis removed, or 1 with
- *     keepDimensions; its type is options.outputDataType. Belongs to the builder. NULL on error.
+ * @return int32|int64, any rank; the shape of input with dimension axis removed, or with size 1
+ *     there if keepDimensions is set; its type is options.outputDataType. Belongs to the builder.
+ *     NULL on error.
  *
  * When values are equal, the first one counts.
  *
@@ -4016,8 +4008,9 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderArgMin(
  * @param axis The dimension to reduce, below the rank of input.
  * @param options NULL: the defaults.
  *
- * @return int32|int64, any rank; the shape of input with dimension axis removed, or 1 with
- *     keepDimensions; its type is options.outputDataType. Belongs to the builder. NULL on error.
+ * @return int32|int64, any rank; the shape of input with dimension axis removed, or with size 1
+ *     there if keepDimensions is set; its type is options.outputDataType. Belongs to the builder.
+ *     NULL on error.
  *
  * When values are equal, the first one counts.
  *
@@ -5466,8 +5459,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderPrelu(
  * @param input float32|float16|int32|uint32|int64|uint64, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5487,8 +5480,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceL1(
  * @param input float32|float16, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5508,8 +5501,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceL2(
  * @param input float32|float16, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5529,8 +5522,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceLogSum(
  * @param input float32|float16, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5550,8 +5543,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceLogSumExp(
  * @param input any type, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5571,8 +5564,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMax(
  * @param input float32|float16, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5592,8 +5585,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMean(
  * @param input any type, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5613,8 +5606,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceMin(
  * @param input float32|float16|int32|uint32|int64|uint64, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5634,8 +5627,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceProduct(
  * @param input float32|float16|int32|uint32|int64|uint64, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *
@@ -5655,8 +5648,8 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReduceSum(
  * @param input float32|float16|int32|uint32|int64|uint64, any rank.
  * @param options NULL: the defaults.
  *
- * @return type of input, any rank; input.shape without the dimensions of axes, or with 1 there with
- *     keepDimensions. Belongs to the builder. NULL on error.
+ * @return type of input, any rank; input.shape without the dimensions of axes, or with size 1 there
+ *     if keepDimensions is set. Belongs to the builder. NULL on error.
  *
  * Empty axes reduce nothing: the function is applied to every element by itself.
  *

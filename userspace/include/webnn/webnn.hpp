@@ -49,7 +49,7 @@ private:
 	WNNStatus status_;
 };
 
-/** A view of C++ for the library; it must outlive the call. */
+/** Gives a text of C++ to the library, without a copy: the text must outlive the call. */
 inline WNNStringView view(std::string_view text) noexcept
 {
 	return WNNStringView{ text.data() ? text.data() : "", text.size() };
@@ -63,7 +63,7 @@ inline std::string string(WNNStringView text)
 					   std::string(text.data, text.length);
 }
 
-/** Throws what the calling thread's last failed call left. */
+/** Throws the error of the calling thread's last failed call. */
 [[noreturn]] inline void fail()
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -922,7 +922,10 @@ struct Call {
 	}
 };
 
-/* The callback has not been taken: no future was given. */
+/*
+ * Returns the future of a call that was given a callback. An id of 0 means that the library did not
+ * take the callback: frees it, and throws the error.
+ */
 template <typename... Args>
 WNNFuture started(WNNFuture future, void *kept)
 {
@@ -957,7 +960,7 @@ public:
 	void destroy() { wnnTensorDestroy(get()); }
 	void setLabel(std::string_view label) { check(wnnTensorSetLabel(get(), view(label))); }
 	void unmap() { check(wnnTensorUnmap(get())); }
-	/** It was made with TensorHostMemory, and lies in this memory of the application from now on. */
+	/** Moves a tensor that was made with TensorHostMemory to this memory of the application. */
 	void setHostMemory(const WNNTensorHostMemory &memory)
 	{
 		check(wnnTensorSetHostMemory(get(), &memory));
@@ -1133,7 +1136,7 @@ public:
 		return detail::started<Result, const void *, size_t>(
 			wnnContextReadTensor(get(), tensor.get(), info), info.userdata1);
 	}
-	/** Into memory of the caller, which is his again when the function runs. */
+	/** Reads into memory of the caller, who may use it again when the function runs. */
 	WNNFuture readTensor(const Tensor &tensor, void *data, size_t size, WNNCallbackMode mode,
 			     std::function<void(Result)> function)
 	{
@@ -1427,8 +1430,8 @@ public:
 	/* --- Operators --- */
 
 	/** Index of the smallest value along one dimension. Gives int32|int64, any rank; the
-	 *  shape of input with dimension axis removed, or 1 with keepDimensions; its type is
-	 *  options.outputDataType. */
+	 *  shape of input with dimension axis removed, or with size 1 there if keepDimensions is
+	 *  set; its type is options.outputDataType. */
 	Operand argMin(Operand input, uint32_t axis, const ArgMinMaxOptions &options = {})
 	{
 		const WNNArgMinMaxOptions own = options.get();
@@ -1436,8 +1439,8 @@ public:
 		return made(wnnGraphBuilderArgMin(get(), input, axis, &own));
 	}
 	/** Index of the largest value along one dimension. Gives int32|int64, any rank; the
-	 *  shape of input with dimension axis removed, or 1 with keepDimensions; its type is
-	 *  options.outputDataType. */
+	 *  shape of input with dimension axis removed, or with size 1 there if keepDimensions is
+	 *  set; its type is options.outputDataType. */
 	Operand argMax(Operand input, uint32_t axis, const ArgMinMaxOptions &options = {})
 	{
 		const WNNArgMinMaxOptions own = options.get();
@@ -2008,8 +2011,8 @@ public:
 		return made(wnnGraphBuilderPrelu(get(), input, slope, &own));
 	}
 	/** Sum of the absolute values over the dimensions of axes. Gives type of input, any
-	 *  rank; input.shape without the dimensions of axes, or with 1 there with
-	 *  keepDimensions. */
+	 *  rank; input.shape without the dimensions of axes, or with size 1 there if
+	 *  keepDimensions is set. */
 	Operand reduceL1(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2017,8 +2020,8 @@ public:
 		return made(wnnGraphBuilderReduceL1(get(), input, &own));
 	}
 	/** Square root of the sum of squares over the dimensions of axes. Gives type of input,
-	 *  any rank; input.shape without the dimensions of axes, or with 1 there with
-	 *  keepDimensions. */
+	 *  any rank; input.shape without the dimensions of axes, or with size 1 there if
+	 *  keepDimensions is set. */
 	Operand reduceL2(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2026,7 +2029,8 @@ public:
 		return made(wnnGraphBuilderReduceL2(get(), input, &own));
 	}
 	/** Logarithm of the sum over the dimensions of axes. Gives type of input, any rank;
-	 *  input.shape without the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  input.shape without the dimensions of axes, or with size 1 there if keepDimensions is
+	 *  set. */
 	Operand reduceLogSum(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2034,8 +2038,8 @@ public:
 		return made(wnnGraphBuilderReduceLogSum(get(), input, &own));
 	}
 	/** Logarithm of the sum of e to the value over the dimensions of axes. Gives type of
-	 *  input, any rank; input.shape without the dimensions of axes, or with 1 there with
-	 *  keepDimensions. */
+	 *  input, any rank; input.shape without the dimensions of axes, or with size 1 there if
+	 *  keepDimensions is set. */
 	Operand reduceLogSumExp(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2043,7 +2047,7 @@ public:
 		return made(wnnGraphBuilderReduceLogSumExp(get(), input, &own));
 	}
 	/** Maximum over the dimensions of axes. Gives type of input, any rank; input.shape
-	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  without the dimensions of axes, or with size 1 there if keepDimensions is set. */
 	Operand reduceMax(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2051,7 +2055,7 @@ public:
 		return made(wnnGraphBuilderReduceMax(get(), input, &own));
 	}
 	/** Mean over the dimensions of axes. Gives type of input, any rank; input.shape without
-	 *  the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  the dimensions of axes, or with size 1 there if keepDimensions is set. */
 	Operand reduceMean(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2059,7 +2063,7 @@ public:
 		return made(wnnGraphBuilderReduceMean(get(), input, &own));
 	}
 	/** Minimum over the dimensions of axes. Gives type of input, any rank; input.shape
-	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  without the dimensions of axes, or with size 1 there if keepDimensions is set. */
 	Operand reduceMin(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2067,7 +2071,7 @@ public:
 		return made(wnnGraphBuilderReduceMin(get(), input, &own));
 	}
 	/** Product over the dimensions of axes. Gives type of input, any rank; input.shape
-	 *  without the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  without the dimensions of axes, or with size 1 there if keepDimensions is set. */
 	Operand reduceProduct(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2075,7 +2079,7 @@ public:
 		return made(wnnGraphBuilderReduceProduct(get(), input, &own));
 	}
 	/** Sum over the dimensions of axes. Gives type of input, any rank; input.shape without
-	 *  the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  the dimensions of axes, or with size 1 there if keepDimensions is set. */
 	Operand reduceSum(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();
@@ -2083,7 +2087,8 @@ public:
 		return made(wnnGraphBuilderReduceSum(get(), input, &own));
 	}
 	/** Sum of squares over the dimensions of axes. Gives type of input, any rank;
-	 *  input.shape without the dimensions of axes, or with 1 there with keepDimensions. */
+	 *  input.shape without the dimensions of axes, or with size 1 there if keepDimensions is
+	 *  set. */
 	Operand reduceSumSquare(Operand input, const ReduceOptions &options = {})
 	{
 		const WNNReduceOptions own = options.get();

@@ -372,9 +372,8 @@ typedef struct WNNContextDeviceOptions {
 
 /**
  * Lends the data of wnnGraphBuilderConstant to the library instead of having it copied. The data
- * must not change until
- * releaseCallback runs, which it does exactly once: also when wnnGraphBuilderConstant or the build
- * fails.
+ * must not change until releaseCallback runs, which it does exactly once: also when
+ * wnnGraphBuilderConstant or the build fails.
  */
 typedef struct WNNBorrowedConstant {
 	/** sType is WNNSType_BorrowedConstant. */
@@ -489,10 +488,9 @@ typedef struct WNNNamedOperandDescriptors {
 
 /**
  * Has a tensor share its memory with other devices and processes: that of a camera or GPU becomes
- * the tensor's without
- * a copy, or the tensor's can be given to them by wnnTensorExportDmaBuf. Who uses the memory when
- * is up to the application: it orders
- * the work by wnnContextWaitSyncFile and wnnContextExportSyncFile, or waits itself.
+ * the tensor's without a copy, or the tensor's can be given to them by wnnTensorExportDmaBuf. Who
+ * uses the memory when is up to the application: it orders the work by wnnContextWaitSyncFile and
+ * wnnContextExportSyncFile, or waits itself.
  */
 typedef struct WNNTensorDmaBuf {
 	/** sType is WNNSType_TensorDmaBuf. */
@@ -522,24 +520,26 @@ typedef struct WNNTensorDmaBuf {
 /**
  * Has a tensor lie in memory of the application, with the contents that it has. On cpu and sim
  * graphs read and write it where it is; on npu, too, where it is mapped with MAP_SHARED for reading
- * and writing, the device sees the processor's caches, and data is a multiple of 64. Else on npu,
- * and on sim with its firmware, it is copied: the inputs of a dispatch to the device before it, the
- * outputs back when it is through; WNNDispatchCopies counts that. The memory must stay until the
- * tensor is destroyed, released or moved by wnnTensorSetHostMemory, and the work enqueued before
- * that is through. The application touches it when no work that is enqueued uses it: after
- * wnnContextOnWorkDone or wnnContextDispatchMeasuredSync, which tell of work that failed; what its
- * outputs hold then is undefined. It counts for memoryLimit.
+ * and writing, the device sees the processor's caches, and the address data is a multiple of 64.
+ * Otherwise on npu, and always on sim in mode Full, it is copied: the inputs of a dispatch to the
+ * device before it, the outputs back when it is through; WNNDispatchCopies counts that. The memory
+ * must stay until the tensor is destroyed, released or moved by wnnTensorSetHostMemory, and the
+ * work enqueued before that is through. The application may touch it only while no enqueued work
+ * uses it: after wnnContextOnWorkDone or wnnContextDispatchMeasuredSync, which tell of work that
+ * failed; what the outputs of such work hold is undefined. It counts for memoryLimit.
  */
 typedef struct WNNTensorHostMemory {
 	/** sType is WNNSType_TensorHostMemory. */
 	WNNChainedStruct chain;
 	/**
-	 * The elements in row-major order without gaps: a multiple of the size of an element; a
-	 * multiple of 64 is fastest. It is not written unless the tensor is an output or written by
-	 * wnnContextWriteTensor or a mapping.
+	 * The elements in row-major order without gaps, at an address that is a multiple of the
+	 * size of an element; a multiple of 64 is fastest. They are not written unless the tensor
+	 * is an output or written by wnnContextWriteTensor or a mapping.
 	 */
 	void *data;
-	/** Bytes at data that are the tensor's: at least as many as it has. Default: 0. */
+	/**
+	 * Number of bytes at data that the tensor may use: at least as many as it has. Default: 0.
+	 */
 	size_t size;
 } WNNTensorHostMemory;
 
@@ -638,12 +638,13 @@ typedef struct WNNArgMinMaxDetails {
 	/** sType is WNNSType_ArgMinMaxDetails. */
 	WNNChainedStruct chain;
 	/**
-	 * How many: the result has the indices of the first so many elements in order, and this
-	 * size along the axis, whatever keepDimensions says. When elements are equal, the one with
-	 * the lower index comes first; NaN is larger than all numbers. At least 1, and at most the
-	 * size of the axis. gatherElements has the elements themselves. An NPU computes it when its
-	 * SRAM has room for some 40 bytes (70 for elements of 64 bits) for each of these elements,
-	 * with their number rounded up to a power of 2; otherwise the CPU does. Default: 1.
+	 * Number of elements to select: the result has their indices, those of the smallest or
+	 * largest element first, and this size along the axis, whatever keepDimensions says. When
+	 * elements are equal, the one with the lower index comes first; NaN is larger than all
+	 * numbers. At least 1, and at most the size of the axis. gatherElements has the elements
+	 * themselves. An NPU computes it when its SRAM has room for some 40 bytes (70 for elements
+	 * of 64 bits) for each of these elements, with their number rounded up to a power of 2;
+	 * otherwise the CPU does. Default: 1.
 	 */
 	uint32_t count;
 } WNNArgMinMaxDetails;
@@ -755,7 +756,7 @@ typedef struct WNNCpuInfo {
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
 	/** Level of the vector instructions of the library's own kernels, such as avx2. */
 	WNNStringView level;
-	/** One sentence: why it is that one. */
+	/** One sentence: why it is that level. */
 	WNNStringView levelReason;
 	/**
 	 * The levels that this processor and this build of the library have, in words, such as
@@ -1000,8 +1001,9 @@ typedef struct WNNDispatchStatistics {
 	/** Cycles of the NPU from the first instruction to the last. Default: 0. */
 	uint64_t npuCycles;
 	/**
-	 * Cycles that its command processor was busy. As those below 0 where the device has
-	 * overwritten its counters with those of a later job. Default: 0.
+	 * Cycles that its command processor was busy. Where the device has overwritten the counters
+	 * of a job by those of a later one, npuCycles and the cycles of engines lack that job, and
+	 * macs, bytesRead and bytesWritten have the estimates of the compiler for it. Default: 0.
 	 */
 	uint64_t controlCycles;
 	/** Cycles that the DMA engine which loads was busy. Default: 0. */
@@ -1058,8 +1060,7 @@ typedef struct WNNDispatchStatistics {
 
 /**
  * What a node of the compiled graph cost in a dispatch. Engines work at the same time, so that
- * their cycles may be more
- * than the node's.
+ * their cycles may be more than the node's.
  */
 typedef struct WNNProfileNode {
 	/** Set it to NULL or to extensions to be filled as well. */
@@ -1141,7 +1142,9 @@ typedef struct WNNProfileEvent {
 	uint64_t startCycle;
 	/** When it ended. Default: 0. */
 	uint64_t endCycle;
-	/** How long its engine, which was free, waited for another one before. Default: 0. */
+	/**
+	 * Cycles before it in which its engine was free and waited for another engine. Default: 0.
+	 */
 	uint64_t stallCycles;
 } WNNProfileEvent;
 
@@ -1272,8 +1275,8 @@ typedef struct WNNGraphProfile {
 
 /**
  * What one dispatch copied between memory of the application (WNNTensorHostMemory) and that of the
- * device: 0 where the device uses it as it is. In the chain of WNNDispatchStatistics; that which
- * callbacks get has one.
+ * device: 0 where the device uses it as it is. In the chain of WNNDispatchStatistics; the
+ * statistics that callbacks get have one in their chain.
  */
 typedef struct WNNDispatchCopies {
 	/** sType is WNNSType_DispatchCopies. */
@@ -1295,8 +1298,7 @@ typedef struct WNNDispatchCopies {
 
 /**
  * What the instructions of a profile did with memory. It belongs to the WNNGraphProfile in whose
- * chain it was:
- * wnnGraphProfileFreeMembers frees what it points to.
+ * chain it was: wnnGraphProfileFreeMembers frees what it points to.
  */
 typedef struct WNNGraphProfileMemory {
 	/** sType is WNNSType_GraphProfileMemory. */
@@ -1865,11 +1867,11 @@ WNN_EXPORT uint32_t wnnGraphBuilderDimension(WNNGraphBuilder builder, WNNStringV
  * of its own for each of some other sizes. The graphs must consist of the same operators;
  * dimensions and options that differ become expressions of one name, as those of
  * wnnGraphBuilderDimension. A constant may be larger for larger sizes, with the elements of the
- * smaller one at the begin of each axis. wnnGraphBuilderBuild then builds the graph for the ranges.
- * A size that no builder had takes the numbers of these expressions, so that a model is right for
- * all sizes only if the builders show how it depends on them: give the least sizes, one in the
- * middle and the two largest. A graph that is not valid for a size fails when it is dispatched with
- * that size.
+ * smaller one at the beginning of each axis. wnnGraphBuilderBuild then builds the graph for the
+ * ranges. A size that no builder had takes the numbers of these expressions, so that a model is
+ * right for all sizes only if the builders show how it depends on them: give the least sizes, one
+ * in the middle and the two largest. A graph that is not valid for a size fails when it is
+ * dispatched with that size.
  *
  * @param builder The builder.
  * @param rangeCount Number of items of ranges.
