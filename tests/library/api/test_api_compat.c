@@ -199,7 +199,8 @@ static void compute(void **state)
 		      WNNStatus_DataError, "compute: input \"a\" is missing");
 	in[1].size = 15;
 	assert_failed(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS),
-		      WNNStatus_DataError, "input \"a\" has a buffer that is too small");
+		      WNNStatus_DataError,
+		      "input \"a\" has a buffer of 15 bytes, expected at least 16");
 	in[1] = in[0];
 	assert_failed(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS),
 		      WNNStatus_DataError, "input \"b\" is given twice");
@@ -212,7 +213,8 @@ static void compute(void **state)
 	in[1].data = a;
 	out[0].size = 15;
 	assert_failed(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS),
-		      WNNStatus_DataError, "output \"sum\" has a buffer that is too small");
+		      WNNStatus_DataError,
+		      "output \"sum\" has a buffer of 15 bytes, expected at least 16");
 	assert_failed(wnnCompatCompute(s->context, graph, 2, NULL, 1, out, GENEROUS),
 		      WNNStatus_TypeError, "inputs is NULL");
 	assert_failed(wnnCompatCompute(s->context, NULL, 2, in, 1, out, GENEROUS),

@@ -737,8 +737,8 @@ static void errors_do_not_pile_up(void **state)
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	assert_int_equal(notes_count(notes), 257);
 	assert_non_null(strstr(notes_get(notes, 256).message,
-			       "744 errors were not kept, because nobody took the 256 before; the "
-			       "last one: dispatch: the graph is NULL"));
+			       "744 more errors were not kept, because 256 errors were waiting to "
+			       "be taken; the last one: dispatch: the graph is NULL"));
 	/* Once errors have been taken, new ones are kept again. */
 	wnnContextDispatch(context, NULL, 0, NULL, 0, NULL);
 	assert_ok(wnnInstanceProcessEvents(instance));

@@ -213,12 +213,14 @@ static void each_size_gives_the_bits_of_a_fixed_graph(void **state)
 		assert_text(graph, "\"rows\" is from 1 to 12, by value");
 		assert_text(graph, "input \"k\": float32[length,16]");
 		assert_text(graph, "output \"pooled\": float32[1,1,(length+1)/2,16]");
-		assert_text(graph, "1 of at most 8 are compiled, after 1 compilations");
+		assert_text(graph, "1 of at most 8 combinations of sizes are compiled, after 1 "
+				   "compilations");
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 			compare(context, graph, sizes[i][0], sizes[i][1]);
 		/* { 2, 7 } is compiled once; { 1, 1 } is dropped and compiled again. */
 		assert_text(graph, "compiled for \"rows\" = 2, \"length\" = 7: 2 dispatches");
-		assert_text(graph, "8 of at most 8 are compiled, after 11 compilations");
+		assert_text(graph, "8 of at most 8 combinations of sizes are compiled, after 11 "
+				   "compilations");
 		wnnGraphRelease(graph);
 		wnnContextRelease(context);
 	}

@@ -227,10 +227,11 @@ static int list_sizes(WNNGraphBuilder builder, size_t range_count, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		if (!sizes[i].builder || sizes[i].builder->context != builder->context ||
 		    sizes[i].builder == builder)
-			return wnn_error_set(err, WNN_TYPE_ERROR,
-					     "setSizes: sizes[%zu] has no builder, or not another "
-					     "one of the same context",
-					     i);
+			return wnn_error_set(
+				err, WNN_TYPE_ERROR,
+				"setSizes: the builder of sizes[%zu] is NULL, is the one "
+				"that is called, or belongs to another context",
+				i);
 		if (sizes[i].sizes.count != range_count || !sizes[i].sizes.data)
 			return wnn_error_set(
 				err, WNN_TYPE_ERROR,

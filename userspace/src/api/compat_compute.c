@@ -3,6 +3,7 @@
  * compute() of older drafts: makes tensors for named buffers, dispatches once, and waits for the
  * end.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/graph.h"
@@ -63,14 +64,18 @@ static WNNStatus make_tensor(struct compute *c, WNNNamedTensor *named,
 {
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNStatus status;
+	char what[80];
 
 	descriptor.dataType = port->dataType;
 	descriptor.shape = port->shape;
 	descriptor.readable = descriptor.writable = WNN_TRUE;
 	named->name = port->name;
 	status = wnnContextCreateTensorSync(c->context, &descriptor, c->timeout, &named->tensor);
-	if (!status && wnnTensorGetByteLength(named->tensor) > size)
-		return data_error(kind, port->name, "has a buffer that is too small");
+	if (!status && wnnTensorGetByteLength(named->tensor) > size) {
+		snprintf(what, sizeof(what), "has a buffer of %zu bytes, expected at least %zu",
+			 size, wnnTensorGetByteLength(named->tensor));
+		return data_error(kind, port->name, what);
+	}
 	return status;
 }
 

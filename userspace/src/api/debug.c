@@ -358,7 +358,8 @@ static void tell_leaks(void)
 			print_location("made", &r->made);
 		}
 	if (shown > SHOWN_LEAKS)
-		fprintf(stderr, "webnn: nor were %d other objects\n", shown - SHOWN_LEAKS);
+		fprintf(stderr, "webnn: number of further objects that were not released: %d\n",
+			shown - SHOWN_LEAKS);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -301,8 +301,10 @@ static struct run_compiled *compile(WNNGraph graph, const uint32_t *numbers, str
 	if (!compiled || has_inputs(graph, compiled))
 		return compiled;
 	run_compiled_unref(compiled);
-	wnn_error_set(err, WNN_OPERATION_ERROR,
-		      "internal error, please report it: a graph has other inputs when compiled");
+	wnn_error_set(
+		err, WNN_OPERATION_ERROR,
+		"internal error, please report it: the compiled graph does not have the inputs and "
+		"outputs of the graph that was built");
 	return NULL;
 }
 
@@ -456,15 +458,15 @@ static void print_members(FILE *f, WNNGraph graph)
 			continue;
 		count++;
 		fprintf(f,
-			"compiled for %s: %" PRIu64 " dispatches, %.1f ms, %" PRIu64
+			"compiled for %s: %" PRIu64 " dispatches, compiled in %.1f ms, %" PRIu64
 			" bytes of programs and constants, %" PRIu64 " bytes for each dispatch\n",
 			sizes_text(graph, member->numbers, sizes, sizeof(sizes)), member->uses,
 			(double)member->build_ns / 1e6, run_compiled_bytes(member->compiled),
 			run_compiled_arena_bytes(member->compiled));
 	}
 	fprintf(f,
-		"%" PRIu32 " of at most %d are compiled, after %" PRIu64 " compilations; %" PRIu64
-		" bytes of constants are kept for others\n",
+		"%" PRIu32 " of at most %d combinations of sizes are compiled, after %" PRIu64
+		" compilations; %" PRIu64 " bytes of constants are kept for further ones\n",
 		count, FAMILY_MEMBERS, family->compilations,
 		constant_bytes(family->recording->graph));
 }

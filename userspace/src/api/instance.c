@@ -61,8 +61,7 @@ static enum wnn_log_level level_of_environment(void)
 			return (enum wnn_log_level)level;
 	wnn_text_printable(text, sizeof(text), wanted, strlen(wanted));
 	fprintf(stderr,
-		"webnn: " LOG_VARIABLE
-		" is \"%s\"; none, error, warning, info and debug are levels\n",
+		"webnn: " LOG_VARIABLE " is \"%s\", expected none, error, warning, info or debug\n",
 		text);
 	return WNN_LOG_NONE;
 }

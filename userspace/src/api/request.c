@@ -232,7 +232,8 @@ static bool summarize(struct events *events, struct request *request, WNNStatus 
 	events->errors_lost++;
 	summary->status = status;
 	snprintf(summary->message, sizeof(summary->message),
-		 "%llu errors were not kept, because nobody took the %u before; the last one: %s",
+		 "%llu more errors were not kept, because %u errors were waiting to be taken; the "
+		 "last one: %s",
 		 (unsigned long long)events->errors_lost, EVENTS_MAX_ERRORS, message);
 	return true;
 }

@@ -333,7 +333,7 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 			continue;
 		}
 		if (!c->device->ws)
-			return unsound(err, "it has NPU programs, the device is the CPU");
+			return unsound(err, "it has NPU programs, but the device is the CPU");
 		if (read_program(c, step, stored, err))
 			return -1;
 	}

@@ -212,7 +212,7 @@ static int lost_error(struct full *full, struct wnn_error *err)
 static const char *status_name(uint32_t status)
 {
 	static const char *const names[] = {
-		[ONPU_MSG_UNSUPPORTED] = "it does not know it",
+		[ONPU_MSG_UNSUPPORTED] = "it does not know this request",
 		[ONPU_MSG_INVALID] = "a member is out of range",
 		[ONPU_MSG_NOT_FOUND] = "no such object",
 		[ONPU_MSG_EXISTS] = "the number is taken",
