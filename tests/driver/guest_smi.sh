@@ -69,7 +69,7 @@ test_top()
 	out=$(value top --once "[(p['pid'], p['command'], p['load'] > 0.1, p['resident'] > 1 << 20) for p in r['processes']], r['devices'][0]['load'] > 0.1")
 	equal "top tells its load and memory" "[($program, 'driver-load', True, True)] True"
 	out=$("${nobody[@]}" onpu-smi top --once)
-	contains "top tells others what they cannot see" 'processes of other users are not looked at'
+	contains "top tells others what they cannot see" 'Processes of other users that are not looked at: '
 	out=$(value reset "r['files'], r['state'], r['resets']")
 	equal "reset resets it, with the program's file open" '1 ready 1'
 	kill "$program"

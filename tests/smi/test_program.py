@@ -330,7 +330,7 @@ class Check(Case):
     def test_resets(self):
         self.system.write(f"sys/bus/pci/devices/{system.ADDRESS}/reset_count", "3\n")
         self.expect("resets", "hint", "reset 3 times", "dmesg")
-        self.assertIn("1 hints", self.run_it("check"))
+        self.assertIn("hints above: 1.", self.run_it("check"))
 
     def test_text(self):
         self.unload()
@@ -357,7 +357,7 @@ class Reset(Case):
 
     def test_rebind(self):
         self.system.process(100, "first", {3: self.system.client(1, 5, 5)})
-        self.assertIn("was bound anew and is unknown now. 1 open files", self.run_it("reset", "--rebind"))
+        self.assertIn("was bound anew and is unknown now. 1 open file has it", self.run_it("reset", "--rebind"))
         self.assertEqual(self.file("sys/bus/pci/drivers/onpu/unbind"), system.ADDRESS)
         self.assertEqual(self.file("sys/bus/pci/drivers/onpu/bind"), system.ADDRESS)
         self.assertEqual(self.file(f"sys/bus/pci/devices/{system.ADDRESS}/reset"), "")

@@ -10,11 +10,13 @@ static void print_findings(const struct check *check)
 	const size_t wrong = check_count(check, BROKEN), hints = check_count(check, HINT);
 
 	check_print(check);
-	if (wrong)
+	if (wrong == 1)
+		printf("\n1 thing is wrong.\n");
+	else if (wrong)
 		printf("\n%zu things are wrong; the first is often the reason for those after it.\n",
 		       wrong);
 	else if (hints)
-		printf("\nNothing keeps the NPU from working; %zu hints are above.\n", hints);
+		printf("\nNothing keeps the NPU from working; hints above: %zu.\n", hints);
 	else
 		printf("\nAll is well.\n");
 }

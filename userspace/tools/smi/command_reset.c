@@ -116,10 +116,10 @@ static int tell(const struct reset *reset, const struct device *old)
 					   (json_int_t)device->resets, "files", (json_int_t)files),
 				 JSON_INDENT(2));
 	else
-		printf("%s was %s and is %s now. %zu open files have it; their jobs under way were "
+		printf("%s was %s and is %s now. %zu open file%s it; jobs under way were "
 		       "cancelled.\n",
 		       device->address, reset->rebind ? "bound anew" : "reset",
-		       device_state_name(device->state), files);
+		       device_state_name(device->state), files, files == 1 ? " has" : "s have");
 	devices_free(&devices);
 	return ret;
 }

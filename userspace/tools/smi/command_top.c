@@ -150,7 +150,7 @@ static void print_look(const struct look *before, const struct look *now,
 	if (!shown)
 		printf("\nNo process has a device open.\n");
 	if (now->clients.hidden)
-		printf("\n%zu processes of other users are not looked at; root sees all.\n",
+		printf("\nProcesses of other users that are not looked at: %zu; root sees all.\n",
 		       now->clients.hidden);
 }
 
