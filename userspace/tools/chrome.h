@@ -15,17 +15,21 @@
  */
 enum chrome_process {
 	CHROME_LIBRARY = 1,
-	CHROME_NPU = 2, /* threads: engines by WNNProfileEngine, from 1 on, and CHROME_JOBS */
+	CHROME_NPU = 2, /* threads: a number of WNNProfileEngine for each engine, and CHROME_JOBS */
 	CHROME_DRIVER = 3,
 	CHROME_FIRMWARE = 4,
 	CHROME_NEXT = 10,
 };
 
+/*
+ * The thread of the process CHROME_NPU that shows jobs; its number is above those of the engines.
+ */
 enum { CHROME_JOBS = 16 };
 
 /*
- * All append to @list and take over @name and @arguments. They return 0, or another value when
- * memory is exhausted, or when @name or @arguments is NULL. Times are in nanoseconds.
+ * These functions append an event to @list and take over the JSON values @name and @arguments in
+ * any case. They return 0, or another value when memory is exhausted or one of these two is NULL.
+ * Times are in nanoseconds.
  */
 int chrome_span(json_t *list, int process, int thread, json_t *name, double start, double end,
 		json_t *arguments);
@@ -38,6 +42,7 @@ int chrome_instant(json_t *list, int process, int thread, json_t *name, double t
 int chrome_async(json_t *list, int process, int thread, json_t *name, const char *id, double start,
 		 double end, json_t *arguments);
 
+/* Name a process or a thread of the trace. Return what chrome_span() does. */
 int chrome_name_process(json_t *list, int process, const char *name);
 int chrome_name_thread(json_t *list, int process, int thread, const char *name);
 

@@ -11,7 +11,7 @@
 
 #include "conformance_table.h"
 
-/* A call with more outputs is refused before memory is allocated for them. */
+/* No memory is allocated for a call with more outputs: the builder refuses it. */
 #define MAX_OUTPUTS 65536
 
 /* Memory that lives as long as one call. */
@@ -153,7 +153,7 @@ static int refuse(struct reader *reader, const char *fmt, ...)
 static int read_integer(struct reader *reader, const struct member *member, const json_t *json,
 			int64_t min, int64_t max, int64_t *value)
 {
-	/* An integer beyond int64 is a string. */
+	/* value_load() has made a string of an integer beyond int64. */
 	if (value_is_large(json))
 		return refuse(reader, "%s is %s, expected %lld to %lld", member->name,
 			      json_string_value(json), (long long)min, (long long)max);

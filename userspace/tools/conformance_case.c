@@ -5,9 +5,10 @@
  * webnn-conformance/1: {"name", "inputs", "operators", "expectedOutputs", "tolerance"}: a graph of
  * inputs and constants ("constant": true) with their elements, and the expected results.
  * webnn-validation/1: a graph without elements and tolerance, with "expect": "success" (then with
- * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
- * TypeError, except that a case with int4 or uint4 runs where opSupportLimits lists the type for
- * the operands that have it, and is skipped elsewhere.
+ * type and shape of the outputs) or "TypeError". A case with "outsideSpec" asks for what the
+ * specification does not allow, and must be refused with a TypeError; only if it has operands of
+ * int4 or uint4, it runs like other cases. Any case with int4 or uint4 is skipped on a device whose
+ * opSupportLimits do not list that type.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,8 +116,8 @@ void runner_close(struct runner *runner)
 }
 
 /*
- * Opens a new context for the next case, because a fault may have made this one unusable; keeps
- * this one when none opens.
+ * Opens a new context for the next case, because a fault may have made the old one unusable. If no
+ * new context opens, the old one stays.
  */
 static void renew_context(struct runner *runner)
 {
@@ -191,8 +192,8 @@ static int make_inputs(struct trial *trial, struct call *out)
 }
 
 /*
- * Makes all operands, up to the first that is refused; *at_operator: whether it was the output of
- * an operator.
+ * Makes all operands, up to the first that is refused. *at_operator is set to whether an operator,
+ * and not an input or a constant, was the last one that was made or refused.
  */
 static void make_operands(struct trial *trial, struct call *out, bool *at_operator)
 {
@@ -336,9 +337,9 @@ static WNNStatus build(struct trial *trial)
 }
 
 /*
- * Sets the first node that the placement gives to the CPU as the reason to skip the case. Returns
- * false when there is none, or when the reason for that node is a limit of the compiler, which no
- * case of the suite may reach.
+ * Skips the case because a node of the graph runs on the CPU, and gives the first such node as the
+ * reason. Returns false and skips nothing when no node does, or when that node runs there for a
+ * limit of the compiler, which no case of the suite may reach.
  */
 static bool skip_for_placement(WNNGraph graph, struct result *result)
 {
@@ -368,8 +369,9 @@ static int open_explainer(struct runner *runner)
 }
 
 /*
- * Handles a graph that policy NPUOnly refused. Returns true when the case is skipped, because
- * PreferNPU places a node on the CPU; otherwise the build failed.
+ * Finds out why the build of a graph failed on an NPU: builds it again with the policy PreferNPU.
+ * Returns true when that places a node on the CPU, for which the case is skipped; otherwise the
+ * case stays a failure.
  */
 static bool explain(struct runner *runner, const struct trial *refused, struct result *result)
 {

@@ -8,8 +8,8 @@
 #include "webnn_calls.inc"
 
 /*
- * Returns whether the arguments have numbers and lists of numbers where the function has such
- * parameters.
+ * Returns whether the arguments have an integer wherever the function takes an integer, and a list
+ * wherever it takes a list of integers.
  */
 static bool takes(const struct operator_kind *kind, const json_t *arguments)
 {

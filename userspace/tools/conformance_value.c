@@ -10,7 +10,7 @@
 #include "conformance.h"
 #include "half.h"
 
-/* A larger tensor in a case is taken as a mistake. */
+/* A tensor with more bytes in memory is taken as a mistake of the case. */
 #define MAX_BYTES (UINT64_C(1) << 32)
 
 static int named_number(const char *text, double *value)
@@ -41,7 +41,7 @@ int value_to_double(const json_t *json, double *value)
 	return *text && !*end ? 0 : -1;
 }
 
-/* --- Integers of more than 64 bits --- */
+/* --- Integers beyond int64 --- */
 
 #define DIGITS "0123456789"
 
@@ -155,7 +155,9 @@ json_t *value_load(const char *path, json_error_t *error)
 
 /* --- Elements --- */
 
-/* Reads an integer, a JSON number or a string, into 64 bits and a sign. Returns 0 or -1. */
+/*
+ * Reads an integer, which is a JSON number or a string, into 64 bits and a sign. Returns 0 or -1.
+ */
 static int to_integer(const json_t *json, bool *negative, uint64_t *bits)
 {
 	const char *text = json_string_value(json);

@@ -17,9 +17,9 @@ bool device_name_is(const char *name);
 bool device_name_is_npu(const char *name);
 
 /*
- * Writes which device it is: "npu:1" for the NPU behind /dev/accel/accel1, else the name of its
- * kind. The NPU behind accel0 is "npu", unless the user, who wrote @asked, gave its number; @asked
- * may be NULL.
+ * Writes the name of the device that @info describes: "npu:1" for the NPU behind /dev/accel/accel1,
+ * "sim" or "cpu". The NPU behind accel0 is "npu", unless the user, who wrote @asked, gave its
+ * number; @asked may be NULL.
  */
 void device_name_of(const WNNDeviceInfo *info, const char *asked, char *text, size_t size);
 

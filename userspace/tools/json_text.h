@@ -8,8 +8,9 @@
 #include <webnn/webnn.h>
 
 /*
- * Returns a text as JSON. Paths and labels may hold any bytes, and what models write may end within
- * a character: bytes that are not of UTF-8 become '?'. NULL when memory is exhausted.
+ * Returns a text as a JSON string. Paths and labels may hold any bytes, and the text that a
+ * language model writes may end within a character: each byte that is not valid UTF-8 becomes '?'.
+ * NULL when memory is exhausted.
  */
 json_t *json_text(WNNStringView view);
 

@@ -73,7 +73,7 @@ int model_digits(struct net *net, struct model *model, uint32_t batch, WNNOperan
 	return outputs[0] ? 0 : -1;
 }
 
-/* Floats in lenet.bin before and after the 16 bytes that are skipped. */
+/* Numbers of floats in lenet.bin before and after 16 bytes that hold no weights and are skipped. */
 #define LENET_CONVS (500 + 20 + 25000 + 50)
 #define LENET_DENSE (400000 + 500 + 5000 + 10)
 

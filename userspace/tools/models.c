@@ -14,7 +14,7 @@
 
 static const struct {
 	const char *name, *probe; /* probe: a file that exists when the model is present */
-	/* whether the model is with the demo, not among the shared models */
+	/* whether its files are in the folder of the demo, not in that of the shared models */
 	bool own;
 	model_fn build;
 } models[] = {
@@ -286,8 +286,8 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 						 WNN_WAIT_FOREVER) != WNNStatus_Success)
 			return failed("readTensor");
 	/*
-	 * WaitIdle reports a fault of the device; reading the tensors would succeed with stale
-	 * bytes.
+	 * Reading the tensors succeeds also after a fault of the device, and then gives stale
+	 * bytes; this call reports the fault.
 	 */
 	if (wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
 		return failed("dispatch");

@@ -27,7 +27,10 @@ struct model_paths {
 	const char *models; /* ../shared/models, or NULL */
 };
 
-/* Returns whether a model's files are there. Names: digits, squeezenet, lenet, mobilenetv2. */
+/*
+ * Returns whether the files of a model are there: digits, squeezenet, lenet or mobilenetv2. An
+ * unknown name has no files.
+ */
 bool model_present(const char *name, const struct model_paths *paths);
 
 /**
@@ -41,8 +44,8 @@ int model_build(struct model *model, const char *name, const struct model_paths 
 void model_release(struct model *model);
 
 /*
- * Runs one dispatch; input and outputs are float32 in the model's order. Returns 0, or -1 after a
- * message.
+ * Queues one dispatch and does not wait for its end. The tensors are float32, those of the outputs
+ * in the model's order. Returns 0, or -1 after a message.
  */
 int model_run(const struct model *model, WNNContext context, WNNTensor input,
 	      WNNTensor const *outputs);
@@ -51,6 +54,10 @@ struct model_tensors {
 	WNNTensor input, outputs[MODEL_MAX_OUTPUTS];
 };
 
+/*
+ * Creates tensors for the input and all outputs. Returns 0, or -1 after a message; the caller calls
+ * model_tensors_release() in both cases.
+ */
 int model_tensors_create(struct model_tensors *tensors, const struct model *model,
 			 WNNContext context);
 void model_tensors_release(struct model_tensors *tensors);
@@ -61,7 +68,7 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 
 struct model_device {
 	const char *name;     /* "npu", "sim", "cpu"; NULL: the device of WEBNN_DEVICE */
-	bool npu_only;	      /* refuse graphs of which a node would run on the CPU */
+	bool npu_only;	      /* refuse a graph when one of its nodes would run on the CPU */
 	bool profile;	      /* keep profiles of dispatches */
 	bool full;	      /* sim simulates firmware, registers and page tables, too */
 	const char *firmware; /* firmware of the full mode; NULL: the installed one */

@@ -5,7 +5,10 @@
 
 #include "models.h"
 
-/* A network under construction. The first failure is kept, and later calls do nothing. */
+/*
+ * A network under construction. The first failure sets @failed; after it, the functions below
+ * return NULL and print nothing.
+ */
 struct net {
 	WNNGraphBuilder builder;
 	char folder[4096];
@@ -15,12 +18,12 @@ struct net {
 WNNOperand net_input(struct net *net, struct model *model);
 WNNOperand net_file(struct net *net, const char *format, ...) __attribute__((format(printf, 2, 3)));
 WNNOperand net_data(struct net *net, const float *data, uint32_t rank, const uint32_t *dims);
-/* Returns the operand; when it is NULL, records the builder's error. */
+/* Returns @operand. If it is NULL, prints the builder's error and marks the network as failed. */
 WNNOperand net_check(struct net *net, WNNOperand operand);
 
 /*
- * Each function fills in the model's description and sets the outputs in its order. Returns 0 or
- * -1.
+ * Each function builds the network, fills in the description @model, and sets @outputs in the order
+ * of that description. Returns 0, or -1 after a message.
  */
 typedef int (*model_fn)(struct net *net, struct model *model, uint32_t batch, WNNOperand *outputs);
 int model_digits(struct net *net, struct model *model, uint32_t batch, WNNOperand *outputs);

@@ -25,7 +25,7 @@ static const struct {
 
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
-/* Types that WebNN lacks, and those that their elements become. */
+/* Types that WebNN lacks, and the types to which their elements are converted. */
 static const struct {
 	char text[4];
 	const char *name;
@@ -38,8 +38,8 @@ static const struct {
 };
 
 /*
- * Characters of types in headers, such as '<f4' and '<M8[ns]'; a damaged file could have others,
- * such as control sequences for the terminal.
+ * The characters of a type that a message shows, such as '<f4' or '<M8[ns]'. Others are not
+ * printed: a damaged file could have control sequences for the terminal.
  */
 #define TYPE_CHARACTERS "'<>|=[]0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

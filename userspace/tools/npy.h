@@ -24,7 +24,7 @@ struct npy {
 	void *data;	 /* allocated with malloc() */
 	const char *was; /* type of the file, if it was converted: "float64", "int16", "uint16" */
 	bool fortran;	 /* whether the file is in Fortran order */
-	bool big_endian; /* whether the elements of the file are */
+	bool big_endian; /* whether the elements in the file are big endian */
 };
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */

@@ -15,6 +15,7 @@
 #define END_SIZE  22 /* size of the record at the end of the archive, without its comment */
 #define ITEM_SIZE 46 /* size of an item of the directory, without its names */
 #define HEAD_SIZE 30 /* size of the header before a file's data, without its names */
+/* The most bytes of an array, packed or not: 16 GiB. */
 #define MOST_SIZE ((uint64_t)1 << 34)
 
 static int bad(const char *path, const char *what)
@@ -78,7 +79,10 @@ static bool find_directory(struct archive *archive)
 	return found;
 }
 
-/* Reads sizes and offsets of 4 GiB and more, which are in an extra field. */
+/*
+ * Reads sizes and offsets of 4 GiB and more, which are in the extra field of Zip64; the usual
+ * fields have the largest number of 32 bits then.
+ */
 static void read_wide(struct item *item, const uint8_t *extra, size_t size)
 {
 	uint64_t *const fields[] = { &item->size, &item->packed, &item->offset };
@@ -121,9 +125,10 @@ static bool next_item(struct archive *archive, struct item *item)
 }
 
 /*
- * Finds the array @name, or the only array if @name is NULL. Returns 0; -1 when the archive cannot
- * be read or is empty; the number of arrays when none is called @name; 2 when @name is NULL and
- * there are several.
+ * Finds the array @name, or the only array if @name is NULL. Returns 0 when it is found; -1 when
+ * the archive cannot be read or is empty; the number of arrays when none is called @name; 2 when
+ * @name is NULL and there are several. The caller closes *file, which is NULL when the archive
+ * cannot be opened.
  */
 static int find(const char *path, const char *name, struct item *item, FILE **file)
 {

@@ -15,7 +15,10 @@ bool npz_is(const char *path);
 /* Returns whether the archive has an array of this name. */
 bool npz_has(const char *path, const char *name);
 
-/* Loads the array of this name, or the only array. Returns 0 or -1, like npy_load(). */
+/*
+ * Loads the array of this name; if the archive has only one array, loads that, whatever its name
+ * is. Returns 0, or -1 after a message.
+ */
 int npz_load(struct npy *array, const char *path, const char *name);
 
 #endif

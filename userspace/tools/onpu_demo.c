@@ -23,11 +23,11 @@
 
 #define PIXELS	  64
 #define CLASSES	  10
-#define MAX_SIDES 3 /* npu, sim, cpu: the results of the first are shown */
+#define MAX_SIDES 3 /* npu, sim and cpu; the results of the first side are shown */
 
 /*
- * The limits for each device: 357 of the 359 digits right, and the error of SqueezeNet's
- * probabilities.
+ * The limits for each device: at least 357 of the 359 digits are right, and no probability of
+ * SqueezeNet has a larger error.
  */
 #define MIN_ACCURACY 0.994
 #define MAX_ERROR    1e-4
@@ -52,7 +52,7 @@ struct side {
 	WNNGraphStatistics statistics; /* statistics of the last dispatch */
 	/* pictures whose results equal those of the first side, bit by bit */
 	size_t same_bits;
-	/* digits that equal the label, and the digit of the last side */
+	/* pictures with the digit of the label; pictures with the digit of the last side */
 	size_t right, agree;
 	/* SqueezeNet: largest error against the expected output; NaN is kept */
 	double max_error;
@@ -107,10 +107,7 @@ static void run_close(struct run *run)
 	}
 }
 
-/*
- * Prepares the results of a side: opens a context for computing them, or finds recorded ones.
- * Returns 0 or -1.
- */
+/* Opens a context that computes a side's results, or finds recorded ones. Returns 0 or -1. */
 static int side_prepare(struct side *side, WNNInstance instance, const char *model,
 			const struct options *options, const struct result *result, bool first)
 {
@@ -150,7 +147,7 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	return 0;
 }
 
-/* Ends a complaint with advice for this device. */
+/* Prints advice for a device with wrong results, as the end of a message. */
 static void advise(const char *device)
 {
 	if (!strcmp(device, "cpu"))
@@ -208,7 +205,10 @@ static int side_describe(struct side *side)
 			      0;
 }
 
-/* Records where the operators ran, and their times. Returns 0 or -1. */
+/*
+ * Records the statistics of all sides, and where the operators of the first side ran; prints those
+ * of an NPU's graph that the CPU ran. Returns 0, or -1 after a message.
+ */
 static int run_describe(struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -274,10 +274,7 @@ static int argmax(const float *x, int n)
 	return best;
 }
 
-/*
- * Prints pictures from all over the set, four in a row, with two characters a pixel and the answer
- * below.
- */
+/* Prints every n-th picture, four in a row, two characters a pixel, with the answers below. */
 static void show(const unsigned char *images, const unsigned char *labels,
 		 const unsigned char *answers, size_t count, size_t wanted, const char *device)
 {

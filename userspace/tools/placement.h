@@ -8,14 +8,18 @@
 #include <webnn/webnn_npu.h>
 
 /*
- * Prints a line for each operator, then the number of each kind. Returns 0, or -1 after a message.
+ * Prints a line for each operator, then how many run on the NPU, on the CPU, or were folded.
+ * Returns 0, or -1 after a message.
  */
 int placement_print(WNNGraph graph);
 
-/* Returns NULL when memory is exhausted. */
+/*
+ * Returns the same as JSON, which the caller gives back with json_decref(); NULL when memory is
+ * exhausted.
+ */
 json_t *placement_json(WNNGraph graph);
 
-/* Returns "npu", "cpu" or "folded". */
+/* Returns "npu", "cpu" or "folded"; "?" for another value. */
 const char *placement_device(WNNNodeDevice device);
 
 #endif

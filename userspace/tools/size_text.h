@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * Reads a number of bytes, decimal or with 0x; a K, M or G after it stands for KiB, MiB or GiB.
- * Returns false when @text is no such number, or beyond 2^64.
+ * Reads a number of bytes: decimal, hexadecimal after 0x or octal after 0. A K, M or G after it
+ * stands for KiB, MiB or GiB. Returns false when @text is no such number, or is 2^64 or more.
  */
 bool size_text_read(const char *text, uint64_t *bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * stablehlo-test: runs StableHLO's own test programs on a device. They compare their results with
- * expected ones, so that a module has passed when it runs to its end.
+ * expected ones: a module passes when it runs to its end.
  */
 #include <argp.h>
 #include <dirent.h>
@@ -81,8 +81,8 @@ static const char *last_message(void)
 }
 
 /*
- * The size for dimensions that a program leaves open. Elements of tensor<i64> arguments, which hold
- * such sizes, have the same value; all other elements are zero.
+ * The size for dimensions that a program leaves open. Arguments of type tensor<i64>, which hold
+ * such sizes, have the same value; the elements of all other arguments are 0.
  */
 #define OPEN_SIZE 4
 
@@ -167,7 +167,7 @@ static bool is_disabled(const char *path)
 	return disabled;
 }
 
-/* Writes the first lines in which two texts differ. */
+/* Writes a message with the first line in which two texts differ, from both of them. */
 static void say_difference(char *text, size_t room, WNNStringView a, WNNStringView b)
 {
 	size_t at = 0, start = 0, line = 1;
@@ -183,7 +183,7 @@ static void say_difference(char *text, size_t room, WNNStringView a, WNNStringVi
 		 (int)strcspn(b.data + start, "\n"), b.data + start);
 }
 
-/* Tests that bytecode and text are one program. */
+/* Tests that bytecode and text, when they are read, give one and the same program. */
 static void test_pair(struct tester *tester, const char *text_path, const char *path)
 {
 	WNNStablehloProgram text = NULL, code = NULL;
@@ -218,8 +218,8 @@ static void print_program(struct tester *tester, const char *path, WNNStablehloP
 }
 
 /*
- * Returns whether a program is bytecode, or text if @bytecode is false, and exists in the other
- * form, too; @other gets the path of that form.
+ * Returns whether the program at @path is in the form that @bytecode asks for (true: bytecode,
+ * false: text) and its other form is a file beside it. Writes the path of the other form to @other.
  */
 static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
 {
@@ -303,7 +303,7 @@ static int test_path(struct tester *tester, const char *path)
 	count = scandir(path, &entries, is_program, alphasort);
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
-		/* A program that also exists as bytecode is tested together with that. */
+		/* A text beside its bytecode is tested together with the bytecode. */
 		if (!has_pair(name, false, other, sizeof(other)) && test_path(tester, name))
 			ret = -1;
 		free(entries[i]);
@@ -437,7 +437,7 @@ static int start_ranks(const char *ranks, int argc, char **argv)
 	if (!line)
 		return 2;
 	line[at++] = "mpirun";
-	/* Ranks may share processors in tests. */
+	/* Tests may start more ranks than there are processors. */
 	line[at++] = "--oversubscribe";
 	line[at++] = "-n";
 	line[at++] = (char *)ranks;
@@ -507,8 +507,8 @@ int main(int argc, char **argv)
 	if (!tester.info.rank && report(&tester))
 		ret = 2;
 	/*
-	 * Agrees with the other ranks, so that a program that failed on all ranks does not end
-	 * them.
+	 * Synchronises the ranks once more: after a program that failed on all ranks, leaving them
+	 * without this call would end them.
 	 */
 	if (tester.world)
 		wnnStablehloWorldAgreeSync(tester.world);
