@@ -17,7 +17,7 @@
 
 enum verdict { SAME, DIFFERS, UNKNOWN };
 
-/* The output of a node. Lists are sorted by name. */
+/* The output of a node. The list of all outputs is sorted by name. */
 struct made {
 	const char *name;
 	size_t by; /* index of the node that computes it */
@@ -36,7 +36,8 @@ struct search {
 	size_t node_count;
 	struct made *made;
 	size_t made_count;
-	struct bisected *result; /* difference at the last cut that had any */
+	/* of all differing values so far, the one that is computed first */
+	struct bisected *result;
 };
 
 /* ---- which values cross a cut */
@@ -130,8 +131,9 @@ static int learn(struct search *search)
 /* ---- one cut */
 
 /*
- * Returns the model up to the node before @cut, as bytes; NULL when memory is exhausted, or no
- * value that can be compared crosses the cut. *all: whether all values that cross can be compared.
+ * Returns the model up to the node before @cut, as bytes that the caller frees, and sets *size;
+ * NULL when memory is exhausted, or no value that can be compared crosses the cut. *all is set to
+ * whether all values that cross can be compared.
  */
 static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool *all)
 {
@@ -255,8 +257,9 @@ static int compare(struct search *search, enum verdict *verdict)
 }
 
 /*
- * Tries a cut. The verdict is UNKNOWN when sequences, or values that WebNN has no type for, cross
- * it.
+ * Tries a cut. The verdict is UNKNOWN when no graph can be built for it, for example because a
+ * sequence or a value without a type of WebNN crosses it; also when a value without a record
+ * crosses it and all others agree. Returns DONE, or an exit code after a message.
  */
 static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 {

@@ -11,7 +11,7 @@
 /* A picture with more boxes takes long to draw; one with fewer tells little of the model. */
 #define MOST_BOXES   300
 #define FEWEST_BOXES 10
-/* The deepest level of names, whose parts are separated by slashes or points. */
+/* The most parts of a name that are compared; slashes or points separate the parts. */
 #define DEEPEST 12
 
 /*
@@ -39,8 +39,8 @@ static bool begin_alike(const Onnx__NodeProto *a, const Onnx__NodeProto *b, int 
 }
 
 /*
- * Sets first[] to the first node of each box: a box begins at each node whose name begins otherwise
- * than the one before. Returns the number of boxes.
+ * Sets first[] to the first node of each box. A new box begins where the first @depth parts of a
+ * node's name differ from those of the node before. Returns the number of boxes.
  */
 static size_t divide_by_names(const Onnx__GraphProto *graph, int depth, size_t *first)
 {

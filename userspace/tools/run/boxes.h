@@ -17,9 +17,9 @@ struct boxes {
 };
 
 /*
- * Divides a graph: up to BOXES_ALONE nodes have a box each. Otherwise the nodes of a box have names
- * that begin alike, or a box has an equal share of the nodes. Returns 0, or -1 when memory is
- * exhausted.
+ * Divides a graph: each of up to BOXES_ALONE nodes has a box of its own. In a larger graph, a box
+ * has neighbours whose names begin alike; where that gives too few or too many boxes, all boxes
+ * have equally many nodes. Returns 0, or -1 when memory is exhausted.
  */
 int boxes_init(struct boxes *boxes, const Onnx__GraphProto *graph);
 void boxes_exit(struct boxes *boxes);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: changes the graph of a decoder as Hugging Face's exporters write it. There, tokens
- * append rows to caches that are inputs (Concat), and all rows take part. So each token would need
- * a graph of its own, and a copy of all caches. Here caches have all positions from the start:
- * ScatterND takes the place of Concat, and a mask is added in front of Softmax.
+ * webnn-run: changes the graph of a decoder as Hugging Face's exporters write it. In such a graph,
+ * Concat appends the rows of new tokens to caches, which are inputs, and attention reads all rows.
+ * So each token would need a graph of its own, and a copy of all caches. The changed graph has
+ * caches with all positions from the start: ScatterND takes the place of Concat, and a mask is
+ * added in front of Softmax.
  *
- * The graph computes other shapes from the length of the past, which is that of the caches after
- * Concat without the new tokens. It gets this number, so that these shapes fit.
+ * The graph also computes shapes from the number of past rows, which Shape reads from a cache. A
+ * cache of all positions has more rows, so Shape is replaced by that number less the number of new
+ * tokens: past and new tokens together are then all positions.
  */
 #include "change.h"
 
@@ -19,7 +21,10 @@
 
 /* Most tensors that are followed from a cache to its Softmax. */
 #define MAX_FOLLOWED 256
-/* The tensor [0, 0, tokens, 0]: the shape of a whole cache less this one is that of the past. */
+/*
+ * The tensor [0, 0, tokens, 0], with the number of new tokens: the shape of a cache minus this
+ * tensor takes the place of the shape of the past.
+ */
 #define NEW_ROWS CHANGE_NEXT "new"
 /* The input by which a merged decoder chooses the branch with a past or the one without. */
 #define CHOICE "use_cache_branch"
@@ -64,7 +69,7 @@ void change_node(struct change *c, Onnx__NodeProto *node, const char *kind, size
 		list[i] = strdup(inputs[i]);
 		c->full |= !list[i];
 	}
-	/* The old texts may be among the new ones, and are freed after them. */
+	/* @inputs may point to the old texts, which are therefore freed after they were copied. */
 	for (size_t i = 0; i < node->n_input; i++)
 		if (node->input[i] != protobuf_c_empty_string)
 			free(node->input[i]);
@@ -217,8 +222,8 @@ Onnx__NodeProto *change_producer(const struct change *c, const char *name)
 }
 
 /*
- * Takes the description of an output out of the list and returns it. Returns a new one for the name
- * of another tensor; NULL: memory is exhausted.
+ * Takes the description of an output out of the list and returns it. For a tensor that is no
+ * output, returns a new description; NULL: memory is exhausted.
  */
 static Onnx__ValueInfoProto *take_value(struct change *c, const char *name)
 {
@@ -305,7 +310,10 @@ static void remove_choice(Onnx__GraphProto *graph)
 	}
 }
 
-/* Puts the nodes of the branch with a past in the place of the choice. */
+/*
+ * Puts the nodes of the branch with a past in the place of the node that chooses. Returns 0, or -1
+ * with an error.
+ */
 static int take_branch(struct change *c)
 {
 	Onnx__GraphProto *graph = c->graph, **slot, *branch;
@@ -323,7 +331,7 @@ static int take_branch(struct change *c)
 	graph->node[at] = graph->node[--graph->n_node];
 	MOVE_LIST(c, graph, branch, node);
 	MOVE_LIST(c, graph, branch, initializer);
-	/* An output without a node is an input that the branch passes on. */
+	/* An output that no node computes is an input that the branch passes on. */
 	for (size_t i = 0; i < choice->n_output; i++)
 		if (branch->output[i]->name && change_producer(c, branch->output[i]->name))
 			rename_tensor(c, branch->output[i]->name, choice->output[i]);
@@ -402,7 +410,7 @@ static void add_new_rows(struct change *c)
 			NEW_ROWS);
 }
 
-/* Makes a node that gives the shape of a cache give that of the past, which has fewer rows. */
+/* Changes a node Shape of a cache: its result becomes the shape of the cache minus NEW_ROWS. */
 static void reduce_shape(struct change *c, Onnx__NodeProto *node, const char *cache)
 {
 	int64_t start = attribute(node, "start", 0), end = attribute(node, "end", 4);
@@ -450,7 +458,10 @@ static Onnx__NodeProto *find_softmax(const Onnx__GraphProto *graph, const char *
 	return NULL;
 }
 
-/* Adds the mask to the scores that a cache of keys makes. */
+/*
+ * Adds the mask to the attention scores that are computed from a cache of keys, in front of their
+ * Softmax. @keys is the tensor with the updated cache. Returns 0, or -1 with an error.
+ */
 static int mask_scores(struct change *c, const char *cache, const char *keys)
 {
 	const size_t front = strlen(CHANGE_NEXT "masked/");
@@ -472,7 +483,7 @@ static int mask_scores(struct change *c, const char *cache, const char *keys)
 				 cache);
 	snprintf(name, sizeof(name), CHANGE_NEXT "masked/%zu", c->masks);
 	snprintf(mask, sizeof(mask), CHANGE_MASK "/%zu", c->masks++);
-	/* Scores may have another type than caches, but CastLike is not in older versions. */
+	/* Scores may have another type than caches; operator sets before 15 have no CastLike. */
 	if (operator_set(c) >= 15)
 		change_add_node(c, "CastLike", 0, 2,
 				(const char *const[]){ CHANGE_MASK, softmax->input[0] }, mask);
@@ -492,7 +503,7 @@ static bool appends(const Onnx__NodeProto *node, const char *cache)
 	       change_same(node->input[0], cache) && (axis == 2 || axis == -2);
 }
 
-/* Whether the name of a cache is that of keys, such as past_key_values.0.key. */
+/* Returns whether the name of a cache is that of keys, such as past_key_values.0.key. */
 static bool has_keys(const char *cache)
 {
 	const char *key = NULL, *value = NULL;

@@ -40,12 +40,15 @@ struct change {
 
 /*
  * Reads the file at @path, and takes the branch with a past if its graph chooses between two by an
- * input use_cache_branch. All functions here return 0, or -1 with a message in @error; "void" ones
- * set @full. Call change_exit() in any case.
+ * input use_cache_branch. Functions of type int return 0, or -1 with a message in @error; functions
+ * of type void set @full when memory is exhausted. Call change_exit() in any case.
  */
 int change_init(struct change *change, const char *path, struct gguf_error *error);
 void change_exit(struct change *change);
-/* Loads the changed model. The file may not be changed as long as the model lives. */
+/*
+ * Loads the changed model, which reads large weights from the file at @path: that must stay as it
+ * is as long as the model lives.
+ */
 int change_load(struct change *change, WNNOnnxModel *model);
 
 /* ---- parts of a graph */

@@ -192,7 +192,7 @@ static int measure(struct bench *bench)
 			"--streams: too little memory is free for so many streams; give fewer");
 	/*
 	 * The first stream runs in this thread. The barrier opens only when all streams have
-	 * started.
+	 * started, so the program ends when one cannot start.
 	 */
 	for (started = 1; started < bench->stream_count && !ret; started++)
 		if (pthread_create(&bench->streams[started].thread, NULL, run_stream,

@@ -198,8 +198,8 @@ static int type_of_webnn(WNNOperandDataType type)
 }
 
 /*
- * Sets the type with the allocations that onnx__value_info_proto__free_unpacked() frees. 0, or -1
- * when memory is exhausted.
+ * Sets the type of a tensor, in memory that onnx__value_info_proto__free_unpacked() frees. Returns
+ * 0, or -1 when memory is exhausted.
  */
 static int set_type(Onnx__ValueInfoProto *value, int type)
 {
@@ -272,7 +272,7 @@ static const char *name_at(const struct extraction *extraction, size_t index)
 }
 
 /*
- * Finds the shapes of tensors for which the file has neither type nor shape; the shapes of weights
+ * Finds the shapes of tensors for which the file lacks the type or the shape; the shapes of weights
  * are in the file. Returns DONE or an exit code.
  */
 static int learn_shapes(const struct extraction *extraction, struct trial *known)
@@ -433,7 +433,10 @@ static int extract(struct extraction *extraction)
 	*whole = extraction->options;
 	if (program_is(whole->model) || saved_is(whole->model))
 		return complain(BAD_MODEL, "%s: only models of ONNX can be cut", whole->model);
-	/* A name may contain commas, so that the whole model is opened without the cuts. */
+	/*
+	 * The whole model is opened, only to check it, without --outputs: choose() reads that
+	 * option.
+	 */
 	whole->cuts = (struct pairs){ 0 };
 	ret = subject_open(&subject, whole);
 	subject_close(&subject);

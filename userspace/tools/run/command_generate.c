@@ -33,7 +33,7 @@ enum {
 	KEY_PRESENT,
 };
 
-/* Most tokens of a request to a server; more takes longer for each token. */
+/* The default of --context for a server, in tokens. Longer caches take longer for each token. */
 #define SERVER_CONTEXT 2048
 
 /* The values of options. For the context, 0 stands for an option that is not given. */
@@ -48,7 +48,10 @@ struct generation {
 	struct wishes wishes;
 	struct server_options server;
 	bool serve;
-	/* Options that were given, or NULL: one that only a server has, one that a server lacks. */
+	/*
+	 * The last option that was given of those that need --server, and of those that exclude it;
+	 * NULL: none was given.
+	 */
 	const char *for_server, *not_for_server;
 	const char *prompt;
 	struct bytes read_prompt; /* from standard input */
@@ -320,7 +323,7 @@ static int encode_prompt(struct generation *g)
 
 /* ---- the model */
 
-/* Sets how tokens are drawn, as options say and else as the file does. */
+/* Sets how tokens are drawn: as the options say, and where they say nothing, as the file does. */
 static void choose_sampling(struct generation *g)
 {
 	struct gguf_sampler *sampler = &g->language.sampler;
@@ -338,8 +341,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /*
  * Builds the graphs, with caches for the prompt and the answer. With --context the sizes do not
- * depend on the prompt: then the server computes the same numbers. Returns DONE, or the exit status
- * after a message.
+ * depend on the prompt, and are those of a server with the same --context: both compute the same
+ * numbers. Returns DONE, or the exit status after a message.
  */
 static int build(struct generation *g)
 {

@@ -41,7 +41,8 @@ struct run {
 	struct pairs outputs;
 	const char *folder, *labels;
 	size_t top;
-	uint32_t rate; /* samples a second of files that end in .wav; 0: as the file of the voice says */
+	/* samples a second of a .wav file; 0: as the configuration beside the model says */
+	uint32_t rate;
 	bool print;
 };
 
@@ -354,8 +355,8 @@ static void print_top(const struct value *value, size_t top, char *const *labels
 }
 
 /*
- * Appends the lines of a file to *labels; a NULL @path has none. Returns DONE or an exit code; the
- * caller frees the labels in any case.
+ * Appends the lines of a file to *labels; does nothing if @path is NULL. Returns DONE or an exit
+ * code; the caller frees the labels in any case.
  */
 static int read_labels(const char *path, char ***labels, size_t *count)
 {

@@ -123,8 +123,9 @@ static int64_t number(const Onnx__NodeProto *node, const char *name)
 }
 
 /*
- * A node, and the shape of its first output: arguments of the functions for single operators, which
- * set *macs to the multiply-accumulates; false: these are not known.
+ * The arguments of the functions below, each of which is for one kind of operator: it sets *macs to
+ * the number of multiply-accumulates and returns true, or returns false when that number is not
+ * known.
  */
 struct work {
 	const Onnx__NodeProto *node;

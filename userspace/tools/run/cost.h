@@ -31,11 +31,16 @@ bool shape_is_static(const WNNOnnxValueInfo *value);
 /*
  * Sets *macs to the multiply-accumulates of a node of the main graph: convolutions, matrix
  * products, recurrent networks and attention have them; other operators have none. Returns false
- * when they are not known: shapes are open, or the node contains graphs or is a function.
+ * when they are not known: shapes are open, the node contains graphs, its operator is neither one
+ * of ONNX nor of com.microsoft, or the operator is one whose work is not counted here, such as
+ * GroupQueryAttention.
  */
 bool cost_macs(const Onnx__NodeProto *node, const struct shapes *shapes, uint64_t *macs);
 
-/* Returns the bytes of the elements; 0 for strings. */
+/*
+ * Returns the bytes of the elements; 0 for strings, and for dimensions that are negative or too
+ * large.
+ */
 uint64_t cost_bytes(const Onnx__TensorProto *tensor);
 
 #endif

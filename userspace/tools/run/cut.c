@@ -171,8 +171,9 @@ struct rename {
 };
 
 /*
- * Lists in @renames the outputs of nodes that are kept for other outputs but also produce a given
- * tensor, and their new names, as the tensor's name is an input now. Returns 0; -1: no memory.
+ * A node that is kept for another output may also compute one of @inputs, the name of which is that
+ * of an input of the model now. Lists such outputs of nodes in @renames, with new names. Returns 0;
+ * -1: no memory.
  */
 static int make_renames(const struct tensors *tensors, const char *const *inputs,
 			size_t input_count, const bool *nodes, struct rename *renames)
@@ -290,7 +291,10 @@ int cut_apply(Onnx__ModelProto *model, struct tensors *tensors, const char *cons
 	new_outputs = make_outputs(tensors, outputs, output_count);
 	if (!new_inputs || !new_outputs)
 		ret = -1;
-	/* Inputs and outputs have entries of their own. */
+	/*
+	 * Inputs and outputs of the graph need no entry in value_info: they are described in its
+	 * lists of inputs and outputs.
+	 */
 	for (size_t i = 0; !ret && i < graph->n_value_info; i++)
 		if (is_one_of(graph->value_info[i]->name, new_inputs, count) ||
 		    is_one_of(graph->value_info[i]->name, new_outputs, output_count))

@@ -7,8 +7,9 @@
 #include "tensors.h"
 
 /*
- * Marks the tensors and nodes that @outputs need when the tensors with the member cut set are
- * given. @nodes has room for a mark of each node. Returns 0, or -1 when memory is exhausted.
+ * Marks the tensors and nodes that @outputs need when the tensors whose member cut is true are
+ * given. @nodes has a mark for each node, all false before. Returns 0, or -1 when memory is
+ * exhausted.
  */
 int cut_mark(struct tensors *tensors, const char *const *outputs, size_t output_count, bool *nodes);
 

@@ -167,7 +167,7 @@ static int read_inputs(struct decoder *d, const char *past, const char *present,
 	return 0;
 }
 
-/* Whether the caches have different numbers of heads. */
+/* Returns whether the caches have different numbers of heads. */
 static bool differ(const struct decoder *d)
 {
 	for (size_t i = 1; i < d->count; i++)
@@ -197,12 +197,12 @@ int decoder_read(struct decoder *d, const char *path, const char *past, const ch
 	char text[DESCRIPTION];
 
 	*d = (struct decoder){ 0 };
-	/* The library knows best what is wrong with a file. */
+	/* When the file is damaged, the library has the better message: it loads the file first. */
 	if (wnnOnnxLoadFile(WNN_STR(path), NULL, &d->model) != WNNStatus_Success)
 		return fail_onnx(error);
 	if (load(d, path, past, present, true, error))
 		return -1;
-	/* Caches that are updated in place share the input of rows. */
+	/* Caches that are updated in place share CHANGE_ROWS, which has one number of heads. */
 	if (d->change.in_place && differ(d)) {
 		gguf_fail(&d->change.reason, "the model's caches have different numbers of heads");
 		if (load(d, path, past, present, false, error))
@@ -363,8 +363,8 @@ static WNNOperand move_row(const struct decoder *d, WNNGraphBuilder b,
 }
 
 /*
- * Builds the graph that copies the new rows of all caches. Returns 0; else fails, as for a cache
- * with another number of heads than the first one.
+ * Builds the graph that copies the new rows of all caches. Returns 0; else fails, for example when
+ * a cache has another number of heads than the first one.
  */
 static int build_move(struct decoder *d, struct gguf_error *error)
 {
@@ -463,7 +463,7 @@ static int make_tensors(struct decoder *d, struct gguf_error *error)
 	return 0;
 }
 
-/* Makes the mask of the file a constant by which all positions of the caches are seen. */
+/* Makes attention_mask a constant of ones: CHANGE_MASK takes its place. Returns 0 or fails. */
 static int see_all(struct decoder *d, struct gguf_error *error)
 {
 	size_t size = d->mask_type == WNNOperandDataType_Int64 ? 8 : 4;
@@ -480,7 +480,7 @@ static int see_all(struct decoder *d, struct gguf_error *error)
 	return ret;
 }
 
-/* Builds the graph for blocks of prompts, where the model can compute them. */
+/* Builds the graph for @block tokens of a prompt at once, or leaves it out if the model cannot. */
 static void build_block(struct decoder *d, uint32_t block)
 {
 	struct gguf_error error;
@@ -504,7 +504,7 @@ int decoder_open(struct decoder *d, WNNContext context, uint32_t length, uint32_
 	d->length = length;
 	if (d->change.in_place && see_all(d, error))
 		return -1;
-	/* One buffer for past and present; else a model that appends to the past. */
+	/* The caches that come out are tried with the same length first, then with one more. */
 	if (build_step(d, &d->one, 1, length, error) &&
 	    (d->change.in_place || build_step(d, &d->one, 1, length + 1, error) ||
 	     build_move(d, error)))
@@ -669,14 +669,14 @@ static int write_rows(const struct decoder *d, const struct decoder_step *step, 
 	return write_bytes(d, step->bias, size * (half ? 2 : 4), error);
 }
 
-/* Writes the mask of a model whose caches are not changed. */
+/* Writes attention_mask of a graph that is not changed, and the place for run_move(). */
 static int write_mask(const struct decoder *d, const struct decoder_step *step, uint32_t used,
 		      struct gguf_error *error)
 {
 	uint32_t masked = d->length + (d->move != NULL);
 	int64_t *numbers = d->scratch;
 
-	/* New tokens are at the next positions or, in a longer cache, at the last. */
+	/* New tokens are at the next positions; in a longer cache, the token is at the last one. */
 	for (uint32_t i = 0; i < masked; i++)
 		numbers[i] = d->move ? i < used || i == d->length : i < used + step->tokens;
 	if (write(d, d->mask, d->mask_type, masked, error))

@@ -33,7 +33,9 @@ static void free_caches(struct caches *caches)
 	free(caches->present);
 }
 
-/* Lists the caches; free_caches() is called in any case. */
+/*
+ * Lists the caches. Returns 0, or -1 with an error; the caller calls free_caches() in both cases.
+ */
 static int find_caches(const struct change *c, const char *past, const char *present,
 		       struct caches *caches)
 {
@@ -61,7 +63,7 @@ static int find_caches(const struct change *c, const char *past, const char *pre
 	return 0;
 }
 
-/* Chooses logits and the caches of the file as outputs. */
+/* Makes logits, and those outputs of the file that are caches, the outputs of the graph. */
 static void keep_outputs(struct change *c, const struct caches *caches)
 {
 	const char **names = calloc(caches->count + 1, sizeof(*names));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run generate: changes a decoder of ONNX so that it takes several tokens. */
+/*
+ * webnn-run generate: changes a decoder of ONNX so that it takes several tokens at once and updates
+ * its caches in place.
+ */
 #ifndef ONPU_TOOLS_RUN_DECODER_CHANGE_H
 #define ONPU_TOOLS_RUN_DECODER_CHANGE_H
 
@@ -14,8 +17,8 @@
 struct decoder_change {
 	WNNOnnxModel model;
 	/*
-	 * Whether the model has the inputs and outputs of change_outputs(); else why caches are
-	 * copied for each token.
+	 * Whether the caches are updated in place, by the inputs and outputs of change_outputs().
+	 * If they are not, @reason says why.
 	 */
 	bool in_place;
 	struct gguf_error reason;

@@ -15,12 +15,19 @@ struct tolerance {
 };
 
 struct difference {
-	/* largest absolute error; INFINITY when only one of two elements is finite */
+	/*
+	 * largest absolute error; INFINITY when two elements differ and one of them is not finite
+	 */
 	double largest;
+	/*
+	 * @largest divided by the largest finite magnitude of the expected value, or by 1 if that
+	 * is 0
+	 */
 	double relative;
 	double mean;   /* mean of the absolute errors; INFINITY when largest is */
 	double cosine; /* cosine of the angle between both values; NAN when it is undefined */
 	double share;  /* share of the elements whose error is above the tolerance */
+	/* the element with the largest error: its index, and both of its values */
 	size_t index;
 	double got, expected;
 	bool differs;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Drops the text from the first place on at which one of @stops is. */
+/* Cuts the text off before the first place where one of @stops is. */
 static void cut(struct generated *text, const struct pairs *stops)
 {
 	for (size_t i = 0; i < stops->count; i++) {
@@ -29,7 +29,7 @@ int generated_add(struct generated *text, const char *bytes, size_t size, const 
 	return 0;
 }
 
-/* Returns the size of the longest end of the text that a text of @stops begins with. */
+/* Returns the size of the longest end of the text with which one of @stops begins. */
 static size_t open_end(const struct generated *text, const struct pairs *stops)
 {
 	size_t most = 0;

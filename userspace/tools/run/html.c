@@ -149,7 +149,10 @@ static void put_summary(FILE *file, const struct report *report)
 	fputs("</table></div>\n", file);
 }
 
-/* Writes the costs of an operator on the NPU, when something ran there. */
+/*
+ * Writes the cells about the NPU in the row of an operator; the table has them if any operator ran
+ * there.
+ */
 static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct report_node *of)
 {
 	put_number(file, node->cycles);
@@ -402,8 +405,8 @@ static void put_panel(FILE *file, int top, const char *what, const char *scale)
 }
 
 /*
- * Returns the size at the top of the drawing of the on-chip memory: a power of two that is no
- * larger than needed.
+ * Returns the size at the top of the drawing of the on-chip memory: the least power of two, from
+ * 1024 on, that the use does not exceed, but no more than the memory has.
  */
 static uint64_t sram_scale(const struct report *report)
 {
@@ -548,7 +551,7 @@ static void put_roofline(FILE *file, const struct report *report)
 
 		if (!has_point(node))
 			continue;
-		/* The area of a point is its share of the time. */
+		/* The area of a point grows with its share of the cycles. */
 		fprintf(file, "<circle cx=%.1f cy=%.1f r=%.1f ", place_x(&axes, node->intensity),
 			place_y(&axes, node->macs_per_cycle), 3 + 20 * sqrt(node->share));
 		put_colour(file, i + 1);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds in which replies are sent after the end was asked for. */
+/* Seconds that jobs_stop() waits for clients to take their replies. */
 #define LAST_SECONDS 2
 
 /* ---- replies */
@@ -123,7 +123,7 @@ static void dequeue(struct jobs *jobs, struct job **at)
 	jobs->waiting--;
 }
 
-/* Ends a job that waited or ran: its reply is complete. */
+/* Ends a job that waited or ran. Its reply is complete, or its client is gone. */
 static void finish(struct job *job)
 {
 	job->state = JOB_DONE;
@@ -137,8 +137,8 @@ static void leave(struct jobs *jobs, struct slot *slot)
 }
 
 /*
- * Returns whether the client has closed the connection. The socket is open as long as the job was
- * not released, for which the lock is needed.
+ * Returns whether the client has closed the connection. The caller holds the lock: job_release()
+ * takes it, too, and the socket may be closed after that.
  */
 static bool hung_up(const struct job *job)
 {

@@ -33,7 +33,7 @@ struct job {
 	 */
 	bool suspended, gone;
 	struct bytes body;
-	size_t received; /* bytes of the body that came, whether they were kept or not */
+	size_t received; /* bytes of the body that came, also those that were not kept */
 	struct request request;
 	struct answer answer;
 	struct reply reply;
@@ -73,7 +73,7 @@ void jobs_exit(struct jobs *jobs);
 
 /*
  * Puts a job, whose answer has its prompt, into the queue. Returns 0, or -1 with a refusal: too
- * many wait already.
+ * many wait already, or the server is being stopped.
  */
 int job_submit(struct job *job, struct refusal *refusal);
 /* Frees a job; a running one is freed when the thread has left it. */

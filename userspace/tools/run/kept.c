@@ -13,8 +13,8 @@
 #include "saved.h"
 
 /*
- * Returns DIR/HASH.graph for the graph that was added to a builder last, for the caller to free; NULL:
- * memory is exhausted.
+ * Returns the path DIR/HASH.graph of the graph that was added to a builder last; the caller frees
+ * it. NULL: memory is exhausted.
  */
 static char *path_of(const struct target *target, const struct subject *subject)
 {
@@ -70,7 +70,10 @@ static WNNStatus make(struct target *target, struct subject *subject, WNNGraphBu
 		if (path)
 			save(subject, path, target->graph);
 	} else {
-		/* Fails for the same reason, and leaves it in the last error of libwebnn-onnx. */
+		/*
+		 * This build fails for the same reason, which it leaves in the last error of
+		 * libwebnn-onnx.
+		 */
 		status = wnnOnnxModelBuildSync(subject->model, target->context, WNN_WAIT_FOREVER,
 					       &target->graph);
 	}
@@ -80,7 +83,9 @@ static WNNStatus make(struct target *target, struct subject *subject, WNNGraphBu
 
 WNNStatus kept_build(struct target *target, struct subject *subject)
 {
-	/* The key is without ranges. */
+	/*
+	 * The key of a model does not tell ranges of dimensions: graphs with ranges are not kept.
+	 */
 	bool keep = subject->options->kept && !subject->options->ranges.count;
 	WNNGraphBuilder builder = keep ? wnnContextCreateGraphBuilder(target->context) : NULL;
 	WNNStatus status;

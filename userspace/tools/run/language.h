@@ -35,8 +35,8 @@ struct language {
 };
 
 /*
- * Reads a model from its file. Returns DONE, or an exit code after a message; call language_close()
- * in both cases, also after language_build().
+ * Reads a model from its file; @names are for a decoder of ONNX. Returns DONE, or an exit code
+ * after a message; call language_close() in both cases, also after language_build().
  */
 int language_read(struct language *language, const char *path, const struct language_names *names);
 /*
@@ -76,6 +76,7 @@ struct answer {
 	struct gguf_caches *caches;
 	/* The result. */
 	struct generated text;
+	/* Tokens of the prompt that were fed to the model, and tokens that were generated. */
 	size_t fed, count;
 	uint32_t last;	 /* the token that was drawn last */
 	const char *end; /* why the answer has ended: "end", "stop" or "length"; NULL: it has not */

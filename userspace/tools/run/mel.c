@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * webnn-run transcribe: computes log-mel spectrograms of audio as Whisper's training did: Fourier
- * transforms of windows by Hann around every 160th sample, the signal reflected at both ends, their
- * powers summed in bands of Slaney's mel scale, logarithms at most 8 below the largest.
+ * transforms of Hann windows around every 160th sample, where the signal is reflected at both ends,
+ * their powers summed in bands of Slaney's mel scale, logarithms at most 8 below the largest.
  */
 #include "mel.h"
 
@@ -12,7 +12,10 @@
 
 #define BINS (MEL_WINDOW / 2 + 1)
 
-/* Returns the frequency in Hz of a place on Slaney's mel scale: linear up to 1000 Hz, at 15. */
+/*
+ * Returns the frequency in Hz of a place on Slaney's mel scale, which is linear up to the place 15,
+ * 1000 Hz.
+ */
 static double frequency(double mel)
 {
 	return mel < 15 ? mel * 200 / 3 : 1000 * exp((mel - 15) * log(6.4) / 27);
@@ -20,7 +23,7 @@ static double frequency(double mel)
 
 /*
  * Writes the weights of all bins in each band, [bands, BINS]: triangles, from the middle of the
- * band before to that of the band after, with an area of 1 Hz.
+ * band before to that of the band after, with an area of 1 over frequencies in Hz.
  */
 static void make_bands(uint32_t bands, float *weights)
 {

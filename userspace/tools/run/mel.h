@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Samples a second; samples of a transform, and between the begins of two transforms. */
+/*
+ * Samples a second; samples of a transform; samples from the start of a transform to that of the
+ * next.
+ */
 enum { MEL_RATE = 16000, MEL_WINDOW = 400, MEL_HOP = 160 };
 
 /*

@@ -109,8 +109,8 @@ static void refer(struct placing *p, Onnx__TensorProto *tensor, struct onnx_span
 }
 
 /*
- * Gives a tensor the data that its slim form lacks. With @large, data of LARGE bytes and more stay
- * in the file, and the tensor refers to them.
+ * Gives a tensor the data in place of which onnx_wire_slim() has put their place in the file. With
+ * @large, data of LARGE bytes and more stay in the file, and the tensor refers to them.
  */
 static void place_tensor(struct placing *p, Onnx__TensorProto *tensor, bool large)
 {

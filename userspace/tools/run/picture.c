@@ -298,7 +298,11 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 	return DONE;
 }
 
-/* Sets the size to scale to: as given, or such that the shorter side has the width of @options. */
+/*
+ * Sets the size to scale to. @options may give both sides, or a width alone, which the shorter side
+ * gets. If they give neither, the picture keeps its size when they crop it, and gets that of the
+ * layout when not.
+ */
 static void target_size(const struct picture_options *options, const struct picture *picture,
 			const struct layout *layout, uint32_t *width, uint32_t *height)
 {

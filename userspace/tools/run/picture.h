@@ -10,7 +10,10 @@
 struct value;
 
 struct picture_options {
-	/* 0: scale to the size of the input; height 0: the width is that of the shorter side. */
+	/*
+	 * Width 0: scale to the size of the input, or not at all when the picture is cropped.
+	 * Height 0: the width is the size of the shorter side.
+	 */
 	uint32_t resize_width, resize_height;
 	uint32_t crop_width, crop_height; /* 0: do not crop */
 	bool has_scale;			  /* otherwise the scale is 1/255, or 1 for integers */

@@ -33,8 +33,8 @@ bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_
 /* Returns whether a path contains %r, so that each rank has a file of its own. */
 bool ranks_has_number(const char *path);
 /*
- * Returns the path with the rank's number instead of %r, which the caller frees; NULL: memory is
- * exhausted.
+ * Returns a path for the caller to free, with the rank's number instead of %r if mpirun has started
+ * the program; NULL: memory is exhausted.
  */
 char *ranks_path(const struct ranks *ranks, const char *path);
 

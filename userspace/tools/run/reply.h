@@ -17,7 +17,7 @@ struct reply {
 struct reply_text {
 	const char *data;
 	size_t size, prompt_tokens, tokens;
-	const char *end; /* as in struct answer */
+	const char *end; /* why it ended, as in struct answer */
 };
 
 /* Each returns a new object, or NULL: memory is exhausted. */

@@ -17,7 +17,8 @@
 
 /*
  * Returns the bytes that both DMA engines of the device move in a cycle. The library reports only
- * the name of the machine, which has them; "onpu-custom" is taken for the default machine.
+ * the name of the machine, by which the table of machines has the number; a name that is not in the
+ * table, such as "onpu-custom", is taken for the default machine.
  */
 static double bytes_per_cycle(const WNNDeviceInfo *device)
 {

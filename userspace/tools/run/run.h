@@ -119,10 +119,13 @@ void complain_as(int rank);
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns the time of a monotonic clock. */
+/* Returns the time of a monotonic clock, in nanoseconds. */
 uint64_t nanoseconds(void);
 
-/* Whether two views have the same bytes. They have lengths, and are not of WNN_STR. */
+/*
+ * Returns whether two views have the same bytes. Both must have their length: views of WNN_STR()
+ * have not.
+ */
 bool same_view(WNNStringView a, WNNStringView b);
 bool same_text(WNNStringView view, const char *text);
 /* Returns whether text is wanted, as it is unless JSON goes to standard output. */

@@ -76,9 +76,9 @@ int saved_load(struct target *target, const struct subject *subject)
 }
 
 /*
- * Opens the subject's first target and loads the graph on it. If this fails, tries a context with
- * profiling, which a graph with a profile needs though it computes the same. Returns DONE, or the
- * exit code after a message.
+ * Opens the subject's first target and loads the graph on it. If this fails because the graph has
+ * code that records time stamps, tries again with a context that has profiling. Returns DONE, or
+ * the exit code after a message.
  */
 static int load_first(struct subject *subject)
 {

@@ -174,7 +174,7 @@ static int encode(struct server *s, struct job *job, struct refusal *refusal)
 
 /*
  * Copies the tokens of a prompt that is an array of their numbers into the answer. Returns 0;
- * otherwise fills @refusal, as for a number that the model does not have.
+ * otherwise fills @refusal, for example when the model has no token of a number.
  */
 static int take_tokens(struct server *s, struct job *job, struct refusal *refusal)
 {
@@ -347,8 +347,8 @@ static struct job *make_job(struct server *s, struct MHD_Connection *connection)
 
 /*
  * Handles a request. libmicrohttpd calls this function with the head of a request, with each part
- * of its body, without a part at its end, and again when a connection that was suspended goes on.
- * MHD_NO ends the connection.
+ * of its body, without a part when the body is complete, and again when a connection that was
+ * suspended goes on. MHD_NO ends the connection.
  */
 static enum MHD_Result handle(void *data, struct MHD_Connection *connection, const char *path,
 			      const char *method, const char *version, const char *body,

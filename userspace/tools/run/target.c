@@ -247,7 +247,7 @@ static int names_init(struct names *names, WNNOnnxValueInfoArray infos)
 	return 0;
 }
 
-/* Whether the user has given values for all inputs. */
+/* Returns whether the user has given values for all inputs. */
 static bool has_values(const struct subject *subject)
 {
 	if (subject->value_count != subject_inputs(subject).count)
@@ -279,8 +279,8 @@ static WNNStatus give_values(struct target *target, struct subject *subject)
 }
 
 /*
- * Computes the values that the last build needed, as a graph of their own, and gives them to the model.
- * Returns whether a further build may succeed.
+ * Computes the values that the last build needed, by a graph of their own, and gives them to the
+ * model. Returns whether a further build may succeed.
  */
 static bool compute_needed(struct target *target, struct subject *subject)
 {
@@ -359,7 +359,7 @@ int target_build(struct target *target, struct subject *subject)
 
 /* ---- tensors */
 
-/* Returns the shape that an input has in the subject: a range leaves it open in the graph. */
+/* Returns the shape of an input's value: the graph leaves the shape open when it has ranges. */
 static WNNUint32Array input_shape(const struct subject *subject,
 				  const WNNNamedOperandDescriptor *of)
 {
@@ -429,8 +429,8 @@ static int draw(struct target *target)
 }
 
 /*
- * Writes an input of the model's computed values. Returns DONE, or an exit code after a message; -1: it
- * is another input.
+ * Writes a tensor that is one of the model's computed inputs, whose values were computed while the
+ * graph was built. Returns DONE, or an exit code after a message; -1: it is another input.
  */
 static int write_computed(const struct target *target, const WNNNamedTensor *tensor)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most tokens; a file with the number MAX_TOKENS or a larger one is refused. */
+/* Most tokens; a file with a token whose number is MAX_TOKENS or larger is refused. */
 #define MAX_TOKENS (1 << 22)
 /* The score of a token that is not the result of a merge. */
 #define NEVER (-1e9f)
@@ -336,7 +336,7 @@ static const char *split_name(struct maker *m)
 
 /*
  * Returns the type of a step that changes texts in another way than the tokenizers of import/gguf
- * do; NULL: there is none. *prefix: whether a space is put before a text.
+ * do; NULL: there is none. Sets *prefix to whether a space is put before a text.
  */
 static const char *find_unknown(const struct maker *m, bool *prefix)
 {

@@ -41,7 +41,7 @@ static void suppress(const struct transcript *t, const json_t *list, bool *marks
 	{
 		json_int_t token = json_integer_value(item);
 
-		/* Some files have -1 for "as usual". */
+		/* Some files have the list [-1], which stands for a default list. */
 		if (json_is_integer(item) && token >= 0 && token < t->whisper->rows)
 			marks[token] = true;
 	}

@@ -12,10 +12,11 @@
  */
 static const uint32_t first_sizes[] = { 2, 3 }, other_sizes[] = { 64, 96 };
 
-/* Options that set all open dimensions of the inputs. */
+/* Options of one build that set all open dimensions of the inputs. */
 struct closing {
 	struct pairs dims, shapes;
-	char *texts[2]; /* texts of the options for the two builds */
+	char *texts[2]; /* sizes as text: for a first dimension, and for each other dimension */
+	/* for each input, its shape as text, if an open dimension has no name; else NULL */
 	char **shape_texts;
 };
 

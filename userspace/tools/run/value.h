@@ -24,8 +24,8 @@ struct value {
 };
 
 /*
- * Makes a value with all elements 0. Returns 0, or -1 when memory is exhausted or @rank is too
- * large.
+ * Makes a value with all elements 0. Returns 0, or -1 when memory is exhausted, @rank is above
+ * VALUE_MAX_RANK, or there are more than INT32_MAX elements.
  */
 int value_init(struct value *value, WNNStringView name, WNNOperandDataType type, uint32_t rank,
 	       const uint32_t *shape);
@@ -38,12 +38,17 @@ int value_make(struct value *value, int code, const char *about, WNNStringView n
 void value_exit(struct value *value);
 
 bool value_is_float(const struct value *value);
-/* Return and set an element; 64-bit integers are rounded to double. */
+/*
+ * Return and set an element. value_get() rounds 64-bit integers to double; value_set() rounds to a
+ * number that the type has, and clamps to its range (for uint64 to that from 0 to the largest
+ * int64).
+ */
 double value_get(const struct value *value, size_t index);
 void value_set(struct value *value, size_t index, double number);
 
 /*
- * Fills in random numbers between -1 and 1; integers are 0 or 1, which are valid for indices, too.
+ * Fills in random numbers from -1 to below 1; integers are 0 or 1, which are mostly valid as
+ * indices, too.
  */
 void value_randomise(struct value *value, uint64_t seed);
 

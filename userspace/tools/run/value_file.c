@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: reads and writes values in files that contain type and shape: .npy, and ONNX tensors.
+ * webnn-run: reads values from files that contain type and shape, .npy, .npz and ONNX tensors;
+ * writes them as .npy.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: reads WAV files: integers of 8 to 32 bits or floats, with any number of channels, whose
- * mean it takes; writes integers of 16 bits.
+ * webnn-run: reads WAV files: integers of 8 to 32 bits or floats, and takes the mean of all
+ * channels; writes integers of 16 bits.
  */
 #include "wav.h"
 
@@ -18,12 +18,15 @@
 /* Numbers of encodings in the chunk "fmt ". */
 enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
 
-/* Programs that write to a pipe do not know the size; they put this one or a larger one. */
+/*
+ * Programs that write to a pipe do not know the size of the samples; they put this number or a
+ * larger one in its place.
+ */
 #define UNKNOWN_SIZE 0x7ffff000
 
 /*
- * The largest value of a sample: above 2^31, which floats reach that a program made from integers
- * without a division, and far below those whose powers are infinite as floats.
+ * The largest magnitude of a sample. It is above 2^31, which samples reach when a program converts
+ * integers to floats without a division, and the squares of such samples are finite as floats.
  */
 #define LOUDEST 4294967296.0
 
@@ -50,7 +53,7 @@ static uint32_t number(const uint8_t *bytes, unsigned int size)
 	return value;
 }
 
-/* Whether data begins as WAV files do. */
+/* Returns whether data begins as WAV files do. */
 static bool begins_well(const void *data, size_t size)
 {
 	return size >= 12 && !memcmp(data, "RIFF", 4) &&
@@ -58,8 +61,8 @@ static bool begins_well(const void *data, size_t size)
 }
 
 /*
- * Reads the whole file, or the begin of one that is no WAV file and may be large. Returns DONE, or
- * an exit code after a message.
+ * Reads the whole file; if it is no WAV file, which may be large, only its first bytes. Returns
+ * DONE, or an exit code after a message.
  */
 static int load(const char *path, struct bytes *bytes)
 {
@@ -95,7 +98,7 @@ static int read_format(struct recording *r, const uint8_t *chunk, size_t size)
 			r->path, size);
 	*f = (struct format){ number(chunk, 2), number(chunk + 2, 2), number(chunk + 4, 4),
 			      number(chunk + 14, 2) };
-	/* The longer form has the encoding at the begin of an identifier. */
+	/* The longer form has the encoding in the first bytes of an identifier. */
 	if (f->encoding == EXTENSIBLE && size >= 40)
 		f->encoding = number(chunk + 24, 2);
 	return DONE;

@@ -100,8 +100,9 @@ static bool has_input(WNNOnnxModel model, const char *name)
 /* ---- tensors */
 
 /*
- * Returns the part of a name that is equal for an output and the input of the stage after it: a
- * cache is past_key_values.0.decoder.key, present.0.decoder.key or step/past_key_values.0.decoder.key.
+ * Returns the part of a name that an output and the input of the stage after it have in common: a
+ * cache is past_key_values.0.decoder.key, present.0.decoder.key or
+ * step/past_key_values.0.decoder.key.
  */
 static WNNStringView common_name(WNNStringView name)
 {
@@ -277,7 +278,10 @@ static int open_cross(struct whisper *w)
 static int open_step(struct whisper *w)
 {
 	int ret = whisper_step_load(w->step_path, &w->config.sizes, &w->step.model);
-	/* The graph takes this position for a mask alone; all positions before it may be seen. */
+	/*
+	 * The graph uses cache_position only for a mask that hides later positions: with the last
+	 * position it hides none. CHANGE_MASK hides them instead.
+	 */
 	const int64_t last = (int64_t)w->config.sizes.positions - 1;
 
 	if (ret)
@@ -295,7 +299,10 @@ static int make_room(struct whisper *w)
 	const struct whisper_tensor *position = tensor_named(w, WHISPER_POSITION);
 	size_t most = (size_t)w->config.mels * w->config.frames;
 
-	/* An output of any file may have the name of an input, and then another size. */
+	/*
+	 * In a damaged export, an output may have the name of one of these inputs, with another
+	 * size.
+	 */
 	if (!tensor_named(w, "input_features") || !token || token->elements != 1 ||
 	    (position && position->elements != 1))
 		return complain(BAD_MODEL,

@@ -17,7 +17,7 @@ struct whisper_stage {
 	size_t input_count, output_count;
 };
 
-/* A tensor that one stage writes and another one reads, or the program. */
+/* A tensor that one stage or the program writes, and another stage or the program reads. */
 struct whisper_tensor {
 	char *name;
 	WNNTensor tensor;

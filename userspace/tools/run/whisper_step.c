@@ -79,7 +79,7 @@ int whisper_step_load(const char *path, const struct whisper_sizes *sizes, WNNOn
 	struct change c;
 	int ret;
 
-	/* The library knows best what is wrong with a file. */
+	/* When the file is damaged, the library has the better message: it loads the file first. */
 	if (wnnOnnxLoadFile(WNN_STR(path), NULL, model) != WNNStatus_Success)
 		return complain_wnn(BAD_MODEL, true, "%s", path);
 	wnnOnnxModelRelease(*model);
