@@ -161,7 +161,7 @@ class Ranges(ToolTest):
         self.refuses(2, 'no input has a dimension that is called "c?ls"', "run", model, "--random", 1, "--dim",
                      "c\nls=1..4")
         self.refuses(2, "no input has a dimension that is called", "run", model, "--random", 1, "--dim", "cols=1..4")
-        self.refuses(64, "the range ends below its begin", "run", model, "--random", 1, "--dim", "rows=4..1")
+        self.refuses(64, "the range ends below its start", "run", model, "--random", 1, "--dim", "rows=4..1")
         self.refuses(64, "a range is NAME=MIN..MAX", "run", model, "--random", 1, "--dim", "a..b=4")
         self.refuses(2, 'dimension "rows" ranges from 1 to 4 already', "run", model, "--random", 1,
                      "--dim", "rows=1..4", "--dim", "rows=2..4")

@@ -172,7 +172,11 @@ static int read_operand(struct reader *reader, const struct member *member, cons
 	const char *name = json_string_value(json_object_get(json, "operand"));
 
 	*operand = name ? names_find(reader->names, name) : NULL;
-	return *operand ? 0 : malformed(reader, member, "the name of an operand so far");
+	return *operand ?
+		       0 :
+		       malformed(
+			       reader, member,
+			       "{\"operand\": NAME} with the name of an input or of an earlier output");
 }
 
 static int read_operands(struct reader *reader, const struct member *member, const json_t *json,

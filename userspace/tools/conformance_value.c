@@ -339,7 +339,9 @@ int values_read(const json_t *tensor, struct values *values, char *reason)
 		return -1;
 	}
 	if (read_shape(json_object_get(tensor, "shape"), values)) {
-		snprintf(reason, REASON_SIZE, "'%s': the shape is no list of dimensions", name);
+		snprintf(reason, REASON_SIZE,
+			 "'%s': its shape is not a list of up to 64 sizes from 0 to 4294967295",
+			 name);
 		return -1;
 	}
 	if (!json_object_get(tensor, "data") && !json_object_get(tensor, "fill"))

@@ -179,7 +179,8 @@ int model_build(struct model *model, const char *name, const struct model_paths 
 
 	memset(model, 0, sizeof(*model));
 	if (which < 0) {
-		warnx("no model '%s': digits, squeezenet, lenet, mobilenetv2", name);
+		warnx("there is no model '%s'; there are digits, squeezenet, lenet and mobilenetv2",
+		      name);
 		return -1;
 	}
 	model->name = models[which].name;

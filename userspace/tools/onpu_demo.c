@@ -132,7 +132,7 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	size_t first = 0;
 
 	if (!device_name_is(options->device)) {
-		warnx("no device '%s': " DEVICE_NAMES, options->device);
+		warnx("there is no device '%s'; there are " DEVICE_NAMES, options->device);
 		return -1;
 	}
 	while (!device_name_is_npu(options->device) && strcmp(devices[first], options->device))
@@ -756,7 +756,7 @@ int main(int argc, char **argv)
 	static const struct argp_option known[] = {
 		{ "json", 'j', "FILE", 0, "Write the figures to FILE, too", 0 },
 		{ "device", 'd', "NAME", 0,
-		  "npu, npu:1, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared",
+		  "npu, npu:1, sim or cpu (default: WEBNN_DEVICE, else sim); those after it in this list are compared with it",
 		  0 },
 		{ "record", 'r', "FILE", 0, "Keep the results of all devices in FILE", 0 },
 		{ "compare", 'c', "FILE", 0,

@@ -31,8 +31,8 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write to FILE", 0 },
-	{ "slots", 's', "FILE", 0, "check: the program's slot table, 128 bytes each", 0 },
-	{ "addresses", 'a', NULL, 0, "dis: put index and words before each instruction", 0 },
+	{ "slots", 's', "FILE", 0, "check: the program's slot table, 128 bytes a slot", 0 },
+	{ "addresses", 'a', NULL, 0, "dis: put index and words behind each instruction", 0 },
 	{ 0 }
 };
 

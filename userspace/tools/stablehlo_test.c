@@ -379,19 +379,19 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const struct argp_option option_list[] = {
 	{ "device", 'd', "DEVICE", 0,
-	  "Where operations that WebNN has run: npu, npu:1, sim, or cpu (the default), which is the "
-	  "reference kernels",
+	  "Where the operations run that WebNN has: npu, npu:1 or sim; cpu (the default): the "
+	  "reference kernels run all operations",
 	  0 },
 	{ "json", 'j', "FILE", 0, "Write the counts and all cases as JSON", 0 },
 	{ "mpi", 'm', "N", 0,
-	  "Start N ranks with mpirun, on which processes of interpreter.run_parallel run in place "
-	  "of threads; without it, what mpirun has started does so by itself",
+	  "Start N ranks with mpirun: processes of interpreter.run_parallel run on the ranks, not "
+	  "in threads; so they do, without this option, when mpirun has started this program",
 	  0 },
 	{ "list", 'l', NULL, 0, "List the cases that passed, too", 0 },
 	{ "loop-limit", 'l' << 8, "N", 0,
 	  "The most iterations of a loop; more are an error (4194304)", 0 },
 	{ "unroll-limit", 'u' << 8, "OPERATIONS", 0,
-	  "The most operations of all iterations of a loop that is unrolled (4096); 0: none is",
+	  "The most operations of all iterations of a loop that is unrolled (4096); 0: no loop is",
 	  0 },
 	{ "print", 'p', NULL, 0, "Print the programs as they were read, and run nothing", 0 },
 	{ 0 },

@@ -70,7 +70,11 @@ static void run_file(struct options *options, struct report *report, const char 
 	bool values, validation;
 
 	if (!root) {
-		snprintf(reason, sizeof(reason), "line %d: %s", error.line, error.text);
+		/* A file that cannot be read has no line. */
+		if (error.line < 0)
+			snprintf(reason, sizeof(reason), "%s", error.text);
+		else
+			snprintf(reason, sizeof(reason), "line %d: %s", error.line, error.text);
 		fail_file(report, path, reason);
 		return;
 	}
@@ -132,7 +136,8 @@ enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_EVERY, K
 static const struct argp_option argp_options[] = {
 	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim, npu or npu:1; default: cpu", 0 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "size of the SRAM of sim, such as 512K", 0 },
-	{ "threads", KEY_THREADS, "N", 0, "number of threads of cpu and sim", 0 },
+	{ "threads", KEY_THREADS, "N", 0,
+	  "number of threads of cpu and sim; 0: one for each processor", 0 },
 	{ "mixed", KEY_MIXED, NULL, 0, "on sim and npu: let the CPU run what the NPU cannot", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write every case with its result and largest error", 0 },
 	{ "case", KEY_CASE, "TEXT", 0, "only the cases whose name has TEXT in it", 0 },

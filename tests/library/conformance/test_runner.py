@@ -117,6 +117,9 @@ class Runner(unittest.TestCase):
             done, _ = run(path)
             self.assertEqual(done.returncode, 1, path)
             self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 0 skipped")
+        # This file opens, but reading from its start fails; a file that is not read has no line.
+        done, _ = run("/proc/self/mem")
+        self.assertIn("(file): unable to read /proc/self/mem: Input/output error", done.stderr)
 
     def test_other_formats_in_folders_are_passed_over(self):
         done, report = run(DATA / "unreadable")

@@ -149,6 +149,24 @@ static int compare_output(struct comparison *comparison, const struct value *got
 
 /* ---- with recorded outputs */
 
+/* Complains about an argument of --expect that is for no output. Returns BAD_FILE. */
+static int no_output(const struct target *target, const struct pair *pair)
+{
+	char names[600] = "";
+	size_t used = 0;
+
+	if (!*pair->name)
+		return complain(BAD_FILE,
+				"--expect %s: the model has %zu outputs: say which as OUTPUT=%s",
+				pair->text, target->output_count, pair->text);
+	for (size_t i = 0; i < target->output_count && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s\"%s\"",
+					 i ? ", " : "", target->results[i].name);
+	return complain(BAD_FILE,
+			"--expect %s=%s: the model has no output of this name; its outputs are %s",
+			pair->name, pair->text, used ? names : "all without elements");
+}
+
 static int compare_recorded(struct comparison *comparison, const struct target *target)
 {
 	for (size_t i = 0; i < comparison->expected.count; i++) {
@@ -162,11 +180,7 @@ static int compare_recorded(struct comparison *comparison, const struct target *
 			    (!*pair->name && target->output_count == 1))
 				found = &target->results[k];
 		if (!found)
-			return complain(
-				BAD_FILE,
-				"--expect %s%s%s: the model has %zu outputs, none is \"%s\"",
-				pair->name, *pair->name ? "=" : "", pair->text,
-				target->output_count, pair->name);
+			return no_output(target, pair);
 		ret = value_load(pair->text, found->name, &expected);
 		if (!ret) {
 			ret = compare_output(comparison, found, &expected, pair->text);

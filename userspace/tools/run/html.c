@@ -426,10 +426,11 @@ static void put_memory(FILE *file, const struct report *report)
 	if (!profile->cycles || !profile->eventCount)
 		return;
 	fprintf(file,
-		"<h2>Memory over time</h2>\n<p>These cycles in %d parts. Above: bytes that the "
-		"NPU <span class=key-read>read from</span> and <span class=key-written>wrote "
-		"to</span> memory in each cycle; both DMA engines together move up to %g. Below: "
-		"bytes of its %" PRIu64 " bytes of on-chip memory that are in use.</p>\n"
+		"<h2>Memory over time</h2>\n<p>The cycles of the NPU from left to right, in %d parts. "
+		"Above: bytes that the NPU <span class=key-read>read from</span> and "
+		"<span class=key-written>wrote to</span> memory in each cycle; both DMA engines "
+		"together move up to %g. Below: bytes that are in use of the %" PRIu64
+		" bytes of on-chip memory.</p>\n"
 		"<svg id=memory viewBox=\"0 0 %d %d\">\n",
 		REPORT_PARTS, report->bytes_per_cycle, report->sram_bytes, LEFT + WIDTH,
 		2 * (PANEL + GAP));

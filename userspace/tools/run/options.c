@@ -153,7 +153,7 @@ static void add_range(struct options *options, char *arg, struct argp_state *sta
 	snprintf(low, sizeof(low), "%.*s", (int)(end - text), text);
 	if (parse_number(low, 1, INT32_MAX, "--dim NAME=MIN..", state) >
 	    parse_number(end + 2, 1, INT32_MAX, "--dim NAME=MIN..MAX", state))
-		argp_error(state, "--dim %s: the range ends below its begin", arg);
+		argp_error(state, "--dim %s: the range ends below its start", arg);
 }
 
 static error_t parse_model(int key, char *arg, struct argp_state *state)

@@ -190,7 +190,7 @@ static int read_tokens(struct maker *m)
 		return gguf_fail(m->error,
 				 "tokenizer.json: model.vocab has no tokens, or numbers "
 				 "beyond %d",
-				 MAX_TOKENS);
+				 MAX_TOKENS - 1);
 	m->tokens = calloc(m->count, sizeof(*m->tokens));
 	m->types = calloc(m->count, sizeof(*m->types));
 	if (!m->tokens || !m->types)
