@@ -51,7 +51,7 @@ struct object {
 		/* A WNNOnnxModel, if the addon has libwebnn-onnx. */
 		void *model;
 	};
-	/* Bytes of external memory that the garbage collector was told. */
+	/* Bytes of memory outside of JavaScript that the garbage collector was told of. */
 	int64_t bytes;
 	/* For a context: the future of its loss, and the request that waits for it. */
 	WNNFuture lost;
@@ -116,9 +116,14 @@ void throw_status(struct addon *addon, WNNStatus status, WNNStringView message);
 void throw_last_error(struct addon *addon);
 void throw_internal(napi_env env, char const *what);
 
-/* Read arguments; they return false with a pending exception. */
+/* Returns the state of an environment, which NAPI_MODULE_INIT() has made. */
 struct addon *addon_of(napi_env env);
+/* Reads the @count arguments of a call to @values. Returns false with a pending exception. */
 bool arguments(napi_env env, napi_callback_info info, size_t count, napi_value *values);
+/*
+ * Sets *data and *size to the bytes of a Uint8Array, which belong to it. Returns false with a
+ * pending exception.
+ */
 bool get_bytes(napi_env env, napi_value value, void **data, size_t *size);
 /*
  * Copies a string of JavaScript; the caller frees text->data. Returns false with a pending
@@ -178,6 +183,7 @@ napi_value native_onnx_draw(napi_env env, napi_callback_info info);
  */
 #define MAX_TENSOR_BYTES INT32_MAX
 
+/* Returns whether a tensor of this type and shape has at most MAX_TENSOR_BYTES bytes. */
 bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count);
 
 /*
@@ -188,10 +194,14 @@ bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count);
 napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand, char const *what,
 			 WNNStringView label);
 /*
- * Sets *operand to an operand that JavaScript gives as an index, as [builder, index] for one of
- * another builder, or as undefined, which becomes NULL. Returns false with a pending exception.
+ * Sets *operand to an operand that JavaScript gives as an index, or as [builder, index] for one of
+ * another builder; leaves *operand as it is for undefined. Returns false with a pending exception.
  */
 bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOperand *operand);
+/*
+ * Sets *number to a number or bigint; leaves *number as it is for undefined. Returns false with a
+ * pending exception.
+ */
 bool get_number(napi_env env, napi_value value, WNNNumber *number);
 
 #endif

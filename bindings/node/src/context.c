@@ -25,7 +25,7 @@ static void on_context(WNNStatus status, WNNContext context, WNNStringView messa
 
 /*
  * createContext(powerPreference, accelerated, device, profile, done): starts to open a device and
- * calls done with the context; a device of "" selects any.
+ * calls done with the context. With the device "", the library chooses the device.
  */
 napi_value native_create_context(napi_env env, napi_callback_info info)
 {

@@ -160,7 +160,10 @@ static void read_operand(struct call *call, char const *name, WNNOperand *target
 		bad_argument(call, name);
 }
 
-/* Reads the length of a list and allocates its items; false when there is none. */
+/*
+ * Reads the length of a list and allocates room for its items. Returns false when the list is
+ * undefined, or with a pending exception.
+ */
 static bool list(struct call *call, char const *name, size_t size, napi_value *value,
 		 uint32_t *count, void *items)
 {

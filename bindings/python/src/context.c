@@ -7,8 +7,8 @@ PyTypeObject *context_type;
 static WNNInstance instance;
 
 /*
- * Returns the only instance of the process, as it has no state that differs between contexts. NULL
- * with an exception.
+ * Returns the instance that all contexts of the process share, and creates it at the first call.
+ * NULL with an exception.
  */
 WNNInstance the_instance(void)
 {

@@ -174,7 +174,8 @@ static void foreign_dealloc(PyObject *object)
 
 /*
  * Sets the buffer format of an array; returns false for an element type that has none. bfloat16
- * appears as unsigned 16-bit integers, and the member data_type names the real type.
+ * gets the format of unsigned 16-bit integers; the member bfloat16 of the object tells that it is
+ * not one of these.
  */
 static bool find_format(struct py_foreign *self)
 {
@@ -201,7 +202,7 @@ static bool accept(struct py_foreign *self)
 	struct dl_tensor *tensor = self->tensor;
 	int64_t stride = 1;
 
-	/* Kinds 3 and 11 are pinned host memory of GPUs, which the CPU can read. */
+	/* The device types 3 and 11 stand for pinned memory of the host, which the CPU can read. */
 	if (tensor->device_type != DL_CPU && tensor->device_type != 3 && tensor->device_type != 11)
 		PyErr_SetString(PyExc_BufferError, "the array is in the memory of another device: "
 						   "copy it to the CPU first");

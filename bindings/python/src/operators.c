@@ -188,7 +188,10 @@ static void read_operand(struct call *call, char const *name, WNNOperand *target
 		bad_argument(call, name);
 }
 
-/* Returns the items of a list and allocates memory for them; NULL when there are none. */
+/*
+ * Returns a tuple of items, and allocates memory for their values. NULL: the option keeps its
+ * default, or an exception is set.
+ */
 static PyObject *list(struct call *call, char const *name, size_t size, Py_ssize_t *count,
 		      void *items)
 {

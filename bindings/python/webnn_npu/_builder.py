@@ -288,7 +288,7 @@ class MLGraphBuilder(Operators):
             raise MLTypeError(f"{operator}: {name} belongs to another builder", operator)
         return value._id
 
-    # --- What WebNN has otherwise, or not --------------------------------------------------------
+    # --- Methods that WebNN lacks, or has with other arguments -----------------------------------
 
     def pad(self, input: MLOperand, padding: Iterable[int], mode: str | None = None,
             value: float | None = None, *, label: str = "") -> MLOperand:
@@ -473,7 +473,10 @@ def default_type(value: Any, array: Any) -> Any:
 
 
 def fixed(made: Any, source: Any) -> Any:
-    """Returns an array that does not change: a copy, unless that is not needed. Without a source it is not copied."""
+    """Returns `made`, or a copy of it when a program could change it by changing `source`.
+
+    source None: nothing is copied, because the program promises not to change the array.
+    """
     if source is not None and np.may_share_memory(made, source) and not is_constant(made):
         made = made.copy()
     return made

@@ -45,9 +45,9 @@ class ML:
         """Opens a device.
 
         device names it: "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu". Without
-        it the environment variable WEBNN_DEVICE does, which wins over the hints device_type and
-        accelerated; else the first NPU that opens is taken, else the CPU. For the rest, see
-        WNNContextDeviceOptions.
+        device, the environment variable WEBNN_DEVICE names it, which has priority over the hints
+        device_type and accelerated. Without both, it is the first NPU that opens, else the CPU. For
+        the other arguments, see WNNContextDeviceOptions.
         """
         return MLContext(power_preference, accelerated, device_type, device=device, node_path=node_path,
                          policy=policy, threads=threads, memory_limit=memory_limit, profile=profile,

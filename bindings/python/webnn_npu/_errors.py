@@ -42,7 +42,7 @@ class MLNotSupportedError(MLError, NotImplementedError):
 
 
 class MLOperationError(MLError, RuntimeError):
-    """The device or the compiler failed, a file is damaged."""
+    """The device or the compiler failed, or a file is damaged."""
 
     status = "OperationError"
 

@@ -88,7 +88,8 @@ def register(platform: str, library: str) -> None:
         _functions[number] = made
         types = [mlir.ir.RankedTensorType.get(aval.shape, mlir.dtype_to_ir_type(numpy.dtype(aval.dtype)))
                  for aval in result_avals]
-        # Outside of shard_map, several devices compute with one array: a second call may give another.
+        # Outside of shard_map, all devices compute with one array. The function is called once for all of them, because
+        # a second call may return another array.
         once = isinstance(ctx.module_context.axis_context, sharding_impls.ShardingContext)
         results = mlir.custom_call("onpu.callback", operands=list(operands), has_side_effect=has_side_effect,
                                    result_types=types, backend_config=f"{number} once" if once else str(number)).results
