@@ -8,8 +8,8 @@
 
 /*
  * Sizes that are tried for unknown dimensions, until no node is refused: small ones suit sequences
- * and batches, larger ones pictures, and the largest sound, of which windows have hundreds of
- * samples.
+ * and batches, larger ones pictures, and the largest sound, which models take in windows of
+ * hundreds of samples.
  */
 static const int64_t trials[] = { 8, 1, 64, 256, 4096 };
 
@@ -24,7 +24,7 @@ struct capability {
 	struct onpu_read read;
 	WNNBool *supported;
 	struct onpu_names dynamic; /* names of values that have unknown sizes */
-	size_t refused;
+	size_t refused;		   /* nodes that the last attempt refused, and groups since then */
 	WNNStringView failure; /* why the importer refuses the whole graph; empty: it does not */
 	char *around; /* the first output of the node that the graph is within; NULL: of none */
 	bool *taken;  /* by node: whether the provider takes it; NULL: it takes none */
@@ -218,8 +218,8 @@ static void tell(struct capability *c, WNNOnnxModel model)
 }
 
 /*
- * Whether a node contains graphs whose outer values it would lack: before 1.24, ONNX Runtime does
- * not pass these to compiled nodes.
+ * Returns whether a node contains graphs that would lack the values they use from outside: before
+ * 1.24, ONNX Runtime does not pass these to compiled nodes.
  */
 static bool lacks_values(const struct capability *c, const WNNOnnxNode *node)
 {
@@ -482,7 +482,8 @@ static struct ort_status *find_groups(struct capability *c, struct onpu_partitio
 }
 
 /*
- * Whether all inputs of a group have fixed shapes: its weights are then not needed after the build.
+ * Returns whether all inputs of a group have fixed shapes: its weights are then not needed after
+ * the build.
  */
 static bool is_static(struct capability *c, const WNNOnnxGraph *part)
 {
@@ -497,9 +498,9 @@ static bool is_static(struct capability *c, const WNNOnnxGraph *part)
 }
 
 /*
- * Whether a group cannot be compiled for a model with EPContext nodes, which needs fixed shapes: an
- * input has a shape that depends on data. When the shape depends on inputs of the model, compiling
- * tells the user what to set.
+ * Returns whether a group cannot be compiled for a model with EPContext nodes, which needs fixed
+ * shapes, because an input has a shape that depends on data. When the shape depends on inputs of
+ * the model, compiling tells the user what to set.
  */
 static bool cannot_be_saved(const struct capability *c, const struct onpu_partition *p,
 			    const WNNOnnxGraph *part)
@@ -563,9 +564,9 @@ static struct ort_status *take(struct capability *c, struct ort_support *support
 }
 
 /*
- * Whether a graph has a node that is worth taking. ONNX Runtime asks about a graph within a node
- * before it asks about that node, which is not known at that time. Taken nodes in an inner graph
- * make ONNX Runtime run the outer node, so that only costly nodes are taken there.
+ * Returns whether a graph has a node that is worth taking. ONNX Runtime asks about a graph within a
+ * node before it asks about that node, which is not known at that time. Taken nodes in an inner
+ * graph make ONNX Runtime run the outer node, so that only costly nodes are taken there.
  */
 static bool has_heavy(const WNNOnnxGraph *graph)
 {
@@ -608,7 +609,7 @@ static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_gra
  * with later versions. 1.23 does not say which graphs are within nodes, and gives the first group
  * of each graph one name: a session fails when groups of two graphs are taken. A graph may be
  * within a node if it uses outer values, has no inputs, or comes next after one that was taken.
- * c->ep->has_taken becomes true when the result is false, else false.
+ * Until 1.23, c->ep->has_taken becomes the opposite of the result, for the next call.
  */
 static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
 {

@@ -435,7 +435,8 @@ static struct ort_status *bind_inputs(struct onpu_group *group, struct onpu_prog
 }
 
 /*
- * Whether an output's memory overlaps that of an input, as programs may bind one memory for both.
+ * Returns whether an output's memory overlaps that of an input, as programs may bind one memory for
+ * both.
  */
 static bool overlaps(const struct onpu_program *program, const struct onpu_binding *binding,
 		     const struct onpu_slot *slot, const char *data)

@@ -7,7 +7,7 @@
 
 #include "group.h"
 
-/* Whether a node is an EPContext of this provider. */
+/* Returns whether a node is an EPContext of this provider. */
 bool onpu_context_is(const struct ort_api *ort, const struct ort_node *node);
 /* Sets *out to a new EPContext node for a group that is built. Returns NULL, or an error. */
 struct ort_status *onpu_context_save(struct onpu_group *group, const struct ort_graph *graph,

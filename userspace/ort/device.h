@@ -8,7 +8,7 @@
 
 #define ONPU_DEVICES "npu, npu:NUMBER, sim or cpu"
 
-/* Whether a device may have this name; the library tells whether there is one. */
+/* Returns whether a device may have this name; only the library knows whether it exists. */
 static inline bool onpu_is_device(const char *name)
 {
 	if (!strncmp(name, "npu:", 4))

@@ -29,8 +29,9 @@ static struct ort_status *is_concurrent(struct ort_ep *ep, bool *is)
 }
 
 /*
- * Whether nobody asked for this provider. ONNX Runtime's policies always choose the CPU and with it
- * the provider. Version 1.23 does not list NPUs, so that there the CPU may stand for an NPU.
+ * Returns whether nobody asked for this provider: neither an option nor WEBNN_DEVICE names a
+ * device. ONNX Runtime's policies always choose the CPU, and with it this provider. Version 1.23
+ * does not list NPUs: there, the choice of the CPU may mean an NPU, which open_device() tries then.
  */
 static bool is_idle(const struct onpu_ep *ep)
 {

@@ -169,9 +169,9 @@ static void release_ep(struct ort_ep_factory *factory, struct ort_ep *ep)
 }
 
 /*
- * Whether a model that was compiled for a device, npu, sim or cpu, can run on a hardware device. A
- * graph for the NPU runs on its model, too. The CPU stands for all devices, as an option of the
- * session selects one.
+ * Returns whether a model that was compiled for a device, npu, sim or cpu, can run on a hardware
+ * device. A graph for the NPU runs on its model, too. The CPU stands for all devices, as an option
+ * of the session selects one.
  */
 static bool fits(const struct onpu_factory *factory, const struct ort_hardware *hardware,
 		 bool for_cpu)

@@ -72,8 +72,8 @@ struct onpu_group {
 	struct onpu_port *inputs, *outputs;
 	bool dynamic; /* whether an input is dynamic */
 	/*
-	 * Description for building graphs for other shapes; tensors with an index in weights have
-	 * their data in the run.
+	 * Description for building graphs for other shapes. A tensor that has an index in weights
+	 * is an input of the fused node: its data comes from ONNX Runtime when a graph is built.
 	 */
 	struct onpu_read read;
 	const char *folder; /* the folder of read.files; NULL: it is not known */
@@ -83,11 +83,12 @@ struct onpu_group {
 };
 
 /* group.c */
+/* Sets *group to a new group, for a fused node and its graph. Returns NULL, or an error. */
 struct ort_status *onpu_group_create(struct onpu_ep *ep, const struct ort_graph *graph,
 				     const struct ort_node *fused, struct onpu_group **group);
 /*
  * Sets *position to the index of a value among the inputs or outputs of a fused node; SIZE_MAX: it
- * is not there.
+ * is not there. Returns NULL, or an error.
  */
 struct ort_status *onpu_find_index(const struct onpu_reading *reading,
 				   const struct ort_value_info *const *values, size_t count,

@@ -11,7 +11,7 @@ struct onpu_partition {
 	const struct onpu_reading *reading;
 	const struct onpu_read *read;
 	WNNBool *supported; /* by node: whether the importer supports it */
-	/* by node: why the node became unsupported, until somebody has told it; NULL: no reason */
+	/* by node: why the node became unsupported; NULL: it did not, or the reason was reported */
 	const char **reason;
 	size_t *group;	    /* by node: its group; ONPU_NO_GROUP: it stays with ONNX Runtime */
 	size_t group_count; /* groups may be empty */

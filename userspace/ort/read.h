@@ -80,9 +80,9 @@ WNNStringView onpu_view(const struct onpu_reading *reading, const char *text);
 void *onpu_take(const struct onpu_reading *reading, size_t size);
 /* Returns the bytes of @elements of an ONNX type; SIZE_MAX: its elements have no fixed size. */
 size_t onpu_type_bytes(int type, size_t elements);
-/* Whether elements of an ONNX type have the same bytes in tensors of the library. */
+/* Returns whether the library has a type of elements with the same bytes as this ONNX type. */
 bool onpu_is_webnn_type(int type);
-/* Whether they have the same bytes as elements of this type of the library. */
+/* Returns whether that type of the library is @webnn. */
 bool onpu_is_type(int type, WNNOperandDataType webnn);
 
 #endif
