@@ -21,6 +21,10 @@ static WNNOperand number(struct onpu_emit *e, double value)
 struct rope {
 	uint32_t pairs;
 	bool is_split; /* whether the elements of a pair are half apart */
+	/*
+	 * With extrapolation 0, all angles are scaled. With 1, those of pairs up to number @low are
+	 * not, those from @high on are, and those between are mixed (YaRN).
+	 */
 	double base, scale, extrapolation, magnitude, low, high;
 };
 

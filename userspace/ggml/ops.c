@@ -263,9 +263,9 @@ static WNNOperand emit_mul_mat(struct onpu_emit *e, const struct gg_tensor *op)
 }
 
 /*
- * Returns the product of x, [T, K], and the transpose of matrix i of a, [N, K]. @all has the operand of
- * a if a graph computes a, or turns it into floats; else it is NULL, and each matrix is an operand of
- * its own.
+ * Returns the product of x, [T, K], and the transpose of matrix i of a, [N, K]. @all has the
+ * operand of a if a graph computes a, or turns it into floats; else it is NULL, and each matrix is
+ * an operand of its own.
  */
 static WNNOperand expert(struct onpu_emit *e, const struct gg_tensor *a, WNNOperand all, int64_t i,
 			 WNNOperand x)
@@ -314,9 +314,10 @@ static WNNOperand x_where(struct onpu_emit *e, WNNOperand condition, WNNOperand 
 }
 
 /*
- * Returns the products of rows of b, [T, U or 1, K], and of transposed matrices of a, [E, N, K], which
- * the indices, [T, U], select: [T, U, N]. All rows are multiplied with each matrix that is selected
- * at all; the CPU leaves out the others, since a flag of one element selects whether a product counts.
+ * Returns the products of rows of b, [T, U or 1, K], and of transposed matrices of a, [E, N, K],
+ * which the indices, [T, U], select: [T, U, N]. All rows are multiplied with each matrix that is
+ * selected at all; the CPU leaves out the others, since a flag of one element selects whether a
+ * product counts.
  */
 static WNNOperand emit_mul_mat_id(struct onpu_emit *e, const struct gg_tensor *op)
 {
@@ -373,7 +374,9 @@ static WNNOperand emit_argsort(struct onpu_emit *e, const struct gg_tensor *op)
 			       wnnGraphBuilderArgMin(e->builder, x, 3, &options);
 }
 
-/* Returns rows of a batch of tables: these become one table, and indices count from its begin. */
+/*
+ * Returns rows of a batch of tables: these become one table, and indices count from its first row.
+ */
 static WNNOperand emit_get_rows(struct onpu_emit *e, const struct gg_tensor *op)
 {
 	const struct gg_tensor *table = op->src[0], *rows = op->src[1];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cuts a graph of ggml into steps and keeps them for graphs that are the same, addresses included.
+ * Cuts a graph of ggml into steps and keeps them for later graphs with the same nodes at the same
+ * addresses.
  *
  * A graph of WebNN cannot write into its operands. So a node that writes into another tensor's
  * memory is the last of its graph: the results of earlier nodes are in memory by then, and later
