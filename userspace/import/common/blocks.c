@@ -103,7 +103,7 @@ static void unpack_q8_0(const uint8_t *bytes, struct import_block *block)
 
 /*
  * Unpacks twelve bytes, which have eight scales and eight offsets of 6 bits: the first four of each
- * lie in the low bits of bytes 0 to 7, the others have their low four bits in bytes 8 to 11, and
+ * are the low six bits of bytes 0 to 7, the others have their low four bits in bytes 8 to 11, and
  * their high two in the high bits of bytes 0 to 7.
  */
 static void unpack_scales(const uint8_t *bytes, struct import_block *block)

@@ -37,7 +37,7 @@ const struct import_block_type *import_block_type(uint32_t number);
 /* Returns the type with a name, such as "Q4_K", in letters of any case; NULL: there is none. */
 const struct import_block_type *import_block_named(const char *name);
 
-/* Whether import_blocks_read() can read the type. */
+/* Returns whether import_blocks_read() can read the type. */
 bool import_block_is_read(const struct import_block_type *type);
 
 /*

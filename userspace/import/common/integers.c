@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Composes integer functions, such as bit operations, that the CPU has and the NPU has not. */
+/* Builds integer functions, such as bit operations, that the CPU has and the NPU has not. */
 #include "integers.h"
 
 bool import_runs_on_cpu(WNNGraphBuilder builder)

@@ -21,14 +21,15 @@ static const uint8_t *row_of(const struct import_rows *rows, uint32_t column)
 	return rows->data + row * rows->stride;
 }
 
-/* A block of each column that is transposed at once. */
+/* The blocks of columns that are transposed at once, one of each column. */
 struct strip {
 	uint8_t number[IMPORT_MAX_BLOCK][COLUMNS], zero[IMPORT_MAX_SCALES][COLUMNS];
 };
 
 /*
  * Writes a row of a strip, @count numbers, to element @at and on of the matrix's numbers or zeros.
- * Two numbers share a byte unless the type is uint8.
+ * Unless the type is uint8, two numbers share a byte, which must be 0 at first: a row may begin
+ * within one.
  */
 static void put(const struct import_matrix *matrix, uint8_t *to, size_t at, const uint8_t *from,
 		uint32_t count)

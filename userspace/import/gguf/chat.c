@@ -13,7 +13,7 @@
 static const struct form {
 	const char *signs[2];
 	const char *begin[GGUF_ROLES], *end[GGUF_ROLES];
-	const char *answer; /* begins the answer */
+	const char *answer; /* what the text of a conversation ends with: the answer follows */
 	/* The system message stands within the first message of the user. */
 	bool nested;
 } forms[] = {
@@ -52,8 +52,8 @@ static bool has(struct gguf_text text, const char *sign)
 
 /*
  * Finds the system message that a template has for conversations without one: a literal of the
- * template from the begin of such a message to SYSTEM_END, both included. Returns whether there is
- * one.
+ * template from the text before such a message to SYSTEM_END, both included. Returns whether there
+ * is one.
  */
 static bool find_system(struct gguf_text text, const char *begin, struct gguf_text *system)
 {
@@ -80,7 +80,10 @@ static bool find_system(struct gguf_text text, const char *begin, struct gguf_te
 	return false;
 }
 
-/* Returns a copy of a template in which new lines are no longer written as \n. */
+/*
+ * Returns a copy of a template in which new lines are no longer written as \n, and sets *size to
+ * its bytes; NULL: memory is exhausted.
+ */
 static char *plain(struct gguf_text text, size_t *size)
 {
 	char *copy = import_alloc(text.size);

@@ -16,12 +16,17 @@ struct encoding {
 	const struct gguf_vocabulary *v;
 	struct gguf_tokens *tokens;
 	struct gguf_error *error;
+	/*
+	 * special: names of control tokens become these tokens, too. after_special: the next part
+	 * is the first of the text, or follows a special token.
+	 */
 	bool special, after_special;
 };
 
 /*
  * Appends the tokens of a word to e->tokens: turns each byte into the character that stands for it,
- * then merges pairs. Returns 0; -1: there is no token, or no memory.
+ * then merges pairs. Returns 0, or -1 with a message: a character has no token, or memory is
+ * exhausted.
  */
 static int encode_word(void *data, struct gguf_text word)
 {
@@ -46,7 +51,7 @@ static int encode_word(void *data, struct gguf_text word)
 
 /*
  * Appends the tokens of a text to e->tokens: turns each space into U+2581, then merges by scores.
- * Returns 0; -1: there is no token, or no memory.
+ * Returns 0, or -1 with a message, as encode_word() does.
  */
 static int encode_characters(struct encoding *e, struct gguf_text raw)
 {
@@ -92,8 +97,8 @@ struct rest {
 };
 
 /*
- * Finds the first special token from number @rest->at on whose name is in the text. Returns where
- * the name is, or NULL.
+ * Finds the first special token from number @rest->at on whose name is in the text, sets *token to
+ * it, and moves rest->at to its number. Returns where the name is, or NULL.
  */
 static const char *find_special(const struct encoding *e, struct rest *rest, uint32_t *token)
 {

@@ -15,7 +15,7 @@ struct gguf_error {
 	char text[400];
 };
 
-/* Writes the message, in which names of the file are printable, and returns -1. */
+/* Write the message, in which names of the file are printable, and return -1. */
 int gguf_fail(struct gguf_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int gguf_fail_memory(struct gguf_error *error);
@@ -86,7 +86,7 @@ int gguf_open(struct gguf *gguf, const char *path, struct gguf_error *error);
 int gguf_read(struct gguf *gguf, const void *data, size_t size, struct gguf_error *error);
 void gguf_close(struct gguf *gguf);
 
-/* Whether the file at this path begins as a file of GGUF does. */
+/* Returns whether the file at this path begins as a file of GGUF does. */
 bool gguf_is(const char *path);
 
 /* gguf_key() and gguf_tensor() return NULL when there is none of this name. */

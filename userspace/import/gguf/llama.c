@@ -19,7 +19,7 @@
 /* ---- sizes */
 
 /*
- * Sets *size to the number of a key, or without the key to `usual`; 0 there means that a file must
+ * Sets *size to the number of a key, or without the key to @usual; 0 there means that a file must
  * have the key. Returns 0, or -1 with a message.
  */
 static int read_size(const struct gguf *gguf, const char *key, uint64_t most, uint32_t usual,
@@ -72,6 +72,10 @@ static int read_sizes(struct gguf_llama *m, const struct gguf *gguf, struct gguf
 
 /* ---- rotation */
 
+/*
+ * Sets *factor to the number that frequencies are divided by; without a key, it stays. Returns 0,
+ * or -1 with a message.
+ */
 static int read_scaling(const struct gguf *gguf, double *factor, struct gguf_error *error)
 {
 	struct gguf_text type = { "linear", 6 };
@@ -121,7 +125,7 @@ static int read_rotation(struct gguf_llama *m, const struct gguf *gguf, struct g
 
 /* ---- weights */
 
-/* Whether a layer has a tensor of this name. */
+/* Returns whether a layer has a tensor of this name. */
 static bool is_of_layer(struct gguf_text name, uint32_t layer_count)
 {
 	static const char *const parts[] = {

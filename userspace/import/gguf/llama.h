@@ -17,13 +17,13 @@ struct gguf_layer {
 struct gguf_llama {
 	const struct gguf *gguf;
 	/*
-	 * The sizes of a token's vector, of the hidden layer of the feed-forward part, and of a
-	 * head; how many numbers of a head are rotated by their position (RoPE); how many heads
-	 * queries have, and keys and values.
+	 * The number of layers; the sizes of a token's vector, of the hidden layer of the
+	 * feed-forward part, and of a head; how many numbers of a head are rotated by their
+	 * position (RoPE); how many heads queries have, and how many keys and values.
 	 */
 	uint32_t layer_count, width, hidden, size, rotated, heads, key_heads;
-	uint32_t context; /* most tokens that the model was trained for */
-	uint32_t vocabulary;
+	uint32_t context;    /* most tokens that the model was trained for */
+	uint32_t vocabulary; /* number of tokens */
 	float epsilon;
 	double *frequencies; /* by which each pair is rotated, in radians per position */
 	struct gguf_layer *layers;

@@ -26,7 +26,6 @@ struct graph {
  * Returns x reshaped. As all functions here do, it returns NULL for a NULL operand, which stands
  * for one that the builder refused.
  */
-
 static WNNOperand reshape(const struct graph *g, WNNOperand x, WNNUint32Array shape)
 {
 	return x ? wnnGraphBuilderReshape(g->builder, x, shape, NULL) : NULL;

@@ -146,8 +146,8 @@ static size_t character_size(const struct gguf_text *text, size_t at)
 
 /*
  * Appends a token for each character or byte of a part that is no token itself, or the unknown
- * token for all that is left of it. Returns 0; -1: the vocabulary has no such token, or there is no
- * memory.
+ * token for all that is left of it. Returns 0, or -1 with a message: the vocabulary has no such
+ * token, or memory is exhausted.
  */
 static int emit_bytes(const struct work *work, struct gguf_text text)
 {

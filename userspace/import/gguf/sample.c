@@ -73,7 +73,7 @@ static double weight(const struct gguf_sampler *s, size_t i, double temperature)
 	return exp(((double)s->choices[i].logit - (double)s->choices[0].logit) / temperature);
 }
 
-/* Returns how many of the sorted choices top-k, top-p and min-p leave. */
+/* Returns how many of the sorted choices top-k, top-p and min-p leave: one at least. */
 static size_t keep(const struct gguf_sampler *s, size_t count)
 {
 	double all = 0, sum = 0;
@@ -107,8 +107,8 @@ static uint32_t draw_token(struct gguf_sampler *s, size_t count)
 
 /*
  * Makes tokens the choices, in the order of compare(): the likeliest ones, as many as top-k says;
- * or all tokens when top-k is 0 or more than MOST_INSERTED, from which keep() selects later.
- * Returns the number of choices.
+ * or all tokens, when top-k is 0, above MOST_INSERTED or not below their number; keep() selects
+ * from them later. Returns the number of choices.
  */
 static size_t choose(struct gguf_sampler *s, const float *logits, size_t count)
 {

@@ -56,8 +56,8 @@ int gguf_caches_clear(struct gguf_caches *caches, const struct gguf_session *ses
 /*
  * Appends tokens, at least one, to a text and writes the logits after the last of them, a float for
  * each token of the model; @logits may be NULL. Results do not depend on how a text is divided into
- * calls if all calls but the last have whole blocks. Returns 0, or -1 with a message: also when the
- * caches are full.
+ * calls if all calls but the last have whole blocks. Returns 0, or -1 with a message, also when the
+ * caches are full; after a failure on the device, some of the tokens may be in the caches.
  */
 int gguf_session_feed(struct gguf_session *session, struct gguf_caches *caches,
 		      const uint32_t *tokens, size_t count, float *logits,

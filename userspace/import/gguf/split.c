@@ -12,6 +12,7 @@
 	ENDINGS_I "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits \
 		  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
+/* The tokenizers; the members mean what those of struct gguf_splitter do. */
 static const struct way {
 	const char *name;
 	bool whole, add_bos;
@@ -95,7 +96,7 @@ int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
 
 /*
  * Splits a text by pattern @at and all later patterns, and calls @fn for each piece. Returns 0; -1:
- * PCRE2 failed; else the result of @fn that is not 0, with which it ends.
+ * PCRE2 failed, with a message, or @fn returned -1.
  */
 static int split(const struct gguf_splitter *splitter, size_t at, struct gguf_text text,
 		 gguf_piece_fn fn, void *data, struct gguf_error *error)

@@ -34,7 +34,10 @@ void gguf_splitter_exit(struct gguf_splitter *splitter);
 /* Checks that a text is UTF-8. Returns 0, or -1 with a message. */
 int gguf_check_text(const struct gguf_splitter *splitter, struct gguf_text text,
 		    struct gguf_error *error);
-/* Splits a text of UTF-8. Returns 0 or -1. */
+/*
+ * Splits a text of UTF-8 and calls @fn for each piece. Returns 0; -1: PCRE2 failed, with a message,
+ * or @fn returned -1.
+ */
 int gguf_split(const struct gguf_splitter *splitter, struct gguf_text text, gguf_piece_fn fn,
 	       void *data, struct gguf_error *error);
 

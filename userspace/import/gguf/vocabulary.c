@@ -180,7 +180,7 @@ static size_t bytes_of_characters(struct gguf_text text, char *bytes)
 	return count;
 }
 
-/* Whether a text is the name of a byte, such as <0x0A>; *byte becomes that byte. */
+/* Returns whether a text is the name of a byte, such as <0x0A>, and sets *byte to it. */
 static bool is_byte(struct gguf_text text, unsigned int *byte)
 {
 	char name[7] = { 0 }, end;

@@ -52,6 +52,7 @@ int gguf_vocabulary_init(struct gguf_vocabulary *v, const struct gguf *gguf,
 			 struct gguf_error *error);
 void gguf_vocabulary_exit(struct gguf_vocabulary *v);
 
+/* Appends a token. Returns 0, or -1 with a message: memory is exhausted. */
 int gguf_tokens_add(struct gguf_tokens *tokens, uint32_t token, struct gguf_error *error);
 void gguf_tokens_free(struct gguf_tokens *tokens);
 
@@ -97,7 +98,7 @@ struct gguf_merge {
 	struct gguf_error *error;
 };
 
-/* Appends the tokens of a text that is merged as a whole. Returns 0 or -1. */
+/* Appends the tokens of a text that is merged as a whole. Returns 0, or -1 with a message. */
 int gguf_merge(const struct gguf_merge *merge);
 
 #endif
