@@ -9,6 +9,7 @@ INSTANCES = {"Instance": "instance", "Context": "context->instance",
 
 
 def operations(api):
+    """Returns the functions that give a future: each begins an asynchronous operation."""
     return [f for f in api.data["functions"] if f.get("returns", {}).get("type") == "Future"]
 
 

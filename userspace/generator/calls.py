@@ -91,7 +91,9 @@ def render_options(api, struct):
 
 
 def output_count(operator, arguments):
-    """Returns an expression of C for the number of operands that a call makes."""
+    """Returns an expression of C for the number of operands that a call makes; a is its struct
+    arguments.
+    """
     outputs = operator["outputs"]
     if outputs[0].get("variadic"):
         argument = count_argument(operator, arguments)

@@ -71,6 +71,7 @@ def render_options(api, struct):
 
 
 def structs(api):
+    """Renders the structures that applications fill in: descriptors, options and those in MADE."""
     used = {o["options"] for o in api.data["operators"]}
     out = []
     for header in ("webnn", "webnn_npu"):
@@ -121,6 +122,7 @@ def count_of(operator, arguments):
 
 
 def wrap(head, items, tail, indent):
+    """Returns head, the items with commas between them, and tail, broken between items only."""
     # An item is not broken: \a stands for its blanks while the text is wrapped.
     text = head.replace(" ", "\a") + ", ".join(i.replace(" ", "\a") for i in items) + tail
     lines = textwrap.wrap(text, 84, initial_indent=indent, subsequent_indent=indent + "\t",
@@ -151,8 +153,8 @@ def render_operator(operator, c_name, method, arguments, doc):
 
 def render(api):
     text = (TEMPLATES / "webnn.hpp.in").read_text(encoding="utf-8")
+    # Functions of C that are overloads have one name in C++, that of their method.
     operators = "".join(render_operator(o, c, m, a, d)
                         for c, o, m, a, d, _ in operator_functions(api))
-    # Functions of C that are overloads have one name in C++, that of their method.
     return text.replace("@STRUCTS@\n", structs(api) + "\n") \
         .replace("@OPERATORS@\n", operators)

@@ -15,6 +15,7 @@ SPDX = "/* SPDX-License-Identifier: MIT */\n"
 # --- comments ----------------------------------------------------------------------------------
 
 def wrap(text, prefix, width=WIDTH):
+    """Returns the lines of text, broken at the width, each after the prefix."""
     width -= prefix.count("\t") * 7
     lines = []
     for part in text.split("\n"):
@@ -126,6 +127,7 @@ def default_value(api, member):
 
 
 def has_init(struct):
+    """Returns whether a struct has initialisers: those that programs only read have none."""
     return struct["name"] not in ("NamedOperandDescriptor", "NamedOperandDescriptorArray",
                                   "NodePlacement")
 

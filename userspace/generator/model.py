@@ -141,12 +141,14 @@ class Api:
         return result
 
     def types(self, text):
+        """Returns the names of types in a text, or of a set of types that webnn.json names."""
         return self.data["typeSets"].get(text, text).split()
 
 
 def sync_function(function):
-    """Returns the function that waits for the operation of another one. It has the arguments of
-    that one, with a time limit and the result in the place of the callback.
+    """Returns the function that waits for the operation of another one, and sets the name of it in
+    function["sync"]. It has the arguments of that one, with a time limit and the result in the
+    place of the callback.
     """
     sync = function["sync"]
     base = function_name(function)
@@ -192,6 +194,7 @@ def with_aliases(functions, aliases):
 
 
 def callback_info(callback):
+    """Returns the struct that takes a callback, its mode and its userdata."""
     mode = {"name": "mode", "type": "CallbackMode", "default": "AllowProcessEvents",
             "doc": "When and where callback may run."}
     users = [{"name": f"userdata{n}", "type": "void*", "doc": "Given to callback."} for n in (1, 2)]
@@ -203,6 +206,7 @@ def callback_info(callback):
 
 
 def limits_struct(limits):
+    """Returns the struct with the limits of the operands of some operators."""
     members = [{"name": n, "type": "TensorLimits", "doc": f"What {n} may be."}
                for n in limits["members"]]
     return dict(limits, members=members, chain="none",
@@ -210,6 +214,7 @@ def limits_struct(limits):
 
 
 def op_support_limits(data):
+    """Returns the struct with what a context supports, which has a member for each operator."""
     members = [
         {"name": "preferredInputLayout", "type": "InputOperandLayout", "default": "nchw",
          "doc": "The layout of images that is fastest."},

@@ -108,6 +108,7 @@ def resolve(operands, operand, key):
 
 
 def same_as(operands, operand, key):
+    """Returns the index of the operand that "same as" names, as an expression of C; "-1": none."""
     text = operand[key]
     if not text.startswith("same as "):
         return "-1"
@@ -115,6 +116,7 @@ def same_as(operands, operand, key):
 
 
 def rank_range(text):
+    """Returns two initialisers for ranks such as "2..4": the least and the greatest."""
     if text == "N":
         return "0, WNN_RANK_ANY"
     low, _, high = text.partition("..")
@@ -122,10 +124,12 @@ def rank_range(text):
 
 
 def short_type(name):
+    """Returns the macro that stands for a type within the table, such as F32 for float32."""
     return upper(name).replace("FLOAT", "F").replace("UINT", "U").replace("INT", "I")
 
 
 def type_mask(api, text):
+    """Returns an expression of C for a set of types: names with blanks, or a set of webnn.json."""
     types = api.types(text)
     if types == api.types("any"):
         return "ANY"

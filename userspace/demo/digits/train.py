@@ -33,12 +33,14 @@ def columns(x):
 
 
 def conv(x, w, b):
+    """Returns the result, [n,o,h,w], and columns(x), which conv_backward() takes."""
     cols = columns(x)
     y = cols @ w.reshape(w.shape[0], -1).T + b
     return y.transpose(0, 3, 1, 2), cols
 
 
 def conv_backward(dy, cols, w):
+    """Returns the gradients of the input, the weights and the bias for that of the result, dy."""
     n, o, h, wd = dy.shape
     d = dy.transpose(0, 2, 3, 1)
     dw = (d.reshape(-1, o).T @ cols.reshape(-1, cols.shape[-1])).reshape(w.shape)
@@ -51,11 +53,13 @@ def conv_backward(dy, cols, w):
 
 
 def blocks(x):
+    """Returns [n,c,h/2,2,w/2,2] for [n,c,h,w]: axes 3 and 5 are within a block of 2x2."""
     n, c, h, w = x.shape
     return x.reshape(n, c, h // 2, 2, w // 2, 2)
 
 
 def forward(p, x):
+    """Returns all intermediate results by name, also the logits, of parameters p for pictures x."""
     t = {"x": x}
     t["y1"], t["c1"] = conv(x, p["conv1_w"], p["conv1_b"])
     t["r1"] = np.maximum(t["y1"], 0)
@@ -70,6 +74,9 @@ def forward(p, x):
 
 
 def backward(p, t, labels, drop):
+    """Returns the gradients of the mean cross entropy by parameter. t is what forward() returned;
+    drop is what its t["a"] was multiplied by (dropout).
+    """
     n = len(labels)
     z = t["logits"] - t["logits"].max(1, keepdims=True)
     prob = np.exp(z) / np.exp(z).sum(1, keepdims=True)
@@ -88,7 +95,9 @@ def backward(p, t, labels, drop):
 
 
 def augment(x, rng):
-    """Returns the pictures with a little noise; half of them are shifted by up to one pixel."""
+    """Returns the pictures with a little noise, about half of them shifted by up to one pixel; what
+    leaves on one side comes in on the other.
+    """
     out = np.zeros_like(x)
     for i, (dy, dx) in enumerate(rng.integers(-1, 2, (len(x), 2))):
         out[i, 0] = np.roll(x[i, 0], (dy, dx), (0, 1)) if rng.random() < 0.5 else x[i, 0]
@@ -96,6 +105,7 @@ def augment(x, rng):
 
 
 def train(x, y, epochs, rng):
+    """Returns the parameters by name after training with Adam, pictures x and labels y."""
     p = {}
     for name, shape in LAYERS.items():
         fan_in = shape[0] if len(shape) == 2 else int(np.prod(shape[1:]))
