@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types that WebNN lacks. A value of such a type is in the graph as a carrier: numbers of a type
- * of WebNN that holds all of them (float32 for bfloat16 and double, float16 for floats of 4 to 8
- * bits, int32 and uint32 for 16 bits, int4 and uint4 for 2 bits). Translators of operators compute
- * with carriers, and their results get the type of the model afterwards.
+ * Types that WebNN lacks. A value of such a type is in the graph as a carrier: numbers of a type of
+ * WebNN that holds all of them, except for double (float32 for bfloat16, float8e8m0 and double,
+ * float16 for other floats of 4 to 8 bits, int32 and uint32 for 16 bits, int4 and uint4 for 2
+ * bits). Translators of operators compute with carriers, and their results get the type of the
+ * model afterwards.
  */
 #ifndef ONNX_CARRIER_H
 #define ONNX_CARRIER_H
@@ -32,8 +33,8 @@ struct onnx_value *onnx_converted(struct onnx_node *node, const struct onnx_valu
 WNNOperand onnx_round_to(struct onnx_node *node, WNNOperand x, int type, bool saturate,
 			 enum onnx_rounding rounding);
 /*
- * Returns int32 or uint32 integers as the numbers that they wrap around to in the integer @type, as
- * int32.
+ * Wraps int32 or uint32 integers around to the range of the integer @type, which has fewer than 32
+ * bits. The result is int32.
  */
 WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type);
 /*
@@ -41,7 +42,7 @@ WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type);
  * infinite nor negative.
  */
 WNNOperand onnx_power_below(struct onnx_node *node, WNNOperand x, int least);
-/* Returns 2^(position - 149) as float32 for positions of int32, which count from 0. */
+/* Returns 2^(position - 149) as float32. The positions are int32, from 0 to 276. */
 WNNOperand onnx_powers(struct onnx_node *node, WNNOperand positions);
 /*
  * Converts whole float32 numbers, which must be in range, to int4 or uint4. Returns NULL after a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Values that the program has computed: elements that the import may read, and that are an input of
- * the graph where it does not, so that a graph serves all elements of a shape. The model's key is a
- * hash of all that the import has read.
+ * Values that the program has computed. The import may read their elements; a value that it does
+ * not read becomes an input of the graph, so that one graph serves all elements of a shape. The
+ * model's key is a hash of all that the import has read.
  */
 #include <string.h>
 
@@ -105,7 +105,10 @@ static struct onnx_value *fixed(struct onnx_node *node, const struct onnx_value 
 	return made;
 }
 
-/* Whether all inputs have elements at import, and some of them are computed ones. */
+/*
+ * Whether the elements of all inputs are known at import, and the program has computed some of
+ * them.
+ */
 static bool is_computed(const struct onnx_node *node)
 {
 	bool computed = false;
@@ -120,7 +123,10 @@ static bool is_computed(const struct onnx_node *node)
 	return computed;
 }
 
-/* Whether the node's results depend on more than elements: on shapes alone, or on graphs. */
+/*
+ * Whether the node must be translated even if the elements of all inputs are known: Shape and Size
+ * need no elements, and a node with a graph of its own runs that graph.
+ */
 static bool stays(const struct onnx_node *node)
 {
 	if (!strcmp(node->proto->op_type, "Shape") || !strcmp(node->proto->op_type, "Size"))
@@ -131,7 +137,10 @@ static bool stays(const struct onnx_node *node)
 	return false;
 }
 
-/* Makes the results computed values. Returns 0; 1: some are no constants; -1: no memory. */
+/*
+ * Makes the outputs computed values. Returns 0; 1: an output that something uses is no constant;
+ * -1: no memory.
+ */
 static int vary_outputs(struct onnx_node *node)
 {
 	for (size_t i = 0; i < node->output_count; i++)
@@ -178,7 +187,10 @@ int onnx_compute(struct onnx_node *node)
 		result = vary_outputs(&copy);
 	if (!result || node->import->status != WNNStatus_Success)
 		return result;
-	/* The node is translated as one whose inputs vary, or is refused as such. */
+	/*
+	 * Takes back what this attempt did: the node is translated with inputs that are no
+	 * constants.
+	 */
 	model->refusal_count = refusals;
 	memset(node->outputs, 0, node->output_count * sizeof(*node->outputs));
 	return 1;
@@ -226,7 +238,7 @@ bool onnx_try_fixed(struct onnx_node *node, size_t refusals)
 	computed &= ~node->fixed;
 	if (!computed)
 		return false;
-	/* Other translators than those that name an input may need any of them. */
+	/* A translator that has named no input that it needs as a constant may need any of them. */
 	node->fixed |= node->varying & computed ? node->varying & computed : computed;
 	node->varying = node->read = 0;
 	node->carried = 0;

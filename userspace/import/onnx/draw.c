@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The random generator, which Documentation/onnx.rst describes. It has no state but a counter: each
- * number is a function of the seed, the dispatch, the input and the index of the element, equal on
- * every machine.
+ * The random generator, which Documentation/onnx.rst describes. It has no state: each number is a
+ * function of the seed, the dispatch, the input and the index of the element, equal on every
+ * machine.
  */
 #include "draw.h"
 

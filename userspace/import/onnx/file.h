@@ -25,8 +25,9 @@ struct onnx_file {
 };
 
 /*
- * Each sets *file and returns success: onnx_file_open() maps a file, onnx_file_lend() stands for
- * lent memory, onnx_file_copy() copies memory. After a failure the last error has the reason.
+ * Each sets *file to an object with one reference: onnx_file_open() maps a file, onnx_file_lend()
+ * makes an object for memory that the caller lends, onnx_file_copy() copies memory. They return
+ * WNNStatus_Success; after a failure the last error has the reason.
  */
 WNNStatus onnx_file_open(const char *name, struct onnx_file **file);
 WNNStatus onnx_file_lend(WNNReleaseConstantCallback release, void *userdata1, void *userdata2,

@@ -117,8 +117,8 @@ static double binary_float(int variant, double a, double b)
 }
 
 /*
- * Computes one integer of an operator. Integers wrap around; a division by 0 gives 0, which is no
- * valid size in a shape.
+ * Computes one integer of an operator. Integers wrap around. A division by 0 gives 0, and so does
+ * its remainder.
  */
 static int64_t binary_int(int variant, bool truncate, int64_t a, int64_t b)
 {
@@ -277,8 +277,8 @@ int onnx_fold_cast(struct onnx_node *node)
 
 /*
  * Computes the product, sum, maximum or minimum of a vector of constant integers, by which models
- * compute the sizes of flattened tensors. Returns 0; -1: an error; 1: the node is another one, and
- * stays in the graph.
+ * compute the sizes of flattened tensors. Returns 0; -1: an error; 1: the node is no such
+ * reduction, and becomes an operator of the graph.
  */
 int onnx_fold_reduce(struct onnx_node *node)
 {
@@ -314,7 +314,7 @@ int onnx_fold_reduce(struct onnx_node *node)
 
 /*
  * Computes Clip of small constants, with which models limit sizes. Returns 0; -1: an error; 1: the
- * inputs are others, and the node stays in the graph.
+ * inputs are no such constants, and the node becomes an operator of the graph.
  */
 int onnx_fold_clip(struct onnx_node *node)
 {

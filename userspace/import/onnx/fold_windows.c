@@ -56,7 +56,10 @@ int onnx_fold_window(struct onnx_node *node)
 	return data ? 0 : -1;
 }
 
-/* Writes column @band of the matrix: a triangle from edge low over centre to high. */
+/*
+ * Writes column @band of the matrix: numbers that rise from 0 in row edges[0] to 1 in row edges[1]
+ * and fall to 0 in row edges[2].
+ */
 static void triangle(int type, void *data, const struct onnx_shape *shape, int64_t band,
 		     const int64_t *edges)
 {

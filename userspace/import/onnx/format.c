@@ -24,8 +24,8 @@ const struct onnx_format *onnx_format_of(int type)
 }
 
 /*
- * Returns the code of NaN: the sign bit alone in formats where -0 would have that code, else a code
- * without sign bit.
+ * Returns the code of NaN: the sign bit alone in formats that have no -0, else a code whose sign
+ * bit is 0.
  */
 static unsigned int nan_code(const struct onnx_format *f, unsigned int bits)
 {
@@ -60,7 +60,7 @@ double onnx_format_get(int type, unsigned int code)
 }
 
 /*
- * Returns the 8-bit code of the power of two to which a number is rounded without its sign; 255,
+ * Returns the 8-bit code of the power of two to which the magnitude of a number is rounded; 255,
  * which is NaN, for NaN and infinities. Powers beyond the largest become 254 with @saturate, else
  * 255; numbers below 2^-126 become code 0 or, rounded up, 1.
  */
@@ -75,8 +75,8 @@ static unsigned int put_power(double number, bool saturate, enum onnx_rounding r
 	code = fraction == 0 ? 0 : exponent - 1 + 127;
 	if (code < 1) {
 		/*
-		 * A subnormal float32 is a fraction of 2^-126, and is rounded as if it were that
-		 * fraction of 2^-127.
+		 * A subnormal float32, f / 2^126 with f below 1, is rounded as if it were (1 + f) /
+		 * 2^127.
 		 */
 		fraction = 1 + fabs(number) * 0x1p126;
 		code = 0;

@@ -15,7 +15,7 @@ struct maker {
 	struct onnx_arena *arena;
 	WNNStatus status;		 /* status of the first error */
 	int depth;			 /* nesting depth of graphs within nodes */
-	const WNNOnnxTensorFiles *files; /* where tensors of the main graph lie; or NULL */
+	const WNNOnnxTensorFiles *files; /* files that hold tensors of the main graph; or NULL */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -54,7 +54,10 @@ static void damaged(struct maker *m, const char *what, WNNStringView name)
 				       name.data ? name.data : "");
 }
 
-/* Adds an entry to what a tensor says of its place in a file; the text is in the arena, or NULL. */
+/*
+ * Adds a key to the tensor's external_data, which says where its elements lie. @value is in the
+ * arena; NULL: memory is exhausted.
+ */
 static void add_entry(struct maker *m, Onnx__TensorProto *tensor, const char *key, char *value)
 {
 	Onnx__StringStringEntryProto *entry = take(m, sizeof(*entry));

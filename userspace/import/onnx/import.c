@@ -259,7 +259,7 @@ static void mark_frozen(struct onnx_node *node)
 
 		if (!node->outputs[i] || node->outputs[i]->frozen || node->outputs[i]->sequence)
 			continue;
-		/* The value may be shared with other names, so that the node marks a copy. */
+		/* Marks a copy, because other names may stand for the same value. */
 		copy = onnx_arena_alloc(node->import->arena, sizeof(*copy));
 		if (!copy)
 			return;
@@ -605,7 +605,7 @@ static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *valu
 /*
  * Adds an output of the graph and returns import->status. The value goes through an identity,
  * because WebNN wants outputs that an operator computes, each under one name. A value that is
- * refused or absent adds none.
+ * refused or absent adds none; one without elements is listed in model->empty.
  */
 WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
 			  WNNNamedOperand *outputs, size_t *used)
@@ -623,7 +623,6 @@ WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct o
 		value->unsaid = NULL;
 		return import->status;
 	}
-	/* An absent optional value adds no output. */
 	if (value->absent)
 		return import->status;
 	if (!onnx_shape_elements(&value->shape) && !value->sequence)

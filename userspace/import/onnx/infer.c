@@ -11,14 +11,17 @@
 
 #define SIZES 3
 
-/* The stand-ins have these sizes; operators that split a dimension need multiples of many. */
+/*
+ * Sizes of the stand-ins in three attempts. The second row is for operators that split a dimension
+ * into equal parts: its sizes are multiples of many numbers.
+ */
 static const int64_t sizes[][SIZES] = { { 5, 6, 7 }, { 120, 240, 360 } };
 
 /*
- * Operators that give the right results when a stand-in of one zero replaces an input without
- * elements: they add up products, and a sum of no products is 0; CenterCropPad puts zeros around
- * its input. Bit i of @zeros is set when input i is a zero point: the translator then runs without
- * it, since a zero point would give the stand-in another value than 0.
+ * Operators that give the right results when a stand-in of size 1 with elements of 0 replaces an
+ * input without elements: they add up products, and a sum of no products is 0; CenterCropPad puts
+ * zeros around its input. Bit i of @zeros is set when input i is a zero point: the translator then
+ * runs without it, since a zero point would give the stand-in another value than 0.
  */
 static const struct sum {
 	int (*translate)(struct onnx_node *node);
@@ -65,7 +68,7 @@ static bool is_network(const struct onnx_node *node)
 	       node->op->translate == onnx_op_dynamic_quantize_lstm;
 }
 
-/* Whether the node runs graphs of its own, whose nodes must be translated once. */
+/* Whether the node runs graphs of its own, whose nodes must not be translated more than once. */
 static bool has_graph(struct onnx_node *node)
 {
 	for (size_t i = 0; i < node->proto->n_attribute; i++) {
@@ -137,8 +140,9 @@ static struct onnx_value *stand_in(struct onnx_node *node, const struct onnx_val
 
 /*
  * Runs the translator of a copy of the node, whose inputs without elements are replaced by
- * stand-ins, unless @size is 0 or the input's bit in *read is set. Sets the bits of the inputs
- * whose elements the translator reads. Fills in @results, an array of as many items as the node has
+ * stand-ins, unless @size is 0 or the input's bit in *read is set. With a @size of 1, the inputs
+ * that struct sum names as zero points are left out. Sets the bits in *read of the inputs whose
+ * elements the translator reads. Fills in @results, an array of as many items as the node has
  * outputs. Returns 0 or -1.
  */
 static int attempt(struct onnx_node *node, int64_t size, uint64_t *read,
@@ -255,8 +259,8 @@ static bool shape_at_zero(const int64_t *from, struct onnx_value *const *values,
 }
 
 /*
- * Whether an attention has no keys at all: there are no past keys, and no bias that would become a
- * key of a stand-in. Then the sum of the values is 0.
+ * Whether an attention has no keys at all: no past keys, and no bias, which would be added to the
+ * zeros of a stand-in. Then the sum of the values is 0.
  */
 static bool attends_to_nothing(struct onnx_node *node)
 {
@@ -267,7 +271,10 @@ static bool attends_to_nothing(struct onnx_node *node)
 	       !key->dim[key->rank == 4 ? 2 : 1];
 }
 
-/* Whether a node has equal results for stand-ins of a single 0 and for empty inputs. */
+/*
+ * Whether a node has equal results for empty inputs and for stand-ins of size 1, whose elements are
+ * 0.
+ */
 static bool adds_up(struct onnx_node *node)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0);
@@ -336,8 +343,8 @@ static int make_bias(struct onnx_node *node, int type, const struct onnx_shape *
 }
 
 /*
- * Makes outputs with elements from stand-ins of a single 0. Returns 0; -1: refused; 1: the
- * stand-ins do not show the results.
+ * Makes outputs with elements from stand-ins of size 1, whose elements are 0. Returns 0; -1:
+ * refused; 1: the stand-ins do not show the results.
  */
 static int make_sums(struct onnx_node *node, struct trial *trial, const struct onnx_shape *shapes)
 {
@@ -445,8 +452,8 @@ int onnx_infer_empty(struct onnx_node *node)
 		       (refused.refusals - mark.refusals) * sizeof(*own));
 	take_back(node->import, &mark);
 	/*
-	 * The memory of attempts is freed only when the import ends, so that attempts have a limit
-	 * together.
+	 * The memory of attempts is freed only when the import ends, so all attempts share one
+	 * limit.
 	 */
 	ret = node->import->tried < ONNX_MAX_WORK ? from_stand_ins(node, &trial) : 1;
 	if (ret <= 0)

@@ -193,8 +193,8 @@ static char *find_name(const Onnx__GraphProto *graph, WNNStringView name)
 }
 
 /*
- * Returns the file's entry for a tensor; without such an entry, an entry with the name alone; NULL:
- * the model has no such tensor.
+ * Returns the file's entry for a tensor; without such an entry, a new entry that has only the name;
+ * NULL: the model has no such tensor, or memory is exhausted.
  */
 static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
 {
@@ -371,7 +371,7 @@ WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint
 
 /*
  * Returns the item NAME/NUMBER of a sequence; the number after the last item adds an item. NULL:
- * the item cannot exist.
+ * the item cannot exist, or memory is exhausted.
  */
 static struct onnx_input *find_item(struct onnx_model *model, struct onnx_input *input,
 				    const char *number)
@@ -553,7 +553,10 @@ WNNOnnxValueInfoArray wnnOnnxModelGetNeededValues(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ count < most ? 0 : count, infos };
 }
 
-/* Gives the elements of a tensor; @varies: they are an input of the graph where they can be. */
+/*
+ * Stores the elements that the program gives for a tensor. @varies: they become an input of the
+ * graph, unless a node needs them at import.
+ */
 static WNNStatus set_value(WNNOnnxModel handle, WNNStringView name, void const *data, size_t size,
 			   bool varies)
 {

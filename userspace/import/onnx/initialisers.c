@@ -55,8 +55,8 @@ static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
 
 /*
  * Makes a dense value of a sparse tensor, if its name is used: a few bytes in the file may take
- * much memory. Returns 0; -1: an error, which import->status has. When the sparse tensors have more
- * than ONNX_MAX_WORK elements together, the value is marked as refused.
+ * much memory. Returns 0; -1: an error, which import->status has. When the import then has computed
+ * more than ONNX_MAX_WORK elements, the value is marked as refused.
  */
 static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
 		      const Onnx__SparseTensorProto *tensor)

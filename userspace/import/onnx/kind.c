@@ -170,7 +170,7 @@ static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 
-	/* Skip a mark of the byte order in front of the text. */
+	/* Skip a byte order mark in front of the text. */
 	if (size >= 3 && !memcmp(data, "\xef\xbb\xbf", 3))
 		at = 3;
 	if (!is_text(data, size))

@@ -21,7 +21,9 @@ bool onnx_note_needed(struct onnx_node *node, size_t input)
 {
 	struct onnx_model *model = node->import->model;
 	const char *name = node->proto->input[input];
-	/* The node may see another type or shape than the model has. */
+	/*
+	 * node->inputs may hold a converted value; the scope has the value with the model's type.
+	 */
 	const struct onnx_value *value = onnx_scope_get(node->scope, name);
 	struct onnx_known *known, **last = &model->known;
 

@@ -267,7 +267,7 @@ bool onnx_model_lends(const struct onnx_model *model)
 	return !model->file->lent || model->file->release || model->probing;
 }
 
-/* Frees what the last build or probe left, and all that points to it. */
+/* Frees what the last build or probe left, and clears the pointers to it. */
 static void forget_build(struct onnx_model *model)
 {
 	onnx_arena_free(&model->build_arena);

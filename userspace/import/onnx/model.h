@@ -45,8 +45,9 @@ struct onnx_input {
 struct onnx_known {
 	struct onnx_known *next;
 	const char *name;
-	bool needed;		 /* by a node that the last build refused */
-	bool varies;		 /* the elements are an input of the graph where they can be */
+	bool needed; /* a node that the last build refused needs the elements */
+	/* the elements become an input of the graph unless a node needs them */
+	bool varies;
 	struct onnx_value value; /* data is NULL until the program gives the elements */
 };
 
@@ -87,7 +88,7 @@ struct onnx_model {
 	struct onnx_random *random; /* inputs that are drawn, the last one first; in build_arena */
 	size_t computed_count;
 	struct onnx_computed *computed; /* the last one first; in build_arena */
-	struct import_hash key;		/* of what the last build has read */
+	struct import_hash key;		/* hash of what the last build has read */
 	size_t empty_count;
 	WNNOnnxValueInfo *empty;      /* outputs without elements; in build_arena */
 	WNNOnnxValueInfoArray values; /* the values of the last build, in build_arena */

@@ -45,7 +45,8 @@ static WNNStringView view(const char *text)
 }
 
 /*
- * Appends an item to a list of refusals or notices, whose texts are in the arena; returns 0 or -1.
+ * Appends an item to a list of refusals or notices, unless the list has MAX_REFUSALS items; @reason
+ * is in the arena. Always returns -1, which a function that refuses a node returns.
  */
 static int add_item(struct onnx_node *node, const char *attribute, const char *origin,
 		    const char *reason, WNNOnnxRefusal **items, size_t *count, size_t *room)
@@ -523,8 +524,8 @@ bool onnx_wants(struct onnx_node *node, size_t output)
 }
 
 /*
- * Returns the model input from which the node's first input that is not constant was computed; this
- * model input is the origin of the node's results, too. NULL: there is none.
+ * Returns the origin for the node's results: that of its first input that is no constant and has an
+ * origin. NULL: there is none.
  */
 static const char *origin(const struct onnx_node *node)
 {

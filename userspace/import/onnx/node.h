@@ -43,13 +43,16 @@ struct onnx_import {
 	struct onnx_arena *arena;
 	struct onnx_uses uses;
 	bool doubles; /* some value is double, and is computed in float32 */
-	/* status of the first error that ends the import, which a refusal does not */
+	/* status of the first error that ends the import; a refusal of a node does not end it */
 	WNNStatus status;
 	size_t refusal_room;
 	int depth;	    /* nesting depth of graphs within nodes */
 	uint64_t work;	    /* number of elements computed at import so far */
 	uint64_t operators; /* number of operators that unrolled loops have added so far */
-	/* elements, and operators times OPERATOR_WORK, of all attempts that infer.c took back */
+	/*
+	 * work of all attempts that infer.c took back: one for each element, OPERATOR_WORK for each
+	 * operator
+	 */
 	uint64_t tried;
 	bool draws_nothing; /* only the shapes of outputs are wanted: nothing is drawn */
 	/* probing only: one item for each node, whether it can be translated; else NULL */
@@ -75,9 +78,12 @@ struct onnx_node {
 	struct onnx_value **outputs;
 	bool wide;     /* the translator sees inputs of float16 as float32 */
 	uint64_t read; /* bit i: the translator has read the elements of input i */
-	/* Bits of computed inputs; the last bit is that of all from input 63 on. */
-	uint64_t fixed;	  /* the translator sees them as constants */
-	uint64_t varying; /* the translator has refused them, since they are no constants */
+	/*
+	 * Bit i stands for input i, bit 63 for all inputs from 63 on. Only inputs whose elements
+	 * the program has computed have a bit that is set.
+	 */
+	uint64_t fixed;	  /* the translator sees these inputs as constants */
+	uint64_t varying; /* the translator has refused these inputs, since they are no constants */
 };
 
 /* Records a refusal of the node; always returns -1. */
@@ -87,7 +93,10 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 const char *onnx_inputs_text(struct onnx_node *node);
 /* Refuses a node whose result would have too many elements; always returns -1. */
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
-/* Refuses a node because an input varies that must be a constant; always returns -1. */
+/*
+ * Refuses a node because an input that must be a constant is none. @what says which input it is.
+ * Always returns -1.
+ */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
 /*
  * Refuses a node because something depends on the value of an input; the format's text names that
@@ -107,7 +116,7 @@ void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import 
 /* Tensors that the program computes first, in known.c. */
 /*
  * Notes that the node needs the elements of an input, if nodes of the main graph compute it.
- * Returns false without memory.
+ * Returns false when memory is exhausted.
  */
 bool onnx_note_needed(struct onnx_node *node, size_t input);
 /* Whether the program has given all outputs of the node that something uses. */
@@ -118,14 +127,22 @@ int onnx_put_known(struct onnx_node *node);
 void onnx_mark_folding(struct onnx_node *node);
 
 /* Values that the program has computed, in computed.c. */
-/* Add to the model's key: @size bytes; what is set for inputs and outputs. */
+/*
+ * onnx_key_add() adds @size bytes to the model's key. onnx_key_begin() starts a new key with the
+ * settings of the model's inputs and the names of its outputs.
+ */
 void onnx_key_add(struct onnx_model *model, const void *data, size_t size);
 void onnx_key_begin(struct onnx_model *model);
-/* Returns a constant as a computed value, or the constant where its type allows none; NULL: no memory. */
+/*
+ * Makes a constant a computed value and returns it; NULL: no memory. A constant that cannot be an
+ * input of the graph, because of its type or because it has no elements, stays what it is. The
+ * model's key gets the shape, and the elements of a value that stays a constant.
+ */
 struct onnx_value *onnx_vary(struct onnx_node *node, struct onnx_value *value);
 /*
- * Computes a node at import whose inputs have elements, some of which are computed: so are its
- * results. Returns 0; 1: the node has to be translated; -1: the import has ended.
+ * Computes the outputs of a node at import when the elements of all inputs are known and the
+ * program has computed some of them: the outputs become computed values, too. Returns 0; 1: the
+ * node has to be translated; -1: the import has ended.
  */
 int onnx_compute(struct onnx_node *node);
 /* Replaces the inputs of node->fixed by constants, and adds them to the key; false: no memory. */
@@ -133,8 +150,9 @@ bool onnx_fix_inputs(struct onnx_node *node);
 /* Notes that the translator needs the elements of a computed input. */
 void onnx_note_varying(struct onnx_node *node, size_t input);
 /*
- * Prepares a node that was refused for one more translation with more inputs as constants, and takes
- * back all but the first @refusals. Returns false when this cannot help.
+ * Prepares a node that was refused for one more translation with more inputs as constants, and
+ * takes back all but the first @refusals refusals. Returns false when no further input can become a
+ * constant.
  */
 bool onnx_try_fixed(struct onnx_node *node, size_t refusals);
 /* Adds a graph input for a computed value, and returns its operand; NULL: refused, or no memory. */
@@ -184,6 +202,7 @@ bool onnx_has(struct onnx_node *node, size_t input);
 bool onnx_is_empty(struct onnx_node *node, size_t input);
 /* Returns the operand of an input; NULL: the input is absent, or was refused. */
 WNNOperand onnx_in(struct onnx_node *node, size_t input);
+/* Return the shape and the type of an input. An absent input has no dimensions and type 0. */
 const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input);
 int onnx_in_type(struct onnx_node *node, size_t input);
 /*
@@ -192,6 +211,10 @@ int onnx_in_type(struct onnx_node *node, size_t input);
  */
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count);
+/*
+ * Sets *number to the only element of a constant input, and leaves it when the input is absent.
+ * Returns 0; -1: refused.
+ */
 int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number);
 /* Sets *numbers to those of a constant input, NULL when it is absent. Returns 0; -1: refused. */
 int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,

@@ -100,7 +100,7 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 	return x_reshape(node, x, &shape);
 }
 
-/* Whether the input is a past with positions: in the first step of a decoder it has none. */
+/* Whether the input holds past positions; in the first step of a decoder there are none. */
 static bool has_past(struct onnx_node *node, size_t input)
 {
 	return onnx_has(node, input) && !onnx_is_empty(node, input);

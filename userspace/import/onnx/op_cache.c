@@ -30,7 +30,7 @@ WNNOperand onnx_write_rows(struct onnx_node *node, WNNOperand cache, uint32_t ax
 
 /*
  * Returns the positions in the cache at which rows are written, [batch, 1…, length, 1] with @axis +
- * 2 dimensions.
+ * 2 dimensions. Circular positions continue at 0 after @limit - 1. NULL: refused.
  */
 static WNNOperand positions(struct onnx_node *node, int64_t batch, uint32_t axis, int64_t length,
 			    int64_t limit, bool circular)
@@ -74,7 +74,10 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 				   "past_cache, update and write_indices do not fit "
 				   "together: the inputs are %s",
 				   onnx_inputs_text(node));
-	/* The tensor of positions has axis + 2 dimensions. */
+	/*
+	 * The tensor of positions has axis + 2 dimensions: moves an axis for which these are too
+	 * many.
+	 */
 	to = axis + 2 > ONNX_MAX_RANK ? 1 : axis;
 	at = positions(node, shape.dim[0], to, length, shape.dim[axis], circular);
 	if (to != axis) {

@@ -129,7 +129,8 @@ static const Onnx__GraphProto *branch_of(struct onnx_node *node, bool taken)
 }
 
 /*
- * Returns an output of a node whose branches are both computed: the condition selects between them.
+ * Returns an output of a node whose branches are both computed: the condition selects between the
+ * values of both. NULL: refused.
  */
 static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condition,
 				       struct onnx_value *taken, struct onnx_value *other)

@@ -197,7 +197,8 @@ int onnx_op_conv_nhwc(struct onnx_node *node)
 }
 
 /*
- * Computes the padding of a transposed convolution from output_shape and auto_pad. Returns 0 or -1.
+ * Computes the padding of a transposed convolution from output_shape and auto_pad, and adds to
+ * @extra where the output is larger than the windows reach. Returns 0 or -1.
  */
 static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_t *extra)
 {
@@ -352,8 +353,8 @@ static bool is_plain(const struct onnx_window *w, const int64_t *extra)
 }
 
 /*
- * Does what transposed2d() does for one or two dimensions, as the window has. Returns NULL after a
- * refusal.
+ * Calls transposed2d() for a window of two dimensions, or for one that gets a second dimension of
+ * 1. Returns the result; NULL: refused.
  */
 static WNNOperand transposed(struct onnx_node *node, WNNOperand x, WNNOperand filter,
 			     WNNOperand bias, uint32_t groups, const struct onnx_window *w,
@@ -387,7 +388,10 @@ int onnx_op_conv_transpose(struct onnx_node *node)
 		return onnx_refuse(node, "group",
 				   "input, filter and group do not fit together: the inputs are %s",
 				   onnx_inputs_text(node));
-	/* The window is checked against an input that it fits into. */
+	/*
+	 * onnx_window() refuses a window that does not fit into the input, which a transposed
+	 * convolution allows: it gets the shape of a larger input.
+	 */
 	for (uint32_t i = 2; i < shape.rank; i++)
 		large.dim[i] = (int64_t)1 << 40;
 	if (onnx_window(node, &large, kernel.dim + 2, &w) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Padding, triangles, blocks of pixels and one-hot codes. */
+/* Translates Trilu, Pad, DepthToSpace, SpaceToDepth, OneHot, EyeLike and Compress. */
 #include <math.h>
 #include <string.h>
 
@@ -156,7 +156,10 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 				  (WNNUint32Array){ rank, room[1] }, &options);
 }
 
-/* Pads a tensor without elements: fills the whole result with @number. Returns 0; -1: no memory. */
+/*
+ * Pads a tensor without elements: fills the whole result with @number. Returns 0; -1: refused, or
+ * no memory.
+ */
 static int pad_nothing(struct onnx_node *node, const struct onnx_shape *shape, double number)
 {
 	int type = onnx_in_type(node, 0);

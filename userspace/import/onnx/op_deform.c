@@ -46,7 +46,10 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	return 0;
 }
 
-/* Returns the positions of the kernel's taps without offsets: [1, taps * outputs, 1]. */
+/*
+ * Returns the positions of the kernel's taps along @dimension, without offsets: [1, taps * outputs,
+ * 1].
+ */
 static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32_t dimension)
 {
 	struct onnx_shape shape = { 3, { 1, d->taps * d->outputs, 1 } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Translates element-wise operators to operators of WebNN, with few steps around them. */
+/* Translates element-wise operators, most of them to one operator of WebNN each. */
 #include <math.h>
 #include <string.h>
 
@@ -217,9 +217,8 @@ static const import_combine_fn bitwise_functions[] = {
 };
 
 /*
- * Translates bitwise operators. The NPU has none, so that both numbers are split into bits. A
- * negative number is replaced by its complement, which inverts its bits; the sign of the result
- * follows from the signs.
+ * Translates bitwise operators. The NPU has none: there, both numbers are split into bits, which
+ * are combined one by one. Signed numbers are computed as the unsigned numbers with their bits.
  */
 int onnx_op_bitwise(struct onnx_node *node)
 {

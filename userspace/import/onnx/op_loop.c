@@ -119,8 +119,8 @@ static int holds(struct onnx_node *node, const struct onnx_value *condition)
 struct loop {
 	const Onnx__GraphProto *body;
 	/*
-	 * number of carried values and of scan outputs; first: index of the first carried output of
-	 * the body
+	 * first: index of the first carried output of the body; carried: number of values that one
+	 * iteration hands to the next; scanned: number of outputs that are stacked
 	 */
 	size_t first, carried, scanned;
 	int64_t most, done;
@@ -220,8 +220,8 @@ int onnx_op_loop(struct onnx_node *node)
 		    keep_outputs(node, &l, l.results + 1 + l.carried))
 			return -1;
 		/*
-		 * A body may always give a true condition: then only the limit of iterations ends
-		 * the loop.
+		 * A body may always give a true condition: then the loop ends after M iterations,
+		 * or is refused when it has too many operators.
 		 */
 		condition = l.results[0];
 		memcpy(l.in + 2, l.results + 1, l.carried * sizeof(*l.in));

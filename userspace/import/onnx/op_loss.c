@@ -19,8 +19,8 @@ static int read_reduction(struct onnx_node *node)
 }
 
 /*
- * Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1.
- * Returns 0; -1: refused.
+ * Sets output 0 from logarithms of probabilities @x, which have the classes in dimension 1. Returns
+ * 0; -1: refused.
  */
 static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
 {

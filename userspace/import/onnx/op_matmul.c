@@ -41,9 +41,9 @@ WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 }
 
 /*
- * Returns a product of integers, as WebNN multiplies matrices of floats only: multiplies element by
- * element and adds up, in slices of the common dimension, which bound the memory of the products
- * (MAX_PRODUCTS).
+ * Returns a product of integers. WebNN multiplies matrices of floats only, so this multiplies
+ * element by element and adds up, in slices of the common dimension, which bound the memory of the
+ * products (MAX_PRODUCTS).
  */
 static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
@@ -201,8 +201,9 @@ static bool is_letter(char c)
 }
 
 /*
- * Parses one term of an equation into @term: letters, and for "..." as many digits as dimensions
- * are missing, numbered from the right. Returns 0 or -1.
+ * Parses one term of an equation into @term: its letters, and for "..." one digit for each
+ * dimension that has no letter, numbered from the right. The term of the output has a @rank of
+ * UINT32_MAX, and @ellipsis digits. Returns 0 or -1.
  */
 static int parse_term(struct onnx_node *node, const char *text, size_t length, uint32_t rank,
 		      uint32_t ellipsis, char *term)
@@ -361,8 +362,8 @@ static WNNOperand align(struct onnx_node *node, WNNOperand x, const char *term, 
 }
 
 /*
- * Returns the product of two terms over all letters, summed over the letters that no later term or
- * output needs, and sets @term.
+ * Returns the product of two terms over all letters, summed over the letters that are not in
+ * @needed, those of the output and of later terms. Sets @term to the letters of the result.
  */
 static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *left, WNNOperand b,
 			   const char *right, const char *needed, char *term)
@@ -398,8 +399,9 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 }
 
 /*
- * Returns the product of two terms as one matrix product: batch letters, then rows or columns, then
- * the summed letters; by multiply() where one matrix product cannot compute it. Sets @term.
+ * Returns the product of two terms as one matrix product, [batch, rows, sum] times [batch, sum,
+ * columns], or that of multiply() where one matrix product cannot compute it. Sets @term to the
+ * letters of the result.
  */
 static WNNOperand contract(struct onnx_node *node, WNNOperand a, const char *left, WNNOperand b,
 			   const char *right, const char *needed, char *term)

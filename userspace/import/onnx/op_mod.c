@@ -84,9 +84,10 @@ static WNNOperand scale_where(struct onnx_node *node, WNNOperand x, bool above, 
 
 /*
  * Returns fmod(a, b) exactly, by long division with digits of 22 bits. The quotient of float32 has
- * up to 277 bits. Its last digits are taken with both numbers scaled by a power of two, so that the
- * errors of products stay in the range of float32. The first digits, where the rest may be large,
- * are taken with large numbers scaled down, and other numbers as they are.
+ * up to 277 bits, that of float16 (@is_half) up to 40. Its last digits are taken with both numbers
+ * scaled by a power of two, so that the errors of products stay in the range of float32. The first
+ * digits, where the rest may be large, are taken with large numbers scaled down, and other numbers
+ * as they are.
  */
 static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)
 {

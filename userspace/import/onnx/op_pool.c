@@ -124,7 +124,7 @@ static WNNOperand weights(struct onnx_node *node, const struct onnx_window *w, b
 	return pool_each(node, pad_exactly(node, ones, &rest, 0), P_AVERAGE, w);
 }
 
-/* Whether the windows need no padding and no cut, so that WebNN's average is ONNX's. */
+/* Whether all windows lie inside the input, so that WebNN's average is ONNX's. */
 static bool plain(const struct onnx_window *w)
 {
 	for (uint32_t i = 0; i < w->rank; i++)

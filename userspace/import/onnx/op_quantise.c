@@ -10,7 +10,10 @@
 
 #define EXACT 258 /* a sum of 258 products of two integers up to 255 is below 2^24 */
 
-/* Returns a constant of any integer type whose elements are all @number. */
+/*
+ * Returns a constant of any type of WebNN whose elements are all @number; NULL: refused, or no
+ * memory.
+ */
 WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 		       const struct onnx_shape *shape, int64_t number)
 {
@@ -285,7 +288,7 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_quantise(node, x, 6, last ? -1 : 1, onnx_in_type(node, 7)));
 }
 
-/* Whether only Casts to floats, which round, use the integers of the first output. */
+/* Whether only Casts to floats use the first output, so that its integers may be rounded. */
 static bool becomes_float(const struct onnx_node *node)
 {
 	const struct onnx_model *model = node->import->model;

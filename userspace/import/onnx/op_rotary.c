@@ -5,8 +5,8 @@
 #include "select.h"
 
 /*
- * Rotates pairs (x, y) along the first @size numbers of the last dimension to x * cos - y * sin and
- * y * cos + x * sin. Pairs are neighbours if @interleaved, else elements of the two halves. Returns
+ * Rotates pairs (x, y) of the first @size numbers of the last dimension to x * cos - y * sin and y
+ * * cos + x * sin. Pairs are neighbours if @interleaved, else elements of the two halves. Returns
  * NULL when refused.
  */
 WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, WNNOperand sine,

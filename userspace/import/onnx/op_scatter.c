@@ -100,7 +100,7 @@ static WNNOperand reduce_elements(struct onnx_node *node, enum reduction how, WN
 	return x_reshape(node, x, &shape);
 }
 
-/* Returns x with its first elements replaced by @part. */
+/* Returns x with @part in place of its first elements along each dimension. */
 static WNNOperand restore(struct onnx_node *node, WNNOperand x, WNNOperand part)
 {
 	struct onnx_shape whole = x_shape(x), have = x_shape(part);

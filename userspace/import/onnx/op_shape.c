@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Operators that only move elements: reshape, slice, concatenate, expand and the like. */
+/*
+ * Shape and Size, and operators that only move elements: reshape, slice, concatenate, expand and
+ * the like.
+ */
 #include <string.h>
 
 #include "move.h"
@@ -442,8 +445,8 @@ static WNNOperand gather_all(struct onnx_node *node, WNNOperand x, const struct 
 }
 
 /*
- * Whether there is a tuple of indices, for tuples without numbers: all other dimensions of the
- * indices are at least 1.
+ * Whether the indices are tuples without numbers (the last dimension is 0), and there is at least
+ * one tuple.
  */
 static bool selects_all(const struct onnx_shape *indices)
 {

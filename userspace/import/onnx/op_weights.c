@@ -18,7 +18,8 @@ struct weights {
 	int64_t depth, columns, block, blocks, bits; /* depth: K, columns: N */
 	const uint8_t *data, *zeros;
 	const double *real_zeros; /* zero points as floats [N, blocks], or NULL */
-	int64_t *slot;		  /* new index of each row of the weights; NULL: as they are */
+	/* new index of each row of the weights; NULL: the rows keep their order */
+	int64_t *slot;
 };
 
 /* Returns the number at an index of memory; the first number of a byte is in its low bits. */

@@ -81,7 +81,7 @@ static int add_given(struct sorter *s)
 
 /*
  * Notes the node that defines each of its outputs. Fails when one of the names is defined already,
- * or without memory.
+ * or when memory is exhausted.
  */
 static WNNStatus add_outputs(struct sorter *s, size_t position)
 {

@@ -9,9 +9,10 @@
 #include "onnx.pb-c.h"
 
 /*
- * Sorts the nodes of a model after the producers of their inputs, in all its graphs and functions.
- * A model that is in order stays as it is. Fails when nodes depend on each other, when a node
- * defines a name that has a definition in its graph already, or without memory.
+ * Sorts the nodes of a model so that each comes after the nodes that compute its inputs, in all its
+ * graphs and functions. A model that is in order stays as it is. Fails when nodes depend on each
+ * other, when a node defines a name that has a definition in its graph already, or when memory is
+ * exhausted.
  */
 WNNStatus onnx_order(Onnx__ModelProto *model);
 
@@ -21,7 +22,8 @@ struct onnx_uses {
 	const Onnx__ModelProto *model;
 	size_t count, room;
 	const char **names; /* a hash table; NULL marks a free entry */
-	bool *functions;    /* by function: its body was searched already */
+	/* one item for each function of the model: whether its body was searched already */
+	bool *functions;
 };
 
 /* onnx_uses_begin(), _add() and _end() return 0, or -1 when memory is exhausted. */

@@ -15,14 +15,15 @@ int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 		    const Onnx__NodeProto *proto, WNNBool *supported, size_t refusals);
 
 /*
- * Refuses a node that draws random numbers when the program computes such nodes itself, and returns
- * true; false: the program does not, and the node is translated.
+ * In a probe, refuses a node that draws random numbers, because the program computes such nodes
+ * itself, and returns true; false: the import is no probe.
  */
 bool onnx_probe_refuses_draw(struct onnx_node *node);
 
 /*
- * Refuses a node whose result has rows behind those that were taken, and returns true: the nodes of
- * the program expect a result without these rows. false: there is no such program.
+ * In a probe, refuses a node whose result has further rows after the boxes that were taken, and
+ * returns true: the program, which computes other nodes itself, expects a result without these
+ * rows. false: the import is no probe.
  */
 bool onnx_probe_refuses_rows(struct onnx_node *node);
 

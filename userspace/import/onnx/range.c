@@ -101,7 +101,7 @@ static uint32_t *add_point(const struct onnx_model *model, struct points *points
 
 /*
  * Lists the combinations of sizes to try: for each range, some sizes from both ends and the middle,
- * with the maxima of the other ranges; then all minima.
+ * with the maxima of the other ranges; then the minima of all ranges, if there are several.
  */
 static WNNStatus list_points(const struct onnx_model *model, struct points *points)
 {
@@ -155,7 +155,6 @@ static WNNStatus add_points(struct onnx_model *model, WNNContext context, struct
 					     &outputs) == WNNStatus_Success)
 			continue;
 		wnnOnnxGetLastError(&error);
-		/* Name the first size that is below its maximum. */
 		while (named + 1 < model->range_count &&
 		       item->sizes.data[named] == model->ranges[named].max)
 			named++;

@@ -108,7 +108,7 @@ static WNNStatus external_data(struct onnx_model *model, const Onnx__TensorProto
 
 /*
  * Sets the value's data from the list of numbers that belongs to the tensor's type. Fails when the
- * list does not have @elements numbers, or without memory.
+ * list does not have @elements numbers, or when memory is exhausted.
  */
 static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *tensor,
 			    size_t elements, struct onnx_value *value)

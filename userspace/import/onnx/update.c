@@ -20,7 +20,7 @@ void onnx_note_update(struct onnx_node *node, size_t output, size_t input)
 		node->outputs[output]->updates = old;
 }
 
-/* Whether a node reads the shape of its input alone. */
+/* Whether a node reads only the shape of its input, not the elements. */
 static bool reads_shape(const Onnx__NodeProto *node)
 {
 	return node->op_type && (!node->domain || !*node->domain) &&
@@ -28,8 +28,8 @@ static bool reads_shape(const Onnx__NodeProto *node)
 }
 
 /*
- * Returns how often nodes and chosen outputs read the elements of a value; a graph within a node
- * counts as 2.
+ * Returns how often nodes and the model's outputs read the elements of a value. Each attribute with
+ * graphs counts as 2, because these may read the value.
  */
 static size_t count_reads(const struct onnx_model *model, const char *name)
 {
@@ -57,7 +57,10 @@ int onnx_declare_update(struct onnx_node *node, struct onnx_value *input, WNNOpe
 	if (!input || !output || input->updates || model->proto->n_functions ||
 	    node->import->supported || count_reads(model, input->origin) != 1)
 		return 0;
-	/* Marks the input: another output with this value becomes a copy. */
+	/*
+	 * Marks the input as updated: a second output that is this input with new rows becomes a
+	 * copy.
+	 */
 	input->updates = input;
 	if (wnnGraphBuilderUpdateInput(node->b, input->operand, output) == WNNStatus_Success)
 		return 0;

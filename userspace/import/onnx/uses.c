@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the values that the outputs of a model depend on. Names of all graphs and functions share
- * one table: a value may count as used although it is not, never the other way round.
+ * one table: it holds each value that is used, and may hold an unused value whose name another one
+ * has.
  */
 #include <string.h>
 
@@ -85,8 +86,8 @@ static int look_at_graph(struct onnx_uses *uses, const Onnx__GraphProto *graph)
 }
 
 /*
- * Adds the inputs of the functions that a node calls; all outputs of a function count as used.
- * Returns 0 or -1.
+ * Adds all outputs of the functions that a node calls, and the values that these depend on. Returns
+ * 0 or -1.
  */
 static int look_at_functions(struct onnx_uses *uses, const Onnx__NodeProto *node)
 {

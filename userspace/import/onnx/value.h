@@ -49,8 +49,8 @@ unsigned int onnx_type_bits(int type); /* 0: the type has no numbers that consta
 bool onnx_type_is_float(int type);
 bool onnx_type_is_unsigned(int type);
 /*
- * Returns the WebNN type of a type's elements: the same type, or that of its carrier, which holds
- * all its numbers except for double. Undefined: there is neither.
+ * Returns the WebNN type for elements of a type: the type itself, or the type of its carrier, which
+ * holds all numbers of the type except for double. WNNOperandDataType_Undefined: there is neither.
  */
 WNNOperandDataType onnx_type_webnn(int type);
 /* Whether WebNN lacks the type, but has a carrier for it. */
@@ -83,8 +83,8 @@ struct onnx_value {
 	struct onnx_shape shape;
 	const void *data; /* elements of a constant, else NULL */
 	/*
-	 * elements that the program has computed: the value is an input of the graph unless a node
-	 * needs them at import; else NULL
+	 * elements that the program has computed, or NULL: the value becomes an input of the graph
+	 * unless a node needs these elements at import
 	 */
 	const void *computed;
 	/* file that holds the data; NULL: it is in the importer's memory */
@@ -96,7 +96,7 @@ struct onnx_value {
 	const char *origin;
 	/* the input whose given constant makes this value a constant, or NULL */
 	const char *frozen;
-	/* The value is an input, or would be a constant if the inputs before it were. */
+	/* The value is an input, or would be a constant if the model's inputs were. */
 	bool folds;
 	bool refused;	    /* the value, or one that it depends on, was refused */
 	const char *unsaid; /* reason of a refusal that is not recorded yet, or NULL */
@@ -129,7 +129,10 @@ struct onnx_format {
 	int least;	 /* exponent of the least normal number */
 	double largest;	 /* largest finite number */
 	bool infinities; /* numbers beyond the range become infinite unless they saturate */
-	/* Whether the format has NaN. Without infinities, numbers beyond the range become NaN. */
+	/*
+	 * Whether the format has NaN. Without infinities, numbers beyond the range become NaN
+	 * unless they saturate.
+	 */
 	bool nan;
 	bool signed_nan; /* the code of -0 is NaN */
 };

@@ -5,9 +5,7 @@
  */
 #include "ops.h"
 
-/*
- * The most elements of a constant that is converted here, so that the translator can read it.
- */
+/* the most elements of a constant that stays one, so that the translator can read it */
 #define COPIED 65536
 
 static bool several_inputs(struct onnx_node *node)

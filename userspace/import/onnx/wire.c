@@ -101,9 +101,9 @@ static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *
 		      int depth);
 
 /*
- * Writes the slim form of a field with a length: @tag_size bytes of tag and length, then @length
- * bytes at @data. Fields for training are left out. Returns an error without memory, or when the
- * bytes are damaged.
+ * Writes the slim form of a field with a length: its tag of @tag_size bytes, the new length, then
+ * the slim form of the @length bytes at @data. Fields for training are left out. Returns an error
+ * when memory is exhausted, or when the bytes are damaged.
  */
 static WNNStatus slim_field(struct slimmer *s, enum onnx_message kind, uint64_t tag,
 			    const uint8_t *tag_bytes, size_t tag_size, const uint8_t *data,

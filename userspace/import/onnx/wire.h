@@ -31,15 +31,15 @@ enum onnx_message {
 
 /*
  * Sets *out to the slim form of a message of kind @kind, which the caller frees with import_free(),
- * and *out_size to its bytes. Fails with *wrong when @data is damaged, and with NULL there when
- * memory is exhausted. Sets no last error, because programs contain this function, too.
+ * and *out_size to its bytes. After a failure *wrong says what is damaged in @data; NULL: memory is
+ * exhausted. Sets no last error, because programs contain this function, too.
  */
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
 			 size_t *out_size, const char **wrong);
 
 /*
- * Reads a number of protobuf, which takes at most 10 bytes. Returns how many bytes it takes; 0 when
- * there is no such number.
+ * Reads a number of protobuf (varint), which takes at most 10 bytes. Returns how many bytes it
+ * takes; 0 when there is no such number.
  */
 size_t onnx_wire_number(const uint8_t *data, size_t size, uint64_t *value);
 
