@@ -10,8 +10,8 @@
  *
  * An access that comes while the host executes an instruction is served inside it, and is marked
  * so: after each such access the management core goes on for a while before the command processor
- * does. So a KILL, a reset and an invalidation take effect in an instruction that takes the host
- * long.
+ * does. So a KILL, a reset and an invalidation take effect even while the host executes a long
+ * instruction.
  */
 #ifndef ONPU_DEVICE_H
 #define ONPU_DEVICE_H
@@ -70,8 +70,9 @@ enum onpu_access {
  * @trace: an access, or another event of enum onpu_access, takes effect at @cycle. With @read,
  *	@write and @interrupt it has all that onpu_device_replay() needs; may be NULL
  *
- * All but @wake are called with the device locked and must not call it. The device accesses memory
- * only through @read and @write, with addresses below 2^56.
+ * All but @wake are called with the device locked: they must not call functions of the device,
+ * except onpu_device_point(). The device accesses memory only through @read and @write, with
+ * addresses below 2^56.
  */
 struct onpu_host_ops {
 	void *ctx;

@@ -21,7 +21,7 @@ static inline void *sim_alloc(const struct onpu_sim_memory *memory, size_t size)
 				  aligned_alloc(SIM_ALIGNMENT, size);
 }
 
-/* Allocates a block whose bytes are zero; returns NULL without memory. */
+/* Allocates a block whose bytes are zero; returns NULL when memory is exhausted. */
 static inline void *sim_calloc(const struct onpu_sim_memory *memory, size_t count, size_t size)
 {
 	void *block = sim_alloc(memory, count * size);

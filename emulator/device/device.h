@@ -139,8 +139,9 @@ struct cp {
 	uint64_t slice_from; /* job cycle at which the running job became resident */
 	bool slice_raised;
 	bool idle_raised;
-	bool parity; /* a memory error was injected; it ends the next job that runs */
-	bool stuck;  /* injected: the running job, or else the next one, makes no progress */
+	/* a memory error was injected: it ends the running job, or else the next one */
+	bool parity;
+	bool stuck; /* injected: the running job, or else the next one, makes no progress */
 	struct port engine_port, ring_port;
 	struct onpu_mem engine_memory, ring_memory;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];

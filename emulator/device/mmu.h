@@ -53,7 +53,8 @@ enum mmu_access {
 
 /*
  * Initializes an MMU, which reads host memory through @bus. @memory allocates the TLB, or the C
- * library if it is NULL; @sticky chooses the kind of TLB, see tlb.c. Returns false without memory.
+ * library if it is NULL; @sticky chooses the kind of TLB, see tlb.c. Returns false when memory is
+ * exhausted.
  */
 bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struct mmu_bus *bus,
 	      bool sticky);

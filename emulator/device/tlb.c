@@ -98,8 +98,8 @@ bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_
 }
 
 /*
- * Makes a table of @size with the entries of the old one. Returns false without memory; then
- * nothing has changed.
+ * Makes a table of @size with the entries of the old one. Returns false when memory is exhausted;
+ * then nothing has changed.
  */
 static bool resize(struct tlb *tlb, size_t size)
 {

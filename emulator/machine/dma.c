@@ -242,8 +242,8 @@ static bool follow_block(const struct dma_copy *copy, uint64_t address, char *bu
 }
 
 /*
- * Copies a block that is dense in memory, through the buffer. Returns false without memory for the
- * buffer, when the machine stops, or when an access faults.
+ * Copies a block that is dense in memory, through the buffer. Returns false when there is no memory
+ * for the buffer, when the machine stops, or when an access faults.
  */
 static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t follow)
 {

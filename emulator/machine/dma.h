@@ -21,7 +21,11 @@ struct dma_copy {
 	bool dense;	    /* the block is dense in the leading view */
 };
 
-/* Takes dimensions and strides of @dst and @src; their starts do not matter. */
+/*
+ * dma_copy_init() takes dimensions and strides of @dst and @src; dma_copy_run() gets their starts.
+ * dma_copy_run() and dma_fill() return false after a fault, which is in the context, or when the
+ * job is given up.
+ */
 void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct sim_tensor *dst,
 		   const struct sim_tensor *src);
 bool dma_copy_run(const struct dma_copy *copy, uint64_t dst, uint64_t src);

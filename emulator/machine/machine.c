@@ -551,8 +551,9 @@ static uint64_t cp_event(const struct onpu_machine *m)
 }
 
 /*
- * Ends the job with a deadlock fault. The fault names the lowest-numbered engine, from LD on, whose
- * queue holds an instruction; if there is none, the CP.
+ * Ends the job with a deadlock fault. The fault names the CP if its own instruction waits for
+ * tokens; otherwise the engine with the lowest number, from LD on, whose queue holds an
+ * instruction.
  */
 static void deadlock(struct onpu_machine *m)
 {

@@ -42,7 +42,7 @@ struct side {
 	int64_t dst[ONPU_MAX_RANK], src[ONPU_MAX_RANK];
 	uint64_t count;
 	int64_t k_stride;
-	const int64_t *tap;		   /* offsets of all positions of a window */
+	const int64_t *tap;		   /* offset of each tap in the source */
 	const struct sim_weights *weights; /* values of its elements; NULL: numbers of their type */
 	uint32_t zero;			   /* value subtracted from each element (integers) */
 	const struct sim_tensor *zeros;	   /* zero points by index, subtracted too, or NULL */

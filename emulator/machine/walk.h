@@ -13,7 +13,9 @@
 #include "machine/sim.h"
 
 #define WALK_MAX 4
-/* The least length of a row for a call of its own: copying a shorter one costs less. */
+/*
+ * The least length of a row for a call of its own: to copy a shorter one costs less than the call.
+ */
 #define WALK_ROW_MIN 16
 
 struct walk {

@@ -85,7 +85,10 @@ FN_INLINE double fn_at_least(double x, double limit)
 	return x < limit ? limit : x;
 }
 
-/* Returns @x rounded to float32, with one NaN for all: the only such rounding of each function. */
+/*
+ * Returns @x rounded to float32, and the canonical NaN for every NaN. Functions that compute in
+ * double round only here.
+ */
 FN_INLINE float fn_round(double x)
 {
 	float result = (float)x;

@@ -78,7 +78,7 @@ struct mma_tile {
 	const int64_t *col_tap;
 	uint32_t taps, depth; /* contraction: taps, then k below depth */
 	uint32_t piece;	      /* for mma_partial: values of k in a partial sum */
-	void *acc;	      /* [rows][MMA columns of the level] accumulators */
+	void *acc;	      /* accumulators: [rows][vectors of the kernel][columns of a vector] */
 	bool fresh;	      /* accumulators start with 0, whatever is in acc */
 };
 

@@ -16,7 +16,10 @@
 #pragma clang fp contract(off)
 #endif
 
-/* The kernels' loops have no dependencies between elements at different positions. */
+/*
+ * The kernels' loops have no dependencies between elements at different positions. KERNEL_PLAIN is
+ * set for the level scalar.
+ */
 #if defined(KERNEL_PLAIN)
 #define KERNEL_VECTORISE
 #elif defined(__clang__)

@@ -52,7 +52,10 @@ static void *close_main(void *argument)
 	return NULL;
 }
 
-/* Leaves a descriptor to the next thread that has closed its own. Returns false without memory. */
+/*
+ * Leaves a descriptor to the next thread that has closed its own. Returns false when memory is
+ * exhausted.
+ */
 static bool close_later(int fd)
 {
 	if (closers.count == closers.room) {
