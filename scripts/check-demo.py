@@ -30,8 +30,8 @@ def number(value):
 
 
 def member(data, path, kind):
-    """Returns data.a.b for the path "a.b"; None, with a problem noted, when it is missing or is no
-    KIND.
+    """Returns data.a.b for the path "a.b"; None, with a problem noted, when it is missing or is not of
+    type kind.
     """
     value = data
     for name in path.split("."):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Finds functions that are longer than 80 lines: check-functions.py [CHECKOUT].
 
-In C a function is what begins with "{" in the first column after a line that ends with ")", as kernel style has it,
-and ends with "}" in the first column; its lines are those between the two. In Python they are the lines of its body.
+In C the body of a function begins with "{" in the first column after a line that ends with ")", as kernel style has
+it, and ends with "}" in the first column; the lines that count are those between the two. In Python they are the lines
+of the body.
 """
 
 import ast

@@ -29,7 +29,8 @@ git -C "$tree" commit -q -m base
 grep -q '^Subject: .*accel/onpu: A driver' "$folder/patches/0000-cover-letter.patch"
 git -C "$tree" am -q "$folder"/patches/000[1-9]-*.patch
 
-# checkpatch leaves a file in its folder. The last patch is about the files of the others.
+# checkpatch leaves a file in its folder. FILE_PATH_CHANGES warns of each patch that adds files without
+# MAINTAINERS; the last patch lists the files of all.
 (cd -- "$linux" && perl scripts/checkpatch.pl --no-tree --strict --terse --show-types --no-summary \
 	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/000[1-9]-*.patch)
 

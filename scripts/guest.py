@@ -51,7 +51,8 @@ pts /dev/pts devpts mode=620,ptmxmode=666
 shm /dev/shm tmpfs mode=1777
 tmp /var/tmp tmpfs mode=1777
 """
-# The streams of the command, and what each port carries: see guest-init.sh.
+# The ports of the guest: "control" is what guest-init.sh tells this program, "log" its kernel's log,
+# "request" what the command asks of the host; "out", "err" and "in" are the command's streams.
 PORTS = ("control", "log", "request", "out", "err", "in")
 
 

@@ -56,8 +56,8 @@ media_files()
 		inside python3 -B "$top/tests/ort/media/make_models.py" "$media_work"
 }
 
-# Runs the programs in a guest, on its NPU. The guest's own system is that of ./npu exec; there,
-# enter.sh shows the programs the Debian that has them.
+# Runs the programs in a guest, on its NPU. The guest boots the system of ./npu exec, which lacks
+# GStreamer and PipeWire; in it, enter.sh runs the programs in the Debian of $media_root.
 media_guest()
 {
 	(

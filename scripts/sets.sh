@@ -14,8 +14,8 @@ set_names()
 	sed -n 's/^\[\([a-z]*\) [0-9]*\]$/\1/p' "$packages_file"
 }
 
-# wanted_sets [SET…]: prints the sets that a command needs which asks for these; all sets if none is
-# given.
+# wanted_sets [SET…]: prints the named sets and the set demo, which every command needs; all sets if
+# none is named.
 wanted_sets()
 {
 	if [ $# -eq 0 ]; then
