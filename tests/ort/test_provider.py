@@ -14,6 +14,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 import unittest
 
 import runtime
@@ -75,6 +76,12 @@ def places():
     the report."""
     with open(runtime.REPORT, encoding="utf-8") as report:
         return {line.split("\t")[2]: line.split("\t")[0] for line in report}
+
+
+def workers():
+    """Returns the numbers of the threads of this process with which the library computes."""
+    names = {path.parent.name: path.read_text(encoding="utf-8") for path in pathlib.Path("/proc/self/task").glob("*/comm")}
+    return {number for number, name in names.items() if name == "wnn-cpu\n"}
 
 
 def memory(field):
@@ -625,6 +632,38 @@ class Provider(unittest.TestCase):
         del session, memory
         self.doCleanups()
         numpy.testing.assert_allclose(self.session(conv_model(8)).run(None, feed)[0], expected, atol=1e-4)
+
+    def test_policy(self):
+        """Tests the option policy, and options as settings of the session."""
+        feed, npu = {"x": random(1, 3, 8, 8)}, DEVICE == "sim"
+        for policy, place in ("prefer-npu", "npu" if npu else "cpu"), ("npu-only", "npu" if npu else None), ("cpu-only", "cpu"):
+            with self.subTest(policy):
+                options = runtime.options(ort, DEVICE)
+                options.add_session_config_entry("ep.onpuexecutionprovider.policy", policy)
+                if not place:
+                    with self.assertRaisesRegex(Error, "policy"):
+                        ort.InferenceSession(conv_model(8), options, enable_fallback=0)
+                    continue
+                ort.InferenceSession(conv_model(8), options, enable_fallback=0).run(None, feed)
+                self.assertEqual(set(places().values()) - {"folded"}, {place})
+
+    def test_threads_option(self):
+        """Tests that a graph on the CPU computes with as many threads as the option says, the
+        caller's included.
+        """
+        model = make([helper.make_node("Conv", ["x", "w"], ["y"])], [value("x", [1, 32, 56, 56])],
+                     [value("y", [1, 32, 54, 54])], {"w": random(32, 32, 3, 3)})
+        feed = {"x": random(1, 32, 56, 56)}
+        expected = self.session(model, device="cpu", threads="1").run(None, feed)[0]
+        for threads in 1, 3:
+            before = workers()
+            session = self.session(model, device="cpu", threads=str(threads))
+            # A thread gives itself its name some time after it was started.
+            end = time.monotonic() + 30
+            while len(workers() - before) < threads - 1 and time.monotonic() < end:
+                numpy.testing.assert_allclose(session.run(None, feed)[0], expected, atol=1e-4)
+            self.assertEqual(len(workers() - before), threads - 1)
+            del session
 
     def test_wrong_options(self):
         for settings, words in (({"device": "gpu"}, 'device cannot be "gpu": it must be npu, npu:NUMBER, sim or cpu'),
