@@ -278,7 +278,8 @@ static void test_check(void **state)
 	assert_int_equal(check("?s1 nop\nend 0", NULL, 0, &f), 0);
 	assert_non_null(strstr(f.text, "hint 0: semaphore s1 is waited for 1 times"));
 	assert_int_equal(check("nop !s1\nend 0", NULL, 0, &f), 0);
-	assert_non_null(strstr(f.text, "hint -1: semaphore s1 is signalled, nobody waits"));
+	assert_non_null(
+		strstr(f.text, "hint -1: semaphore s1 is signalled, but nothing waits for it"));
 }
 
 static void test_check_slots(void **state)
@@ -300,7 +301,8 @@ static void test_check_slots(void **state)
 	assert_int_equal(check("?s1 velu d1, d1, p3\nend 0", slots, 4, &f), 0);
 	assert_string_equal(f.text, "");
 	expect_error("?s1 nop\n?s1 nop\nend 0", slots, 4, "waited for 2 times but gets 1 tokens");
-	expect_error("velu d1, d1, p4\nend 0", slots, 4, "PARAM is slot 4, the table has 4");
+	expect_error("velu d1, d1, p4\nend 0", slots, 4,
+		     "PARAM is slot 4, but slots count from 0 and their number is 4");
 	expect_error("velu d1, d1, p1\nend 0", slots, 4, "PARAM must be a PARAM slot of schema 1");
 	expect_error("velu d1, d3, p3\nend 0", slots, 4, "S0 is slot 3 of kind 2");
 	expect_error("velu d1, d2, p3\nend 0", slots, 4, "S0 must be in SRAM");

@@ -82,7 +82,7 @@ class ToolTest(unittest.TestCase):
         program = struct.pack('<BB', 3, 1).ljust(128, b'\0')
         status, _, errors = self.tool('check', good, '-s', self.path('slots', program))
         self.assertEqual(status, 1)
-        self.assertIn(f'{good}:1: error: dma.copy: DST is slot 1, the table has 1', errors)
+        self.assertIn(f'{good}:1: error: dma.copy: DST is slot 1, but slots count from 0 and their number is 1', errors)
         status, _, errors = self.tool('check', good, '-s', self.path('slots', program + b'x'))
         self.assertEqual(status, 1)
         self.assertIn('129 bytes are not a multiple of 128', errors)

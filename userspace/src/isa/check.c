@@ -70,7 +70,8 @@ static void check_operand(struct check *c, uint32_t index, unsigned int operand,
 	if (!c->slots)
 		return;
 	if (slot >= c->num_slots)
-		find(c, index, true, "%s: %s is slot %u, the table has %u", op->name,
+		find(c, index, true,
+		     "%s: %s is slot %u, but slots count from 0 and their number is %u", op->name,
 		     operand_names[operand], slot, c->num_slots);
 	else if (operand != ONPU_OPERAND_PARAM)
 		check_tensor(c, index, operand, op, slot);
@@ -145,7 +146,7 @@ static void check_semaphores(struct check *c)
 			     c->slots ? "" : ", unless the PROGRAM slot has initial ones");
 		if (s->signaller != NOBODY && s->waiter == NOBODY)
 			find(c, ONPU_CHECK_PROGRAM, false,
-			     "semaphore s%u is signalled, nobody waits", i);
+			     "semaphore s%u is signalled, but nothing waits for it", i);
 	}
 }
 
