@@ -88,8 +88,8 @@ static int add_slot(struct encoder *enc, const union onpu_slot *slot, enum npu_b
 }
 
 /*
- * Returns the number, in the current job, of the slot with this content, which is added if need be.
- * Returns 0 on failure, or when the job has too many slots (enc->overflow).
+ * Returns the number, in the current job, of the slot with this content; adds the slot when the job
+ * has none. Returns 0 on failure, or when the job has too many slots (enc->overflow).
  */
 static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
 		       uint32_t binding)

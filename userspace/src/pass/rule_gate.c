@@ -281,8 +281,8 @@ static bool is_six_of_hard(const struct rules *rules, const struct ir_node *node
 
 /*
  * Replaces x * min(max(x + 3, 0), 6) / 6 by hardSwish; NULL if the node is not that. The pass
- * `recognise` does so, too, but it runs after rules that may have moved the divisor into a product
- * after it.
+ * `recognise` replaces it, too, but runs after rules that may have moved the divisor into a matrix
+ * product that follows.
  */
 static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir_node *node)
 {

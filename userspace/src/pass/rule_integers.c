@@ -92,7 +92,10 @@ struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 			  node);
 }
 
-/* Transposes constant integers, at build, instead of the floats that they are converted to. */
+/*
+ * Transposes constant integers, when the graph is built, instead of the floats that they are
+ * converted to in each run.
+ */
 struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *from = rules_sole(rules, node->operands[0]);

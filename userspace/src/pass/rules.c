@@ -226,8 +226,8 @@ static void hand_over(struct rules *rules, struct node_state *from, struct node_
 }
 
 /*
- * Reports the old nodes of a new node as without effect: they did nothing, or were computed at
- * build.
+ * Reports the old nodes of a new node as without effect: they did nothing, or were computed when
+ * the graph was built.
  */
 static void let_go(struct rules *rules, struct node_state *from)
 {

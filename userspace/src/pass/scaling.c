@@ -297,8 +297,8 @@ static struct span span_of(const double *numbers, int64_t count)
 }
 
 /*
- * Whether the scaled weights surely fit, judged by the largest ones alone. When the factors of
- * inputs differ, false only means that this is unknown.
+ * Returns true only when the scaled weights fit, judged by the largest ones alone. False: they do
+ * not fit, or, where the factors of inputs differ, perhaps do not.
  */
 static bool weights_surely_fit(const struct ir_node *product, const struct rules_scaling *s)
 {
@@ -412,8 +412,8 @@ static int find_bias(const struct ir_node *product, const struct rules_scaling *
 }
 
 /*
- * Whether the new biases surely fit, judged by a bound for the sums of weights times summands;
- * false only means that this is unknown.
+ * Returns true only when the new biases fit, judged by a bound for the sums of weights times
+ * summands. False: perhaps they do not fit.
  */
 static bool bias_surely_fits(const struct ir_node *product, const struct rules_scaling *s)
 {

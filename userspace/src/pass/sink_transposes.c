@@ -54,8 +54,8 @@ struct sinking {
 	const uint32_t **perms; /* by old value id: the perm of its region, or NULL */
 	uint32_t *makers;	/* by old value id, if it has a perm: a node of its region */
 	/*
-	 * by old value id: whether it depends on constants alone and is small enough, so that it
-	 * will be computed at build
+	 * by old value id: whether the value depends on constants alone and is small enough to be
+	 * computed when the graph is built
 	 */
 	bool *fixed;
 	/*

@@ -42,8 +42,8 @@ uint64_t wnn_get_u64(struct wnn_reader *r);
  */
 uint32_t wnn_get_count(struct wnn_reader *r, size_t each);
 /*
- * Reads a text without NUL and copies it to the arena; returns "" and sets `failed` when it is not
- * such a text or memory ran out.
+ * Reads a text without NUL and copies it to the arena; returns "" and sets `failed` when memory ran
+ * out, and sets `failed` when the text has a NUL.
  */
 const char *wnn_get_text(struct wnn_reader *r, struct wnn_arena *arena);
 
