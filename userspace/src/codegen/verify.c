@@ -245,7 +245,7 @@ static int check_operands(const struct verifier *v, uint32_t pc, struct decoded 
 	return 0;
 }
 
-/* Returns true if the ranks of a gather or scatter allow to compute its cost. */
+/* Returns true if the ranks of a gather or scatter are valid, so that its cost can be computed. */
 static bool gather_ranks_fit(const struct decoded *d)
 {
 	const struct npu_view *dst = &d->view[0], *s0 = &d->view[1], *index = &d->view[2];
@@ -262,7 +262,10 @@ static bool gather_ranks_fit(const struct decoded *d)
 	return d->has_param && slice >= 0 && slice <= s0->rank && slice <= dst->rank;
 }
 
-/* Returns true if the ranks of an instruction's operands allow to compute its cost. */
+/*
+ * Returns true if the ranks of an instruction's operands are valid, so that its cost can be
+ * computed.
+ */
 static bool ranks_fit(const struct decoded *d)
 {
 	switch (onpu_op_info[d->insn.op].cost) {

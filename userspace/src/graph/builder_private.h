@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a builder, shared by builder.c, build.c and record.c. */
+/* The state of a builder, for the files of graph/. */
 #ifndef WNN_GRAPH_BUILDER_PRIVATE_H
 #define WNN_GRAPH_BUILDER_PRIVATE_H
 

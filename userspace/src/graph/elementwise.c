@@ -112,7 +112,7 @@ int rule_unary_to_uint8(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_UNARY, &type, &attrs);
 }
 
-/* Returns the bits of an integer element as a number of 64 bits. */
+/* Returns the number that the bits of a signed integer element stand for. */
 static int64_t sign_extend(enum ir_dtype dtype, uint64_t bits)
 {
 	unsigned int shift = 64 - (unsigned int)ir_dtype_bits(dtype);

@@ -359,7 +359,10 @@ static void print_element(FILE *f, const struct ir_field *field, const void *dat
 	}
 }
 
-/* Prints the symbol of a number that is known only at dispatch, as print_type() does. */
+/*
+ * Prints the symbol of a number that is known only at dispatch, such as "s1:", in front of the
+ * number.
+ */
 static void print_late(FILE *f, const struct ir_node *node, uint32_t field, uint32_t element)
 {
 	for (uint32_t i = 0; i < node->num_late; i++)

@@ -264,7 +264,8 @@ struct ir_conv_attrs {
 
 struct ir_matmul_attrs {
 	bool a_transpose, b_transpose; /* the last two dims of a, of b are swapped */
-	float alpha, beta;	       /* result = alpha*a*b + beta*bias; 1 unless from gemm */
+	/* result = alpha*a*b + beta*bias; 1 unless gemm or a rule of pass/ has set them */
+	float alpha, beta;
 	struct ir_unary_attrs act;
 };
 

@@ -133,8 +133,8 @@ static int verify_node(const struct ir_graph *graph, struct ir_node *node, const
 }
 
 /*
- * Returns whether ir_specialise() can make the constant of other dimensions: for a dimension that
- * is known only at dispatch it copies elements, which must have whole bytes.
+ * Returns whether ir_specialise() can make a constant of this type smaller: for a dimension that is
+ * known only at dispatch it copies elements, which must have whole bytes.
  */
 static bool can_be_cut(const struct ir_type *type)
 {

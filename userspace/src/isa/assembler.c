@@ -319,7 +319,10 @@ static int fail_unknown(struct reader *r)
 	return fail(r, "no such instruction; they look like: vadd d1, d2, d3");
 }
 
-/* Returns the instruction with the longest name at the reader; NULL: none matches. */
+/*
+ * Returns the instruction whose name is at the reader, and of several the one with the longest
+ * name; NULL: there is none.
+ */
 static const struct onpu_op_info *find_op(const struct reader *r)
 {
 	const struct onpu_op_info *best = NULL;

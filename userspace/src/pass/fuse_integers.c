@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes operators between dequantisation and quantisation operators on 8-bit integers.
+ * Replaces operators between dequantisations and a quantisation by operators on 8-bit integers.
  *
  * Precondition: a verified graph in which biases and activations are part of their products.
  * Postcondition: a convolution or matrix product, a function of one or two values, an average of
@@ -30,7 +30,7 @@
 #define MOST_BIAS ((double)(1 << 30))
 #define MOST_SUM  ((double)INT32_MAX)
 
-/* The node before a quantisation with which it is fused. */
+/* The match of a quantisation: the node before the quantisation with which it is fused. */
 struct match {
 	/*
 	 * NULL: the operand of the quantisation is a dequantised value, without an operator between
@@ -320,8 +320,8 @@ static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *n
 #define MOST_TAPS ((1 << 24) / UINT8_MAX)
 
 /*
- * Whether a pool averages a whole image. Such a pool stays a float: on the NPU, the average of an
- * image as integers took 500 cycles more in ResNet-50.
+ * Whether a pool averages a whole image. Such a pool stays one of floats: on the NPU, the average
+ * of an image as integers took 500 cycles more in ResNet-50.
  */
 static bool is_whole_picture(const struct ir_node *pool)
 {

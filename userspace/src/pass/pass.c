@@ -128,7 +128,10 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ true, PASS(drop_dead), false },
 		{ fold, PASS(fold), integers },
 		{ !options->no_merge, PASS(merge), false },
-		/* A function of parts is found before its factors become part of weights. */
+		/*
+		 * A function that is written as several operators is found before absorb makes some
+		 * of them part of weights.
+		 */
 		{ fuse, PASS(recognise), false },
 		{ fuse, PASS(absorb), false },
 		{ fuse, PASS(drop_dead), false },

@@ -436,8 +436,8 @@ static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *fo
 }
 
 /*
- * Emits rows of pairs, the rotation, and a reshape to whole rows; returns the rotation's node, or
- * NULL.
+ * Emits rows of pairs, the rotation, and a reshape to whole rows; returns the rotation's node; NULL
+ * when out of memory.
  */
 static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root,
 				  const struct pattern *found)
@@ -460,7 +460,7 @@ static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root
 
 /*
  * Emits the rotation of the first numbers of each row, and a concat with the other numbers; returns
- * the rotation's node, or NULL.
+ * the rotation's node; NULL when out of memory.
  */
 static struct ir_node *emit_part(struct rewrite *rw, const struct ir_node *root,
 				 const struct pattern *found, struct ir_value **operands)

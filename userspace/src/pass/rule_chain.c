@@ -286,7 +286,7 @@ static bool cancels(int outer, int inner, const struct ir_value *x)
 	       (outer == IR_LOGICAL_NOT && inner == IR_LOGICAL_NOT && is_truth(x));
 }
 
-/* Sets the limits of relu or clamp on floats; false for other functions. */
+/* Sets *lo and *hi to the limits that relu or clamp has for floats; false for other functions. */
 static bool float_limits(const struct ir_unary_attrs *attrs, float *lo, float *hi)
 {
 	*lo = attrs->kind == IR_RELU ? 0 : attrs->alpha;

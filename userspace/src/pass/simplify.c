@@ -3,9 +3,9 @@
  * Leaves out nodes that do nothing, and replaces a transpose that only moves dimensions of size 1
  * by a reshape.
  *
- * Precondition: a verified graph. Postcondition: no node is left whose result equals its operand,
- * except where the result is an output of the graph and the operand an input or constant (an output
- * needs a node).
+ * Precondition: a verified graph. Postcondition: no node is left that does_nothing() finds, except
+ * where the result is an output of the graph and the operand an input or constant (an output needs
+ * a node). Functions with a neutral operand, such as x * 1, are left to rule_chain.c.
  *
  *	%1 = reshape(%0) ; same shape			output "y" = %3
  *	%2 = unary(%1) clamp(-inf,inf)		->	%3 = unary(%0) relu
