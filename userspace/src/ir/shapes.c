@@ -149,7 +149,10 @@ static bool alike(const struct ir_node *node)
 	return same_shape(node) && same_types(node, 0);
 }
 
-/* Returns true if a type can be broadcast to the rows, or to halves of them, as angles must. */
+/*
+ * Returns true if a type can be broadcast to the rows, or to halves of them, as cosines and sines
+ * must.
+ */
 static bool has_angles(const struct ir_type *type, const struct ir_type *rows)
 {
 	struct ir_type halves = *rows;

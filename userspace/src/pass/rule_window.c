@@ -16,8 +16,8 @@
 #include "util/float16.h"
 
 /*
- * Sets *number to the constant with which a pad fills; false when the pad is of another kind or is
- * not of floats.
+ * Sets *number to the constant with which a pad fills; false when the pad does not fill with a
+ * constant or is not of floats.
  */
 static bool padded_with(const struct ir_node *pad, double *number)
 {

@@ -222,7 +222,10 @@ static struct ir_value *own_value(struct widening *t, const struct ir_value *old
 	return *value;
 }
 
-/* Sets rounding in the attributes of an operator with an activation. */
+/*
+ * Sets the flag for rounding to float16 (ir_unary_attrs.half) in the attributes of an operator with
+ * an activation.
+ */
 static void round_result(enum ir_op op, union ir_attrs *attrs)
 {
 	switch (op) {
