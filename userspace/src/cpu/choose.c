@@ -414,9 +414,9 @@ void cpu_plan_explain(const struct cpu_plan *plan, char *text, size_t size)
 		if (is_repeated(kernels, kernel) || !strcmp(kernel->name, plan->kernel->name))
 			continue;
 		if (!why)
-			why = !kernel->onednn	? "it has no plan for these shapes" :
+			why = !kernel->onednn	? "the saved graph was made with another kernel" :
 			      cpu_onednn_form() ? "oneDNN has no fast kernel for it" :
-						  "oneDNN cannot be loaded";
+						  "oneDNN cannot be loaded, or computes wrong here";
 		length = add(text, size, length, kernel->name, why);
 	}
 }

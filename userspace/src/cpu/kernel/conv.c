@@ -431,9 +431,9 @@ const char *cpu_depthwise_loses(const struct cpu_ask *ask)
 {
 	return cpu_conv_by_pixels(ask->cpu, ask->node) ?
 		       NULL :
-		       "this kernel is only faster with tiles of this level, a filter of 3x3 "
-		       "without dilations, a stride in x of at most 2, and channels that come last "
-		       "and fill a vector";
+		       "this kernel is faster only with AVX2 or AVX-512, and only for filters of "
+		       "3x3 without dilations, strides of at most 2 along rows, and channels that "
+		       "come last and fill a vector";
 }
 
 struct cpu_plan *cpu_depthwise_plan(const struct cpu_ask *ask)

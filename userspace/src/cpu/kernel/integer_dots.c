@@ -616,7 +616,7 @@ const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
 	if (!ask->packs)
 		return "its weights are not constant";
 	if ((a != IR_I8 && a != IR_U8) || (b != IR_I8 && b != IR_U8))
-		return "its types are neither int8 nor uint8";
+		return "one of its operands is neither int8 nor uint8";
 	if (attrs->b_zero != (b == IR_U8 ? 128 : 0))
 		return "the zero point of its weights is neither 0 of int8 nor 128 of uint8";
 	return node->op == IR_OP_QCONV ? conv_refuses(node) : matmul_refuses(node);

@@ -334,7 +334,8 @@ const char *cpu_matmul_packed_refuses(const struct cpu_ask *ask)
 		return "its second matrix is not constant";
 	return packable(ask->node) ? cpu_matmul_refuses(ask) :
 				     "it has one row, a transposed first matrix, several second "
-				     "ones, or a bias of another shape than its columns";
+				     "matrices, or a bias that has a factor or is not one number "
+				     "for each column";
 }
 
 struct cpu_plan *cpu_matmul_packed_plan(const struct cpu_ask *ask)

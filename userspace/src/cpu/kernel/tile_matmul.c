@@ -314,8 +314,9 @@ const char *cpu_tile_matmul_refuses(const struct cpu_ask *ask)
 		return "its second matrix is constant";
 	if (node->attrs.matmul.a_transpose)
 		return "its first matrix is transposed";
-	return cpu_matmul_bias_is_plain(node) ? NULL :
-						"its bias has another shape than its columns";
+	return cpu_matmul_bias_is_plain(node) ?
+		       NULL :
+		       "its bias has a factor, or is not one number for each column";
 }
 
 /*

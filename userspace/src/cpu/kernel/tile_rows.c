@@ -502,7 +502,7 @@ const char *cpu_tile_rows_refuses(const struct cpu_ask *ask)
 		return node->op == IR_OP_CONV ? "its filter is not constant" :
 						"its second matrix is not constant";
 	if (!set_shape(&l, node))
-		return "its rows are not multiplied with one matrix";
+		return cpu_matmul_no_conv(node);
 	if (node->op == IR_OP_CONV && node->attrs.conv.layout != IR_NHWC)
 		return "its channels do not come last";
 	if (!is_flat(&l.shape))

@@ -119,8 +119,10 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 	       dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
 }
 
-const char cpu_onednn_absent[] = "the layer onednn needs " ONEDNN_SONAME
-				 ", which cannot be loaded: install it, or use the layer openblas";
+const char cpu_onednn_absent[] =
+	"the layer onednn needs " ONEDNN_SONAME
+	", which is not installed, has another interface than this library was built for, or finds "
+	"too little memory: install it, or use the layer openblas";
 
 const char *cpu_onednn_form(void)
 {
