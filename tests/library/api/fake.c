@@ -145,6 +145,9 @@ static int fake_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns
 		result->fault_operand = ONPU_OPERAND_S1;
 		result->fault_pc = 2;
 		result->fault_address = 0xdead;
+	} else if (fake.cancels) {
+		fake.cancels--;
+		result->cancelled = true;
 	} else if (run == fake.lose_at) {
 		ret = wnn_error_set(err, WNN_OPERATION_ERROR, "the fake device fell off the bus");
 	}
@@ -200,7 +203,7 @@ int setup(void **state)
 	fake.next_va = UINT64_C(1) << 32;
 	fake.contexts = fake.jobs = fake.runs = fake.bad_slots = 0;
 	fake.fault_at = fake.lose_at = fake.fail_bo_at = fake.fail_ctx_at = fake.fail_submit_at = 0;
-	fake.made_bos = fake.made_contexts = 0;
+	fake.made_bos = fake.made_contexts = fake.cancels = 0;
 	fake.hold = false;
 	fake.max_slots = 0;
 	fake.isa_major = ONPU_ISA_MAJOR;

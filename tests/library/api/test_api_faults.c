@@ -430,6 +430,52 @@ static void a_device_that_is_gone(void **state)
 	wnnTensorRelease(y);
 }
 
+/* Counts warnings that a job is tried again. */
+static void count_tries(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
+{
+	(void)userdata2;
+	if (level == WNNLogLevel_Warning &&
+	    memmem(message.data, message.length, "which is tried again", 20))
+		atomic_fetch_add((atomic_int *)userdata1, 1);
+}
+
+/* A job that resets cancel runs four times at most; each time that it is tried again is logged. */
+static void resets_that_cancel_a_job(void **state)
+{
+	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
+	WNNInstanceLog log = WNN_INSTANCE_LOG_INIT;
+	struct fixture *f = *state;
+	atomic_int tries = 0;
+	WNNTensor x, y;
+	WNNGraph graph;
+
+	log.level = WNNLogLevel_Warning;
+	log.callback = count_tries;
+	log.userdata1 = &tries;
+	descriptor.nextInChain = &log.chain;
+	wnnContextRelease(f->context);
+	wait_for_the_end();
+	wnnInstanceRelease(f->instance);
+	f->instance = wnnCreateInstance(&descriptor);
+	f->context = open_context(f->instance, "sim");
+	graph = build_add_relu(f->context, 4, 4);
+	x = make_tensor(f->context, 4, 4);
+	y = make_tensor(f->context, 4, 4);
+	fake.cancels = 3;
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
+	assert_int_equal(atomic_load(&tries), 3);
+	fake.cancels = 4;
+	assert_ok(dispatch_xy(f->context, graph, x, y));
+	assert_failed(wnnContextWaitIdle(f->context, GENEROUS), WNNStatus_InvalidStateError,
+		      "have cancelled one job 4 times");
+	assert_int_equal(fake.cancels, 0);
+	assert_int_equal(atomic_load(&tries), 6);
+	wnnGraphRelease(graph);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
 static void a_fault_and_no_context_after_it(void **state)
 {
 	struct fixture *f = *state;
@@ -525,6 +571,7 @@ int main(void)
 		TEST(a_fault_in_one_of_several_jobs),
 		TEST(the_error_callback_gets_every_fault),
 		TEST(a_device_that_is_gone),
+		TEST(resets_that_cancel_a_job),
 		TEST(a_fault_and_no_context_after_it),
 		TEST(a_job_that_is_refused),
 		TEST(memory_of_the_device_runs_out),

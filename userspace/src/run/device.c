@@ -121,9 +121,6 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 			return lose(device, &err);
 		if (!result->cancelled)
 			return;
-		wnn_log_write(
-			device->log, WNN_LOG_WARNING,
-			"the device was reset during work of this process, which is tried again");
 		if (try == MAX_TRIES) {
 			wnn_error_set(
 				&err, WNN_UNKNOWN_ERROR,
@@ -133,6 +130,9 @@ static void wait_for(struct run_device *device, const struct run_job *job,
 				try);
 			return lose(device, &err);
 		}
+		wnn_log_write(
+			device->log, WNN_LOG_WARNING,
+			"the device was reset during work of this process, which is tried again");
 		renew(device);
 	}
 }
