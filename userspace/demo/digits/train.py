@@ -138,8 +138,10 @@ def train(x, y, epochs, rng):
 
 def main():
     parser = argparse.ArgumentParser(description="Train the digits network of the demo.")
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent)
+    parser.add_argument("--epochs", type=int, default=40,
+                        help="how often each picture is used (default: 40)")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent,
+                        help="the folder for the files (default: that of the script)")
     args = parser.parse_args()
 
     data = load_digits()
