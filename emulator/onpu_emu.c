@@ -62,7 +62,8 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "tlb", KEY_TLB, "MODE", 0,
 	  "'sticky': translations stay until they are invalidated, so that a forgotten "
-	  "invalidation is seen; 'evict': the least recent makes room (default)",
+	  "invalidation is seen; 'evict': their number is fixed, and a new one may replace an "
+	  "old one (default)",
 	  2 },
 	{ NULL, 0, NULL, 0, "Faults of the hardware:", 3 },
 	{ "inject", KEY_INJECT, "FAULT[,...]", 0,

@@ -33,6 +33,9 @@ static const char no_fault[] =
 	"late-message, missing-message, corrupt-message, stuck-engine, dead-firmware, parity, "
 	"all-ones, link-down, and none";
 
+static const char setting_form[] =
+	"commas separate the fault and its settings after=N, times=N, ms=N and vector=N";
+
 static bool parse_number(const char *text, size_t length, unsigned int *value)
 {
 	unsigned long number;
@@ -56,21 +59,22 @@ static const char *parse_setting(const char *text, size_t length, struct vfu_arm
 	unsigned int value;
 
 	if (!equals || !parse_number(equals + 1, length - key - 1, &value))
-		return "behind the fault stand after=N, times=N, ms=N or vector=N, with commas";
+		return setting_form;
 	if (key == 5 && !memcmp(text, "after", 5)) {
 		arm->after = value;
 	} else if (key == 5 && !memcmp(text, "times", 5)) {
 		arm->times = value;
 	} else if (key == 2 && !memcmp(text, "ms", 2)) {
 		if (!faults[arm->fault].timed)
-			return "this fault has no time: ms is for late, doubled, all-ones, link-down";
+			return "this fault has no time: ms is for doubled-interrupt, "
+			       "late-interrupt, late-message, all-ones and link-down";
 		arm->ms = value;
 	} else if (key == 6 && !memcmp(text, "vector", 6)) {
 		if (!faults[arm->fault].of_interrupts)
 			return "vector is for faults of interrupts";
 		arm->vector = (int)value;
 	} else {
-		return "behind the fault stand after=N, times=N, ms=N or vector=N, with commas";
+		return setting_form;
 	}
 	return NULL;
 }
