@@ -100,13 +100,13 @@ def other_rows():
     yield ("input 1 is missing, or too short",
            several([sequence, node("SequenceConstruct", ["x"], ["t"]),
                     node("SequenceMap", ["s", "t"], ["y"], body=short)]))
-    yield ("functions are nested too deeply",
+    yield ("functions and graphs are nested more than 32 deep",
            several([node("Own", ["x"], ["y"], domain="own")], functions=[
                function("Own", ["y"], [node("Own", ["x"], ["y"], domain="own")])]))
     yield ("the function does not make its output y",
            several([node("Own", ["x"], ["y"], domain="own")], functions=[
                function("Own", ["y"], [node("Neg", ["x"], ["z"])])]))
-    yield "graphs are nested too deeply", nested()
+    yield "functions and graphs are nested more than 32 deep", nested()
     big = onnx.helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [0])
     yield ("the constants that are computed here are too big together: 16000000 elements after 128000002, at "
            "most 134217728",

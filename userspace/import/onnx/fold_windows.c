@@ -15,7 +15,8 @@ static void *output(struct onnx_node *node, const struct onnx_shape *shape, int 
 {
 	*type = (int)onnx_attr_int(node, "output_datatype", ONNX_FLOAT);
 	if (onnx_type_bits(*type) < 8) {
-		onnx_refuse(node, "output_datatype", "output_datatype must be a type of numbers");
+		onnx_refuse(node, "output_datatype",
+			    "output_datatype must be a type of numbers of at least 8 bits");
 		return NULL;
 	}
 	return onnx_out_constant(node, 0, *type, shape);
@@ -95,8 +96,9 @@ int onnx_fold_mel(struct onnx_node *node)
 	    !(given[4] >= given[3]) || given[0] > ONNX_INDICES || given[1] > ONNX_INDICES)
 		return onnx_refuse(
 			node, "",
-			"num_mel_bins, dft_length and sample_rate must be at least 1, and the "
-			"frequencies from 0 on, the upper one not below the lower");
+			"num_mel_bins and dft_length must be from 1 to %lld, sample_rate at least "
+			"1, and the frequencies from 0 on, the upper one not below the lower",
+			(long long)ONNX_INDICES);
 	shape.dim[0] = (int64_t)given[1] / 2 + 1;
 	shape.dim[1] = (int64_t)given[0];
 	edges = onnx_node_alloc(node, (size_t)(shape.dim[1] + 2) * sizeof(*edges));

@@ -82,7 +82,8 @@ static int run_function(struct onnx_node *node, const Onnx__FunctionProto *funct
 	int result;
 
 	if (import->depth == MAX_DEPTH)
-		return onnx_refuse(node, "", "functions are nested too deeply");
+		return onnx_refuse(node, "", "functions and graphs are nested more than %d deep",
+				   MAX_DEPTH);
 	if (onnx_unroll(node, function->n_node))
 		return -1;
 	if (onnx_scope_begin(&scope, import->arena, function->n_node))
@@ -353,7 +354,8 @@ int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, siz
 	int result;
 
 	if (import->depth == MAX_DEPTH)
-		return onnx_refuse(node, "", "graphs are nested too deeply");
+		return onnx_refuse(node, "", "functions and graphs are nested more than %d deep",
+				   MAX_DEPTH);
 	if (input_count != graph->n_input)
 		return onnx_refuse(node, "", "its graph has %zu inputs instead of %zu",
 				   graph->n_input, input_count);

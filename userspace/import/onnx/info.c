@@ -454,10 +454,10 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 						WNN_ONNX_DIMENSION_UNKNOWN;
 
 		if (known > 0 && known != array.data[i])
-			return onnx_error(WNNStatus_TypeError,
-					  "dimension %u of input \"%s\" cannot be %u%s", i,
-					  input->name, array.data[i],
-					  known > 0 ? ": the model says another size" : "");
+			return onnx_error(
+				WNNStatus_TypeError,
+				"dimension %u of input \"%s\" cannot be %u: the model says %lld", i,
+				input->name, array.data[i], (long long)known);
 		shape.dim[i] = array.data[i];
 	}
 	input->shape = shape;
@@ -633,8 +633,10 @@ WNNStatus wnnOnnxModelReadComputedInput(WNNOnnxModel handle, WNNStringView name,
 								    name.length),
 				  name.data ? name.data : "");
 	if (size != onnx_data_size(of->value->type, onnx_shape_elements(&of->value->shape)))
-		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
-				  size, of->name);
+		return onnx_error(
+			WNNStatus_TypeError, "input \"%s\" has %zu bytes, not %zu", of->name,
+			onnx_data_size(of->value->type, onnx_shape_elements(&of->value->shape)),
+			size);
 	memcpy(data, of->value->computed, size);
 	return WNNStatus_Success;
 }
@@ -648,7 +650,7 @@ WNNStatus wnnOnnxModelGetKey(WNNOnnxModel handle, uint64_t *key)
 		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "key" : "model");
 	if (model->described)
 		return onnx_error(WNNStatus_NotSupportedError,
-				  "the model has no key, since it is none of a file");
+				  "the model has no key, since it does not come from a file");
 	hash = onnx_key_of(model);
 	key[0] = hash.a;
 	key[1] = hash.b;

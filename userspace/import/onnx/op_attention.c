@@ -162,7 +162,9 @@ static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch,
 		wide.dim[2] = length;
 	if ((shape.rank != 2 && shape.rank != 3) ||
 	    onnx_shape_elements(&shape) != onnx_shape_elements(&wide)) {
-		onnx_refuse(node, "mask", "the mask has shape %s, and would have to become %s",
+		onnx_refuse(node, "mask",
+			    "the mask has shape %s: it must have 2 or 3 dimensions and "
+			    "as many elements as %s",
 			    onnx_shape_text(node->import->arena, &shape),
 			    onnx_shape_text(node->import->arena, &wide));
 		return NULL;
@@ -324,7 +326,8 @@ static int read_widths(struct onnx_node *node, int64_t columns, int64_t widths[3
 	    widths[0] > columns || widths[1] > columns || widths[2] > columns ||
 	    widths[0] + widths[1] + widths[2] != columns)
 		return onnx_refuse(node, "qkv_hidden_sizes",
-				   "the weights have %lld columns for query, key and value",
+				   "the weights have %lld columns: qkv_hidden_sizes must be three "
+				   "sizes with this sum, or absent if 3 divides it",
 				   (long long)columns);
 	return 0;
 }

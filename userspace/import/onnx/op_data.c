@@ -248,7 +248,10 @@ int onnx_op_depth_space(struct onnx_node *node)
 		return onnx_out(node, 0, x_reshape(node, x, &last));
 	}
 	if (c % (block * block))
-		return onnx_refuse(node, "blocksize", "it does not divide the channels");
+		return onnx_refuse(
+			node, "blocksize",
+			"blocksize is %lld: its square does not divide the %lld channels",
+			(long long)block, (long long)c);
 	c /= block * block;
 	wide = crd ? (struct onnx_shape){ 6, { n, c, block, block, h, w } } :
 		     (struct onnx_shape){ 6, { n, block, block, c, h, w } };
@@ -270,9 +273,13 @@ int onnx_op_one_hot(struct onnx_node *node)
 	    !(values = onnx_in(node, 2)))
 		return -1;
 	if (count != 1 || given[0] < 1 || given[0] > ONNX_INDICES)
-		return onnx_refuse(node, "depth", "depth is not one number from 1 on");
+		return onnx_refuse(node, "depth", "depth must be one number from 1 to %lld",
+				   (long long)ONNX_INDICES);
+	if (x_shape(values).rank != 1)
+		return onnx_refuse(node, "values", "values has %u dimensions instead of 1",
+				   x_shape(values).rank);
 	row.rank = x_shape(indices).rank + 1;
-	if (row.rank > ONNX_MAX_RANK || x_shape(values).rank != 1)
+	if (row.rank > ONNX_MAX_RANK)
 		return onnx_refuse(node, "", "the result would have more than 8 dimensions");
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), row.rank, &axis))
 		return -1;

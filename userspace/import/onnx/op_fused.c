@@ -100,10 +100,12 @@ int onnx_op_group_norm_nhwc(struct onnx_node *node)
 	shape = x_shape(x);
 	channels = shape.rank == 4 ? shape.dim[last ? 3 : 1] : 0;
 	if (groups < 1 || !channels || channels % groups)
-		return onnx_refuse(node, "groups", "groups does not divide the channels");
+		return onnx_refuse(node, "groups",
+				   "groups is %lld: it must be at least 1 and divide the channels "
+				   "of an input of 4 dimensions, which has shape %s",
+				   (long long)groups, onnx_shape_text(node->import->arena, &shape));
 	if (node->op->variant && !last)
-		return onnx_refuse(node, "channels_last",
-				   "its channels are not the last dimension");
+		return onnx_refuse(node, "channels_last", "channels_last is 0: only 1 is allowed");
 	if (node->op->variant)
 		x = skipped(node, x);
 	y = x;

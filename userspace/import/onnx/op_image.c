@@ -136,8 +136,11 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
 	    onnx_in_ints(node, 2, "block_shape", &block, &blocks))
 		return -1;
 	if (!images || images > ONNX_SPATIAL || images != blocks || shape->rank != 3)
-		return onnx_refuse(node, "image_shape", "it has %zu dimensions instead of 1 to 3",
-				   images);
+		return onnx_refuse(node, "image_shape",
+				   "image_shape and block_shape must have 1 to 3 items, both the "
+				   "same number, and the input 3 dimensions: they have %zu, %zu "
+				   "and %u",
+				   images, blocks, shape->rank);
 	w->rank = (uint32_t)images;
 	if (onnx_window_list(node, "strides", w->rank, 1, w->stride) ||
 	    onnx_window_list(node, "dilations", w->rank, 1, w->dilation) ||
@@ -202,7 +205,10 @@ int onnx_op_col2im(struct onnx_node *node)
 	for (uint32_t i = 0; i < w.rank; i++)
 		places *= w.kernel[i];
 	if (shape.dim[1] % places)
-		return onnx_refuse(node, "block_shape", "it does not divide the channels");
+		return onnx_refuse(node, "block_shape",
+				   "the product of block_shape is %lld: it does not divide "
+				   "dimension 1 of the input, %lld",
+				   (long long)places, (long long)shape.dim[1]);
 	if (onnx_unroll(node, (uint64_t)places * (3 * w.rank + 4)))
 		return -1;
 	wide = (struct onnx_shape){ 3 + w.rank, { shape.dim[0], shape.dim[1] / places, places } };
@@ -276,7 +282,10 @@ int onnx_op_max_unpool(struct onnx_node *node)
 	for (uint32_t i = 0; i < shape.rank; i++) {
 		if (count != shape.rank || wanted[i] < shape.dim[i] || wanted[i] > INT32_MAX)
 			return onnx_refuse(node, "output_shape",
-					   "output_shape is less than the windows reach");
+					   "output_shape must have %u items, each at least as in "
+					   "%s, which the windows reach, and at most %d",
+					   shape.rank, onnx_shape_text(node->import->arena, &shape),
+					   INT32_MAX);
 		end[i] = wanted[i] - shape.dim[i];
 	}
 	return onnx_out(node, 0, x_pad(node, x, begin, end, 0));

@@ -102,7 +102,7 @@ static int read_linear(struct onnx_node *node, struct linear *l)
 	if (l->gated && x_shape(l->decay).dim[3] != 1 && x_shape(l->decay).dim[3] != l->size)
 		return onnx_refuse(
 			node, "decay",
-			"decay must have one number for each head, or one for each key of a head");
+			"decay must have one number for each head, or one for each column of its keys");
 	if (l->delta && x_shape(l->beta).dim[3] != 1)
 		return onnx_refuse(node, "beta", "beta must have one number for each head");
 	return read_state(node, l);

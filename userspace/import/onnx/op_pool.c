@@ -6,6 +6,8 @@
 #include "ops.h"
 #include "window.h"
 
+#define MAX_PLACES 1024 /* elements of a window whose indices are computed */
+
 /* Returns a pool over two dimensions without padding, whose output sizes follow from the window. */
 static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 			 const struct onnx_window *w, uint32_t first)
@@ -249,10 +251,16 @@ static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 	elements = onnx_shape_elements(&shape);
 	for (uint32_t i = 0; i < w->rank; i++)
 		places *= w->kernel[i];
-	if (places > 1024 || elements > ONNX_INDICES || onnx_unroll(node, (uint64_t)places * 5)) {
-		onnx_refuse(node, "Indices", "the indices of windows this big are not computed");
+	if (places > MAX_PLACES || elements > ONNX_INDICES) {
+		onnx_refuse(node, "Indices",
+			    "the indices are computed for windows of at most %d elements and "
+			    "inputs of at most %lld: they have %lld and %lld",
+			    MAX_PLACES, (long long)ONNX_INDICES, (long long)places,
+			    (long long)elements);
 		return NULL;
 	}
+	if (onnx_unroll(node, (uint64_t)places * 5))
+		return NULL;
 	numbers = onnx_node_alloc(node, (size_t)elements * sizeof(*numbers));
 	if (!numbers)
 		return NULL;

@@ -40,7 +40,9 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	/* Without regions, nothing is sampled. */
 	if ((r->count || r->samples) && (r->samples < 1 || r->samples > 64))
 		return onnx_refuse(node, "sampling_ratio",
-				   "sampling_ratio is not given, and would depend on the regions");
+				   "sampling_ratio is %lld: 1 to 64 are allowed, as with 0 the "
+				   "number of samples would depend on the regions",
+				   (long long)r->samples);
 	if (r->bins[0] < 1 || r->bins[1] < 1 || r->bins[0] > 4096 || r->bins[1] > 4096)
 		return onnx_refuse(
 			node, "output_height",

@@ -99,8 +99,8 @@ static int read_roi(struct onnx_node *node, struct resize *r, const uint32_t *ax
 	if (onnx_in_floats(node, 1, "roi", &roi, &count))
 		return -1;
 	if (count != 2 * n_axes)
-		return onnx_refuse(node, "roi", "roi has %zu items for %zu dimensions", count,
-				   n_axes);
+		return onnx_refuse(node, "roi", "roi has %zu items: %zu dimensions need two each",
+				   count, n_axes);
 	for (size_t i = 0; i < n_axes; i++) {
 		r->begin[axes[i]] = roi[i];
 		r->end[axes[i]] = roi[n_axes + i];

@@ -120,8 +120,11 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	size = r->wide.dim[3];
 	r->rotated = r->rotated ? r->rotated : size;
 	if (r->rotated > size || r->rotated != table->dim[1] * 2)
-		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
-				   (long long)table->dim[1], (long long)r->rotated);
+		return onnx_refuse(node, "cos_cache",
+				   "cos_cache has %lld columns, and %lld of the %lld numbers of a "
+				   "head are rotated: half as many columns are needed",
+				   (long long)table->dim[1], (long long)r->rotated,
+				   (long long)size);
 	return 0;
 }
 
@@ -190,8 +193,11 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 	r->rotated = r->rotated ? r->rotated : r->wide.dim[3];
 	if (r->rotated < 2 || r->rotated > r->wide.dim[3] ||
 	    r->rotated != table->dim[table->rank - 1] * 2)
-		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
-				   (long long)table->dim[table->rank - 1], (long long)r->rotated);
+		return onnx_refuse(node, "cos_cache",
+				   "cos_cache has %lld columns, and %lld of the %lld numbers of a "
+				   "head are rotated: half as many columns are needed",
+				   (long long)table->dim[table->rank - 1], (long long)r->rotated,
+				   (long long)r->wide.dim[3]);
 	return 0;
 }
 

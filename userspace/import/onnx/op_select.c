@@ -56,8 +56,9 @@ static int read_k(struct onnx_node *node, int64_t size, int64_t *k)
 		*k = given[0];
 	}
 	if (*k < 0 || *k > size)
-		return onnx_refuse(node, "k", "k is %lld of %lld elements", (long long)*k,
-				   (long long)size);
+		return onnx_refuse(node, "k",
+				   "k is %lld: 0 to %lld, the number of elements, are allowed",
+				   (long long)*k, (long long)size);
 	return 0;
 }
 

@@ -100,7 +100,10 @@ static int read_order(struct onnx_node *node, struct weights *w)
 		if ((int64_t)count < w->depth || group[i] < 0 || group[i] >= w->blocks ||
 		    used[group[i]] == w->block)
 			return onnx_refuse(node, "g_idx",
-					   "g_idx gives a block more rows than block_size");
+					   "g_idx must have %lld items from 0 to %lld, each number "
+					   "at most %lld times, as block_size says",
+					   (long long)w->depth, (long long)w->blocks - 1,
+					   (long long)w->block);
 		w->slot[i] = group[i] * w->block + used[group[i]]++;
 		same = same && w->slot[i] == i;
 	}
