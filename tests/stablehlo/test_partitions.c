@@ -546,7 +546,7 @@ static void test_refusals(void **state)
 	wnnStablehloProgramRelease(program);
 	fails(wnnStablehloLoadPartitioned("", 0, NULL, 0, &program), "1 to 1024 partitions");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{\"x\"}, {}]>"), 4,
-		"func.func: sharding of argument 0: a dimension cannot be cut into equal slices");
+		"sharding of argument 0: dimension 0 has size 3 and cannot be cut into 2");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"z\"}]>"), 4,
 		"the mesh has no axis 'z'");
 	refuses(ONE("sdy.sharding = #sdy.sharding<@grid, [{}, {\"x\"}]>"), 2,

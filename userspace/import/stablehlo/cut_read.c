@@ -305,7 +305,7 @@ static const struct shlo_slices *slices_of(struct shlo_reading *r, const struct 
 	return slices;
 }
 
-/* Demands that the axes cut each dimension into equal slices. */
+/* Demands that sizes are known, and that the axes cut each dimension into equal slices. */
 static void check_dimensions(struct shlo_reading *r, const struct shlo_type *type)
 {
 	for (int i = 0; i < type->rank; i++) {
@@ -313,8 +313,22 @@ static void check_dimensions(struct shlo_reading *r, const struct shlo_type *typ
 
 		for (size_t k = 0; k < r->count; k++)
 			parts *= r->dims[k] == i ? r->axes[k].size : 1;
-		if (type->dims[i] == SHLO_DYNAMIC || type->dims[i] % parts)
-			shlo_reading_refuse(r, "a dimension cannot be cut into equal slices", "");
+		if (type->dims[i] == SHLO_DYNAMIC)
+			shlo_reading_refuse(r,
+					    shlo_arena_printf(&r->file->arena,
+							      "the size of dimension %d is not "
+							      "known; a value that is cut needs "
+							      "known sizes",
+							      i),
+					    "");
+		else if (type->dims[i] % parts)
+			shlo_reading_refuse(
+				r,
+				shlo_arena_printf(&r->file->arena,
+						  "dimension %d has size %lld and cannot "
+						  "be cut into %lld equal slices",
+						  i, (long long)type->dims[i], (long long)parts),
+				"");
 	}
 }
 

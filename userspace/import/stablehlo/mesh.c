@@ -195,7 +195,9 @@ static void resolve(struct shlo_file *file, const struct shlo_module *module, st
 			continue;
 		if (!axes || axes->kind != SHLO_ATTR_ARRAY || !grid.axes ||
 		    grid.axes->kind != SHLO_ATTR_ARRAY) {
-			refuse(&grid, "the mesh, or what is taken of it, has no axes", "");
+			refuse(&grid,
+			       "the mesh must have a list of axes, and so must what is taken of it",
+			       "");
 			continue;
 		}
 		good = measure(&grid);
