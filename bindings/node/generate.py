@@ -52,13 +52,6 @@ class Model(Base):
 
 # --- JavaScript ----------------------------------------------------------------------------------
 
-def js_default(model, member):
-    if "default" not in member:
-        return None
-    value = member["default"]
-    return value
-
-
 def js_dictionary(model, struct):
     """Returns items [name, IDL type, default if there is one], in the order in which WebIDL reads
     them.

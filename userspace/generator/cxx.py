@@ -2,7 +2,7 @@
 """Makes the C++ header from a template, the structures with their defaults, and the operators."""
 import textwrap
 
-from generator.headers import TEMPLATES, default_value, has_init, operand_text
+from generator.headers import TEMPLATES, default_value, operand_text
 from generator.model import (c_type, count_argument, init_name, is_list, operator_functions,
                              pascal, positional)
 
