@@ -231,6 +231,8 @@ WRONG = [
     (op("stablehlo.reduce_window", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<4xf32>"],
         "window_dimensions = array<i64: 1>, padding = dense<0> : tensor<2xi64>", reducer()), "padding must have a pair"),
     # Groups of processes.
+    (op("stablehlo.all_reduce", None, ["tensor<4xf32>"], ["tensor<4xf32>"], "replica_groups = [[0, 1]]", reducer()),
+     "replica_groups is no table of integers, such as dense<[[0, 1]]> : tensor<1x2xi64>"),
     (all_reduce("[0, 1]", "2"), "replica_groups is tensor<2xi64>, expected a table of integers, of rank 2"),
     (all_reduce("[[0, -2]]", "1x2"), "replica_groups has the id -2, which is less than 0"),
     (all_reduce("[[0, 1], [1, 2]]", "2x2"), "replica_groups has the id 1 twice"),

@@ -35,7 +35,12 @@ static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *ro
 
 	if (attr && attr->kind == SHLO_ATTR_DICT)
 		attr = check->op->groups;
-	if (!attr || attr->kind != SHLO_ATTR_DENSE) {
+	if (attr && attr->kind != SHLO_ATTR_DENSE)
+		shlo_wrong(check,
+			   "%s is no table of integers, such as dense<[[0, 1]]> : "
+			   "tensor<1x2xi64>",
+			   name);
+	if (!attr) {
 		*rows = *columns = 0;
 		return NULL;
 	}
