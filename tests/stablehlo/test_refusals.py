@@ -107,6 +107,9 @@ CASES = [
      "elements need a tensor type with known dimensions, not tensor<?xi32>"),
     (body(X, "%z = stablehlo.add %x, %x : (tensor<3xi32>, tensor<2xi32>) -> tensor<2xi32>"),
      "operand 0 of stablehlo.add is tensor<2xi32>, not tensor<3xi32>"),
+    ('func.func @f(%t: tuple<tensor<2xi32>>) {\n  %z = "stablehlo.get_tuple_element"(%t) {index = 0 : i32} : '
+     '(tuple<tensor<?xi32>>) -> tensor<?xi32>\n  return\n}\n',
+     "operand 0 of stablehlo.get_tuple_element is tuple<tensor<2xi32>>, not tuple<tensor<?xi32>>"),
     (body("%x = stablehlo.constant dense<[1, 2> : tensor<2xi32>"), "line 5, column 1: expected ':' here"),
     (body(X, Y, "%z = stablehlo.add %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>"),
      "line 4, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> must have equal dimensions"),

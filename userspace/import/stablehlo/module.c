@@ -215,6 +215,9 @@ bool shlo_type_same(const struct shlo_type *a, const struct shlo_type *b)
 {
 	if (!shlo_type_fits(a, b))
 		return false;
+	for (size_t i = 0; i < a->item_count; i++)
+		if (!shlo_type_same(a->items[i], b->items[i]))
+			return false;
 	if (a->kind != SHLO_TENSOR)
 		return true;
 	if (a->rank != b->rank)
