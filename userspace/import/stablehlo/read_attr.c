@@ -2,6 +2,7 @@
 /* Reads attributes of MLIR text. */
 #include "reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,8 +152,11 @@ static const struct shlo_attr *read_number(struct shlo_reader *r)
 		r->at = end;
 	} else {
 		attr = shlo_attr_new(r, SHLO_ATTR_INT);
+		errno = 0;
 		attr->number = *start == '-' ? strtoll(start, &end, 0) :
 					       (int64_t)strtoull(start, &end, hex ? 16 : 10);
+		if (errno)
+			shlo_read_error(r, "this number is too large");
 		r->at = end;
 	}
 	/*

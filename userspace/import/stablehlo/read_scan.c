@@ -2,6 +2,7 @@
 /* Reads characters of MLIR text: white space, words, strings, positions. */
 #include "reader.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +209,10 @@ int64_t shlo_read_integer(struct shlo_reader *r)
 	if (!length)
 		shlo_read_error(r, "expected a whole number here");
 	digits[length] = 0;
+	errno = 0;
 	number = strtoull(digits, NULL, 10);
+	if (errno || (minus && number > (uint64_t)INT64_MAX + 1))
+		shlo_read_error(r, "this number is too large");
 	return (int64_t)(minus ? 0 - number : number);
 }
 
