@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lowers batch, instance and layer normalisation as vector programs, which subtract the mean (not
- * in RMS normalisation) and divide by the root of the mean square of the differences. The mean of
+ * in RMS normalisation) and divide by the root of the mean square of the differences. Mean and
+ * variance are operands of batch normalisation; the other operators compute them. The mean of
  * values around 1,000 has a rounding error that is large compared to small differences, so that the
  * mean of the differences is subtracted from them as well.
  */
@@ -144,8 +145,8 @@ static int centre(struct vprog *prog, int in, int count, uint8_t axes)
 }
 
 /*
- * Adds and emits a normalisation with mean and variance over `axes`. operand[]: the registers of
- * scale and bias; -1: there is none.
+ * Adds a normalisation with mean and variance over `axes`, and emits the program. operand[]: the
+ * registers of scale and bias; -1: there is none.
  */
 static void normalise(struct plan *plan, const struct ir_node *node, struct vprog *prog, int in,
 		      int out, const int *operand, uint8_t axes)

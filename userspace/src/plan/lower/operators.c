@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The table of operators: for each IR operator, the function that decides whether the NPU can
- * compute a node, and the one that lowers the node. supports.c, range.c and place/ read the table.
+ * compute a node (none: always, as far as npu_supports() checks), and the one that lowers the node.
+ * supports.c, range.c and place/ read the table.
  */
 #include "plan/lower/lower.h"
 #include "util/number.h"

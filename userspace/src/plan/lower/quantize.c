@@ -67,6 +67,10 @@ static int64_t dim_of(const struct npu_view *view, uint32_t from_right, int64_t 
 	return has ? view->dim[view->rank - 1 - from_right] : 1;
 }
 
+/*
+ * Fills in the space from the views. Each dim of the result becomes two: as many blocks as the
+ * scale has elements along the dim, and the positions in a block, whose stride in the scale is 0.
+ */
 static void make_space(struct space *space, const struct npu_view view[OPERANDS])
 {
 	space->rank = 0;

@@ -3,10 +3,12 @@
  * Lowers gru and lstm, and their cells, which are sequences of one step. One contraction multiplies
  * the inputs of all steps by the weights. Then each step has a contraction, which multiplies the
  * state by the recurrent weights and adds the step's slice of the first product, and a vector
- * program for the gates. Both directions do a step at the same time: they are the groups of the
- * contractions and the first dim of the vector programs. A single row with weights in SRAM is
- * shared between matrix unit and vector unit. Steps differ only in addresses, so that tiles are
- * chosen, and weights are packed, only once. recurrent_memory.c says what stays in SRAM.
+ * program for the gates. A gru that applies the reset gate before the product has two of each, and
+ * one that applies it after the product adds the slice in the vector program. Both directions do a
+ * step at the same time: they are the groups of the contractions and the first dim of the vector
+ * programs. A single row with weights in SRAM is shared between matrix unit and vector unit. Steps
+ * differ only in addresses, so that tiles are chosen, and weights are packed, only once.
+ * recurrent_memory.c says what stays in SRAM.
  */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
@@ -200,7 +202,7 @@ static void multiply_input(const struct rnn *r)
 	contract_emit(r->plan, &c);
 }
 
-/* A contraction of each step, which is prepared once. */
+/* A contraction that every step has; it is prepared once. */
 struct step_product {
 	struct contract c;
 	struct contract_prepared prepared;
@@ -219,7 +221,7 @@ struct step_products {
 
 /*
  * Returns the part of a view, whose first dim is directions, for the direction that `p` computes;
- * the whole view when `p` computes all, or the view has a single one.
+ * the whole view when `p` computes all directions, or the view has a single one.
  */
 static struct npu_view slice_of(const struct step_product *p, struct npu_view view)
 {

@@ -13,11 +13,12 @@
  * that it reads: recurrent_begin() and recurrent_swap() rely on that.
  */
 enum region {
-	REGION_INPUT,	   /* [dirs, steps, batch, gates]: input times weight, plus biases */
-	REGION_GATES,	   /* [dirs, batch, gates]: sums of the current step, before activations */
+	REGION_INPUT,	   /* [dirs, steps, batch, gates * hidden]: input times weight, biases */
+	REGION_GATES,	   /* [dirs, batch, gates * hidden]: sums of a step, not yet activated */
 	REGION_HIDDEN,	   /* [dirs, batch, hidden]: hidden state, in the type of the operands */
 	REGION_NEW_HIDDEN, /* the hidden state that a step makes */
-	REGION_STATE, /* [dirs, batch, hidden], float32: cell state of lstm, hidden state of gru */
+	/* [dirs, batch, hidden], float32: cell state of lstm, hidden state of a float16 gru */
+	REGION_STATE,
 	REGION_NEW_STATE, /* the state in float32 that a step makes */
 	REGION_RESET,	  /* [dirs, batch, hidden]: hidden state times reset gate */
 	REGION_INSIDE, /* [steps, batch]: 1 when an item of the batch has the step, in time order */

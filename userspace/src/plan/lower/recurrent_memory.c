@@ -98,7 +98,7 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 		break;
 	case REGION_STATE:
 	case REGION_NEW_STATE:
-		/* The hidden state of a float32 gru is in float32 already; no gate reads it. */
+		/* A float32 gru has the state in float32 already; a plain one has no gates. */
 		if (!r->lstm && (r->plain || r->dtype == ONPU_DT_F32))
 			view.rank = 0;
 		break;
@@ -193,7 +193,7 @@ static void load_constants(const struct rnn *r)
 		plan_transfer(r->plan, r->constant[i].sram, r->constant[i].memory, false);
 }
 
-/* Takes SRAM for an operand that every step reads. */
+/* Takes SRAM for a copy of an operand that every step reads, when there is room. */
 static void take_operand(struct rnn *r, const struct ir_value *value)
 {
 	struct recurrent_constant *c = &r->constant[r->num_constants];

@@ -55,7 +55,8 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 			return supports_not(
 				reason, NPU_REASON_DATA_TYPE,
 				"the NPU takes tensors of float32, float16 and integers of 8, 32 "
-				"and 64 bits; those of int4 and uint4 it takes as weights alone");
+				"and 64 bits; int4 and uint4 it takes only as weights, in "
+				"quantizeLinear and in dequantizeLinear");
 		for (uint32_t d = 0; d < value->type.rank; d++)
 			if (value->type.dim[d].symbol)
 				return supports_not(
@@ -65,7 +66,7 @@ static bool values_fit(const struct ir_node *node, struct npu_reason *reason)
 		if (ir_type_bytes(&value->type) >= (int64_t)1 << 40)
 			return supports_not(
 				reason, NPU_REASON_SIZE,
-				"an operand has 2^40 bytes or more, which the NPU cannot address");
+				"a tensor has 2^40 bytes or more, which the NPU cannot address");
 	}
 	return true;
 }

@@ -25,7 +25,7 @@ bool supports_fused(const struct ir_unary_attrs *act, enum ir_dtype dtype,
 /* Returns true if the operands are floats of one type and the activation can be computed. */
 bool supports_contraction(const struct ir_node *node, const struct ir_unary_attrs *act,
 			  struct npu_reason *reason);
-/* Returns true if a convolution is not transposed, or does not have too many phases. */
+/* Returns true if a convolution is not transposed, or has at most CONTRACT_MAX_PHASES phases. */
 bool supports_strides(const struct ir_conv_attrs *attrs, struct npu_reason *reason);
 
 #endif

@@ -19,7 +19,7 @@
 /* Numbers that instructions broadcast from SRAM: 1, 0, and the entry that comes last. */
 enum { NUMBER_ONE, NUMBER_ZERO, NUMBER_LAST, NUMBERS };
 
-enum { MARKS = 3 };
+enum { MARKS = 3 }; /* arrays of truth values, for compare() and float_keys() */
 
 struct topk {
 	struct plan *plan;
@@ -38,7 +38,8 @@ struct topk {
 	int64_t rows, length;	   /* rows of a tile; the most entries of one of its rows */
 	uint64_t tiles;		   /* tiles along all dims but the axis */
 	/*
-	 * Addresses of the current tile: entries and positions; steps read those with index `from`.
+	 * Addresses of the current tile: a step reads entries and positions with index `from`, and
+	 * writes the others. The NUMBER_ constants serve all tiles.
 	 */
 	uint64_t entries[2], positions[2], in, out, mark[MARKS], numbers;
 	int from;
