@@ -338,7 +338,8 @@ class Provider(unittest.TestCase):
         inner = [branch(f"inner{number}", [helper.make_node("MatMul", ["m", "w"], [f"p{number}"], f"product{number}"),
                                            helper.make_node("NonZero", [f"p{number}"], [f"n{number}"], f"where{number}")],
                         f"n{number}") for number in (1, 2)]
-        outer = [branch("yes", [helper.make_node("If", ["c"], ["i"], "second", then_branch=inner[0], else_branch=inner[1])], "i"),
+        second = helper.make_node("If", ["c"], ["i"], "second", then_branch=inner[0], else_branch=inner[1])
+        outer = [branch("yes", [second], "i"),
                  branch("no", [helper.make_node("NonZero", ["m"], ["k"], "where")], "k")]
         model = make([helper.make_node("Relu", ["x"], ["m"], "relu"),
                       helper.make_node("If", ["c"], ["y"], "first", then_branch=outer[0], else_branch=outer[1])],
