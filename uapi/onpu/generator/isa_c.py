@@ -120,20 +120,27 @@ struct onpu_op_info {
 
 extern const struct onpu_op_info onpu_op_info[ONPU_OP_COUNT];
 
-/* 0, or -1: unknown op, a value out of range, or one that the instruction has no field for. */
+/*
+ * Encodes an instruction. Returns 0, or -1 if op is unknown, a value is out of range, or a member
+ * is set that the instruction has no field for.
+ */
 int onpu_insn_pack(const struct onpu_insn *insn, uint32_t w[ONPU_INSN_WORDS]);
 
-/* ONPU_FAULT_NONE, _ILLEGAL_OPCODE or _RESERVED_BITS; insn then holds only op. */
+/*
+ * Decodes an instruction. Returns ONPU_FAULT_NONE, ONPU_FAULT_ILLEGAL_OPCODE or
+ * ONPU_FAULT_RESERVED_BITS. After a fault *insn has only op, which is ONPU_OP_COUNT when the opcode
+ * is illegal, and zeros.
+ */
 enum onpu_fault onpu_insn_unpack(const uint32_t w[ONPU_INSN_WORDS], struct onpu_insn *insn);
 
-/* The value of one field, and setting it; the name of the field is enum onpu_field. */
+/* Read and write one field. */
 uint32_t onpu_insn_get(const struct onpu_insn *insn, enum onpu_field field);
 void onpu_insn_set(struct onpu_insn *insn, enum onpu_field field, uint32_t value);
 
-/* Whether the field may hold the value. */
+/* Returns whether the field may hold the value. */
 int onpu_field_legal(const struct onpu_field_info *field, uint32_t value);
 
-/* The engine that executes the instruction: resolves CH and ENG. */
+/* Returns the engine that executes the instruction; for DMA and ANY the fields CH and ENG tell. */
 enum onpu_engine onpu_insn_engine(const struct onpu_insn *insn);
 
 #ifdef __cplusplus

@@ -238,7 +238,7 @@ union onpu_slot {
 %s};
 ONPU_STATIC_ASSERT(sizeof(union onpu_slot) == ONPU_SLOT_SIZE, "size of onpu_slot");
 
-/* Bits of one element; 0 for a number that is no type. */
+/* Returns the number of bits of an element; 0 for a number that is no type. */
 static inline unsigned int onpu_dtype_bits(unsigned int dtype)
 {
 	static const uint8_t bits[ONPU_DT_COUNT] = {
