@@ -165,11 +165,6 @@ def enum_text(enum):
     return text + '};\n\n'
 
 
-def short_prefix(domain):
-    """Returns the prefix of the domain's names in C: the domain's own name."""
-    return domain.name
-
-
 def field_defines(prefix, reg):
     text = ''
     for field in reg.fields:
