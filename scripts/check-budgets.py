@@ -58,7 +58,8 @@ def check_sums(rows, errors):
         tests = sum(row[1] for (kind, _), row in rows.items() if kind == "guest" and row[0] in places)
         budget = rows.get(("stage", stage), (None, 0))[1]
         if tests > 2 * budget:
-            errors.append(f"the tests of {stage} have {tests} s, two at a time more than its {budget} s")
+            errors.append(f"the tests of {stage} have {tests} s: two at a time take more than the {budget} s of the "
+                          "stage")
 
 
 def main():

@@ -634,9 +634,9 @@ class Budgets(ScriptTest):
         self.assertEqual(self.check(guest_more="stage guest-more more 1350 -"), "")
         self.assert_fails("the stages of check and --more have 1681 s, more than 1680",
                           guest_more="stage guest-more more 1351 -")
-        self.assert_fails("the tests of guest have 61 s, two at a time more than its 30 s",
+        self.assert_fails("the tests of guest have 61 s: two at a time take more than the 30 s of the stage",
                           b="guest guest_b check 41 1")
-        self.assert_fails("the tests of guest-more have 121 s, two at a time more than its 60 s",
+        self.assert_fails("the tests of guest-more have 121 s: two at a time take more than the 60 s of the stage",
                           runner="guest guest-runner more 121 1")
 
 

@@ -80,7 +80,7 @@ SHAPES = [
     ("index 3 is out of range", "Gather", [floats(2), ints(3)], {}),
     ("batch_dims is beyond the dimensions", "GatherND", [(2, 2), (INT64, 2, 1)], {"batch_dims": 2}),
     ("[2] and [3] cannot be broadcast", "Add", [floats(2), floats(3)], {}),
-    ("the shapes of its inputs cannot be broadcast", "Where",
+    ("the shapes of its inputs cannot be broadcast: the inputs are [1], [2] and [3]", "Where",
      [numpy.array([True]), floats(2), floats(3)], {}),
     ("start, limit or delta is missing", "Range", [scalar(0), scalar(1)], {}),
     ("the range from 0 to 1 in steps of 0 has no end, or over 10^9 elements",

@@ -233,7 +233,9 @@ int onnx_fold_where(struct onnx_node *node)
 		return 1;
 	if (!onnx_shape_broadcast(&node->inputs[1]->shape, &node->inputs[2]->shape, &shape) ||
 	    !onnx_shape_broadcast(&shape, &node->inputs[0]->shape, &shape))
-		return onnx_refuse(node, "", "the shapes of its inputs cannot be broadcast");
+		return onnx_refuse(
+			node, "", "the shapes of its inputs cannot be broadcast: the inputs are %s",
+			onnx_inputs_text(node));
 	elements = onnx_shape_elements(&shape);
 	size = onnx_type_bits(node->inputs[1]->type) / 8;
 	data = onnx_out_constant(node, 0, node->inputs[1]->type, &shape);
