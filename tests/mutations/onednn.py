@@ -172,7 +172,7 @@ MUTATIONS = [
     _integer('the last pixels of a row that do not fill a vector are left out', 'kernel/integer_channels.c', 'if (count % fold) {', 'if (0) {'),
     _integer('windows at the right border read what is beside the image', 'kernel/integer_dots.c',
              'w + (g->kw - 1) * a->dilations[1] >= g->in_w', 'w >= g->in_w'),
-    _integer('the columns of a block are in order', 'kernel/integer_dots.c', 'cpu_dot_channel(i, vectors(d, block));', 'i;'),
+    _integer('the columns of a block are in order', 'kernel/integer_dots.c', 'cpu_dot_channel(d->simd, i, vectors(d, block));', 'i;'),
     _integer('columns that pixels share are those of the pixel before', 'simd/dots.c', 'q[g][j] = q[g + 3 - shared][j];', 'q[g][j] = q[g][j];'),
     _integer('a second operand that is a product has the scale of the first', 'kernel/integer_dots.c', 'op->a_scale = old.b_scale;', ''),
     _integer('what is added to a tile is always that of the first row', 'simd/dots.c', 't->addend + (first + r) * t->addend_step', 't->addend'),

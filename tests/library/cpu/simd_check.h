@@ -36,6 +36,7 @@ void check_softmax_columns(void);
 void check_finish(void);
 void check_dots(void);
 void check_channel_dots(void);
+void check_widen_row(void);
 void check_finish_floats(void);
 void check_widen(void);
 void check_add_floats(void);

@@ -98,11 +98,42 @@ static uint8_t after(const struct cpu_integers *o, uint8_t a, const uint8_t *b)
 	return (uint8_t)(int32_t)fminf(fmaxf(v, o->least), o->most);
 }
 
+/* Returns the rows of a tile in the form that a level with pairs reads; NULL at other levels. */
+static int16_t *widened(const struct cpu_dots *t, struct guard *memory)
+{
+	int64_t length = t->taps * t->depth;
+	int16_t *wide, *to;
+
+	if (!simd->pairs)
+		return NULL;
+	wide = (int16_t *)(void *)bytes(memory, t->count * length * (int64_t)sizeof(*wide));
+	to = wide;
+	for (int r = 0; r < t->count; r++)
+		for (int64_t tap = 0; tap < t->taps; tap++, to += t->depth) {
+			const uint8_t *from = t->rows[tap * CPU_DOT_ROWS + r];
+
+			for (int64_t k = 0; k < t->depth; k++)
+				to[k] = from[k] ^ t->flip;
+		}
+	return wide;
+}
+
+/* Returns the index of the weight of element k of a row and element i of the columns. */
+static int64_t weight_index(const struct cpu_dots *t, int64_t k, int64_t i, int64_t columns)
+{
+	if (simd->pairs)
+		return (i / 16 * t->taps * t->depth / 2 + k / 2) * 32 + i % 16 * 2 + k % 2;
+	return (k / 4 * columns + i) * 4 + k % 4;
+}
+
 static void check_tile(int vecs)
 {
-	int64_t taps = between(1, 4), depth = 4 * between(1, 9), columns = vecs * 16;
+	/* A row of pairs is longer than a chunk of the tiles now and then. */
+	int64_t taps = between(1, 4), columns = vecs * 16;
+	int64_t depth = 4 * between(1, random_below(20) ? 9 : 200);
 	int rows = simd->dot_rows[vecs];
 	struct guard weight_memory, result_memory, addend_memory, x_memory[CPU_DOT_ROWS];
+	struct guard wide_memory;
 	const uint8_t *table[4 * CPU_DOT_ROWS];
 	int8_t *weights = (int8_t *)bytes(&weight_memory, taps * depth * columns);
 	struct cpu_dots t = { .rows = table,
@@ -143,10 +174,11 @@ static void check_tile(int vecs)
 				r < t.count ? x + tap * depth :
 					      table[tap * CPU_DOT_ROWS + t.count - 1];
 	}
+	t.wide = widened(&t, &wide_memory);
 	simd->dots[vecs][t.count](&t);
 	for (int r = 0; r < t.count; r++)
 		for (int64_t i = 0; i < columns; i++) {
-			int64_t column = cpu_dot_channel((int)i, vecs);
+			int64_t column = cpu_dot_channel(simd, (int)i, vecs);
 			int64_t sum = end.finish.bias[i];
 			uint8_t byte;
 			int32_t raw;
@@ -156,7 +188,7 @@ static void check_tile(int vecs)
 			for (int64_t k = 0; k < taps * depth; k++)
 				sum += (int64_t)(table[k / depth * CPU_DOT_ROWS + r][k % depth] ^
 						 t.flip) *
-				       weights[(k / 4 * columns + i) * 4 + k % 4];
+				       weights[weight_index(&t, k, i, columns)];
 			byte = result(&end, sum, i);
 			if (t.after && !t.raw)
 				byte = after(&op, byte,
@@ -170,10 +202,31 @@ static void check_tile(int vecs)
 		}
 	for (int r = 0; r < rows; r++)
 		guard_free(&x_memory[r]);
+	if (simd->pairs)
+		guard_free(&wide_memory);
 	guard_free(&weight_memory);
 	guard_free(&result_memory);
 	guard_free(&addend_memory);
 	end_free(&end);
+}
+
+void check_widen_row(void)
+{
+	int64_t n = between(1, 70);
+	struct guard from_memory, to_memory;
+	uint8_t flip = random_below(2) ? 0x80 : 0;
+	const uint8_t *from;
+	int16_t *to;
+
+	if (!simd->pairs)
+		return;
+	from = bytes(&from_memory, n);
+	to = (int16_t *)(void *)bytes(&to_memory, n * (int64_t)sizeof(*to));
+	simd->widen_row(to, from, flip, n);
+	for (int64_t i = 0; i < n; i++)
+		expect("widen_row", i, to[i], from[i] ^ flip, 0.5);
+	guard_free(&from_memory);
+	guard_free(&to_memory);
 }
 
 void check_dots(void)
@@ -187,13 +240,13 @@ void check_dots(void)
 
 void check_channel_dots(void)
 {
-	int shared = (int)random_below(3);
+	int shared = simd->pairs ? 0 : (int)random_below(3), unit = simd->pairs ? 2 : 4;
 	int64_t taps = shared ? 12 : between(1, 26), groups = (taps + 3) / 4,
 		channels = between(1, 64);
-	int64_t count = between(1, 5), unit = between(1, 45);
-	/* Columns that pixels share are a unit apart. */
-	int64_t step = shared ? unit * (3 - shared) : between(1, 90),
-		far = shared ? 2 * unit + 3 : 0;
+	int64_t count = between(1, 5), apart = between(1, 45);
+	/* Columns that pixels share are `apart` bytes apart. */
+	int64_t step = shared ? apart * (3 - shared) : between(1, 90),
+		far = shared ? 2 * apart + 3 : 0;
 	struct guard x_memory, weight_memory, result_memory, padding_memory;
 	const uint8_t *x[28], *padding = bytes(&padding_memory, channels);
 	int64_t steps[28];
@@ -221,22 +274,22 @@ void check_channel_dots(void)
 		for (int64_t t = 0; t < 4 * groups; t++) {
 			bool padded = shared ? t % 4 == outside : random_below(4) == 0;
 
-			x[t] = padded ? padding : data + (shared ? t / 4 * unit + t % 4 : 0);
+			x[t] = padded ? padding : data + (shared ? t / 4 * apart + t % 4 : 0);
 			steps[t] = padded ? 0 : step;
 		}
 		simd->channel_dots(&d);
 		for (int64_t p = 0; p < count; p++)
 			for (int i = 0; i < 64; i++) {
-				int channel = cpu_dot_channel(i, 4);
+				int channel = cpu_dot_channel(simd, i, 4);
 				int64_t sum = end.finish.bias[i];
 
 				if (channel >= channels)
 					continue;
 				/* Taps after the last one have weights, too, and are added. */
-				for (int64_t t = 0; t < 4 * groups;
+				for (int64_t t = 0; t < (taps + unit - 1) / unit * unit;
 				     t += shared && t % 4 == 2 ? 2 : 1)
 					sum += (int64_t)(x[t][p * steps[t] + channel] ^ d.flip) *
-					       weights[(t / 4 * 64 + i) * 4 + t % 4];
+					       weights[(t / unit * 64 + i) * unit + t % unit];
 				expect("channel_dots", channel, y[p * d.out_step + channel],
 				       result(&end, sum, i), 0.5);
 			}

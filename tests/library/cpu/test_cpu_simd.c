@@ -718,6 +718,7 @@ static const struct {
 	ENTRY(normalize),     ENTRY(winograd_in),
 	ENTRY(winograd_out),  ENTRY(finish),
 	ENTRY(dots),	      ENTRY(channel_dots),
+	ENTRY(widen_row),
 	ENTRY(finish_floats), ENTRY(widen),
 	ENTRY(add_floats),    ENTRY(quantize),
 	ENTRY(dequantize),    ENTRY(integers),

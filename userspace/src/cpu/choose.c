@@ -64,6 +64,7 @@ static const struct cpu_kernel wmatmul[] = {
 
 static const struct cpu_kernel qconv[] = {
 	{ "cpu/integer-dots", REFUSES(integer_dots), PLAN(integer_dots), .version = 1 },
+	{ "cpu/integer-pairs", REFUSES(integer_pairs), PLAN(integer_dots) },
 	{ "cpu/conv-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
 	{ "cpu/integer-product", REFUSES(integer_product), PLAN(integer_product) },
@@ -72,6 +73,7 @@ static const struct cpu_kernel qconv[] = {
 
 static const struct cpu_kernel qmatmul[] = {
 	{ "cpu/integer-dots", REFUSES(integer_dots), PLAN(integer_dots), .version = 1 },
+	{ "cpu/integer-pairs", REFUSES(integer_pairs), PLAN(integer_dots) },
 	{ "cpu/matmul-onednn", REFUSES(onednn_conv), PLAN(onednn_conv), .keeps = true,
 	  .onednn = true },
 	{ "cpu/integer-product", REFUSES(integer_product), PLAN(integer_product) },

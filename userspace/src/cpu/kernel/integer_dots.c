@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Convolutions in channels-last layout and matrix products of 8-bit integers with a constant second
- * operand, on tiles of dot products of bytes (cpu/simd/simd.h). Rows of the product are pixels,
+ * operand, on tiles of dot products of bytes or of pairs of 16-bit integers (cpu/simd/simd.h). Rows of the product are pixels,
  * which are read where they lie: a table of pointers has the pixel that each tap of each row reads.
  *
  * The second operand is packed in blocks of 64 columns, after it the sums of the columns. With them
@@ -49,9 +49,9 @@ static size_t weights_bytes(const struct dots *d)
 static int64_t column_of(const struct dots *d, int64_t block, int i)
 {
 	if (d->depthwise)
-		return (block * BLOCK + cpu_dot_channel(i, 4)) %
+		return (block * BLOCK + cpu_dot_channel(d->simd, i, 4)) %
 		       (d->fold > 1 ? d->columns : INT64_MAX);
-	return block * BLOCK + cpu_dot_channel(i, vectors(d, block));
+	return block * BLOCK + cpu_dot_channel(d->simd, i, vectors(d, block));
 }
 
 /*
@@ -77,28 +77,45 @@ static int8_t weight(const struct dots *d, const uint8_t *from, int64_t column, 
 			d->filter_flip);
 }
 
-static void pack_block(const struct dots *d, const uint8_t *from, int64_t block, int8_t *to,
-		       int32_t *sums)
+/*
+ * Packs elements [begin, end) of a block, and adds the weights of each to its sum. Returns the end
+ * of the packed weights.
+ */
+static int8_t *pack_elements(const struct dots *d, const uint8_t *from, int64_t block, int begin,
+			     int end, int8_t *to, int32_t *sums)
 {
-	int lanes = d->depthwise ? BLOCK : vectors(d, block) * 16;
-	int64_t steps = d->depthwise ? 1 : d->depth / 4;
-	int64_t taps = d->depthwise ? (d->taps + 3) / 4 : d->taps;
+	int64_t steps = d->depthwise ? 1 : d->depth / d->unit;
+	int64_t taps = d->depthwise ? (d->taps + d->unit - 1) / d->unit : d->taps;
 
 	for (int64_t tap = 0; tap < taps; tap++)
 		for (int64_t k = 0; k < steps; k++)
-			for (int i = 0; i < lanes; i++) {
+			for (int i = begin; i < end; i++) {
 				int64_t column = column_of(d, block, i);
 
-				for (int j = 0; j < 4; j++) {
+				for (int j = 0; j < d->unit; j++) {
+					int64_t own = tap * d->unit + j;
 					int8_t w = d->depthwise ?
 							   weight(d, from, column,
-								  channel_tap(d, tap * 4 + j), 0) :
-							   weight(d, from, column, tap, k * 4 + j);
+								  channel_tap(d, own), 0) :
+							   weight(d, from, column, tap,
+								  k * d->unit + j);
 
 					*to++ = w;
 					sums[block * BLOCK + i] += w;
 				}
 			}
+	return to;
+}
+
+/* Packs a block, of pairs one vector of columns after the other. */
+static void pack_block(const struct dots *d, const uint8_t *from, int64_t block, int8_t *to,
+		       int32_t *sums)
+{
+	int lanes = d->depthwise ? BLOCK : vectors(d, block) * 16;
+	int step = d->simd->pairs && !d->depthwise ? 16 : lanes;
+
+	for (int i = 0; i < lanes; i += step)
+		to = pack_elements(d, from, block, i, i + step, to, sums);
 }
 
 static int pack(const struct cpu_plan *plan, const void *from, void *to, struct wnn_error *err)
@@ -129,7 +146,7 @@ static void order_columns(const struct dots *d, const int32_t *from, int32_t *to
 		int vecs = d->depthwise ? 4 : vectors(d, block);
 
 		for (int i = 0; i < BLOCK; i += 4, to += 4) {
-			int64_t first = block * BLOCK + cpu_dot_channel(i, vecs);
+			int64_t first = block * BLOCK + cpu_dot_channel(d->simd, i, vecs);
 
 			if (first + 4 <= d->columns) {
 				memcpy(to, from + first, 4 * sizeof(*to));
@@ -285,6 +302,24 @@ static void find_window_rows(const struct run *run, int64_t first, int count, co
 	}
 }
 
+/*
+ * Widens what the taps of `count` pixels read. Taps that follow each other in memory are widened
+ * together.
+ */
+static void widen_rows(const struct dots *d, const uint8_t *const *table, int count, int16_t *to)
+{
+	for (int r = 0; r < count; r++)
+		for (int64_t tap = 0; tap < d->taps;) {
+			const uint8_t *from = table[tap * CPU_DOT_ROWS + r];
+			int64_t n = 0;
+
+			for (; tap < d->taps && table[tap * CPU_DOT_ROWS + r] == from + n; tap++)
+				n += d->depth;
+			d->simd->widen_row(to, from, d->flip, n);
+			to += n;
+		}
+}
+
 /* Converts the sums of a tile to floats, and those to results of the node's type. */
 static void finish_real(const struct run *run, const int32_t *sums, const struct cpu_dots *t,
 			int64_t first, int64_t block)
@@ -330,10 +365,10 @@ static void finish_bytes(const struct run *run, const uint8_t *bytes, const stru
 
 /*
  * Multiplies `count` pixels, from pixel `first` on, with a block of columns. @table has the
- * pointers to their input pixels.
+ * pointers to their input pixels; with pairs, @wide has these pixels, widened.
  */
-static void block_tiles(const struct run *run, const uint8_t *const *table, int64_t first,
-			int64_t count, int64_t block, const int8_t **next)
+static void block_tiles(const struct run *run, const uint8_t *const *table, const int16_t *wide,
+			int64_t first, int64_t count, int64_t block, const int8_t **next)
 {
 	const struct dots *d = run->d;
 	int64_t column = block * BLOCK;
@@ -364,6 +399,7 @@ static void block_tiles(const struct run *run, const uint8_t *const *table, int6
 		char *out = run->y + (first + i) * d->columns + column;
 
 		t.rows = table + i;
+		t.wide = wide + i * d->taps * d->depth;
 		t.next = run->spread ? *next : t.weights;
 		*next += d->taps * ((d->depth + t.spread - 1) / t.spread) * 64;
 		t.count = (int)(count - i < rows ? count - i : rows);
@@ -399,7 +435,8 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 	int64_t first = item % run->shares * run->per_share, end = first + run->per_share;
 	const uint8_t **table =
 		(const uint8_t **)(void *)(run->scratch + worker * run->worker_bytes);
-	uint8_t *copies = (uint8_t *)(table + d->taps * CPU_DOT_ROWS);
+	int16_t *wide = (int16_t *)(void *)(table + d->taps * CPU_DOT_ROWS);
+	uint8_t *copies = (uint8_t *)(wide + (d->simd->pairs ? CPU_DOT_ROWS * d->taps * d->depth : 0));
 	const int8_t *next = next_weights(run, blocks, item % run->shares);
 
 	end = end < d->pixels ? end : d->pixels;
@@ -411,9 +448,12 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 			find_window_rows(run, first, count, table, copies);
 		else
 			find_rows(run, first, count, table);
-		repeat_rows(d, count, table);
+		if (d->simd->pairs)
+			widen_rows(d, table, count, wide);
+		else
+			repeat_rows(d, count, table);
 		for (int64_t i = block; i < blocks; i++)
-			block_tiles(run, table, first, count, i, &next);
+			block_tiles(run, table, wide, first, count, i, &next);
 	}
 }
 
@@ -424,6 +464,9 @@ static int64_t divide(const struct cpu_context *cpu, const struct dots *d, struc
 	int64_t most = work / CPU_THREAD_MACS + 1, wanted = 4 * (int64_t)cpu->threads, groups;
 
 	run->group = GROUP_BYTES / block_bytes(d) > 1 ? GROUP_BYTES / block_bytes(d) : 1;
+	/* Tiles of pairs read weights seldom, and widened pixels serve all blocks of a group. */
+	if (d->simd->pairs && (cpu->threads == 1 || d->pixels >= wanted * CPU_DOT_ROWS))
+		run->group = d->blocks;
 	groups = (d->blocks + run->group - 1) / run->group;
 	/*
 	 * For each four bytes of a tap, a tile of six pixels reads up to four cache lines of
@@ -484,7 +527,9 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 			cpu_round_up((size_t)(d->taps + 3) * (sizeof(void *) + sizeof(int64_t))) :
 			cpu_round_up(
 				(size_t)d->taps * CPU_DOT_ROWS * sizeof(void *) +
-				(d->by_rows ? (size_t)(CPU_DOT_ROWS * d->taps * d->depth) : 0));
+				(size_t)(CPU_DOT_ROWS * d->taps * d->depth) *
+					((d->by_rows ? 1 : 0) +
+					 (d->simd->pairs ? sizeof(int16_t) : 0)));
 	scratch = cpu_scratch(cpu, 2 * columns + cpu->threads * work.worker_bytes);
 	if (!scratch)
 		return wnn_error_nomem(err, "an integer product");
@@ -604,15 +649,13 @@ static const char *conv_refuses(const struct ir_node *node)
 							  NULL;
 }
 
-const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
+static const char *refuses(const struct cpu_ask *ask)
 {
 	const struct ir_node *node = ask->node;
 	const struct ir_integer_attrs *attrs =
 		node->op == IR_OP_QCONV ? &node->attrs.qconv.integer : &node->attrs.qmatmul.integer;
 	enum ir_dtype a = node->operands[0]->type.dtype, b = node->operands[1]->type.dtype;
 
-	if (!ask->cpu->simd->channel_dots)
-		return "this level of instructions has no dot products of bytes";
 	if (!ask->packs)
 		return "its weights are not constant";
 	if ((a != IR_I8 && a != IR_U8) || (b != IR_I8 && b != IR_U8))
@@ -620,6 +663,20 @@ const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
 	if (attrs->b_zero != (b == IR_U8 ? 128 : 0))
 		return "the zero point of its weights is neither 0 of int8 nor 128 of uint8";
 	return node->op == IR_OP_QCONV ? conv_refuses(node) : matmul_refuses(node);
+}
+
+const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
+{
+	return !ask->cpu->simd->channel_dots || ask->cpu->simd->pairs ?
+		       "this level of instructions has no dot products of bytes" :
+		       refuses(ask);
+}
+
+const char *cpu_integer_pairs_refuses(const struct cpu_ask *ask)
+{
+	return ask->cpu->simd->pairs ?
+		       refuses(ask) :
+		       "this level of instructions has no products of pairs, or dot products of bytes";
 }
 
 static void set_sizes(struct dots *d)
@@ -639,7 +696,8 @@ static void set_sizes(struct dots *d)
 	d->by_rows = !d->depthwise && d->conv.in_per_group % 4;
 	d->flat = d->conv.kh * d->conv.kw * a->strides[0] * a->strides[1] == 1 && !a->padding[0] &&
 		  !a->padding[1] && !a->padding[2] && !a->padding[3];
-	d->by_columns = d->depthwise && d->conv.kh == 3 && d->conv.kw == 3;
+	d->unit = d->simd->pairs ? 2 : 4;
+	d->by_columns = d->depthwise && d->unit == 4 && d->conv.kh == 3 && d->conv.kw == 3;
 	d->taps = d->conv.kh * (d->by_rows ? 1 : d->conv.kw);
 	if (d->by_columns)
 		d->taps = 4 * d->conv.kw;

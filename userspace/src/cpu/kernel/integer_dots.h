@@ -17,6 +17,8 @@ struct dots {
 	struct cpu_conv conv; /* of a matrix product: 1x1, with its rows as pixels of one row */
 	struct ir_conv_attrs plain; /* of a matrix product: the attributes of `conv` */
 	bool depthwise;
+	/* factors that are multiplied and added at once: 2 at a level with pairs, else 4 */
+	int unit;
 	/*
 	 * Whether a row of a window is one tap, because pixels are no whole multiples of four
 	 * bytes.
@@ -81,7 +83,8 @@ struct run {
 /* Bytes of the weights of a whole block. */
 static inline int64_t block_bytes(const struct dots *d)
 {
-	return d->depthwise ? (d->taps + 3) / 4 * 4 * BLOCK : d->taps * d->depth * BLOCK;
+	return (d->depthwise ? (d->taps + d->unit - 1) / d->unit * d->unit : d->taps * d->depth) *
+	       BLOCK;
 }
 
 /*

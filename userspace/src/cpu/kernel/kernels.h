@@ -50,6 +50,7 @@ PLAN(cpu_dequantize_matmul_plan)
 
 /* Operators on 8-bit integers. */
 SENTENCE(cpu_integer_dots_refuses)
+SENTENCE(cpu_integer_pairs_refuses)
 PLAN(cpu_integer_dots_plan)
 SENTENCE(cpu_integer_product_refuses)
 PLAN(cpu_integer_product_plan)

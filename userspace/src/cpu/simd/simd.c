@@ -32,14 +32,18 @@ static void fill_levels(void)
 #ifdef CPU_SIMD_X86
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	    __builtin_cpu_supports("f16c"))
+	    __builtin_cpu_supports("f16c")) {
 		FILL(&levels[CPU_LEVEL_AVX2], avx2);
+		cpu_fill_pairs_avx2(&levels[CPU_LEVEL_AVX2]);
+	}
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("fma"))
 		FILL(&levels[CPU_LEVEL_AVX512], avx512);
 	if (levels[CPU_LEVEL_AVX512].name && __builtin_cpu_supports("avx512vnni"))
 		cpu_fill_dots_avx512(&levels[CPU_LEVEL_AVX512]);
+	else if (levels[CPU_LEVEL_AVX512].name)
+		cpu_fill_pairs_avx2(&levels[CPU_LEVEL_AVX512]);
 #endif
 }
 

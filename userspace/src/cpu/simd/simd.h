@@ -127,7 +127,8 @@ struct cpu_channel_dots {
 	 * there are three groups, and the last tap of each is not read.
 	 */
 	int shared;
-	const int8_t *weights; /* [taps / 4, rounded up][64][4] */
+	/* [taps / 4, rounded up][64][4]; at a level with pairs, [taps / 2, rounded up][64][2] */
+	const int8_t *weights;
 	struct cpu_finish finish;
 	uint8_t flip;
 	bool is_signed; /* whether results are signed */
@@ -135,12 +136,6 @@ struct cpu_channel_dots {
 	uint8_t *out;
 	int64_t out_step;
 };
-
-/* Returns the column of element i of @vecs vectors of 16. */
-static inline int cpu_dot_channel(int i, int vecs)
-{
-	return i % 16 / 4 * 4 * vecs + i / 16 * 4 + i % 4;
-}
 
 /* The arguments of an 8-bit integer operation a op b, by the formula of QBINARY in ir/ops.def. */
 struct cpu_integers {
@@ -164,8 +159,17 @@ struct cpu_integers {
  */
 struct cpu_dots {
 	const uint8_t *const *rows;
+	/*
+	 * At a level with pairs, what is read in place of `rows`: for each row, the elements of all
+	 * taps, after widen_row(). Only `count` rows are read.
+	 */
+	const int16_t *wide;
 	int64_t taps, depth;
-	const int8_t *weights; /* [taps * depth / 4][vectors][16][4] */
+	/*
+	 * [taps * depth / 4][vectors][16][4]; at a level with pairs,
+	 * [vectors][taps * depth / 2][16][2]
+	 */
+	const int8_t *weights;
 	/*
 	 * Weights to prefetch into the second-level cache: the next cache line whenever `spread`
 	 * bytes of a tap are computed. `spread` is a power of two from 4 on.
@@ -263,6 +267,8 @@ struct cpu_simd {
 	int rows;  /* the most rows of a tile */
 	/* the most rows of a tile of dots[], by its vectors of columns; they divide CPU_DOT_ROWS */
 	int dot_rows[5];
+	/* whether dots[] and channel_dots() multiply pairs of 16-bit integers, and not four bytes */
+	bool pairs;
 	/*
 	 * Functions that compute a tile, by the number of its rows and of its vectors of columns.
 	 */
@@ -367,6 +373,8 @@ struct cpu_simd {
 	 */
 	cpu_dots_fn dots[5][CPU_DOT_ROWS + 1];
 	void (*channel_dots)(const struct cpu_channel_dots *dots);
+	/* Sets to[i] = from[i] ^ flip for n bytes; NULL at a level without pairs. */
+	void (*widen_row)(int16_t *to, const uint8_t *from, uint8_t flip, int64_t n);
 	/*
 	 * Converts n sums to 8-bit results; a sum is a float32 plus an integer of `before`, which
 	 * may be NULL. With each_scale and each_bias there is one number per sum, else one for all.
@@ -396,6 +404,17 @@ struct cpu_simd {
 	void (*weigh)(const struct cpu_weights *weights, const struct cpu_weighted *lines,
 		      int vecs);
 };
+
+/*
+ * Returns the column of element i of @vecs vectors of 16, in the order in which a level's dot
+ * products read weights, scales and biases.
+ */
+static inline int cpu_dot_channel(const struct cpu_simd *simd, int i, int vecs)
+{
+	if (simd->pairs)
+		return i / 16 * 16 + i % 8 / 4 * 8 + i % 16 / 8 * 4 + i % 4;
+	return i % 16 / 4 * 4 * vecs + i / 16 * 4 + i % 4;
+}
 
 enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COUNT };
 
