@@ -241,15 +241,15 @@ void check_dots(void)
 void check_channel_dots(void)
 {
 	int shared = simd->pairs ? 0 : (int)random_below(3), unit = simd->pairs ? 2 : 4;
-	int64_t taps = shared ? 12 : between(1, 26), groups = (taps + 3) / 4,
+	int64_t taps = shared ? 12 : between(1, random_below(4) ? 26 : 60), groups = (taps + 3) / 4,
 		channels = between(1, 64);
 	int64_t count = between(1, 5), apart = between(1, 45);
 	/* Columns that pixels share are `apart` bytes apart. */
 	int64_t step = shared ? apart * (3 - shared) : between(1, 90),
 		far = shared ? 2 * apart + 3 : 0;
 	struct guard x_memory, weight_memory, result_memory, padding_memory;
-	const uint8_t *x[28], *padding = bytes(&padding_memory, channels);
-	int64_t steps[28];
+	const uint8_t *x[60], *padding = bytes(&padding_memory, channels);
+	int64_t steps[60];
 	int8_t *weights = (int8_t *)bytes(&weight_memory, groups * 256);
 	uint8_t *data = bytes(&x_memory, (count - 1) * step + far + channels), *y;
 	struct cpu_channel_dots d = { .x = x,

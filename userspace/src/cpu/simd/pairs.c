@@ -301,51 +301,80 @@ static void block(const struct cpu_dots *t)
 
 /* --- Windows of single channels --- */
 
-/* Reads 16 channels of pixel i of a tap, widened to 16 bits; those from n on are 0. */
-INLINE __m256i channels_of(const struct cpu_channel_dots *d, int64_t tap, int64_t i, int64_t from,
-			   const int n, const bool flips)
+/* Reads n of 16 channels, widened to 16 bits; the others are 0 or their flip. */
+INLINE __m256i channels_of(const uint8_t *from, const int n, __m128i flip, const bool flips)
 {
-	__m128i x = load_bytes(d->x[tap] + i * d->step[tap] + from, n);
+	__m128i x = load_bytes(from, n);
 
-	if (flips)
-		x = _mm_xor_si128(x, _mm_set1_epi8((char)d->flip));
-	return _mm256_cvtepu8_epi16(x);
+	return _mm256_cvtepu8_epi16(flips ? _mm_xor_si128(x, flip) : x);
 }
 
-#define MAX_PAIRS 16 /* pairs of taps whose weights are widened once for all pixels */
+#define MAX_TAPS 32 /* taps whose weights are widened once for all pixels */
 
-/* Computes up to 16 channels, from `from` on, of all pixels. */
-INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n, const bool flips)
+/*
+ * Computes up to 16 channels, from `from` on, of all pixels: n of them. @taps: their even number,
+ * at most MAX_TAPS, which is a constant in the instances for common windows.
+ */
+INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n, const bool flips,
+		     const int taps)
 {
 	const struct ends ends = ends_of(d->finish.zero, d->finish.lo, d->finish.hi, d->is_signed);
-	int64_t pairs = (d->taps + 1) / 2;
-	__m256i kept[MAX_PAIRS][2];
+	const __m128i flip = _mm_set1_epi8((char)d->flip);
+	const uint8_t *x[MAX_TAPS];
+	int64_t step[MAX_TAPS];
+	__m256i weights[MAX_TAPS], bias[2];
 
-	for (int64_t p = 0; p < pairs && p < MAX_PAIRS; p++)
-		for (int j = 0; j < 2; j++)
-			kept[p][j] = _mm256_cvtepi8_epi16(_mm_loadu_si128(
-				(const void *)(d->weights + p * 128 + from * 2 + j * 16)));
+	for (int t = 0; t < taps; t++) {
+		const int8_t *w = d->weights + (int64_t)t / 2 * 128 + from * 2 + t % 2 * STRIP;
+
+		x[t] = d->x[t] + from;
+		step[t] = d->step[t];
+		weights[t] = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w));
+	}
+	bias[0] = _mm256_loadu_si256((const void *)(d->finish.bias + from));
+	bias[1] = _mm256_loadu_si256((const void *)(d->finish.bias + from + 8));
+	for (int64_t i = 0; i < d->count; i++) {
+		__m256i sum[2] = { bias[0], bias[1] };
+
+#pragma GCC unroll 5
+		for (int t = 0; t < taps; t += 2) {
+			__m256i a = channels_of(x[t], n, flip, flips);
+			__m256i b = channels_of(x[t + 1], n, flip, flips);
+
+			sum[0] = _mm256_add_epi32(
+				sum[0],
+				_mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), weights[t]));
+			sum[1] = _mm256_add_epi32(
+				sum[1],
+				_mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), weights[t + 1]));
+		}
+		for (int t = 0; t < taps; t++)
+			x[t] += step[t];
+		sum[0] = shorts_of(sum, d->finish.scale + from);
+		store_bytes(d->out + i * d->out_step + from,
+			    _mm256_castsi256_si128(bytes_of(sum[0], sum[0], &ends)), n);
+	}
+}
+
+/* Computes channels() for windows of more taps, whose weights are widened for each pixel. */
+static void many_taps(const struct cpu_channel_dots *d, int64_t from, int n)
+{
+	const struct ends ends = ends_of(d->finish.zero, d->finish.lo, d->finish.hi, d->is_signed);
+	const __m128i flip = _mm_set1_epi8((char)d->flip);
+
 	for (int64_t i = 0; i < d->count; i++) {
 		__m256i sum[2];
 
-		for (int j = 0; j < 2; j++)
-			sum[j] = _mm256_loadu_si256(
-				(const void *)(d->finish.bias + from + (int64_t)j * 8));
-		for (int64_t p = 0; p < pairs; p++) {
-			__m256i a = channels_of(d, 2 * p, i, from, n, flips);
-			__m256i b = channels_of(d, 2 * p + 1, i, from, n, flips);
-			__m256i low, high;
+		memcpy(sum, d->finish.bias + from, sizeof(sum));
+		for (int64_t t = 0; t < d->taps; t += 2) {
+			const int8_t *w = d->weights + t * 64 + from * 2;
+			__m256i a = channels_of(d->x[t] + i * d->step[t] + from, n, flip, true);
+			__m256i b = channels_of(d->x[t + 1] + i * d->step[t + 1] + from, n, flip,
+						true);
+			__m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w));
+			__m256i high =
+				_mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(w + STRIP)));
 
-			if (p < MAX_PAIRS) {
-				low = kept[p][0];
-				high = kept[p][1];
-			} else {
-				const int8_t *w = d->weights + p * 128 + from * 2;
-
-				low = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w));
-				high = _mm256_cvtepi8_epi16(
-					_mm_loadu_si128((const void *)(w + 16)));
-			}
 			sum[0] = _mm256_add_epi32(
 				sum[0], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), low));
 			sum[1] = _mm256_add_epi32(
@@ -359,15 +388,19 @@ INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n
 
 static void channel_dots(const struct cpu_channel_dots *d)
 {
-	for (int64_t c = 0; c < d->channels; c += STRIP) {
-		int64_t rest = d->channels - c;
+	int taps = (int)((d->taps + 1) / 2 * 2);
 
-		if (rest >= STRIP && d->flip)
-			channels(d, c, STRIP, true);
-		else if (rest >= STRIP)
-			channels(d, c, STRIP, false);
+	for (int64_t c = 0; c < d->channels; c += STRIP) {
+		int n = d->channels - c < STRIP ? (int)(d->channels - c) : STRIP;
+
+		if (d->taps > MAX_TAPS)
+			many_taps(d, c, n);
+		else if (n < STRIP || d->flip)
+			channels(d, c, n, true, taps);
+		else if (taps == 10)
+			channels(d, c, STRIP, false, 10);
 		else
-			channels(d, c, (int)rest, true);
+			channels(d, c, STRIP, false, taps);
 	}
 }
 
