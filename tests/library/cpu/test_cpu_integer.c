@@ -17,7 +17,8 @@ static bool dots_ran;
 /* Whether a kernel, or NULL, is one of those that multiply bytes or pairs. */
 static bool is_dots(const char *kernel)
 {
-	return kernel && (!strcmp(kernel, "cpu/integer-dots") || !strcmp(kernel, "cpu/integer-pairs"));
+	return kernel &&
+	       (!strcmp(kernel, "cpu/integer-dots") || !strcmp(kernel, "cpu/integer-pairs"));
 }
 
 static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,

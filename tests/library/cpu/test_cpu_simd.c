@@ -718,12 +718,11 @@ static const struct {
 	ENTRY(normalize),     ENTRY(winograd_in),
 	ENTRY(winograd_out),  ENTRY(finish),
 	ENTRY(dots),	      ENTRY(channel_dots),
-	ENTRY(widen_row),
-	ENTRY(finish_floats), ENTRY(widen),
-	ENTRY(add_floats),    ENTRY(quantize),
-	ENTRY(dequantize),    ENTRY(integers),
-	ENTRY(interleave),    ENTRY(widen_weights),
-	ENTRY(weigh),
+	ENTRY(widen_row),     ENTRY(finish_floats),
+	ENTRY(widen),	      ENTRY(add_floats),
+	ENTRY(quantize),      ENTRY(dequantize),
+	ENTRY(integers),      ENTRY(interleave),
+	ENTRY(widen_weights), ENTRY(weigh),
 };
 
 /* Tests that entries[] has every function of the table of vector instructions, in its order. */

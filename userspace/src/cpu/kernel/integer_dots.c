@@ -94,11 +94,10 @@ static int8_t *pack_elements(const struct dots *d, const uint8_t *from, int64_t 
 
 				for (int j = 0; j < d->unit; j++) {
 					int64_t own = tap * d->unit + j;
-					int8_t w = d->depthwise ?
-							   weight(d, from, column,
-								  channel_tap(d, own), 0) :
-							   weight(d, from, column, tap,
-								  k * d->unit + j);
+					int8_t w = d->depthwise ? weight(d, from, column,
+									 channel_tap(d, own), 0) :
+								  weight(d, from, column, tap,
+									 k * d->unit + j);
 
 					*to++ = w;
 					sums[block * BLOCK + i] += w;
@@ -436,7 +435,8 @@ static void tiles(void *argument, int64_t item, unsigned int worker)
 	const uint8_t **table =
 		(const uint8_t **)(void *)(run->scratch + worker * run->worker_bytes);
 	int16_t *wide = (int16_t *)(void *)(table + d->taps * CPU_DOT_ROWS);
-	uint8_t *copies = (uint8_t *)(wide + (d->simd->pairs ? CPU_DOT_ROWS * d->taps * d->depth : 0));
+	uint8_t *copies =
+		(uint8_t *)(wide + (d->simd->pairs ? CPU_DOT_ROWS * d->taps * d->depth : 0));
 	const int8_t *next = next_weights(run, blocks, item % run->shares);
 
 	end = end < d->pixels ? end : d->pixels;
@@ -525,11 +525,10 @@ static int run(struct cpu_plan *plan, struct cpu_context *cpu, const void *packe
 	work.worker_bytes =
 		d->depthwise ?
 			cpu_round_up((size_t)(d->taps + 3) * (sizeof(void *) + sizeof(int64_t))) :
-			cpu_round_up(
-				(size_t)d->taps * CPU_DOT_ROWS * sizeof(void *) +
-				(size_t)(CPU_DOT_ROWS * d->taps * d->depth) *
-					((d->by_rows ? 1 : 0) +
-					 (d->simd->pairs ? sizeof(int16_t) : 0)));
+			cpu_round_up((size_t)d->taps * CPU_DOT_ROWS * sizeof(void *) +
+				     (size_t)(CPU_DOT_ROWS * d->taps * d->depth) *
+					     ((d->by_rows ? 1 : 0) +
+					      (d->simd->pairs ? sizeof(int16_t) : 0)));
 	scratch = cpu_scratch(cpu, 2 * columns + cpu->threads * work.worker_bytes);
 	if (!scratch)
 		return wnn_error_nomem(err, "an integer product");

@@ -154,10 +154,9 @@ INLINE __m256i shorts_after(const struct constants *c, const __m256i sum[2], con
 
 	if (addend)
 		wide = _mm256_cvtepu8_epi16(_mm_xor_si128(load_bytes(addend, n), c->b_flip));
-	return _mm256_packs_epi32(function(c, scaled(sum[0], scale), addend,
-					   _mm256_unpacklo_epi16(wide, none)),
-				  function(c, scaled(sum[1], scale + 8), addend,
-					   _mm256_unpackhi_epi16(wide, none)));
+	return _mm256_packs_epi32(
+		function(c, scaled(sum[0], scale), addend, _mm256_unpacklo_epi16(wide, none)),
+		function(c, scaled(sum[1], scale + 8), addend, _mm256_unpackhi_epi16(wide, none)));
 }
 
 /* Stores the results of one row's sums, as bytes or, of a raw tile, as they are. */
@@ -208,6 +207,13 @@ static void store_block(const struct cpu_dots *t, int strips, __m256i (*const su
 
 /* --- Tiles of a product --- */
 
+/* Returns 16 weights, widened to 16 bits. */
+INLINE __m256i widened(const int8_t *weights)
+{
+	return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)weights));
+}
+
+/* Returns two elements of a row in all lanes. */
 INLINE __m256i pair(const int16_t *at)
 {
 	int32_t two;
@@ -231,9 +237,7 @@ INLINE void add_products(const int16_t *x, int64_t step, const int8_t *weights, 
 		sum[r][1] = sums[r][0][1];
 	}
 	for (int64_t k = 0; k < n; k += 2, weights += 2 * STRIP) {
-		__m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)weights));
-		__m256i high =
-			_mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(weights + STRIP)));
+		__m256i low = widened(weights), high = widened(weights + STRIP);
 
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++) {
@@ -250,11 +254,11 @@ INLINE void add_products(const int16_t *x, int64_t step, const int8_t *weights, 
 	}
 }
 
-#define PRODUCTS(rows)                                                                          \
-	static void products_##rows(const int16_t *x, int64_t step, const int8_t *weights,      \
-				    int64_t n, __m256i (*sums)[BLOCK][2])                       \
-	{                                                                                       \
-		add_products(x, step, weights, n, rows, sums);                                  \
+#define PRODUCTS(rows)                                                                     \
+	static void products_##rows(const int16_t *x, int64_t step, const int8_t *weights, \
+				    int64_t n, __m256i(*sums)[BLOCK][2])                   \
+	{                                                                                  \
+		add_products(x, step, weights, n, rows, sums);                             \
 	}
 PRODUCTS(1)
 PRODUCTS(2)
@@ -266,9 +270,10 @@ PRODUCTS(6)
 typedef void (*products_fn)(const int16_t *x, int64_t step, const int8_t *weights, int64_t n,
 			    __m256i (*sums)[BLOCK][2]);
 
-static const products_fn products[ROWS + 1] = { [1] = products_1, [2] = products_2,
-						[3] = products_3, [4] = products_4,
-						[5] = products_5, [6] = products_6 };
+static const products_fn products[ROWS + 1] = {
+	[1] = products_1, [2] = products_2, [3] = products_3,
+	[4] = products_4, [5] = products_5, [6] = products_6
+};
 
 /*
  * Multiplies t->count rows with the columns of up to four strips, in chunks of the rows. All tiles
@@ -309,6 +314,13 @@ INLINE __m256i channels_of(const uint8_t *from, const int n, __m128i flip, const
 	return _mm256_cvtepu8_epi16(flips ? _mm_xor_si128(x, flip) : x);
 }
 
+/* Adds the products of two taps of 16 channels with their weights. */
+INLINE void add_taps(__m256i sum[2], __m256i a, __m256i b, __m256i low, __m256i high)
+{
+	sum[0] = _mm256_add_epi32(sum[0], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), low));
+	sum[1] = _mm256_add_epi32(sum[1], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), high));
+}
+
 #define MAX_TAPS 32 /* taps whose weights are widened once for all pixels */
 
 /*
@@ -329,7 +341,7 @@ INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n
 
 		x[t] = d->x[t] + from;
 		step[t] = d->step[t];
-		weights[t] = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w));
+		weights[t] = widened(w);
 	}
 	bias[0] = _mm256_loadu_si256((const void *)(d->finish.bias + from));
 	bias[1] = _mm256_loadu_si256((const void *)(d->finish.bias + from + 8));
@@ -341,12 +353,7 @@ INLINE void channels(const struct cpu_channel_dots *d, int64_t from, const int n
 			__m256i a = channels_of(x[t], n, flip, flips);
 			__m256i b = channels_of(x[t + 1], n, flip, flips);
 
-			sum[0] = _mm256_add_epi32(
-				sum[0],
-				_mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), weights[t]));
-			sum[1] = _mm256_add_epi32(
-				sum[1],
-				_mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), weights[t + 1]));
+			add_taps(sum, a, b, weights[t], weights[t + 1]);
 		}
 		for (int t = 0; t < taps; t++)
 			x[t] += step[t];
@@ -369,16 +376,10 @@ static void many_taps(const struct cpu_channel_dots *d, int64_t from, int n)
 		for (int64_t t = 0; t < d->taps; t += 2) {
 			const int8_t *w = d->weights + t * 64 + from * 2;
 			__m256i a = channels_of(d->x[t] + i * d->step[t] + from, n, flip, true);
-			__m256i b = channels_of(d->x[t + 1] + i * d->step[t + 1] + from, n, flip,
-						true);
-			__m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)w));
-			__m256i high =
-				_mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(w + STRIP)));
+			__m256i b =
+				channels_of(d->x[t + 1] + i * d->step[t + 1] + from, n, flip, true);
 
-			sum[0] = _mm256_add_epi32(
-				sum[0], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), low));
-			sum[1] = _mm256_add_epi32(
-				sum[1], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), high));
+			add_taps(sum, a, b, widened(w), widened(w + STRIP));
 		}
 		sum[0] = shorts_of(sum, d->finish.scale + from);
 		store_bytes(d->out + i * d->out_step + from,
