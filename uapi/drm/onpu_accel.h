@@ -701,8 +701,9 @@ struct drm_onpu_ctx_create {
 	/**
 	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
 	 * and the context, at most a quarter of that time, or four ticks of the kernel, later; zero
-	 * means &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle limit,
-	 * or by those of the administrator, the module parameters max_run_ms and max_wait_ms.
+	 * means &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle
+	 * limit, or by those of the administrator, the module parameters max_run_ms and
+	 * max_wait_ms.
 	 * Whatever it does, it is ended when its waits have signalled longer ago than the module
 	 * parameter max_fence_ms says, since others may wait for its fence;
 	 * %DRM_ONPU_CTX_LONG_RUNNING lifts that.

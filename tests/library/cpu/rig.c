@@ -301,6 +301,15 @@ static void expect_half(float x)
 		fail_msg("%.9g is no number of float16", (double)x);
 }
 
+/*
+ * Whether a result that is infinite left the range of float32 before an activation, which may halve
+ * it, as the reference does not round what an activation reads.
+ */
+static bool overflowed(double expected, double actual)
+{
+	return isinf(actual) && fabs(expected) > 0x1p126 && (expected < 0) == (actual < 0);
+}
+
 static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t r,
 			   const char *level, const void *expected, const void *actual,
 			   double tolerance)
@@ -318,7 +327,8 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 
 		if (gives_halves(node))
 			expect_half((float)b);
-		if (agree(a, b, tolerance * (ir_dtype_is_float(type->dtype) ? scale : 1)))
+		if (agree(a, b, tolerance * (ir_dtype_is_float(type->dtype) ? scale : 1)) ||
+		    overflowed(a, b))
 			continue;
 		text = ir_print(rig->graph);
 		print_error("%s (%s): result %u, element %lld is %.9g, expected %.9g\n%s",

@@ -119,7 +119,7 @@ class IsaTest(SpecCase):
                     'constant ONPU_CYCLES_MMA', 'twice')
         self.refuse('<constant name="ONPU_MAX_COST"', '<constant name="MAX_COST"',
                     'constant MAX_COST', 'ONPU_')
-        self.refuse('<doc>cycles that one instruction may cost</doc>', '', 'ONPU_MAX_COST',
+        self.refuse('<doc>the most cycles that one instruction may cost</doc>', '', 'ONPU_MAX_COST',
                     '<doc>')
 
     def test_factor_of_dma(self):

@@ -7,7 +7,7 @@
 struct enumeration {
 	uint64_t code;
 	const char *name, *attr; /* name of the enumeration, and of the attribute that has it */
-	uint64_t first; /* number of values[0] */
+	uint64_t first;		 /* number of values[0] */
 	const char *values[7];
 };
 
