@@ -47,7 +47,7 @@ struct onpu_user {
 	wait_queue_head_t freed;
 };
 
-/* Returns the user with this id, with a reference. NULL: no memory. */
+/* Returns the user with this id, made if there is none, with a reference. NULL: no memory. */
 struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid);
 struct onpu_user *onpu_user_get(struct onpu_user *user);
 void onpu_user_put(struct onpu_user *user);

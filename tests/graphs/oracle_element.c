@@ -386,7 +386,7 @@ static bool is_scaled(const struct ir_value *value)
 		(is_number(node->operands[0]) || is_number(node->operands[1])));
 }
 
-/* Returns which operand of a sum or a difference may not have been rounded; 2: none. */
+/* Returns which operand of a sum or a difference is perhaps not rounded; 2: none. */
 static uint32_t scaled_operand(const struct ir_node *node)
 {
 	enum ir_binary kind = node->attrs.binary.kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the devices of a graph's operators, and the reasons, as text and as JSON. */
+/* The devices of a graph's operators, and the reasons: printed as text, or returned as JSON. */
 #ifndef ONPU_TOOLS_PLACEMENT_H
 #define ONPU_TOOLS_PLACEMENT_H
 

@@ -107,7 +107,10 @@ static void an_index_that_cannot_be(struct kunit *test)
 	}
 }
 
-/* Returns a message with random members, each of which is often that of a request. */
+/*
+ * Returns a random message, whose type is often that of a response to one of the requests, and whose
+ * id is often that request's.
+ */
 static union onpu_msg some_message(struct rnd_state *random, const struct request *requests)
 {
 	const struct request *one = &requests[prandom_u32_state(random) % NUM_WAITS];

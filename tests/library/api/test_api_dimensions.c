@@ -401,7 +401,7 @@ static void ranges_are_checked(void **state)
 	assert_last_error(WNNStatus_TypeError, "at most 2147483647");
 	assert_null(late_input(b, "a", 7, 8, range("other", 1, 8), plain));
 	assert_last_error(WNNStatus_TypeError, "it must have the maximum");
-	/* The name of a refused input has no range. */
+	/* The refused inputs have given no range to "other", the name of their dimension. */
 	assert_int_equal(wnnGraphBuilderDimension(b, WNN_STR("other"), 1, 0, 1), 0);
 	assert_last_error(WNNStatus_TypeError, "no input of the builder has a dimension that is "
 					       "called \"other\"");

@@ -30,8 +30,9 @@ struct onnx_uses {
 int onnx_uses_begin(struct onnx_uses *uses, struct onnx_arena *arena,
 		    const Onnx__ModelProto *model);
 /*
- * onnx_uses_add() adds the name of an output of the main graph; when all are added, onnx_uses_end()
- * adds the names that these outputs depend on.
+ * onnx_uses_add() adds the name of a value that is wanted: an output of the main graph or, when
+ * nodes are probed, any output of a node. When all are added, onnx_uses_end() adds the names that
+ * they depend on.
  */
 int onnx_uses_add(struct onnx_uses *uses, const char *name);
 int onnx_uses_end(struct onnx_uses *uses);

@@ -44,7 +44,10 @@ struct shlo_step {
 	const struct shlo_op *op;
 	size_t *in, *out;
 	struct shlo_rule rule;
-	/* how sdy.manual_computation has operands and results; NULL: it is another operation */
+	/*
+	 * of sdy.manual_computation: how its operands and results are divided; NULL for other
+	 * operations
+	 */
 	struct shlo_spec *in_specs, *out_specs;
 	/* values from around the operation that its regions read, and their numbers */
 	size_t captured_count;

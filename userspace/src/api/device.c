@@ -21,7 +21,7 @@
 
 #define MAX_NUMBER_DIGITS 4 /* digits of the number of an NPU */
 
-/* The most threads for which the option may ask. */
+/* The most that WNNContextDeviceOptions.threads may be. */
 #define MAX_THREADS 1024
 /* How long threads spin before they sleep, in microseconds. */
 #define CPU_SPIN_VARIABLE "WEBNN_CPU_SPIN"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves transposes after the nodes that follow them, until they meet transposes that undo them,
- * become part of a matrix product or a reduction, or have fewer elements to move.
+ * Moves transposes after the nodes that follow them, until they meet transposes that undo them or
+ * are merged with them, become part of a matrix product or a reduction, or have fewer elements to
+ * move.
  *
- * Precondition: a verified graph, tidied. Postcondition: each region of nodes after transposes of
- * one kind, down to nodes that cannot work in the order before them, is in that order if this moves
- * fewer elements. When it moves as many, a region of element-wise functions is moved too, so that
- * functions come next to the nodes that make their operands. All results keep their bits, except
+ * Precondition: a verified graph, tidied. A region is a set of connected nodes whose operands come
+ * from transposes with the same permutation; it ends at nodes that need the order after the
+ * transpose. Postcondition: a region works in the order before the transpose if fewer elements are
+ * moved then. When as many are, a region of element-wise functions does too, so that functions come
+ * next to the nodes that make their operands. All results keep their bits, except
  * where sums are made in another order.
  *
  *	%1 = transpose(%0) [0, 2, 3, 1]

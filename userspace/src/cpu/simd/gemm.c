@@ -424,8 +424,9 @@ INLINE void transpose_three(float *y, const float *x, int64_t ldx)
 }
 
 /*
- * Transposes a matrix in blocks; the last block of a row and the last rows of blocks overlap the
- * blocks before.
+ * Transposes a matrix in blocks. Where its size is no multiple of a block's, the last blocks of each
+ * row and column overlap those before. Matrices that are smaller than a block, and those of 3 or 6
+ * rows whose result is contiguous, have functions of their own.
  */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)

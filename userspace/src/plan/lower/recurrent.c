@@ -88,8 +88,8 @@ static struct npu_view as_positions(const struct npu_view *view)
 /* ---- products */
 
 /*
- * Describes the rows of a weight from row `first` on as the second operand. A constant in memory
- * has no address, because the contraction packs it.
+ * Describes the rows of a weight from row `first` on as the second operand. A constant without a
+ * copy in SRAM gets no address, but c->b_constant and c->b_offset: the contraction packs it.
  */
 static void set_weight(const struct rnn *r, struct contract *c, const struct ir_value *value,
 		       int64_t first)

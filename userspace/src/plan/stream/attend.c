@@ -132,7 +132,10 @@ bool stream_attend_fits(const struct plan *plan, const struct stream_set *set,
 	return attend_bytes(plan, set, slices) <= stream_room(plan);
 }
 
-/* Returns the slice of the first `rows` rows of the result of attention. */
+/*
+ * Returns the first `rows` rows, or all if there are fewer, of the first matrix of the result of
+ * attention.
+ */
 static struct box block_of_rows(const struct plan *plan, const struct stream_set *set, int64_t rows)
 {
 	const struct ir_type *type = &stream_node(plan, set->node[set->num - 1])->results[0]->type;
