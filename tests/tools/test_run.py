@@ -234,7 +234,8 @@ class Messages(ToolTest):
                              (lambda t: setattr(t, "data_type", 99),
                               "this file is not an ONNX tensor (TensorProto) or is damaged, or too little memory"),
                              (lambda t: t.dims.extend([1] * 8),
-                              "the tensor's dimension 8 of 9 has size 1; at most 8 dimensions of sizes from 0 to"),
+                              "the tensor has 9 dimensions; at most 8 are allowed"),
+                             (lambda t: t.dims.__setitem__(0, -1), "dimension 0 of the tensor, counted from 0, has size -1; allowed is 0 to"),
                              (lambda t: t.external_data.add(), "the tensor's elements are in another file")):
             tensor = numpy_helper.from_array(X[0])
             change(tensor)

@@ -230,8 +230,8 @@ static int parse_spin(const char *variable, uint32_t *spin, struct wnn_error *er
 	wnn_text_printable(shown, sizeof(shown), text, strlen(text));
 	return wnn_error_set(
 		err, WNN_NOT_SUPPORTED,
-		"the environment variable %s is \"%s\"; allowed is a number of microseconds from 0 "
-		"to %d",
+		"the environment variable %s is \"%s\"; allowed is a whole number of microseconds, in "
+		"digits alone, from 0 to %d",
 		variable, shown, MAX_SPIN);
 }
 

@@ -387,7 +387,8 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 		return wnn_error_set(
 			err, WNN_OPERATION_ERROR,
 			"the context on the NPU is lost, as an earlier job of this user failed; "
-			"make a new context");
+			"make a new context, and if that is refused, wait until the ban ends that "
+			"dmesg tells of");
 	case ENODEV:
 		return gone_error(err);
 	case ENOMEM:

@@ -208,13 +208,16 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 			"%s: the tensor's elements are in another file, which webnn-run does not "
 			"read; save the tensor as .npy",
 			path);
+	if (tensor->n_dims > VALUE_MAX_RANK)
+		return complain(BAD_FILE,
+				"%s: the tensor has %zu dimensions; at most %d are allowed", path,
+				tensor->n_dims, VALUE_MAX_RANK);
 	for (size_t i = 0; i < tensor->n_dims; i++) {
-		if (i == VALUE_MAX_RANK || tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
+		if (tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
 			return complain(BAD_FILE,
-					"%s: the tensor's dimension %zu of %zu has size %" PRId64
-					"; at most %d dimensions of sizes from 0 to %d are allowed",
-					path, i, tensor->n_dims, tensor->dims[i], VALUE_MAX_RANK,
-					INT32_MAX);
+					"%s: dimension %zu of the tensor, counted from 0, has size "
+					"%" PRId64 "; allowed is 0 to %d",
+					path, i, tensor->dims[i], INT32_MAX);
 		shape[i] = (uint32_t)tensor->dims[i];
 		count = count > INT32_MAX ? count : count * shape[i];
 	}
