@@ -14,7 +14,7 @@ struct rng {
 	uint64_t state;
 };
 
-/* Returns a number that depends on all bits of both: the last step of splitmix64. */
+/* Returns a number that depends on all bits of @a and @b, mixed as in splitmix64. */
 static inline uint64_t rng_mix(uint64_t a, uint64_t b)
 {
 	uint64_t x = a * UINT64_C(0x9e3779b97f4a7c15) + b;

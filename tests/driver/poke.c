@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Disturbs the device through its registers, without the driver: poke RESOURCE reset|request|read
- * [FILE]. A moment later it writes "1" to FILE: another program that did so after this one might be
- * too late. "read" reads without a pause until the device is gone. Needs root, and iomem=relaxed on
- * the kernel's command line.
+ * [FILE]. "reset" resets the device, "request" writes an index of requests that makes the firmware
+ * fail, and "read" reads a register without a pause until the device is gone. 0.1 s later the
+ * program writes "1" to FILE itself, because another program, started after this one, might write
+ * too late. Needs root, and iomem=relaxed on the kernel's command line.
  */
 #include <onpu/registers.h>
 
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
 			;
 	} else {
 		wait_for_heartbeat(regs);
-		/* An index that is impossible for the ring: the firmware fails. */
+		/* The ring cannot have this index, so the firmware fails. */
 		regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
 	}
 	if (file < 0)

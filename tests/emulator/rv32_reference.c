@@ -284,7 +284,7 @@ const struct ref_insn *ref_decode(uint32_t word)
 	return NULL;
 }
 
-/* First and last number of each range of CSRs */
+/* The first and the last number of each range of CSRs that exist. */
 static const uint16_t csr_ranges[][2] = {
 	{ 0x300, 0x301 }, /* mstatus, misa */
 	{ 0x304, 0x305 }, /* mie, mtvec */

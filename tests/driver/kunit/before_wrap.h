@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Puts a function before the one that gives a buffer its handle, after which a client sees the
- * buffer. It is in test_wrap.c.
+ * Replaces onpu_bo_publish(), which gives a buffer its handle and so shows it to clients, by
+ * seen_publish() of test_wrap.c. That function notes the buffer's state and calls the original.
  */
 #ifndef ONPU_KUNIT_BEFORE_WRAP_H
 #define ONPU_KUNIT_BEFORE_WRAP_H

@@ -90,7 +90,8 @@ void rig_destroy(struct rig *rig);
 uint64_t rig_alloc(struct rig *rig, size_t size);
 void *rig_at(struct rig *rig, uint64_t bus);
 /*
- * These read and write registers at an offset in BAR0; rig_read64() reads two, the low half first.
+ * rig_read() and rig_write() access the register at an offset in BAR0; rig_read64() reads two
+ * registers, the low half first.
  */
 uint32_t rig_read(struct rig *rig, uint32_t offset);
 void rig_write(struct rig *rig, uint32_t offset, uint32_t value);

@@ -41,8 +41,8 @@ int client_call(struct client *c, uint16_t command, const void *payload, size_t 
 		const int *fds, unsigned int n);
 
 /*
- * These send the commands of their names. They return the errno in the reply, or 0; those that
- * return a structure fail the test on an error.
+ * The following functions send the commands of their names. They return the errno in the reply, or
+ * 0; those that return a structure fail the test on an error.
  */
 int client_version(struct client *c);
 int client_dma_map(struct client *c, uint64_t address, uint64_t size, int fd, uint64_t offset,
@@ -58,7 +58,8 @@ int client_write(struct client *c, uint32_t region, uint64_t offset, const void 
 
 /*
  * client_read32() and client_write32() read and write a register of 4 bytes, the other two one of 2
- * bytes in configuration space. The reads return its value. An error reply fails the test.
+ * bytes in configuration space. The functions that read return the value. An error reply fails the
+ * test.
  */
 uint32_t client_read32(struct client *c, uint32_t region, uint64_t offset);
 void client_write32(struct client *c, uint32_t region, uint64_t offset, uint32_t value);
