@@ -4,9 +4,9 @@
  * library has saved and then loads. A changed file without the right checksums must be refused; a
  * file with them that is accepted is inspected, saved again, and run.
  *
- * The first byte chooses the file; its upper half says whether the checksums are made right. A
- * change is a byte for its kind, one for a section of the file, four for the offset there, four for
- * the value.
+ * The lower half of the first byte chooses the file; the checksums are made right unless bits 4 and
+ * 5 are both 0. A change is a byte for its kind, one for a section of the file, four for the offset
+ * there, four for the value.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target of the ONNX importer: the input is a model. Whatever it holds, loading it and adding
- * it to a builder end with a status. Nothing is built or run, which fuzz_builder.c does.
+ * it to a builder end with a status. Nothing is built or run: fuzz_builder.c does that.
  */
 #include <stdlib.h>
 #include <webnn/onnx.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of slot tables: one instruction whose slots fit, of which some bytes are then
- * changed.
+ * Fuzz target of slot tables: runs one instruction with slots that fit it, after some bytes of the
+ * slots were changed.
  *
  * The input is flags of twins.h, the instruction, its template, the initial semaphores, then
  * records of template_flip() for the whole table.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Implements cases.h: small graphs of ggml, by operator. */
 #include "cases.h"
 
 static struct gg_tensor *leaf(struct world *w, enum fill fill, const char *type, int64_t ne0,
@@ -177,8 +178,9 @@ static struct gg_tensor *batch_product(struct world *w)
 }
 
 /*
- * Returns products with matrices that indices select, by variant: of one token or of several; rows are
- * one for each expert of a token, or shared by these; the matrices are weights or may change.
+ * Returns products with matrices (experts) that indices select, two for each token. The variant
+ * chooses one token or five, a row of its own for each expert of a token or one row for both, the
+ * type of the matrices, and whether they are weights or may change.
  */
 static struct gg_tensor *product_of_experts(struct world *w)
 {

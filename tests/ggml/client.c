@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Implements client.h: loads ggml and looks up its functions. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -177,7 +177,10 @@ static void test_loop(void **state)
 
 /* ---- memory */
 
-/* Each value has 1 MiB. A region reads %b last, and another %a before it is read once more. */
+/*
+ * Each value has 1 MiB. A branch is the last reader of %b; it also reads %a, which %e reads once
+ * more after the branch.
+ */
 static const char frees[] =
 	"func.func @main(%x: tensor<131072xf64>, %w: tensor<i1>) -> tensor<131072xf64> {\n"
 	"  %a = stablehlo.reverse %x, dims = [0] : tensor<131072xf64>\n"
@@ -218,7 +221,7 @@ static void test_frees(void **state)
 		y = wnnStablehloProgramGetResults(program).data[0].data;
 		for (int i = 0; i < 131072; i++)
 			assert_true(y[i] == 1);
-		/* %a, %b, %c, %s and %t are there at once, but no more than these. */
+		/* At most five values exist at once: %a, %b, %c, %s and %t. */
 		assert_in_range(program->own.run.most_bytes, 5 * MIB, 5 * MIB + 1024);
 	}
 	wnnStablehloProgramRelease(program);

@@ -280,8 +280,8 @@ static const struct {
 	  { "handle = 2," },
 	  "handle = 3," },
 	/*
-	 * Integer division loses remainders, and bytes wrap around: both values are added up
-	 * before.
+	 * Integer division loses remainders, and bytes wrap around: addends are summed before a
+	 * division, and before bytes become wider integers.
 	 */
 	{ "sums-of-integers",
 	  "@main(%a: tensor<4xi32> " OPEN(

@@ -479,8 +479,8 @@ static void test_copies(void **state)
 }
 
 /*
- * Tests that element-wise operators read values before they are expanded on the CPU: the graph has
- * no expand for these, but one where both operands are expanded.
+ * Tests that an element-wise operator on the CPU reads an operand as it was before its expansion:
+ * the graph has an expand only when both operands are expanded.
  */
 static void test_expanded(void **state)
 {
@@ -600,8 +600,8 @@ static void test_folder(void **state)
 }
 
 /*
- * Tests that a program does not take the graphs of one that differs in the highest bits of bytes
- * alone, as programs in the binary form do whose constants have other signs.
+ * Tests that a program does not take the graphs of another one when their bytes differ only in the
+ * highest bits. Programs in bytecode differ so when constants have other signs.
  */
 static void test_folder_of_signs(void **state)
 {

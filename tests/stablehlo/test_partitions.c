@@ -705,7 +705,7 @@ static void test_other_results(void **state)
 	wnnStablehloProgramRelease(program);
 }
 
-/* A program that computes -a and a in a region, and returns results of the region or @a itself. */
+/* A program whose region computes -%a and %a; it returns results of the region or %a itself. */
 #define ONE_RESULT  "tensor<4xf32> " HALF
 #define TWO_RESULTS ONE_RESULT ", " ONE_RESULT
 #define REGION(results, returned)                                                          \
