@@ -4,8 +4,8 @@
   ./npu check-debug && ./npu exec tests/mutations/run.py --tree build/debug/tree --timeout 900 \\
     tests/mutations/debug.py
 
-It needs only sanitizers and races of ./npu check-debug, so that the check may be stopped once they are
-built. The test programs pass with each of the errors: the kernel's messages make the test fail.
+This needs only two kernels of ./npu check-debug, "sanitizers" and "races": the check may be stopped once
+they are built. The test programs pass with each of the errors: the kernel's messages make the test fail.
 """
 
 import os

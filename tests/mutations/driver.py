@@ -62,8 +62,8 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware sent an invalid message
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
-# There are as many queues as clients, so that a client that takes an equal one's queue leaves it
-# without.
+# There are as many queues as clients: a client that takes the queue of a client of equal rank leaves
+# that one without a queue.
 _SHARES = _tests('share,-f,clients', '--emu-arg=--queues=3')
 _LIMITS = _guest('--root', 'guest_limits.sh')
 _I386 = _guest('--modprobe=vgem', 'guest_i386.sh')

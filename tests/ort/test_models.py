@@ -17,8 +17,9 @@ import runtime
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
 # Floats differ by at most this share of the largest result.
 BAR = 1e-4
-# Each model with the sizes of its dimensions for each of its runs: by their names, or, where they
-# have none, by their places in the shape of an input that is no state. All others are 1.
+# For each model, a dictionary for each size that is tested: sizes of dimensions that the model
+# leaves open, by the dimension's name, or by its index in the shapes of inputs that are no states.
+# Other open dimensions are 1.
 MODELS = {
     "basic-pitch/nmp": [{}],
     "magika/model": [{}, {0: 3}],
@@ -47,13 +48,13 @@ MODELS = {
     "shared/super_resolution_core_op18": [{}],
     "shared/ultraface_version-RFB-320": [{}],
 }
-# Models of which the results are vectors that are compared by their direction: products of bytes
-# are rounded at other places. 0.99 is the least cosine.
+# Models with products of bytes, which the two providers round at different places. Their results are
+# vectors, and the cosine of the angle between both results must be at least 0.99.
 BYTES = {"minilm-int8/model"}
-# Models of which some nodes stay with the newest ONNX Runtime: those around an If.
+# Models in which some nodes around an If stay with ONNX Runtime, even with its newest release.
 PARTLY = {"openwakeword/hey_jarvis_v0.1", "openwakeword/silero_vad", "silero/silero_vad", "silero/silero_vad_op18_ifless",
           "shared/silero_vad_op18_ifless"}
-# Inputs that are the states of a run, and the outputs that they are in the run after it.
+# Inputs that are states, each with the output that becomes this input in the next run.
 STATES = {"state": "stateN", "h": "hn", "c": "cn"}
 RUNS = 3
 

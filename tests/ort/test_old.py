@@ -3,14 +3,15 @@
 """Tests that ONNX Runtime 1.22, whose registration passes other arguments, refuses the provider with a
 message: test_old.py PROVIDER SAMPLES
 
-Its Python module has no call for it; the test calls the C interface.
+The Python module of ONNX Runtime 1.22 has no call that registers a provider, so the test calls the C
+interface.
 """
 import ctypes
 import os
 import pathlib
 import sys
 
-CREATE_ENV, GET_ERROR_MESSAGE, REGISTER = 3, 2, 301  # places in its table
+CREATE_ENV, GET_ERROR_MESSAGE, REGISTER = 3, 2, 301  # places in the C interface's table
 VERSION = 22
 POINTER = ctypes.c_void_p
 

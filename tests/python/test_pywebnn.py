@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs pywebnn's own tests, unmodified, on this package: test_pywebnn.py FOLDER PYWEBNN DEVICE…
 
-PYWEBNN is its source archive, unpacked, which scripts/fetch-samples.sh has from PyPI: where that is
-not reached, the test is skipped. FAILING has each test that fails, and why.
+PYWEBNN is the folder of pywebnn's unpacked source archive, which scripts/fetch-samples.sh fetches
+from PyPI; without it, the test is skipped. FAILING has each test that fails, and why.
 """
 import os
 import re
