@@ -3,8 +3,8 @@
 # guest: --root --timeout=1200 --allow-log='LAPIC|APIC|mtrr|ACPI: IRQ|_CPC object'
 #
 # Tests, as TAP, that the NPU works in a kernel that kexec has started while jobs were running: the old kernel's driver
-# must have stopped the device, which would write to memory that is the new kernel's. The new kernel's init runs this
-# script again.
+# must have stopped the device, or the device would write to memory that the new kernel uses. The new kernel's init runs
+# this script again.
 
 # ok() gets the status of the condition before it.
 # shellcheck disable=SC2319

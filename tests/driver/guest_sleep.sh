@@ -54,7 +54,7 @@ make_swap()
 	echo 1G >/sys/block/zram0/disksize && busybox mkswap /dev/zram0 >/dev/null && busybox swapon /dev/zram0
 }
 
-# check_rounds STATE COMMAND: puts the machine to sleep with the command, as often as is asked for.
+# check_rounds STATE COMMAND: puts the machine to sleep with the command, $rounds times.
 check_rounds()
 {
 	local before round

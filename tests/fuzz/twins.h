@@ -3,9 +3,9 @@
  * Two machines that must agree: the scalar one with one thread, and the best of the host with two.
  *
  * Both run one program over copies of the same memory. Their results, faults, virtual times, SRAM
- * and memory must be equal bit for bit; a difference is a finding, as is undefined behaviour. Both
- * share some code; TWINS_BOOK compares its results with the element-by-element reference of the
- * unit tests.
+ * and memory must be equal bit for bit; a difference is a finding, as is undefined behaviour. An
+ * error in code that both machines share is not found so; TWINS_BOOK also compares the result with
+ * the element-by-element reference of the unit tests.
  */
 #ifndef ONPU_FUZZ_TWINS_H
 #define ONPU_FUZZ_TWINS_H

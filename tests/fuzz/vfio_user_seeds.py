@@ -8,8 +8,8 @@ from generator.regs_model import Registers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Moves of fuzz_vfio_user.c, and bytes that say how a message is sent: PLAIN as it should be, the
-# others not.
+# Moves of fuzz_vfio_user.c, and bytes that say how a message is sent: as it should be, without a
+# reply, in two parts, damaged, or with too many descriptors.
 VFU_MOVES = ('raw', 'command', 'map', 'unmap', 'read', 'write', 'irqs', 'info', 'poke', 'leave',
              'run', 'truncate', 'enable')
 PLAIN, POSTED, PIECES, DAMAGED, FDS = 0, 1, 0x82, 4, 8

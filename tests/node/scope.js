@@ -95,7 +95,7 @@ function makeGlobals(job) {
 	globalThis.postMessage = () => {};
 }
 
-// Returns the names of the scripts that lines "// META: script=" of a test name.
+// Returns the paths of the scripts that a test asks for in lines "// META: script=".
 function metaScripts(text) {
 	return [...text.matchAll(/^\/\/ META: script=(.*)$/gm)].map((match) => match[1].trim());
 }

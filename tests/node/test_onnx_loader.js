@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/onnx: test_onnx_loader.js PACKAGE DEVICE. Models are loaded, shaped, cut, built and
-// run; messages of errors use names that scripts know.
+// Tests webnn-npu/onnx: test_onnx_loader.js PACKAGE DEVICE. Models are loaded, shaped, cut, built
+// and run; messages of errors use names that scripts know.
 'use strict';
 
 const assert = require('node:assert');

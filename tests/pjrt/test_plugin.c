@@ -62,8 +62,8 @@ static void test_sizes(void **state)
 	for (size_t i = 0; i < sizeof(stats.rest); i++)
 		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
 	/*
-	 * A newer caller has members after ours, which the plugin sets to 0; it does not write
-	 * beyond the structure.
+	 * A newer caller has members after ours. The plugin sets those members to 0, and writes
+	 * nothing after the end of the structure.
 	 */
 	memset(&newer, 0x5a, sizeof(newer));
 	newer.known.struct_size = offsetof(__typeof__(newer), end);

@@ -56,7 +56,7 @@ def read_weights(data):
         weights[f"{name}.weight"], weights[f"{name}.bias"] = v[f"{source}/gamma"], v[f"{source}/beta"]
 
     def split(name, source, parts):
-        """Takes a product of several ones apart. That of keys has no bias, or one of zeros."""
+        """Splits the weights of products that the file has as one. The bias of the product of keys is zero."""
         for part, weight, bias in zip(parts, np.split(v[f"{source}/weight"], len(parts)),
                                       np.split(v[f"{source}/bias"], len(parts))):
             weights[f"{name}.{part}.weight"] = weight.T

@@ -230,7 +230,7 @@ class Decoder(Graph):
 
 
 def merged(weights, sizes, form):
-    """Returns a graph that chooses one of two by an input; its other inputs are those of both."""
+    """Returns a graph that runs the decoder with a past or the one without, as an input says; it has the inputs of both."""
     both = [Decoder(weights, sizes, past, form) for past in (True, False)]
     branches = []
     for decoder, front in zip(both, ("with", "without")):
@@ -246,7 +246,7 @@ def merged(weights, sizes, form):
             output.name = f"{front}/{output.name}"
         decoder.constants = tensors
         branches.append(branch)
-    # The branch with a past has nothing to tell of the audio: it gives empty outputs.
+    # The decoder with a past makes no caches for the audio, so its branch gives empty ones.
     kept = {output.name.partition("/")[2] for output in branches[0].output}
     outputs = list(both[1].outputs)
     old = {value.name: value for value in branches[0].output}
