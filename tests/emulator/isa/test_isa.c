@@ -63,8 +63,8 @@ static void print_coverage(enum onpu_op op, const struct coverage *c)
 
 /*
  * Tests an instruction until @cases cases ran to the end; every fourth case is a mutated one. Stops
- * after 4 * @cases tries or MAX_FAILURES failures. Returns the number of failures, and 1 if too few
- * cases ran to the end.
+ * after 4 * @cases tries or MAX_FAILURES failures. Returns the number of failures, or 1 if there are
+ * none but too few cases ran to the end.
  */
 static unsigned int test_op(enum onpu_op op, uint64_t seed, uint64_t cases)
 {
