@@ -2,8 +2,8 @@
 /*
  * Makes the device model a device that is not coherent: it does not see the processor's writes, and
  * the processor does not see the device's. Each buffer is two copies, and bo_sync copies from one
- * to the other. The linker calls this file in place of winsys_sim_create() (--wrap). Tests run with
- * it once more, as a missing sync gives them wrong results.
+ * to the other. The linker calls this file in place of winsys_sim_create() (--wrap). Some tests run
+ * a second time with this file: where the library forgets a sync, their results are wrong.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "util/error.h"
 #include "winsys/winsys.h"
 
-/* A buffer whose `base.map` is the processor's copy; the device has `device`. */
+/* A buffer. `base.map` is the processor's copy of its data, and `device` has the device's copy. */
 struct copied_bo {
 	struct winsys_bo base;
 	struct winsys_bo *device;
-	bool imported; /* device and processor share one memory, and nothing is copied */
+	bool imported; /* device and processor share the memory of a dma-buf, so nothing is copied */
 };
 
 static const struct winsys_ops *sim_ops;
@@ -79,7 +79,7 @@ static void copied_sync(struct winsys_bo *base, size_t offset, size_t size, bool
 		memcpy(own + offset, device + offset, size);
 }
 
-/* Returns an error: with a fence the device would work while the processor goes on. */
+/* Always fails, and sets *err: nothing would copy the results for those who wait for a fence. */
 static int no_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err)
 {
 	(void)ctx;

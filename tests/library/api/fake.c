@@ -32,7 +32,7 @@ static struct winsys_bo *fake_bo_create(struct winsys *ws, size_t size, struct w
 	bo->ws = ws;
 	bo->size = size;
 	bo->map = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
-	/* The memory is not zeroed: the library has to write the zeros that it needs. */
+	/* No byte of the memory is zero: the library has to write the zeros that it needs. */
 	memset(bo->map, 0xa5, size);
 	bo->va = fake.next_va += 1 << 28;
 	fake.bos[fake.num_bos++] = bo;
@@ -79,7 +79,9 @@ static void fake_ctx_destroy(struct winsys_ctx *ctx)
 	free(ctx);
 }
 
-/* Returns the memory at an address, when @size bytes follow there; else NULL. */
+/*
+ * Returns the memory at an address of the device, or NULL if no buffer has @size bytes from there.
+ */
 static void *at(uint64_t va, uint64_t size)
 {
 	for (size_t i = 0; i < fake.num_bos; i++) {

@@ -363,7 +363,7 @@ WNNStatus wait_future(WNNInstance instance, WNNFuture future)
 	return status;
 }
 
-/* --- The gate: a memory hook whose allocations wait while it is closed --- */
+/* --- The gate: while it is closed, its memory hook blocks the library's threads --- */
 
 struct gate {
 	struct gate *next;

@@ -19,7 +19,7 @@
 /* Nanoseconds that are enough on every machine: a wait that takes longer has found a bug. */
 #define GENEROUS UINT64_C(120000000000)
 
-/* Fails the test unless the call failed with that status and its message contains the text. */
+/* Fails the test unless the call returned that status and its error's message contains the text. */
 #define assert_failed(call, wanted, text) check_failed((call), (wanted), (text), __FILE__, __LINE__)
 void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const char *file, int line);
 /* Checks status and message of the thread's last error. */
@@ -64,7 +64,9 @@ bool has_lines(void);
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
-/* Notes record the arguments of callbacks, under a lock, as callbacks run on any thread. */
+/*
+ * Notes record the arguments of callbacks. A lock guards them, as callbacks may run on any thread.
+ */
 #define NOTES 512
 
 struct note {
@@ -85,11 +87,11 @@ struct note notes_get(struct notes *notes, size_t index);
 /* Waits up to GENEROUS until there are that many notes; returns whether there are. */
 bool notes_wait(struct notes *notes, size_t count);
 unsigned long this_thread(void);
-/* Sets a function that every callback calls, outside the lock, before it is noted. */
+/* Sets a function that every callback calls, outside the lock, before it adds its note. */
 void notes_set_action(struct notes *notes, void (*action)(void *), void *argument);
 
 #define TAG(n) ((void *)(intptr_t)(n))
-/* Return callbacks that add a note with the tag and what the callback was given. */
+/* Each returns the info of a callback that adds a note with @tag and the callback's arguments. */
 WNNCreateContextCallbackInfo note_context(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNCreateTensorCallbackInfo note_tensor(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNReadTensorCallbackInfo note_read(struct notes *notes, WNNCallbackMode mode, int tag);

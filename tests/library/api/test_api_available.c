@@ -3,7 +3,7 @@
  * Requests for more memory than the machine has are refused with an error; the kernel would promise
  * the memory, and kill a process later. The tests let the library find out how much memory is
  * available from files that imitate the kernel's. They also check that large blocks ask for large
- * pages, and get them before they are filled.
+ * pages, and that the pages of a block are mapped before it is filled.
  */
 #include "fixture.h"
 
@@ -163,7 +163,7 @@ static void promises_are_kept(void **state)
 			count += !status;
 		} while (!status && count < most + 64);
 		/*
-		 * Other processes take and free memory meanwhile, so that the number is not exact.
+		 * Other processes take and free memory meanwhile, so that the limit is not exact.
 		 */
 		if (!status)
 			fail_msg("%s: %zu GiB were promised, about %zu are there", devices[d],
@@ -173,7 +173,7 @@ static void promises_are_kept(void **state)
 				  "machine has ");
 		while (count)
 			wnnTensorRelease(made[--count]);
-		/* All of the memory can be allocated again. */
+		/* After their release, tensors can be created again. */
 		assert_ok(wnnContextWaitIdle(context, GENEROUS));
 		wnnTensorRelease(make_tensor(context, 4096, 4096));
 		free(made);
@@ -213,8 +213,8 @@ static bool wants_small_pages(const char *address)
 }
 
 /*
- * Returns whether /proc/self/smaps shows madvise(): qemu-user ignores such advice and invents the
- * file.
+ * Returns whether madvise() accepts advice on large pages and /proc/self/smaps shows it: qemu-user
+ * ignores such advice and makes the file up.
  */
 static bool wishes_are_told(void)
 {
@@ -279,8 +279,8 @@ static bool has_pages(char *memory, size_t bytes)
 }
 
 /*
- * Tests that the pages of memory are mapped before it is written, that those at its beginning are
- * small, and that its content stays.
+ * Tests that wnn_filling_reach() maps pages before they are written, that the first pages are
+ * small, and that the content stays.
  */
 static void filled_memory_has_pages(void **state)
 {
@@ -314,8 +314,8 @@ static void filled_memory_has_pages(void **state)
 }
 
 /*
- * The library gives no advice on memory that is part of a driver's mapping, as that would break the
- * mapping.
+ * The library does not choose the size of pages in a mapping that it did not make, such as that of
+ * a driver: the advice to the kernel would split the mapping.
  */
 static void other_mappings_are_left_alone(void **state)
 {

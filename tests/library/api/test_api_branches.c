@@ -51,7 +51,7 @@ static void close_all(struct fixture *f)
 
 typedef WNNOperand (*unary_fn)(WNNGraphBuilder, WNNOperand, WNNOperatorOptions const *);
 
-/* Returns the function of an operand; its node has the label. */
+/* Returns the result of applying a function to x; its node has the label. */
 static WNNOperand apply(const struct fixture *f, unary_fn function, WNNOperand x, const char *label)
 {
 	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
@@ -108,8 +108,8 @@ static WNNTensor make_condition(const struct fixture *f, int number, uint8_t val
 }
 
 /*
- * Runs the graph with the conditions c and d, those that are inputs of it; all elements of the
- * result are `wanted`, and the nodes with these labels ran (NULL: any).
+ * Runs the graph with the conditions c and d, as far as they are inputs of it. Checks that all
+ * elements of the result are `wanted`, and which nodes ran: those with `labels` (NULL: any).
  */
 static void check_run(const struct fixture *f, WNNGraph graph, uint8_t c, uint8_t d, double wanted,
 		      const char *labels)
@@ -162,7 +162,7 @@ static void one_side_runs(void **state)
 	close_all(&f);
 }
 
-/* A value that both sides read, or a side and another node, is computed in any case. */
+/* A value that both sides read, or one side and a node beside the selection, is always computed. */
 static void what_both_need_runs(void **state)
 {
 	struct fixture f;
@@ -224,7 +224,10 @@ static void outputs_run(void **state)
 	close_all(&f);
 }
 
-/* Two results of a branch: what both selections read of one side runs with that side only. */
+/*
+ * Two selections have one condition: the sides of both for true run, with nodes that only these
+ * read, or the sides of both for false.
+ */
 static void two_selections(void **state)
 {
 	struct fixture f;
@@ -246,7 +249,9 @@ static void two_selections(void **state)
 	close_all(&f);
 }
 
-/* A selection that only one side of another needs: its sides run when both conditions say so. */
+/*
+ * The inner selection is part of one side of the outer one: both conditions decide which nodes run.
+ */
 static void nested(void **state)
 {
 	struct fixture f;
@@ -269,8 +274,8 @@ static void nested(void **state)
 }
 
 /*
- * A condition that is computed after the nodes of its sides cannot leave them out. The condition of
- * the inner selection is computed in a side of the outer one.
+ * Both sides run when their condition is computed after them. In the second graph, one side of the
+ * outer selection also computes the condition of the inner one, and runs only if selected.
  */
 static void computed_conditions(void **state)
 {
@@ -301,7 +306,7 @@ static void computed_conditions(void **state)
 	close_all(&f);
 }
 
-/* A condition of several elements needs both sides, also when all of it is equal. */
+/* A condition with several elements needs both sides, even if its elements are equal. */
 static void conditions_of_elements(void **state)
 {
 	struct fixture f;
@@ -343,10 +348,10 @@ static void saved(void **state)
 	close_all(&f);
 }
 
-/* A value of a drawn graph, and what it is: all elements of it are equal. */
+/* An operand of a random graph and the value of its elements, which are all equal. */
 struct drawn {
 	WNNOperand operand;
-	double value[4]; /* for c and d of 0, 0 and 1, 0 and 0, 1 and 1, 1 */
+	double value[4]; /* by conditions: (c, d) = (0, 0), (1, 0), (0, 1), (1, 1) */
 };
 
 static struct drawn drawn_function(const struct fixture *f, struct drawn x)
@@ -362,7 +367,7 @@ static struct drawn drawn_function(const struct fixture *f, struct drawn x)
 	return y;
 }
 
-/* Selects by c, by d, or by a comparison of two values that are not about equal. */
+/* Selects a or b by c, by d, or by less < more when these two differ clearly. */
 static struct drawn drawn_selection(const struct fixture *f, struct drawn a, struct drawn b,
 				    struct drawn less, struct drawn more)
 {
@@ -388,9 +393,10 @@ static struct drawn drawn_selection(const struct fixture *f, struct drawn a, str
 }
 
 /*
- * Graphs of many selections. In one half of them, sides and compared values are any values before;
- * in the other half, selections contain each other. They have more branches of a condition, and
- * more that contain each other, than the search looks through (MAX_OF_CONDITION, MAX_DEPTH).
+ * Tests graphs of many selections. Odd seeds draw the operands of each from all earlier values;
+ * with even seeds, each selection is in the first side of the next. The graphs have more branches
+ * with one condition, and more that contain each other, than the library's search looks through
+ * (its limits are MAX_OF_CONDITION and MAX_DEPTH).
  */
 static void many_selections(void **state)
 {
@@ -408,7 +414,7 @@ static void many_selections(void **state)
 
 			for (int i = 0; i < 4; i++)
 				from[i] = values[seed % 2 ? rand() % n : 0];
-			/* A chain, so that selections contain each other. */
+			/* A chain, in which selections contain each other. */
 			if (seed % 2 == 0)
 				from[0] = values[n - 1];
 			values[n] = rand() % 2 ?

@@ -96,7 +96,7 @@ static void operators_take_their_own_operands(void **state)
 			 WNNStatus_TypeError);
 	assert_null(parts[0]);
 	assert_null(parts[2]);
-	/* Calls that failed have recorded nothing and left the builder usable. */
+	/* Calls that failed have left the builder usable; it keeps their last error. */
 	assert_non_null(wnnGraphBuilderRelu(f->builder, x, NULL));
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
 	assert_int_equal(wnnGraphBuilderGetLastError(other, NULL), WNNStatus_Success);
@@ -104,8 +104,8 @@ static void operators_take_their_own_operands(void **state)
 }
 
 /*
- * In a chain of calls, the application checks only the last result: the message says what went
- * wrong first.
+ * An application may check only the last result of a chain of calls: the last message names the
+ * call that failed first.
  */
 static void a_chain_tells_its_first_error(void **state)
 {
@@ -242,7 +242,10 @@ static void borrowed_constants_come_back_once(void **state)
 	float got[4] = { 0 };
 
 	memcpy(crooked + 1, data, sizeof(data));
-	/* A failing call gives the memory back, and so does a builder that never builds. */
+	/*
+	 * A failing call gives the memory back, and so does a builder that is released without a
+	 * build.
+	 */
 	assert_null(borrow(f->builder, f->notes, 1, data, 12));
 	assert_true(notes_wait(f->notes, 1));
 	assert_int_equal(notes_get(f->notes, 0).tag, 1);
@@ -417,7 +420,7 @@ static void bad_outputs(void **state)
 	wnnGraphBuilderRelease(other);
 }
 
-/* Without a callback, the error is in the builder as well as in the thread. */
+/* A build without a callback is refused, and the builder keeps the error. */
 static void a_build_without_a_callback(void **state)
 {
 	struct fixture *f = *state;
@@ -440,7 +443,7 @@ static void building_asynchronously(void **state)
 		f->builder, 1, &output, note_build(f->notes, WNNCallbackMode_WaitAnyOnly, 3));
 	struct note note;
 
-	/* The builder is used up at once, whether the build succeeds or not. */
+	/* The builder is used up at once, before the build has ended. */
 	assert_null(wnnGraphBuilderRelu(f->builder, y, NULL));
 	assert_last_error(WNNStatus_InvalidStateError, "only once");
 	assert_ok(wait_future(f->instance, future));
@@ -468,8 +471,8 @@ static void a_build_that_takes_too_long(void **state)
 	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TimedOut);
 	gate_open(gate);
 	/*
-	 * The library releases the graph that the build makes after the time-out: the leak checker
-	 * watches.
+	 * The build still makes a graph after the time-out; the library has to release it, which
+	 * the leak checker checks.
 	 */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnGraphBuilderRelease(builder);
@@ -521,7 +524,7 @@ static void operators_that_cannot_be_executed(void **state)
 	recurrent = wnnGraphBuilderInput(f->builder, WNN_STR("r"), &wanted);
 	assert_ok(wnnContextGetOpSupportLimits(f->context, &limits));
 	status = wnnGraphBuilderGru(f->builder, input, weight, recurrent, 2, 4, NULL, 1, outputs);
-	/* Types that the limits list work, and others are refused. */
+	/* If the limits list types for gru, the call succeeds; otherwise it is refused. */
 	if (limits.gru.input.dataTypes) {
 		assert_ok(status);
 	} else {
@@ -575,7 +578,9 @@ static void check_bits(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y.tensor);
 }
 
-/* Functions of integers run on the CPU, also beside an NPU, and the report says why. */
+/*
+ * Bitwise operators run on the CPU, also in a context with an NPU; the placement report says why.
+ */
 static void functions_of_integers(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };

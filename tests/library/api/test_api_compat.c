@@ -189,7 +189,7 @@ static void compute(void **state)
 	WNNCompatOutput out[] = { { WNN_STR("sum"), sum, sizeof(sum) },
 				  { WNN_STR("product"), product, sizeof(product) } };
 
-	/* Buffers may be larger, outputs may be left out. */
+	/* Buffers may be larger than their operands, and outputs may be left out. */
 	assert_ok(wnnCompatCompute(s->context, graph, 2, in, 1, out, GENEROUS));
 	assert_memory_equal(sum, ((float[]){ 6, 8, 10, 12, -1, -1 }), sizeof(sum));
 	assert_ok(wnnCompatCompute(s->context, graph, 2, in, 2, out, GENEROUS));

@@ -166,7 +166,7 @@ static void list_of_devices(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The environment chooses the machine that sim is, also in the list of devices. */
+/* WEBNN_SIM_MACHINE chooses the machine that sim is a model of, also in the list of devices. */
 static void machine_by_environment(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -436,7 +436,9 @@ static void the_allocator_gives_and_takes(void **state)
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	/* The library releases the memory on a thread of its own, soon. */
+	/*
+	 * A thread of the library frees the last memory, perhaps after the releases have returned.
+	 */
 	pthread_mutex_lock(&memory.lock);
 	while (memory.blocks)
 		pthread_cond_wait(&memory.empty, &memory.lock);
@@ -509,11 +511,11 @@ static void a_lost_context(void **state)
 	assert_true(notes_wait(notes, 1));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_non_null(strstr(notes_get(notes, 0).message, "wnnContextDestroy"));
-	/* A second request is answered at once. */
+	/* As the context is lost already, this request is answered at once. */
 	future = wnnContextGetLost(context, note_lost(notes, 0, 2));
 	assert_ok(wait_future(instance, future));
 	assert_int_equal(notes_count(notes), 2);
-	/* Calls that need the context return InvalidStateError. */
+	/* Calls that need the context fail with InvalidStateError. */
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &none),
 		      WNNStatus_InvalidStateError, "lost");
@@ -531,7 +533,7 @@ static void a_lost_context(void **state)
 	assert_failed(wnnGraphGetPlacement(graph, &placement), WNNStatus_InvalidStateError,
 		      "destroyed");
 	assert_int_equal(wnnGraphGetNodeCount(graph), 0);
-	/* Functions that only describe an object still work. */
+	/* The size of a tensor and the inputs of a graph can still be read. */
 	assert_int_equal(wnnTensorGetByteLength(tensor), 16);
 	assert_int_equal(wnnGraphGetInputs(graph).count, 1);
 	wnnGraphBuilderRelease(builder);
@@ -607,7 +609,7 @@ static void release_does_not_cancel(void **state)
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_int_equal(notes_get(notes, 0).size, sizeof(ones));
 	assert_true(notes_get(notes, 0).first == 2);
-	/* The context cannot be lost any more. */
+	/* The released context cannot be lost any more. */
 	assert_int_equal(notes_get(notes, 1).status, WNNStatus_Cancelled);
 	wnnInstanceRelease(instance);
 }
@@ -689,7 +691,7 @@ static void error_callback(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A program that only calls Sync functions gets its error callbacks before these return. */
+/* Before it returns, a Sync function runs the error callbacks that are due. */
 static void error_callback_in_sync_calls(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -705,7 +707,7 @@ static void error_callback_in_sync_calls(void **state)
 	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
 	builder = wnnContextCreateGraphBuilder(context);
 	assert_null(wnnGraphBuilderRelu(builder, NULL, NULL));
-	/* Sync functions deliver no callbacks of other modes. */
+	/* Sync functions run only error callbacks: this one has to wait. */
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 1));
 	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_TypeError, "the operand of output");
@@ -721,7 +723,7 @@ static void error_callback_in_sync_calls(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The context keeps the first errors while nobody takes them, and counts the others. */
+/* While nobody takes the errors, the context keeps the first 256 of them and counts the others. */
 static void errors_do_not_pile_up(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
