@@ -43,7 +43,10 @@ static WNNOperand late_input(WNNGraphBuilder b, const char *name, uint32_t rows,
 	return wnnGraphBuilderInput(b, WNN_STR(name), &descriptor);
 }
 
-/* The sizes of a graph. late: its dimensions have names; else they are `rows` and `length`. */
+/*
+ * The sizes of a graph. If `late`, its dimensions have names and ranges; else they are `rows` and
+ * `length`.
+ */
 struct sizes {
 	bool late;
 	uint32_t rows, length;
@@ -304,7 +307,7 @@ static void shapes_are_computed(void **state)
 	assert_failed(wnnGraphComputeShapes(
 			      graph, 1, (const WNNNamedTensor[]){ { WNN_STR("z"), t.k } }, &shapes),
 		      WNNStatus_TypeError, "the graph has no input \"z\"");
-	/* Tensors are checked where no size depends on them, too. */
+	/* A graph without named dimensions checks the tensors, too. */
 	plain = build_add_relu(context, 2, 3);
 	assert_failed(wnnGraphComputeShapes(
 			      plain, 1, (const WNNNamedTensor[]){ { WNN_STR("x"), t.k } }, &shapes),
@@ -344,7 +347,7 @@ static void operators_are_checked_for_every_size(void **state)
 	assert_null(wnnGraphBuilderMatmul(b, wnnGraphBuilderTranspose(b, x, NULL), z, NULL));
 	assert_last_error(WNNStatus_TypeError, "\"rows\" = ");
 	assert_last_error(WNNStatus_TypeError, "and \"more\" = ");
-	/* A number instead of the name fits one size only. */
+	/* The number 64 instead of an expression of "rows" fits one size only: 8. */
 	shape[0] = 64;
 	assert_null(wnnGraphBuilderReshape(b, x, (WNNUint32Array){ 1, shape }, NULL));
 	assert_last_error(WNNStatus_TypeError,
@@ -355,7 +358,7 @@ static void operators_are_checked_for_every_size(void **state)
 	shape[0] += 1000;
 	assert_null(wnnGraphBuilderReshape(b, x, (WNNUint32Array){ 1, shape }, NULL));
 	assert_last_error(WNNStatus_TypeError, "is no number that wnnGraphBuilderDimension gave");
-	/* A product of two sizes is no expression of one. */
+	/* The sum of two sizes is no expression of one. */
 	shape[0] = wnnGraphBuilderDimension(b, WNN_STR("rows"), 1, 0, 1);
 	shape[1] = wnnGraphBuilderDimension(b, WNN_STR("more"), 5, 0, 1);
 	WNNOperand wide = wnnGraphBuilderReshape(
@@ -417,7 +420,7 @@ static void ranges_are_checked(void **state)
 	WNNOperand one_more = wnnGraphBuilderInput(b, WNN_STR("one more"), &descriptor);
 	assert_non_null(one_more);
 	assert_int_equal(wnnOperandGetShape(one_more).data[0], 9);
-	/* The graph has no input from which a dispatch could learn the size. */
+	/* This graph has no input from which a dispatch could learn the size of "rows". */
 	shape[0] = 3;
 	shape[1] = wnnGraphBuilderDimension(b, WNN_STR("rows"), 1, 0, 1);
 	WNNOperand scalar = wnnGraphBuilderConstant(
@@ -484,7 +487,6 @@ static void threads_dispatch_different_sizes(void **state)
 		}
 		for (int i = 0; i < 3; i++)
 			pthread_join(threads[i], NULL);
-		/* A dispatch that is in flight when the graph is released is computed. */
 		wnnGraphRelease(graph);
 		wnnGraphBuilderRelease(b);
 		wnnContextRelease(context);
@@ -495,7 +497,7 @@ static void threads_dispatch_different_sizes(void **state)
 /* Recordings of one graph for some fixed sizes are built as a graph for ranges of sizes. */
 static void graphs_of_numbers_become_one(void **state)
 {
-	/* The sizes with the minimum of "length" come before those with the minimum of "rows". */
+	/* Four recordings vary "length", then two vary "rows"; the first two alone are too few. */
 	static const uint32_t at[][2] = { { ROWS, 1 }, { ROWS, 2 },   { ROWS, 7 },
 					  { ROWS, 9 }, { 1, LENGTH }, { 5, LENGTH } };
 	const WNNDimensionRange ranges[] = { range("rows", 1, ROWS), range("length", 1, LENGTH) };

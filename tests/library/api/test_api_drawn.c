@@ -11,7 +11,7 @@
 #include "../../random.h"
 
 #define GRAPHS 60
-#define MOST   4096 /* more elements than any input or output has */
+#define MOST   4096 /* no input or output has more elements */
 
 static WNNOperand input(WNNGraphBuilder b, const char *name, WNNOperandDataType type, uint32_t rows,
 			uint32_t columns)
@@ -162,9 +162,9 @@ struct results {
 };
 
 /*
- * Dispatches the graph twice; the second dispatch reads the cache that the first one has written,
- * and other rows. With @in_place, one tensor is both the old and the new cache. Stores all outputs
- * in *r.
+ * Dispatches the graph twice. The second dispatch reads the cache that the first one has written,
+ * and new values of all other inputs. With @in_place, one tensor is both the old and the new cache.
+ * Stores all outputs in *r.
  */
 static void run(WNNContext context, WNNGraph graph, uint64_t seed, bool in_place, struct results *r)
 {

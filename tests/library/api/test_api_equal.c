@@ -16,7 +16,10 @@ static void fill(float *weights)
 		weights[i] = (float)((i * 2654435761U >> 7) % 61) / 610 - 0.05F;
 }
 
-/* Returns the graph y = x * all matrices; its constants are copies of the weights. */
+/*
+ * Returns the graph that multiplies x by each matrix in turn; its constants are copies of the
+ * weights.
+ */
 static WNNGraph build(WNNContext context, const float *weights)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
@@ -46,8 +49,8 @@ static void run(WNNContext context, WNNGraph graph, float *result)
 }
 
 /*
- * Builds graphs in a context whose memory has room for the weights of one, those of a builder, a
- * block in which they are packed (16 MiB), and intermediate results.
+ * Builds three graphs in a context whose memory has room for the weights of one graph, those of a
+ * builder, a block in which they are packed (16 MiB), and intermediate results.
  */
 static void equal_weights_are_stored_once(void **state)
 {
@@ -122,7 +125,10 @@ static WNNGraph build_sum(WNNContext context, const float *numbers, bool lent)
 	return graph;
 }
 
-/* Without a callback, memory that is lent to a graph may be used otherwise when the graph ends. */
+/*
+ * A constant is lent without a callback: as soon as its graph is released, the application may
+ * write to the memory, so another graph must not read it.
+ */
 static void lent_numbers_are_not_shared(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests functions without an object, NULL arguments, the thread's last error, and fork(). */
+/* Tests functions that take no object, NULL arguments, the thread's last error, and fork(). */
 #include "fixture.h"
 
 #include <pthread.h>

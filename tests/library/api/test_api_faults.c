@@ -24,7 +24,7 @@ static void a_fault_names_the_operator(void **state)
 	assert_failed(wnnContextWaitIdle(f->context, GENEROUS), WNNStatus_OperationError,
 		      "\"plus one\": the NPU stopped with fault BOUNDS");
 	assert_last_error(WNNStatus_OperationError, "instruction 2, engine VPU, operand S1");
-	/* The fault was reported once; the context goes on, and the dispatch after it has run. */
+	/* The fault was reported once; the context goes on, and the third dispatch has run. */
 	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 	assert_int_equal(statistics.dispatchCount, 2);
@@ -116,8 +116,8 @@ static void count_spilled(WNNLogLevel level, WNNStringView message, void *userda
 }
 
 /*
- * A program cannot be divided into jobs where values stay in SRAM from node to node. With small
- * jobs no value stays, which statistics, text and one warning report.
+ * A program can be divided into jobs only where no value stays in SRAM from one node to the next.
+ * With small jobs no value stays there; statistics, text and one warning report this.
  */
 static void values_in_memory_are_reported(void **state)
 {
@@ -171,8 +171,8 @@ static void values_in_memory_are_reported(void **state)
 }
 
 /*
- * An operator over a row cannot be divided: when no job can hold it, it runs on the CPU, and the
- * operators around it stay on the NPU.
+ * A softmax over a row cannot be divided into jobs: when no job can hold it, it runs on the CPU,
+ * and the operators around it stay on the NPU.
  */
 static void a_row_that_no_job_holds(void **state)
 {
@@ -439,7 +439,7 @@ static void count_tries(WNNLogLevel level, WNNStringView message, void *userdata
 		atomic_fetch_add((atomic_int *)userdata1, 1);
 }
 
-/* A job that resets cancel runs four times at most; each time that it is tried again is logged. */
+/* A job that is cancelled by resets runs four times at most; the library logs each new try. */
 static void resets_that_cancel_a_job(void **state)
 {
 	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;

@@ -98,9 +98,9 @@ static WNNContext open_policy(const struct folder *f, const char *device, WNNPla
 }
 
 /*
- * Builds y = -spread(relu(x * w + 1)), where spread is a transposed convolution whose strides are
- * too wide for the NPU, so that it divides the NPU's program. The output "twice" is the same value
- * as y; "same" is a constant.
+ * Builds y = -sum(spread(relu(x * w - 3))), where spread is a transposed convolution whose strides
+ * are too wide for the NPU, so that it divides the NPU's program. The output "twice" is y once
+ * more; "relu" is the result of relu.
  */
 static WNNGraph build_all(WNNContext context)
 {
@@ -262,7 +262,7 @@ static void check_ports(WNNNamedOperandDescriptorArray a, WNNNamedOperandDescrip
 	}
 }
 
-/* ---- the same graph */
+/* ---- loading what was saved */
 
 static void check_round_trip(struct folder *f, const char *device, WNNPlacementPolicy policy)
 {
@@ -376,7 +376,10 @@ static void paths_that_are_wrong(void **state)
 	wnnContextRelease(context);
 }
 
-/* When the disk is full, the old file stays, and no other file is left beside it. */
+/*
+ * When the new file is larger than the process may write, the old one stays and nothing is left
+ * beside it.
+ */
 static void files_that_cannot_be_written(void **state)
 {
 	struct folder *f = *state;
@@ -461,8 +464,8 @@ static void files_of_others(void **state)
 }
 
 /*
- * A graph that was saved for one named machine is refused by the other, in a sentence that names
- * both; its own machine takes it.
+ * A graph that was saved for one machine is refused by the other, with a message that names both;
+ * its own machine takes it.
  */
 static void files_of_another_machine(void **state)
 {
@@ -515,7 +518,7 @@ static void policies_that_do_not_suit(void **state)
 	wnnContextRelease(cpu);
 }
 
-/* Returns whether a byte matters: bytes between the sections do not. */
+/* Returns whether a checksum covers the byte at @at: none covers those between the parts. */
 static bool is_covered(const struct graph_file_header *h, size_t at)
 {
 	if (at < sizeof(*h))
@@ -570,7 +573,10 @@ static void damaged_files(void **state)
 	wnnContextRelease(context);
 }
 
-/* Files that are damaged on purpose, with correct checksums. */
+/*
+ * Files whose contents are damaged, with correct checksums; the last one's is correct for its
+ * header only.
+ */
 static void unsound_files(void **state)
 {
 	static const struct {
@@ -619,7 +625,7 @@ static void unsound_files(void **state)
 	wnnContextRelease(context);
 }
 
-/* Kernels of the CPU rely on shapes, so that a file with contradictory shapes is refused. */
+/* Kernels of the CPU rely on shapes, so a file whose shapes contradict each other is refused. */
 static void shapes_that_do_not_fit(void **state)
 {
 	struct folder *f = *state;
@@ -639,7 +645,7 @@ static void shapes_that_do_not_fit(void **state)
 	for (uint64_t i = 0; i + sizeof(dims) <= h->part[GRAPH_FILE_GRAPH].bytes; i++)
 		if (!memcmp(part + i, dims, sizeof(dims)))
 			last = part + i;
-	/* The result's shape determines the size of its memory. */
+	/* The last match is the shape of the result: [3,5] becomes [2,5]. */
 	assert_non_null(last);
 	last[0] = 2;
 	sign(&b);
@@ -673,7 +679,10 @@ static WNNGraph build_sum(WNNContext context)
 	return graph;
 }
 
-/* The kernels of the CPU, and the nodes that they fuse, may differ in another build. */
+/*
+ * A file is refused if its kernels of the CPU, or the nodes that these fuse, are not those of this
+ * build.
+ */
 static void kernels_of_another_build(void **state)
 {
 	static const char name[] = "cpu/matmul-";
@@ -694,8 +703,8 @@ static void kernels_of_another_build(void **state)
 		if (!memcmp(part + i, name, strlen(name)))
 			last = part + i;
 	/*
-	 * The name of the first step's kernel; in front of it are its length, the
-	 * version of its packed operand, and how both nodes are fused.
+	 * `last` is the name of the kernel of the matmul. Before it are numbers of 32 bits: where
+	 * each of the two nodes runs, the version of the packed operand, and the name's length.
 	 */
 	assert_non_null(last);
 	last[4] = 'n';
@@ -705,7 +714,7 @@ static void kernels_of_another_build(void **state)
 		"cannot be used: the saved graph is of another build of the library, in which the "
 		"CPU ran node 0 (matmul) with kernel cpu/natmul-");
 	last[4] = 'm';
-	/* 0: the node begins a step of the CPU; 2: it is fused with the node before. */
+	/* For node 1, 0 means that it begins a step of the CPU; 2, that it is fused with node 0. */
 	place = last - 3 * sizeof(uint32_t);
 	joined = *place == 2;
 	*place = joined ? 0 : 2;
@@ -725,7 +734,9 @@ static void kernels_of_another_build(void **state)
 	wnnContextRelease(context);
 }
 
-/* Selections run where they are placed, also after loading. */
+/*
+ * A selection of the smallest elements runs on the device where it is placed, also after loading.
+ */
 static void selections(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };

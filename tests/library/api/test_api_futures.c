@@ -149,7 +149,7 @@ static void waiting_ends_in_time(void **state)
 	assert_ok(wnnInstanceWaitAny(f->instance, 2, waits, GENEROUS));
 	assert_true(waits[0].completed && waits[1].completed);
 	assert_int_equal(notes_count(f->notes), 2);
-	/* Callbacks run in the order in which the futures were completed. */
+	/* The callback says why the context was lost. */
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_Success);
 	assert_non_null(strstr(notes_get(f->notes, 0).message, "wnnContextDestroy"));
 }
@@ -279,7 +279,7 @@ static void release_cancels_what_is_pending(void **state)
 		assert_int_equal(note.status, WNNStatus_Cancelled);
 		assert_false(note.thread == this_thread());
 	}
-	/* Now calls with a callback fail, and those without one still work. */
+	/* After the release, calls with a callback fail, and those without one still work. */
 	assert_int_equal(wnnContextOnWorkDone(context, note_done(notes, 0, 4)).id, 0);
 	assert_last_error(WNNStatus_InvalidStateError, "instance was released");
 	tensor = make_tensor(context, 2, 2);
@@ -308,7 +308,10 @@ static void cancelled_objects_are_given_back(void **state)
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnInstanceRelease(instance);
 	assert_true(notes_wait(notes, 2));
-	/* The callbacks get no objects: the library frees those, which the leak checker watches. */
+	/*
+	 * The callbacks get no objects: the library has to free them, which the leak checker
+	 * checks.
+	 */
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(notes_get(notes, i).status, WNNStatus_Cancelled);
 		assert_null(notes_get(notes, i).object);

@@ -185,8 +185,8 @@ static void a_network(void **state)
 }
 
 /*
- * Many dispatches with tensors of their own are in flight: their slot tables and arenas do not get
- * mixed up.
+ * Many dispatches are in flight, each with other tensors: their slot tables and intermediate
+ * results do not get mixed up.
  */
 static void many_in_flight(void **state)
 {
@@ -266,8 +266,8 @@ static void placement_and_statistics(void **state)
 		if (d) {
 			assert_true(statistics.npuCycles > 0);
 			/*
-			 * The vector unit computes the product, which has one row, so that its MACs
-			 * do not count.
+			 * The vector unit computes the gemm, which has one row: `macs` counts those
+			 * of the convolution only.
 			 */
 			assert_true(statistics.macs >= 8 * 64 * 27);
 			/* Float32 uses a quarter of the matrix array's cells. */
@@ -316,7 +316,9 @@ static void texts(void **state)
 	}
 }
 
-/* Inputs and outputs are given in any order; one operand has two names; an identity is folded. */
+/*
+ * Tensors are given in any order; one operand is two outputs; an input is an output by an identity.
+ */
 static void names(void **state)
 {
 	struct fixture *f = *state;
@@ -374,7 +376,10 @@ static void names(void **state)
 	}
 }
 
-/* Invalid UTF-8 becomes U+FFFD, in the name of an operand as in that of a tensor. */
+/*
+ * Invalid UTF-8 becomes U+FFFD, both in names that the graph has and in names that a dispatch
+ * gives.
+ */
 static void names_of_another_encoding(void **state)
 {
 	struct fixture *f = *state;
@@ -598,7 +603,7 @@ static void policies(void **state)
 	wnnContextRelease(context);
 }
 
-/* A node of which no tile fits the NPU runs on the CPU and does not fail the build. */
+/* A node without a tile that fits the NPU runs on the CPU; the build does not fail. */
 static void wide_strides(void **state)
 {
 	struct fixture *f = *state;
@@ -702,7 +707,7 @@ static void several_threads(void **state)
 	}
 }
 
-/* Releases 50 tensors. Several threads do so while another thread waits for the context. */
+/* Releases 50 tensors. Several threads do so while another thread destroys the context. */
 static void *release_many(void *argument)
 {
 	WNNTensor *tensors = argument;
