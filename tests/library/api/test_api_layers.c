@@ -146,7 +146,7 @@ static float first_of_product(WNNContext context, uint32_t rows)
 	WNNOperand operand = make_input(builder, "x", rows, 4), product;
 	WNNGraph graph;
 
-	/* With several rows the graph has no constant, because constants are packed. */
+	/* Several rows take no constant: it would be packed, for another kernel. */
 	product = rows == 1 ? wnnGraphBuilderMatmul(builder, operand,
 						    make_constant(builder, factors, 4, 4), NULL) :
 			      wnnGraphBuilderMatmul(builder, operand, operand, NULL);
@@ -163,8 +163,8 @@ static float first_of_product(WNNContext context, uint32_t rows)
 }
 
 /*
- * OpenBLAS starts threads and takes memory: it is not loaded for a vector times a matrix, which is
- * computed without it.
+ * OpenBLAS starts threads and takes memory, so it is loaded only when a kernel needs it, which a
+ * vector times a matrix does not.
  */
 static void one_line_needs_no_openblas(void **state)
 {
@@ -206,9 +206,9 @@ static void both_layers_compute_the_same(void **state)
 }
 
 /*
- * The graph relu(f(x) + addend), where f is a convolution of pixels. The addend is x or, with
- * `constant`, a constant; with `first` it is the left operand. With `apart` the sum is written as a
- * difference, which has the same bits but is not fused.
+ * The graph relu(f(x) + addend), where f is a convolution. The addend is x or, with `constant`, a
+ * constant; with `first` it is the left operand. With `apart` the sum is written as a difference,
+ * which has the same bits but is not fused.
  */
 struct sum {
 	uint32_t shape[4]; /* channels last */
@@ -295,7 +295,7 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 	wnnGraphRelease(loaded);
 }
 
-/* Checks sums that are computed in slices of rows and, when the filter is large, of channels. */
+/* Checks sums in slices of rows, or also of channels. Releases context and instance. */
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
@@ -375,8 +375,8 @@ static void expect_first_kernel(uint32_t groups, const char *kernel)
 }
 
 /*
- * The layout of images is changed for Winograd convolutions, unless convolutions with groups of few
- * channels lose more by it.
+ * The layout of images is changed for Winograd convolutions, unless other convolutions, with groups
+ * of few channels, lose more by the new layout than the Winograd ones gain.
  */
 static void layouts_change_where_it_gains(void **state)
 {
@@ -449,7 +449,7 @@ static void expect_view(WNNStringView view, const char *text)
 	assert_memory_equal(view.data, text, view.length);
 }
 
-/* All levels that the processor has give the same results; others are refused. */
+/* The processor's levels differ by at most 1e-5 of the largest result; others are refused. */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -665,7 +665,7 @@ static void rules_are_turned_off(void **state)
 		      WNNStatus_NotSupportedError, "WEBNN_RULES has \"-abacus\"");
 	assert_failed(try_rules(instance, "where-not", &context), WNNStatus_NotSupportedError,
 		      "all, scale-behind-product, ");
-	/* The names of the passes come last, and must not be cut off. */
+	/* The message lists the passes last; their names must not be cut off. */
 	assert_failed(try_rules(instance, "where-not", &context), WNNStatus_NotSupportedError,
 		      ", sink-transposes, join-products");
 	wnnInstanceRelease(instance);

@@ -111,7 +111,7 @@ static void graphs_work_in_place(void **state)
 		fill(first, 30);
 		measure(context, graph, x, y, &copies);
 		check(second, 30);
-		/* Tensors in the library's own memory need no copies. */
+		/* A tensor in the library's own memory needs no copy. */
 		measure(context, graph, x, own, &copies);
 		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
 		assert_int_equal(copies.bytesOut, 0);
@@ -283,7 +283,8 @@ static void wrong_memory_is_refused(void **state)
 }
 
 /*
- * An output in the memory of an input is refused, as the input would be read after it was written.
+ * An output in the memory of an input is refused: it would overwrite elements of the input that are
+ * not read yet.
  */
 static void overlaps_are_refused(void **state)
 {
@@ -318,7 +319,7 @@ static void tell_copies(WNNStatus status, WNNDispatchStatistics const *statistic
 	memcpy(userdata1, statistics->nextInChain, sizeof(WNNDispatchCopies));
 }
 
-/* Callbacks get the number of copied bytes, too; another chained structure is refused. */
+/* Callbacks get the number of copied bytes, too; any other structure in the chain is refused. */
 static void copies_are_told(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

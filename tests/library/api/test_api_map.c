@@ -166,7 +166,10 @@ static WNNMapTensorCallbackInfo map_info(struct mapped *mapped)
 					   NULL };
 }
 
-/* Memory that the application has mapped stays valid, even if tensor and context are destroyed. */
+/*
+ * Memory that the application has mapped stays valid, even if the tensor or its context is
+ * destroyed.
+ */
 static void mapped_memory_outlives_destruction(void **state)
 {
 	struct state s;
@@ -226,7 +229,7 @@ static void a_callback_gets_the_memory(void **state)
 	close_state(&s);
 }
 
-/* When a mapping is refused before it reaches the tensor, the callback gets the error. */
+/* When the call itself refuses a mapping, the callback gets the error. */
 static void refused_mappings_are_told(void **state)
 {
 	struct mapped mapped = { 0 };
@@ -351,7 +354,7 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 	return open_context_with(instance, &options);
 }
 
-/* y = x + exp(1): the graph has one node when exp(1) is folded. */
+/* Builds y = x + exp(1): exp(1) is folded, or runs on the NPU when folding is off. */
 static void folding_can_be_switched_off(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -67,7 +67,7 @@ static WNNStatus measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTen
 					      statistics);
 }
 
-/* Builds the matrix product y = x * x, so that every engine has work. */
+/* Builds the matrix product y = x * x, so that the matrix engine has work. */
 static WNNGraph build_product(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -214,7 +214,7 @@ static void the_waiting_thread_computes(void **state)
 	x = make_tensor(context, N, N);
 	y = make_tensor(context, N, N);
 	assert_int_not_equal(first_dispatch(context, x, y, GENEROUS, &thread), this_thread());
-	/* The thread of the context may still have the timeline, with nothing left to do. */
+	/* The context's thread may not have left the timeline yet, so this takes several tries. */
 	for (int i = 0; i < 1000 && thread != this_thread(); i++)
 		first_dispatch(context, x, y, WNN_WAIT_FOREVER, &thread);
 	assert_int_equal(thread, this_thread());

@@ -5,9 +5,9 @@
  * Each failure must be reported, nothing may leak, and calls that still work must give the right
  * result.
  *
- * Allocations fail once in the allocator hook, which sees all memory of the library, and once in
- * the C library's functions, which the linker redirects to this file (--wrap), so that those of the
- * device model fail, too.
+ * In one half of the tests, allocations fail in the allocator hook, which sees all memory of the
+ * library and of the device model; in the other half, without a hook, in the C library's functions,
+ * which the linker redirects to this file (--wrap).
  */
 #include "fixture.h"
 
@@ -69,8 +69,8 @@ bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps
 			 struct npu_reason *reason);
 
 /*
- * Returns true for convolutions, too, that the rules would refuse: the compiler fails on these, so
- * that they run on the CPU.
+ * Replaces npu_supports(): also returns true for the convolutions that it refuses. The compiler
+ * fails on these, so that they run on the CPU.
  */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason)
@@ -138,7 +138,7 @@ struct run {
 	float result[RESULTS];
 };
 
-/* Returns whether a status is a failure for lack of memory; any other error is a bug. */
+/* Returns whether a status is a failure; one that lack of memory cannot cause fails the test. */
 static bool is_failure(WNNStatus status)
 {
 	assert_true(status == WNNStatus_Success || status == WNNStatus_UnknownError ||
@@ -271,8 +271,8 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 }
 
 /*
- * Records a sum after a transposed convolution whose strides are too wide for any tile of the NPU.
- * Returns the last result, or NULL when memory fails.
+ * Records a sum, and a transposed convolution of it whose strides are too wide for any tile of the
+ * NPU. Returns the last result, or NULL when memory fails.
  */
 static WNNOperand record_sum(struct run *run, WNNOperand x)
 {
@@ -292,7 +292,9 @@ static WNNOperand record_sum(struct run *run, WNNOperand x)
 	return x;
 }
 
-/* Checks that, also when memory fails, the operator "wide" and nothing else is on the CPU. */
+/*
+ * Checks for the device sim that only the operator "wide" is on the CPU, also when memory failed.
+ */
 static void check_placement(const struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -350,7 +352,9 @@ static bool save_and_load(struct run *run)
 	return through;
 }
 
-/* Memory of two tensors z; static, as work that nobody waits for may still write to it. */
+/*
+ * Tensor z moves between these two; static, as work that nobody waits for may still write to them.
+ */
 static float lent[2];
 
 static WNNTensorHostMemory lent_memory(int which)
@@ -415,7 +419,7 @@ static bool look(struct run *run)
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
 
-	/* The programs are those of a run with enough memory. */
+	/* As in a run with enough memory, the programs keep values in SRAM. */
 	assert_ok(wnnGraphGetLastStatistics(run->graph, &statistics));
 	assert_int_equal(statistics.spilledPrograms, 0);
 	if (is_failure(wnnGraphGetProfile(run->graph, &profile)))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests graphs that run partly on the NPU and partly on the CPU. The test replaces the planner's
- * decision which operators the NPU supports, so that it does not depend on which ones are missing.
- * It also claims operators that do not compile.
+ * Tests graphs that run partly on the NPU and partly on the CPU. The test replaces the function
+ * that says which operators the NPU supports, so that it does not depend on those that are missing;
+ * it also claims support for operators that then do not compile.
  */
 #include "fixture.h"
 
@@ -133,8 +133,8 @@ static void values_cross_between_devices(void **state)
 }
 
 /*
- * NPU and CPU share memory: a value that crosses between them is stored once and loaded once by the
- * NPU, and never copied; the report says so for each node.
+ * NPU and CPU share memory: the NPU stores a value that crosses between them once, and loads it
+ * once. Any other traffic must be what the report calls copied, node by node.
  */
 static void nothing_is_copied(void **state)
 {
@@ -205,10 +205,7 @@ static void the_report_says_why(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/*
- * Counts messages about operators that no device can run; the build has ended when the count is
- * read.
- */
+/* Counts the messages that the operators "first" and "second" cannot run. */
 static void count_refused(WNNLogLevel level, WNNStringView message, void *userdata1,
 			  void *userdata2)
 {
@@ -222,8 +219,8 @@ static void count_refused(WNNLogLevel level, WNNStringView message, void *userda
 }
 
 /*
- * Builds a graph with three sines of constants and returns the status of the build. Two sines are
- * outputs, and so are not folded; the third is folded.
+ * Builds a graph with four sines of constants and returns the status of the build. Two sines are
+ * outputs, and so are not folded; the other two are.
  */
 static WNNStatus build_constant_sines(WNNContext context, WNNGraph *graph)
 {
@@ -288,9 +285,9 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 }
 
 /*
- * Sines that the NPU would have to run are refused in the call, after which the builder goes on.
- * With constant folding y = x + sin(sin(-1)) builds, as its sines are computed at build; without,
- * they are refused, too, and y = x + 1.
+ * A sine that the NPU would have to run is refused in the call; the builder stays usable. With
+ * constant folding y = x + sin(sin(-1)) builds, as the build computes its sines; without folding,
+ * these are refused as well, and the graph is y = x + 1.
  */
 static void npu_only_refuses_in_the_call(void **state)
 {

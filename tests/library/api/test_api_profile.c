@@ -32,8 +32,8 @@ static WNNContext open_profiled(WNNInstance instance, const char *device, bool p
 }
 
 /*
- * Builds y = softmax(relu(x w) x): products with several tiles, and operators that use other
- * engines.
+ * Builds y = softmax(relu(x w) x), where x w is a matrix product and the other product is
+ * elementwise, so that every engine has work.
  */
 static WNNGraph build(WNNContext context)
 {
@@ -128,8 +128,8 @@ static void check_sums(const WNNGraphProfile *profile, const WNNGraphStatistics 
 }
 
 /*
- * Checks that each engine runs one instruction after the other, and that each instruction belongs
- * to a node.
+ * Checks that each engine runs one instruction after the other, and that each instruction other
+ * than "end" belongs to a node.
  */
 static void check_events(const WNNGraphProfile *profile)
 {
@@ -166,7 +166,7 @@ static void check_events(const WNNGraphProfile *profile)
 	assert_int_equal(busy[WNNProfileEngine_Vector], profile->vectorCycles);
 	assert_int_equal(read, sum_nodes(profile).bytesRead);
 	assert_int_equal(written, sum_nodes(profile).bytesWritten);
-	/* The filter's tile and both operands of mul are in SRAM at least. */
+	/* At some time, at least half of a matrix [ROWS,COLS] of float32 is in SRAM. */
 	assert_in_range(most, ROWS * COLS * 2, SRAM);
 	assert_int_equal(ends, profile->spanCount);
 	assert_int_equal(sum_nodes(profile).instructionCount + ends, profile->eventCount);
@@ -267,7 +267,7 @@ static void test_cpu(void **state)
 	close_all(&f);
 }
 
-/* A caller that does not know the extension gets the same events. */
+/* A caller that does not chain WNNGraphProfileMemory gets the same events. */
 static void test_without_memory(void **state)
 {
 	WNNGraphProfileMemory memory = WNN_GRAPH_PROFILE_MEMORY_INIT, again = memory;

@@ -503,8 +503,8 @@ static void short_while(void)
 }
 
 /*
- * The camera writes late: the graph must see what it writes last, and the graph's results get a
- * fence, too.
+ * A device, the camera, writes late: the graph must see what the camera writes last, and the
+ * graph's results get a fence, too.
  */
 static void late_camera(WNNContext context)
 {
@@ -520,8 +520,8 @@ static void late_camera(WNNContext context)
 	x = must_share(context, vgem.dmabuf, X);
 	fill(vgem.map + X, 100);
 	/*
-	 * The camera's fence is on another buffer: on the buffer with x, it would delay the CPU by
-	 * itself.
+	 * The camera's fence is on another buffer: on the buffer with x, the kernel would make the
+	 * CPU wait for it even without wnnContextWaitSyncFile().
 	 */
 	fence = begin_write(&camera);
 	wait = fences_of(&camera);
@@ -536,7 +536,10 @@ static void late_camera(WNNContext context)
 	assert_ok(wnnContextExportSyncFile(context, GENEROUS, &file));
 	put.fd = file;
 	assert_int_equal(ioctl(vgem.dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &put), 0);
-	/* The other device waits for the fence of its own buffer, which has been imported. */
+	/*
+	 * The graph's fence is now on the buffer, so others that use the buffer wait for the
+	 * results.
+	 */
 	assert_true(signalled(vgem.dmabuf, 120000));
 	assert_true(signalled(file, 0));
 	close(file);

@@ -131,7 +131,7 @@ static void build_one_more(struct round *round, uint32_t random)
 	wnnGraphBuilderRelease(builder);
 }
 
-/* Destroys any of the objects, now and then. */
+/* Destroys the tensor, the graph, the context or nothing, as @random decides. */
 static void destroy_one(struct round *round, WNNTensor tensor, uint32_t random)
 {
 	if (random % 4 == 0)

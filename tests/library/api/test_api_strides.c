@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests operands with strides on the CPU. The products of an attention read its heads from the
- * product that made queries, keys and values, and write them, without copies; elementwise functions
- * read and write slices of rows without copies, too, and convolutions write the channels of a
- * concat where they lie. The test computes the expected results itself,
- * and compares each level of vector instructions with them.
+ * Tests operands with strides on the CPU, which save copies. The products of an attention read its
+ * heads from the matrix of queries, keys and values, and write their results where they belong;
+ * elementwise functions read and write slices of rows; and convolutions write their channels into
+ * the result of a concat. The test computes the expected results itself, and compares each level of
+ * vector instructions with them.
  */
 #include "fixture.h"
 
@@ -129,7 +129,7 @@ static void check_results(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y);
 }
 
-/* The graph has three steps: two products and softmax. */
+/* Above the level base, the graph has three steps: two products and softmax. */
 static void heads_are_read_with_strides(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -161,8 +161,8 @@ static WNNOperand part(WNNGraphBuilder b, WNNOperand x, uint32_t begin, uint32_t
 }
 
 /*
- * Builds a graph that swaps the two slices of each row; the left slice is multiplied by the row's
- * last number.
+ * Builds a graph that swaps the two slices of each row, negates the right one, and multiplies the
+ * left one by the row's last number.
  */
 static WNNGraph build_parts(WNNContext context)
 {
@@ -201,7 +201,7 @@ static void check_parts(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y);
 }
 
-/* The graph has two steps, one for each function. */
+/* The graph has two steps: negation and multiplication. */
 static void slices_of_rows_are_read_with_strides(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -268,7 +268,10 @@ static WNNGraph build_channels(WNNContext context)
 	return graph;
 }
 
-/* Computes the channels from @to on, of a convolution with a filter of @size elements on a side. */
+/*
+ * Computes the channels of one pixel, from @to on, of a rectified convolution with a filter of
+ * @size elements on a side.
+ */
 static void expect_channels(const float *x, int pixel, int size, int channels, double *to)
 {
 	for (int k = 0; k < channels; k++) {
@@ -304,8 +307,9 @@ static void check_channels(WNNContext context, WNNGraph graph, const float *data
 }
 
 /*
- * Only the convolutions and their activations have steps, where both are on our own kernels.
- * @strange: whether a number is infinite, with which Winograd's sums are not finite
+ * Checks all levels. Above the level base, the graph has four steps: both convolutions and their
+ * activations, but no concat.
+ * @strange: an input number is infinite, which Winograd's algorithm would make NaN
  */
 static void check_levels(bool strange)
 {

@@ -55,7 +55,7 @@ static void what_a_tensor_is(void **state)
 	for (int i = 0; i < 24; i++)
 		assert_int_equal(data[i], 0);
 	wnnTensorRelease(tensor);
-	/* Make a scalar. */
+	/* A descriptor without dimensions makes a scalar. */
 	wanted.shape = WNN_UINT32_EMPTY;
 	assert_ok(wnnContextCreateTensorSync(f->context, &wanted, GENEROUS, &tensor));
 	assert_int_equal(wnnTensorGetByteLength(tensor), 2);
@@ -235,8 +235,8 @@ static void a_read_that_takes_too_long(void **state)
 	assert_int_equal(wnnContextReadTensorIntoSync(context, tensor, data, sizeof(data), 1000),
 			 WNNStatus_TimedOut);
 	/*
-	 * The buffer is the caller's again: nothing writes to it, which the thread sanitizer
-	 * checks.
+	 * The buffer is the caller's again: the library must not write to it, which the thread
+	 * sanitizer checks.
 	 */
 	memset(data, 7, sizeof(data));
 	wanted.dataType = WNNOperandDataType_Float32;

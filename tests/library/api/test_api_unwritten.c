@@ -147,8 +147,8 @@ static void what_is_computed_of_it_has_no_data_either(void **state)
 }
 
 /*
- * Queues both dispatches before the device gets any job, so that it still has the first when the
- * second begins.
+ * Queues both dispatches before the device gets any job, and holds the jobs, so that the device
+ * still has the first when the second begins. release_jobs() ends this.
  */
 static void dispatch_both(struct chain *c, WNNTensor first, WNNGraph graph, WNNTensor from,
 			  WNNTensor second)

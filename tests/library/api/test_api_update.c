@@ -136,7 +136,7 @@ static void close_tensors(const struct tensors *t)
 
 /*
  * Writes new rows and their place @position to the input tensors, and dispatches with @whole as the
- * new cache; returns the status of the dispatch. Sets t->want to the content after it.
+ * new cache; returns the status of the dispatch. Sets t->want to the cache's content after it.
  */
 static WNNStatus add_rows(WNNContext context, WNNGraph graph, struct tensors *t, int32_t position,
 			  WNNTensor whole)
@@ -177,8 +177,8 @@ static void check(WNNContext context, const struct tensors *t, WNNTensor whole)
 }
 
 /*
- * Checks that the NPU writes the rows and the sums, and nothing else; without an NPU, that it takes
- * no cycles.
+ * Checks that the NPU writes the rows and the sums, and nothing else; without an NPU, that the
+ * statistics count no cycles of it.
  */
 static void check_traffic(WNNGraph graph, bool npu)
 {
@@ -196,7 +196,7 @@ static void check_graph(WNNContext context, WNNGraph graph, bool npu)
 	WNNTensor other;
 
 	open_tensors(&t, context);
-	/* The second and third dispatch are queued after the first. */
+	/* The second and third dispatch are queued while the first may still run. */
 	for (int32_t position = 0; position < 3; position++)
 		assert_ok(add_rows(context, graph, &t, position, t.cache));
 	check(context, &t, t.cache);
@@ -293,8 +293,8 @@ static void a_loaded_graph_updates(void **state)
 }
 
 /*
- * Two scatters in a row update a cache of float16; another operator reads the result, which is also
- * an output. The CPU computes float16 in float32, but the cache keeps its type.
+ * Two scatters, one after the other, update a cache of float16; another operator reads the result,
+ * which is also an output. The CPU computes float16 in float32, but the cache stays float16.
  */
 static void chains_of_halves(void **state)
 {

@@ -181,7 +181,10 @@ static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *
 	return context;
 }
 
-/* Compares a graph in one step with one in two steps, and with one that is loaded from a file. */
+/*
+ * Compares a graph in one step with one in two steps and with one that is loaded. Releases the
+ * context.
+ */
 static void check_in(WNNContext context, const struct network *n, const char *path)
 {
 	WNNGraph graph = build(context, n, false), apart = build(context, n, true), loaded;

@@ -250,7 +250,7 @@ int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t
 			  unsigned int flags, uint32_t *first);
 int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file);
 
-/* Makes every file a dma-buf for the library. */
+/* Answers DMA_BUF_IOCTL_SYNC for any file, so that the library takes each for a dma-buf. */
 int __wrap_ioctl(int fd, unsigned long request, void *args)
 {
 	return request == DMA_BUF_IOCTL_SYNC ? 0 : __real_ioctl(fd, request, args);
@@ -356,7 +356,7 @@ static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference prefe
 	return context;
 }
 
-/* Checks that the library has created so many contexts, all with this power preference. */
+/* Checks that the library has created @contexts contexts, all with the power preference @power. */
 static void assert_powers(uint32_t contexts, uint32_t power)
 {
 	uint32_t powers[MAX_CONTEXTS], count;
@@ -454,7 +454,7 @@ static void check_power(WNNPowerPreference preference, uint32_t power)
 	release_all(instance, context, graph, x, y);
 }
 
-/* Tests that a job that the driver ends for its time names no operator and no instruction. */
+/* Tests the error of a job that the driver ends because it takes too long. */
 static void a_job_without_progress(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -495,7 +495,7 @@ static void high_performance(void **state)
 	check_power(WNNPowerPreference_HighPerformance, DRM_ONPU_POWER_HIGH_PERFORMANCE);
 }
 
-/* Returns the number of syncs for the processor (@for_cpu) or the device since the last call. */
+/* Returns the number of syncs for the processor (@for_cpu) or the device, and sets it to 0. */
 static uint32_t take_syncs(bool for_cpu)
 {
 	uint32_t count;
@@ -608,7 +608,7 @@ static void lent_memory(void **state)
 	kernel.wraps = 0;
 	check_lent(2, true, 128);
 	kernel.wraps = 0;
-	/* Memory that is not aligned is copied once it is moved there. */
+	/* The NPU cannot use memory at this address, so the tensor becomes a copy. */
 	check_lent(1, false, 4);
 }
 
@@ -715,7 +715,7 @@ static void a_job_that_fails_soon(void **state)
 	assert_int_equal(kernel.waits, 2);
 }
 
-/* Tests that a context that the driver refuses is an error, which tells a banned user of the ban. */
+/* Tests the errors when the driver refuses a context; a banned user is told of the ban. */
 static void no_context(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
