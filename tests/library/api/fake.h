@@ -47,7 +47,9 @@ int setup(void **state);
 int teardown(void **state);
 
 void release_jobs(void);
-/* Waits until the device has been released with everything that was made on it. */
+/*
+ * Waits until the device is released with all that was made on it; fails the test after a minute.
+ */
 void wait_for_the_end(void);
 
 #endif

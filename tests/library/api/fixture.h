@@ -48,8 +48,8 @@ WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand
 
 /*
  * The variable that sets the level of vector instructions of contexts on the CPU. exchange_level()
- * sets it, or unsets it with NULL, and returns its value before, which the caller frees; NULL: it
- * was not set.
+ * sets it, or unsets it with NULL, and returns its former value, which the caller frees, or NULL if
+ * it was not set.
  */
 #define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
 char *exchange_level(const char *level);

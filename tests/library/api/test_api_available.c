@@ -94,7 +94,10 @@ static void groups_have_limits(void **state)
 	write_file("cgroup/box/inner/memory.max", "max\n");
 	write_file("cgroup/box/inner/memory.current", "1000\n");
 	assert_int_equal(available(), 2500 << 10);
-	/* The limit of the enclosing group counts; its file pages in memory can be reclaimed. */
+	/*
+	 * The enclosing group's limit counts. A 32nd of it is kept free; the cache of files counts
+	 * as free.
+	 */
 	write_file("cgroup/box/memory.max", "3200000\n");
 	write_file("cgroup/box/memory.current", "2600000\n");
 	write_file("cgroup/box/memory.stat", "anon 5\ninactive_file 300000\nactive_file 7\n");
@@ -118,7 +121,7 @@ static void older_groups_have_limits(void **state)
 	write_file("cgroup/memory/job/memory.stat",
 		   "inactive_file 1\ntotal_inactive_file 100000\n");
 	assert_int_equal(available(), 700000);
-	/* One hierarchy may have several controllers. */
+	/* In version 1 of groups, a hierarchy may have several controllers. */
 	write_file("proc/self/cgroup", "4:cpu,memory:/job/7\n1:cpuset:/\n0::/\n");
 	assert_int_equal(available(), 700000);
 }

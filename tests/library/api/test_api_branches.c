@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that a dispatch on the CPU leaves out the nodes that only the other side of a selection
- * needs, when its condition has a single element, and that it runs all others. The profile says
- * which nodes ran. Each side is computed from x = 0.5 by functions such as tanh, cos or sin.
+ * Tests that a dispatch on the CPU leaves out the nodes that only the unselected side of a
+ * selection needs, when the condition has a single element, and that it runs all others. The
+ * profile says which nodes ran. Each side is computed from x = 0.5 by functions such as tanh, cos
+ * or sin.
  */
 #include "fixture.h"
 
@@ -188,7 +189,7 @@ static void what_both_need_runs(void **state)
 	close_all(&f);
 }
 
-/* An output of the graph is computed also where the selection does not need it. */
+/* An output of the graph is computed even if the selection does not need it. */
 static void outputs_run(void **state)
 {
 	WNNNamedOperand outputs[] = { { WNN_STR("y"), NULL }, { WNN_STR("z"), NULL } };
@@ -324,7 +325,7 @@ static void conditions_of_elements(void **state)
 	close_all(&f);
 }
 
-/* A graph that was saved and loaded leaves out the other side, too. */
+/* A graph that was saved and loaded leaves out the unselected side, too. */
 static void saved(void **state)
 {
 	char path[] = "/tmp/test-api-branches-XXXXXX";

@@ -162,7 +162,7 @@ static void run(const char *environment, const char *name)
 	/* Meson names the program that runs programs for another processor in this variable. */
 	const char *wrapper = getenv("MESON_EXE_WRAPPER");
 
-	/* The address sanitizer would report unreleased objects as well. */
+	/* Some cases leave objects unreleased, which the address sanitizer would report as well. */
 	snprintf(command, sizeof(command), "env %s ASAN_OPTIONS=detect_leaks=0 %s '%s' %s 2>&1",
 		 environment, wrapper ? wrapper : "", program, name);
 	pipe = popen(command, "r");

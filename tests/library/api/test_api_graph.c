@@ -317,7 +317,7 @@ static void texts(void **state)
 }
 
 /*
- * Tensors are given in any order; one operand is two outputs; an input is an output by an identity.
+ * A dispatch may give tensors in any order. One operand is two outputs; another output is an input.
  */
 static void names(void **state)
 {

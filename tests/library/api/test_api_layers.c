@@ -163,8 +163,8 @@ static float first_of_product(WNNContext context, uint32_t rows)
 }
 
 /*
- * OpenBLAS starts threads and takes memory, so it is loaded only when a kernel needs it, which a
- * vector times a matrix does not.
+ * OpenBLAS starts threads and takes memory: it must not be loaded for a vector times a matrix,
+ * which another kernel computes.
  */
 static void one_line_needs_no_openblas(void **state)
 {

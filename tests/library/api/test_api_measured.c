@@ -192,8 +192,8 @@ static unsigned long first_dispatch(WNNContext context, WNNTensor x, WNNTensor y
 }
 
 /*
- * A caller who waits without a limit computes the first dispatch of a graph itself, too; one who
- * may give up does not.
+ * A caller who waits without a time limit computes the dispatch itself, even the first of a graph;
+ * a caller with a limit does not.
  */
 static void the_waiting_thread_computes(void **state)
 {

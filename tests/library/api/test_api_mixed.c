@@ -158,7 +158,10 @@ static void nothing_is_copied(void **state)
 	for (size_t i = 0; i < placement.nodeCount; i++)
 		reported += placement.nodes[i].bytesCopied;
 	assert_int_equal(statistics.bytesCopied, reported);
-	/* Read: x; a and b; d and x. Written: a; c; e. The results of neg stay in SRAM. */
+	/*
+	 * The NPU's three programs read x; a and b; d and x. They write a; c; e. neg's results stay
+	 * in SRAM.
+	 */
 	assert_int_equal(statistics.bytesRead, 5 * bytes + reported);
 	assert_int_equal(statistics.bytesWritten, 3 * bytes + reported);
 	wnnTensorRelease(input.tensor);

@@ -24,7 +24,7 @@
 
 #define N     16
 #define BYTES (N * N * sizeof(float))
-/* The size of the dma-bufs here, and the offsets of x and y. */
+/* The size of the dma-bufs here, and the offsets of x and y in them, in bytes. */
 #define SIZE 65536u
 #define X    4096
 #define Y    (4096 * 3 + 64)
@@ -594,7 +594,7 @@ static void a_read_waits(void **state)
 					     note_read(notes, WNNCallbackMode_AllowSpontaneous, 1));
 			end_write(&one, first);
 			short_while();
-			/* The kernel may have timed the fence out. */
+			/* If the kernel has timed the second fence out, the read may have ended. */
 			if (!signalled(wait_two, 0))
 				assert_int_equal(notes_count(notes), 0);
 			end_write(&two, second);

@@ -203,7 +203,7 @@ static void check_graph(WNNContext context, WNNGraph graph, bool npu)
 	assert_ok(add_rows(context, graph, &t, LENGTH - 1, t.cache));
 	check(context, &t, t.cache);
 	check_traffic(graph, npu);
-	/* With two tensors, the input keeps its data. */
+	/* When the output has a tensor of its own, the input keeps its data. */
 	other = make(context, WNNOperandDataType_Float32, HEADS * LENGTH, SIZE);
 	assert_ok(add_rows(context, graph, &t, 7, other));
 	check(context, &t, other);

@@ -65,7 +65,10 @@ static WNNOperand constant(WNNGraphBuilder builder, WNNUint32Array shape, float 
 	return operand;
 }
 
-/* Returns a graph of the network; with `apart` the pixels are an output, too. */
+/*
+ * Returns a graph of the network; with `apart` the values between the convolutions are an output,
+ * too.
+ */
 static WNNGraph build(WNNContext context, const struct network *n, bool apart)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);

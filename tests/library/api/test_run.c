@@ -131,7 +131,7 @@ static void a_timeline_runs_all_of_it_in_order(void **state)
 
 /*
  * Several threads queue tasks and run some of them themselves: no two tasks run at the same time,
- * and the tasks of each thread run in the order of the queue.
+ * and the tasks of each thread run in the order in which it gave them.
  */
 #define CALLERS 4
 #define TASKS	2000
