@@ -24,11 +24,13 @@ struct dimension {
 	uint32_t index;
 };
 
+/* The features of an operator's calls. */
 struct space {
 	uint32_t count;
 	struct dimension dims[MAX_DIMENSIONS];
 };
 
+/* filled[op][a][i][b]: bit k says that a call has had value i of feature a and value k of b */
 static uint64_t filled[WNN_OP_COUNT][MAX_DIMENSIONS][MAX_FEATURES][MAX_DIMENSIONS];
 static uint64_t calls[WNN_OP_COUNT];
 

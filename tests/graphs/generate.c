@@ -160,7 +160,7 @@ int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t ran
 	return generator_leaf(g, type, rank, dims, fill);
 }
 
-/* Returns the range of arguments in which a function is neither constant nor overflows. */
+/* Returns a range of arguments in which the function is defined, varies and seldom overflows. */
 static struct fill float_range(struct generator *g, enum wnn_op op)
 {
 	switch (op) {

@@ -107,13 +107,13 @@ int generator_heads(struct generator *g, int x);
 /* generator_begin() begins an empty graph of several calls, generator_finish() finishes it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);
-/* Returns whether the limits allow an operator on a value. */
+/* Returns whether an operator can have the value as its main operand, also by g->limits. */
 bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
 /* Returns the id of a new value, or GRAPH_ABSENT when the graph has no space left. */
 int generator_value(struct generator *g);
-/* Draws the values of an input or constant that suit the operator. */
+/* Returns how elements of this type are drawn that suit the operator. */
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
-/* Draws dimensions with about @least to @most elements. */
+/* Draws dimensions with about @least, which is at least 1, to @most elements. */
 void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
 		    uint32_t *dims);
 
@@ -126,8 +126,8 @@ void set_word(struct graph_attr *attr, uint32_t word);
 void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
 void set_real(struct graph_attr *attr, double value);
 /*
- * Draw the value of an attribute, or leave the attribute out: one enum or boolean of four, and
- * every second real number, is left out.
+ * Set an option to a random value, an enum to 1 up to @count; with probability 1/4 for enums and
+ * booleans, and 1/2 for real numbers, leave the option out.
  */
 void maybe_enum(struct draw *d, const char *name, uint32_t count);
 void maybe_bool(struct draw *d, const char *name);

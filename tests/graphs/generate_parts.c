@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Draws operators as exporters of models compose them from simple ones: gelu from erf or tanh,
- * softmax and its logarithm, and normalisations from a mean of squares.
+ * softmax and its logarithm, normalisations from a mean of squares, and branches from where().
  */
 #include "generate.h"
 
@@ -253,8 +253,9 @@ static int condition(struct generator *g)
 }
 
 /*
- * Appends selections by a condition of one element. Sides may be values that both sides, several
- * selections or other nodes read; a selection may be a side of another.
+ * Appends one to three where() with conditions of one element; returns the id of the result. Their
+ * two sides may be computed from each other, several where() may read one side, and the result of
+ * one may be an operand of a side of another.
  */
 static int branch_parts(struct generator *g, int x)
 {

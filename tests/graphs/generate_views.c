@@ -64,7 +64,7 @@ static int function_of(struct generator *g, int x)
 
 /*
  * Appends one of seven functions of a transposed value, some of which work along an axis. Returns
- * the id of the result; this is x when the axis of a slice has one index.
+ * the id of the result, or x itself when a dimension to slice has size 1.
  */
 static int work_of(struct generator *g, int x)
 {

@@ -88,7 +88,7 @@ void *graph_data(const struct graph_value *value);
 /* Return the argument or option of that name, which must exist. */
 struct graph_attr *graph_argument(struct graph_node *node, const char *name);
 struct graph_attr *graph_option(struct graph_node *node, const char *name);
-/* Returns the operand whose type and rank count as the node's in limits and in the coverage. */
+/* Returns the index of the operand whose type and rank the limits and the coverage are about. */
 uint32_t graph_main_operand(enum wnn_op op);
 
 /* --- Text (text.c) --------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ struct run {
 	char message[700];		 /* reason, unless the run is done */
 	void *outputs[GRAPH_MAX_VALUES]; /* by value; malloc'ed */
 	bool exact[GRAPH_MAX_VALUES];	 /* the output's bits are the same for every size of SRAM */
-	bool marked;			 /* a node is not exact although it must be */
+	bool marked;			 /* the placement calls a node inexact that must be exact */
 	bool tiled;			 /* a node needed more than one tile */
 	uint32_t on_npu, on_cpu, folded;
 	uint64_t kernels; /* the digest of the names of the kernels, in the order of the nodes */
@@ -291,7 +291,7 @@ struct comparison {
  */
 void compare_outputs(const struct graph *graph, const struct truths *truths, const struct run *run,
 		     struct comparison *out);
-/* Returns the distance between the numbers of a float type near @x; 1 for other types. */
+/* Returns the distance between the numbers of binary16 or binary32 near @x; 1 for integers. */
 double unit_in_last_place(enum ir_dtype dtype, double x);
 
 /* --- Digest (digest.c) ----------------------------------------------------------------------- */

@@ -77,7 +77,10 @@ static void begin(struct minimiser *m)
 	*m->trial = *m->graph;
 }
 
-/* Makes the trial the new graph when it is valid and still fails; returns whether it does. */
+/*
+ * Makes the trial the new graph and returns true when it is valid and still fails; false when not,
+ * and after the time limit.
+ */
 static bool accept(struct minimiser *m)
 {
 	struct wnn_error err;

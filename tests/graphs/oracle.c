@@ -59,8 +59,8 @@ void kernel_init(struct kernel *kernel, const struct work *work)
 		*value = *node->results[r];
 		kernel->results[r] = value;
 		/*
-		 * A float that comes from an integer keeps its type: the nearest number of that
-		 * type is not the rounded double.
+		 * The float result of a cast from an integer keeps its type: an integer that is
+		 * rounded to double first may miss the nearest number of a narrower type.
 		 */
 		if (ir_dtype_is_float(value->type.dtype) && !from_integer)
 			value->type.dtype = IR_F64;

@@ -45,7 +45,7 @@ struct kernel {
 void kernel_init(struct kernel *kernel, const struct work *work);
 /* Makes operand @i of the kernel point to @data, doubles. */
 void kernel_set(struct kernel *kernel, uint32_t i, const double *data);
-/* Makes the kernel give its result in double precision, whatever the type. */
+/* Makes the kernel give all its results in double precision, whatever their types are. */
 void kernel_widen_result(struct kernel *kernel);
 /* Returns the elements of result r: doubles, or in the result's own type; malloc'ed. */
 void *kernel_run(const struct kernel *kernel, uint32_t r);
@@ -70,13 +70,14 @@ double sum_loss(double n);
 double rounding(enum ir_dtype dtype, double x);
 /*
  * widened() returns the elements of an operand as doubles, whatever its type is; slack_of() returns
- * their errors. The caller frees both.
+ * the errors that they may have, 0 without operand.slack. The caller frees both.
  */
 double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
-double largest(const double *data, int64_t count); /* 0 for NULL */
+/* Returns the largest element that is not NaN, but at least 0; 0 when @data is NULL. */
+double largest(const double *data, int64_t count);
 bool fits_integer(enum ir_dtype dtype, double x);
-/* Makes the bound infinite wherever @slack is above 0. */
+/* Makes the bound infinite wherever @slack is above 0 or NaN. */
 void taint(double *bound, const double *slack, int64_t count);
 
 enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };

@@ -43,7 +43,7 @@ double *bound_where(const struct work *work, uint32_t r)
 	bound = run_on(work, SLACK, 6, NULL, r);
 	if (!work->in[0].slack)
 		return bound;
-	/* The run gives 1 where errors may change the condition. */
+	/* The run gives INFINITY where errors may change the condition, and 0 elsewhere. */
 	condition = slack_of(&work->in[0]);
 	a = new_doubles(1);
 	b = new_doubles(1);
@@ -114,8 +114,8 @@ static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
 
 /*
  * Returns whether an odd multiple of pi / 2 is in [x - s, x + s]. Next to such a pole tan may have
- * any value of either sign. Between two poles it only grows, so that it is farthest from its value
- * at x at the ends of the interval.
+ * any value of either sign. Between two poles tan only grows, so that its largest distance from
+ * tan(x) is at an end of the interval.
  */
 static bool tan_has_pole(double x, double s)
 {
@@ -123,12 +123,12 @@ static bool tan_has_pole(double x, double s)
 }
 
 /*
- * Returns the largest distance from v of the extremes of sin or cos in [x - s, x + s], which are 1
- * and -1 by turns, pi apart.
+ * Returns the largest distance from v of the extremes of sin or cos in [x - s, x + s]; 0 when there
+ * are none. The extremes are 1 and -1 by turns, pi apart.
  */
 static double spread_of_extremes(enum ir_unary kind, double x, double s, double v)
 {
-	double first = kind == IR_COS ? 0 : M_PI_2; /* here, and 2 * pi farther each time, is 1 */
+	double first = kind == IR_COS ? 0 : M_PI_2; /* the value is 1 here, and every 2 * pi */
 	double from = ceil((x - s - first) / M_PI), to = floor((x + s - first) / M_PI);
 
 	if (to > from)
@@ -137,8 +137,9 @@ static double spread_of_extremes(enum ir_unary kind, double x, double s, double 
 }
 
 /*
- * Returns the largest distance of f from v on [x - s, x + s], measured at five points and at the
- * extremes of waves, of which there may be many between the points.
+ * Returns the largest distance of the function from v, its value at x, on [x - s, x + s]. Measures
+ * four points and the extremes of sin and cos, which may lie between the points; adds a quarter for
+ * functions that are not steps. INFINITY: the interval has a pole of tan, or a distance is NaN.
  */
 static double unary_spread(const struct ir_unary_attrs *attrs, double x, double s, double v)
 {
@@ -303,8 +304,8 @@ static double binary_spread(enum ir_binary kind, const double *value, const doub
 }
 
 /*
- * Returns the largest error of an integer result; INFINITY for a result that may wrap around, a
- * quotient or a power.
+ * Returns the largest error of an integer result. With errors in the operands it is INFINITY for a
+ * quotient, a power, and a result that may wrap around.
  */
 static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const double *value,
 			     const double *slack)

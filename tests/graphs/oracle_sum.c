@@ -75,8 +75,8 @@ static void positive_factors(struct ir_node *node)
 }
 
 /*
- * Returns the error of products whose float16 weights are scaled, and so rounded once more: half a
- * unit in their last place, relative to the sum of absolute values.
+ * Returns the error of products with constant float16 weights, relative to the sum of absolute
+ * values: a device may scale the weights, and so round them once more. 0 for other weights.
  */
 static double weights_loss(const struct ir_node *node)
 {
@@ -109,8 +109,8 @@ static void as_average(struct ir_node *node)
 }
 
 /*
- * Returns the error of a root of binary32 squares, which become infinite or 0 long before their
- * root would; INFINITY when they may.
+ * Returns the error of v, the root of a sum of n binary32 squares: squares of small numbers become
+ * 0. INFINITY: the sum may overflow, although its root does not.
  */
 static double square_loss(double v, double n)
 {
@@ -151,7 +151,7 @@ static void as_max(struct ir_node *node)
 	node->attrs.reduce.kind = IR_REDUCE_MAX;
 }
 
-/* Returns the effect of the operand's errors on a reduction that is not of integers. */
+/* Returns the effect of the operand's errors on a reduction of floats. */
 static double *reduced_slack(const struct work *work, uint32_t r, const double *absolute_result)
 {
 	enum ir_reduce kind = work->node->attrs.reduce.kind;
@@ -317,8 +317,8 @@ double *bound_softmax(const struct work *work, uint32_t r)
 }
 
 /*
- * Returns the largest distance of the indices of elements that may be the extreme from the right
- * index @place.
+ * Returns the largest distance from @place, the right index, of an element that may be the extreme
+ * because of errors; 0 without errors, INFINITY if there are errors and a NaN.
  */
 static double arg_spread(const double *x, const double *slack, int64_t n, int64_t step, bool max,
 			 double place)

@@ -369,7 +369,7 @@ static void read_outputs(struct target *target, const struct graph *graph,
 
 /*
  * Dispatches twice and waits; returns success or the first error. The results are those of the
- * second dispatch, which may find weights in SRAM that the first one left there.
+ * second dispatch, because it may use weights that the first one left in SRAM.
  */
 static WNNStatus dispatch_twice(struct target *target, WNNGraph built,
 				WNNNamedOperandDescriptorArray inputs, WNNNamedTensor const *in,

@@ -157,7 +157,8 @@ static int read_value(struct reader *r, const char *word)
 }
 
 /*
- * Cuts the items of "[1,2]" apart in place; returns their number, or -1 when the text is no list.
+ * Cuts the items of "[1,2]" apart in place; leaves out those after GRAPH_MAX_LIST. Returns their
+ * number, or -1 when the text is no list.
  */
 static int split_list(char *text, char *items[GRAPH_MAX_LIST])
 {
