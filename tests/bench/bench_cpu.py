@@ -159,7 +159,7 @@ def sleeps(thread):
 
 def settle(pid, name):
     """Waits until all threads of the process sleep. After a run, threads of ONNX Runtime spin for
-    some 40 ms to find more work, and would take a processor from the other program for that time.
+    tens of milliseconds to find more work, and would take a processor from the other program.
     """
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):

@@ -18,7 +18,7 @@
 struct net {
 	WNNGraphBuilder builder;
 	const float *weights;
-	bool mapped; /* the weights are a file */
+	bool mapped; /* the weights are a mapped file: see bench_table_build() */
 	enum bench_type type;
 	WNNOperand *values;
 	uint32_t inputs;
@@ -237,8 +237,8 @@ static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t r
 		int value = (int)(data[i] / scale);
 
 		/*
-		 * The numbers of the table are between -.05 and .05, so that the integer is from
-		 * -12 to 12.
+		 * The weights are between -.05 and .05, so that with the scale 1/256 the integer is
+		 * from -12 to 12.
 		 */
 		if (mx)
 			value = value < 0 ? -twice[-value * 7 / 12] : twice[value * 7 / 12];

@@ -29,7 +29,8 @@ struct rig {
 	uint32_t context;
 	const volatile struct drm_onpu_completion *page;
 	uint64_t va;
-	uint32_t syncobj[2]; /* the first has signalled */
+	/* jobs wait for the first, which has signalled, and signal the second */
+	uint32_t syncobj[2];
 };
 
 static void fail(const char *what)

@@ -308,7 +308,7 @@ static json_t *describe_memory(WNNGraph graph)
 			 (json_int_t)run_compiled_arena_bytes(graph->compiled));
 }
 
-/* Returns the CPU seconds of loading the graph from a file, the least of some. */
+/* Returns the CPU seconds of loading the graph from a file, the least of LOADS measurements. */
 static double measure_load(WNNContext context, WNNGraph graph)
 {
 	char path[] = "/tmp/bench-npu-XXXXXX";
