@@ -32,7 +32,7 @@ struct WNNStablehloProgramImpl {
 	struct shlo_execution own, *executions;
 	size_t execution_count;
 	WNNStablehloRunInfo info;
-	uint64_t built;
+	uint64_t built; /* graphs that the last run has built */
 	/* Where operations ran: it stays as it is while the same graphs run. */
 	struct shlo_arena told;
 	uint64_t told_serial; /* serial of the kept graphs that @told describes; 0: none */

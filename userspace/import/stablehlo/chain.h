@@ -20,7 +20,7 @@ struct shlo_frame;
 enum shlo_chain_memory {
 	SHLO_AT_BUFFER, /* a buffer of the chain, until the last step that reads it */
 	SHLO_AT_ARRAY,	/* the memory of a value from outside */
-	SHLO_AT_SPLAT,	/* a buffer of the chain, all elements of which are that of a value */
+	SHLO_AT_SPLAT,	/* a buffer of the chain, filled with the only element of a value */
 	SHLO_AT_IOTA,	/* a buffer of the chain with elements of an iota */
 	SHLO_AT_RESULT, /* the memory of a value that operations behind the chain read */
 };
@@ -43,7 +43,10 @@ struct shlo_chain_step {
 
 struct shlo_chain {
 	size_t first, end; /* range of operations in the block */
-	/* by operation of the range: the steps compute it or need it not; others run before them */
+	/*
+	 * by operation of the range: whether it need not run, because the steps do its work; the
+	 * other operations run before the steps
+	 */
 	bool *is_member;
 	size_t counted; /* number of the members that a run counts as operations */
 	size_t value_count, step_count, buffer_count;

@@ -21,8 +21,8 @@ bool shlo_combine_step(const struct shlo_step *step, void *out, const void *cons
 		       size_t count);
 
 /*
- * Adds the products of a row and the columns of a matrix to @sums, which has one for each column:
- * from the first to the last, each rounded to @element, which is SHLO_F32 or SHLO_F64.
+ * Adds to sums[i], for each of @columns columns i, the products row[k] * matrix[k][i] for k from 0
+ * to @inner - 1, in this order. Each step is rounded to @element, SHLO_F32 or SHLO_F64.
  */
 void shlo_add_products(enum shlo_element element, void *sums, const void *row, const void *matrix,
 		       size_t inner, size_t columns);

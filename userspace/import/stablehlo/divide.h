@@ -90,7 +90,7 @@ struct shlo_divider {
 	size_t *arguments, *results; /* numbers of values */
 	struct shlo_spec *result_specs;
 	size_t part_count; /* operations so far, their operands and results, those in regions too */
-	bool is_odd;	   /* the program has something that is not divided here */
+	bool is_odd;	   /* the program has an operation or type that cannot be divided */
 };
 
 /* Whether an operation is sdy.manual_computation, whose region computes with parts of values. */

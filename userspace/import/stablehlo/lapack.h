@@ -6,16 +6,21 @@
 #include <complex.h>
 #include <stdbool.h>
 
+/* A system of equations with the triangular matrix a. */
 struct shlo_solve {
+	/*
+	 * left: op(a) x = b, else x op(a) = b; lower: a is a lower triangle; unit: the diagonal of a
+	 * counts as all 1
+	 */
 	bool left, lower, unit;
-	char transpose; /* N: as it is, T: transposed, C: adjoint */
+	char transpose; /* op(a) is N: a, T: a transposed, C: the adjoint of a */
 };
 
 /* Loads the library. Returns NULL, or the reason why the functions below cannot be called. */
 const char *shlo_lapack_problem(void);
 /* Replaces a triangle of @a by the Cholesky factor; false: @a is not positive definite. */
 bool shlo_cholesky(bool lower, int n, double complex *a);
-/* Solves op(a) x = b, or x op(a) = b; x replaces b. */
+/* Solves the system with a of size n and b of size rows x columns; x replaces b. */
 void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
 			   const double complex *a, int n, double complex *b);
 

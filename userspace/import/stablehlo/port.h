@@ -29,17 +29,17 @@ bool shlo_is_constant(const struct shlo_op *op);
 bool shlo_used_after(const struct shlo_block *block, size_t end, const struct shlo_value *value);
 
 /*
- * Adds a port for a value; its name is @letter with its number. Returns it, valid until the next
- * one is added; NULL: memory is exhausted.
+ * Adds a port for a value, and names it by @letter and its index. Returns the port, valid until the
+ * next one is added; NULL: memory is exhausted.
  */
 struct shlo_port *shlo_port_add(struct shlo_ports *ports, char letter,
 				const struct shlo_value *value);
 bool shlo_ports_have(const struct shlo_ports *ports, const struct shlo_value *value);
 /*
- * Adds the ports that a graph of the place has. Inputs are the values that it reads from outside,
- * constants only if there are no others; outputs are the results that later operations read.
- * @slots: number of values of the function. Returns the number of operations but constants; 0:
- * memory is exhausted.
+ * Adds the ports of the graph that @place identifies. Inputs are the values that the graph reads
+ * from outside, without constants if any other is left; outputs are the results that later
+ * operations read. @slots: number of values of the function. Returns the number of the graph's
+ * operations that are no constants; 0: memory is exhausted.
  */
 size_t shlo_ports_find(const struct shlo_graph_place *place, size_t slots,
 		       struct shlo_ports *inputs, struct shlo_ports *outputs);

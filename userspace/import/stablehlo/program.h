@@ -15,13 +15,13 @@ struct shlo_step {
 };
 
 struct shlo_constant {
-	size_t out;
+	size_t out; /* register */
 	struct shlo_num number;
 };
 
 /* A value that the region uses from outside. */
 struct shlo_captured {
-	size_t slot, out;
+	size_t slot, out; /* slot: index in the frame; out: register */
 	enum shlo_element element;
 };
 

@@ -26,12 +26,14 @@ struct shlo_tensor {
 	_Alignas(16) unsigned char small[SHLO_SMALL_BYTES];
 };
 
+/* A value that interpreter.probe has kept for the checks that follow. */
 struct shlo_probe {
 	struct shlo_probe *next;
 	const char *id;
 	struct shlo_tensor *value;
 };
 
+/* Memory of an evaluation that is under way; @before is that of the one around it. */
 struct shlo_scratch {
 	struct shlo_scratch *before;
 	struct shlo_arena arena;
@@ -112,7 +114,7 @@ void shlo_run_reset(struct shlo_run *run);
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);
 /* Returns a new value for a caller that sets all elements; they are undefined until then. */
 struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
-/* Returns a new value of these dimensions with zeroed elements of the type of @element_of's. */
+/* Returns a new value of these dimensions with zeroed elements, of @element_of's element type. */
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
 /* Returns a value whose elements are memory of the caller, which outlives the run. */

@@ -28,7 +28,7 @@ enum shlo_direction { SHLO_EQ, SHLO_NE, SHLO_GE, SHLO_GT, SHLO_LE, SHLO_LT };
 /*
  * shlo_unary() and shlo_binary() return a number of @element, rounded to that type. real, imag and
  * abs of complex numbers have the part's type; is_finite and the like are boolean. Both set *done
- * to false when the operation does not take the type.
+ * to whether the operation takes the type.
  */
 struct shlo_num shlo_unary(enum shlo_unary op, enum shlo_element element, struct shlo_num x,
 			   bool *done);

@@ -6,8 +6,8 @@
 #include "run.h"
 
 /*
- * Runs the graph that begins at operation @at of the region, if there is one. Returns the number of
- * operations that it replaces, or 0.
+ * Runs the graph that begins at operation @at of the region, and returns the number of operations
+ * that the graph replaces; 0: no graph can run there.
  */
 size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 			const struct shlo_region *region, size_t at);

@@ -32,10 +32,13 @@ struct shlo_world {
 	 */
 	void (*swap)(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
 		     const struct shlo_shard *out, const struct shlo_shard *in);
-	/* @process: the receiver or sender; -1: any process that uses the channel. */
+	/*
+	 * Send and receive values by a channel. @process: the receiver or sender; -1: any process
+	 * that uses the channel.
+	 */
 	void (*send)(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 		     struct shlo_tensor *const *values);
-	/* @types: types of the values in the file. */
+	/* @types: the types that the file gives the values */
 	void (*receive)(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 			const struct shlo_type *const *types, struct shlo_tensor **values);
 	/*
