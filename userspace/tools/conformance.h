@@ -77,6 +77,7 @@ struct comparison {
 	size_t index; /* index of the element that exceeds its bound the most */
 };
 
+/* Returns 0, or -1 and @reason when the tolerance is malformed. */
 int tolerance_read(const json_t *json, struct tolerance *tolerance, char *reason);
 const char *metric_name(enum metric metric);
 void compare_values(const struct values *expected, const void *actual,
@@ -99,6 +100,10 @@ struct names {
 
 void names_free(struct names *names);
 
+/*
+ * names_add() keeps the pointer to the name, and returns 0, or -1 when memory is exhausted.
+ * names_find() returns the first operand that was added with the name; NULL: there is none.
+ */
 int names_add(struct names *names, const char *name, WNNOperand operand);
 WNNOperand names_find(const struct names *names, const char *name);
 
@@ -147,6 +152,7 @@ struct result {
 	char reason[REASON_SIZE]; /* reason of a failure or skip */
 };
 
+/* Opens the context of runner->device. Returns 0, or -1 after a message. */
 int runner_open(struct runner *runner);
 void runner_close(struct runner *runner);
 void run_case(struct runner *runner, const json_t *item, bool validation, struct result *result);

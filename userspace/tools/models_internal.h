@@ -15,6 +15,10 @@ struct net {
 	bool failed;
 };
 
+/*
+ * Return the input that @model describes; a constant from a file in net->folder, whose name the
+ * format gives; a constant with a copy of @data. All are float32.
+ */
 WNNOperand net_input(struct net *net, struct model *model);
 WNNOperand net_file(struct net *net, const char *format, ...) __attribute__((format(printf, 2, 3)));
 WNNOperand net_data(struct net *net, const float *data, uint32_t rank, const uint32_t *dims);

@@ -27,13 +27,16 @@ struct npy {
 	bool big_endian; /* whether the elements in the file are big endian */
 };
 
-/* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */
+/*
+ * Reads a file. Returns 0, and npy_free() frees the elements; or -1 after a message on stderr that
+ * names the file and what is wrong with it.
+ */
 int npy_load(struct npy *array, const char *path);
 /* Reads an array from an open file; @path is for messages. Returns 0 or -1. */
 int npy_read(struct npy *array, FILE *f, const char *path);
 void npy_free(struct npy *array);
 
-/* Returns 0 or -1, like npy_load(). */
+/* Writes an array, but none of a 4-bit type. Returns 0 or -1, like npy_load(). */
 int npy_save(const struct npy *array, const char *path);
 
 #endif

@@ -9,6 +9,7 @@ struct server_options {
 	const char *host; /* the address to listen on */
 	uint16_t port;	  /* 0: any that is free */
 	size_t slots, queue;
+	/* most tokens of a prompt with its answer, and of an answer where the request does not say */
 	uint64_t context, max_tokens;
 	uint64_t seed;
 	bool seeded; /* a request without a seed uses @seed; false: it gets one from the clock */
