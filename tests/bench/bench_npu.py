@@ -16,10 +16,10 @@ CPU seconds of the build and of loading the graph from a file, and
   share = bound / cycles
 
 The section "networks" has some of them in several types, as applications would bring them: f32,
-f16, int8 (quantised as by ONNX Runtime; of bert_layer only the weights), int4 (weights, in blocks
-of 32). There share_of_peak is the MACs divided by those that the matrix unit can do in that type in
-the same cycles. mobilenetv2_batch8 has the figures of one image, lenet_warm those of the second
-dispatch.
+f16, int8 (quantised as by ONNX Runtime; of bert_layer only the weights), and int4, fp8 (E4M3) and
+mxfp4 for weights alone, int4 and mxfp4 in blocks of 32. There share_of_peak is the MACs divided by
+those that the matrix unit can do in that type in the same cycles. mobilenetv2_batch8 has the
+figures of one image, lenet_warm those of the second dispatch.
 
 With --dispatches 2 all figures are those of a second dispatch, which finds its first weights in
 SRAM.

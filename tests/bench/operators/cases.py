@@ -261,10 +261,10 @@ CASES = {
     "Det": lambda: Case(floats(SIDE, 4, 4)),
     "com.microsoft.FusedConv": lambda: Case(floats(1, 32, 56, 56), Constant(floats(32, 32, 3, 3)), Constant(floats(32)),
                                             pads=[1] * 4, activation="Relu"),
-    # Pooling
     "com.microsoft.NhwcConv": lambda: Case(floats(1, 56, 56, 32), Constant(floats(32, 3, 3, 32)), Constant(floats(32)), pads=[1] * 4),
     "com.microsoft.NhwcFusedConv": lambda: Case(floats(1, 56, 56, 32), Constant(floats(32, 32, 3, 3)), Constant(floats(32)),
                                                 pads=[1] * 4, activation="Relu"),
+    # Pooling
     **{name: (lambda: Case(floats(*PICTURE), kernel_shape=[3, 3], strides=[2, 2])) for name in ("MaxPool", "AveragePool", "LpPool")},
     **{name: (lambda: Case(floats(*PICTURE))) for name in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")},
     # Normalisation
