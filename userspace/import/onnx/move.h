@@ -12,6 +12,7 @@
 /* Constants with more elements are moved by operators of WebNN, not here. */
 #define ONNX_SMALL 65536
 
+/* Whether the value is a constant of at most ONNX_SMALL elements, each of 8 bits or more. */
 bool onnx_is_small(const struct onnx_value *value);
 struct onnx_value *onnx_move_reshape(struct onnx_node *node, struct onnx_value *value,
 				     const struct onnx_shape *shape);

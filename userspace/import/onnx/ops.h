@@ -279,6 +279,7 @@ WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, 
 struct onnx_dynamic {
 	WNNOperand integers, scale, zero, full_scale, full_zero;
 };
+/* Quantises x to uint8 by the range of its own elements. Returns 0; -1: the builder refused. */
 int onnx_range(struct onnx_node *node, WNNOperand x, struct onnx_dynamic *dynamic);
 int onnx_op_dequantize(struct onnx_node *node);
 int onnx_op_quantize(struct onnx_node *node);

@@ -30,7 +30,7 @@ struct shlo_element_info {
 	const char *text;
 	enum shlo_class class;
 	unsigned int bits, bytes;
-	int exponent, mantissa, bias;
+	int exponent, mantissa, bias; /* floats: bits of exponent and mantissa, bias */
 	enum shlo_special special;
 };
 

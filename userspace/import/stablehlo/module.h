@@ -28,7 +28,7 @@ enum shlo_type_kind {
 	SHLO_TOKEN,
 	SHLO_TUPLE,
 	SHLO_FUNCTION,
-	SHLO_FUTURE,
+	SHLO_FUTURE, /* the results of async_start, which async_done returns */
 	SHLO_OPAQUE, /* a type of which only the text is known, such as "none"; no value has it */
 };
 

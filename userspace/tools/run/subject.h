@@ -86,6 +86,7 @@ WNNStatus target_try_build(struct target *target, struct subject *subject);
  * the line tells when the device is not the CPU itself.
  */
 void target_print_runs(const struct target *target, size_t on_cpu);
+/* Builds the graph like target_try_build(), or loads the saved graph. */
 int target_build(struct target *target, struct subject *subject);
 /* Creates the tensors and writes the inputs. */
 int target_prepare(struct target *target, const struct subject *subject);

@@ -43,8 +43,9 @@ struct whisper {
 	char *piece; /* room for the text of any token */
 	struct target target;
 	/*
-	 * The audio; keys and values of the audio for each layer; a token. A recording of
-	 * config.frames runs the first two once.
+	 * encoder: encodes the audio; cross: computes each layer's keys and values from its result;
+	 * step: takes a token and computes the logits of the next one. encoder and cross run once
+	 * for each config.frames of the spectrogram.
 	 */
 	struct whisper_stage encoder, cross, step;
 	struct whisper_tensor *tensors;

@@ -31,7 +31,7 @@ struct device {
 	char link_speed[32];
 	uint32_t link_width, revision;
 	int32_t numa_node; /* -1: none */
-	uint32_t vectors;  /* number of interrupts */
+	uint32_t vectors;  /* number of interrupt vectors */
 	/* From sysfs, readable by everybody; valid when our driver is bound. */
 	uint64_t busy_us, memory, clock_mhz, max_clock_mhz, resets;
 

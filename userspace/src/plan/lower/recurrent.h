@@ -78,8 +78,9 @@ bool recurrent_has_copy(const struct rnn *r, const struct ir_value *value);
 /* Returns true if an operand is in SRAM: as a copy, or because it stays there. */
 bool recurrent_in_sram(const struct rnn *r, const struct ir_value *value);
 /*
- * Returns how many of n columns the matrix unit computes, when the vector unit computes the others
- * at the same time. The vector unit takes part when a single row and the weights are in SRAM.
+ * Returns how many of n columns of a step's product the matrix unit computes, when the vector unit
+ * computes the others at the same time. Returns n when the batch has several rows, or when the row
+ * in region @from, the recurrent weights or REGION_GATES are not in SRAM.
  */
 int64_t recurrent_matrix_share(const struct rnn *r, enum region from, int64_t n);
 /* Returns the view of an operand: of its copy in SRAM, when there is one. */

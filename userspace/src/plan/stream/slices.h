@@ -84,7 +84,11 @@ bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 bool stream_attend_slices(const struct plan *plan, const struct stream_set *set,
 			  const struct box *last, uint32_t blocks, uint32_t block,
 			  struct stream_slice *slices);
-/* Finds the slice of the values that a slice of weights is multiplied by; false: there is none. */
+/*
+ * Sets *values to the slice of operand 1 of an attention's last product that the slice @weights of
+ * operand 0 is multiplied by, for the slice @result of the product. Returns false when the product
+ * cannot compute its slice alone.
+ */
 bool stream_attend_values(const struct ir_node *product, const struct box *result,
 			  const struct box *weights, struct box *values);
 /*
