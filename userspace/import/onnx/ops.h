@@ -265,7 +265,7 @@ WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 #define ONNX_NO_SCALE SIZE_MAX
 WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
 			      int64_t axis);
-/* Returns a scale or zero point with the rank of the tensor @like. */
+/* Returns a scale or zero point with the rank of the tensor @like; NULL: absent or refused. */
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis);
 /*
