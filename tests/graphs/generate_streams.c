@@ -156,7 +156,10 @@ struct patterns {
 	bool parts, scaled, views, gated;
 };
 
-/* Appends a layer; returns the value that the next layer takes, or a number below 0. */
+/*
+ * Appends a layer, unless no valid call was drawn. Returns the value that the next layer takes, or
+ * a number below 0.
+ */
 static int draw_layer(struct generator *g, int value, const struct patterns *with)
 {
 	struct graph *graph = g->graph;

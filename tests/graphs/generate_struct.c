@@ -397,9 +397,9 @@ static WNNOperandDataType index_type(struct draw *d)
 }
 
 /*
- * Draws an input or constant of indices into a dimension of @n elements, as operand 1: with
- * probability 4/5 from -n to n - 1, else also beyond. Returns 0, or -1 when the indices cannot be
- * drawn.
+ * Draws an input or constant of indices into a dimension of @n elements, as operand 1: mostly from
+ * -n, or 0 for uint32, to n - 1, now and then also beyond. Returns 0, or -1 when the indices cannot
+ * be drawn.
  */
 static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, uint32_t n)
 {
@@ -504,7 +504,10 @@ int draw_scatter_nd(struct draw *d)
 
 /* --- Quantisation and normalisation --- */
 
-/* Returns a random divisor of dim as a dimension of the scale: dim, 1, or a number of blocks. */
+/*
+ * Returns a divisor of dim as a dimension of the scale: dim, 1, or a number of blocks, at random;
+ * with @all, the largest that is at most half of dim, rounded up.
+ */
 static uint32_t blocks(struct draw *d, uint32_t dim, bool all)
 {
 	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim : rng_between(RNG, 1, dim);

@@ -127,7 +127,8 @@ static int turned(struct generator *g, int x)
 
 /*
  * Slices x in two parts along an axis, applies functions to most parts, and concatenates the parts
- * in another order, now and then with one of them twice. Returns the id of the result.
+ * in another order, now and then with one of them twice. When the axis has size 1, only applies a
+ * function. Returns the id of the result, or GRAPH_ABSENT.
  */
 static int parted(struct generator *g, int x)
 {
