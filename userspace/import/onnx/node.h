@@ -229,7 +229,7 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value);
 int onnx_out(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_bool(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_as(struct onnx_node *node, size_t output, WNNOperand operand, int type);
-/* Sets an output to a value that exists already. Returns 0; -1: refused. */
+/* Sets an output to a value that exists already, unless the node lacks it; always returns 0. */
 int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *value);
 /*
  * Sets an output to a new constant and returns its memory, which the caller fills; NULL: refused,

@@ -34,8 +34,8 @@ void shlo_need_predicate(struct shlo_check *check, size_t region);
 /* ---- operands that say dimensions */
 
 /*
- * Sets @numbers from an operand that is a constant and returns their count; -1: it is no constant,
- * or has more than SHLO_MAX_RANK numbers.
+ * Sets @numbers from an operand that is a constant and returns their count; -1: the operand is no
+ * constant of integers or booleans, or has more than SHLO_MAX_RANK of them.
  */
 int shlo_known_ints(struct shlo_check *check, size_t operand, int64_t *numbers);
 /*

@@ -223,7 +223,10 @@ int64_t shlo_ints_of(const struct shlo_attr *attr, int64_t *numbers, size_t room
 const struct shlo_type *shlo_tensor_type(struct shlo_arena *arena, enum shlo_element element,
 					 int rank, const int64_t *dims);
 bool shlo_type_is_static(const struct shlo_type *type);
-/* Returns the number of elements; -1: it is not known, or beyond the limit. */
+/*
+ * Returns the number of elements; -1: the type is no tensor, a dimension is open, or the number is
+ * above SHLO_MAX_ELEMENTS.
+ */
 int64_t shlo_type_count(const struct shlo_type *type);
 /* Returns the bytes of the elements, whose number must be known. */
 size_t shlo_type_bytes(const struct shlo_type *type);

@@ -29,8 +29,8 @@ bool shlo_is_constant(const struct shlo_op *op);
 bool shlo_used_after(const struct shlo_block *block, size_t end, const struct shlo_value *value);
 
 /*
- * Adds a port for a value, and names it by @letter and its index. Returns the port, valid until the
- * next one is added; NULL: memory is exhausted.
+ * Adds a port for a value, and names it by @letter and its number, from 1. Returns the port, valid
+ * until the next one is added; NULL: memory is exhausted.
  */
 struct shlo_port *shlo_port_add(struct shlo_ports *ports, char letter,
 				const struct shlo_value *value);

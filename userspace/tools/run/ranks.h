@@ -25,8 +25,9 @@ int ranks_agree(const struct ranks *ranks);
 void ranks_leave(struct ranks *ranks, int ret);
 
 /*
- * Sets the node of the NPU for this rank, if @device asks for NPUs and the machine has several: its
- * ranks take them in order. False: there is no choice.
+ * Sets the node of the NPU for this rank, and returns true, if there are several ranks, the machine
+ * has several NPUs, and @device, or without it WEBNN_DEVICE, is npu without a number. The ranks of
+ * a machine take its NPUs in order.
  */
 bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_t room);
 

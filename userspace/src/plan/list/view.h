@@ -54,7 +54,7 @@ static inline bool plan_dtype_is_nibble(uint8_t dtype)
 bool plan_dtype_is_float(uint8_t dtype);
 /*
  * Returns a dense tile in SRAM at `address`, with its dims in memory in the order and direction of
- * the strides `like`.
+ * the strides `like`; not for 4-bit types.
  */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
 			  const int64_t *like);
