@@ -302,8 +302,9 @@ static void expect_half(float x)
 }
 
 /*
- * Whether a result that is infinite left the range of float32 before an activation, which may halve
- * it, as the reference does not round what an activation reads.
+ * Returns whether a result may be infinite where the expected one is not: its sum left the range of
+ * float32 before the activation. The reference does not round that sum, and an activation that
+ * halves it then gives a finite result.
  */
 static bool overflowed(double expected, double actual)
 {
@@ -317,7 +318,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 	const struct ir_type *type = &node->results[r]->type;
 	double most = rig->by_largest ? largest(type, expected) : 0;
 
-	/* A result that is rounded the other way is the neighbouring float16. */
+	/* An error before the rounding may give the neighbouring float16. */
 	if (gives_halves(node))
 		tolerance = 0x1p-10;
 	for (int64_t i = 0; i < ir_type_elements(type); i++) {
@@ -386,8 +387,8 @@ static bool see(const struct ir_node *node)
 }
 
 /*
- * Whether the best level of this processor has the instructions of a kernel that multiplies bytes.
- * All other kernels run at every level.
+ * Returns whether the best level of this processor has the instructions that a kernel needs: two
+ * kernels multiply bytes or pairs of 16-bit integers, all others run at every level.
  */
 static bool has_instructions(const char *kernel)
 {
@@ -480,7 +481,7 @@ static const struct cpu_simd *random_simd(void)
 	return simd;
 }
 
-/* Returns the best level that has no products of bytes or of pairs. */
+/* Returns the best level without dot products of bytes or of pairs of 16-bit integers. */
 static const struct cpu_simd *without_dots(void)
 {
 	const struct cpu_simd *best = cpu_simd_best();

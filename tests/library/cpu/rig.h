@@ -3,9 +3,9 @@
  * Helpers that the tests of the CPU back end share: random numbers, and a graph of one node whose
  * results several layers compute.
  *
- * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of nodes of
- * each family; WNN_CPU_ONEDNN=1 compares only the layer onednn with the reference, with our own
- * kernels at their best level.
+ * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of rounds of
+ * each test. With WNN_CPU_ONEDNN=1, rig_compare() compares only the layer onednn with the reference;
+ * our own kernels on that layer then use the best level without dot products of bytes.
  */
 #ifndef TESTS_CPU_RIG_H
 #define TESTS_CPU_RIG_H
@@ -21,7 +21,7 @@
 
 #define RIG_MAX 12
 
-/* Returns a random number below n, from the seed in WNN_CPU_SEED; between() one from lo to hi. */
+/* random_below() returns a random number below n, between() one from lo to hi. */
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);
 /* Returns the number of rounds of a test: WNN_CPU_ROUNDS or a default. */
@@ -34,20 +34,20 @@ struct rig {
 	struct ir_value *operand[RIG_MAX];
 	void *data[RIG_MAX];
 	uint32_t num_operands;
-	bool by_largest; /* the tolerance is relative to the largest element of a result */
+	bool by_largest; /* the tolerance is multiplied by 1 + the largest magnitude of a result */
 };
 
 void rig_init(struct rig *rig);
 
 /*
  * Adds the next operand, with random elements: floats from -1 to 1, integers of any bits. Returns
- * the elements.
+ * the elements, which the rig owns.
  */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
-/* Adds an operand with random elements from lo to hi; returns the elements. */
+/* Does the same with elements from lo to hi. */
 void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		      double lo, double hi);
-/* Adds an operand with the given elements. */
+/* Adds an operand with a copy of the given elements. */
 void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		  const void *data);
 void rig_make_constant(struct rig *rig, uint32_t operand);
@@ -62,27 +62,29 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
  * instructions that the host has, and on the layer onednn, with one thread and with several, and
  * end the test where they differ
  * @tolerance: the allowed error divided by 1 + |expected|; for integers the allowed error. Results
- * with any number of threads have the same bits.
+ * with any number of threads must have the same bits.
  *
- * Frees the rig. Returns false when only the reference has a kernel for the node.
+ * Calls rig_exit(). Returns false when the reference kernel computes the node in a plan without
+ * CPU_KEEPS, so that the comparison says nothing about a fast kernel.
  */
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
 /*
- * Compares the layer on oneDNN alone with the reference kernel, for a node with one result, and our
- * own products of integers where they would be chosen.
+ * Compares the layer onednn with the reference for a node with one result, at the best level without
+ * dot products of bytes; for IR_OP_QCONV also at the best level, where our own products of integers
+ * take the place of those of oneDNN. Calls rig_exit().
  */
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);
 
-/* Returns the kernel of the last plan that was made to be kept; NULL: none was. */
+/* Returns the name of the kernel of the last plan with CPU_KEEPS; NULL: there was no such plan. */
 const char *rig_kept_name(void);
 
 /*
- * Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op), except
- * kernels only for plans that are kept. With IR_OP_CONV and oneDNN, checks that there was a kept
- * plan.
+ * Checks that rig_compare() met every fast kernel of the operators in a mask (1 << op), except
+ * kernels that need a plan with CPU_KEEPS, or instructions that this processor lacks. With
+ * IR_OP_CONV and a working oneDNN, checks that there was a plan with CPU_KEEPS.
  */
 void rig_expect_all_seen(uint64_t ops);
 
@@ -100,7 +102,7 @@ void rig_expect_all_seen(uint64_t ops);
 	(UINT64_C(1) << IR_OP_PAD | UINT64_C(1) << IR_OP_TILE | UINT64_C(1) << IR_OP_CUMSUM | \
 	 UINT64_C(1) << IR_OP_TRIANGULAR)
 
-/* The operators of test_cpu_fast.c. Those in none of the masks here are test_cpu_indexed.c's. */
+/* The operators of test_cpu_fast.c. test_cpu_indexed.c tests those that are in no mask here. */
 #define RIG_OPS_FAST                                                                            \
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_CONCAT |        \
 	 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE | 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | \
@@ -116,8 +118,8 @@ void rig_exit(struct rig *rig);
 struct ir_unary_attrs rig_random_act(void);
 
 /*
- * Calls @one for each round of a test. The test fails if a call returns false, which means that no
- * fast kernel took the node.
+ * Calls @one for each round of a test. The test fails if a call returns false, which means that
+ * only the reference took the node: see rig_compare().
  */
 void run_rounds(bool (*one)(void));
 

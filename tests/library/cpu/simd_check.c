@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the functions for 3x3 convolutions, for float16, for exp, sigmoid, tanh and erf, and for
- * softmax.
+ * Checks the functions for Winograd's 3x3 convolutions, for float16, for exp, sigmoid, tanh and
+ * erf, and for softmax.
  */
 #include "simd_check.h"
 
@@ -11,7 +11,7 @@
 #include "ir/ir.h"
 #include "util/float16.h"
 
-/* --- Convolutions of 3x3 --- */
+/* --- Winograd's 3x3 convolutions --- */
 
 /* Returns result i of Winograd's input transform of four numbers in a row or column. */
 static double spread(const double *d, int step, int i)
@@ -175,8 +175,8 @@ static double sigmoid(double x)
 }
 
 /*
- * Checks PATTERNS floats: the bits of the first are `bits`, the bits of each further float are
- * STRIDE more.
+ * Checks that the function errs by at most `most` units in the last place, for PATTERNS floats: the
+ * bits of the first are `bits`, the bits of each further float are STRIDE more.
  */
 static void check_patterns(int kind, double (*exact)(double), uint32_t bits, double most)
 {
@@ -274,7 +274,7 @@ void check_softmax(void)
 	simd->softmax(in_place ? x.data : y.data, x.data, lines, n);
 	for (int64_t line = 0; line < lines; line++)
 		check_softmax_line(e[line], n, (in_place ? x : y).data + line * n);
-	/* A NaN makes all of its vector NaN, wherever it is. */
+	/* A NaN makes all of its line NaN, wherever it is. */
 	for (int64_t i = 0; i < lines * n; i++)
 		x.data[i] = y.data[i] = (float)i;
 	none = random_below((uint32_t)(lines * n));
@@ -286,7 +286,7 @@ void check_softmax(void)
 	guard_free(&y);
 }
 
-/* Checks softmax of any numbers; a vector with a NaN becomes NaN throughout. */
+/* Checks softmax of columns; a column with a NaN or an infinity becomes NaN throughout. */
 void check_softmax_columns(void)
 {
 	int64_t n = between(1, 20), columns = between(1, 200), step = columns + between(0, 9);

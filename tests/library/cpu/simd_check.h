@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers for the checks of the tables of vector instructions. */
+/* Helpers for the checks of the functions in struct cpu_simd, a level of vector instructions. */
 #ifndef TESTS_CPU_SIMD_CHECK_H
 #define TESTS_CPU_SIMD_CHECK_H
 
@@ -8,17 +8,17 @@
 #include "rig.h"
 
 extern const struct cpu_simd *simd; /* the level under test */
-extern bool low;		    /* the beginning of memory is guarded, not its end */
+extern bool low;		    /* an inaccessible page is before memory, not after it */
 
 /* Returns n random floats from -1 to 1, guarded as `low` says. */
 struct guard floats(int64_t n);
-/* Returns n random bytes that end at an unmapped page or, with `low`, begin after one. */
+/* Returns n random bytes that end at an inaccessible page or, with `low`, begin after one. */
 uint8_t *bytes(struct guard *memory, int64_t n);
 /* Puts NaN, infinities, zeros, subnormal and large numbers in random places. */
 void put_odd_values(struct guard *g, int64_t n);
 /*
- * Checks that a number is within the bound of the expected one. NaN must be NaN, infinities must be
- * equal, and with a bound of 0 zeros must have the same sign.
+ * Fails the test unless @actual and @expected differ by @bound at most. NaN must be NaN, infinities
+ * must be equal, and with a bound of 0 zeros must have the same sign.
  */
 void expect(const char *what, int64_t i, double actual, double expected, double bound);
 

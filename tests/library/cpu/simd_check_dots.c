@@ -7,7 +7,7 @@
 #include "cpu/ref/requantize.h"
 #include "simd_check.h"
 
-/* How sums become bytes: a type, and random limits, scales and biases of `n` columns. */
+/* How sums become bytes: a type, random limits, and a random scale and bias for each column. */
 struct end {
 	enum ir_dtype dtype;
 	struct ir_integer_attrs attrs;
@@ -38,7 +38,7 @@ static void end_init(struct end *end, int64_t n)
 	}
 }
 
-/* Makes a tile's results plain: see struct cpu_dots. */
+/* Sets the zero point to 0 and the limits to those of the type, which `plain` tells a tile. */
 static void make_plain(struct end *end)
 {
 	end->attrs.zero = 0;
@@ -61,8 +61,8 @@ static uint8_t result(const struct end *end, int64_t sum, int64_t i)
 }
 
 /*
- * Returns a random operation that tiles compute after a result of `end`. The caller sets the bytes
- * that it adds.
+ * Returns a random operation that a tile applies to its bytes of the type of `end`: an addition of
+ * other bytes (t.addend), or a conversion to another scale when there are none.
  */
 static struct cpu_integers random_after(const struct end *end)
 {
@@ -87,7 +87,7 @@ static struct cpu_integers random_after(const struct end *end)
 	return cpu_integers_are_tame(&op) ? op : random_after(end);
 }
 
-/* Returns the result of the operation for a byte of a result and one that is added, or NULL. */
+/* Returns the result of the operation for byte a of a tile and the byte *b; b is NULL without one. */
 static uint8_t after(const struct cpu_integers *o, uint8_t a, const uint8_t *b)
 {
 	float v = (float)((o->a_signed ? (int8_t)a : a) - o->a_zero) * o->a_scale;
@@ -98,7 +98,10 @@ static uint8_t after(const struct cpu_integers *o, uint8_t a, const uint8_t *b)
 	return (uint8_t)(int32_t)fminf(fmaxf(v, o->least), o->most);
 }
 
-/* Returns the rows of a tile in the form that a level with pairs reads; NULL at other levels. */
+/*
+ * Returns the rows of a tile, widened to 16 bits, for a level with pairs, and sets *memory to what
+ * the caller frees; returns NULL at other levels.
+ */
 static int16_t *widened(const struct cpu_dots *t, struct guard *memory)
 {
 	int64_t length = t->taps * t->depth;
@@ -128,7 +131,7 @@ static int64_t weight_index(const struct cpu_dots *t, int64_t k, int64_t i, int6
 
 static void check_tile(int vecs)
 {
-	/* A row of pairs is longer than a chunk of the tiles now and then. */
+	/* Some rows are longer than the 512 elements that a tile of pairs reads at a time. */
 	int64_t taps = between(1, 4), columns = vecs * 16;
 	int64_t depth = 4 * between(1, random_below(20) ? 9 : 200);
 	int rows = simd->dot_rows[vecs];
@@ -168,7 +171,7 @@ static void check_tile(int vecs)
 	for (int r = 0; r < rows; r++) {
 		const uint8_t *x = bytes(&x_memory[r], taps * depth);
 
-		/* Rows after the last one that is asked for repeat it. */
+		/* Pointers of rows after the count-th must be valid, too: they repeat it. */
 		for (int64_t tap = 0; tap < taps; tap++)
 			table[tap * CPU_DOT_ROWS + r] =
 				r < t.count ? x + tap * depth :
@@ -285,7 +288,7 @@ void check_channel_dots(void)
 
 				if (channel >= channels)
 					continue;
-				/* Taps after the last one have weights, too, and are added. */
+				/* Taps that fill the last unit have weights, too, and are added. */
 				for (int64_t t = 0; t < (taps + unit - 1) / unit * unit;
 				     t += shared && t % 4 == 2 ? 2 : 1)
 					sum += (int64_t)(x[t][p * steps[t] + channel] ^ d.flip) *

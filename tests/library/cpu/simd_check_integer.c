@@ -50,8 +50,8 @@ void check_finish(void)
 }
 
 /*
- * Checks the end of an integer product whose sum is in two halves, with float and with integer
- * results.
+ * Checks the conversion of sums to bytes, where a sum is a float32 plus, if `two`, an integer, and
+ * scale and bias are one for each sum or one for all.
  */
 void check_finish_floats(void)
 {

@@ -15,7 +15,7 @@ static int64_t size_of(enum ir_dtype dtype)
 	return (int64_t)(ir_dtype_bits(dtype) / 8);
 }
 
-/* Returns n elements of any bits; many of them are small, or the ends of the type. */
+/* Returns n elements of any bits in guarded memory; many of them are small, or a type's limits. */
 static void *wholes(struct guard *memory, enum ir_dtype dtype, int64_t n)
 {
 	bool wide = ir_dtype_bits(dtype) == 64;
@@ -33,7 +33,7 @@ static void *wholes(struct guard *memory, enum ir_dtype dtype, int64_t n)
 	return data;
 }
 
-/* Checks that results have the bits of those of the reference kernel. */
+/* Checks that results have the bits that the reference gives. */
 static void expect_bits(const char *what, enum ir_dtype dtype, int kind, const void *actual,
 			const void *expected, int64_t n)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares every function of the tables of vector instructions with plain C, at every level that
- * the host has, on memory that ends or begins at an unmapped page. A function without a check fails
- * the test.
+ * the host has, on memory that ends or begins at an inaccessible page. A function without a check
+ * fails the test.
  */
 #include <math.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static void check_tile(void)
 			check_one_tile(rows, vecs);
 }
 
-/* Checks pack() with rows in up to four slices, which may end where the memory ends. */
+/* Checks pack() with rows in up to four runs, which may end where the memory ends. */
 static void check_pack(void)
 {
 	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
@@ -224,7 +224,7 @@ static void check_long_sums(void)
 	guard_free(&bias);
 }
 
-/* Checks that the bits do not depend on how a block is cut into tiles. */
+/* Checks that the largest tile has the bits of tiles of one row and one vector. */
 static void check_same_bits(void)
 {
 	enum { DEPTH = 150 };
