@@ -4,8 +4,8 @@
  * results several layers compute.
  *
  * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of rounds of
- * each test. With WNN_CPU_ONEDNN=1, rig_compare() compares only the layer onednn with the reference;
- * our own kernels on that layer then use the best level without dot products of bytes.
+ * each test. With WNN_CPU_ONEDNN=1, rig_compare() compares only the layer onednn with the
+ * reference; our own kernels on that layer then use the best level without dot products of bytes.
  */
 #ifndef TESTS_CPU_RIG_H
 #define TESTS_CPU_RIG_H
@@ -71,9 +71,9 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 		 const struct ir_type *types, double tolerance);
 
 /*
- * Compares the layer onednn with the reference for a node with one result, at the best level without
- * dot products of bytes; for IR_OP_QCONV also at the best level, where our own products of integers
- * take the place of those of oneDNN. Calls rig_exit().
+ * Compares the layer onednn with the reference for a node with one result, at the best level
+ * without dot products of bytes; for IR_OP_QCONV also at the best level, where our own products of
+ * integers take the place of those of oneDNN. Calls rig_exit().
  */
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);

@@ -87,7 +87,9 @@ static struct cpu_integers random_after(const struct end *end)
 	return cpu_integers_are_tame(&op) ? op : random_after(end);
 }
 
-/* Returns the result of the operation for byte a of a tile and the byte *b; b is NULL without one. */
+/*
+ * Returns the result of the operation for byte a of a tile and the byte *b; b is NULL without one.
+ */
 static uint8_t after(const struct cpu_integers *o, uint8_t a, const uint8_t *b)
 {
 	float v = (float)((o->a_signed ? (int8_t)a : a) - o->a_zero) * o->a_scale;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the lists of kernels, and what plans say of their choice. Nodes are products, on the layer
- * without oneDNN and on the lowest level, so that the choice is the same on every processor.
+ * Tests the lists of kernels, and what plans say of their choice. The nodes are matrix products,
+ * planned on the layer without oneDNN and on the lowest level of vector instructions, so that the
+ * choice is the same on every processor.
  */
 #include "rig.h"
 
@@ -15,7 +16,10 @@ struct product {
 	struct cpu_context *cpu;
 };
 
-/* Sets *p to a node that computes a[lines][8] * b[8][8]. @constant: b is a constant. */
+/*
+ * Sets *p to a node that computes a[lines][8] * b[8][8]. @transposed: the operand a is [8][lines].
+ * @constant: b is a constant. end() frees what *p holds.
+ */
 static void begin_with(struct product *p, int64_t lines, bool transposed, bool constant)
 {
 	const int64_t a[] = { transposed ? 8 : lines, transposed ? lines : 8 };
@@ -106,8 +110,9 @@ static void test_plans_say_why(void **state)
 }
 
 /*
- * Expects the reason why oneDNN does not compute the product. The plan is one of the layer
- * openblas; an explanation loads no library, so that another layer can be set for it alone.
+ * Expects @why as the reason why oneDNN does not compute the product, or that there is no oneDNN.
+ * The plan is made on the layer without oneDNN: an explanation loads no library, so that the layer
+ * can be changed for it alone.
  */
 static void expect_not_onednn(struct product *p, const char *why)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests cases in which the specification leaves a result open or C's result is undefined: both
- * layers must give the value that the documentation names, without a trap or a read outside of an
+ * Tests cases in which the specification leaves a result open or C's result is undefined: every
+ * layer must give the value that the documentation names, without a trap or a read outside of an
  * operand.
  */
 #include "rig.h"
@@ -221,7 +221,7 @@ static void test_comparison_with_nan(void **state)
 	}
 }
 
-/* where() selects, and is no sum of products: NaN in the other operand has no effect. */
+/* where() selects: NaN or infinity in the operand that is not selected has no effect. */
 static void test_where_selects(void **state)
 {
 	struct rig rig;
@@ -314,7 +314,7 @@ static void test_four_bits(void **state)
 	}
 }
 
-/* Differences are exact, however large their operands. */
+/* The difference of an integer and its zero point is exact, however large both are. */
 static void test_dequantize_extremes(void **state)
 {
 	struct rig rig;
@@ -563,7 +563,7 @@ static void check_conv(union ir_attrs *attrs, int64_t size, const double *x, int
 	}
 }
 
-/* Sums leave padding out: it does not become 0 times an infinite weight. */
+/* Sums leave padding out, as 0 times an infinite weight would be NaN. */
 static void test_infinite_weights(void **state)
 {
 	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
@@ -578,7 +578,7 @@ static void test_infinite_weights(void **state)
 	check_conv(&attrs, 3, REALS(1, 2, -3), 3, REALS(1, 1, NAN), REALS(NAN, NAN, -1));
 }
 
-/* relu and clamp make +0 of a product that underflows to -0, fused into a convolution or not. */
+/* relu and clamp, fused into a convolution, make +0 of a product that underflows to -0. */
 static void test_fused_negative_zero(void **state)
 {
 	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
@@ -622,7 +622,7 @@ static void test_average_of_large(void **state)
 	}
 }
 
-/* A neighbour of weight 0 turns no infinity into NaN; halfway, the lower neighbour is nearest. */
+/* An infinite neighbour of weight 0 makes no NaN; halfway, the lower neighbour is nearest. */
 static void test_resample(void **state)
 {
 	union ir_attrs attrs = { .resample = { .linear = true, .axes = { 2, 3 } } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the fast layer with the reference on random functions of one and of two elements: with
+ * Compares the fast layer with the reference on random functions of one and of two operands: with
  * NaN and infinities, integers that wrap, divisions by 0, and broadcast operands.
  */
 #include "exact.h"

@@ -121,8 +121,8 @@ static bool conv_round(void)
 }
 
 /*
- * Compares a random depthwise 3x3 convolution of 8 channels or more with the reference; returns
- * whether the results agree, or the window does not fit.
+ * Compares a random depthwise 3x3 convolution of 8 channels or more with the reference, if the
+ * window fits; returns false when only the reference takes the node.
  */
 static bool depthwise_round(void)
 {
@@ -156,8 +156,8 @@ static bool depthwise_round(void)
 }
 
 /*
- * Compares a random transposed convolution with the reference; returns whether the results agree,
- * or there are none. The filter's "output channels" are those of one group.
+ * Compares a random transposed convolution with the reference, if it has results; returns false
+ * when only the reference takes the node. The filter's "output channels" are those of one group.
  */
 static bool transposed_round(void)
 {
@@ -241,7 +241,7 @@ static bool pool_round(void)
 	/* No fast kernel takes windows that are much larger than the image. */
 	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
-	/* An empty window has no greatest integer. */
+	/* A window in the padding alone has no largest integer. */
 	if (integers && ((oh - 1) * a->strides[0] >= h + a->padding[0] ||
 			 (ow - 1) * a->strides[1] >= w + a->padding[2]))
 		return true;
@@ -668,9 +668,9 @@ static void test_shared_products(void **state)
 }
 
 /*
- * Tests products of two matrices of which none is constant, so that none is packed; the last
- * columns may not fill a vector. The bias has one number for each column, another shape, or is
- * missing.
+ * Tests products of batches of matrices, the second of which is a constant in half of the cases;
+ * the last columns may not fill a vector. The bias has one number for each column, another shape,
+ * or is missing.
  */
 static void test_computed_products(void **state)
 {

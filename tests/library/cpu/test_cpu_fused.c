@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares float32 products and convolutions that add another tensor to their results with the same
- * plan without the addition and the reference of the addition: both have the same bits.
+ * Compares float32 products and convolutions with a fused addition of another tensor with the same
+ * plan without the addition, followed by the reference kernel of the addition: both must give the
+ * same bits.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "rig.h"
 #include "util/float16.h"
 
-/* The elements of a matrix that is so large that rows are packed for it. */
+/* The elements of a constant matrix so large that the kernel packs the rows of the other one. */
 #define PACKED 440000
 /* The elements of a smaller matrix, which yet exceeds the second-level cache. */
 #define DIRECT 200000
@@ -20,7 +21,7 @@
 /* A product of random rows with a constant matrix, and the addition that follows. */
 struct drawn {
 	struct rig rig;
-	struct ir_node *product, *sum; /* sum adds the addend */
+	struct ir_node *product, *sum; /* sum: product + addend */
 	float *addend;
 	int64_t elements; /* of the result */
 };
@@ -39,8 +40,8 @@ static struct ir_unary_attrs random_limits(void)
 }
 
 /*
- * Draws the product [m,k] x [k,n], as a convolution of single pixels now and then. More than 192
- * rows are computed in several blocks.
+ * Draws the product [m,k] x [k,n], or a 1x1 convolution that computes it. The kernel computes more
+ * than 192 rows in several blocks.
  */
 static void draw_product(struct drawn *d)
 {
@@ -81,7 +82,7 @@ static void draw_product(struct drawn *d)
 				 d->rig.num_operands, &type, 1, &attrs, "", NULL);
 }
 
-/* Adds the node that adds a tensor as large as the result. */
+/* Adds the node that adds a tensor with the product's shape to the product. */
 static void draw_sum(struct drawn *d)
 {
 	const struct ir_type *type = &d->product->results[0]->type;
@@ -99,8 +100,8 @@ static void draw_sum(struct drawn *d)
 }
 
 /*
- * Plans the product, alone or with the addition, and runs it. Returns the name of its kernel; NULL
- * when that cannot add.
+ * Plans the product, alone or with the addition, and runs it. Returns the name of its kernel, or
+ * NULL without a run when that kernel cannot be fused with the addition.
  */
 static const char *run_product(struct drawn *d, struct cpu_context *cpu, bool adds, void *y)
 {
@@ -167,7 +168,10 @@ static bool added_round(void)
 		bool half = act->half;
 
 		run_product(&d, cpu, false, product);
-		/* The sum of the reference is not rounded to float32 before it is to float16. */
+		/*
+		 * The reference would round to float16 only, the fused sum is rounded to float32
+		 * first.
+		 */
 		act->half = false;
 		assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, d.sum,
 					      (const void *[]){ product, d.addend },

@@ -192,7 +192,7 @@ static bool quantize_round(void)
 	if (!random_below(3))
 		rig_put(real, data, random_below((uint32_t)ir_type_elements(&type)),
 			odd[random_below(7)]);
-	/* Some quotients end in one half: ties. */
+	/* With the scale 0.25, some quotients are halfway between two integers. */
 	rig_add_between(&rig, real, rank, scale, least, random_below(2) ? least : 3);
 	rig_add(&rig, integer, rank, scale);
 	return rig_compare(&rig, IR_OP_QUANTIZE, NULL, 1, &type, 0);

@@ -11,10 +11,10 @@
 #include "cpu/simd/simd.h"
 #include "rig.h"
 
-/* Whether some node was computed by the products of bytes, or of pairs. */
+/* Whether a kernel that multiplies bytes, or pairs of 16-bit integers, computed some node. */
 static bool dots_ran;
 
-/* Whether a kernel, or NULL, is one of those that multiply bytes or pairs. */
+/* Returns whether the kernel of this name, or NULL, is one of those two. */
 static bool is_dots(const char *kernel)
 {
 	return kernel &&
@@ -47,8 +47,8 @@ static enum ir_dtype random_result(void)
 }
 
 /*
- * Returns relu, clamp or no function for a result of type y, and no function for integers: other
- * functions do not give the same bits on all paths.
+ * Returns relu, clamp or no function for a float result, and no function for an integer one: other
+ * functions do not give the same bits in all kernels.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -478,7 +478,7 @@ static bool qbinary_round(void)
 
 /*
  * Compares a random quantised average pooling, at times over the whole image, with the reference;
- * returns whether the results agree.
+ * returns false when only the reference takes the node.
  */
 static bool qpool_round(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests how both layers keep numbers: rounding to float16, all bits of 64-bit integers, infinities
+ * Tests how all layers keep numbers: rounding to float16, all bits of 64-bit integers, infinities
  * and NaN, and elements that are more than 2^31 bytes into a tensor.
  */
 #define _GNU_SOURCE
@@ -306,7 +306,7 @@ static void test_softmax(void **state)
 	check_softmax(REALS(-INFINITY, -INFINITY, -INFINITY), REALS(NAN, NAN, NAN));
 }
 
-/* Checks softmax of three elements with the attributes that passes set. */
+/* Checks softmax of three elements with attributes that only passes over the graph set. */
 static void check_form(bool log, bool guarded, bool nan_to_zero, const double *x, const double *y)
 {
 	union ir_attrs attrs = {
@@ -377,7 +377,7 @@ static void test_infinite_reductions(void **state)
 
 /*
  * Returns FAR_COUNT mapped elements: the last one is 7, the others are zeros whose pages take no
- * memory.
+ * memory. The caller unmaps them.
  */
 static void *make_far(enum ir_dtype dtype)
 {

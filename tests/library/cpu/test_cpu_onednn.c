@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the layer on oneDNN: packed formats of operands, bit by bit; and, against the reference
- * kernels, convolutions and products whose channels do not fill whole blocks, which oneDNN 3.7 once
- * computed wrong.
+ * kernels, convolutions and products whose channels do not fill whole blocks, some of which oneDNN
+ * 3.7 computes wrong.
  *
- * The argument is the number of convolutions and products of each type that are drawn, or "all".
+ * The argument is how many convolutions and products of each type are drawn; "all" means every
+ * number of channels with every layout of filters.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,8 +128,8 @@ static void compare_form(const struct onednn *dnn, const_dnnl_memory_desc_t desc
 }
 
 /*
- * All formats that oneDNN has for filters: matrices, filters and filters in groups. oneDNN asks for
- * some of them on other processors only.
+ * Formats that oneDNN asks for, some of them on other processors only: for batches of matrices
+ * (rank 3), filters (rank 4) and filters in groups (rank 5).
  */
 static const struct {
 	dnnl_format_tag_t tag;

@@ -63,7 +63,7 @@ static bool pad_round(void)
 	return rig_compare(&rig, IR_OP_PAD, &attrs, 1, &type, 0);
 }
 
-/* Compares pad where it puts values between elements: the last dimension of 1 alone grows. */
+/* Compares pad of the last dimension alone, whose size is 1: each element gets its own padding. */
 static bool spread_round(void)
 {
 	int64_t dims[8], y[8];

@@ -176,7 +176,7 @@ FAMILY(cast)
 FAMILY(arg)
 FAMILY(topk)
 
-/* Tests topK of vectors that are sorted, reversed, or in the worst order for a split in two. */
+/* Tests topK of vectors that are sorted, reversed, full of equal numbers, or a Gray code. */
 static void test_topk_orders(void **state)
 {
 	enum { N = 4000, K = 300 };

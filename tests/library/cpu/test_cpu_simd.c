@@ -224,7 +224,7 @@ static void check_long_sums(void)
 	guard_free(&bias);
 }
 
-/* Checks that the largest tile has the bits of tiles of one row and one vector. */
+/* Checks that a tile of two vectors has the bits of tiles of one row and one vector. */
 static void check_same_bits(void)
 {
 	enum { DEPTH = 150 };

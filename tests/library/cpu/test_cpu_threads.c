@@ -126,8 +126,8 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * Runs @count items. With `needs_others`, the caller waits in its item until another thread has
- * done an item.
+ * Runs @count items, and checks that each is done once. With `needs_others`, the caller waits in
+ * its item until another thread has begun one.
  */
 static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count,
 		      bool needs_others)
@@ -246,7 +246,7 @@ struct places {
 
 /*
  * Checks the affinity of the pool's thread. The caller's item waits until that thread has an item,
- * which always happens: see test_every_item_once().
+ * which always happens: there are two items, and the caller is in the other one.
  */
 static void look_where(void *argument, int64_t item, unsigned int worker)
 {
@@ -266,8 +266,8 @@ static void look_where(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * A thread that is woken on another processor than its caller may use every processor again while
- * it works, even when only the caller's is allowed.
+ * The pool forbids a thread the caller's processor while it wakes the thread. Tests that the thread
+ * may use every allowed processor again while it works, also when only one is allowed.
  */
 static void test_places(void **state)
 {
@@ -377,7 +377,7 @@ static void test_onednn_starts_none(void **state)
 		assert_non_null(cpu);
 		if (!cpu_onednn_form())
 			skip();
-		/* The lowest level has no tiles, which would compute this with AVX2. */
+		/* On the lowest level oneDNN computes this; with AVX2, our own tiles would. */
 		cpu_set_level(cpu, cpu_simd_level(CPU_LEVEL_BASE));
 		plan = cpu_plan_create(cpu, node, CPU_PACKS | CPU_KEEPS, &err);
 		assert_non_null(plan);

@@ -189,8 +189,9 @@ static void test_large_pixels(void **state)
 }
 
 /*
- * Tests filters that Winograd's algorithm must not get: one that overflows when it is transformed,
- * and one with infinite weights, which the zeros of the border make NaN.
+ * Tests filters for which Winograd's algorithm fails: one that overflows when it is transformed, so
+ * that the kernel must convolve plainly, and one with infinite weights, which the zeros of the
+ * padding make NaN, so that only the reference takes it.
  */
 static void test_large_filter(void **state)
 {
