@@ -38,7 +38,7 @@ static void end_init(struct end *end, int64_t n)
 	}
 }
 
-/* Sets the zero point to 0 and the limits to those of the type, which `plain` tells a tile. */
+/* Sets the zero point to 0 and the limits to those of the type, as t.plain promises a tile. */
 static void make_plain(struct end *end)
 {
 	end->attrs.zero = 0;

@@ -169,8 +169,8 @@ static bool added_round(void)
 
 		run_product(&d, cpu, false, product);
 		/*
-		 * The reference would round to float16 only, the fused sum is rounded to float32
-		 * first.
+		 * The reference rounds its sum to float16 at once, the fused addition rounds it to
+		 * float32 first.
 		 */
 		act->half = false;
 		assert_int_equal(cpu_run_node(cpu, CPU_REFERENCE, d.sum,

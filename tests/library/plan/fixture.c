@@ -52,8 +52,8 @@ static int create_devices(void **state, const char *machine)
 			.sram_bytes = sram_sizes[i],
 			.simd = -1,
 			/*
-			 * tests/library/winsys sets the variable: the device has firmware and page
-			 * tables.
+			 * The tests of tests/library/winsys set this variable, which gives the
+			 * device firmware and page tables.
 			 */
 			.full = getenv("FIXTURE_FULL"),
 			.machine = machine,
@@ -62,7 +62,7 @@ static int create_devices(void **state, const char *machine)
 		devices->ws[i] = winsys_sim_create(&config, &err);
 		assert_non_null(devices->ws[i]);
 	}
-	/* The named machines have the largest size, so that this device is the wanted one. */
+	/* Named machines have the largest size, so that the last device has the wanted name. */
 	if (machine)
 		assert_string_equal(devices->ws[NUM_SIZES - 1]->caps.machine, machine);
 	devices->cpu = cpu_context_create(1);
@@ -367,7 +367,10 @@ static struct traffic run_jobs(struct winsys *ws, struct winsys_ctx *ctx,
 	return traffic;
 }
 
-/* Compares the bytes and cycles that the plan states for each node with those of the device. */
+/*
+ * Checks that each node is exact, or splits keys with @split_keys, and that the bytes which the
+ * plan states for its nodes add up to those of the device.
+ */
 static void check_nodes(const struct npu_program *program, const struct traffic *traffic,
 			bool split_keys)
 {
@@ -489,8 +492,9 @@ static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 }
 
 /*
- * Runs a program, and once more if it keeps weights in SRAM; the results in @bo are those of the
- * last run. Returns the bytes and cycles of the first run, with those of the second as later_*.
+ * Runs a program, and if it keeps weights in SRAM, runs it again: after a run of another context,
+ * and after a run of its own. The results in @bo are those of the last run. Returns the bytes and
+ * cycles of the first run, with those of the last one as later_*.
  */
 static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 				  const struct npu_program *program, struct winsys_bo *const *bo)
@@ -519,7 +523,8 @@ static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 
 /*
  * Runs the graph on the device `ws`, as compiled for the device `maker`; returns the traffic. With
- * @points, preempts the job wherever possible, sets *points to how often, and returns zeros.
+ * @points, moves the job to a new machine at every preemption point, sets *points to their number,
+ * and returns zeros.
  */
 static struct traffic run_compiled(struct test_graph *t, struct winsys *maker, struct winsys *ws,
 				   void **out, uint32_t *points)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compiles random graphs for devices with little and much SRAM, and runs them on the device model:
- * every node must be exact, all sizes of SRAM must give the same bits, close to those of the CPU's
- * reference kernels, and the device must move as many bytes as the plan says.
+ * every node must be exact, all sizes of SRAM must give the same bits (but see split_keys), the
+ * results must be close to those of the CPU's reference kernels, and the device must move as many
+ * bytes as the plan says.
  */
 #ifndef TEST_PLAN_FIXTURE_H
 #define TEST_PLAN_FIXTURE_H
@@ -76,18 +77,19 @@ struct npu_program *compile_graph(struct test_graph *t, void *state, int size);
  */
 void check_graph(struct test_graph *t, void *state);
 /*
- * Runs the job and moves it to another machine at every preemption point; checks the results.
- * Returns the number of preemption points.
+ * Runs the job without preemption, and again with a move to another machine at every preemption
+ * point; the results must have the same bits. Returns the number of preemption points.
  */
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
 /*
- * Compiles for jobs with at most @max_slots slots, runs them, and compares with a single job;
- * returns the number of jobs.
+ * Compiles for jobs with at most @max_slots slots and runs them; the results must have the bits of
+ * a program without that limit. Returns the number of jobs.
  */
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
 /*
- * Bytes that the engines load and store in a run with one size of SRAM, and its cycles; later_*:
- * numbers of a second run, which finds in SRAM what the first run left there.
+ * Bytes that the engines load and store in a first run with one size of SRAM, and its cycles.
+ * later_*: numbers of a run that finds in SRAM the weights that the run before it kept there; those
+ * of the first run when the program keeps none.
  */
 struct traffic {
 	uint64_t loaded, stored, cycles;

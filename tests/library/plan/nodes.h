@@ -20,14 +20,14 @@ struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t 
 struct ir_value *node_softmax(struct test_graph *t, struct ir_value *in, uint32_t axis);
 struct ir_value *node_matmul(struct test_graph *t, struct ir_value *a, struct ir_value *b);
 /*
- * Adds a convolution with padding that keeps the size, a constant filter and bias, and relu;
- * returns the result.
+ * Adds a convolution with an odd @kernel, padding that keeps the size, a constant filter and bias,
+ * and relu; returns the result.
  */
 struct ir_value *node_conv(struct test_graph *t, struct ir_value *in, enum ir_layout layout,
 			   int64_t channels, int64_t kernel);
 /*
- * Adds a fire module, whose last two convolutions write directly into the result of a concat;
- * returns this result.
+ * Adds the fire module of SqueezeNet, whose last two convolutions write directly into the result of
+ * a concat; returns this result.
  */
 struct ir_value *node_fire(struct test_graph *t, enum ir_layout layout, int64_t size);
 

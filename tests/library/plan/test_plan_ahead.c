@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests loads ahead: the first weights of a dispatch are loaded while the dispatch before computes.
- * Each such program runs several times, also alternating with another context, and gives the same
- * bits (fixture.c).
+ * Tests loads ahead: the first weights of a dispatch (a run of the program) are loaded while the
+ * dispatch before computes. fixture.c runs each such program several times, also alternating with
+ * another context.
  */
 #include "nodes.h"
 
@@ -17,8 +17,8 @@ static uint32_t keep_start(const struct npu_program *program)
 }
 
 /*
- * Makes a product of `rows` rows with weights that do not fit into SRAM; 16 rows are followed by
- * `tail` products without weights.
+ * Makes a product of `rows` rows with weights that do not fit into SRAM. `tail` further products
+ * without weights follow; unless it is 0, rows must be 16.
  */
 static void make_graph(struct test_graph *t, int64_t rows, uint32_t tail)
 {

@@ -88,7 +88,10 @@ static void test_write(void **state)
 	test_free(to);
 }
 
-/* The constants of a plan that fails, or that another one replaces, are never written. */
+/*
+ * Tests that constants are released when they are never written, as those of a plan that fails or
+ * that another plan replaces.
+ */
 static void test_release(void **state)
 {
 	struct plan_constants constants = { .sections = NULL };

@@ -265,8 +265,8 @@ static void test_conv_wide(void **state)
 }
 
 /*
- * Phases of a transposed convolution share blocks of the result in SRAM, which are freed between
- * blocks and kept within one.
+ * The phases of a transposed convolution (one for each offset within its stride) share a block of
+ * the result in SRAM, which is kept from phase to phase and freed before the next block.
  */
 static void test_conv_blocks(void **state)
 {
@@ -280,7 +280,7 @@ static void test_conv_blocks(void **state)
 	graph_free(&t);
 }
 
-/* Tests windows, dilations and strides that are so large that they reach every limit. */
+/* Tests very large windows, dilations and strides. */
 static void test_conv_extreme(void **state)
 {
 	static const struct {
@@ -437,7 +437,10 @@ static void test_matmul(void **state)
 	run_matmul(state, 100000, 2, 1, 0, IR_F32);
 }
 
-/* Returns whether the NPU takes a convolution whose filter has one weight with these bits. */
+/*
+ * Returns whether the NPU takes a convolution with a filter of side x side weights. The last weight
+ * of a constant filter has these bits.
+ */
 static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint32_t padding,
 			 bool transposed, bool constant)
 {

@@ -111,8 +111,8 @@ static void check_edges(const struct plan_depend *depend, struct hazard_access l
 
 /*
  * Checks that `op`, which writes list[0] and reads list[1], or reads both, follows the last writer
- * of each byte over edges with data, and notes the bytes that it writes. A write of columns may
- * leave out bytes, so that it counts as a read, too.
+ * of each byte that it reads over edges with data, and notes the bytes that it writes. A write of
+ * columns may leave out bytes, so that it counts as a read, too.
  */
 static void check_data(const struct followed *followed, const struct hazard_access list[2],
 		       uint32_t op, int64_t writers[BYTES])
@@ -228,8 +228,8 @@ static void test_apart(void **state)
 }
 
 /*
- * Tests an instruction that reads all bytes. Before it, columns that cover the image are written,
- * and after it all of them but one. The write of the last one must follow the instruction.
+ * Tests an instruction that reads all bytes. Before it, 16 writes of columns cover the image, and
+ * after it 16 writes cover the image again. The last of these must follow the instruction, too.
  */
 static void test_late_reader(void **state)
 {
@@ -292,7 +292,7 @@ static void test_pitches(void **state)
  */
 static void test_data_of_many(void **state)
 {
-	/* The first and last rows have ranges of their own. */
+	/* Leaves out the first and the last row, which have ranges of their own. */
 	struct hazard_access all = { .base = NPU_BASE_NONE, .lo = 256, .hi = 99 * 256 };
 	struct plan_depend *depend = depend_create();
 	bool has[101] = { false };

@@ -52,8 +52,8 @@ static void test_sharing(void **state)
 }
 
 /*
- * Transposes a value, applies abs, which may reuse the memory, and returns the value transposed
- * back. With @by = 0 there is no abs.
+ * Transposes a value by a rotation of its dimensions, applies abs, which may reuse the memory, and
+ * returns the value transposed back. With @by = 0 there is no abs.
  */
 static struct ir_value *transposed(struct test_graph *t, struct ir_value *in, uint32_t by)
 {
@@ -146,7 +146,7 @@ static void test_long_node(void **state)
 				&attrs)
 			       ->results[0]);
 	check_graph(&t, *state);
-	/* All values in SRAM at these preemption points must be saved, and hardly more. */
+	/* All values in SRAM at these preemption points must be saved and restored. */
 	for (int size = 0; size < NUM_SIZES; size++)
 		assert_true(check_preempted(&t, *state, size) >= 1);
 	graph_free(&t);

@@ -23,8 +23,8 @@ static enum ir_dtype random_result(void)
 }
 
 /*
- * Returns relu, clamp or no function for a result of type y, and no function for integers: other
- * functions do not give the same bits on all paths.
+ * Returns relu, clamp or no function for a float result, and no function for an integer one: other
+ * functions do not give the same bits in all kernels.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -512,8 +512,8 @@ static uint32_t kept(const struct npu_program *program)
 }
 
 /*
- * Returns true if a program keeps all weights in SRAM: a preemption point is behind their loads,
- * which is not so for loads that the dispatch before makes ahead.
+ * Returns true if a program keeps all weights in SRAM. It then has a preemption point after their
+ * loads; a program that loads ahead some weights of its next run has none there.
  */
 static bool all_kept(const struct npu_program *program)
 {
@@ -528,8 +528,8 @@ static bool all_kept(const struct npu_program *program)
 
 /*
  * Tests that the weights of layers stay in SRAM, for products of 8-bit integers and for floats
- * times packed weights, and that all sizes of SRAM give the same bits. Integers take a hundredth of
- * the largest SRAM, and stay there, too.
+ * times packed weights, and that all sizes of SRAM give the same bits. Integer weights stay in the
+ * largest SRAM, too, of which they fill about a hundredth.
  */
 static void test_kept(void **state)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs programs that were compiled for one named machine on another: the results must have the same
- * bits, and onpu-ref2 must take fewer cycles than onpu-ref1, as these graphs have work for both
- * units. The environment chooses the machine that programs are compiled for.
+ * bits, and onpu-ref2 must take fewer cycles than onpu-ref1, as these graphs have work for the
+ * matrix unit and for the vector unit. WEBNN_SIM_MACHINE names the machine that programs are
+ * compiled for.
  */
 #include <string.h>
 
@@ -59,7 +60,7 @@ static void attention(void **state)
 	}
 }
 
-/* Tests one row times a matrix, for which the second machine has another form of its array. */
+/* Tests one row times a matrix, for which onpu-ref2 gives its matrix unit another shape. */
 static void one_row(void **state)
 {
 	const int64_t row[2] = { 1, 96 }, matrix[2] = { 96, 520 };

@@ -95,7 +95,7 @@ static void test_blocks_of_all_dims(void **state)
 	}
 }
 
-/* Tests tensors that are larger than SRAM, with rows that begin in the middle of a byte. */
+/* Tests tensors that are larger than a small SRAM, with rows that begin in the middle of a byte. */
 static void test_large(void **state)
 {
 	static const struct shape shapes[] = {

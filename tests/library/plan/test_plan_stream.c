@@ -189,7 +189,8 @@ static uint64_t count_products(struct test_graph *t, void *state, int size)
 
 /*
  * Tests that rows which two blocks need are computed once, when that takes less time than computing
- * them twice. On onpu-ref1 it does; on onpu-ref2 the first convolution computes four rows twice.
+ * them twice. It does on onpu-ref1, which this test uses; on onpu-ref2 the first convolution
+ * computes four rows twice.
  */
 static void test_line_buffers(void **state)
 {
@@ -218,8 +219,8 @@ static void test_line_buffers(void **state)
 }
 
 /*
- * Tests that nodes of one program have manners of their own. The program takes 52,031 cycles when
- * all nodes have the best one, on onpu-ref2 with 512 KiB of SRAM.
+ * Tests that the planner chooses a manner (plan_set_manner()) for each node. On onpu-ref2 with 512
+ * KiB of SRAM, the program takes 52,031 cycles with the best manner for all nodes alike.
  */
 static void test_mixture(void **state)
 {
@@ -362,8 +363,8 @@ static struct ir_value *times_transposed(struct test_graph *t, struct ir_value *
 
 /*
  * Tests rows of scores that are too long for SRAM: keys are processed in blocks, wherever the
- * largest score is. Masked keys have no effect, even when they fill whole blocks, and a row without
- * any key has no result.
+ * largest score is. Masked keys have no effect, even when they fill whole blocks; a row in which
+ * all keys are masked gives NaN.
  */
 static void test_long_attention(void **state)
 {

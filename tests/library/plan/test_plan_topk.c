@@ -31,8 +31,8 @@ static void set(void *data, enum ir_dtype dtype, uint32_t at, double number, int
 }
 
 /*
- * Puts NaN, infinities and zeros at some positions; other elements are often equal, as the kinds
- * are few.
+ * Puts NaN, infinities and zeros, or the limits of types, at some positions, and integers from -2
+ * to 2 at others, so that many elements are equal.
  */
 static void set_special(void *data, enum ir_dtype dtype, uint32_t count)
 {
@@ -93,7 +93,7 @@ static void test_types(void **state)
 	}
 }
 
-/* Tests rows of which the least SRAM holds only a slice. */
+/* Tests rows of which the smallest SRAM holds only a slice. */
 static void test_long_rows(void **state)
 {
 	static const int64_t sizes[] = { 9000, 2048, 2049, 70000 };

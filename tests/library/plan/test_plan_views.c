@@ -35,7 +35,10 @@ static struct ir_value *by_transpose(struct test_graph *t, struct ir_value *in)
 	return node_transpose(t, in, swap);
 }
 
-/* Returns a reshape of a transpose: the reshape needs a dense operand, so the transpose moves. */
+/*
+ * Returns a reshape of a transpose. The reshape needs a dense operand, so that the node before the
+ * transpose stores its result transposed.
+ */
 static struct ir_value *by_transpose_and_reshape(struct test_graph *t, struct ir_value *in)
 {
 	return node_reshape(t, node_transpose(t, in, swap), 1, (int64_t[]){ ROWS * COLS });

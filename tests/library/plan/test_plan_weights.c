@@ -12,8 +12,8 @@
 #include "util/float16.h"
 
 /*
- * At least this many weights: half of their bytes are more than the difference of other data
- * between machines.
+ * The least number of weights for which onpu-ref2 must read fewer bytes: with fewer weights, the
+ * bytes that it saves may be less than the difference of other data between machines.
  */
 #define MANY 4096
 
@@ -100,7 +100,7 @@ static void integers(void **state)
 	}
 }
 
-/* Tests MXFP4, which importers give as int8: twice the numbers of E2M1, without zero points. */
+/* Tests MXFP4, which importers give as int8: twice the numbers of E2M1, with zero points of 0. */
 static void small_integers(void **state)
 {
 	static const int8_t twice[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
@@ -126,7 +126,9 @@ static void small_integers(void **state)
 	}
 }
 
-/* Returns a float16 number that E4M3, or E5M2, has, from a pattern of its bits. */
+/*
+ * Returns as float16 the number of E4M3, or else of E5M2, with these bits; 0 if it is not finite.
+ */
 static uint16_t short_float(uint8_t bits, bool e4m3)
 {
 	unsigned int exponent = bits >> 3 & 15, fraction = bits & 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests buffers, contexts and jobs of the winsys that need no driver: flat sim and null. */
+/* Tests buffers, contexts and jobs of the winsys back ends that need no driver: sim and null. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
