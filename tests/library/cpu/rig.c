@@ -337,7 +337,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 		free(text);
 		fail();
 	}
-	/* Compare the unused bits, too. */
+	/* Compare the unused bits of the last byte, too. */
 	if (tolerance == 0 && !ir_dtype_is_float(type->dtype))
 		assert_memory_equal(expected, actual, (size_t)ir_type_bytes(type));
 }

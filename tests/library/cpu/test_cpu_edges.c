@@ -472,7 +472,7 @@ static void test_pool_of_padding(void **state)
 	}
 }
 
-/* Windows that reach far into the padding take no more time than the input that they see. */
+/* A window that reaches far into the padding takes only the time of the input that it covers. */
 static void test_huge_windows(void **state)
 {
 	static const double mean = 2.5, root = 5.477225575051661, max = 4, sums[] = { 1, 2, 3, 4 };

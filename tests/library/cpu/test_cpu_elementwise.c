@@ -11,8 +11,8 @@ static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I64, IR_
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
 /*
- * Draws dimensions and returns their number; now and then the elements are enough for several
- * threads and chunks.
+ * Draws dimensions and returns their number; now and then there are so many elements that several
+ * threads share them in several chunks.
  */
 static uint32_t random_dims(int64_t *dims)
 {

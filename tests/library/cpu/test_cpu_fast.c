@@ -589,7 +589,7 @@ static bool batchnorm_round(void)
 	for (uint32_t i = 0; i < rank; i++)
 		dims[i] = between(1, 6);
 	dims[rank - 1] = between(1, 60);
-	/* Rows have many channels, or there are many rows with few. */
+	/* There are many channels, or many rows with few channels. */
 	if (random_below(8) == 0)
 		dims[random_below(2) ? 0 : axis] = between(300, 3000);
 	rig_init(&rig);

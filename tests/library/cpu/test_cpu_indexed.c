@@ -247,7 +247,7 @@ static void add_or_skip(struct rig *rig, enum ir_dtype dtype, uint32_t rank, con
 		rig_skip(rig);
 }
 
-/* The shapes of a network have the directions in front, the shapes of a cell have none. */
+/* The shapes of a network begin with the number of directions; the shapes of a cell do not. */
 struct network {
 	bool lstm, cell;
 	int64_t steps, batch, input, hidden, directions, gates;

@@ -17,8 +17,8 @@ static enum ir_dtype random_type(void)
 }
 
 /*
- * Draws at least @lo dimensions and returns their number; now and then the elements are enough for
- * several threads.
+ * Draws at least @lo dimensions and returns their number; now and then there are so many elements
+ * that several threads share them.
  */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {

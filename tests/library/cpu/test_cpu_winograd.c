@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares 3x3 convolutions, on the layers that prepare them, with the reference: shapes with few
- * and with many chunks, and numbers for which the sums before and after the products overflow.
+ * Compares 3x3 convolutions by Winograd's algorithm with the reference: shapes with few and with
+ * many chunks, and numbers for which the transforms before and after the products overflow.
  */
 #include "rig.h"
 
@@ -150,8 +150,8 @@ static void put(struct rig *rig, uint32_t operand, int64_t element, double value
 }
 
 /*
- * Tests that results which do not depend on an infinite or NaN pixel are the same as without it,
- * with and without limits.
+ * Tests that an infinite or NaN pixel changes only results that depend on it, with and without
+ * limits of the results.
  */
 static void test_no_numbers(void **state)
 {

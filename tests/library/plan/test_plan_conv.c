@@ -24,8 +24,8 @@ static struct ir_unary_attrs random_act(void)
 }
 
 /*
- * Returns the tolerance of a sum, which grows with its length; after a clamp, only small values of
- * the sum may be left to compare.
+ * Returns the tolerance of a sum, which grows with its length. It is relative to the largest
+ * result, which a clamp may have made much smaller than the sum.
  */
 static double sum_tolerance(enum ir_dtype dtype, int64_t terms)
 {

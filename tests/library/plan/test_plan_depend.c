@@ -19,17 +19,17 @@
 #define IMAGES 20
 
 /*
- * For each instruction: the instructions that it follows, over any number of edges, and over edges
- * with data alone.
+ * For each instruction: the instructions that it follows over any number of edges, and those that
+ * it follows over edges with data alone, which lead from a writer to a reader.
  */
 struct followed {
 	bool by[OPS][OPS], data[OPS][OPS];
 };
 
-/* How the rows of a graph's images lie. */
+/* The pitch (bytes from one row to the next) of the images that the accesses are parts of. */
 enum images {
 	SINGLE,	 /* all accesses have one pitch */
-	IN_TURN, /* one image after the other, with other pitches */
+	IN_TURN, /* after 60 instructions each, an image with another pitch follows */
 	MIXED,	 /* each instruction has a pitch of its own */
 };
 

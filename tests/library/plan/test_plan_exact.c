@@ -47,7 +47,7 @@ static void check_bits(struct test_graph *t, void *state, const float *want, con
 
 /* ---- contractions */
 
-#define K    1500 /* the taps of one column, of so many channels, do not fit into 16 KiB */
+#define K    1500 /* channels: three taps of so many do not fit into 16 KiB */
 #define SIDE 5
 #define OUT  6
 
@@ -55,7 +55,7 @@ struct conv {
 	const float *in, *filter, *bias; /* layouts nchw and oihw */
 };
 
-/* The products of a tap are added in partial sums of this many, which are then added. */
+/* The machine adds the products of a tap in partial sums of this many, then adds those sums. */
 #define PIECE 32
 
 /*

@@ -384,8 +384,8 @@ static void test_memory_many(void **state)
 {
 	static const uint32_t counts[] = { 33, 200, 700, 2000 };
 	/*
-	 * Bytes of intervals: all equal, of two or few sizes, or any; for trees and for random live
-	 * ranges.
+	 * The number of sizes that intervals may have; each is tested with random live ranges and
+	 * with those of trees.
 	 */
 	static const uint32_t sizes[] = { 1, 2, 5, 64 };
 

@@ -11,7 +11,7 @@
 
 /*
  * A step of a decoder with caches: @past tokens have cached keys and values, @fresh tokens are new.
- * @shared heads of queries share one head of keys.
+ * @shared heads of queries share one head of keys; each head has @rows queries of @size numbers.
  */
 struct step {
 	int64_t batch, heads, shared, rows, past, fresh, size;

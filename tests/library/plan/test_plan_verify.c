@@ -572,7 +572,7 @@ static void plant_first_loads(struct rig *rig)
 	uint32_t again = find_load_ahead(rig);
 	struct onpu_insn insn = insn_at(rig, again);
 
-	/* Make the instruction write to another address. */
+	/* A copy of its destination slot makes this another load for the verifier. */
 	own_slot(rig, &insn.dst);
 	put_insn(rig, again, &insn);
 	refused(rig, ANY, "of the first ones is not in SRAM at the end");
@@ -665,7 +665,7 @@ static void test_many_bindings(void **state)
 	assert_non_null(program);
 	npu_program_destroy(program);
 
-	/* No node updates the new rows. */
+	/* The first binding is now `rows`, which no node updates. */
 	bindings[0].value_id = rows->id;
 	wnn_free(w.data);
 	w = (struct wnn_writer){ .data = NULL };
