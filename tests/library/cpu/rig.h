@@ -44,7 +44,7 @@ void rig_init(struct rig *rig);
  * the elements, which the rig owns.
  */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
-/* Does the same with elements from lo to hi. */
+/* Does the same as rig_add(), with elements from lo to hi. */
 void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		      double lo, double hi);
 /* Adds an operand with a copy of the given elements. */

@@ -140,7 +140,7 @@ static float *floats(int64_t n)
 	return y;
 }
 
-/* Counts the rounds in which our own tiles computed a product and its addition. */
+/* The number of rounds in which our own tiles computed a product and its addition. */
 static int seen;
 
 static bool added_round(void)

@@ -367,8 +367,8 @@ static void check_borders(const struct cpu_integers *op, int odd)
 
 /*
  * Tests which scales are refused because multiplying by the inverse is not proven to be exact for
- * them, and that it is exact for the scales next to these. No other quotients below 512 are nearer
- * to a tie.
+ * them, and that it is exact for the scales next to these. No quotients below 512 are nearer to a
+ * tie than those of check_borders().
  */
 static void test_inverse(void **state)
 {
