@@ -19,7 +19,7 @@
 #include "onpu_queue.h"
 #include "onpu_trace.h"
 
-/* Consecutive jobs without a wait or a signal between them. */
+/* Consecutive jobs of one SUBMIT without a wait or a signal between them. */
 struct onpu_job {
 	struct onpu_ctx *ctx; /* the context, with a reference */
 	struct onpu_fence *fence; /* signals when all entries have ended; see accept_jobs() */

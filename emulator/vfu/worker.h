@@ -16,7 +16,7 @@
  * @sync: there is no thread. vfu_worker_settle() after an access runs the device until it is idle,
  *	so that a client's view depends on its accesses alone. Work of more than SYNC_BUDGET cycles
  *	is left to vfu_worker_continue().
- * @awake: an access has come since the device was last run
+ * @awake: an access has come since the device was last run; with @sync also: that run left work
  */
 struct vfu_worker {
 	struct onpu_device *device;

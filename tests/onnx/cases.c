@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs cases of ONNX's backend tests: each is a folder with model.onnx and test_data_set_N, or a
- * file of the folder "light" with its outputs beside it. Usage: onnx-cases --device NAME [--json
- * FILE] [--range TOLERANCE] [--steps N] [--text] [--verbose] CASE…; when no case is given, the
- * program reads them from standard input, one a line. It exits with 1 when a case failed; refusals
- * are no failures. --operators prints the table of operators, --refusals MODEL… the refusals of
- * models.
+ * Runs cases of ONNX's backend tests: each is a folder with model.onnx, test_data_set_0 and further
+ * sets, and perhaps a file "tolerance". Usage: onnx-cases --device NAME [--json FILE]
+ * [--range TOLERANCE] [--steps N] [--text] [--verbose] CASE…; when no case is given, the program
+ * reads them from standard input, one a line. It exits with 1 when a case failed; refusals are no
+ * failures. --operators prints the table of operators, --refusals MODEL… the refusals of models.
  */
 #include <dirent.h>
 #include <getopt.h>

@@ -319,7 +319,8 @@ static struct ort_status *take_weights(struct onpu_group *group, struct ort_kern
 
 /*
  * Sets *out to a program for the shapes of a run, which is built if there is none, and *binding to
- * tensors for it; put_program() releases both. Returns NULL, or an error.
+ * tensors for it that no run uses, or to NULL if there are none: the caller makes some then.
+ * put_program() gives both back. Returns NULL, or an error: then there is nothing to give back.
  */
 static struct ort_status *get_program(struct onpu_group *group, struct ort_kernel_context *context,
 				      const struct onpu_shape *shapes, struct onpu_program **out,

@@ -87,8 +87,9 @@ static int encode_plain(struct encoding *e, struct gguf_text text)
 }
 
 /*
- * The part of a text after the name of a special token, which is still to be encoded. The part
- * contains no name of a special token before number @at.
+ * A part of the text that is still to be encoded. @token: the special token before it, or
+ * GGUF_NO_TOKEN at the beginning of the text. @at: the number of the special token from which on
+ * the part is searched for names.
  */
 struct rest {
 	struct gguf_text text;

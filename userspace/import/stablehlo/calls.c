@@ -201,8 +201,9 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 
 /*
  * Appends operations to @block that do what the call ApproxTopK @op does, but exactly, where the
- * call may miss some of the largest elements: they sort all operands with the call's comparator and
- * take the first elements. Returns the sort; NULL: the call has another form.
+ * call may miss some of the largest elements: they sort the inputs, the first half of the operands,
+ * together with the call's comparator and take the first elements. The other half, the initial
+ * values, is not needed. Returns the sort; NULL: the call has another form, nothing is appended.
  */
 static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op,
 					  struct shlo_block *block)

@@ -66,7 +66,7 @@ enum shlo_attr_kind {
 	SHLO_ATTR_BOOL,
 	SHLO_ATTR_STRING,
 	SHLO_ATTR_SYMBOL,
-	SHLO_ATTR_ENUM, /* a word of an enumeration, such as GT */
+	SHLO_ATTR_ENUM, /* a word of an enumeration, such as GT, or a type */
 	SHLO_ATTR_ARRAY,
 	SHLO_ATTR_DICT,
 	SHLO_ATTR_DENSE,

@@ -248,7 +248,7 @@ void *run_buffer_data(const struct run_buffer *buffer)
 	return buffer->host ? buffer->host : buffer->map;
 }
 
-/* Maps a dma-buf as a buffer, whose bytes are already counted. Returns 0 or -1. */
+/* Maps a dma-buf as a buffer, whose bytes the caller has counted. Returns 0 or -1. */
 static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offset,
 		  struct wnn_error *err)
 {

@@ -24,9 +24,13 @@ struct difference {
 	 * is 0
 	 */
 	double relative;
-	double mean;   /* mean of the absolute errors; INFINITY when largest is */
-	double cosine; /* cosine of the angle between both values; NAN when it is undefined */
-	double share;  /* share of the elements whose error is above the tolerance */
+	double mean; /* mean of the absolute errors; INFINITY when largest is */
+	/*
+	 * cosine of the angle between both values as vectors: 1 if both are zero, 0 if one is; NAN
+	 * when an element is not finite
+	 */
+	double cosine;
+	double share; /* share of the elements whose error is above the tolerance */
 	/* the element with the largest error: its index, and both of its values */
 	size_t index;
 	double got, expected;

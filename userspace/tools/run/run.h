@@ -17,11 +17,15 @@
 /* The exit codes of the program; wrong usage is EX_USAGE, 64. */
 enum exit_code {
 	DONE = 0,
-	DIFFERENT = 1,	/* compare: outputs differ */
-	UNWELL = 1,	/* doctor: something does not work */
-	BAD_MODEL = 2,	/* a model cannot be read, or cannot become a graph */
-	BAD_FILE = 3,	/* another file cannot be read, written or used */
-	BAD_DEVICE = 4, /* the device is absent or failed, or memory is exhausted */
+	DIFFERENT = 1, /* compare: outputs differ */
+	UNWELL = 1,    /* doctor: something does not work */
+	BAD_MODEL = 2, /* a model cannot be read, or cannot become a graph */
+	BAD_FILE = 3,  /* another file cannot be read, written or used */
+	/*
+	 * the device is absent or failed, memory is exhausted, or something else is missing that
+	 * the command needs: the server's address, python3 with ONNX Runtime, the other ranks
+	 */
+	BAD_DEVICE = 4,
 };
 
 /* NAME=TEXT of the command line; the name is empty where only TEXT was given. */
