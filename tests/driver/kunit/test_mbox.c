@@ -108,8 +108,8 @@ static void an_index_that_cannot_be(struct kunit *test)
 }
 
 /*
- * Returns a random message, whose type is often that of a response to one of the requests, and whose
- * id is often that request's.
+ * Returns a random message, whose type is often that of a response to one of the requests, and
+ * whose id is often that request's.
  */
 static union onpu_msg some_message(struct rnd_state *random, const struct request *requests)
 {
