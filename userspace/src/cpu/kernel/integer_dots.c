@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Convolutions in channels-last layout and matrix products of 8-bit integers with a constant second
- * operand, on tiles of dot products of bytes or of pairs of 16-bit integers (cpu/simd/simd.h). Rows of the product are pixels,
- * which are read where they lie: a table of pointers has the pixel that each tap of each row reads.
+ * operand, on tiles of dot products of bytes or of pairs of 16-bit integers (cpu/simd/simd.h). Rows
+ * of the product are pixels, which are read where they lie: a table of pointers has the pixel that
+ * each tap of each row reads. For pairs, these pixels are widened first.
  *
  * The second operand is packed in blocks of 64 columns, after it the sums of the columns. With them
  * the zero point of the first operand becomes part of the bias.
@@ -673,9 +674,8 @@ const char *cpu_integer_dots_refuses(const struct cpu_ask *ask)
 
 const char *cpu_integer_pairs_refuses(const struct cpu_ask *ask)
 {
-	return ask->cpu->simd->pairs ?
-		       refuses(ask) :
-		       "this level of instructions has no products of pairs, or dot products of bytes";
+	return ask->cpu->simd->pairs ? refuses(ask) :
+				       "this level of instructions has no products of pairs";
 }
 
 static void set_sizes(struct dots *d)
