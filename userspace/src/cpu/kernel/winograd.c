@@ -170,9 +170,55 @@ static void gather_tile(struct run *run, int64_t tile, int64_t step, const float
 	}
 	if (!run->cpu->simd->winograd_out(y, m, step, run->bias, w->lo, w->hi, g->out_c))
 		atomic_store_explicit(&run->strange, true, memory_order_relaxed);
-	for (int i = 0; i < 4 && !w->limited; i++)
-		if (y[i] != outside)
-			cpu_activate(run->cpu->simd, &g->attrs->act, y[i], g->out_c);
+}
+
+/* Applies the activation to pixels of a row of results. */
+static void activate_row(const struct run *run, float *y, int64_t pixels)
+{
+	const struct winograd *w = run->w;
+	const struct cpu_conv *g = &w->shape;
+	int64_t each = w->pitch == g->out_c ? pixels : 1;
+
+	for (int64_t i = 0; i < pixels; i += each)
+		cpu_activate(run->cpu->simd, &g->attrs->act, y + i * w->pitch, each * g->out_c);
+}
+
+/*
+ * Applies the activation to the results of tiles, all of a row at once: a call for each pixel
+ * takes longer than the function where channels are few.
+ */
+static void activate_tiles(const struct run *run, int64_t first, int64_t count)
+{
+	const struct winograd *w = run->w;
+	const struct cpu_conv *g = &w->shape;
+	int64_t end = first + count, next;
+
+	for (int64_t tile = first; tile < end && !w->limited; tile = next) {
+		struct place at = place_of(w, tile);
+		int64_t pixels;
+
+		next = tile + w->tiles_w - at.column / 2;
+		next = next < end ? next : end;
+		pixels = 2 * (next - tile);
+		if (pixels > g->out_w - at.column)
+			pixels = g->out_w - at.column;
+		for (int64_t row = at.row; row < at.row + 2 && row < g->out_h; row++)
+			activate_row(run,
+				     run->y + ((at.image * g->out_h + row) * g->out_w + at.column) *
+						      w->pitch,
+				     pixels);
+	}
+}
+
+/* Computes the results of tiles from their products, m. @step: the products of a point. */
+static void gather_tiles(struct run *run, int64_t first, int64_t count, int64_t step,
+			 const float *m, float *outside)
+{
+	int64_t n = run->w->shape.out_c;
+
+	for (int64_t t = 0; t < count; t++)
+		gather_tile(run, first + t, step, m + t * n, outside);
+	activate_tiles(run, first, count);
 }
 
 /* --- A chunk --- */
@@ -230,8 +276,7 @@ static void run_chunk(void *argument, int64_t item, unsigned int worker)
 	for (int64_t t = 0; t < count; t++)
 		spread_tile(run, first + t, count * g->in_c, room.v + t * g->in_c);
 	multiply(run, 0, worker, count, &room);
-	for (int64_t t = 0; t < count; t++)
-		gather_tile(run, first + t, count * g->out_c, room.m + t * g->out_c, room.outside);
+	gather_tiles(run, first, count, count * g->out_c, room.m, room.outside);
 }
 
 /*
@@ -262,11 +307,11 @@ static void gather_some(void *argument, int64_t item, unsigned int worker)
 {
 	struct run *run = argument;
 	struct room room = room_of(run, 0);
-	int64_t n = run->w->shape.out_c, begin = item * TILE_ITEM, end = begin + TILE_ITEM;
+	int64_t n = run->w->shape.out_c, begin = item * TILE_ITEM, rest = run->count - begin;
 
 	room.outside = room_of(run, worker).outside;
-	for (int64_t t = begin; t < end && t < run->count; t++)
-		gather_tile(run, run->first + t, run->count * n, room.m + t * n, room.outside);
+	gather_tiles(run, run->first + begin, rest < TILE_ITEM ? rest : TILE_ITEM, run->count * n,
+		     room.m + begin * n, room.outside);
 }
 
 static void run_chunks(struct run *run)
