@@ -26,5 +26,6 @@ CPU_FILLS(avx2);
 CPU_FILLS(avx512);
 void cpu_fill_dots_avx512(struct cpu_simd *simd);
 void cpu_fill_pairs_avx2(struct cpu_simd *simd);
+void cpu_fill_pairs_avx512(struct cpu_simd *simd);
 
 #endif

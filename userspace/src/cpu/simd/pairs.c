@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of 8-bit integers on processors with AVX2 that have no dot-product instructions of
- * bytes: bytes are widened to 16 bits, and each instruction multiplies pairs of them and adds the
- * two products as an int32. Sums are exact, and results are defined to the bit. (The instruction
- * that multiplies pairs of bytes saturates sums at 16 bits.)
+ * Products of 8-bit integers on processors with AVX2 or AVX-512 that have no dot-product
+ * instructions of bytes: bytes are widened to 16 bits, and each instruction multiplies pairs of
+ * them and adds the two products as an int32. Sums are exact, and results are defined to the bit.
+ * (The instruction that multiplies pairs of bytes saturates sums at 16 bits.)
  */
 #include "cpu/simd/fill.h"
 
@@ -11,14 +11,25 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-#define STRIP  16 /* columns of two vectors of sums */
-#define ROWS   6  /* rows of a tile, whose sums are in 12 of 16 registers */
+#define STRIP  16 /* columns whose weights are together */
 #define BLOCK  4  /* the most strips of a call */
+
 /*
- * Elements of a row that are multiplied before the next strip is: the weights of a strip, 8 KiB,
- * and as many elements of six rows stay in the first-level cache.
+ * A tile has two vectors of sums for each row: with AVX2 those of a strip, with AVX-512 those of
+ * two strips. They are in 12 of 16 registers, or in 24 of 32.
+ *
+ * CHUNK: elements of a row that are multiplied before the next tile is. Their weights, 8 KiB, and
+ * as many elements of all rows of the tile stay in the first-level cache.
  */
-#define CHUNK 512
+#ifdef __AVX512BW__
+#define ROWS   12
+#define STRIPS 2
+#define CHUNK  256
+#else
+#define ROWS   6
+#define STRIPS 1
+#define CHUNK  512
+#endif
 
 /* Numbers above this are above both 8-bit types, whatever the zero point. */
 #define BEYOND 1000.0f
@@ -213,8 +224,38 @@ INLINE __m256i widened(const int8_t *weights)
 	return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)weights));
 }
 
+#ifdef __AVX512BW__
+typedef __m512i sums_t;
+
+/* Returns the weights of a pair of elements for a vector of columns, widened to 16 bits. */
+INLINE sums_t weights_of(const int8_t *weights)
+{
+	return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)weights));
+}
+
 /* Returns two elements of a row in all lanes. */
-INLINE __m256i pair(const int16_t *at)
+INLINE sums_t pair(const int16_t *at)
+{
+	int32_t two;
+
+	memcpy(&two, at, sizeof(two));
+	return _mm512_set1_epi32(two);
+}
+
+INLINE sums_t sum_of(sums_t sum, sums_t a, sums_t b)
+{
+	return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+}
+#else
+typedef __m256i sums_t;
+
+/* These three do as those above. */
+INLINE sums_t weights_of(const int8_t *weights)
+{
+	return widened(weights);
+}
+
+INLINE sums_t pair(const int16_t *at)
 {
 	int32_t two;
 
@@ -222,82 +263,128 @@ INLINE __m256i pair(const int16_t *at)
 	return _mm256_set1_epi32(two);
 }
 
-/*
- * Adds the products of n elements of @rows rows, from x on, with the weights of a strip. @rows is
- * a constant in each instance, so that sums are in registers.
- */
-INLINE void add_products(const int16_t *x, int64_t step, const int8_t *weights, int64_t n,
-			 const int rows, __m256i (*sums)[BLOCK][2])
+INLINE sums_t sum_of(sums_t sum, sums_t a, sums_t b)
 {
-	__m256i sum[ROWS][2];
-
-#pragma GCC unroll 6
-	for (int r = 0; r < rows; r++) {
-		sum[r][0] = sums[r][0][0];
-		sum[r][1] = sums[r][0][1];
-	}
-	for (int64_t k = 0; k < n; k += 2, weights += 2 * STRIP) {
-		__m256i low = widened(weights), high = widened(weights + STRIP);
-
-#pragma GCC unroll 6
-		for (int r = 0; r < rows; r++) {
-			__m256i a = pair(x + r * step + k);
-
-			sum[r][0] = _mm256_add_epi32(sum[r][0], _mm256_madd_epi16(a, low));
-			sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(a, high));
-		}
-	}
-#pragma GCC unroll 6
-	for (int r = 0; r < rows; r++) {
-		sums[r][0][0] = sum[r][0];
-		sums[r][0][1] = sum[r][1];
-	}
+	return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
+#endif
 
-#define PRODUCTS(rows)                                                                     \
-	static void products_##rows(const int16_t *x, int64_t step, const int8_t *weights, \
-				    int64_t n, __m256i(*sums)[BLOCK][2])                   \
-	{                                                                                  \
-		add_products(x, step, weights, n, rows, sums);                             \
-	}
-PRODUCTS(1)
-PRODUCTS(2)
-PRODUCTS(3)
-PRODUCTS(4)
-PRODUCTS(5)
-PRODUCTS(6)
+#define VECTOR (int)(sizeof(sums_t) / sizeof(int32_t)) /* columns of a vector of sums */
 
-typedef void (*products_fn)(const int16_t *x, int64_t step, const int8_t *weights, int64_t n,
-			    __m256i (*sums)[BLOCK][2]);
-
-static const products_fn products[ROWS + 1] = {
-	[1] = products_1, [2] = products_2, [3] = products_3,
-	[4] = products_4, [5] = products_5, [6] = products_6
+/* A tile: n elements of its rows, from x on, and the weights of its first vector of columns. */
+struct tile {
+	const int16_t *x;
+	const int8_t *weights;
+	int32_t *sums;			 /* each row has BLOCK * STRIP of them */
+	int64_t n, x_step, weights_step; /* between rows, and between vectors of columns */
 };
 
 /*
+ * Adds the products of the tile. @rows and @vectors are constants in each instance, so that sums
+ * are in registers.
+ */
+INLINE void add_products(const struct tile *t, const int rows, const int vectors)
+{
+	const int8_t *weights = t->weights;
+	sums_t sums[ROWS][2];
+
+#pragma GCC unroll 12
+	for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+		for (int v = 0; v < vectors; v++)
+			memcpy(&sums[r][v], t->sums + r * BLOCK * STRIP + v * VECTOR,
+			       sizeof(sums_t));
+	for (int64_t k = 0; k < t->n; k += 2, weights += 2 * STRIP) {
+		sums_t w[2];
+
+#pragma GCC unroll 2
+		for (int v = 0; v < vectors; v++)
+			w[v] = weights_of(weights + v * t->weights_step);
+#pragma GCC unroll 12
+		for (int r = 0; r < rows; r++) {
+			sums_t a = pair(t->x + r * t->x_step + k);
+
+#pragma GCC unroll 2
+			for (int v = 0; v < vectors; v++)
+				sums[r][v] = sum_of(sums[r][v], a, w[v]);
+		}
+	}
+#pragma GCC unroll 12
+	for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+		for (int v = 0; v < vectors; v++)
+			memcpy(t->sums + r * BLOCK * STRIP + v * VECTOR, &sums[r][v],
+			       sizeof(sums_t));
+}
+
+#define PRODUCTS(rows, vectors)                                       \
+	static void products_##rows##x##vectors(const struct tile *t) \
+	{                                                             \
+		add_products(t, rows, vectors);                       \
+	}
+#define SIX(vectors)         \
+	PRODUCTS(1, vectors) \
+	PRODUCTS(2, vectors) \
+	PRODUCTS(3, vectors) \
+	PRODUCTS(4, vectors) \
+	PRODUCTS(5, vectors) \
+	PRODUCTS(6, vectors)
+SIX(2)
+
+typedef void (*products_fn)(const struct tile *t);
+
+/* Functions by the vectors of columns of a tile, and by its rows. */
+#ifdef __AVX512BW__
+SIX(1)
+#define TWELVE(vectors)       \
+	PRODUCTS(7, vectors)  \
+	PRODUCTS(8, vectors)  \
+	PRODUCTS(9, vectors)  \
+	PRODUCTS(10, vectors) \
+	PRODUCTS(11, vectors) \
+	PRODUCTS(12, vectors)
+TWELVE(1)
+TWELVE(2)
+static const products_fn products[3][ROWS + 1] = {
+	{ NULL },
+	{ NULL, products_1x1, products_2x1, products_3x1, products_4x1, products_5x1, products_6x1,
+	  products_7x1, products_8x1, products_9x1, products_10x1, products_11x1, products_12x1 },
+	{ NULL, products_1x2, products_2x2, products_3x2, products_4x2, products_5x2, products_6x2,
+	  products_7x2, products_8x2, products_9x2, products_10x2, products_11x2, products_12x2 },
+};
+#else
+static const products_fn products[3][ROWS + 1] = {
+	[2] = { NULL, products_1x2, products_2x2, products_3x2, products_4x2, products_5x2,
+		products_6x2 },
+};
+#endif
+
+/*
  * Multiplies t->count rows with the columns of up to four strips, in chunks of the rows. All tiles
- * of a strip read its weights before the next strip is read.
+ * of a strip, or of two, read their weights before the next strips are read.
  */
 static void block(const struct cpu_dots *t)
 {
 	int strips = (t->columns + STRIP - 1) / STRIP;
 	int64_t length = t->taps * t->depth;
 	__m256i sums[CPU_DOT_ROWS][BLOCK][2];
+	struct tile tile = { .x_step = length,
+			     .weights_step = STRIPS == 1 ? STRIP : length * STRIP };
 
 	for (int r = 0; r < t->count; r++)
 		memcpy(sums[r], t->finish.bias, (size_t)strips * sizeof(sums[r][0]));
 	for (int64_t k = 0; k < length; k += CHUNK) {
-		int64_t n = length - k < CHUNK ? length - k : CHUNK;
+		tile.n = length - k < CHUNK ? length - k : CHUNK;
+		for (int s = 0; s < strips; s += STRIPS) {
+			int vectors = (strips - s < STRIPS ? strips - s : STRIPS) * STRIP / VECTOR;
 
-		for (int s = 0; s < strips; s++) {
-			const int8_t *weights = t->weights + (s * length + k) * STRIP;
-
+			tile.weights = t->weights + (s * length + k) * STRIP;
 			for (int r = 0; r < t->count; r += ROWS) {
 				int rows = t->count - r < ROWS ? t->count - r : ROWS;
 
-				products[rows](t->wide + r * length + k, length, weights, n,
-					       (void *)&sums[r][s]);
+				tile.x = t->wide + r * length + k;
+				tile.sums = (int32_t *)sums[r][s];
+				products[vectors][rows](&tile);
 			}
 		}
 	}
@@ -420,7 +507,7 @@ static void widen_row(int16_t *to, const uint8_t *from, uint8_t flip, int64_t n)
 		to[i] = from[i] ^ flip;
 }
 
-void cpu_fill_pairs_avx2(struct cpu_simd *simd)
+void LEVEL_TABLE(fill_pairs)(struct cpu_simd *simd)
 {
 	simd->pairs = true;
 	simd->widen_row = widen_row;

@@ -43,7 +43,7 @@ static void fill_levels(void)
 	if (levels[CPU_LEVEL_AVX512].name && __builtin_cpu_supports("avx512vnni"))
 		cpu_fill_dots_avx512(&levels[CPU_LEVEL_AVX512]);
 	else if (levels[CPU_LEVEL_AVX512].name)
-		cpu_fill_pairs_avx2(&levels[CPU_LEVEL_AVX512]);
+		cpu_fill_pairs_avx512(&levels[CPU_LEVEL_AVX512]);
 #endif
 }
 
