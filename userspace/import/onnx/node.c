@@ -160,6 +160,8 @@ int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format,
 {
 	const struct onnx_value *value = node->inputs[input];
 	const char *name = value && value->origin ? value->origin : "";
+	/* As in onnx_refuse_variable(). */
+	const char *origin = value && value->folds ? value->origin : NULL;
 	char reason[400];
 	va_list args;
 
@@ -168,7 +170,7 @@ int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format,
 	va_end(args);
 	import_printable(reason);
 	return add_refusal(
-		node, "", value ? value->origin : NULL,
+		node, "", origin,
 		onnx_arena_printf(node->import->arena,
 				  "%s depends on data that is computed%s%s%s: a graph has "
 				  "fixed shapes",
