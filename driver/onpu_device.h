@@ -90,7 +90,10 @@ struct onpu_limits {
 	u64 run_cycles;
 	/** @wait: Time that a job may wait while others run, in jiffies. */
 	unsigned long wait;
-	/** @fence: Time after which a job that is ready ends, as others wait for it; in jiffies. */
+	/**
+	 * @fence: Time in jiffies after which the driver ends a job that was ready, as others may
+	 * wait for its fence. It holds in no long-running context.
+	 */
 	unsigned long fence;
 	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
 	unsigned long linger;

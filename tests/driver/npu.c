@@ -454,13 +454,13 @@ struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value)
 
 struct drm_onpu_job npu_long(int fd, uint64_t va)
 {
-	struct npu_program program = npu_program(fd, 2 * NPU_LONG_INSNS);
+	struct npu_program program = npu_program(fd, 2 * NPU_LONG_FILLS);
 	uint32_t pair[2 * ONPU_INSN_WORDS];
 
 	npu_add_fill(&program, va, NPU_LONG_BYTES, 0x55);
 	npu_insn(&program, (struct onpu_insn){ .op = ONPU_OP_PREEMPT });
 	memcpy(pair, program.bo.map + CODE_OFFSET, sizeof(pair));
-	for (uint32_t i = 1; i < NPU_LONG_INSNS; i++) {
+	for (uint32_t i = 1; i < NPU_LONG_FILLS; i++) {
 		npu_words(&program, pair);
 		npu_words(&program, pair + ONPU_INSN_WORDS);
 	}

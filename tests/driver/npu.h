@@ -27,11 +27,11 @@
 double npu_patience(void);
 
 /*
- * Numbers of a job that takes long, but ends: bytes of each of its fills, and number of its
- * instructions, which alternate between fills and preemption points.
+ * Numbers of a job that takes long, but ends: bytes of each of its fills, and the number of its
+ * fills. A preemption point follows each of them.
  */
 #define NPU_LONG_BYTES (4u << 20)
-#define NPU_LONG_INSNS 16384u
+#define NPU_LONG_FILLS 16384u
 
 /*
  * Returns the processor's page size: sizes of buffers are rounded up to it, and mappings consist of

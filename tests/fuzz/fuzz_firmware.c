@@ -4,8 +4,8 @@
  * access. The input decides what the driver writes into rings and registers, and when.
  *
  * The input is a byte of flags; with FLAG_HOSTILE, the ring registers; then moves, each an opcode
- * byte with its operands. MOVE_LATER postpones the next move to an access that the firmware makes
- * in a later move.
+ * byte with its operands. MOVE_LATER chooses an access that the firmware makes in a move after it:
+ * a further move is read from the input then, and interrupts the firmware.
  */
 #include "fake.h"
 #include "fuzz.h"

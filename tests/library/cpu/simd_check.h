@@ -22,7 +22,10 @@ void put_odd_values(struct guard *g, int64_t n);
  */
 void expect(const char *what, int64_t i, double actual, double expected, double bound);
 
-/* Each check tests the functions of its name in the table `simd`. */
+/*
+ * Each check tests the function of its name in the table `simd`; check_functions() tests unary()
+ * with exp, sigmoid, tanh and erf.
+ */
 void check_winograd_in(void);
 void check_winograd_out(void);
 void check_to_halves(void);

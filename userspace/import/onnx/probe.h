@@ -28,8 +28,8 @@ bool onnx_probe_refuses_draw(struct onnx_node *node);
 bool onnx_probe_refuses_rows(struct onnx_node *node);
 
 /*
- * import.c: returns the value of a model input, an operand or a constant; NULL: the import has
- * ended.
+ * import.c: returns the value of a model input: an operand, a constant, or a value that is refused.
+ * NULL: the import has ended.
  */
 struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onnx_input *input);
 /*

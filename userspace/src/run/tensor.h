@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of a tensor. Only the thread that runs the timeline uses it. */
+/*
+ * The data of a tensor. Only the thread that runs the timeline calls the functions below. While a
+ * tensor is mapped, the application uses its memory, and ends the access on its own thread.
+ */
 #ifndef WNN_RUN_TENSOR_H
 #define WNN_RUN_TENSOR_H
 
