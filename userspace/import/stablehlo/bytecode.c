@@ -375,9 +375,10 @@ static struct shlo_entry *entry_at(struct shlo_bytes *b, uint64_t index, bool of
 		entry->attr = shlo_sdy_read_attr(&bytes);
 	else
 		shlo_bytes_error(&bytes,
-				 "dialect '%s' has an encoding that is not read: portable "
-				 "bytecode holds vhlo and sdy",
-				 entry->dialect);
+				 "%s of dialect '%s' are not read: write the program as a "
+				 "portable artifact, which has types of vhlo, and attributes of "
+				 "vhlo and sdy",
+				 of_type ? "types" : "attributes", entry->dialect);
 	shlo_leave(&code->reader);
 	entry->busy = false;
 	return entry;

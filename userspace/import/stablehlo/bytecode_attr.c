@@ -231,15 +231,20 @@ static const struct shlo_attr *enumerant(struct shlo_bytes *b, uint64_t code)
 {
 	struct shlo_attr *attr = new_attr(b, SHLO_ATTR_ENUM);
 	const char *text;
+	uint64_t value;
 
 	if (!shlo_vhlo_enum_name(code))
 		shlo_bytes_error(b,
-				 "vhlo has no attribute %llu: the file is newer than this reader",
+				 "vhlo has no attribute %llu: the file is newer than this reader, "
+				 "or damaged",
 				 (unsigned long long)code);
-	text = shlo_vhlo_enum_text(code, shlo_bytes_varint(b));
+	value = shlo_bytes_varint(b);
+	text = shlo_vhlo_enum_text(code, value);
 	if (!text)
-		shlo_bytes_error(b, "%s has no such value: the file is newer than this reader",
-				 shlo_vhlo_enum_name(code));
+		shlo_bytes_error(b,
+				 "%s has no value %llu: the file is newer than this reader, or "
+				 "damaged",
+				 shlo_vhlo_enum_name(code), (unsigned long long)value);
 	attr->text = text;
 	return attr;
 }

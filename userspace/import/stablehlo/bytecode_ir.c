@@ -104,7 +104,8 @@ static struct shlo_region *read_region(struct shlo_bytes *b, struct scope *scope
 
 	shlo_enter(&code->reader);
 	if (blocks > 1)
-		shlo_bytes_error(b, "a region of StableHLO has one block");
+		shlo_bytes_error(b, "a region has %zu blocks, but a region of StableHLO has one",
+				 blocks);
 	if (blocks) {
 		values = shlo_bytes_count(b);
 		span = (struct span){ first, first + values };
@@ -237,8 +238,9 @@ static void read_properties(struct shlo_bytes *b, struct shlo_op *op)
 		read_listed(&part, op, "callee");
 	} else {
 		shlo_bytes_error(b,
-				 "the properties of %s are not read: portable bytecode holds "
-				 "operations of vhlo and sdy, in versions that are known",
+				 "the properties of %s are not read: write the program as a "
+				 "portable artifact, which has operations of vhlo and sdy, or as "
+				 "one of an older version",
 				 op->name);
 	}
 }

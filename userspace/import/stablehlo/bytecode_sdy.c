@@ -197,7 +197,9 @@ const struct shlo_attr *shlo_sdy_read_attr(struct shlo_bytes *b)
 	default:
 		if (code >= SDY_COUNT)
 			shlo_bytes_error(
-				b, "sdy has no attribute %llu: the file is newer than this reader",
+				b,
+				"sdy has no attribute %llu: the file is newer than this reader, or "
+				"damaged",
 				(unsigned long long)code);
 		/* Rules of partitioners, which do not affect values. */
 		shlo_text_add(&text, "#sdy.attribute");

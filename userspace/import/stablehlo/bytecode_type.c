@@ -194,7 +194,10 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 		uint64_t axis = shlo_bytes_varint(b);
 
 		if (axis >= SHLO_MAX_RANK)
-			shlo_bytes_error(b, "a tensor has at most %d dimensions", SHLO_MAX_RANK);
+			shlo_bytes_error(b,
+					 "the scales are for dimension %llu, but a tensor has at "
+					 "most %d dimensions",
+					 (unsigned long long)axis, SHLO_MAX_RANK);
 		quant->axis = (int)axis;
 		quant->least = shlo_bytes_signed(b);
 		quant->most = shlo_bytes_signed(b);
@@ -207,7 +210,9 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 	if (per_axis) {
 		quant->zeros = shlo_bytes_ints(b, &count);
 		if (count != quant->count || !count)
-			shlo_bytes_error(b, "there are %zu scales and %zu zero points",
+			shlo_bytes_error(b,
+					 "there are %zu scales and %zu zero points: there must be "
+					 "equally many, at least one",
 					 quant->count, count);
 	} else {
 		int64_t *zero = shlo_arena_alloc(arena, 1, sizeof(*zero));
@@ -259,7 +264,9 @@ const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b)
 	case VHLO_TF32:
 		return opaque_type(b, "tf32");
 	default:
-		shlo_bytes_error(b, "vhlo has no type %llu: the file is newer than this reader",
+		shlo_bytes_error(b,
+				 "vhlo has no type %llu: the file is newer than this reader, or "
+				 "damaged",
 				 (unsigned long long)code);
 	}
 }

@@ -156,7 +156,7 @@ static const struct shlo_attr *read_number(struct shlo_reader *r)
 		attr->number = *start == '-' ? strtoll(start, &end, 0) :
 					       (int64_t)strtoull(start, &end, hex ? 16 : 10);
 		if (errno)
-			shlo_read_error(r, "this number is too large");
+			shlo_read_error(r, "this number does not fit into 64 bits");
 		r->at = end;
 	}
 	/*

@@ -18,7 +18,9 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 			shlo_expect(r, ",");
 		shlo_expect(r, "%");
 		names = shlo_arena_grow(r->arena, names, count, sizeof(*names));
-		names[count++] = shlo_read_word(r);
+		names[count] = shlo_read_word(r);
+		if (!names[count++])
+			shlo_read_error(r, "expected the name of an argument here");
 		shlo_expect(r, "=");
 		shlo_op_add_operand(r, op, shlo_read_operand(r));
 	}
@@ -46,8 +48,6 @@ void shlo_read_while(struct shlo_reader *r, struct shlo_op *op)
 		if (!shlo_take_word(r, i ? "do" : "cond"))
 			shlo_read_error(r, "expected '%s' here", i ? "do" : "cond");
 		for (size_t k = 0; k < count; k++) {
-			if (!names[k])
-				shlo_read_error(r, "expected the name of an argument here");
 			arguments[k] = shlo_value_new(r, names[k], types[k], NULL);
 			shlo_name_add(r, names[k], 1, &arguments[k]);
 		}

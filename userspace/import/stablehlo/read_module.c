@@ -79,9 +79,11 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 		for (size_t i = 0; i < block->argument_count; i++)
 			if (!shlo_type_same(block->arguments[i]->type, function->type->items[i]))
 				shlo_read_error(r,
-						"argument %zu of @%s has another type than "
-						"function_type says",
-						i, function->name);
+						"argument %zu of @%s is %s, but function_type says "
+						"%s",
+						i, function->name,
+						shlo_type_text(r->arena, block->arguments[i]->type),
+						shlo_type_text(r->arena, function->type->items[i]));
 	}
 	take_marks(function, op);
 	add_function(r, function);
@@ -309,8 +311,11 @@ static void read_body(struct shlo_reader *r, bool inner)
 			read_generic_item(r);
 		} else if (c == '#' || c == '!') {
 			read_alias(r);
-		} else if (c == '{') {
+		} else if (!strncmp(r->at, "{-#", 3)) {
 			shlo_skip_resources(r);
+		} else if (!c) {
+			/* Without a '}', the module goes on at the end of the file. */
+			shlo_expect(r, "}");
 		} else {
 			shlo_read_error(r, "expected a module or a function here");
 		}

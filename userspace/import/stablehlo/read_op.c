@@ -157,7 +157,8 @@ struct shlo_region *shlo_read_region(struct shlo_reader *r, size_t count,
 	}
 	while (!shlo_take(r, "}")) {
 		if (shlo_peek(r) == '^')
-			shlo_read_error(r, "a region of StableHLO has one block");
+			shlo_read_error(r, "a second block begins here, but a region of "
+					   "StableHLO has one");
 		shlo_block_add(r, &region->block, shlo_read_op(r));
 	}
 	shlo_forget(r, mark);

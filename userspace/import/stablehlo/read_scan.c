@@ -166,13 +166,25 @@ const char *shlo_read_symbol(struct shlo_reader *r)
 /* Strings are skipped as a whole, so that brackets in them do not count. */
 void shlo_skip_balanced(struct shlo_reader *r)
 {
+	const char *start, *line_start;
+	unsigned int line;
 	int depth = 0;
 
+	shlo_skip(r);
+	start = r->at;
+	line = r->line;
+	line_start = r->line_start;
 	for (;;) {
 		char c = shlo_peek(r);
 
-		if (!c)
-			shlo_read_error(r, "a bracket is not closed");
+		if (!c) {
+			/* The position of the error is that of the bracket, not the end of the text. */
+			r->at = start;
+			r->line = line;
+			r->line_start = line_start;
+			shlo_read_error(r, depth ? "this bracket is not closed" :
+						   "expected a bracket here");
+		}
 		if (c == '"') {
 			shlo_read_string(r, NULL);
 			continue;
@@ -203,7 +215,7 @@ int64_t shlo_read_integer(struct shlo_reader *r)
 	shlo_skip(r);
 	while (r->at < r->end && *r->at >= '0' && *r->at <= '9') {
 		if (length + 1 >= sizeof(digits))
-			shlo_read_error(r, "this number is too large");
+			shlo_read_error(r, "this number does not fit into 64 bits");
 		digits[length++] = *r->at++;
 	}
 	if (!length)
@@ -212,7 +224,7 @@ int64_t shlo_read_integer(struct shlo_reader *r)
 	errno = 0;
 	number = strtoull(digits, NULL, 10);
 	if (errno || (minus && number > (uint64_t)INT64_MAX + 1))
-		shlo_read_error(r, "this number is too large");
+		shlo_read_error(r, "this number does not fit into 64 bits");
 	return (int64_t)(minus ? 0 - number : number);
 }
 

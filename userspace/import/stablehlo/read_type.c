@@ -34,9 +34,11 @@ static enum shlo_element read_element(struct shlo_reader *r)
 	/* MLIR writes i for integers without signedness, and si for signed ones. */
 	if (word && !strncmp(word, "si", 2))
 		word++;
-	element = word ? shlo_element_find(word, strlen(word)) : -1;
+	if (!word)
+		shlo_read_error(r, "expected a type here");
+	element = shlo_element_find(word, strlen(word));
 	if (element < 0)
-		shlo_read_error(r, "there is no element type '%s'", word ? word : "");
+		shlo_read_error(r, "there is no element type '%s'", word);
 	return (enum shlo_element)element;
 }
 

@@ -19,9 +19,12 @@ void shlo_text_add(struct shlo_text *text, const char *format, ...)
 		size_t room = 2 * (text->length + (size_t)length) + 64;
 		char *data;
 
-		if (room > SHLO_MAX_TEXT)
+		/* The memory ends with a NUL. */
+		if (text->length + (size_t)length > SHLO_MAX_TEXT)
 			shlo_throw(text->arena->guard, WNNStatus_OperationError,
 				   "the text of the program has more than 2^28 bytes");
+		if (room > SHLO_MAX_TEXT + 1)
+			room = SHLO_MAX_TEXT + 1;
 		data = shlo_arena_alloc(text->arena, room, 1);
 		if (text->length)
 			memcpy(data, text->data, text->length);
