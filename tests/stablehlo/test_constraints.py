@@ -258,7 +258,7 @@ WRONG = [
     (mesh(", ".join([axis("x")] * 65)), "replica_groups: there are more than 64 axes"),
     (mesh(axis("x"), 'sdy.mesh @m = <["x"=65537]>\n'), "the mesh has no devices, or more than 65536"),
     (mesh(axis("x"), 'sdy.mesh @m = <["x"=2], device_ids=[0]>\n'), "device_ids of the mesh must have a number for each device"),
-    (mesh(axis("x"), "", "#stablehlo.mesh<axes = 1>"), "the mesh must have a list of axes, and so must what is taken of it"),
+    (mesh(axis("x"), "", "#stablehlo.mesh<axes = 1>"), "the mesh must have a list of axes, and the groups a list of those along which they lie"),
     # Transfers.
     (op("stablehlo.recv", None, [TOKEN], ["tensor<f32>", TOKEN], RECV.format(3)),
      "channel_type is 3, expected 1, DEVICE_TO_DEVICE, without is_host_transfer"),

@@ -253,10 +253,16 @@ CASES = [
      "element 1 is 2, expected is 2.0000002384185791: it is 1 numbers of this type away, expected are 0 to 0"),
     (parallel('    %x = stablehlo.constant dense<1> : tensor<2xi32>\n    %y = "stablehlo.collective_permute"(%x) {source_target_pairs = '
               'dense<[[0, 7]]> : tensor<1x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>\n    return %y : tensor<2xi32>\n'),
-     "source_target_pairs has the id 7, which no process has"),
+     "source_target_pairs has the id 7, which no replica has: there are 1 replicas of 2 partitions"),
     (parallel('    %x = stablehlo.constant dense<1> : tensor<2xi32>\n    %y = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, '
               'replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>} : (tensor<2xi32>) -> tensor<6xi32>\n    return %x : tensor<2xi32>\n'),
-     "replica_groups has the id 1, which no process has"),
+     "replica_groups has the id 1, which no replica has: there are 1 replicas of 2 partitions"),
+    (parallel('    %x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>\n    %y = "stablehlo.all_to_all"(%x) {split_dimension = 0 : i64, '
+              'concat_dimension = 0 : i64, split_count = 2 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, '
+              'replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>\n'
+              '    return %y : tensor<2xi32>\n').replace("%r:2", "%r:4").replace("[[@p, @p]]", "[[@p, @p], [@p, @p]]").replace(
+                  "(tensor<2xi32>, tensor<2xi32>)", "(" + ", ".join(["tensor<2xi32>"] * 4) + ")"),
+     "replica_groups has the id 2, which no partition has: there are 2 replicas of 2 partitions"),
     (body(X, '%y = "interpreter.probe"(%x) {probe_id = "a"} : (tensor<2xi32>) -> tensor<2xi32>',
           '"check.expect_serialized_eq"(%y) {probe_id = "a", iter = -1 : i64} : (tensor<2xi32>) -> ()'),
      "attribute iter is -1, which is less than 0"),

@@ -24,6 +24,19 @@ static void sizes(const struct shlo_run *run, size_t *replicas, size_t *partitio
 	*partitions = run->world ? run->world->partitions : 1;
 }
 
+/* Ends the run, as an attribute has an id that no replica, partition or process (@what) has. */
+_Noreturn static void no_such_id(struct shlo_call *call, const char *name, int64_t id,
+				 const char *what)
+{
+	size_t replicas, partitions;
+
+	sizes(call->run, &replicas, &partitions);
+	shlo_run_error(call->run,
+		       "%s has the id %lld, which no %s has: there are %zu replicas of %zu "
+		       "partitions",
+		       name, (long long)id, what, replicas, partitions);
+}
+
 /* A table of ids: a dense attribute of rank 2, in which -1 pads the rows of smaller groups. */
 struct table {
 	const struct shlo_attr *attr;
@@ -59,9 +72,18 @@ static int64_t id_at(const struct table *table, int64_t row, int64_t column)
 static size_t members_of(struct shlo_call *call, const struct table *table, int64_t row,
 			 enum shlo_grouping grouping, size_t other, size_t *members)
 {
-	size_t replicas, partitions, count = 0;
+	static const char *const whats[] = {
+		[CROSS_REPLICA] = "replica",
+		[CROSS_PARTITION] = "partition",
+		[CROSS_BOTH] = "replica",
+		[FLATTENED] = "process",
+	};
+	size_t replicas, partitions, limit, count = 0;
 
 	sizes(call->run, &replicas, &partitions);
+	limit = grouping == CROSS_PARTITION ? partitions :
+		grouping == FLATTENED	    ? replicas * partitions :
+					      replicas;
 	for (size_t p = 0; p < (grouping == CROSS_BOTH ? partitions : 1); p++)
 		for (int64_t i = 0; i < table->columns; i++) {
 			int64_t id = id_at(table, row, i);
@@ -69,18 +91,14 @@ static size_t members_of(struct shlo_call *call, const struct table *table, int6
 
 			if (id < 0)
 				continue;
+			if ((uint64_t)id >= limit)
+				no_such_id(call, "replica_groups", id, whats[grouping]);
 			if (grouping == CROSS_REPLICA)
 				process = (size_t)id * partitions + other;
 			else if (grouping == CROSS_PARTITION)
 				process = other * partitions + (size_t)id;
 			else if (grouping == CROSS_BOTH)
 				process = (size_t)id * partitions + p;
-			if ((uint64_t)id >= replicas * partitions ||
-			    process >= replicas * partitions)
-				shlo_run_error(call->run,
-					       "replica_groups has the id %lld, which no process "
-					       "has",
-					       (long long)id);
 			members[count++] = process;
 		}
 	return count;
@@ -295,8 +313,10 @@ static struct shlo_tensor *slice_of(struct shlo_run *run, const struct shlo_tens
 	struct shlo_tensor *out;
 
 	if (x->dims[dim] % (int64_t)count)
-		shlo_run_error(run, "dimension %d cannot be split into %zu equal slices", dim,
-			       count);
+		shlo_run_error(run,
+			       "dimension %d has size %lld, which cannot be split into %zu equal "
+			       "slices",
+			       dim, (long long)x->dims[dim], count);
 	memcpy(dims, x->dims, sizeof(dims));
 	dims[dim] /= (int64_t)count;
 	out = shlo_tensor_like(run, &x->type, x->type.rank, dims);
@@ -479,8 +499,8 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 {
 	struct table pairs = table_of(call, "source_target_pairs");
 	struct shlo_group group;
-	struct shlo_tensor *room =
-		group_along(call, by_channel(call->op) == CROSS_PARTITION, &group);
+	bool by_partition = by_channel(call->op) == CROSS_PARTITION;
+	struct shlo_tensor *room = group_along(call, by_partition, &group);
 	struct shlo_exchange exchange = shlo_exchange_new(call->run, group.count);
 
 	for (int64_t row = 0; row < pairs.rows; row++) {
@@ -488,11 +508,9 @@ void shlo_eval_collective_permute(struct shlo_call *call)
 
 		if (source < 0 || (uint64_t)source >= group.count || target < 0 ||
 		    (uint64_t)target >= group.count)
-			shlo_run_error(call->run,
-				       "source_target_pairs has the id %lld, which no process has",
-				       (long long)(source < 0 || (uint64_t)source >= group.count ?
-							   source :
-							   target));
+			no_such_id(call, "source_target_pairs",
+				   source < 0 || (uint64_t)source >= group.count ? source : target,
+				   by_partition ? "partition" : "replica");
 		if ((size_t)source == group.own)
 			exchange.out[target] = whole(call->in[0]);
 		if ((size_t)target != group.own)
@@ -548,7 +566,7 @@ static int64_t partner_of(struct shlo_call *call, int own_column)
 		if (id_at(&pairs, row, own_column) != (int64_t)call->run->process)
 			continue;
 		if (other < 0 || (uint64_t)other >= replicas * partitions)
-			shlo_run_error(call->run, "there is no process %lld", (long long)other);
+			no_such_id(call, "source_target_pairs", other, "process");
 		return other;
 	}
 	return -1;
@@ -615,6 +633,10 @@ void shlo_eval_recv(struct shlo_call *call)
 {
 	struct shlo_tensor *types;
 
+	if (!call->run->world && shlo_attr_int(call->op, "is_host_transfer", 0))
+		shlo_run_error(call->run,
+			       "it receives from the host, which only passes on what other "
+			       "processes send, but the program runs in a single one");
 	if (!call->run->world)
 		shlo_run_error(call->run,
 			       "it receives from another process, but the program runs in a "
@@ -634,9 +656,21 @@ void shlo_eval_infeed(struct shlo_call *call)
 	const struct shlo_function *function = name ? shlo_function_find(call->run->module, name) :
 						      NULL;
 
-	if (!function || !function->region || function->type->item_count ||
+	if (!name)
+		shlo_run_error(call->run,
+			       "the infeed is empty: attribute infeed of interpreter.run_parallel "
+			       "names the functions that give its values, one for each call");
+	if (!function || !function->region)
+		shlo_run_error(call->run, "the infeed names the function @%s, which is not there",
+			       name);
+	if (function->type->item_count ||
 	    function->type->result_count + 1 != call->op->result_count)
-		shlo_run_error(call->run, "the infeed is empty, or its next value has other types");
+		shlo_run_error(
+			call->run,
+			"the infeed names the function @%s, which takes %zu values and gives "
+			"%zu; it must take none and give %zu",
+			name, function->type->item_count, function->type->result_count,
+			call->op->result_count ? call->op->result_count - 1 : 0);
 	shlo_call_function(call->run, function, NULL, call->out);
 	add_token(call);
 }

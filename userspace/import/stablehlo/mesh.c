@@ -196,7 +196,8 @@ static void resolve(struct shlo_file *file, const struct shlo_module *module, st
 		if (!axes || axes->kind != SHLO_ATTR_ARRAY || !grid.axes ||
 		    grid.axes->kind != SHLO_ATTR_ARRAY) {
 			refuse(&grid,
-			       "the mesh must have a list of axes, and so must what is taken of it",
+			       "the mesh must have a list of axes, and the groups a list of those "
+			       "along which they lie",
 			       "");
 			continue;
 		}
