@@ -269,10 +269,19 @@ CASES = [
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),
-     "line 5, column 3: stablehlo.dynamic_reshape: 2 elements do not become 4"),
+     "line 5, column 3: stablehlo.dynamic_reshape: 2 elements are to become 4: a reshape keeps their number"),
     (body(X, "%n = stablehlo.constant dense<3> : tensor<i32>",
           "%s = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<2xi32>, tensor<i32>) -> "
-          "tensor<?xi32, #stablehlo.bounds<2>>"), "dimension 0 is 3, its bound is 2"),
+          "tensor<?xi32, #stablehlo.bounds<2>>"), "dimension 0 of result 0 is 3, its bound is 2"),
+    (body("%t = stablehlo.constant dense<[4]> : tensor<1xi64>", '%o = "stablehlo.abs"(%t) : (tensor<1xi64>) -> tensor<?xi64>',
+          "%z = stablehlo.dynamic_iota %o, dim = 1 : (tensor<?xi64>) -> tensor<*xf32>"),
+     "iota_dimension is 1, but the shape has 1 dimensions, counted from 0"),
+    (body(X, "%t = stablehlo.constant dense<[4]> : tensor<1xi64>", '%o = "stablehlo.abs"(%t) : (tensor<1xi64>) -> tensor<?xi64>',
+          "%z = stablehlo.dynamic_broadcast_in_dim %x, %o, dims = [1] : (tensor<2xi32>, tensor<?xi64>) -> tensor<*xi32>"),
+     "broadcast_dimensions has 1, but the result has 1 dimensions, counted from 0"),
+    (body('%t = stablehlo.create_token : !stablehlo.token',
+          '%r:2 = "stablehlo.recv"(%t) {channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>, is_host_transfer = true} : '
+          '(!stablehlo.token) -> (tensor<i32>, !stablehlo.token)'), "it receives from the host, which only passes on"),
     ("""module {
   func.func private @alone(%x: tensor<i32>) -> tensor<i32> {
     %t = stablehlo.create_token : !stablehlo.token

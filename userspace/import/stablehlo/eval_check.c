@@ -248,15 +248,16 @@ void shlo_eval_probe(struct shlo_call *call)
 void shlo_eval_expect_serialized_eq(struct shlo_call *call)
 {
 	const char *id = shlo_attr_text(call->op, "probe_id", "");
-	int64_t left = shlo_attr_int(call->op, "iter", shlo_attr_int(call->op, "iteration", 0));
+	const char *iter = shlo_attr_find(&call->op->attrs, "iter") ? "iter" : "iteration";
+	int64_t left = shlo_attr_int(call->op, iter, 0);
 
 	if (left < 0)
-		shlo_run_error(call->run, "attribute iter is %" PRId64 ", which is less than 0",
+		shlo_run_error(call->run, "attribute %s is %" PRId64 ", which is less than 0", iter,
 			       left);
 	for (struct shlo_probe *probe = call->run->probes; probe; probe = probe->next)
 		if (!strcmp(probe->id, id) && left-- == 0) {
 			expect_eq(call, call->in[0], probe->value);
 			return;
 		}
-	shlo_run_error(call->run, "probe '%s' ran fewer times than attribute iter expects", id);
+	shlo_run_error(call->run, "probe '%s' ran fewer times than attribute %s expects", id, iter);
 }

@@ -62,7 +62,8 @@ void shlo_eval_while(struct shlo_call *call)
 			shlo_run_error(
 				call->run,
 				"it has not ended after %llu iterations, the limit: --loop-limit "
-				"of webnn-run and stablehlo-test sets another",
+				"of webnn-run and stablehlo-test sets another, and "
+				"wnnStablehloProgramSetLoopLimit() in C",
 				(unsigned long long)iteration);
 		next = bundle(call->run, count);
 		shlo_give_region(call->run, call->frame, op->regions[1], values->items,

@@ -12,10 +12,11 @@ void shlo_eval_none(struct shlo_call *call)
 	(void)call;
 }
 
-static void need_done(struct shlo_call *call, bool done)
+static void need_done(struct shlo_call *call, enum shlo_element element, bool done)
 {
 	if (!done)
-		shlo_run_error(call->run, "it does not take elements of this type");
+		shlo_run_error(call->run, "it does not take elements of type %s",
+			       shlo_elements[element].text);
 }
 
 void shlo_eval_unary(struct shlo_call *call)
@@ -27,7 +28,7 @@ void shlo_eval_unary(struct shlo_call *call)
 
 	for (int64_t i = 0; i < out->count && done; i++)
 		shlo_set(out, i, shlo_unary(op, x->type.element, shlo_get(x, i), &done));
-	need_done(call, done);
+	need_done(call, x->type.element, done);
 }
 
 static void binary(struct shlo_call *call, const struct shlo_tensor *x, const struct shlo_tensor *y)
@@ -39,7 +40,7 @@ static void binary(struct shlo_call *call, const struct shlo_tensor *x, const st
 	for (int64_t i = 0; i < out->count && done; i++)
 		shlo_set(out, i,
 			 shlo_binary(op, x->type.element, shlo_get(x, i), shlo_get(y, i), &done));
-	need_done(call, done);
+	need_done(call, x->type.element, done);
 }
 
 static void compare(struct shlo_call *call, const struct shlo_tensor *x,

@@ -54,7 +54,10 @@ void shlo_eval_dynamic_iota(struct shlo_call *call)
 
 	call->out[0] = shlo_tensor_like(call->run, call->op->results[0]->type, rank, dims);
 	if (shlo_attr_int(call->op, "iota_dimension", 0) >= rank)
-		shlo_run_error(call->run, "the shape has %d dimensions", rank);
+		shlo_run_error(call->run,
+			       "iota_dimension is %lld, but the shape has %d dimensions, counted "
+			       "from 0",
+			       (long long)shlo_attr_int(call->op, "iota_dimension", 0), rank);
 	iota(call->out[0], (int)shlo_attr_int(call->op, "iota_dimension", 0));
 }
 
@@ -75,14 +78,19 @@ static void broadcast_in_dim(struct shlo_call *call, struct shlo_tensor *out, co
 	const struct shlo_tensor *x = call->in[0];
 	int64_t index[SHLO_MAX_RANK] = { 0 }, from[SHLO_MAX_RANK], at = 0;
 
-	for (int i = 0; i < x->type.rank; i++)
-		if (map[i] >= out->type.rank ||
-		    (x->dims[i] != 1 && x->dims[i] != out->dims[map[i]]))
-			shlo_run_error(
-				call->run,
-				"dimension %d of the operand has size %lld, which is neither 1 nor "
-				"that of the result",
-				i, (long long)x->dims[i]);
+	for (int i = 0; i < x->type.rank; i++) {
+		if (map[i] >= out->type.rank)
+			shlo_run_error(call->run,
+				       "broadcast_dimensions has %lld, but the result has %d "
+				       "dimensions, counted from 0",
+				       (long long)map[i], out->type.rank);
+		if (x->dims[i] != 1 && x->dims[i] != out->dims[map[i]])
+			shlo_run_error(call->run,
+				       "dimension %d of the operand has size %lld, which is "
+				       "neither 1 nor that of dimension %lld of the result, %lld",
+				       i, (long long)x->dims[i], (long long)map[i],
+				       (long long)out->dims[map[i]]);
+	}
 	if (!out->count)
 		return;
 	if (x->count == 1) {
@@ -258,10 +266,11 @@ void shlo_eval_real_dynamic_slice(struct shlo_call *call)
 	for (int i = 0; i < x->type.rank; i++) {
 		if (at[0][i] < 0 || at[1][i] < at[0][i] || at[1][i] > x->dims[i] || at[2][i] < 1)
 			shlo_run_error(call->run,
-				       "start:limit:stride is %lld:%lld:%lld, which is not within "
-				       "dimension %d",
+				       "start:limit:stride is %lld:%lld:%lld in dimension %d of "
+				       "size %lld: 0 <= start <= limit <= size and 1 <= stride are "
+				       "allowed",
 				       (long long)at[0][i], (long long)at[1][i],
-				       (long long)at[2][i], i);
+				       (long long)at[2][i], i, (long long)x->dims[i]);
 		dims[i] = at[1][i] == at[0][i] ? 0 : (at[1][i] - at[0][i] - 1) / at[2][i] + 1;
 	}
 	call->out[0] = shlo_tensor_like(call->run, &x->type, x->type.rank, dims);
@@ -276,7 +285,10 @@ void shlo_eval_dynamic_slice(struct shlo_call *call)
 
 	for (int i = 0; i < x->type.rank; i++) {
 		if (out->dims[i] > x->dims[i])
-			shlo_run_error(call->run, "the slice is larger than dimension %d", i);
+			shlo_run_error(call->run,
+				       "the slice has size %lld in dimension %d, the operand only "
+				       "%lld",
+				       (long long)out->dims[i], i, (long long)x->dims[i]);
 		start[i] = clamped(index_of(call->in[1 + i], 0), x->dims[i] - out->dims[i]);
 	}
 	if (out->count)
@@ -291,7 +303,9 @@ void shlo_eval_dynamic_update_slice(struct shlo_call *call)
 	for (int i = 0; i < x->type.rank; i++) {
 		if (update->dims[i] > x->dims[i])
 			shlo_run_error(call->run,
-				       "the update is larger than the operand in dimension %d", i);
+				       "the update has size %lld in dimension %d, the operand only "
+				       "%lld",
+				       (long long)update->dims[i], i, (long long)x->dims[i]);
 		start[i] = clamped(index_of(call->in[2 + i], 0), x->dims[i] - update->dims[i]);
 	}
 	shlo_result_from(call, 0, 0);

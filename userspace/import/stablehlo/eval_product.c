@@ -65,7 +65,11 @@ static void need_same(struct shlo_call *call)
 	enum shlo_class b = shlo_class(call->in[1]->type.element);
 
 	if ((a == SHLO_FLOAT) != (b == SHLO_FLOAT) || (a == SHLO_COMPLEX) != (b == SHLO_COMPLEX))
-		shlo_run_error(call->run, "its operands are not of the same class of elements");
+		shlo_run_error(call->run,
+			       "its operands have elements of %s and %s: both must be floats, "
+			       "complex numbers or integers",
+			       shlo_elements[call->in[0]->type.element].text,
+			       shlo_elements[call->in[1]->type.element].text);
 }
 
 /* The sizes of an operand's batch, of the dimensions that are summed, and of the others. */
@@ -171,7 +175,12 @@ static void dot(struct shlo_call *call, const struct shlo_dot_numbers *n)
 	for (int i = 0; i < n->contract[0].count; i++) {
 		dims[i] = x[0]->dims[n->contract[0].at[i]];
 		if (dims[i] != x[1]->dims[n->contract[1].at[i]])
-			shlo_run_error(call->run, "contracting dimensions must have equal sizes");
+			shlo_run_error(call->run,
+				       "contracting dimension %lld of operand 0 has size %lld, "
+				       "%lld of operand 1 has %lld: they must be equal",
+				       (long long)n->contract[0].at[i], (long long)dims[i],
+				       (long long)n->contract[1].at[i],
+				       (long long)x[1]->dims[n->contract[1].at[i]]);
 	}
 	if (!out->count)
 		return;
@@ -287,7 +296,11 @@ static void convolution(struct shlo_call *call, const int64_t *padding)
 	dims[n.output_feature] = outputs;
 	if (x->dims[n.input_feature] % n.feature_groups ||
 	    x->dims[n.input_feature] / n.feature_groups != k->dims[n.kernel_input])
-		shlo_run_error(call->run, "the features of input and kernel do not fit");
+		shlo_run_error(call->run,
+			       "the input has %lld features in %lld groups, but the kernel takes "
+			       "%lld of each group",
+			       (long long)x->dims[n.input_feature], (long long)n.feature_groups,
+			       (long long)k->dims[n.kernel_input]);
 	out = shlo_tensor_like(call->run, call->op->results[0]->type, x->type.rank, dims);
 	call->out[0] = out;
 	if (!out->count)
@@ -315,7 +328,10 @@ void shlo_eval_dynamic_conv(struct shlo_call *call)
 	int64_t padding[2 * SHLO_MAX_RANK] = { 0 };
 
 	if (call->in[2]->count != 2 * (call->in[0]->type.rank - 2))
-		shlo_run_error(call->run, "the padding must have two numbers for each dimension");
+		shlo_run_error(call->run,
+			       "the padding has %lld numbers, but must have two for each of %d "
+			       "spatial dimensions",
+			       (long long)call->in[2]->count, call->in[0]->type.rank - 2);
 	shlo_ints(call->run, call->in[2], padding);
 	convolution(call, padding);
 }

@@ -152,7 +152,7 @@ static void conv_dims(struct shlo_check *check, struct shlo_conv_numbers *n)
 	const struct shlo_attr *dict = shlo_attr_find(&check->op->attrs, "dimension_numbers");
 
 	if (!dict || dict->kind != SHLO_ATTR_DICT)
-		shlo_wrong(check, "attribute dimension_numbers is missing");
+		shlo_wrong(check, "attribute dimension_numbers, a #stablehlo.conv, is missing");
 	n->input_batch = number_of(dict, "input_batch_dimension");
 	n->input_feature = number_of(dict, "input_feature_dimension");
 	n->kernel_input = number_of(dict, "kernel_input_feature_dimension");
@@ -189,8 +189,10 @@ void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 	conv_dims(check, n);
 	n->spatial = window->rank = input->rank - 2;
 	if (n->spatial < 0 || kernel->rank != input->rank)
-		shlo_wrong(check, "operands of rank %d and %d make no convolution", input->rank,
-			   kernel->rank);
+		shlo_wrong(check,
+			   "operands of rank %d and %d make no convolution: both must have one "
+			   "rank, at least 2",
+			   input->rank, kernel->rank);
 	need_partition(check, "the input", n->input_batch, n->input_feature, &n->input_spatial,
 		       input->rank);
 	need_partition(check, "the kernel", n->kernel_input, n->kernel_output, &n->kernel_spatial,

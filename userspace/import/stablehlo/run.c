@@ -47,12 +47,13 @@ void shlo_run_lack(struct shlo_run *run, size_t bytes)
 {
 	if (bytes)
 		fail(run, WNNStatus_UnknownError,
-		     "too little memory is free: a value of this operation takes %zu bytes, and "
-		     "other values of the run take %zu; divide the run into smaller ones, or end "
-		     "other programs",
-		     bytes, run->bytes);
+		     "too little memory is free: a value of this %s takes %zu bytes, and other "
+		     "values of the run take %zu; divide the run into smaller ones, or end other "
+		     "programs",
+		     run->at ? "operation" : "program", bytes, run->bytes);
 	fail(run, WNNStatus_UnknownError,
-	     "too little memory is free to run this operation: end other programs");
+	     "too little memory is free to run this %s: end other programs",
+	     run->at ? "operation" : "program");
 }
 
 void shlo_run_differ(struct shlo_run *run)
@@ -260,8 +261,10 @@ static void need_declared(struct shlo_call *call)
 		shlo_need_value(call->run, value, type, "result", i);
 		for (int k = 0; type->bounds && k < type->rank; k++)
 			if (type->bounds[k] != SHLO_DYNAMIC && value->dims[k] > type->bounds[k])
-				shlo_run_error(call->run, "dimension %d is %lld, its bound is %lld",
-					       k, (long long)value->dims[k],
+				shlo_run_error(call->run,
+					       "dimension %d of result %zu is %lld, its bound is "
+					       "%lld",
+					       k, i, (long long)value->dims[k],
 					       (long long)type->bounds[k]);
 	}
 }

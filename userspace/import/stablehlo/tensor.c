@@ -213,7 +213,8 @@ struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_typ
 
 	for (int i = 0; i < rank; i++)
 		if (dims[i] < 0)
-			shlo_run_error(run, "a dimension would be less than 0");
+			shlo_run_error(run, "dimension %d would be %lld, which is less than 0", i,
+				       (long long)dims[i]);
 	return shlo_tensor_new(run, &type);
 }
 
@@ -308,8 +309,9 @@ struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo
 	struct shlo_tensor *result = shlo_tensor_like(run, like, rank, dims);
 
 	if (result->count != tensor->count)
-		shlo_run_error(run, "%lld elements do not become %lld", (long long)tensor->count,
-			       (long long)result->count);
+		shlo_run_error(run,
+			       "%lld elements are to become %lld: a reshape keeps their number",
+			       (long long)tensor->count, (long long)result->count);
 	memcpy(result->data, tensor->data, shlo_bytes_of(tensor));
 	return result;
 }
@@ -356,7 +358,10 @@ int64_t shlo_offset(const struct shlo_tensor *tensor, const int64_t *index)
 int shlo_ints(struct shlo_run *run, const struct shlo_tensor *tensor, int64_t *numbers)
 {
 	if (tensor->count > SHLO_MAX_RANK)
-		shlo_run_error(run, "there are more than %d numbers", SHLO_MAX_RANK);
+		shlo_run_error(run,
+			       "an operand that describes dimensions has %lld numbers, but at most "
+			       "%d are possible",
+			       (long long)tensor->count, SHLO_MAX_RANK);
 	for (int64_t i = 0; i < tensor->count; i++)
 		numbers[i] = shlo_get(tensor, i).i;
 	return (int)tensor->count;

@@ -323,11 +323,9 @@ static void run_parallel(struct shlo_call *call, const struct shlo_attr *program
 	if (count > ranks->seat.count)
 		shlo_throw(
 			&call->run->guard, WNNStatus_NotSupportedError,
-			"line %u, column %u: the program has %zu processes, each of which needs a "
-			"rank, but there are %u ranks: start it with mpirun -n and the number of "
-			"processes",
-			call->op->location.line, call->op->location.column, count,
-			ranks->seat.count);
+			"%s: the program has %zu processes, each of which needs a rank, but there "
+			"are %u ranks: start it with mpirun -n and the number of processes",
+			shlo_location_text(call->op->location).text, count, ranks->seat.count);
 	ranks->infeeds++;
 	results = run_own(call, own, argument, programs);
 	size = packed_size(call->run, results->items, results->type.item_count);
