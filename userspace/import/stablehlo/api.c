@@ -213,7 +213,8 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 
 		room *= 2;
 		if (room > SHLO_MAX_BYTES) {
-			status = too_large();
+			if (fgetc(file) != EOF)
+				status = too_large();
 			break;
 		}
 		more = import_realloc(data, room);
@@ -418,9 +419,15 @@ static struct shlo_tensor *read_input(struct shlo_run *run, const struct shlo_ty
 	/* Elements of fewer than 8 bits are stored again below, and kernels need aligned ones. */
 	lent = shlo_elements[type->element].bits >= 8 && !((uintptr_t)input->data % 16);
 	value = lent ? shlo_tensor_lent(run, &taken, input->data) : shlo_tensor_unset(run, &taken);
-	if (!shlo_dims_fit(&value->type, type))
+	if (!shlo_dims_fit(&value->type, type)) {
+		int i = 0;
+
+		while (type->dims[i] == SHLO_DYNAMIC || type->dims[i] == taken.dims[i])
+			i++;
 		shlo_throw(&run->guard, WNNStatus_TypeError,
-			   "input %zu has other dimensions than its type", index);
+			   "input %zu has size %lld in dimension %d, but must have %lld", index,
+			   (long long)taken.dims[i], i, (long long)type->dims[i]);
+	}
 	if (input->size != (size_t)value->count * shlo_elements[type->element].bytes)
 		shlo_throw(&run->guard, WNNStatus_TypeError, "input %zu has %zu bytes, not %zu",
 			   index, input->size,
@@ -616,11 +623,17 @@ static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_rank
 		partitions = program->partitions;
 		replicas = 0;
 	}
-	if ((replicas && replicas * (partitions ? partitions : 1) != count) ||
-	    (partitions && count % partitions))
+	if (replicas && replicas * (partitions ? partitions : 1) != count)
 		shlo_throw(&run->guard, WNNStatus_OperationError,
-			   "the program has %zu replicas of %zu partitions, there are %zu ranks",
-			   replicas ? replicas : 1, partitions ? partitions : 1, count);
+			   "the program has %zu replicas of %zu partitions, there are %zu ranks: "
+			   "start it with mpirun -n %zu",
+			   replicas, partitions ? partitions : 1, count,
+			   replicas * (partitions ? partitions : 1));
+	if (partitions && count % partitions)
+		shlo_throw(&run->guard, WNNStatus_OperationError,
+			   "the program has %zu partitions, there are %zu ranks: start it with "
+			   "mpirun -n and a multiple of its partitions",
+			   partitions, count);
 	partitions = partitions ? partitions : 1;
 	if (partitions > 1)
 		need_whole(run);

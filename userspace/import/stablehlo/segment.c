@@ -494,14 +494,17 @@ static WNNStatus bind(struct shlo_device *device, struct segment *segment,
 	return status;
 }
 
-static WNNStatus dispatch(struct shlo_device *device, struct segment *segment)
+/* Runs the graph; without memory to do so, sets *lacks. */
+static WNNStatus dispatch(struct shlo_device *device, struct segment *segment, bool *lacks)
 {
 	size_t in = segment->inputs.count, out = segment->outputs.count;
 	WNNNamedTensor *named = import_alloc((in + out) * sizeof(*named));
 	WNNStatus status;
 
-	if (!named)
+	if (!named) {
+		*lacks = device->lacked_memory = true;
 		return WNNStatus_UnknownError;
+	}
 	for (size_t i = 0; i < in + out; i++) {
 		const struct shlo_port *port = i < in ? &segment->inputs.items[i] :
 							&segment->outputs.items[i - in];
@@ -527,7 +530,7 @@ static WNNStatus run_graph(struct shlo_device *device, struct segment *segment,
 	if (status == WNNStatus_UnknownError && shlo_kept_drop(NULL))
 		status = bind(device, segment, frame, results);
 	if (status == WNNStatus_Success)
-		return dispatch(device, segment);
+		return dispatch(device, segment, lacks);
 	*lacks = status == WNNStatus_UnknownError;
 	device->lacked_memory |= *lacks;
 	return status;

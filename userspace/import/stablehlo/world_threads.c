@@ -114,7 +114,12 @@ static void wait_for(struct shlo_run *run)
 		bool stuck = t->stuck;
 
 		pthread_mutex_unlock(&t->lock);
-		shlo_run_error(run, stuck ? "all processes wait for each other" : OTHER_FAILED);
+		if (!stuck)
+			shlo_run_error(run, OTHER_FAILED);
+		shlo_run_error(run,
+			       "all processes wait for each other, or for one that has ended: let "
+			       "all members of a group run the same operations in the same order, "
+			       "and each send have its recv");
 	}
 }
 
@@ -400,7 +405,8 @@ bool shlo_threads_run(const struct shlo_threads *threads, struct shlo_guard *err
 		error->status = WNNStatus_OperationError;
 		snprintf(error->message, sizeof(error->message),
 			 "the system does not start a thread for each of the %zu processes of the "
-			 "program: raise its limit (ulimit -u), or run fewer processes",
+			 "program: raise the limits of threads (ulimit -u) and of address space "
+			 "(ulimit -v), or run fewer processes",
 			 t.count);
 		threads_exit(&t);
 		return false;
