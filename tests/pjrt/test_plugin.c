@@ -50,7 +50,7 @@ static void test_sizes(void **state)
 	(void)state;
 	args.struct_size = offsetof(struct pjrt_Buffer_ElementType_args, type);
 	fails(api->Buffer_ElementType(&args), 3,
-	      "the arguments of PJRT_Buffer_ElementType have 24 bytes; there must be 28");
+	      "the arguments of PJRT_Buffer_ElementType have 24 bytes; there must be at least 28");
 	assert_int_equal(args.type, 77);
 	works(api->Client_AddressableDevices(&devices));
 	assert_int_equal(devices.count, 1);
@@ -101,7 +101,7 @@ static void test_clients(void **state)
 	option = (struct pjrt_named_value){
 		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
 	};
-	fails(api->Client_Create(&args), 3, "the option count must be 1 to 8");
+	fails(api->Client_Create(&args), 3, "the option count must be a whole number from 1 to 8");
 	option = (struct pjrt_named_value){
 		.name = "cache_dir", .name_length = 9, .kind = PJRT_INTEGER, .integer = 1
 	};
@@ -110,8 +110,7 @@ static void test_clients(void **state)
 	option.string = "/dev/null";
 	option.count = 9;
 	fails(api->Client_Create(&args), 3,
-	      "the folder /dev/null of the option cache_dir, or else of the environment variable "
-	      "ONPU_PJRT_CACHE_DIR, cannot be made: Not a directory");
+	      "the folder /dev/null of the option cache_dir cannot be made: Not a directory");
 	/* The variable counts only without the option. */
 	option = (struct pjrt_named_value){
 		.name = "count", .name_length = 5, .kind = PJRT_INTEGER, .integer = 9
@@ -122,7 +121,8 @@ static void test_clients(void **state)
 	destroy.client = args.client;
 	works(api->Client_Destroy(&destroy));
 	args.option_count = 0;
-	fails(api->Client_Create(&args), 3, "variable ONPU_PJRT_COUNT must be 1 to 8");
+	fails(api->Client_Create(&args), 3,
+	      "variable ONPU_PJRT_COUNT must be a whole number from 1 to 8");
 	unsetenv("ONPU_PJRT_COUNT");
 	args.option_count = 1;
 	option = (struct pjrt_named_value){
@@ -225,7 +225,8 @@ static void test_run(void **state)
 	fails(execute(loaded, 2, in, out), 3, "argument 1 is deleted");
 	drop(in[1]);
 	in[1] = upload(S32, 2, dims, x, NULL);
-	fails(execute(loaded, 2, in, out), 3, "argument 1 must be tensor<2x3xf32>");
+	fails(execute(loaded, 2, in, out), 3,
+	      "argument 1 must be tensor<2x3xf32>; it is tensor<2x3xi32>");
 	drop(in[0]);
 	drop(in[1]);
 	unload(loaded);
@@ -306,7 +307,7 @@ static void test_tokens(void **state)
 	for (int i = 0; i < 3; i++) {
 		if (i == 2) {
 			fails(execute(loaded, 1, &in, out), 3,
-			      "argument 0 must be !stablehlo.token; it has elements of f32");
+			      "argument 0 must be !stablehlo.token; it is tensor<");
 		} else {
 			works(execute(loaded, 1, &in, out));
 			download(out[1], &number, sizeof(number));
@@ -381,6 +382,7 @@ static void test_uploads(void **state)
 	struct pjrt_Client_BufferFromHostBuffer_args args =
 		ARGS(Client_BufferFromHostBuffer, .client = client, .data = negative, .type = 23);
 	struct pjrt_Buffer_OnDeviceSizeInBytes_args size = ARGS(Buffer_OnDeviceSizeInBytes, );
+	struct pjrt_layout layout = { .size = sizeof(layout), .kind = PJRT_TILED };
 
 	(void)state;
 	fails(api->Client_BufferFromHostBuffer(&args), 12, "element type 23");
@@ -393,6 +395,11 @@ static void test_uploads(void **state)
 	fails(api->Client_BufferFromHostBuffer(&args), 3, "too many elements");
 	args.rank = 65;
 	fails(api->Client_BufferFromHostBuffer(&args), 12, "the array has 65 dimensions");
+	args.dims = none;
+	args.rank = 2;
+	args.layout = &layout;
+	fails(api->Client_BufferFromHostBuffer(&args), 3,
+	      "the layout is for rank 0, the array has rank 2");
 	size.buffer = upload(F32, 2, none, NULL, NULL);
 	works(api->Buffer_OnDeviceSizeInBytes(&size));
 	assert_int_equal(size.size, 0);

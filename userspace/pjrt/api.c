@@ -10,8 +10,9 @@ static const int64_t newest[3] = { 1, 20, 0 }, oldest[3] = { 0, 9, 0 };
 static struct pjrt_error *too_small(const char *name, size_t size, size_t least)
 {
 	return onpu_error(PJRT_INVALID_ARGUMENT,
-			  "onpu: the arguments of PJRT_%s have %zu bytes; there must be %zu", name,
-			  size, least);
+			  "onpu: the arguments of PJRT_%s have %zu bytes; there must be at least "
+			  "%zu",
+			  name, size, least);
 }
 
 static struct pjrt_error *lacking(const char *name)

@@ -204,25 +204,25 @@ static struct pjrt_error *fill(struct pjrt_buffer *buffer,
 	return NULL;
 }
 
-/* Whether a layout is row-major, as is the default that NULL stands for. */
-static bool is_row_major(const struct pjrt_layout *layout, size_t rank, const int64_t *dims,
-			 size_t element)
+/*
+ * Returns NULL; an error: a layout is not row-major, as is the default that NULL stands for, or is
+ * none for the array.
+ */
+static struct pjrt_error *check_layout(const struct pjrt_layout *layout, size_t rank,
+				       const int64_t *dims, size_t element)
 {
 	int64_t wanted[ONPU_MAX_RANK], dense[ONPU_MAX_RANK];
-	struct pjrt_error *error;
+	struct pjrt_error *error = onpu_strides_read(layout, rank, dims, element, wanted);
 
-	if (!layout || rank > ONPU_MAX_RANK)
-		return true;
-	error = onpu_strides_read(layout, rank, dims, element, wanted);
-	if (error) {
-		onpu_error_free(error);
-		return false;
-	}
+	if (error)
+		return error;
 	onpu_strides_dense(rank, dims, element, dense);
 	for (size_t i = 0; i < rank; i++)
 		if (dims[i] > 1 && wanted[i] != dense[i])
-			return false;
-	return true;
+			return onpu_error(PJRT_UNIMPLEMENTED,
+					  "onpu: a layout on the device other than row-major is "
+					  "not implemented");
+	return NULL;
 }
 
 struct pjrt_error *
@@ -246,10 +246,7 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 	error = onpu_buffer_create(memory, type, args->rank, args->dims, NULL, &buffer);
 	if (error)
 		return error;
-	if (!is_row_major(args->layout, buffer->rank, buffer->dims, type->size))
-		error = onpu_error(
-			PJRT_UNIMPLEMENTED,
-			"onpu: a layout on the device other than row-major is not implemented");
+	error = check_layout(args->layout, buffer->rank, buffer->dims, type->size);
 	if (!error)
 		error = fill(buffer, args);
 	/* The elements are copied, whatever the semantics would allow. */

@@ -33,7 +33,8 @@ struct choice {
 static struct pjrt_error *set_count(struct choice *choice, const char *what, long long count)
 {
 	if (count < 1 || count > ONPU_MAX_DEVICES)
-		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: %s must be 1 to %d", what,
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: %s must be a whole number from 1 to %d", what,
 				  ONPU_MAX_DEVICES);
 	choice->count = (size_t)count;
 	return NULL;
@@ -69,12 +70,14 @@ static struct pjrt_error *read_variable(struct choice *choice)
  */
 static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView folder)
 {
-	const char *variable = getenv("ONPU_PJRT_CACHE_DIR");
+	const char *variable = getenv("ONPU_PJRT_CACHE_DIR"), *from = "option cache_dir";
 	struct stat status;
 	int error = 0;
 
-	if (!folder.data && variable)
+	if (!folder.data && variable) {
 		folder = (WNNStringView){ variable, strlen(variable) };
+		from = "environment variable ONPU_PJRT_CACHE_DIR";
+	}
 	if (!folder.length)
 		return NULL;
 	client->cache_dir = strndup(folder.data, folder.length);
@@ -87,9 +90,8 @@ static struct pjrt_error *open_cache(struct pjrt_client *client, WNNStringView f
 	else if (!S_ISDIR(status.st_mode))
 		error = ENOTDIR;
 	return error ? onpu_error(PJRT_INVALID_ARGUMENT,
-				  "onpu: the folder %s of the option cache_dir, or else of the "
-				  "environment variable ONPU_PJRT_CACHE_DIR, cannot be made: %s",
-				  client->cache_dir, strerror(error)) :
+				  "onpu: the folder %s of the %s cannot be made: %s",
+				  client->cache_dir, from, strerror(error)) :
 		       NULL;
 }
 

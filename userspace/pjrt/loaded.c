@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loaded executables, and their runs. A run ends before the call returns. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,28 @@ static bool is_as_declared(const struct pjrt_executable *executable, size_t inde
 		!memcmp(buffer->dims, info->dimensions, info->rank * sizeof(int64_t)));
 }
 
+/* A text such as "tensor<2x3xf32>"; a dimension takes up to 20 characters. */
+struct type_text {
+	char text[64 + 20 * ONPU_MAX_RANK];
+};
+
+static struct type_text type_of(const struct pjrt_buffer *buffer)
+{
+	struct type_text type;
+	int at = 0;
+
+	if (!buffer->type->size) {
+		snprintf(type.text, sizeof(type.text), "%s", buffer->type->name);
+		return type;
+	}
+	at = snprintf(type.text, sizeof(type.text), "tensor<");
+	for (size_t i = 0; i < buffer->rank; i++)
+		at += snprintf(type.text + at, sizeof(type.text) - (size_t)at, "%lldx",
+			       (long long)buffer->dims[i]);
+	snprintf(type.text + at, sizeof(type.text) - (size_t)at, "%s>", buffer->type->name);
+	return type;
+}
+
 /* ---- donation: the caller gives inputs to a run, which may put its outputs there */
 
 static bool is_donated(const struct execution *execution, size_t index)
@@ -190,11 +213,10 @@ static struct pjrt_error *take_inputs(struct execution *execution, struct inputs
 
 		if (!is_as_declared(executable, i, buffer))
 			return onpu_error(PJRT_INVALID_ARGUMENT,
-					  "onpu: argument %zu must be %.*s; it has elements of %s "
-					  "and %zu dimensions",
-					  i, (int)executable->inputs.data[i].type.length,
-					  executable->inputs.data[i].type.data, buffer->type->name,
-					  buffer->rank);
+					  "onpu: argument %zu must be %.*s; it is %s", i,
+					  (int)executable->inputs.data[i].type.length,
+					  executable->inputs.data[i].type.data,
+					  type_of(buffer).text);
 		inputs->blocks[i] = onpu_buffer_take(inputs->buffers[i]);
 		if (!inputs->blocks[i])
 			return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: argument %zu is deleted",
@@ -306,11 +328,15 @@ static struct pjrt_error *run(struct execution *execution)
 static struct pjrt_error *check_call(const struct pjrt_LoadedExecutable_Execute_args *args)
 {
 	const struct pjrt_executable *executable = args->executable->executable;
-	size_t count = args->device ? 1 : executable->device_count;
 
 	if (atomic_load(&args->executable->is_deleted))
 		return onpu_error(PJRT_INVALID_ARGUMENT, "onpu: the executable is deleted");
-	if (args->device_count != count || (args->device && executable->device_count > 1))
+	if (args->device && executable->device_count > 1)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the program runs on %zu devices; it cannot run on device "
+				  "%d alone",
+				  executable->device_count, args->device->id);
+	if (args->device_count != executable->device_count)
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program runs on %zu devices; there are arguments for "
 				  "%zu",

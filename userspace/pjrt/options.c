@@ -211,9 +211,10 @@ static struct pjrt_error *choose(const struct pjrt_client *client, struct option
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the program is for %llu replicas of %llu partitions; the "
 				  "client has %zu devices; its option count, or else the "
-				  "environment variable ONPU_PJRT_COUNT, says how many",
+				  "environment variable ONPU_PJRT_COUNT, says how many, at most %d",
 				  (unsigned long long)wanted->replicas,
-				  (unsigned long long)wanted->partitions, client->count);
+				  (unsigned long long)wanted->partitions, client->count,
+				  ONPU_MAX_DEVICES);
 	if (options->columns && (options->columns != wanted->partitions ||
 				 options->rows != wanted->replicas || options->is_uneven))
 		return onpu_error(

@@ -153,7 +153,7 @@ static struct pjrt_error *get_shardings(struct pjrt_shardings_args *args, bool o
 	if (!PJRT_HAS(args, sizes))
 		return onpu_error(PJRT_INVALID_ARGUMENT,
 				  "onpu: the arguments of a question about shardings have %zu "
-				  "bytes; there must be %zu",
+				  "bytes; there must be at least %zu",
 				  args->struct_size, sizeof(*args));
 	shardings = args->executable->shardings[outputs];
 	args->count = outputs ? args->executable->outputs.count : args->executable->inputs.count;
