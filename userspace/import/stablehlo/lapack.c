@@ -66,22 +66,23 @@ static const struct {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char problem[256];
+static char problem[512];
 
-static size_t bytes_of_openblas(void)
+/* Returns how many threads OpenBLAS starts, each of which has a buffer. */
+static size_t threads_of_openblas(void)
 {
 	const char *wanted = getenv("OPENBLAS_NUM_THREADS");
 	long threads = sysconf(_SC_NPROCESSORS_ONLN), n = wanted ? atoi(wanted) : 0;
 
 	if (n > 0 && n < threads)
 		threads = n;
-	return IMAGE_BYTES + (threads > 0 ? (size_t)threads : 1) * BUFFER_BYTES;
+	return threads > 0 ? (size_t)threads : 1;
 }
 
 /* Whether there is address space for OpenBLAS; otherwise sets the problem. */
 static bool has_room(void)
 {
-	size_t bytes = bytes_of_openblas();
+	size_t threads = threads_of_openblas(), bytes = IMAGE_BYTES + threads * BUFFER_BYTES;
 	struct rlimit limit;
 	void *scratch;
 
@@ -94,8 +95,9 @@ static bool has_room(void)
 	}
 	snprintf(problem, sizeof(problem),
 		 "this process may have %llu MiB of address space (ulimit -v), but OpenBLAS needs "
-		 "%zu MiB more: raise the limit, or set OPENBLAS_NUM_THREADS=1",
-		 (unsigned long long)(limit.rlim_cur / MIB), bytes / MIB);
+		 "%zu MiB more: raise the limit%s",
+		 (unsigned long long)(limit.rlim_cur / MIB), bytes / MIB,
+		 threads > 1 ? ", or set OPENBLAS_NUM_THREADS=1" : "");
 	return false;
 }
 
@@ -110,14 +112,19 @@ static void load(void)
 	if (!handle)
 		handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {
-		snprintf(problem, sizeof(problem), "OpenBLAS cannot be loaded: %s", dlerror());
+		snprintf(problem, sizeof(problem),
+			 "OpenBLAS, the library of matrix products, cannot be loaded: %s; install "
+			 "the package libopenblas0",
+			 dlerror());
 		return;
 	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		*functions[i].function = dlsym(handle, functions[i].name);
 		if (!*functions[i].function)
-			snprintf(problem, sizeof(problem), "%s has no function %s", OPENBLAS_SONAME,
-				 functions[i].name);
+			snprintf(problem, sizeof(problem),
+				 "the library %s has no function %s, which is needed: install the "
+				 "package libopenblas0",
+				 OPENBLAS_SONAME, functions[i].name);
 	}
 }
 

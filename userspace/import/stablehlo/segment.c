@@ -695,7 +695,9 @@ static void add_graph(struct placements *p, WNNGraph graph)
 	}
 }
 
-static void add_reference(struct placements *p, const struct shlo_op *op, bool can)
+/* @segment: the sequence that the operation belongs to and that has no graph, or NULL. */
+static void add_reference(struct placements *p, const struct shlo_op *op,
+			  const struct segment *segment)
 {
 	static const char has_none[] = "WebNN has no operators that give the same result";
 	static const char small[] =
@@ -706,11 +708,16 @@ static void add_reference(struct placements *p, const struct shlo_op *op, bool c
 	static const char control[] = "the library walks through its regions";
 	static const char chained[] =
 		"it runs block by block with operations that WebNN has no operators for";
-	const char *reason = op->region_count && !can ? control :
-			     can && op->chain	      ? chained :
-			     can && is_sparse(op)     ? sparse :
-			     can		      ? small :
-							has_none;
+	static const char lacking[] = "too little memory was free for a graph with it";
+	static const char refused[] = "the context takes no graph with it";
+	bool can = shlo_can_lower(op);
+	const char *reason = segment && segment->lacked_memory ? lacking :
+			     segment			       ? refused :
+			     op->region_count && !can	       ? control :
+			     can && op->chain		       ? chained :
+			     can && is_sparse(op)	       ? sparse :
+			     can			       ? small :
+								 has_none;
 	char label[120];
 
 	label_of(op, label, sizeof(label));
@@ -739,7 +746,10 @@ static void add_plan(struct placements *p, const struct shlo_plan *plan)
 		    plan->segments[next].graph)
 			continue;
 		if (is_told(block->ops[i]))
-			add_reference(p, block->ops[i], shlo_can_lower(block->ops[i]));
+			add_reference(p, block->ops[i],
+				      next < plan->count && plan->segments[next].first <= i ?
+					      &plan->segments[next] :
+					      NULL);
 	}
 }
 
