@@ -28,7 +28,7 @@ INTERNAL = "internal error, please report it: "
 STRING = r'"(?:[^"\\]|\\.)*"'
 # Adjacent literals are one string, also with a macro of a printf format between them.
 STRINGS = re.compile(rf'{STRING}(?:\s*(?:PRI\w+\s*)?{STRING}|\s*PRI\w+)*')
-SPECIFIER = re.compile(r'%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?(?:p\w|[a-zA-Z])')
+SPECIFIER = re.compile(r'%%|%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t)?(?:p\w|[a-zA-Z])')
 
 
 class Section:
@@ -79,7 +79,7 @@ def plain(literal):
     """Returns a message as a reader meets it, with "…" for what differs from time to time."""
     parts = re.findall(rf'{STRING}|PRI\w+', literal)
     text = "".join("u" if part[0] != '"' else part[1:-1] for part in parts)
-    text = SPECIFIER.sub("…", text).replace("%%", "%").replace('\\"', '"').replace("\\n", "")
+    text = SPECIFIER.sub(lambda m: "%" if m[0] == "%%" else "…", text).replace('\\"', '"').replace("\\n", "")
     return re.sub("…+", "…", text).strip()
 
 
