@@ -266,6 +266,10 @@ CASES = [
     (body(X, '%y = "interpreter.probe"(%x) {probe_id = "a"} : (tensor<2xi32>) -> tensor<2xi32>',
           '"check.expect_serialized_eq"(%y) {probe_id = "a", iter = -1 : i64} : (tensor<2xi32>) -> ()'),
      "attribute iter is -1, which is less than 0"),
+    (body(X, "%y = stablehlo.add %x, %x : tensor<2xi32>", '%z = "interpreter.probe"(%y) {probe_id = "a"} : (tensor<2xi32>) -> tensor<2xi32>',
+          'check.expect_serialized_eq %x, probe_id = "a", iter = 0 : tensor<2xi32>'), "element 0 is 2, expected is 1"),
+    (body(X, 'check.expect_serialized_eq %x, probe_id = "b", iteration = 1 : tensor<2xi32>'),
+     "probe 'b' ran fewer times than attribute iteration expects"),
     # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),

@@ -256,7 +256,8 @@ void shlo_eval_expect_serialized_eq(struct shlo_call *call)
 			       left);
 	for (struct shlo_probe *probe = call->run->probes; probe; probe = probe->next)
 		if (!strcmp(probe->id, id) && left-- == 0) {
-			expect_eq(call, call->in[0], probe->value);
+			/* The operand is what the value of the probe is expected to be. */
+			expect_eq(call, probe->value, call->in[0]);
 			return;
 		}
 	shlo_run_error(call->run, "probe '%s' ran fewer times than attribute %s expects", id, iter);
