@@ -72,6 +72,8 @@ CASES = [
      "a second block begins here, but a region of StableHLO has one"),
     (body(X, "%y = stablehlo.while(% = %x) : tensor<2xi32>"), "expected the name of an argument here"),
     (body("%x = stablehlo.constant dense<1> : tensor<2x>"), "line 2, column 47: expected a type here"),
+    (body("%x = stablehlo.constant dense<1> : tensor<2x!quant.uniform<i8:f32:4294967296, {0.1, 0.2}>>"),
+     "the scales are for dimension 4294967296; allowed are 0 to 63"),
     (body("%x = stablehlo.constant dense<[1, 2, 3]> : tensor<2xi32>"), "there are more elements than the type has"),
     (body(X, "%y = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<2xi32>) -> tensor<1xi32>"),
      "line 3, column 3: stablehlo.custom_call: tensor<2xi32> would be cut into slices of tensor<1xi32>, which is not done here"),

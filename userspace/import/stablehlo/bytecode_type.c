@@ -195,9 +195,8 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 
 		if (axis >= SHLO_MAX_RANK)
 			shlo_bytes_error(b,
-					 "the scales are for dimension %llu, but a tensor has at "
-					 "most %d dimensions",
-					 (unsigned long long)axis, SHLO_MAX_RANK);
+					 "the scales are for dimension %llu; allowed are 0 to %d",
+					 (unsigned long long)axis, SHLO_MAX_RANK - 1);
 		quant->axis = (int)axis;
 		quant->least = shlo_bytes_signed(b);
 		quant->most = shlo_bytes_signed(b);

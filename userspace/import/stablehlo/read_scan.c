@@ -30,7 +30,8 @@ void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 
 static void next_line(struct shlo_reader *r)
 {
-	r->line++;
+	/* Text within bytecode has no lines, even if it has several. */
+	r->line += r->line > 0;
 	r->line_start = r->at + 1;
 }
 
@@ -226,6 +227,16 @@ int64_t shlo_read_integer(struct shlo_reader *r)
 	if (errno || (minus && number > (uint64_t)INT64_MAX + 1))
 		shlo_read_error(r, "this number does not fit into 64 bits");
 	return (int64_t)(minus ? 0 - number : number);
+}
+
+int shlo_read_axis(struct shlo_reader *r)
+{
+	int64_t axis = shlo_read_integer(r);
+
+	if (axis < 0 || axis >= SHLO_MAX_RANK)
+		shlo_read_error(r, "the scales are for dimension %lld; allowed are 0 to %d",
+				(long long)axis, SHLO_MAX_RANK - 1);
+	return (int)axis;
 }
 
 void shlo_enter(struct shlo_reader *r)

@@ -106,7 +106,7 @@ static const struct shlo_quant *read_quant(struct shlo_reader *r)
 		shlo_read_error(r, "quantised values express floats");
 	quant->axis = -1;
 	if (shlo_take(r, ":"))
-		quant->axis = (int)shlo_read_integer(r);
+		quant->axis = shlo_read_axis(r);
 	shlo_expect(r, ",");
 	if (quant->axis >= 0) {
 		shlo_expect(r, "{");

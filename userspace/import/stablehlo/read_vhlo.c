@@ -140,7 +140,7 @@ static const struct shlo_type *read_quantized(struct shlo_reader *r, bool per_ax
 	shlo_expect(r, ",");
 	if (!shlo_is_integer(quant->storage) || !shlo_is_float(quant->expressed))
 		shlo_read_error(r, "quantised values are stored as integers and express floats");
-	quant->axis = per_axis ? (int)shlo_read_integer(r) : -1;
+	quant->axis = per_axis ? shlo_read_axis(r) : -1;
 	if (per_axis)
 		shlo_expect(r, ",");
 	quant->count = read_numbers(r, per_axis, &scales, NULL);

@@ -80,6 +80,8 @@ const char *shlo_read_symbol(struct shlo_reader *r);
 void shlo_skip_balanced(struct shlo_reader *r);
 void shlo_skip_location(struct shlo_reader *r);
 int64_t shlo_read_integer(struct shlo_reader *r);
+/* Returns the dimension that the scales of a quantised type are for. */
+int shlo_read_axis(struct shlo_reader *r);
 /* Begin and end a nested part; SHLO_MAX_DEPTH levels are the most, and more an error. */
 void shlo_enter(struct shlo_reader *r);
 void shlo_leave(struct shlo_reader *r);
