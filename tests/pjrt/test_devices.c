@@ -122,11 +122,9 @@ static void test_several(void **state)
 		drop(out[i]);
 	}
 	run.device_count = 1;
-	fails(api->LoadedExecutable_Execute(&run), 3,
-	      "runs on 2 devices; there are arguments for 1");
+	fails(api->LoadedExecutable_Execute(&run), 3, "on 2 devices; there are arguments for 1");
 	run.device = devices.devices[1];
-	fails(api->LoadedExecutable_Execute(&run), 3,
-	      "runs on 2 devices; it cannot run on device 1 alone");
+	fails(api->LoadedExecutable_Execute(&run), 3, "it cannot run on device 1 alone");
 	unload(run.executable);
 	close_several(before);
 	fails(compile(text, "mlir", two, sizeof(two), &run.executable), 3,
