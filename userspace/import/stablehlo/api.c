@@ -623,18 +623,17 @@ static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_rank
 		partitions = program->partitions;
 		replicas = 0;
 	}
-	if (replicas && replicas * (partitions ? partitions : 1) != count)
+	partitions = partitions ? partitions : 1;
+	if (replicas && replicas * partitions != count)
 		shlo_throw(&run->guard, WNNStatus_OperationError,
 			   "the program has %zu replicas of %zu partitions, there are %zu ranks: "
 			   "start it with mpirun -n %zu",
-			   replicas, partitions ? partitions : 1, count,
-			   replicas * (partitions ? partitions : 1));
-	if (partitions && count % partitions)
+			   replicas, partitions, count, replicas * partitions);
+	if (count % partitions)
 		shlo_throw(&run->guard, WNNStatus_OperationError,
 			   "the program has %zu partitions, there are %zu ranks: start it with "
 			   "mpirun -n and a multiple of its partitions",
 			   partitions, count);
-	partitions = partitions ? partitions : 1;
 	if (partitions > 1)
 		need_whole(run);
 	shlo_ranks_world_init(world, program->world, count / partitions, partitions);
