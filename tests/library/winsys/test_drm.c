@@ -46,6 +46,7 @@ static struct kernel {
 	bool shows;	/* the completion page shows each job as ended at once */
 	bool resets;	/* the driver does not look at the page, as in a reset */
 	uint32_t waits; /* calls that wait for a syncobj */
+	int no_wait;	/* error of these calls; 0: they succeed */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	bool no_record; /* the device has recorded no fault */
 	int unknown;	/* number of unexpected calls */
@@ -314,6 +315,8 @@ int __wrap_drmSyncobjDestroy(int fd, uint32_t handle)
 int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t timeout_ns,
 			  unsigned int flags, uint32_t *first)
 {
+	int why;
+
 	(void)fd;
 	(void)handles;
 	(void)count;
@@ -322,8 +325,9 @@ int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t
 	(void)first;
 	pthread_mutex_lock(&kernel.lock);
 	kernel.waits++;
+	why = kernel.no_wait;
 	pthread_mutex_unlock(&kernel.lock);
-	return 0;
+	return -why;
 }
 
 int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file)
@@ -387,6 +391,7 @@ static int forget_contexts(void **state)
 	kernel.shows = false;
 	kernel.resets = false;
 	kernel.waits = 0;
+	kernel.no_wait = 0;
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
@@ -469,6 +474,35 @@ static void a_job_without_progress(void **state)
 	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_OperationError,
 		      "a job of the NPU made no progress, or took longer than allowed");
 	release_all(instance, context, graph, x, y);
+}
+
+/* Checks the error of a job when the call that waits for its end fails. */
+static void check_no_wait(int why, const char *message)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_with_power(instance, WNNPowerPreference_Default);
+	WNNTensor x = make_tensor(context, 4, 4), y = make_tensor(context, 4, 4);
+	WNNGraph graph = build_add_relu(context, 4, 4);
+
+	pthread_mutex_lock(&kernel.lock);
+	kernel.no_wait = why;
+	pthread_mutex_unlock(&kernel.lock);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_UnknownError, message);
+	release_all(instance, context, graph, x, y);
+}
+
+static void a_wait_that_fails(void **state)
+{
+	(void)state;
+	check_no_wait(ENOMEM, "the kernel cannot wait for a job of the NPU: Cannot allocate memory");
+}
+
+/* Tests the error when the NPU has been removed before the library waits for a job. */
+static void a_wait_without_a_device(void **state)
+{
+	(void)state;
+	check_no_wait(ENODEV, "the NPU is gone: it was removed");
 }
 
 static void no_preference(void **state)
@@ -780,6 +814,8 @@ int main(void)
 		cmocka_unit_test_setup(a_time_with_a_unit, forget_contexts),
 		cmocka_unit_test_setup(a_job_that_fails_soon, forget_contexts),
 		cmocka_unit_test_setup(a_job_without_progress, forget_contexts),
+		cmocka_unit_test_setup(a_wait_that_fails, forget_contexts),
+		cmocka_unit_test_setup(a_wait_without_a_device, forget_contexts),
 		cmocka_unit_test_setup(no_context, forget_contexts),
 		cmocka_unit_test(dma_bufs_without_a_size),
 	};

@@ -64,6 +64,17 @@ static struct drm_winsys *drm_of(struct winsys *ws)
 	return (struct drm_winsys *)ws;
 }
 
+static int query(int fd, uint32_t type, void *answer, uint32_t size)
+{
+	struct drm_onpu_dev_query args = {
+		.type = type,
+		.size = size,
+		.pointer = (uint64_t)(uintptr_t)answer,
+	};
+
+	return drmIoctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) ? -errno : 0;
+}
+
 /* ---- buffers */
 
 static void close_handle(struct drm_winsys *drm, uint32_t handle)
@@ -89,8 +100,8 @@ static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
 /* Returns why a call that takes memory of the NPU failed, for messages. */
 static const char *bo_error(int ret)
 {
-	return ret == -ENOSPC ? "the memory that the NPU's driver gives this user, or all users "
-				"together, is used up" :
+	return ret == -ENOSPC ? "the NPU's driver gives this user, or all users together, no more "
+				"than its limits of memory" :
 				strerror(-ret);
 }
 
@@ -135,7 +146,7 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use "
-			"a smaller model, or end other programs",
+			"a smaller model, end other programs, or raise the limit (ulimit -v)",
 			size, bo_error(ret));
 	return NULL;
 }
@@ -189,6 +200,15 @@ static void drm_bo_destroy(struct winsys_bo *base)
 	wnn_free(bo);
 }
 
+/* Whether an import failed because the NPU is gone, and not because the dma-buf's device is. */
+static bool is_gone(const struct drm_winsys *drm, int ret)
+{
+	struct drm_onpu_dev_info info;
+
+	return ret == -ENODEV &&
+	       query(drm->fd, DRM_ONPU_DEV_QUERY_INFO, &info, sizeof(info)) == -ENODEV;
+}
+
 static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
 				       struct wnn_error *err)
 {
@@ -216,11 +236,15 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 		drm_shares_put(&drm->shares, drm->fd, info.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; release "
-		"other tensors, or give the tensor another dma-buf, such as of udmabuf",
-		buffer->size, bo_error(ret));
+	if (is_gone(drm, ret))
+		gone_error(err);
+	else
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; "
+			"release other tensors, or give the tensor another dma-buf, such as of "
+			"udmabuf",
+			buffer->size, bo_error(ret));
 	return NULL;
 }
 
@@ -337,11 +361,15 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 		ctx->page = page;
 		return ctx;
 	}
-	wnn_error_set(
-		err, WNN_UNKNOWN_ERROR,
-		"the page in which the NPU reports the end of jobs cannot be mapped: %s; end other "
-		"programs, or raise this process's limit of addresses (ulimit -v)",
-		strerror(errno));
+	if (errno == ENODEV)
+		gone_error(err);
+	else
+		wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the page in which the NPU reports the end of jobs cannot be mapped: %s; "
+			"end other programs, or raise the limit of this process's addresses "
+			"(ulimit -v) or mappings (sysctl vm.max_map_count)",
+			strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
 }
@@ -528,12 +556,15 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx->id };
 	const struct drm_onpu_fault *fault = &state.fault;
 
-	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
+	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state)) {
+		if (errno == ENODEV)
+			return gone_error(err);
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"a job of the NPU failed, and the driver does not tell why (%s); look for "
 			"the reason with onpu-smi dump, and in the kernel's log",
 			strerror(errno));
+	}
 	if (fault->code) {
 		result->fault_code = fault->code;
 		result->fault_engine = fault->engine;
@@ -636,6 +667,8 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 			"internal error, please report it: a job of the NPU did not end within %g "
 			"seconds",
 			(double)timeout_ns / 1e9);
+	if (ret == -ENODEV)
+		return gone_error(err);
 	if (ret)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
@@ -681,6 +714,8 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	pthread_mutex_unlock(&ctx->lock);
 	if (!ret)
 		return file;
+	if (ret == -ENODEV)
+		return gone_error(err);
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"the driver cannot make a sync file for a job of the NPU: %s; close files, or end "
@@ -712,17 +747,6 @@ static const struct winsys_ops drm_ops = {
 	.wait = drm_wait,
 	.fence = drm_fence,
 };
-
-static int query(int fd, uint32_t type, void *answer, uint32_t size)
-{
-	struct drm_onpu_dev_query args = {
-		.type = type,
-		.size = size,
-		.pointer = (uint64_t)(uintptr_t)answer,
-	};
-
-	return drmIoctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) ? -errno : 0;
-}
 
 static int read_caps(int fd, struct npu_caps *caps)
 {
