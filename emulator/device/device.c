@@ -86,7 +86,7 @@ static bool init_parts(struct onpu_device *d, const char **error)
 		return false;
 	onpu_machine_watch(d->machine, look, d);
 	d->config.sim = *onpu_machine_config(d->machine);
-	*error = "no memory for the device";
+	*error = "too little memory is free";
 	return mmu_init(&d->mmu, &d->memory, &bus, d->config.tlb_sticky) &&
 	       onpu_rv32_init(&d->core, &core_bus, 0, ONPU_CORE_TCM_BASE);
 }
@@ -106,7 +106,7 @@ struct onpu_device *onpu_device_create_in(const struct onpu_sim_memory *from,
 	const char *unused;
 
 	error = error ? error : &unused;
-	*error = "no memory for the device";
+	*error = "too little memory is free";
 	d = sim_calloc(&memory, 1, sizeof(*d));
 	if (!d)
 		return NULL;

@@ -132,7 +132,7 @@ struct onpu_machine *onpu_machine_create_in(const struct onpu_sim_memory *from,
 		onpu_machine_destroy(m);
 	}
 	if (error)
-		*error = why ? why : "out of memory or threads";
+		*error = why ? why : "too little memory is free, or no thread can be started";
 	return NULL;
 }
 

@@ -358,6 +358,7 @@ static void test_bad_firmware(void **state)
 	close(fd);
 	expect_no_start("/nonexistent/onpu.bin", "/nonexistent/onpu.bin");
 	expect_no_start("/nonexistent/onpu.bin", "or the variable ONPU_FIRMWARE");
+	expect_no_start("/tmp", "cannot read the firmware's image /tmp: Is a directory");
 	expect_no_start(path, "does not start on the device sim: the file is cut off");
 	unlink(path);
 }

@@ -51,6 +51,9 @@ static const char *open_error(int why)
 	switch (why) {
 	case EACCES:
 		return "permission denied; its group, usually render, must include this user";
+	case ENODEV:
+		return "the NPU was removed, or its driver has given it up after failed resets; "
+		       "onpu-smi check tells whether it is back";
 	case EPERM:
 		return "operation not permitted; the container or service in which this program "
 		       "runs must allow the device";

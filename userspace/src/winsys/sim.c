@@ -488,7 +488,8 @@ struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct 
 	if (sim->machine) {
 		onpu_machine_watch(sim->machine, abandoned, sim);
 		set_caps(&sim->base.caps, onpu_machine_config(sim->machine));
-		why = "no thread can be started; end other programs";
+		why = "no thread can be started; end other programs, or raise the limits (ulimit -u, "
+		      "ulimit -v)";
 		sim->started = !pthread_create(&sim->worker, NULL, worker_main, sim);
 	}
 	if (!sim->started) {

@@ -280,23 +280,33 @@ static const char *image_path(const struct winsys_sim_config *config)
 	return path && *path ? path : WNN_FIRMWARE_PATH;
 }
 
+static int read_error(const char *path, int why, struct wnn_error *err)
+{
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the device sim in full mode cannot read the firmware's image %s: %s; "
+		"install the package onpu-firmware, or name another image (webnn-run "
+		"--firmware, or the variable ONPU_FIRMWARE)",
+		path, strerror(why));
+}
+
 static int load_image(struct full *full, const char *path, uint64_t *bus, uint32_t *size,
 		      struct wnn_error *err)
 {
 	FILE *file = fopen(path, "rb");
 	size_t length = 0;
+	int why = 0;
 
 	if (!file)
-		return wnn_error_set(
-			err, WNN_NOT_SUPPORTED,
-			"the device sim in full mode cannot read the firmware's image %s: %s; "
-			"install the package onpu-firmware, or name another image (webnn-run "
-			"--firmware, or the variable ONPU_FIRMWARE)",
-			path, strerror(errno));
+		return read_error(path, errno, err);
 	*bus = full_memory_alloc(&full->memory, MAX_IMAGE);
 	if (*bus)
 		length = fread(full_memory_at(&full->memory, *bus), 1, MAX_IMAGE, file);
+	if (ferror(file))
+		why = errno;
 	fclose(file);
+	if (why)
+		return read_error(path, why, err);
 	*size = (uint32_t)length;
 	return *bus ? 0 : wnn_error_nomem(err, "the firmware's image");
 }
@@ -388,7 +398,8 @@ int full_driver_start(struct full *full, const struct winsys_sim_config *config,
 	full->started = !pthread_create(&full->thread, NULL, device_main, full);
 	if (!full->started)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the device sim does not start: %s",
-				     "no thread can be started; end other programs");
+				     "no thread can be started; end other programs, or raise the "
+				     "limits (ulimit -u, ulimit -v)");
 	if (boot(full, image_path(config), err))
 		return -1;
 	return full_request(full, &m, err);

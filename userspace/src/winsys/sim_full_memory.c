@@ -89,7 +89,12 @@ int full_memory_init(struct full_memory *m, struct wnn_error *err)
 		m->base = NULL;
 	}
 	if (!m->base)
-		return wnn_error_nomem(err, "the memory of the device model");
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the device sim in full mode needs %d MiB of addresses, which this process "
+			"does not get: raise the limit (ulimit -v), end other programs, or do "
+			"without full mode",
+			(int)(MIN_MEMORY >> 20));
 	m->bus = (struct ranges){
 		.first = BUS_FIRST,
 		.next = BUS_FIRST,
