@@ -228,6 +228,11 @@ static void bad_context_options(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "a second struct");
 	device.chain.next = NULL;
+	device.chain.next = &second.chain;
+	second.chain.sType = WNNSType_InstanceLog;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_TypeError, "an unknown struct");
+	device.chain.next = NULL;
 	device.chain.sType = WNNSType_InstanceLog;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "an unknown struct");
@@ -242,7 +247,14 @@ static void bad_context_options(void **state)
 	device.simSramBytes = 65537;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError,
-		      "the device sim cannot have 65537 bytes of SRAM: give a multiple of");
+		      "the device sim cannot have 65537 bytes of SRAM: give a multiple of 64 bytes");
+	device.simSramBytes = 65536 + 64;
+	device.simMode = WNNSimMode_Full;
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError,
+		      "the device sim in full mode cannot have 65600 bytes of SRAM: give a "
+		      "multiple of 4096 bytes");
+	device.simMode = 0;
 	device.simSramBytes = 0;
 	device.threads = UINT32_MAX;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

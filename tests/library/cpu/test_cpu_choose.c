@@ -213,6 +213,27 @@ static void test_operands_are_packed_on_demand(void **state)
 	end(&p);
 }
 
+/* The name of the layout of packed operands tells AVX-512 with VNNI from AVX-512 without it. */
+static void test_layouts_tell_vnni(void **state)
+{
+	struct cpu_context *cpu = cpu_context_create(1);
+	struct cpu_simd level = *cpu_simd_level(CPU_LEVEL_BASE);
+
+	(void)state;
+	assert_non_null(cpu);
+	assert_int_equal(cpu_set_layer(cpu, CPU_FAST, NULL), 0);
+	level.name = "avx512";
+	level.pairs = true;
+	cpu_set_level(cpu, &level);
+	assert_string_equal(cpu_pack_form(cpu), "avx512-without-vnni");
+	level.pairs = false;
+	assert_string_equal(cpu_pack_form(cpu), "avx512");
+	level.name = "avx2";
+	level.pairs = true;
+	assert_string_equal(cpu_pack_form(cpu), "avx2");
+	cpu_context_destroy(cpu);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_long_explanations_are_cut),
 		cmocka_unit_test(test_kernels_have_names),
 		cmocka_unit_test(test_operands_are_packed_on_demand),
+		cmocka_unit_test(test_layouts_tell_vnni),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

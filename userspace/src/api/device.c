@@ -31,7 +31,7 @@
 #define NPU_SPIN	  50 /* about the time in which a thread falls asleep and wakes up */
 /* Limits of the device model, see struct onpu_sim_config. */
 #define MAX_SIM_SRAM   (UINT64_C(1) << 30)
-#define SIM_SRAM_ALIGN 64
+#define SIM_SRAM_ALIGN 64 /* in full mode ONPU_PAGE_SIZE */
 
 /* Copies a path to new memory; an empty view leaves *path unchanged. Returns 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
@@ -273,7 +273,8 @@ static int check_made(bool zero, const char *type, const char *macro, const char
 
 static int check_device_numbers(const WNNContextDeviceOptions *options, struct wnn_error *err)
 {
-	uint64_t sram = options->simSramBytes;
+	bool full = options->simMode == WNNSimMode_Full;
+	uint64_t sram = options->simSramBytes, align = full ? ONPU_PAGE_SIZE : SIM_SRAM_ALIGN;
 
 	if (options->threads > MAX_THREADS)
 		return wnn_error_set(err, WNN_NOT_SUPPORTED,
@@ -281,12 +282,12 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     ", but the CPU may have at most %d threads: set a smaller "
 				     "number",
 				     options->threads, MAX_THREADS);
-	if (sram > MAX_SIM_SRAM || sram % SIM_SRAM_ALIGN)
+	if (sram > MAX_SIM_SRAM || sram % align)
 		return wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"the device sim cannot have %" PRIu64
-			" bytes of SRAM: give a multiple of %d bytes, at most %" PRIu64,
-			sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
+			"the device sim%s cannot have %" PRIu64
+			" bytes of SRAM: give a multiple of %" PRIu64 " bytes, at most %" PRIu64,
+			full ? " in full mode" : "", sram, align, MAX_SIM_SRAM);
 	return 0;
 }
 
@@ -348,7 +349,9 @@ static int parse_chain(const WNNContextOptions *options, struct context_config *
 				err, WNN_TYPE_ERROR,
 				"WNNContextOptions.nextInChain holds %s structure of sType %#x: "
 				"only one WNNContextDeviceOptions is allowed",
-				seen ? "a second" : "an unknown", (unsigned int)s->sType);
+				s->sType == WNNSType_ContextDeviceOptions ? "a second" :
+									    "an unknown",
+				(unsigned int)s->sType);
 		seen = true;
 		if (parse_device_options((const void *)s, config, err))
 			return -1;
@@ -431,6 +434,20 @@ static struct winsys *check_instructions(struct winsys *ws, struct wnn_error *er
 	return NULL;
 }
 
+/* Sets the layer that WEBNN_CPU_LAYER asks for. Returns 0, or -1 with *err. */
+static int set_layer(const struct context_config *config, struct cpu_context *cpu,
+		     struct wnn_error *err)
+{
+	struct wnn_error why = { 0 };
+
+	if (!config->cpu_layer || !cpu_set_layer(cpu, config->cpu_layer, &why))
+		return 0;
+	return wnn_error_set(err, why.status,
+			     "the environment variable WEBNN_CPU_LAYER is \"onednn\", but %s; leave "
+			     "the variable out, and the library computes without oneDNN",
+			     why.message);
+}
+
 static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
@@ -441,7 +458,7 @@ static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *
 		cpu_set_spin(context->device.cpu, config->cpu_spin);
 	if (config->cpu_level)
 		cpu_set_level(context->device.cpu, config->cpu_level);
-	return config->cpu_layer ? cpu_set_layer(context->device.cpu, config->cpu_layer, err) : 0;
+	return set_layer(config, context->device.cpu, err);
 }
 
 static int use_winsys(WNNContext context, struct winsys *ws, const char *name,

@@ -3,6 +3,7 @@
 #include "cpu/cpu.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cpu/fast.h"
@@ -161,12 +162,16 @@ uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_g
 const char *cpu_pack_form(struct cpu_context *cpu)
 {
 	const char *form = cpu->layer == CPU_ONEDNN ? cpu_onednn_form() : NULL;
+	const char *level = cpu->simd->name;
 
+	/* Processors with VNNI have other kernels of integers at this level than those without. */
+	if (cpu->simd->pairs && !strcmp(level, "avx512"))
+		level = "avx512-without-vnni";
 	if (!form && cpu_tuning(cpu)->tiles)
 		form = "tiles";
 	if (!form)
-		return cpu->simd->name;
-	snprintf(cpu->form, sizeof(cpu->form), "%s+%s", cpu->simd->name, form);
+		return level;
+	snprintf(cpu->form, sizeof(cpu->form), "%s+%s", level, form);
 	return cpu->form;
 }
 

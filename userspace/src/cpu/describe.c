@@ -49,7 +49,8 @@ static void describe_openblas(const struct cpu_context *cpu, struct cpu_descript
 	struct wnn_error err = { 0 };
 
 	if (cpu_blas_load(cpu, &err)) {
-		memcpy(d->openblas_problem, err.message, sizeof(d->openblas_problem));
+		snprintf(d->openblas_problem, sizeof(d->openblas_problem), "%.*s",
+			 (int)sizeof(d->openblas_problem) - 1, err.message);
 		return;
 	}
 	/* get_config() returns "OpenBLAS 0.3.29 DYNAMIC_ARCH …". */

@@ -48,7 +48,7 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
  * cpu_onednn_complaint() then says how.
  */
 const char *cpu_onednn_form(void);
-extern const char cpu_onednn_absent[];
+extern const char *cpu_onednn_absent;
 /*
  * Returns a sentence that says what the self-test found wrong with oneDNN, which is then not used;
  * NULL: nothing.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Checks that address space is available, by mapping it for a moment. */
+/* Checks that address space is available, by mapping it for a moment; finds files of libraries. */
 #include "cpu/room.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,4 +21,11 @@ bool cpu_has_room(uint64_t bytes, uint64_t *limit)
 		return false;
 	munmap(room, bytes);
 	return true;
+}
+
+const char *cpu_library_file(void *handle, const char *name)
+{
+	const struct link_map *map = NULL;
+
+	return !dlinfo(handle, RTLD_DI_LINKMAP, &map) && map && *map->l_name ? map->l_name : name;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks whether address space is available, for libraries that do not report when it is not. */
+/*
+ * What the libraries that are loaded at run time have in common: the address space that they need,
+ * as they do not report when there is none, and their files.
+ */
 #ifndef WNN_CPU_ROOM_H
 #define WNN_CPU_ROOM_H
 
@@ -13,5 +16,8 @@
  * and has no room for them; *limit then is the limit.
  */
 bool cpu_has_room(uint64_t bytes, uint64_t *limit);
+
+/* Returns the file from which a library was loaded, for messages; @name when it is not known. */
+const char *cpu_library_file(void *handle, const char *name);
 
 #endif

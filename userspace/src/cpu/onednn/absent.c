@@ -3,8 +3,7 @@
 #include "cpu/fast.h"
 #include "cpu/onednn/kernels.h"
 
-const char cpu_onednn_absent[] =
-	"this library was built without the layer onednn: use the layer openblas";
+const char *cpu_onednn_absent = "this library was built without the layer onednn";
 
 const char *cpu_onednn_form(void)
 {

@@ -204,8 +204,9 @@ static int compare(const struct onednn *dnn, struct cpu_context *cpu, struct tri
 	if (!ret && taken && first_wrong(type, expected, actual) >= 0)
 		ret = wnn_error_set(
 			err, WNN_NOT_SUPPORTED,
-			"oneDNN %d.%d.%d computes a %s of %s wrong on this processor, so nothing of "
-			"oneDNN is used; please report it with the processor's name",
+			"oneDNN %d.%d.%d computes a %s of %s wrong on this processor, so it is not "
+			"used: install another version of oneDNN, and please report this one with "
+			"the processor's name",
 			dnn->version()->major, dnn->version()->minor, dnn->version()->patch,
 			t->node.op == IR_OP_MATMUL ? "product" : "convolution",
 			kinds[t->values[0].type.dtype]);

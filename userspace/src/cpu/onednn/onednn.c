@@ -27,7 +27,8 @@ static struct wnn_error verdict;
 static atomic_bool is_wrong;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static bool find_functions(void *handle)
+/* Returns the name of a function that the library lacks; NULL: it has all. */
+static const char *find_functions(void *handle)
 {
 	const struct {
 		const char *name;
@@ -44,10 +45,10 @@ static bool find_functions(void *handle)
 		void *function = dlsym(handle, functions[i].name);
 
 		if (!function)
-			return false;
+			return functions[i].name;
 		*(void **)functions[i].to = function;
 	}
-	return true;
+	return NULL;
 }
 
 /*
@@ -56,23 +57,51 @@ static bool find_functions(void *handle)
  */
 #define ROOM_BYTES (128 * CPU_MIB)
 
+static char absent[512]; /* why oneDNN is not loaded, although no self-test failed */
+const char *cpu_onednn_absent = absent;
+
+/* Opens oneDNN and finds its functions. Returns false, with the reason in `absent`, on failure. */
+static bool open_library(void)
+{
+	const char *missing;
+	uint64_t limit;
+	void *handle;
+
+	if (!cpu_has_room(ROOM_BYTES, &limit)) {
+		snprintf(absent, sizeof(absent),
+			 "the layer onednn needs %d MiB of addresses, which this process does not "
+			 "get: raise the limit (ulimit -v), or end other programs",
+			 (int)(ROOM_BYTES / CPU_MIB));
+		return false;
+	}
+	handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!handle) {
+		snprintf(absent, sizeof(absent),
+			 "the layer onednn needs oneDNN, which cannot be loaded: %.300s; install it",
+			 dlerror());
+		return false;
+	}
+	missing = find_functions(handle);
+	if (missing || library.version()->major != DNNL_VERSION_MAJOR)
+		snprintf(absent, sizeof(absent),
+			 "the layer onednn needs oneDNN %d with OpenMP, but %.300s is another "
+			 "library%s%s: install that version",
+			 DNNL_VERSION_MAJOR, cpu_library_file(handle, ONEDNN_SONAME),
+			 missing ? ", as it has no function " : "", missing ? missing : "");
+	return !absent[0];
+}
+
 /*
  * Loads oneDNN and checks it. It is never unloaded, because OpenMP's run-time library must not be.
  */
 static void load(void)
 {
 	const dnnl_version_t *version;
-	void *handle = NULL;
-	uint64_t limit;
 	int threads;
 
-	if (cpu_has_room(ROOM_BYTES, &limit))
-		handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!handle || !find_functions(handle))
+	if (!open_library())
 		return;
 	version = library.version();
-	if (version->major != DNNL_VERSION_MAJOR)
-		return;
 	/*
 	 * Names the form of packed operands: oneDNN chooses layouts by its version and instruction
 	 * set; the last number counts our own changes of packing, after which saved graphs differ.
@@ -87,6 +116,10 @@ static void load(void)
 			loaded = &library;
 		atomic_store(&is_wrong, verdict.status == WNN_NOT_SUPPORTED);
 	}
+	if (!loaded)
+		snprintf(absent, sizeof(absent),
+			 "the layer onednn finds too little memory: end other programs, or raise "
+			 "the limit (ulimit -v)");
 	onednn_leave(&library, threads);
 }
 
@@ -118,11 +151,6 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 	return dnn->primitive_attr_create(attr) ||
 	       dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
 }
-
-const char cpu_onednn_absent[] =
-	"the layer onednn needs " ONEDNN_SONAME
-	", which is not installed, has another interface than this library was built for, or finds "
-	"too little memory: install it, or use the layer openblas";
 
 const char *cpu_onednn_form(void)
 {

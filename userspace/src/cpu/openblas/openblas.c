@@ -73,9 +73,12 @@ static int find_functions(void *handle, struct wnn_error *err)
 		if (!function)
 			return wnn_error_set(
 				err, WNN_UNKNOWN_ERROR,
-				"the library %s has no function %s, which is needed: install the "
-				"package libopenblas0",
-				OPENBLAS_SONAME, functions[i].name);
+				"%s, which was loaded as %s, has no function %s, so it is not the "
+				"OpenBLAS that is needed: install the package libopenblas0, and "
+				"let no other file of this name be found before it "
+				"(LD_LIBRARY_PATH, update-alternatives)",
+				cpu_library_file(handle, OPENBLAS_SONAME), OPENBLAS_SONAME,
+				functions[i].name);
 		*(void **)functions[i].to = function;
 	}
 	return 0;
@@ -93,7 +96,8 @@ static int load(const struct cpu_context *cpu, struct wnn_error *err)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"OpenBLAS, the library of matrix products, cannot be loaded: %s; install "
-			"the package libopenblas0",
+			"the package libopenblas0, or if memory or file descriptors are lacking, "
+			"end other programs",
 			dlerror());
 	return find_functions(handle, err);
 }
