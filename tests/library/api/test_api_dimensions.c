@@ -524,7 +524,10 @@ static void graphs_of_numbers_become_one(void **state)
 		sizes[0].sizes.count = 1;
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
 			      "sizes[0] has 1 sizes, expected 2");
-		sizes[0].sizes.count = 2;
+		sizes[0].sizes = (WNNUint32Array){ 2, NULL };
+		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
+			      "sizes[0] has 2 sizes, but their data is NULL");
+		sizes[0].sizes.data = at[0];
 		assert_ok(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes));
 		for (size_t i = 0; i < 6; i++)
 			wnnGraphBuilderRelease(sizes[i].builder);

@@ -178,7 +178,8 @@ static int find_ranges(const WNNOperandDescriptor *descriptor, const WNNDimensio
 				err, WNN_TYPE_ERROR,
 				"input: the chain of the descriptor holds %s struct of "
 				"sType %#x",
-				*ranges ? "a second" : "an unknown", (unsigned int)s->sType);
+				s->sType == WNNSType_DimensionRanges ? "a second" : "an unknown",
+				(unsigned int)s->sType);
 		*ranges = (const void *)s;
 	}
 	return 0;
@@ -232,15 +233,21 @@ static int list_sizes(WNNGraphBuilder builder, size_t range_count, size_t count,
 				"setSizes: the builder of sizes[%zu] is NULL, is the one "
 				"that is called, or belongs to another context",
 				i);
-		if (sizes[i].sizes.count != range_count || !sizes[i].sizes.data)
+		if (sizes[i].sizes.count && !sizes[i].sizes.data)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "setSizes: sizes[%zu] has %zu sizes, but their data "
+					     "is NULL",
+					     i, sizes[i].sizes.count);
+		if (sizes[i].sizes.count != range_count)
 			return wnn_error_set(
 				err, WNN_TYPE_ERROR,
 				"setSizes: sizes[%zu] has %zu sizes, expected %zu, one "
 				"for each range",
 				i, sizes[i].sizes.count, range_count);
 		builders[i] = sizes[i].builder->builder;
-		memcpy(numbers + i * range_count, sizes[i].sizes.data,
-		       range_count * sizeof(*numbers));
+		if (range_count)
+			memcpy(numbers + i * range_count, sizes[i].sizes.data,
+			       range_count * sizeof(*numbers));
 	}
 	return 0;
 }
@@ -353,7 +360,8 @@ static int check_chain(const WNNOperandDescriptor *descriptor, struct wnn_error 
 				err, WNN_TYPE_ERROR,
 				"constant: the chain of the descriptor holds %s struct of "
 				"sType %#x",
-				seen ? "a second" : "an unknown", (unsigned int)s->sType);
+				s->sType == WNNSType_BorrowedConstant ? "a second" : "an unknown",
+				(unsigned int)s->sType);
 		seen = true;
 	}
 	return 0;

@@ -47,7 +47,10 @@ static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptor
 {
 	*index = find(list, name);
 	if (*index == list.count)
-		return data_error(kind, name, "is not in the graph");
+		return data_error(kind, name,
+				  *kind == 'o' ? "is not in the graph" :
+						 "is not in the graph, which leaves out inputs "
+						 "that no output depends on");
 	if (c->tensors[first + *index].tensor)
 		return data_error(kind, name, "is given twice");
 	if (!data)

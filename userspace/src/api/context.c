@@ -361,7 +361,9 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 	context->device.userdata = context;
 	context->timeline = timeline_create(&ops, context);
 	if (!context->timeline) {
-		wnn_error_set(err, WNN_UNKNOWN_ERROR, "no thread can be started for a context");
+		wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			      "no thread can be started for a context: end other programs, or "
+			      "raise the limits (ulimit -u, ulimit -v)");
 		free_context(context);
 		return NULL;
 	}
@@ -386,7 +388,7 @@ static int check_error_callback(const WNNContextOptions *options, struct wnn_err
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
 			"the mode of errorCallbackInfo is WaitAnyOnly, but errors have no "
-			"future to wait for");
+			"future to wait for: set AllowProcessEvents or AllowSpontaneous");
 	return 0;
 }
 

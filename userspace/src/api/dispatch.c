@@ -585,7 +585,8 @@ static int find_copies(const WNNDispatchStatistics *statistics, WNNDispatchCopie
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "wnnContextDispatchMeasuredSync: the chain of "
 					     "WNNDispatchStatistics holds %s struct of sType %#x",
-					     *copies ? "a second" : "an unknown",
+					     s->sType == WNNSType_DispatchCopies ? "a second" :
+										   "an unknown",
 					     (unsigned int)s->sType);
 		*copies = (void *)s;
 	}

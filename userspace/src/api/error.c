@@ -104,7 +104,7 @@ int api_check_no_chain(const WNNChainedStruct *chain, const char *what, struct w
 	if (!chain)
 		return 0;
 	return wnn_error_set(err, WNN_TYPE_ERROR,
-			     "the chain of %s holds a struct of sType %u; no struct is allowed "
+			     "the chain of %s holds a struct of sType %#x; no struct is allowed "
 			     "there",
 			     what, (unsigned int)chain->sType);
 }

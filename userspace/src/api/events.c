@@ -219,7 +219,9 @@ int events_init(WNNInstance instance, struct wnn_error *err)
 	if (!wnn_thread_start(callback_thread, instance))
 		return 0;
 	events_exit(events);
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR, "no thread can be started for callbacks");
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
+			     "no thread can be started for callbacks: end other programs, or raise "
+			     "the limits (ulimit -u, ulimit -v)");
 }
 
 void events_exit(struct events *events)

@@ -491,7 +491,9 @@ static int find_rules(const WNNGraphPlacement *placement, WNNGraphPlacementRules
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "wnnGraphGetPlacement: the chain of WNNGraphPlacement "
 					     "holds %s struct of sType %#x",
-					     *rules ? "a second" : "an unknown",
+					     s->sType == WNNSType_GraphPlacementRules ?
+						     "a second" :
+						     "an unknown",
 					     (unsigned int)s->sType);
 		*rules = (void *)s;
 	}

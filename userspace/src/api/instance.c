@@ -114,7 +114,7 @@ static int set_hook(WNNInstance instance, const WNNChainedStruct *hook, struct w
 	default:
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"the chain of WNNInstanceDescriptor holds a struct of sType %u, "
+			"the chain of WNNInstanceDescriptor holds a struct of sType %#x, "
 			"which is not known there",
 			(unsigned int)hook->sType);
 	}
@@ -133,7 +133,7 @@ static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descript
 		if (seen & 1u << hook->sType)
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "the chain of WNNInstanceDescriptor holds a second "
-					     "struct of sType %u",
+					     "struct of sType %#x",
 					     (unsigned int)hook->sType);
 		seen |= 1u << hook->sType;
 	}

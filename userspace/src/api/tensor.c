@@ -279,7 +279,8 @@ static int find_memory(const WNNTensorDescriptor *descriptor, const WNNChainedSt
 		if (!known || *found)
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "the chain of WNNTensorDescriptor holds %s struct of "
-					     "sType %#x",
+					     "sType %#x: one WNNTensorDmaBuf or "
+					     "WNNTensorHostMemory is allowed",
 					     known ? "a second" : "an unknown",
 					     (unsigned int)s->sType);
 		*found = s;

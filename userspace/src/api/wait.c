@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for other event loops. */
+#include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -160,7 +161,7 @@ WNNStatus wnnInstanceCancel(WNNInstance instance, WNNFuture future)
 int wnnInstanceGetEventFd(WNNInstance instance)
 {
 	struct events *events;
-	int fd;
+	int fd, why;
 
 	if (!api_check(instance, "wnnInstanceGetEventFd", "instance"))
 		return -1;
@@ -169,9 +170,12 @@ int wnnInstanceGetEventFd(WNNInstance instance)
 	if (events->fd < 0)
 		events->fd = eventfd(events->process.first ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fd = events->fd;
+	why = errno;
 	pthread_mutex_unlock(&events->lock);
 	if (fd < 0)
 		api_error_status(WNNStatus_UnknownError,
-				 "wnnInstanceGetEventFd: the system has no descriptor left");
+				 "wnnInstanceGetEventFd: the system gives no file descriptor: %s; "
+				 "close files (ulimit -n), or end other programs",
+				 strerror(why));
 	return fd;
 }

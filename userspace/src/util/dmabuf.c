@@ -105,19 +105,20 @@ static int adopt(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 
 int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 {
-	int copy = wnn_file_copy(fd, err);
+	int copy = wnn_file_copy(fd, err), why;
 
 	memset(buffer, 0, sizeof(*buffer));
 	if (copy < 0)
 		return -1;
 	/* Only a dma-buf has this ioctl; it fails for other files. */
 	if (sync_access(copy, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ)) {
+		why = errno;
 		close(copy);
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
 			"the file descriptor %d is not that of a dma-buf that the processor can "
 			"read: %s; give one that a driver or udmabuf has exported",
-			fd, strerror(errno));
+			fd, strerror(why));
 	}
 	sync_access(copy, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
 	return adopt(buffer, copy, err);
