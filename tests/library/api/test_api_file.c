@@ -429,7 +429,7 @@ static void files_of_others(void **state)
 	options.profile = WNN_TRUE;
 	other = open_context_with(f->instance, &options);
 	refused(other, f->file, WNNStatus_NotSupportedError,
-		"was saved without profile, this context was made with it");
+		"was saved without profile, this context was made with it: make it without");
 	wnnContextRelease(other);
 	h->isa_major++;
 	sign(&b);
@@ -454,6 +454,14 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError, " of another build");
+	h->form_hash--;
+	h->header_bytes++;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_OperationError,
+		"is damaged: the checksum of its header is wrong; copy it again");
+	h->header_bytes--;
+	h->form_hash++;
 	h->format++;
 	sign(&b);
 	write_file(f->file, b.data, b.size);
@@ -511,7 +519,8 @@ static void policies_that_do_not_suit(void **state)
 	refused(npu, f->file, WNNStatus_OperationError,
 		"does not suit the placement policy: its convTranspose2d \"wide\" runs on the CPU");
 	refused(cpu, f->file, WNNStatus_OperationError,
-		"does not suit the placement policy: its matmul \"\" runs on the NPU");
+		"does not suit the placement policy: its matmul runs on the NPU; choose another "
+		"policy");
 	wnnGraphRelease(graph);
 	wnnContextRelease(prefers);
 	wnnContextRelease(npu);

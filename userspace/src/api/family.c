@@ -108,6 +108,10 @@ static int find_size(WNNGraph graph, uint32_t i, uint32_t d, int64_t size, const
 			     name->max);
 }
 
+/*
+ * Checks the shape of a tensor. A dimension passes whose name has no size yet, as only inputs tell
+ * it that wnnGraphComputeShapes was not given.
+ */
 static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const char *what,
 		       const uint32_t *numbers, struct wnn_error *err)
 {
@@ -120,7 +124,7 @@ static int check_shape(WNNGraph graph, uint32_t i, const WNNTensor tensor, const
 		uint32_t index = graph->inputs[i].type.dim[d].symbol;
 		const struct ir_symbol *symbol = ir_symbol_of(ir, index);
 
-		if (size == ir_type_dim(&type, d))
+		if (size == ir_type_dim(&type, d) || (symbol && !numbers[symbol->name]))
 			continue;
 		input_text(graph, i, input);
 		if (!symbol)
@@ -189,12 +193,10 @@ int family_find_sizes(WNNGraph graph, const WNNTensor *tensors, const char *what
 				      err))
 				return -1;
 	}
-	if (complete_sizes(graph, what, numbers, err))
-		return -1;
 	for (uint32_t i = 0; i < graph->num_inputs; i++)
 		if (tensors[i] && check_shape(graph, i, tensors[i], what, numbers, err))
 			return -1;
-	return 0;
+	return complete_sizes(graph, what, numbers, err);
 }
 
 /* ---- members */

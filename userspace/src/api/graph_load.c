@@ -33,7 +33,7 @@ static void unmap(void *owner)
 __attribute__((format(printf, 4, 5))) static int
 refuse(struct wnn_error *err, enum wnn_status status, const char *path, const char *fmt, ...)
 {
-	char name[160], why[300];
+	char name[160], why[800];
 	va_list args;
 
 	va_start(args, fmt);
@@ -59,7 +59,8 @@ static int open_file(const char *path, struct mapping *mapping, struct wnn_error
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(struct graph_file_header)) {
 		close(fd);
 		return refuse(err, WNN_OPERATION_ERROR, path, "is not a saved graph%s",
-			      S_ISREG(status.st_mode) ? ": it is too short" : "");
+			      S_ISREG(status.st_mode) ? ": it is too short" :
+							": it is a folder or device");
 	}
 	mapping->size = (size_t)status.st_size;
 	/* A device can use the pages of a shared mapping; not every file system has such mappings. */
@@ -69,8 +70,11 @@ static int open_file(const char *path, struct mapping *mapping, struct wnn_error
 	error = errno;
 	close(fd);
 	if (mapping->map == MAP_FAILED)
-		return refuse(err, WNN_OPERATION_ERROR, path, "cannot be mapped: %s",
-			      strerror(error));
+		return refuse(err, WNN_OPERATION_ERROR, path, "cannot be mapped: %s%s",
+			      strerror(error),
+			      error == ENOMEM ? "; end other programs, or raise the limit "
+						"(ulimit -v)" :
+						"");
 	return 0;
 }
 
@@ -89,15 +93,17 @@ static int check_kind(const struct graph_file_header *h, const struct graph_file
 	if (memcmp(h->magic, here->magic, sizeof(h->magic)) != 0)
 		return refuse(err, WNN_OPERATION_ERROR, path,
 			      "is not a saved graph: it begins with other bytes");
-	if (h->format != here->format || h->header_bytes != here->header_bytes)
+	if (h->format != here->format)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
 			      "has format %" PRIu32 ", this library reads format %" PRIu32
 			      "; build the graph and save it anew",
 			      h->format, here->format);
-	if (graph_file_checksum(h) != h->checksum || !is_text(h->version, sizeof(h->version)) ||
-	    !is_text(h->machine, sizeof(h->machine)) || !is_text(h->packing, sizeof(h->packing)))
+	if (graph_file_checksum(h) != h->checksum || h->header_bytes != here->header_bytes ||
+	    !is_text(h->version, sizeof(h->version)) || !is_text(h->machine, sizeof(h->machine)) ||
+	    !is_text(h->packing, sizeof(h->packing)))
 		return refuse(err, WNN_OPERATION_ERROR, path,
-			      "is damaged: the checksum of its header is wrong");
+			      "is damaged: the checksum of its header is wrong; copy it again, or "
+			      "build the graph and save it anew");
 	if (strcmp(h->version, here->version) != 0 || h->form_hash != here->form_hash)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
 			      "was saved by version %s of the library, this is %s%s; build the "
@@ -131,9 +137,10 @@ static int check_device(const struct graph_file_header *h, const struct graph_fi
 			      h->packing, here->packing);
 	if (h->profile != here->profile)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
-			      "was saved %s profile, this context was made %s",
-			      h->profile ? "with" : "without",
-			      here->profile ? "with it" : "without");
+			      "was saved %s profile, this context was made %s: make it %s profile "
+			      "(WNNContextDeviceOptions), or build the graph and save it anew",
+			      h->profile ? "with" : "without", here->profile ? "with it" : "without",
+			      h->profile ? "with" : "without");
 	return 0;
 }
 
@@ -156,11 +163,13 @@ static int check_content(const struct graph_file_header *h, const struct mapping
 {
 	if (h->bytes != mapping->size)
 		return refuse(err, WNN_OPERATION_ERROR, path,
-			      "is damaged: it has %zu bytes, but should have %" PRIu64,
+			      "is damaged: it has %zu bytes, but should have %" PRIu64
+			      "; copy it again, or build the graph and save it anew",
 			      mapping->size, h->bytes);
 	if (!parts_fit(h) || graph_file_content(h, mapping->map) != h->content_hash)
 		return refuse(err, WNN_OPERATION_ERROR, path,
-			      "is damaged: the checksum of its content is wrong");
+			      "is damaged: the checksum of its content is wrong; copy it again, or "
+			      "build the graph and save it anew");
 	return 0;
 }
 
@@ -177,14 +186,18 @@ static int check_policy(WNNGraph graph, const char *path, struct wnn_error *err)
 		return 0;
 	for (size_t i = 0; i < placement->nodeCount; i++) {
 		const WNNNodePlacement *node = &placement->nodes[i];
+		const char *quote = node->label.length ? "\"" : "";
+		char label[96];
 
-		if (node->device == wrong)
-			return refuse(err, WNN_OPERATION_ERROR, path,
-				      "does not suit the placement policy: its %.*s \"%.*s\" runs "
-				      "on the %s",
-				      (int)node->operatorName.length, node->operatorName.data,
-				      (int)node->label.length, node->label.data,
-				      wrong == WNNNodeDevice_CPU ? "CPU" : "NPU");
+		if (node->device != wrong)
+			continue;
+		wnn_text_printable(label, sizeof(label), node->label.data, node->label.length);
+		return refuse(err, WNN_OPERATION_ERROR, path,
+			      "does not suit the placement policy: its %.*s%s%s%s%s runs on the %s; "
+			      "choose another policy, or build the graph and save it anew",
+			      (int)node->operatorName.length, node->operatorName.data,
+			      *quote ? " " : "", quote, label, quote,
+			      wrong == WNNNodeDevice_CPU ? "CPU" : "NPU");
 	}
 	return 0;
 }
