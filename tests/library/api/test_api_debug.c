@@ -257,7 +257,8 @@ static void log_levels(void **state)
 	run("WEBNN_LOG=error", "chain");
 	assert_said("webnn: error: the chain of WNNTensorDescriptor");
 	run("WEBNN_LOG=loud", "good");
-	assert_said("WEBNN_LOG is \"loud\", expected none, error, warning, info or debug\n");
+	assert_said("the environment variable WEBNN_LOG is \"loud\"; allowed are none, error, "
+		    "warning, info and debug\n");
 }
 
 int main(int argc, char **argv)

@@ -260,12 +260,15 @@ void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement)
 	for (size_t i = 0; i < placement->nodeCount; i++) {
 		const WNNNodePlacement *node = &placement->nodes[i];
 
+		const char *quote = node->label.length ? "\"" : "";
+
 		if (node->device == WNNNodeDevice_CPU && context->accelerated)
 			wnn_log_write(&context->instance->log, WNN_LOG_WARNING,
-				      "%.*s \"%.*s\" runs on the CPU: %.*s",
+				      "%.*s%s%s%.*s%s runs on the CPU: %.*s",
 				      (int)node->operatorName.length, node->operatorName.data,
-				      (int)node->label.length, node->label.data,
-				      (int)node->reasonText.length, node->reasonText.data);
+				      *quote ? " " : "", quote, (int)node->label.length,
+				      node->label.data, quote, (int)node->reasonText.length,
+				      node->reasonText.data);
 	}
 }
 

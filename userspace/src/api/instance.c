@@ -61,7 +61,8 @@ static enum wnn_log_level level_of_environment(void)
 			return (enum wnn_log_level)level;
 	wnn_text_printable(text, sizeof(text), wanted, strlen(wanted));
 	fprintf(stderr,
-		"webnn: " LOG_VARIABLE " is \"%s\", expected none, error, warning, info or debug\n",
+		"webnn: the environment variable " LOG_VARIABLE " is \"%s\"; allowed are none, "
+		"error, warning, info and debug\n",
 		text);
 	return WNN_LOG_NONE;
 }

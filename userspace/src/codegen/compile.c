@@ -9,6 +9,7 @@
 #include "plan/place/place.h"
 #include "plan/stream/stream.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "util/malloc.h"
@@ -296,8 +297,8 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		plan = plan_of(&source);
 		*out = compile_range(&plan, &source, profile);
 		if (*out)
-			memcpy((*out)->residency_error, kept.message,
-			       sizeof((*out)->residency_error));
+			snprintf((*out)->residency_error, sizeof((*out)->residency_error), "%.*s",
+				 (int)sizeof((*out)->residency_error) - 1, kept.message);
 	}
 	if (*out) {
 		struct npu_program *pinned = compile_pinned(&source, profile, (*out)->est_cycles);

@@ -19,7 +19,7 @@ int run_device_init(struct run_device *device, struct winsys *ws, unsigned int t
 	run_pool_init(&device->pool);
 	device->cpu = cpu_context_create(threads);
 	if (!device->cpu)
-		return wnn_error_nomem(err, "the CPU back end");
+		return wnn_error_nomem(err, "the kernels of the CPU");
 	if (!ws)
 		return 0;
 	device->ctx = ws->ops->ctx_create(ws, device->power, err);
