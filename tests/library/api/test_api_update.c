@@ -402,7 +402,7 @@ static void what_cannot_be_an_update(void **state)
 		      "constant");
 	wide = wnnGraphBuilderRelu(b, f.whole, NULL);
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache, wide), WNNStatus_TypeError,
-		      "relu lies between the input and the new value");
+		      "the new value is made of a result of relu; only scatterElements");
 	assert_failed(wnnGraphBuilderUpdateInput(b, f.cache,
 						 wnnGraphBuilderIdentity(b, f.cache, NULL)),
 		      WNNStatus_TypeError, "no scatterElements or scatterND changes the input");

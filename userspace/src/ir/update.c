@@ -74,8 +74,8 @@ int ir_check_update(const struct ir_value *value, const struct ir_value *input,
 	if (first != input)
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"%s: %s lies between the input and the new value; only scatterElements, "
-			"scatterND, reshape and identity may",
+			"%s: the new value is made of a result of %s; only scatterElements, "
+			"scatterND, reshape and identity may lie between the input and it",
 			what, ir_node_name(first->def, name, sizeof(name)));
 	if (!writes)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
