@@ -245,9 +245,10 @@ static void bad_context_options(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "the device sim cannot have");
 	device.simSramBytes = 65537;
-	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError,
-		      "the device sim cannot have 65537 bytes of SRAM: give a multiple of 64 bytes");
+	assert_failed(
+		wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		WNNStatus_NotSupportedError,
+		"the device sim cannot have 65537 bytes of SRAM: give a multiple of 64 bytes");
 	device.simSramBytes = 65536 + 64;
 	device.simMode = WNNSimMode_Full;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),

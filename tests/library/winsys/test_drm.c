@@ -495,7 +495,8 @@ static void check_no_wait(int why, const char *message)
 static void a_wait_that_fails(void **state)
 {
 	(void)state;
-	check_no_wait(ENOMEM, "the kernel cannot wait for a job of the NPU: Cannot allocate memory");
+	check_no_wait(ENOMEM,
+		      "the kernel cannot wait for a job of the NPU: Cannot allocate memory");
 }
 
 /* Tests the error when the NPU has been removed before the library waits for a job. */

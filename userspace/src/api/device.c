@@ -283,11 +283,11 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     "number",
 				     options->threads, MAX_THREADS);
 	if (sram > MAX_SIM_SRAM || sram % align)
-		return wnn_error_set(
-			err, WNN_NOT_SUPPORTED,
-			"the device sim%s cannot have %" PRIu64
-			" bytes of SRAM: give a multiple of %" PRIu64 " bytes, at most %" PRIu64,
-			full ? " in full mode" : "", sram, align, MAX_SIM_SRAM);
+		return wnn_error_set(err, WNN_NOT_SUPPORTED,
+				     "the device sim%s cannot have %" PRIu64
+				     " bytes of SRAM: give a multiple of %" PRIu64
+				     " bytes, at most %" PRIu64,
+				     full ? " in full mode" : "", sram, align, MAX_SIM_SRAM);
 	return 0;
 }
 
@@ -442,10 +442,11 @@ static int set_layer(const struct context_config *config, struct cpu_context *cp
 
 	if (!config->cpu_layer || !cpu_set_layer(cpu, config->cpu_layer, &why))
 		return 0;
-	return wnn_error_set(err, why.status,
-			     "the environment variable WEBNN_CPU_LAYER is \"onednn\", but %s; leave "
-			     "the variable out, and the library computes without oneDNN",
-			     why.message);
+	return wnn_error_set(
+		err, why.status,
+		"the environment variable WEBNN_CPU_LAYER is \"onednn\", but %s; leave "
+		"the variable out, and the library computes without oneDNN",
+		why.message);
 }
 
 static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *err)

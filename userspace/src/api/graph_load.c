@@ -139,7 +139,8 @@ static int check_device(const struct graph_file_header *h, const struct graph_fi
 		return refuse(err, WNN_NOT_SUPPORTED, path,
 			      "was saved %s profile, this context was made %s: make it %s profile "
 			      "(WNNContextDeviceOptions), or build the graph and save it anew",
-			      h->profile ? "with" : "without", here->profile ? "with it" : "without",
+			      h->profile ? "with" : "without",
+			      here->profile ? "with it" : "without",
 			      h->profile ? "with" : "without");
 	return 0;
 }
@@ -192,12 +193,12 @@ static int check_policy(WNNGraph graph, const char *path, struct wnn_error *err)
 		if (node->device != wrong)
 			continue;
 		wnn_text_printable(label, sizeof(label), node->label.data, node->label.length);
-		return refuse(err, WNN_OPERATION_ERROR, path,
-			      "does not suit the placement policy: its %.*s%s%s%s%s runs on the %s; "
-			      "choose another policy, or build the graph and save it anew",
-			      (int)node->operatorName.length, node->operatorName.data,
-			      *quote ? " " : "", quote, label, quote,
-			      wrong == WNNNodeDevice_CPU ? "CPU" : "NPU");
+		return refuse(
+			err, WNN_OPERATION_ERROR, path,
+			"does not suit the placement policy: its %.*s%s%s%s%s runs on the %s; "
+			"choose another policy, or build the graph and save it anew",
+			(int)node->operatorName.length, node->operatorName.data, *quote ? " " : "",
+			quote, label, quote, wrong == WNNNodeDevice_CPU ? "CPU" : "NPU");
 	}
 	return 0;
 }

@@ -243,9 +243,8 @@ static int find_memory(const WNNGraphProfile *profile, WNNGraphProfileMemory **m
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "wnnGraphGetProfile: the chain of WNNGraphProfile "
 					     "holds %s struct of sType %#x",
-					     s->sType == WNNSType_GraphProfileMemory ?
-						     "a second" :
-						     "an unknown",
+					     s->sType == WNNSType_GraphProfileMemory ? "a second" :
+										       "an unknown",
 					     (unsigned int)s->sType);
 		*memory = (void *)s;
 	}

@@ -282,12 +282,11 @@ static const char *image_path(const struct winsys_sim_config *config)
 
 static int read_error(const char *path, int why, struct wnn_error *err)
 {
-	return wnn_error_set(
-		err, WNN_NOT_SUPPORTED,
-		"the device sim in full mode cannot read the firmware's image %s: %s; "
-		"install the package onpu-firmware, or name another image (webnn-run "
-		"--firmware, or the variable ONPU_FIRMWARE)",
-		path, strerror(why));
+	return wnn_error_set(err, WNN_NOT_SUPPORTED,
+			     "the device sim in full mode cannot read the firmware's image %s: %s; "
+			     "install the package onpu-firmware, or name another image (webnn-run "
+			     "--firmware, or the variable ONPU_FIRMWARE)",
+			     path, strerror(why));
 }
 
 static int load_image(struct full *full, const char *path, uint64_t *bus, uint32_t *size,

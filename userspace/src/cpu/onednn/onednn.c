@@ -76,9 +76,10 @@ static bool open_library(void)
 	}
 	handle = dlopen(ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {
-		snprintf(absent, sizeof(absent),
-			 "the layer onednn needs oneDNN, which cannot be loaded: %.300s; install it",
-			 dlerror());
+		snprintf(
+			absent, sizeof(absent),
+			"the layer onednn needs oneDNN, which cannot be loaded: %.300s; install it",
+			dlerror());
 		return false;
 	}
 	missing = find_functions(handle);
