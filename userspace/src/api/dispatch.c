@@ -228,8 +228,9 @@ static int bind_port(WNNGraph graph, const WNNNamedTensor *named, bool output,
 	WNNTensor *slot;
 
 	if (named->tensor->is_constant)
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is a constant", what,
-				     tensor_label(named->tensor));
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "%s: the tensor%s is a constant: give one of createTensor",
+				     what, tensor_label(named->tensor));
 	if (output && named->tensor->read_only)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "%s: the tensor%s lies in a dma-buf whose file descriptor is "

@@ -67,7 +67,8 @@ static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
 	if ((read && !tensor->readable) || (write && !tensor->writable))
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"mapTensor: the tensor%s was not made with %s, which mode needs",
+			"mapTensor: the tensor%s was not made with %s, which this mode needs: set it in "
+			"the descriptor",
 			tensor_label(tensor), read && !tensor->readable ? "readable" : "writable");
 	return 0;
 }

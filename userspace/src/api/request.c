@@ -113,7 +113,9 @@ struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 
 	if (events_in_callback()) {
 		api_error_status(WNNStatus_InvalidStateError,
-				 "%s was called from inside a callback of the library", function);
+				 "%s was called from inside a callback of the library: return "
+				 "from the callback first",
+				 function);
 		return NULL;
 	}
 	request = request_create(instance, kind, none);

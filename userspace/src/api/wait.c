@@ -13,7 +13,8 @@ static WNNStatus check_waiting(WNNInstance instance, const char *function)
 		return api_forked() ? WNNStatus_InvalidStateError : WNNStatus_TypeError;
 	if (events_in_callback())
 		return api_error_status(WNNStatus_InvalidStateError,
-					"%s was called from inside a callback of the library",
+					"%s was called from inside a callback of the library: "
+					"return from the callback first",
 					function);
 	return WNNStatus_Success;
 }

@@ -53,7 +53,8 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 		return -1;
 	if (!tensor->writable)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "writeTensor: the tensor%s was not made with writable",
+				     "writeTensor: the tensor%s was not made with writable: set it "
+				     "in the descriptor",
 				     tensor_label(tensor));
 	if (!data)
 		return wnn_error_set(err, WNN_TYPE_ERROR, "writeTensor: data is NULL");
@@ -211,7 +212,8 @@ static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *er
 		return -1;
 	if (!tensor->readable)
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "readTensor: the tensor%s was not made with readable",
+				     "readTensor: the tensor%s was not made with readable: set it "
+				     "in the descriptor",
 				     tensor_label(tensor));
 	return 0;
 }
