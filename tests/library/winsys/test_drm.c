@@ -476,7 +476,7 @@ static void a_job_without_progress(void **state)
 	release_all(instance, context, graph, x, y);
 }
 
-/* Checks the error of a job when the call that waits for its end fails. */
+/* Checks the error with which the context is lost when the call that waits for a job fails. */
 static void check_no_wait(int why, const char *message)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -488,7 +488,7 @@ static void check_no_wait(int why, const char *message)
 	kernel.no_wait = why;
 	pthread_mutex_unlock(&kernel.lock);
 	assert_ok(dispatch_xy(context, graph, x, y));
-	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_UnknownError, message);
+	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_InvalidStateError, message);
 	release_all(instance, context, graph, x, y);
 }
 
