@@ -339,7 +339,9 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 				      "the NPU gives this user no more contexts: all of its "
 				      "programs together may have %u, and limited memory; release "
 				      "contexts, or end other programs that use the NPU",
-				      drm->info.max_user_contexts);
+				      /* Drivers before 1.1 have a limit of each file alone. */
+				      drm->info.max_user_contexts ? drm->info.max_user_contexts :
+								    drm->info.max_contexts);
 		else if (errno == ENODEV)
 			gone_error(err);
 		else

@@ -61,8 +61,8 @@ static const char *open_error(int why)
 		return "the driver allows this user, or all users together, no more open files or "
 		       "memory of the NPU; end other programs that use the NPU";
 	case EPROTO:
-		return "its driver speaks another version of the interface; install driver and "
-		       "library of one release";
+		return "its driver speaks another version of the interface; install onpu-dkms and "
+		       "libwebnn-npu1 of one release";
 	case ENXIO:
 		return "it is not a node of the driver onpu";
 	default:
