@@ -45,8 +45,8 @@ static void look_at_onednn(struct check *check, const WNNCpuInfo *info)
 			  NULL);
 	else if (info->oneDnnProblem.length)
 		check_add(check, "oneDNN", HINT, text_of("%.*s", FOR_TEXT(info->oneDnnProblem)),
-			  text_of("Install oneDNN (on Debian libdnnl3.7), with which convolutions "
-				  "take less time on many processors"));
+			  text_of("With oneDNN (on Debian libdnnl3.7), convolutions take less time "
+				  "on many processors"));
 	else
 		check_add(
 			check, "oneDNN", HINT,
