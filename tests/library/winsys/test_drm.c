@@ -47,6 +47,7 @@ static struct kernel {
 	bool resets;	/* the driver does not look at the page, as in a reset */
 	uint32_t waits; /* calls that wait for a syncobj */
 	int no_wait;	/* error of these calls; 0: they succeed */
+	int no_file;	/* error of calls that export a sync file; 0: they succeed */
 	int ends_with;	/* error of the next job; 0: it succeeds */
 	bool no_record; /* the device has recorded no fault */
 	int unknown;	/* number of unexpected calls */
@@ -332,8 +333,17 @@ int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t
 
 int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file)
 {
+	int why;
+
 	(void)fd;
 	(void)handle;
+	pthread_mutex_lock(&kernel.lock);
+	why = kernel.no_file;
+	pthread_mutex_unlock(&kernel.lock);
+	if (why) {
+		errno = why;
+		return -1;
+	}
 	*file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return *file < 0 ? -1 : 0;
 }
@@ -392,6 +402,7 @@ static int forget_contexts(void **state)
 	kernel.resets = false;
 	kernel.waits = 0;
 	kernel.no_wait = 0;
+	kernel.no_file = 0;
 	pthread_mutex_unlock(&kernel.lock);
 	return 0;
 }
@@ -476,8 +487,11 @@ static void a_job_without_progress(void **state)
 	release_all(instance, context, graph, x, y);
 }
 
-/* Checks the error with which the context is lost when the call that waits for a job fails. */
-static void check_no_wait(int why, const char *message)
+/*
+ * Checks the error with which the context is lost when the call that waits for a job fails (@wait),
+ * or the one that exports the job's fence (@file).
+ */
+static void check_no_end(int wait, int file, const char *message)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
 	WNNContext context = open_with_power(instance, WNNPowerPreference_Default);
@@ -485,7 +499,10 @@ static void check_no_wait(int why, const char *message)
 	WNNGraph graph = build_add_relu(context, 4, 4);
 
 	pthread_mutex_lock(&kernel.lock);
-	kernel.no_wait = why;
+	kernel.no_wait = wait;
+	kernel.no_file = file;
+	/* Without an error the state of the context has no fault. */
+	kernel.no_record = true;
 	pthread_mutex_unlock(&kernel.lock);
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_InvalidStateError, message);
@@ -495,15 +512,22 @@ static void check_no_wait(int why, const char *message)
 static void a_wait_that_fails(void **state)
 {
 	(void)state;
-	check_no_wait(ENOMEM,
-		      "the kernel cannot wait for a job of the NPU: Cannot allocate memory");
+	check_no_end(ENOMEM, 0,
+		     "the kernel cannot wait for a job of the NPU: Cannot allocate memory");
 }
 
 /* Tests the error when the NPU has been removed before the library waits for a job. */
 static void a_wait_without_a_device(void **state)
 {
 	(void)state;
-	check_no_wait(ENODEV, "the NPU is gone: it was removed");
+	check_no_end(ENODEV, 0, "the NPU is gone: it was removed");
+}
+
+static void a_job_whose_end_is_not_told(void **state)
+{
+	(void)state;
+	check_no_end(0, EMFILE,
+		     "the kernel does not tell how a job of the NPU ended: Too many open files");
 }
 
 static void no_preference(void **state)
@@ -817,6 +841,7 @@ int main(void)
 		cmocka_unit_test_setup(a_job_without_progress, forget_contexts),
 		cmocka_unit_test_setup(a_wait_that_fails, forget_contexts),
 		cmocka_unit_test_setup(a_wait_without_a_device, forget_contexts),
+		cmocka_unit_test_setup(a_job_whose_end_is_not_told, forget_contexts),
 		cmocka_unit_test_setup(no_context, forget_contexts),
 		cmocka_unit_test(dma_bufs_without_a_size),
 	};

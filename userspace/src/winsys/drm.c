@@ -575,11 +575,18 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 		result->fault_address = fault->address;
 		return 0;
 	}
+	/* No fence has these errors: the status of the fence could not be read. */
+	if (why == EMFILE || why == ENFILE || why == ENOMEM)
+		return wnn_error_set(
+			err, WNN_UNKNOWN_ERROR,
+			"the kernel does not tell how a job of the NPU ended: %s; close files "
+			"(ulimit -n) or end other programs, and make a new context",
+			strerror(why));
 	if (why != ETIME)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
-			"a job of the NPU failed, or the kernel does not tell how it ended: %s; "
-			"look for the reason in the kernel's log, with dmesg",
+			"a job of the NPU failed: %s; look for the reason in the kernel's log, "
+			"with dmesg",
 			strerror(why));
 	/* The driver ended the job because it made no progress: the device has no fault record. */
 	result->fault_code = ONPU_FAULT_TIMEOUT;
