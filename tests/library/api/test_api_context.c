@@ -228,11 +228,6 @@ static void bad_context_options(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "a second struct");
 	device.chain.next = NULL;
-	device.chain.next = &second.chain;
-	second.chain.sType = WNNSType_InstanceLog;
-	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_TypeError, "an unknown struct");
-	device.chain.next = NULL;
 	device.chain.sType = WNNSType_InstanceLog;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "an unknown struct");
@@ -245,16 +240,12 @@ static void bad_context_options(void **state)
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "the device sim cannot have");
 	device.simSramBytes = 65537;
-	assert_failed(
-		wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		WNNStatus_NotSupportedError,
-		"the device sim cannot have 65537 bytes of SRAM: give a multiple of 64 bytes");
+	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
+		      WNNStatus_NotSupportedError, "65537 bytes of SRAM: give a multiple of 64");
 	device.simSramBytes = 65536 + 64;
 	device.simMode = WNNSimMode_Full;
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
-		      WNNStatus_NotSupportedError,
-		      "the device sim in full mode cannot have 65600 bytes of SRAM: give a "
-		      "multiple of 4096 bytes");
+		      WNNStatus_NotSupportedError, "65600 bytes of SRAM: give a multiple of 4096");
 	device.simMode = 0;
 	device.simSramBytes = 0;
 	device.threads = UINT32_MAX;

@@ -345,8 +345,12 @@ static void copies_are_told(void **state)
 	assert_failed(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
 						     &statistics),
 		      WNNStatus_TypeError, "an unknown struct of sType 0x10004");
-	copies.chain.next = &second.chain;
+	copies.chain.next = &wrong;
 	statistics.nextInChain = &copies.chain;
+	assert_failed(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
+						     &statistics),
+		      WNNStatus_TypeError, "an unknown struct of sType 0x10004");
+	copies.chain.next = &second.chain;
 	assert_failed(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
 						     &statistics),
 		      WNNStatus_TypeError, "a second struct of sType 0x10009");

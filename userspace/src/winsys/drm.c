@@ -28,6 +28,7 @@
 #include "util/alloc.h"
 #include "util/malloc.h"
 #include "util/number.h"
+#include "winsys/drm_error.h"
 #include "winsys/drm_node.h"
 #include "winsys/drm_shares.h"
 
@@ -97,23 +98,6 @@ static int map_bo(struct drm_winsys *drm, struct drm_bo *bo)
 	return 0;
 }
 
-/* Returns why a call that takes memory of the NPU failed, for messages. */
-static const char *bo_error(int ret)
-{
-	return ret == -ENOSPC ? "the NPU's driver gives this user, or all users together, no more "
-				"than its limits of memory" :
-				strerror(-ret);
-}
-
-/* Sets the error of a call that failed with ENODEV. Returns -1. */
-static int gone_error(struct wnn_error *err)
-{
-	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "the NPU is gone: it was removed, its driver was unbound, or the "
-			     "driver gave it up after failed resets; make a new context when it is "
-			     "back");
-}
-
 static size_t mapped_bytes(const struct drm_winsys *drm, size_t size)
 {
 	return wnn_align_up(size, drm->info.page_size);
@@ -141,13 +125,13 @@ static struct winsys_bo *drm_bo_create(struct winsys *ws, size_t size, struct wn
 	}
 	wnn_free(bo);
 	if (ret == -ENODEV)
-		gone_error(err);
+		drm_gone_error(err);
 	else
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"the driver gives no memory for a buffer of %zu bytes on the NPU: %s; use "
 			"a smaller model, end other programs, or raise the limit (ulimit -v)",
-			size, bo_error(ret));
+			size, drm_bo_error(ret));
 	return NULL;
 }
 
@@ -237,14 +221,14 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 	}
 	wnn_free(bo);
 	if (is_gone(drm, ret))
-		gone_error(err);
+		drm_gone_error(err);
 	else
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"the NPU cannot use the dma-buf of %zu bytes that a tensor was given: %s; "
 			"release other tensors, or give the tensor another dma-buf, such as of "
 			"udmabuf",
-			buffer->size, bo_error(ret));
+			buffer->size, drm_bo_error(ret));
 	return NULL;
 }
 
@@ -261,7 +245,7 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 		ret = -errno;
 	}
 	if (ret == -ENODEV)
-		return gone_error(err);
+		return drm_gone_error(err);
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"the driver cannot make a dma-buf of a tensor on the NPU: %s; close files, or end "
@@ -334,22 +318,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 		return NULL;
 	}
 	if (drmIoctl(drm->fd, DRM_IOCTL_ONPU_CTX_CREATE, &create)) {
-		if (errno == ENOSPC)
-			wnn_error_set(err, WNN_OPERATION_ERROR,
-				      "the NPU gives this user no more contexts: all of its "
-				      "programs together may have %u, and limited memory; release "
-				      "contexts, or end other programs that use the NPU",
-				      /* Drivers before 1.1 have a limit of each file alone. */
-				      drm->info.max_user_contexts ? drm->info.max_user_contexts :
-								    drm->info.max_contexts);
-		else if (errno == ENODEV)
-			gone_error(err);
-		else
-			wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				      "the driver cannot make a context on the NPU: %s",
-				      errno == EPERM ? "this user is banned for some minutes; "
-						       "dmesg tells why" :
-						       strerror(errno));
+		drm_ctx_error(&drm->info, errno, err);
 		wnn_free(ctx);
 		return NULL;
 	}
@@ -364,7 +333,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 		return ctx;
 	}
 	if (errno == ENODEV)
-		gone_error(err);
+		drm_gone_error(err);
 	else
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
@@ -408,34 +377,6 @@ static struct drm_onpu_job job_of(const struct winsys_job *job, const struct drm
 		.cycle_limit = job->cycle_limit,
 		.syncs = DRM_ONPU_OBJ_ARRAY(count, syncs),
 	};
-}
-
-static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error *err)
-{
-	switch (why) {
-	case EIO:
-		return wnn_error_set(
-			err, WNN_OPERATION_ERROR,
-			"the context on the NPU is lost, as an earlier job of this user failed; "
-			"make a new context, and if that is refused, wait until the ban ends that "
-			"dmesg tells of");
-	case ENODEV:
-		return gone_error(err);
-	case ENOMEM:
-		return wnn_error_nomem(err, "a job of the NPU");
-	case ENOSPC:
-		return wnn_error_set(
-			err, WNN_OPERATION_ERROR,
-			"internal error, please report it: a context has more than the %u jobs "
-			"that the NPU takes at a time",
-			ctx->drm->info.max_queued_jobs);
-	default:
-		return wnn_error_set(
-			err, WNN_OPERATION_ERROR,
-			"the driver refuses a job of the NPU: %s; install onpu-dkms and "
-			"libwebnn-npu1 of one release",
-			strerror(why));
-	}
 }
 
 /* Creates a syncobj with the fence of a sync file. Returns 0 or a negative errno. */
@@ -520,7 +461,7 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	ret = submit_part(ctx, jobs, count);
 	*seqno = ctx->submitted;
 	pthread_mutex_unlock(&ctx->lock);
-	return ret ? submit_error(ctx, -ret, err) : 0;
+	return ret ? drm_submit_error(&ctx->drm->info, -ret, err) : 0;
 }
 
 /*
@@ -560,7 +501,7 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state)) {
 		if (errno == ENODEV)
-			return gone_error(err);
+			return drm_gone_error(err);
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
 			"a job of the NPU failed, and the driver does not tell why (%s); look for "
@@ -677,7 +618,7 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 			"seconds",
 			(double)timeout_ns / 1e9);
 	if (ret == -ENODEV)
-		return gone_error(err);
+		return drm_gone_error(err);
 	if (ret)
 		return wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
@@ -685,7 +626,7 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 			strerror(-ret));
 	ret = fence_status(ctx->drm->fd, syncobj);
 	if (ret == -ENODEV)
-		return gone_error(err);
+		return drm_gone_error(err);
 	result->cancelled = ret == -ECANCELED;
 	if (ret < 0 && !result->cancelled)
 		return read_fault(ctx, -ret, result, err);
@@ -724,7 +665,7 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	if (!ret)
 		return file;
 	if (ret == -ENODEV)
-		return gone_error(err);
+		return drm_gone_error(err);
 	wnn_error_set(
 		err, WNN_UNKNOWN_ERROR,
 		"the driver cannot make a sync file for a job of the NPU: %s; close files, or end "
@@ -816,7 +757,7 @@ struct winsys *winsys_drm_create(const char *node, uint32_t spin, struct wnn_err
 	if (!ret)
 		return &drm->base;
 	if (ret == -ENODEV)
-		gone_error(err);
+		drm_gone_error(err);
 	else
 		wnn_error_set(
 			err, WNN_UNKNOWN_ERROR,
