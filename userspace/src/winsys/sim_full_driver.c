@@ -326,8 +326,8 @@ static int set_rings(struct full *full, struct wnn_error *err)
 
 static int boot(struct full *full, const char *path, struct wnn_error *err)
 {
-	uint32_t size, status, state;
-	uint64_t bus;
+	uint32_t size = 0, status, state;
+	uint64_t bus = 0;
 
 	if (load_image(full, path, &bus, &size, err) || set_rings(full, err))
 		return -1;
