@@ -106,13 +106,19 @@ struct arguments {
 	uint32_t sram_bytes, num_queues; /* 0: those of the machine */
 };
 
+/* Returns the base of a number: 16 after 0x, otherwise 10, even after a 0. */
+static int base_of(const char *text)
+{
+	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+}
+
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
 {
 	unsigned long value;
 	char *end;
 
 	errno = 0;
-	value = strtoul(text, &end, 0);
+	value = strtoul(text, &end, base_of(text));
 	if (errno || !*text || *end || *text == '-' || !value || value > max)
 		argp_error(state,
 			   "--%s %s: this is not a number that is allowed; give one from 1 to %u",
@@ -121,24 +127,25 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 }
 
 /*
- * Returns the size in bytes, from 1 to @max, that @text tells, with K or M after it for KiB or MiB.
- * Any other text ends the program with an error.
+ * Returns the size in bytes that @text tells, with K or M after it for KiB or MiB: a multiple of
+ * @unit, from 1 to @max. Any other text ends the program with an error.
  */
-static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t max)
+static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t unit,
+		     uint32_t max)
 {
 	unsigned long long value;
 	char *end;
 
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	value = strtoull(text, &end, base_of(text));
 	if (toupper(*end) == 'K' || toupper(*end) == 'M')
 		value = value > max ? ULLONG_MAX : value << (toupper(*end++) == 'K' ? 10 : 20);
-	if (errno || end == text || *end || *text == '-' || !value || value > max)
+	if (errno || end == text || *end || *text == '-' || !value || value % unit || value > max)
 		argp_error(
 			state,
-			"--%s %s: this is not a size that is allowed; give a number of bytes up to "
-			"%u, or of KiB or MiB with K or M behind it",
-			name, text, max);
+			"--%s %s: this is not a size that is allowed; give a multiple of %u bytes "
+			"up to %u, with K or M behind the number for KiB or MiB",
+			name, text, unit, max);
 	return (uint32_t)value;
 }
 
@@ -240,7 +247,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		choose_machine(state, sim, arg);
 		break;
 	case KEY_SRAM:
-		arguments->sram_bytes = size(state, "sram", arg, 1u << 30);
+		arguments->sram_bytes = size(state, "sram", arg, ONPU_PAGE_SIZE, 1u << 30);
 		break;
 	case KEY_QUEUES:
 		arguments->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);

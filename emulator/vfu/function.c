@@ -309,8 +309,9 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 	if (f->device && irqs && injector && vfu_worker_start(&f->worker))
 		return true;
 	if (f->device)
-		*error = irqs ? "the device's thread does not start" :
-				"the kernel refuses io_setup(), which interrupts need";
+		*error = irqs ? "the system gives it no thread" :
+				"the system gives no descriptor, or refuses io_setup() (limit "
+				"fs.aio-max-nr), which interrupts need";
 	vfu_function_destroy(f);
 	return false;
 }

@@ -34,7 +34,8 @@ static const char no_fault[] =
 	"all-ones, link-down, and none";
 
 static const char setting_form[] =
-	"commas separate the fault and its settings after=N, times=N, ms=N and vector=N";
+	"commas separate the fault and its settings after=N, times=N, ms=N and vector=N, and N is "
+	"from 0 to 1000000000";
 
 static bool parse_number(const char *text, size_t length, unsigned int *value)
 {
@@ -71,7 +72,8 @@ static const char *parse_setting(const char *text, size_t length, struct vfu_arm
 		arm->ms = value;
 	} else if (key == 6 && !memcmp(text, "vector", 6)) {
 		if (!faults[arm->fault].of_interrupts)
-			return "vector is for faults of interrupts";
+			return "this fault has no vector: vector is for lost-interrupt, "
+			       "doubled-interrupt and late-interrupt";
 		arm->vector = (int)value;
 	} else {
 		return setting_form;

@@ -327,24 +327,27 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	const char *wrong = check(&r, &header);
 
 	*report = (struct vfu_replay_report){ .events = 0 };
-	if (!wrong) {
-		config.sim.sram_bytes = header.sram_bytes;
-		config.sim.num_queues = (uint16_t)header.num_queues;
-		config.sim.features = (uint16_t)header.features;
-		config.sim.lanes = header.lanes;
-		config.sim.mxu_rows = header.mxu_rows;
-		config.sim.mxu_cols = header.mxu_cols;
-		config.sim.fifo_depth = header.fifo_depth;
-		config.sim.dma_bytes_per_cycle = header.dma_bytes_per_cycle;
-		config.sim.threads = 1;
-		config.tlb_sticky = header.tlb_sticky;
-		r.device = onpu_device_create(&config, &host, &wrong);
-	}
-	if (!r.device) {
+	if (wrong) {
 		tell(report,
 		     "the recording that --replay names cannot be replayed: %s; record again, or "
 		     "replay it with the onpu-emu that made it",
 		     wrong);
+		return VFU_REPLAY_REFUSED;
+	}
+	config.sim.sram_bytes = header.sram_bytes;
+	config.sim.num_queues = (uint16_t)header.num_queues;
+	config.sim.features = (uint16_t)header.features;
+	config.sim.lanes = header.lanes;
+	config.sim.mxu_rows = header.mxu_rows;
+	config.sim.mxu_cols = header.mxu_cols;
+	config.sim.fifo_depth = header.fifo_depth;
+	config.sim.dma_bytes_per_cycle = header.dma_bytes_per_cycle;
+	config.sim.threads = 1;
+	config.tlb_sticky = header.tlb_sticky;
+	r.device = onpu_device_create(&config, &host, &wrong);
+	if (!r.device) {
+		tell(report,
+		     "the device of the recording that --replay names cannot be made: %s", wrong);
 		return VFU_REPLAY_REFUSED;
 	}
 	pci_config_init(&r.pci, header.vectors);

@@ -75,6 +75,8 @@ class Program(unittest.TestCase):
         wrong.
         """
         for words, message in ((['--inject=parity,ms=3'], 'this fault has no time'),
+                               (['--inject=parity,vector=3'], 'this fault has no vector'),
+                               (['--inject=parity,after=1000000001'], 'N is from 0 to 1000000000'),
                                (['--inject=nothing'], 'there is no such fault'),
                                (['--inject=-', '--sync'], 'exclude each other')):
             done = self.run_emu('--socket', self.path, *words)
@@ -143,7 +145,9 @@ class Program(unittest.TestCase):
                               ((*socket_option, '--machine=onpu-ref0'), 'onpu-ref0: there is no such machine; there are onpu-ref1'),
                               ((*socket_option, '--sram=-4096'), '-4096'),
                               ((*socket_option, '--sram=4T'), '4T'),
-                              ((*socket_option, '--sram=5000'), '4096'),
+                              ((*socket_option, '--sram=5000'), 'a multiple of 4096 bytes up to 1073741824'),
+                              ((*socket_option, '--queues=099'), '--queues 099'),
+                              ((*socket_option, '--threads=0x41'), '--threads 0x41'),
                               ((*socket_option, '--sram=2G'), '2G'),
                               ((*socket_option, '--sram=1025M'), '1025M'),
                               ((*socket_option, '--threads='), '--threads'),
@@ -193,7 +197,7 @@ class Program(unittest.TestCase):
             client.close()
 
     def test_options_reach_the_device(self):
-        self.start('--queues=5', '--sram=64K', '--threads=2', '--tlb=sticky', '--sync')
+        self.start('--queues=05', '--sram=0064K', '--threads=2', '--tlb=sticky', '--sync')
         client = self.connect()
         call(client, VERSION)
         self.assertEqual(irq_count(client, 2), 6)
