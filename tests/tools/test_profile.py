@@ -269,10 +269,10 @@ class Profile(ToolTest):
                 self.assertGreaterEqual(most * 2, n["cycles"])
 
     def test_sizes_have_units(self):
-        for text, size in ("1M", 1 << 20), ("64k", 1 << 16), ("0x20000", 1 << 17):
+        for text, size in ("1M", 1 << 20), ("64k", 1 << 16), ("0x20000", 1 << 17), ("0032768", 1 << 15):
             result = profile(self, perceptron(self.folder)[0], "sim", "--dim", "N=3", "--sram", text)[1]
             self.assertEqual(result["sram_bytes"], size)
-        for text in "1T", "M", "-1M", "8G", "1Mi":
+        for text in "1T", "M", "-1M", "8G", "1Mi", " 1M", "+1M", "0x":
             _, err = self.tool("profile", "x.onnx", "--sram", text, status=64)
             self.assertIn(f"for KiB, MiB or GiB, not '{text}'", err)
 

@@ -158,6 +158,9 @@ class Ranges(ToolTest):
         self.assertIn('output "y": float32[rows,3]', str(said))
         self.refuses(2, 'dimension "rows" is 5, which is not in the range from 1 to 4', "run", model, "--random", 1,
                      "--dim", "rows=1..4", "--dim", "rows=5")
+        # A number with a leading 0 is decimal.
+        self.refuses(2, 'dimension "rows" is 12, which is not in the range from 9 to 10', "run", model, "--random", 1,
+                     "--dim", "rows=09..010", "--dim", "rows=012")
         self.refuses(2, 'no input has a dimension that is called "c?ls"', "run", model, "--random", 1, "--dim",
                      "c\nls=1..4")
         self.refuses(2, "no input has a dimension that is called", "run", model, "--random", 1, "--dim", "cols=1..4")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses sizes of memory as people write them, such as 64K. */
+/* Parses numbers and sizes of memory as people write them, such as 64K. */
 #include "size_text.h"
 
 #include <ctype.h>
@@ -7,25 +7,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool number_text_read(const char *text, uint64_t *number, const char **end)
+{
+	const bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	char *after;
+
+	/* strtoull() would take a sign and blanks. */
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*number = strtoull(text, &after, hex ? 16 : 10);
+	*end = after;
+	return !errno;
+}
+
 bool size_text_read(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "KMG";
-	unsigned long long number;
-	const char *unit;
+	const char *unit, *end;
+	uint64_t number;
 	unsigned int shift = 0;
-	char *end;
 
-	errno = 0;
-	number = strtoull(text, &end, 0);
-	if (end == text || errno || strchr(text, '-'))
+	if (!number_text_read(text, &number, &end))
 		return false;
-	unit = *end ? strchr(units, toupper(*end)) : NULL;
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (unit) {
 		shift = 10 * (unsigned int)(unit - units + 1);
 		end++;
 	}
 	if (*end || number > UINT64_MAX >> shift)
 		return false;
-	*bytes = (uint64_t)number << shift;
+	*bytes = number << shift;
 	return true;
 }

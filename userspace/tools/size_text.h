@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of memory as people write them. */
+/* Numbers and sizes of memory as people write them. */
 #ifndef ONPU_TOOLS_SIZE_TEXT_H
 #define ONPU_TOOLS_SIZE_TEXT_H
 
@@ -8,8 +8,14 @@
 #include <stdio.h>
 
 /*
- * Reads a number of bytes: decimal, hexadecimal after 0x or octal after 0. A K, M or G after it
- * stands for KiB, MiB or GiB. Returns false when @text is no such number, or is 2^64 or more.
+ * Reads the number at the start of @text: hexadecimal after 0x, otherwise decimal, even after a 0.
+ * Sets *@end to what follows. Returns false when no number is there, or it is 2^64 or more.
+ */
+bool number_text_read(const char *text, uint64_t *number, const char **end);
+
+/*
+ * Reads a number of bytes, as number_text_read() does. A K, M or G after it stands for KiB, MiB or
+ * GiB. Returns false when @text is no such number, or is 2^64 or more.
  */
 bool size_text_read(const char *text, uint64_t *bytes);
 

@@ -148,12 +148,10 @@ static const struct argp_option argp_options[] = {
 static uint64_t parse_number(struct argp_state *state, const char *what, const char *text,
 			     uint64_t max)
 {
-	unsigned long long value;
-	char *end;
+	uint64_t value = 0;
+	const char *end;
 
-	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (errno || end == text || *end || *text == '-' || value > max)
+	if (!number_text_read(text, &value, &end) || *end || value > max)
 		argp_error(state, "--%s is '%s', expected a number up to %llu", what, text,
 			   (unsigned long long)max);
 	return value;

@@ -14,12 +14,10 @@
 uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const char *option,
 		      struct argp_state *state)
 {
-	unsigned long long number;
-	char *end;
+	uint64_t number = 0;
+	const char *end;
 
-	errno = 0;
-	number = strtoull(text, &end, 0);
-	if (end == text || *end || errno || *text == '-' || number < least || number > most)
+	if (!number_text_read(text, &number, &end) || *end || number < least || number > most)
 		argp_error(state, "%s takes a number from %llu to %llu, not '%s'", option,
 			   (unsigned long long)least, (unsigned long long)most, text);
 	return number;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "../npz.h"
+#include "../size_text.h"
 #include "model_file.h"
 #include "saved.h"
 #include "tensors.h"
@@ -48,6 +49,16 @@ static void list_dimensions(const struct subject *subject, char *text, size_t ro
 		snprintf(text, room, "none; --shape sets those without a name");
 }
 
+/* Returns the number at the start of a text that parse_number() has checked. */
+static uint32_t dimension_size(const char *text)
+{
+	uint64_t size = 0;
+	const char *end;
+
+	number_text_read(text, &size, &end);
+	return (uint32_t)size;
+}
+
 static int set_dimensions(const struct subject *subject)
 {
 	const struct options *options = subject->options;
@@ -57,8 +68,7 @@ static int set_dimensions(const struct subject *subject)
 		const struct pair *dim = &options->dims.items[i];
 
 		if (wnnOnnxModelSetDimension(subject->model, WNN_STR(dim->name),
-					     (uint32_t)strtoul(dim->text, NULL, 0)) ==
-		    WNNStatus_Success)
+					     dimension_size(dim->text)) == WNNStatus_Success)
 			continue;
 		list_dimensions(subject, names, sizeof(names));
 		return complain_wnn(BAD_MODEL, true, "%s: --dim %s=%s (there are: %s)",
@@ -67,10 +77,9 @@ static int set_dimensions(const struct subject *subject)
 	for (size_t i = 0; i < options->ranges.count; i++) {
 		const struct pair *range = &options->ranges.items[i];
 
-		if (wnnOnnxModelSetDimensionRange(subject->model, WNN_STR(range->name),
-						  (uint32_t)strtoul(range->text, NULL, 0),
-						  (uint32_t)strtoul(strstr(range->text, "..") + 2,
-								    NULL, 0)) == WNNStatus_Success)
+		if (wnnOnnxModelSetDimensionRange(
+			    subject->model, WNN_STR(range->name), dimension_size(range->text),
+			    dimension_size(strstr(range->text, "..") + 2)) == WNNStatus_Success)
 			continue;
 		list_dimensions(subject, names, sizeof(names));
 		return complain_wnn(BAD_MODEL, true, "%s: --dim %s=%s (there are: %s)",
