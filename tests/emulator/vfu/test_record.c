@@ -400,6 +400,25 @@ static void test_damaged(void **state)
 	free(copy);
 }
 
+/* A sound recording of a machine that no device can be is refused for another reason. */
+static void test_no_device(void **state)
+{
+	uint8_t *copy = malloc(size);
+	struct vfu_record_header header;
+	struct vfu_replay_report report;
+
+	(void)state;
+	assert_non_null(copy);
+	memcpy(copy, bytes, size);
+	memcpy(&header, copy, sizeof(header));
+	header.sram_bytes++;
+	memcpy(copy, &header, sizeof(header));
+	seal(copy);
+	assert_int_equal(replay(copy, size, &report), VFU_REPLAY_REFUSED);
+	assert_non_null(strstr(report.text, "cannot be made: the SRAM of a device is a multiple"));
+	free(copy);
+}
+
 /*
  * Reading a file with a correct checksum and any content does no harm; a short file allows many
  * tries.
@@ -438,7 +457,7 @@ int main(void)
 		cmocka_unit_test(test_same),	cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_differs), cmocka_unit_test(test_other_data),
 		cmocka_unit_test(test_damaged), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_limit),	cmocka_unit_test(test_no_device),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
