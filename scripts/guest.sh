@@ -56,10 +56,10 @@ guest_wrong()
 	die "guest: the command line is wrong: $*"
 }
 
-# guest_number OPTION VALUE: refuses a value that is not a number above 0.
+# guest_number OPTION VALUE: refuses a value that is not a number from 1 to 9999999.
 guest_number()
 {
-	[[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || guest_wrong "$1 needs a number, not '$2'"
+	[[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || guest_wrong "$1 needs a number from 1 to 9999999, not '$2'"
 }
 
 # guest_options WORD…: reads the options into guest_args, for guest.py, and the variables below.

@@ -19,16 +19,27 @@ os_release()
 	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
 }
 
-# host_is_reference SET…: returns whether the host can be the environment: it is Debian 13 and has
+# host_may_be_reference: returns whether the host can be the environment when it has the packages.
+host_may_be_reference()
+{
+	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && is_debian_13
+}
+
+# host_lacks SET…: prints the lines of packages that the host lacks to be the environment: it needs
 # all packages or, while there is no root, the packages of these sets.
+host_lacks()
+{
+	if [ -e "$root/.onpu-recipe" ]; then
+		lacking ""
+	else
+		lacking "" "$@"
+	fi
+}
+
+# host_is_reference SET…: returns whether the host can be the environment.
 host_is_reference()
 {
-	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && is_debian_13 || return
-	if [ -e "$root/.onpu-recipe" ]; then
-		has_packages ""
-	else
-		has_packages "" "$@"
-	fi
+	host_may_be_reference && [ -z "$(host_lacks "$@")" ]
 }
 
 is_debian_13()
@@ -79,11 +90,12 @@ host_apt_options()
 # need_root_user SET…: ends ./npu with advice when the user is not root, or may not mount.
 need_root_user()
 {
-	local hint=""
+	local missing=""
 
 	if [ "$(id -u)" -ne 0 ]; then
-		is_debian_13 && hint=", or install what this system lacks: $(lacking "" "$@" | paste -sd ' ')"
-		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'$hint"
+		# apt takes NAME/SUITE, but not the third part of a line.
+		! host_may_be_reference || missing=$(host_lacks "$@" | sed 's:/depends$::' | paste -sd ' ')
+		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'${missing:+, or install what this system lacks: apt install $missing}"
 	fi
 	unshare --mount --propagation private true 2>/dev/null ||
 		die "the build environment needs mounts, which this container does not allow: start it with the right to mount (such as docker run --privileged), or take a Debian 13 with the packages of scripts/packages.txt"

@@ -43,7 +43,7 @@ test_usage()
 	out=$("$npu" exec 2>&1; echo "status $?")
 	contains "exec without a command fails" "status 1"
 	out=$("$npu" fuzz x --minutes y 2>&1; echo "status $?")
-	contains "a wrong number of minutes is named" "'y' is no number of minutes"
+	contains "a wrong number of minutes is named" "--minutes needs a number from 1 to 99999, not 'y'"
 	out=$("$npu" check-debug --rounds y 2>&1; echo "status $?")
 	contains "a wrong number of rounds is named" "--rounds needs a number up to 99999, not 'y'"
 	contains "check-debug with it fails" "status 1"
@@ -78,8 +78,8 @@ test_guest_usage()
 	guest_refuses "needs a command" --root
 	guest_refuses "there is no option '--nonsense'" --nonsense true
 	guest_refuses "--timeout needs a value" --timeout
-	guest_refuses "--timeout needs a number, not '0'" --timeout 0 true
-	guest_refuses "--memory needs a number, not 'x'" --memory=x true
+	guest_refuses "--timeout needs a number from 1 to 9999999, not '0'" --timeout 0 true
+	guest_refuses "--memory needs a number from 1 to 9999999, not 'x'" --memory=x true
 	guest_refuses "--devices is a number of NPUs from 1 to 8, not '9'" --devices 9 true
 	guest_refuses "--system: there is no system in '$copy'" --system "$copy" true
 	guest_refuses "'[' is no regular expression" '--allow-log=[' true
@@ -128,6 +128,15 @@ test_sets()
 	out=$(in_scripts 'lacking / deb | grep ^a-')
 	equal "what a system lacks is named" a-package
 	cp "$work/packages.txt" "$list"
+	out=$(in_scripts 'id() { echo 1; }; is_debian_13() { true; }; unset ONPU_FORCE_ROOT
+		lacking() { printf "%s\n" "for:$*" a/suite/depends b/suite; }
+		(need_root_user deb); touch "$root/.onpu-recipe"; (need_root_user deb)
+		(ONPU_FORCE_ROOT=1 need_root_user deb); (lacking() { :; }; need_root_user deb); rm "$root/.onpu-recipe"' 2>&1)
+	for text in ", or install what this system lacks: apt install for: deb a/suite b/suite" \
+		", or install what this system lacks: apt install for: a/suite b/suite" "" ""; do
+		printf "npu: the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'%s\n" "$text"
+	done >"$work/hints"
+	equal "a user who is not root gets the names of packages that would do" "$(cat "$work/hints")"
 	out=$(in_scripts '. "$top/scripts/build.sh"; tools() { echo root; }; build_options() { echo gcc; }
 		step() { echo set up; mkdir -p "$top/build/x"; }
 		rm "$root/.onpu-packages"; stamp_sets demo; configure x; configure x; stamp_sets bench; configure x')
