@@ -124,8 +124,8 @@ static int check_version(struct onpu_device *onpu)
 		return -ENODEV;
 	}
 	if (major != FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET)) {
-		drm_err(&onpu->drm, "the device has version %u of the registers, which this driver does not know: install a newer onpu-dkms\n",
-			major);
+		drm_err(&onpu->drm, "the device has version %u of the registers, but this driver knows only version %u: install onpu-dkms of the device's release\n",
+			major, FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET));
 		return -ENODEV;
 	}
 	return 0;
@@ -159,7 +159,7 @@ static int check_dma(struct onpu_device *onpu)
 	bool reserved, encrypted;
 
 	if (dma_addressing_limited(dev)) {
-		drm_err(&onpu->drm, "the device has %u address bits and cannot reach all memory of this machine: enable its IOMMU\n",
+		drm_err(&onpu->drm, "the device, which has %u address bits, or its bus cannot reach all memory of this machine: enable the machine's IOMMU\n",
 			dma_bits(onpu));
 		return -EIO;
 	}

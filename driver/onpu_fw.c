@@ -105,8 +105,12 @@ int onpu_fw_init(struct onpu_device *onpu)
 		return ret;
 	ret = request_firmware(&file, IMAGE_NAME, dev);
 	if (ret) {
-		drm_err(&onpu->drm, "firmware %s cannot be loaded (%pe): install the package onpu-firmware, which puts it in /lib/firmware\n",
-			IMAGE_NAME, ERR_PTR(ret));
+		if (ret == -ENOENT)
+			drm_err(&onpu->drm, "firmware %s is not where the kernel looks for it: install the package onpu-firmware, which puts it in /lib/firmware\n",
+				IMAGE_NAME);
+		else
+			drm_err(&onpu->drm, "firmware %s cannot be loaded: %pe\n", IMAGE_NAME,
+				ERR_PTR(ret));
 		return ret;
 	}
 	ret = check_image(onpu, file->data, file->size);
@@ -146,11 +150,10 @@ static const char *boot_error_name(u32 error)
 		[ONPU_BOOT_ERROR_HEADER] = "bad header",
 		[ONPU_BOOT_ERROR_SIZE] = "bad sizes, or too large for the device",
 		[ONPU_BOOT_ERROR_CRC] = "wrong checksum",
-		[ONPU_BOOT_ERROR_ABI] = "for another device",
 		[ONPU_BOOT_ERROR_FIRMWARE] = "the firmware gave up",
 	};
 
-	return error < ARRAY_SIZE(names) ? names[error] : "unknown error";
+	return error < ARRAY_SIZE(names) && names[error] ? names[error] : "unknown error";
 }
 
 static const char *detail_name(u32 error, u32 detail)
@@ -174,7 +177,12 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 	u32 error = FIELD_GET(ONPU_STATUS_ERROR__MASK, status);
 	u32 detail = FIELD_GET(ONPU_STATUS_DETAIL__MASK, status);
 
-	if (status_state(status) == ONPU_STATE_FAILED)
+	if (status == U32_MAX)
+		drm_err(&onpu->drm, "the device does not answer: its status register reads %#x\n",
+			status);
+	else if (status_state(status) == ONPU_STATE_FAILED && error == ONPU_BOOT_ERROR_ABI)
+		drm_err(&onpu->drm, "the firmware needs a newer device: install onpu-firmware of the device's release\n");
+	else if (status_state(status) == ONPU_STATE_FAILED)
 		drm_err(&onpu->drm, "the firmware failed: %s%s (detail %u); please report it\n",
 			boot_error_name(error), detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
@@ -197,8 +205,9 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 	    !onpu_device_present(onpu))
 		return;
 	onpu_fw_log_drain(onpu);
-	report_fw_status(onpu, status);
-	onpu_fw_reset_async(onpu, ONPU_RESET_FW_FAILED);
+	/* A device that somebody else has reset has no error to report. */
+	if (onpu_fw_reset_async(onpu, ONPU_RESET_FW_FAILED))
+		report_fw_status(onpu, status);
 }
 
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)

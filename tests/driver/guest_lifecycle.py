@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware has not started, or has stopped' --allow-log='onpu .*request 8 in time'
+# guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*request 8 in time'
 # guest: --cpus=2
 """Takes the device away while programs work on it, as TAP; see --help.
 
