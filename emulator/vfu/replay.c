@@ -346,8 +346,8 @@ enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 	config.tlb_sticky = header.tlb_sticky;
 	r.device = onpu_device_create(&config, &host, &wrong);
 	if (!r.device) {
-		tell(report,
-		     "the device of the recording that --replay names cannot be made: %s", wrong);
+		tell(report, "the device of the recording that --replay names cannot be made: %s",
+		     wrong);
 		return VFU_REPLAY_REFUSED;
 	}
 	pci_config_init(&r.pci, header.vectors);
