@@ -255,7 +255,7 @@ static void bad_numbers_and_lists_are_named(void **state)
 	call.options = &gru;
 	call.label = &gru.label;
 	gru.activations = WNN_RECURRENT_NETWORK_ACTIVATION_ARRAY(activations);
-	expect_type_error(&call, "gru: options.activations is 0");
+	expect_type_error(&call, "gru: options.activations[1] is 0");
 }
 
 static void expect_printable(const char *text, size_t size, const char *wanted)

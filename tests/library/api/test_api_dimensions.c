@@ -520,7 +520,9 @@ static void graphs_of_numbers_become_one(void **state)
 		}
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 2, sizes), WNNStatus_TypeError,
 			      "a builder is needed where \"rows\" is 1 and all other names have "
-			      "their maximum, and one where \"rows\" is between 1 and 12");
+			      "their maximum");
+		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 5, sizes), WNNStatus_TypeError,
+			      "a builder is needed where \"rows\" is above 1 and below 12");
 		sizes[0].sizes.count = 1;
 		assert_failed(wnnGraphBuilderSetSizes(b, 2, ranges, 6, sizes), WNNStatus_TypeError,
 			      "sizes[0] has 1 sizes, expected 2");

@@ -155,6 +155,33 @@ static void long_lists_are_counted(void **state)
 	wnn_recording_destroy(recording);
 }
 
+/* A reason with the types of many operands is told, though it is longer than usual. */
+static void long_reasons_are_told(void **state)
+{
+	struct wnn_place_options options = {
+		.policy = WNNPlacementPolicy_NPUOnly,
+		.npu = npu,
+		.cpu = cpu,
+	};
+	struct wnn_recording *recording;
+	struct wnn_placement placement;
+	WNNOperand inputs[40];
+	struct fixture f;
+
+	(void)state;
+	fixture_open(&f);
+	for (int i = 0; i < 40; i++)
+		inputs[i] = INPUT(&f, Float16, 2, 3);
+	recording = fixture_build(&f, "y", wnnGraphBuilderConcat(f.b, 40, inputs, 0, NULL));
+	fixture_close(&f);
+	assert_int_equal(wnn_place(recording->graph, &options, &placement, &test_error), -1);
+	assert_refused(NULL, WNN_OPERATION_ERROR,
+		       "device: concat: float16 is no type of this NPU; operands float16[2,3], ");
+	assert_null(strstr(test_error.message, " more"));
+	wnn_placement_destroy(&placement);
+	wnn_recording_destroy(recording);
+}
+
 static void nodes_without_any_kernel_are_listed(void **state)
 {
 	struct wnn_recording *recording = record(WNNOperandDataType_Float16, true);
@@ -182,6 +209,7 @@ int main(void)
 		cmocka_unit_test(npu_only_lists_every_node),
 		cmocka_unit_test(labels_are_fit_for_messages),
 		cmocka_unit_test(long_lists_are_counted),
+		cmocka_unit_test(long_reasons_are_told),
 		cmocka_unit_test(nodes_without_any_kernel_are_listed),
 	};
 

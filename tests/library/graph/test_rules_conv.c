@@ -366,6 +366,9 @@ static void pool_refusals(void **state)
 	o.outputSizes = WNN_UINT32_LIST(3, 4);
 	assert_type_error(wnnGraphBuilderMaxPool2d(f->b, x, &o),
 			  "options.outputSizes is [3,4]; possible are [3,3] and [4,4]");
+	o.strides = WNN_UINT32_LIST(1, 1);
+	assert_type_error(wnnGraphBuilderMaxPool2d(f->b, x, &o),
+			  "options.outputSizes is [3,4], expected [6,6]");
 }
 
 /* Tests that options of zeros, with which gemm would return zeros, are refused. */

@@ -145,6 +145,8 @@ static void clamp_bounds(void **state)
 
 	assert_null(clamp(f, x, WNN_NUMBER_DOUBLE(2), WNN_NUMBER_DOUBLE(1)));
 	assert_refused(NULL, WNN_TYPE_ERROR, "clamp: minValue 2 is greater than maxValue 1");
+	assert_null(clamp(f, x, WNN_NUMBER_DOUBLE(1 + 0x1p-23), WNN_NUMBER_DOUBLE(1)));
+	assert_refused(NULL, WNN_TYPE_ERROR, "minValue 1.00000012 is greater than maxValue 1");
 	assert_null(clamp(f, i8, WNN_NUMBER_INT64(3), WNN_NUMBER_DOUBLE(2.5)));
 	assert_refused(NULL, WNN_TYPE_ERROR, "minValue 3 is greater than maxValue 2");
 	assert_null(clamp(f, u64, WNN_NUMBER_UINT64(UINT64_MAX), WNN_NUMBER_INT64(5)));

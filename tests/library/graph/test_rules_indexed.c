@@ -275,7 +275,7 @@ static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOper
 	assert_type_error(DETAILS(), "coupledGates and latePeephole are allowed for lstm only");
 	details.coupledGates = WNN_FALSE;
 	details.sequenceLengths = INPUT(f, Int32, 3);
-	assert_type_error(DETAILS(), "sequenceLengths must have the shape [2]");
+	assert_type_error(DETAILS(), "sequenceLengths has shape [3], expected [2]");
 	details.sequenceLengths = INPUT(f, Int64, 2);
 	assert_type_error(DETAILS(), "sequenceLengths has type int64; allowed is int32");
 	details.sequenceLengths = NULL;

@@ -138,7 +138,7 @@ static int clamp_float(struct wnn_rule *rule, enum ir_dtype dtype, const WNNClam
 	if (isnan(clamp->beta))
 		clamp->beta = INFINITY;
 	if (clamp->alpha > clamp->beta)
-		return rule_error(rule, "minValue %g is greater than maxValue %g",
+		return rule_error(rule, "minValue %.9g is greater than maxValue %.9g",
 				  (double)clamp->alpha, (double)clamp->beta);
 	return 0;
 }

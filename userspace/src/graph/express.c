@@ -23,6 +23,7 @@ const char *point_text(const struct late *l, const struct point *point, char *bu
 	size_t at = 0;
 	char name[64];
 
+	*buffer = '\0';
 	for (uint32_t i = 0; i < l->symbols->num_names && at < size; i++) {
 		if (!l->used[i])
 			continue;

@@ -51,11 +51,13 @@ static int check_operands(const struct wnn_op_call *call, const char *name, stru
 	return 0;
 }
 
-static int bad_value(const struct wnn_attribute *attribute, uint32_t value, const char *name,
-		     const char *where, struct wnn_error *err)
+/* Sets an error for an enumerator; @item: its place in a list, such as "[1]", or "". */
+static int bad_value(const struct wnn_attribute *attribute, const char *item, uint32_t value,
+		     const char *name, const char *where, struct wnn_error *err)
 {
-	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: %s%s is %u, which is no value of %s", name,
-			     where, attribute->name, (unsigned int)value, attribute->values->type);
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: %s%s%s is %u, which is no value of %s", name,
+			     where, attribute->name, item, (unsigned int)value,
+			     attribute->values->type);
 }
 
 static int check_enum(const struct wnn_attribute *attribute, void *field, const char *name,
@@ -69,7 +71,7 @@ static int check_enum(const struct wnn_attribute *attribute, void *field, const 
 		return 0;
 	}
 	if (!wnn_enum_name(attribute->values, value))
-		return bad_value(attribute, value, name, where, err);
+		return bad_value(attribute, "", value, name, where, err);
 	return 0;
 }
 
@@ -89,6 +91,7 @@ static int check_array(const struct wnn_attribute *attribute, const void *field,
 		       const char *where, struct wnn_error *err)
 {
 	struct any_array array;
+	char item[32];
 
 	memcpy(&array, field, sizeof(array));
 	if (array.count && !array.data)
@@ -101,8 +104,10 @@ static int check_array(const struct wnn_attribute *attribute, const void *field,
 		uint32_t value;
 
 		memcpy(&value, (const char *)array.data + i * sizeof(value), sizeof(value));
-		if (!wnn_enum_name(attribute->values, value))
-			return bad_value(attribute, value, name, where, err);
+		if (wnn_enum_name(attribute->values, value))
+			continue;
+		snprintf(item, sizeof(item), "[%zu]", i);
+		return bad_value(attribute, item, value, name, where, err);
 	}
 	return 0;
 }

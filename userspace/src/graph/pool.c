@@ -20,6 +20,11 @@ static int given_sizes(struct wnn_rule *rule, WNNUint32Array sizes, const int64_
 	out[1] = sizes.data[1];
 	if ((out[0] == down[0] && out[1] == down[1]) || (out[0] == up[0] && out[1] == up[1]))
 		return 0;
+	if (down[0] < 1 || down[1] < 1 || (down[0] == up[0] && down[1] == up[1]))
+		return rule_error(rule,
+				  "options.outputSizes is [%" PRId64 ",%" PRId64
+				  "], expected [%" PRId64 ",%" PRId64 "]",
+				  out[0], out[1], up[0], up[1]);
 	return rule_error(rule,
 			  "options.outputSizes is [%" PRId64 ",%" PRId64 "]; possible are [%" PRId64
 			  ",%" PRId64 "] and [%" PRId64 ",%" PRId64 "]",

@@ -184,8 +184,8 @@ static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOp
 		return rule_error(rule, "sequenceLengths has type %s; allowed is int32",
 				  ir_dtype_name(type->dtype));
 	if (type->rank != 1 || ir_type_dim(type, 0) != r->batch)
-		return rule_error(rule, "sequenceLengths must have the shape [%" PRId64 "]",
-				  r->batch);
+		return rule_error(rule, "sequenceLengths has shape %s, expected [%" PRId64 "]",
+				  SHAPE(type), r->batch);
 	return 0;
 }
 

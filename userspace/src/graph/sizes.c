@@ -114,13 +114,17 @@ static int check_points(struct late *l)
 			others += l->points[p].numbers[i] != name->min &&
 				  l->points[p].numbers[i] != name->max;
 		}
-		if (!minimum || (!others && name->max - name->min > 1))
+		if (!minimum)
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
 				"setSizes: a builder is needed where \"%s\" is %" PRIu32
-				" and all other names have their maximum, and one where \"%s\" is "
-				"between %" PRIu32 " and %" PRIu32,
-				name_text(name->name, text), name->min, text, name->min, name->max);
+				" and all other names have their maximum",
+				name_text(name->name, text), name->min);
+		if (!others && name->max - name->min > 1)
+			return wnn_error_set(l->err, WNN_TYPE_ERROR,
+					     "setSizes: a builder is needed where \"%s\" is above "
+					     "%" PRIu32 " and below %" PRIu32,
+					     name_text(name->name, text), name->min, name->max);
 	}
 	return 0;
 }
@@ -221,8 +225,8 @@ static int set_sizes(struct late *l, size_t count, const WNNDimensionRange *rang
 		    !same_nodes(l, l->points[p].graph))
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
-				"setSizes: with %s the graph consists of other operators "
-				"or constants than with the largest sizes",
+				"setSizes: with %s the graph consists of other inputs, "
+				"operators or constants than with the largest sizes",
 				point_text(l, &l->points[p], text, sizeof(text)));
 	return express_all(l);
 }

@@ -85,11 +85,14 @@ static void place_node(const struct ir_node *node, const struct wnn_place_option
 	}
 }
 
+/* The list of operators in a message; the first operator always fits. */
+#define LIST_SIZE (SENTENCE_SIZE + IR_NODE_NAME_SIZE + 16)
+
 /* Appends `conv2d "stem": text` to a message; false when it does not fit. */
 static bool list_node(char *message, size_t size, size_t *used, const struct ir_node *node,
 		      const char *text)
 {
-	char entry[400], name[IR_NODE_NAME_SIZE];
+	char entry[LIST_SIZE], name[IR_NODE_NAME_SIZE];
 	int length = snprintf(entry, sizeof(entry), "%s%s: %s", *used ? "; " : "",
 			      ir_node_name(node, name, sizeof(name)), text);
 
@@ -122,7 +125,7 @@ static int report_failures(const struct ir_graph *graph, const struct wnn_placem
 			   const struct wnn_place_options *options, uint32_t failures,
 			   struct wnn_error *err)
 {
-	char list[400] = "", rest[40] = "";
+	char list[LIST_SIZE] = "", rest[40] = "";
 	uint32_t listed = 0;
 	size_t used = 0;
 
