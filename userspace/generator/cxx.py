@@ -117,8 +117,9 @@ def count_of(operator, arguments):
         # 8193 outputs are refused as any larger number is, and need less memory.
         return f"{name} <= 8192 ? {name} : 8193"
     always = sum("when" not in o for o in outputs)
-    return f"options.returnSequence ? {always + 1} : {always}" if always < len(outputs) else \
-        str(always)
+    if always == len(outputs):
+        return str(always)
+    return f"options.{outputs[always]['when']} ? {len(outputs)} : {always}"
 
 
 def wrap(head, items, tail, indent):

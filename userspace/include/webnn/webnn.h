@@ -3992,7 +3992,6 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder,
  * - those of every operator (see above)
  * - TypeError: axis is not below the rank of input
  * - TypeError: outputDataType is neither int32 nor int64
- * - TypeError: the size of dimension axis does not fit outputDataType
  *
  * WebNN: section 8.9.5, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
  */
@@ -4018,7 +4017,6 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderArgMin(
  * - those of every operator (see above)
  * - TypeError: axis is not below the rank of input
  * - TypeError: outputDataType is neither int32 nor int64
- * - TypeError: the size of dimension axis does not fit outputDataType
  *
  * WebNN: section 8.9.5, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
  */
@@ -4065,7 +4063,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderBatchNormalization(
  *
  * Errors:
  * - those of every operator (see above)
- * - TypeError: dataType is not a data type
+ * - TypeError: dataType is int4, uint4 or no data type
  *
  * WebNN: section 8.9.7, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cast
  */
