@@ -583,7 +583,7 @@ static void constants_are_cut(void **state)
 		"the builder of sizes[0] has the size 1 for \"ro\\u000aws\", which ranges from "
 		"2 to 12");
 	assert_failed(wnnGraphBuilderSetSizes(b, 1, &rows, 2, sizes), WNNStatus_TypeError,
-		      "a constant of float32 with \"rows\" = 2, of 1 to 12 must be the first "
+		      "a constant of float32 with \"rows\" = 2, of 1 to 12, must be the first "
 		      "elements, along each axis");
 	wnnGraphBuilderRelease(sizes[1].builder);
 	sizes[1].builder = record_constant(context, 2, 8, &unused);

@@ -200,7 +200,7 @@ uint32_t wnn_builder_dimension(struct wnn_builder *builder, WNNStringView name, 
 	wnn_text_printable(text, sizeof(text), name.data, wnn_view_length(&name));
 	copy = wnn_label_copy(builder->arena, &name);
 	if (!copy) {
-		nomem("dimension", err);
+		nomem("a dimension", err);
 		return 0;
 	}
 	symbol.name = ir_find_name(graph, copy);
@@ -222,7 +222,7 @@ uint32_t wnn_builder_dimension(struct wnn_builder *builder, WNNStringView name, 
 	else if ((index = ir_add_symbol(graph, symbol)))
 		return WNN_FIRST_DIMENSION + index;
 	else
-		nomem("dimension", err);
+		nomem("a dimension", err);
 	return 0;
 }
 

@@ -369,9 +369,8 @@ static int try_all(struct late *l)
 			return -1;
 		if (!same_nodes(l, l->points[p].graph))
 			return rule_error(l->rule,
-					  "with %s this call needs other operators than with "
-					  "other sizes: "
-					  "build a graph for each size",
+					  "with %s, this call needs other operators than with "
+					  "other sizes: build a graph for each size",
 					  point_text(l, &l->points[p], text, sizeof(text)));
 	}
 	return express_nodes(l);

@@ -163,7 +163,7 @@ static int check_constant(struct late *l, uint32_t value)
 		if (!ret)
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
-				"setSizes: a constant of %s with %s must be the first elements, "
+				"setSizes: a constant of %s with %s, must be the first elements, "
 				"along each axis, of the one with the largest sizes",
 				ir_dtype_name(largest->type.dtype),
 				point_text(l, &l->points[p], text, sizeof(text)));
@@ -225,7 +225,7 @@ static int set_sizes(struct late *l, size_t count, const WNNDimensionRange *rang
 		    !same_nodes(l, l->points[p].graph))
 			return wnn_error_set(
 				l->err, WNN_TYPE_ERROR,
-				"setSizes: with %s the graph consists of other inputs, "
+				"setSizes: with %s, the graph consists of other inputs, "
 				"operators or constants than with the largest sizes",
 				point_text(l, &l->points[p], text, sizeof(text)));
 	return express_all(l);
