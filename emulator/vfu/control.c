@@ -20,7 +20,9 @@ static void obey(const struct vfu_control *control, const char *line, struct vfu
 	struct vfu_arm arm;
 	const char *wrong = vfu_inject_parse(asks ? line + 5 : line, &arm);
 
-	if (!wrong && asks && arm.fault < VFU_FAULTS) {
+	if (!wrong && asks && arm.fault == VFU_FAULTS)
+		wrong = "hits takes the name of a fault";
+	if (!wrong && asks) {
 		dprintf(control->out, "ok %u\n", vfu_inject_hits(injector, arm.fault));
 		return;
 	}

@@ -87,6 +87,7 @@ class Program(unittest.TestCase):
         self.addCleanup(self.end)
         self.process.stdout.readline()
         for line, answer in (('hits all-ones', 'ok 0'), ('late-message,ms=20', 'ok'), ('nothing', 'error: there is no'),
+                             ('hits none', 'error: hits takes'),
                              ('none', 'ok')):
             self.process.stdin.write(line + '\n')
             self.process.stdin.flush()
