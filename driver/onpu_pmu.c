@@ -230,21 +230,24 @@ static void forget_device(void *data)
 	pmu->onpu = NULL;
 }
 
-/* Shows the device's counters to perf; does nothing when memory or a free name is missing. */
+/* Shows the device's counters to perf, or logs why it cannot. */
 void onpu_pmu_add(struct onpu_device *onpu)
 {
 	struct onpu_pmu *pmu;
+	int ret;
 
 	if (!onpu->num_counters)
 		return;
 	scoped_guard(mutex, &pmus_lock)
 		pmu = find_pmu(onpu->drm.accel->index);
-	if (!IS_ERR(pmu)) {
+	ret = PTR_ERR_OR_ZERO(pmu);
+	if (!ret) {
 		scoped_guard(spinlock, &pmu_device_lock)
 			pmu->onpu = onpu;
+		ret = devm_add_action_or_reset(onpu->drm.dev, forget_device, pmu);
 	}
-	if (IS_ERR(pmu) || devm_add_action_or_reset(onpu->drm.dev, forget_device, pmu))
-		drm_notice(&onpu->drm, "perf shows no counters of the device, for lack of memory or because another event source has its name: bind the driver anew\n");
+	if (ret)
+		drm_notice(&onpu->drm, "perf shows no counters of the device: %pe\n", ERR_PTR(ret));
 }
 
 void onpu_pmu_exit(void)
