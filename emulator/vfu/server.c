@@ -80,20 +80,30 @@ void vfu_server_adopt(struct vfu_server *server, int fd)
 	server->connected = true;
 }
 
+/* Returns what helps against an error of vfu_accept(), for the end of a message. */
+static const char *accept_advice(int error)
+{
+	if (error == EACCES)
+		return "; start it as the user of onpu-emu, or as root";
+	if (error == EMFILE)
+		return "; raise the limit of onpu-emu (ulimit -n)";
+	return error == ENFILE || error == ENOMEM || error == ENOBUFS ? "; end other programs" : "";
+}
+
 static void accept_client(struct vfu_server *server)
 {
 	int fd = vfu_accept(server->listening, &server->spare, &server->paused);
 
 	if (fd < 0) {
+		int error = errno;
+
 		/* Report an error once: it may occur again at once, many times. */
-		if (errno != server->refused)
+		if (error != server->refused)
 			vfu_server_log(
 				server,
-				"a client cannot be accepted, so QEMU does not connect: %s; start "
-				"it as this user or as root, and raise ulimit -n for too many "
-				"open files",
-				strerror(errno));
-		server->refused = errno;
+				"a client cannot be accepted, so QEMU does not connect: %s%s",
+				strerror(error), accept_advice(error));
+		server->refused = error;
 		return;
 	}
 	server->refused = 0;
