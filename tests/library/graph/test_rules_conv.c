@@ -200,7 +200,19 @@ static void conv_transpose2d_refusals(void **state)
 			  "options.outputSizes has 1 items, expected 2");
 	o.outputSizes = WNN_UINT32_LIST(5, 4);
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
-			  "options.outputSizes[1] is 4; sizes from 5 to 5 are possible");
+			  "options.outputSizes[1] is 4, expected 5");
+	o.strides = WNN_UINT32_LIST(1, 3);
+	o.outputSizes = WNN_UINT32_LIST(5, 12);
+	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
+			  "options.outputSizes[1] is 12; sizes from 9 to 11 are possible");
+	o.padding = WNN_UINT32_LIST(0, 0, 5, 5);
+	o.outputSizes = WNN_UINT32_LIST(5, 0);
+	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
+			  "options.outputSizes[1] is 0, expected 1");
+	o.padding = WNN_UINT32_LIST(0, 0, 6, 6);
+	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o),
+			  "options.outputSizes[1] is 0, but no size is possible");
+	o = defaults;
 	o.outputSizes = WNN_UINT32_LIST(6, 5);
 	assert_type_error(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o), "outputSizes[0] is 6");
 	o = defaults;

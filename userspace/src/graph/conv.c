@@ -131,12 +131,23 @@ static int64_t transposed_size(int64_t in, uint32_t stride, int64_t window, cons
 static int check_output_size(struct wnn_rule *rule, uint32_t given, int64_t calculated,
 			     uint32_t stride, int i)
 {
-	if (given >= calculated && given < calculated + stride)
+	int64_t least = calculated < 1 ? 1 : calculated, most = calculated + stride - 1;
+
+	if (given >= least && given <= most)
 		return 0;
+	if (most < 1)
+		return rule_error(rule,
+				  "options.outputSizes[%d] is %" PRIu32
+				  ", but no size is possible, as options.padding removes all of "
+				  "the output",
+				  i, given);
+	if (least == most)
+		return rule_error(rule, "options.outputSizes[%d] is %" PRIu32 ", expected %" PRId64,
+				  i, given, least);
 	return rule_error(rule,
 			  "options.outputSizes[%d] is %" PRIu32 "; sizes from %" PRId64
 			  " to %" PRId64 " are possible",
-			  i, given, calculated, calculated + stride - 1);
+			  i, given, least, most);
 }
 
 static int transposed_output(struct wnn_rule *rule, const struct conv_sizes *s,
