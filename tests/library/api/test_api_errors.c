@@ -161,7 +161,7 @@ static void bad_instance_descriptors(void **state)
 	assert_last_error(WNNStatus_TypeError, "WNNInstancePermission");
 	descriptor.nextInChain = &unknown;
 	assert_null(wnnCreateInstance(&descriptor));
-	assert_last_error(WNNStatus_TypeError, "65538");
+	assert_last_error(WNNStatus_TypeError, "0x10002");
 }
 
 /* Runs in the child of fork(). Returns 0 when every call was refused, else 1. */
