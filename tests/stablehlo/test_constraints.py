@@ -198,6 +198,9 @@ WRONG = [
     (unary(Q.format(2, "1.0:128")), "is not a valid type: zero point 128 is not from -128 to 127"),
     (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1 of 1"),
     (op("stablehlo.add", None, [QAXIS.format(3, 0)] * 2, [QAXIS.format(3, 0)]), "it has 2 scales, dimension 0 is 3"),
+    # The middle of a long type is left out, so that the reason after it stands in the message.
+    (unary("tensor<61x!quant.uniform<i8:f32:0, {" + ", ".join(["0.123456789012"] * 60) + "}>>"),
+     "is not a valid type: it has 60 scales, dimension 0 is 61"),
     # Regions of scalars.
     (op("stablehlo.reduce", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<f32>"], "dimensions = array<i64: 0>",
         reducer("tensor<1xf32>")), "argument 0 of region 0 is tensor<1xf32>, expected a scalar"),

@@ -168,6 +168,17 @@ int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low
 	return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
 }
 
+const char *shlo_type_brief(struct shlo_arena *arena, const struct shlo_type *type)
+{
+	enum { MOST = 200, END = 40 };
+	const char *text = shlo_type_text(arena, type);
+	size_t length = strlen(text);
+
+	if (length <= MOST)
+		return text;
+	return shlo_arena_printf(arena, "%.*s…%s", MOST - END, text, text + length - END);
+}
+
 /* ---- the walk */
 
 static void check_block(struct shlo_file *file, const struct shlo_module *module,
@@ -220,7 +231,7 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		flaw = shlo_type_flaw(&file->arena, value->type);
 		if (flaw) {
 			shlo_refuse(file, op->location, op->name, "%s is not a valid type: %s",
-				    shlo_type_text(&file->arena, value->type), flaw);
+				    shlo_type_brief(&file->arena, value->type), flaw);
 			return;
 		}
 	}
@@ -241,8 +252,8 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 	for (size_t i = 0; i < op->result_count; i++)
 		if (check.out[i] && !shlo_type_fits(check.out[i], op->results[i]->type))
 			shlo_wrong(&check, "result %zu is %s, it should be %s", i,
-				   shlo_type_text(&file->arena, op->results[i]->type),
-				   shlo_type_text(&file->arena, check.out[i]));
+				   shlo_type_brief(&file->arena, op->results[i]->type),
+				   shlo_type_brief(&file->arena, check.out[i]));
 }
 
 static void check_block(struct shlo_file *file, const struct shlo_module *module,
@@ -283,8 +294,8 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 		if (!shlo_type_fits(last->operands[i]->type, type->results[i]))
 			shlo_refuse(file, last->location, last->name,
 				    "value %zu is %s, but the function's type has %s", i,
-				    shlo_type_text(&file->arena, last->operands[i]->type),
-				    shlo_type_text(&file->arena, type->results[i]));
+				    shlo_type_brief(&file->arena, last->operands[i]->type),
+				    shlo_type_brief(&file->arena, type->results[i]));
 }
 
 static int call_depth(const struct shlo_module *module, struct shlo_function *function, int above);

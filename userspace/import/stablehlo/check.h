@@ -17,6 +17,12 @@ void shlo_need_argument(struct shlo_check *check, size_t operand, size_t region,
 /* Returns the element type in which a tensor is computed: the expressed type if it is quantised. */
 enum shlo_element shlo_computed_element(const struct shlo_type *type);
 
+/*
+ * Returns the type as MLIR writes it; a long text, such as that of many scales, lacks its middle, so
+ * that a message has room for two types.
+ */
+const char *shlo_type_brief(struct shlo_arena *arena, const struct shlo_type *type);
+
 /* ---- regions of scalars */
 
 /* Demands that the operands are inputs and as many initial values, with a result for each input. */

@@ -91,7 +91,7 @@ void shlo_check_map(struct shlo_check *check)
 	gives = shlo_return_of(check->op, 0)->operands[0]->type;
 	if (gives->kind != SHLO_TENSOR || gives->rank > 0)
 		shlo_wrong(check, "region 0 returns %s, expected a scalar",
-			   shlo_type_text(check->arena, gives));
+			   shlo_type_brief(check->arena, gives));
 	shlo_out_like(check, 0, gives, x->rank, x->dims);
 }
 
@@ -104,9 +104,9 @@ static void need_returns(struct shlo_check *check, size_t region, size_t count)
 				    op->results[i]->type))
 			shlo_wrong(check, "region %zu returns %s as value %zu, the result is %s",
 				   region,
-				   shlo_type_text(check->arena,
-						  shlo_return_of(op, region)->operands[i]->type),
-				   i, shlo_type_text(check->arena, op->results[i]->type));
+				   shlo_type_brief(check->arena,
+						   shlo_return_of(op, region)->operands[i]->type),
+				   i, shlo_type_brief(check->arena, op->results[i]->type));
 }
 
 /* Demands that both regions of a loop take what its body returns. */
@@ -123,8 +123,8 @@ static void need_turns(struct shlo_check *check)
 			shlo_wrong(check,
 				   "region 1 returns %s as value %zu, but argument %zu of region "
 				   "%zu is %s",
-				   shlo_type_text(check->arena, last->operands[k]->type), k, k,
-				   region, shlo_type_text(check->arena, takes));
+				   shlo_type_brief(check->arena, last->operands[k]->type), k, k,
+				   region, shlo_type_brief(check->arena, takes));
 	}
 }
 
@@ -140,7 +140,7 @@ void shlo_check_while(struct shlo_check *check)
 	cond = shlo_return_of(op, 0)->operands[0]->type;
 	if (cond->kind != SHLO_TENSOR || cond->element != SHLO_I1 || cond->rank > 0)
 		shlo_wrong(check, "the condition is %s, it should be tensor<i1>",
-			   shlo_type_text(check->arena, cond));
+			   shlo_type_brief(check->arena, cond));
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_type_fits(check->in[i], op->results[i]->type))
 			shlo_wrong(check, "operand %zu and its result must have equal types", i);
@@ -165,7 +165,7 @@ void shlo_check_if(struct shlo_check *check)
 {
 	if (shlo_need_tensor(check, 0)->element != SHLO_I1 || check->in[0]->rank > 0)
 		shlo_wrong(check, "the predicate is %s, it should be tensor<i1>",
-			   shlo_type_text(check->arena, check->in[0]));
+			   shlo_type_brief(check->arena, check->in[0]));
 	need_branches(check);
 }
 
@@ -173,7 +173,7 @@ void shlo_check_case(struct shlo_check *check)
 {
 	if (shlo_need_tensor(check, 0)->element != SHLO_I32 || check->in[0]->rank > 0)
 		shlo_wrong(check, "the index is %s, it should be tensor<i32>",
-			   shlo_type_text(check->arena, check->in[0]));
+			   shlo_type_brief(check->arena, check->in[0]));
 	if (!check->op->region_count)
 		shlo_wrong(check, "it has no region: a region for each branch is needed");
 	need_branches(check);
@@ -198,8 +198,8 @@ static void need_callee(struct shlo_check *check, const char *attr)
 	for (size_t i = 0; i < check->in_count; i++)
 		if (!shlo_type_fits(check->in[i], type->items[i]))
 			shlo_wrong(check, "operand %zu is %s, @%s takes %s", i,
-				   shlo_type_text(check->arena, check->in[i]), name,
-				   shlo_type_text(check->arena, type->items[i]));
+				   shlo_type_brief(check->arena, check->in[i]), name,
+				   shlo_type_brief(check->arena, type->items[i]));
 	for (size_t i = 0; i < check->op->result_count; i++)
 		if (!shlo_type_fits(type->results[i], check->op->results[i]->type))
 			shlo_wrong(check, "result %zu is not what @%s gives", i, name);
@@ -289,7 +289,7 @@ void shlo_check_top_k(struct shlo_check *check)
 		shlo_wrong(check,
 			   "the operand is %s, expected a tensor of rank 1 or more that is not "
 			   "complex",
-			   shlo_type_text(check->arena, x));
+			   shlo_type_brief(check->arena, x));
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	if (k < 0)
 		shlo_wrong(check, "k is %lld, which is less than 0", (long long)k);
@@ -339,8 +339,8 @@ static int64_t need_scanned(struct shlo_check *check, int64_t dim, size_t inputs
 		if (!shlo_type_fits(slice, takes))
 			shlo_wrong(check,
 				   "argument %zu of region 0 is %s, slices of operand %zu are %s",
-				   i, shlo_type_text(check->arena, takes), i,
-				   shlo_type_text(check->arena, slice));
+				   i, shlo_type_brief(check->arena, takes), i,
+				   shlo_type_brief(check->arena, slice));
 	}
 	return length;
 }
@@ -357,8 +357,8 @@ static void set_scanned(struct shlo_check *check, int64_t dim, size_t i, int64_t
 		shlo_wrong(check,
 			   "result %zu is %s, but the region returns %s for each position of "
 			   "dimension %lld",
-			   i, shlo_type_text(check->arena, out),
-			   shlo_type_text(check->arena, gives), (long long)dim);
+			   i, shlo_type_brief(check->arena, out),
+			   shlo_type_brief(check->arena, gives), (long long)dim);
 	memcpy(dims, gives->dims, (size_t)dim * sizeof(*dims));
 	dims[dim] = length;
 	memcpy(dims + dim + 1, gives->dims + dim, (size_t)(gives->rank - dim) * sizeof(*dims));
@@ -394,8 +394,8 @@ void shlo_check_scan(struct shlo_check *check)
 			shlo_wrong(
 				check,
 				"argument %zu of region 0 is %s, but the region returns %s for it",
-				operand, shlo_type_text(check->arena, takes),
-				shlo_type_text(check->arena, gives));
+				operand, shlo_type_brief(check->arena, takes),
+				shlo_type_brief(check->arena, gives));
 	}
 }
 
@@ -498,7 +498,7 @@ static size_t need_roots(struct shlo_check *check)
 	if (roots->element != SHLO_I32 || roots->rank != 1 ||
 	    shlo_dim_meet(roots->dims[0], (int64_t)count) == -1)
 		shlo_wrong(check, "the roots, its last operand, are %s, expected tensor<%zuxi32>",
-			   shlo_type_text(check->arena, roots), count);
+			   shlo_type_brief(check->arena, roots), count);
 	return count;
 }
 

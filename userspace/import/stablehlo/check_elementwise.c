@@ -20,7 +20,7 @@ static void same_dims(struct shlo_check *check, const struct shlo_type *a,
 {
 	if (!shlo_dims_fit(a, b))
 		shlo_wrong(check, "%s and %s must have equal dimensions",
-			   shlo_type_text(check->arena, a), shlo_type_text(check->arena, b));
+			   shlo_type_brief(check->arena, a), shlo_type_brief(check->arena, b));
 }
 
 /*
@@ -112,7 +112,7 @@ static void need_within_bounds(struct shlo_check *check, const struct shlo_type 
 					check,
 					"dimension %d of %s is more than that of operand %zu may "
 					"be, %lld",
-					k, shlo_type_text(check->arena, type), i,
+					k, shlo_type_brief(check->arena, type), i,
 					(long long)x->bounds[k]);
 	}
 }
@@ -229,7 +229,7 @@ void shlo_check_constant(struct shlo_check *check)
 	if (value->type->element != shlo_declared(check, 0)->element)
 		shlo_wrong(check, "its elements are of %s, the result is %s",
 			   shlo_elements[value->type->element].text,
-			   shlo_type_text(check->arena, shlo_declared(check, 0)));
+			   shlo_type_brief(check->arena, shlo_declared(check, 0)));
 }
 
 void shlo_check_constant_like(struct shlo_check *check)
@@ -298,7 +298,7 @@ void shlo_check_rng(struct shlo_check *check)
 	for (size_t i = 0; i < 2; i++)
 		if (shlo_need_tensor(check, i)->rank)
 			shlo_wrong(check, "operand %zu is %s, expected a scalar", i,
-				   shlo_type_text(check->arena, check->in[i]));
+				   shlo_type_brief(check->arena, check->in[i]));
 	if (shlo_declared(check, 0)->element != check->in[0]->element)
 		shlo_wrong(check, "operands and result must have equal element types");
 	shlo_need_shape(check, 2);
@@ -317,7 +317,8 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
 	if (state->element != SHLO_UI64 || state->rank != 1 ||
 	    (shlo_dim_meet(state->dims[0], 2) == -1 && !(philox && state->dims[0] == 3)))
 		shlo_wrong(check, "the state is %s, it should be tensor<2xui64>%s",
-			   shlo_type_text(check->arena, state), philox ? " or tensor<3xui64>" : "");
+			   shlo_type_brief(check->arena, state),
+			   philox ? " or tensor<3xui64>" : "");
 	if (out->kind != SHLO_TENSOR || shlo_class(out->element) == SHLO_BOOL ||
 	    shlo_is_complex(out->element) || shlo_elements[out->element].bits < 8)
 		refuse_type(check, out);
@@ -358,7 +359,7 @@ static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 			    shlo_dim_meet(*dim, size) != SHLO_DYNAMIC)
 				shlo_wrong(check,
 					   "%s cannot be broadcast together with the other operand",
-					   shlo_type_text(check->arena, x));
+					   shlo_type_brief(check->arena, x));
 			if (*dim == 1 || (*dim == SHLO_DYNAMIC && size != 1))
 				*dim = size;
 		}

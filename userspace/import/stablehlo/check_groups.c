@@ -46,7 +46,7 @@ static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *ro
 	}
 	if (attr->type->rank != 2 || !shlo_is_integer(attr->type->element))
 		shlo_wrong(check, "%s is %s, expected a table of integers, of rank 2", name,
-			   shlo_type_text(check->arena, attr->type));
+			   shlo_type_brief(check->arena, attr->type));
 	*rows = attr->type->dims[0];
 	*columns = attr->type->dims[1];
 	if (*rows > MAX_IDS || *columns > MAX_IDS || *rows * *columns > MAX_IDS)
@@ -171,12 +171,12 @@ static void need_received(struct shlo_check *check)
 
 		if (op->results[i]->type->kind != (last ? SHLO_TOKEN : SHLO_TENSOR))
 			shlo_wrong(check, "result %zu is %s, expected a %s", i,
-				   shlo_type_text(check->arena, op->results[i]->type),
+				   shlo_type_brief(check->arena, op->results[i]->type),
 				   last ? "token" : "tensor");
 	}
 	if (check->in[0]->kind != SHLO_TOKEN)
 		shlo_wrong(check, "operand 0 is %s, expected a token",
-			   shlo_type_text(check->arena, check->in[0]));
+			   shlo_type_brief(check->arena, check->in[0]));
 }
 
 void shlo_check_send(struct shlo_check *check)
@@ -189,7 +189,7 @@ void shlo_check_send(struct shlo_check *check)
 
 		if (check->in[i]->kind != (last ? SHLO_TOKEN : SHLO_TENSOR))
 			shlo_wrong(check, "operand %zu is %s, expected a %s", i,
-				   shlo_type_text(check->arena, check->in[i]),
+				   shlo_type_brief(check->arena, check->in[i]),
 				   last ? "token" : "tensor");
 	}
 	shlo_check_token(check);
@@ -264,13 +264,13 @@ static void need_program(struct shlo_check *check, const struct shlo_function *f
 	for (size_t i = 0; i < type->item_count; i++)
 		if (!shlo_type_fits(check->in[takes + i], type->items[i]))
 			shlo_wrong(check, "operand %zu is %s, @%s takes %s", takes + i,
-				   shlo_type_text(check->arena, check->in[takes + i]),
-				   function->name, shlo_type_text(check->arena, type->items[i]));
+				   shlo_type_brief(check->arena, check->in[takes + i]),
+				   function->name, shlo_type_brief(check->arena, type->items[i]));
 	for (size_t i = 0; i < type->result_count; i++)
 		if (!shlo_type_fits(type->results[i], shlo_declared(check, gives + i)))
 			shlo_wrong(check, "result %zu is %s, @%s returns %s", gives + i,
-				   shlo_type_text(check->arena, shlo_declared(check, gives + i)),
-				   function->name, shlo_type_text(check->arena, type->results[i]));
+				   shlo_type_brief(check->arena, shlo_declared(check, gives + i)),
+				   function->name, shlo_type_brief(check->arena, type->results[i]));
 }
 
 void shlo_check_run_parallel(struct shlo_check *check)
@@ -322,7 +322,7 @@ void shlo_check_async_start(struct shlo_check *check)
 
 	if (future->kind != SHLO_FUTURE)
 		shlo_wrong(check, "the result is %s, expected a future",
-			   shlo_type_text(check->arena, future));
+			   shlo_type_brief(check->arena, future));
 	shlo_need_region(check, 0, check->in_count, future->item_count);
 	if (block->op_count != 2 || !block->ops[0]->kind || !block->ops[0]->kind->async)
 		shlo_wrong(check, "its region is not one operation on several devices, or a slice");
@@ -332,8 +332,8 @@ void shlo_check_async_start(struct shlo_check *check)
 	for (size_t i = 0; i < last->operand_count; i++)
 		if (!shlo_type_fits(last->operands[i]->type, future->items[i]))
 			shlo_wrong(check, "the future has %s, its region returns %s",
-				   shlo_type_text(check->arena, future->items[i]),
-				   shlo_type_text(check->arena, last->operands[i]->type));
+				   shlo_type_brief(check->arena, future->items[i]),
+				   shlo_type_brief(check->arena, last->operands[i]->type));
 }
 
 void shlo_check_async_done(struct shlo_check *check)

@@ -279,7 +279,7 @@ static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_
 	if (!shlo_is_integer(sizes->element) ||
 	    (sizes->rank != 1 && sizes->rank != n->prefix.count + 1))
 		shlo_wrong(check, "the sizes of groups are %s, expected integers of rank 1 or %d",
-			   shlo_type_text(check->arena, sizes), n->prefix.count + 1);
+			   shlo_type_brief(check->arena, sizes), n->prefix.count + 1);
 	for (int i = 0; i + 1 < sizes->rank; i++)
 		if (shlo_dim_meet(sizes->dims[i], x->dims[n->prefix.at[i]]) == -1)
 			shlo_wrong(check,
@@ -437,7 +437,7 @@ void shlo_check_dynamic_conv(struct shlo_check *check)
 	    shlo_dim_meet(padding->dims[1], 2) == -1)
 		shlo_wrong(check,
 			   "the padding is %s, expected two integers for each of %d dimensions",
-			   shlo_type_text(check->arena, padding), check->in[0]->rank - 2);
+			   shlo_type_brief(check->arena, padding), check->in[0]->rank - 2);
 	convolution(check, none, false);
 }
 
@@ -498,6 +498,6 @@ void shlo_check_select_and_scatter(struct shlo_check *check)
 			   shlo_elements[x->element].text, shlo_elements[source->element].text);
 	if (!shlo_dims_fit(source, shlo_tensor_type(check->arena, x->element, x->rank, dims)))
 		shlo_wrong(check, "the source is %s, which is not what windows of the operand give",
-			   shlo_type_text(check->arena, source));
+			   shlo_type_brief(check->arena, source));
 	shlo_out_like(check, 0, check->op->regions[1]->block.arguments[0]->type, x->rank, x->dims);
 }

@@ -54,7 +54,7 @@ void shlo_check_fft(struct shlo_check *check)
 static void need_square(struct shlo_check *check, const struct shlo_type *x)
 {
 	if (x->rank < 2 || shlo_dim_meet(x->dims[x->rank - 1], x->dims[x->rank - 2]) == -1)
-		shlo_wrong(check, "%s has no square matrices", shlo_type_text(check->arena, x));
+		shlo_wrong(check, "%s has no square matrices", shlo_type_brief(check->arena, x));
 }
 
 void shlo_check_cholesky(struct shlo_check *check)

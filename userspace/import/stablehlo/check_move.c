@@ -40,7 +40,7 @@ static void need_sized(struct shlo_check *check)
 	}
 	if (open > 1)
 		shlo_wrong(check, "the result is %s, which has more than one open dimension",
-			   shlo_type_text(check->arena, out));
+			   shlo_type_brief(check->arena, out));
 }
 
 void shlo_check_iota(struct shlo_check *check)
@@ -479,7 +479,7 @@ void shlo_check_set_dimension_size(struct shlo_check *check)
 	shlo_need_dims(check, "dimension", &dim, 1, x->rank);
 	if (shlo_need_tensor(check, 1)->rank || !shlo_is_integer(check->in[1]->element))
 		shlo_wrong(check, "the size is %s, expected an integer",
-			   shlo_type_text(check->arena, check->in[1]));
+			   shlo_type_brief(check->arena, check->in[1]));
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	dims[dim] = SHLO_DYNAMIC;
 	shlo_out_like(check, 0, x, x->rank, dims);
@@ -496,7 +496,7 @@ void shlo_check_torch_index_select(struct shlo_check *check)
 	shlo_need_dims(check, "dim", &dim, 1, x->rank);
 	if (!shlo_is_integer(index->element))
 		shlo_wrong(check, "the index is %s, expected integers",
-			   shlo_type_text(check->arena, index));
+			   shlo_type_brief(check->arena, index));
 	if (batch < 0 || batch > index->rank || batch > dim)
 		shlo_wrong(check,
 			   "batch_dims is %lld, expected one from 0 to dim, %lld, and to the rank "

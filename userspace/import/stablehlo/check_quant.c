@@ -54,10 +54,10 @@ static void need_allowed(struct shlo_check *check, const struct shlo_type *type,
 		return;
 	if (quantised == SHLO_PLAIN)
 		shlo_wrong(check, "%s %zu is quantised: %s", what, i,
-			   shlo_type_text(check->arena, type));
+			   shlo_type_brief(check->arena, type));
 	if (type->quant->axis >= 0)
 		shlo_wrong(check, "%s %zu has a scale for each index, expected one for all: %s",
-			   what, i, shlo_type_text(check->arena, type));
+			   what, i, shlo_type_brief(check->arena, type));
 }
 
 /* ---- operations of elements */
@@ -74,8 +74,8 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 	if (!same_base(first, type))
 		shlo_wrong(check,
 			   "%s %zu is %s, which is not quantised in the way of %s, operand 0", what,
-			   i, shlo_type_text(check->arena, type),
-			   shlo_type_text(check->arena, first));
+			   i, shlo_type_brief(check->arena, type),
+			   shlo_type_brief(check->arena, first));
 }
 
 /*
@@ -155,7 +155,7 @@ void shlo_need_scales(struct shlo_check *check, int axis)
 	if (a->least != b->least || a->most != b->most || (a->axis < 0) != (b->axis < 0) ||
 	    (a->count != b->count && !stretched))
 		shlo_wrong(check, "the operand is %s, the result is quantised in another way: %s",
-			   shlo_type_text(check->arena, x), shlo_type_text(check->arena, out));
+			   shlo_type_brief(check->arena, x), shlo_type_brief(check->arena, out));
 	if (b->axis >= 0 && b->axis != axis)
 		shlo_wrong(check, "the result has scales along dimension %d, expected %d", b->axis,
 			   axis);
@@ -187,7 +187,7 @@ void shlo_need_product_scales(struct shlo_check *check)
 			"operand and the result both or neither");
 	if (x->quant && x->quant->axis >= 0)
 		shlo_wrong(check, "operand 0 has a scale for each index, expected one for all: %s",
-			   shlo_type_text(check->arena, x));
+			   shlo_type_brief(check->arena, x));
 	if (!x->quant && (x->element != y->quant->expressed || out->element != x->element))
 		shlo_wrong(check,
 			   "the right operand expresses %s, the left operand and the "

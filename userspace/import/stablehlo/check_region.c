@@ -20,8 +20,8 @@ void shlo_need_argument(struct shlo_check *check, size_t operand, size_t region,
 
 	if (!shlo_type_fits(check->in[operand], takes))
 		shlo_wrong(check, "operand %zu is %s, argument %zu of region %zu is %s", operand,
-			   shlo_type_text(check->arena, check->in[operand]), argument, region,
-			   shlo_type_text(check->arena, takes));
+			   shlo_type_brief(check->arena, check->in[operand]), argument, region,
+			   shlo_type_brief(check->arena, takes));
 }
 
 static bool is_scalar(const struct shlo_type *type)
@@ -53,13 +53,13 @@ void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count)
 
 		if (!is_scalar(takes))
 			shlo_wrong(check, "argument %zu of region %zu is %s, expected a scalar", i,
-				   region, shlo_type_text(check->arena, takes));
+				   region, shlo_type_brief(check->arena, takes));
 		if (!shlo_type_fits(takes, gives))
 			shlo_wrong(check,
 				   "argument %zu of region %zu is %s, but the region "
 				   "returns %s for it",
-				   i, region, shlo_type_text(check->arena, takes),
-				   shlo_type_text(check->arena, gives));
+				   i, region, shlo_type_brief(check->arena, takes),
+				   shlo_type_brief(check->arena, gives));
 	}
 }
 
@@ -81,7 +81,7 @@ static const char *scalar_text(struct shlo_check *check, const struct shlo_type 
 
 	scalar.rank = 0;
 	scalar.bounds = NULL;
-	return shlo_type_text(check->arena, &scalar);
+	return shlo_type_brief(check->arena, &scalar);
 }
 
 void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region, size_t argument)
@@ -93,9 +93,9 @@ void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region,
 		shlo_wrong(check,
 			   "region %zu computes with %s, and the elements of operand %zu, %s, "
 			   "cannot be converted to it without loss",
-			   region, shlo_type_text(check->arena, to), operand,
+			   region, shlo_type_brief(check->arena, to), operand,
 			   from->kind == SHLO_TENSOR ? scalar_text(check, from) :
-						       shlo_type_text(check->arena, from));
+						       shlo_type_brief(check->arena, from));
 }
 
 void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t region,
@@ -108,8 +108,8 @@ void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t
 	scalar.bounds = NULL;
 	if (!is_scalar(to) || !shlo_type_fits(&scalar, to))
 		shlo_wrong(check, "argument %zu of region %zu is %s, operand %zu has %s", argument,
-			   region, shlo_type_text(check->arena, to), operand,
-			   shlo_type_text(check->arena, &scalar));
+			   region, shlo_type_brief(check->arena, to), operand,
+			   shlo_type_brief(check->arena, &scalar));
 }
 
 void shlo_need_predicate(struct shlo_check *check, size_t region)
@@ -118,7 +118,7 @@ void shlo_need_predicate(struct shlo_check *check, size_t region)
 
 	if (!is_scalar(type) || type->element != SHLO_I1)
 		shlo_wrong(check, "region %zu returns %s, expected tensor<i1>", region,
-			   shlo_type_text(check->arena, type));
+			   shlo_type_brief(check->arena, type));
 }
 
 /* ---- operands that say dimensions */
@@ -141,10 +141,10 @@ int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count)
 
 	if (type->rank != 1 || !shlo_is_integer(type->element))
 		shlo_wrong(check, "operand %zu is %s, expected a list of integers", operand,
-			   shlo_type_text(check->arena, type));
+			   shlo_type_brief(check->arena, type));
 	if (type->dims[0] == SHLO_DYNAMIC || type->dims[0] > SHLO_MAX_RANK)
 		shlo_wrong(check, "operand %zu is %s, its length has to be known and at most %d",
-			   operand, shlo_type_text(check->arena, type), SHLO_MAX_RANK);
+			   operand, shlo_type_brief(check->arena, type), SHLO_MAX_RANK);
 	if (count >= 0 && type->dims[0] != count)
 		shlo_wrong(check, "operand %zu has %lld numbers, expected %lld", operand,
 			   (long long)type->dims[0], (long long)count);
@@ -168,5 +168,5 @@ void shlo_need_shape(struct shlo_check *check, size_t operand)
 				   "operand %zu gives dimension %d the size %lld, but the result "
 				   "is %s",
 				   operand, i, (long long)dims[i],
-				   shlo_type_text(check->arena, out));
+				   shlo_type_brief(check->arena, out));
 }
