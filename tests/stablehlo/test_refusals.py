@@ -322,6 +322,15 @@ class Refusals(unittest.TestCase):
                                                  "--loop-limit", "1000"))
         self.assertIn("--loop-limit is a number from 1 on, not '0'", says(turns, "--loop-limit", "0"))
 
+    def test_chain(self):
+        """Tests that a program with 64 calls within each other runs, and that one more is refused."""
+        def chain(calls):
+            return "".join(f"func.func private @f{i}() {{\n  func.call @f{i + 1}() : () -> ()\n  return\n}}\n" for i in range(1, calls)) + \
+                f"func.func private @f{calls}() {{\n  return\n}}\n" + body("func.call @f1() : () -> ()")
+        self.assertEqual(says(chain(64)), "")
+        self.assertIn("@main calls itself, directly or through others, or is in a chain of calls that is more than 64 deep",
+                      says(chain(65)))
+
     def test_many_matrices(self):
         """Tests that any number of matrices without elements takes no time."""
         for batch in ("4611686018427387904", "4611686018427387904x4"):

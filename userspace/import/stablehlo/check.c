@@ -415,9 +415,11 @@ static void check_file(struct shlo_file *file)
 				continue;
 			depth = call_depth(module, function, 0);
 			if (!depth || depth > SHLO_MAX_DEPTH + 1)
-				shlo_refuse(file, function->location, "func.func",
-					    "@%s calls itself, or calls are more than %d deep",
-					    function->name, SHLO_MAX_DEPTH);
+				shlo_refuse(
+					file, function->location, "func.func",
+					"@%s calls itself, directly or through others, or is in "
+					"a chain of calls that is more than %d deep",
+					function->name, SHLO_MAX_DEPTH);
 			else
 				check_function(file, module, function);
 		}

@@ -422,7 +422,8 @@ void shlo_give_region(struct shlo_run *run, struct shlo_frame *frame,
 
 static struct shlo_frame *enter(struct shlo_run *run, const struct shlo_function *function)
 {
-	if (++run->depth > SHLO_MAX_DEPTH)
+	/* The function that the run begins with is not called by another. */
+	if (++run->depth > SHLO_MAX_DEPTH + 1)
 		shlo_run_error(run, "calls are nested more than %d deep", SHLO_MAX_DEPTH);
 	return frame_push(run, function->slot_count);
 }
