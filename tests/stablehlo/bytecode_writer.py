@@ -256,6 +256,9 @@ def types(version=NEWEST):
     quantised = w.type(30, varint(0), w.type(16), w.type(F32), varint(0), signed(0), signed(255), listed([scale, scale]),
                        listed([signed(0), signed(9)]))
     kinds.append((w.tensor([2], quantised), 'tensor<2x!quant.uniform<u8:f32:0, {0.25, 0.25:9}>>'))
+    # MLIR writes unsigned storage as a signed type and a flag of 0.
+    quantised = w.type(24, varint(0), w.type(I8), w.type(F32), scale, signed(3), signed(0), signed(255))
+    kinds.append((w.tensor([4], quantised), 'tensor<4x!quant.uniform<u8:f32, 0.25:3>>'))
     bounds = w.attr(18, listed([signed(5), signed(-(1 << 63))]))
     kinds.append((w.type(21, bounds, listed([signed(-(1 << 63)), signed(3)]), w.type(F32)),
                   'tensor<?x3xf32, #stablehlo.bounds<5, ?>>'))

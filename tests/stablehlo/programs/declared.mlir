@@ -29,6 +29,13 @@ func.func @main() {
   %qr = stablehlo.reduce_precision %qx, format = e5m1 : tensor<2x!quant.uniform<i8:f32, 0.5:1>>
   %r = stablehlo.uniform_dequantize %qr : (tensor<2x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<2xf32>
   check.expect_eq_const %r, dense<[4.0, 8.0]> : tensor<2xf32>
+  // MLIR writes the stored values of an unsigned type as signed ones.
+  %stored = "stablehlo.constant"() {value = dense<[-1, 3]> : tensor<2xi8>} : () -> tensor<2x!quant.uniform<u8:f32, 0.5>>
+  %u = stablehlo.uniform_dequantize %stored : (tensor<2x!quant.uniform<u8:f32, 0.5>>) -> tensor<2xf32>
+  check.expect_eq_const %u, dense<[127.5, 1.5]> : tensor<2xf32>
+  %filled = "stablehlo.constant"() {value = dense<-1> : tensor<2xi4>} : () -> tensor<2x!quant.uniform<u4:f32, 0.5>>
+  %t = stablehlo.uniform_dequantize %filled : (tensor<2x!quant.uniform<u4:f32, 0.5>>) -> tensor<2xf32>
+  check.expect_eq_const %t, dense<7.5> : tensor<2xf32>
 
   // An open dimension with the size of its bound, and one with the size of the operand's.
   %one = stablehlo.constant dense<1.0> : tensor<f32>

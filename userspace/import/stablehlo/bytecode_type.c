@@ -181,11 +181,14 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 	struct shlo_arena *arena = b->code->reader.arena;
 	struct shlo_quant *quant = shlo_arena_alloc(arena, 1, sizeof(*quant));
 	struct shlo_type *type;
+	/* MLIR writes the storage type i8 for u8, too. */
+	bool is_signed = shlo_bytes_varint(b) & 1;
 	double *scales;
 	size_t count;
 
-	shlo_bytes_varint(b); /* a flag: storage is signed; the storage type says so, too */
 	quant->storage = element_type(b)->element;
+	if (!is_signed)
+		quant->storage = shlo_element_unsigned(quant->storage);
 	quant->expressed = element_type(b)->element;
 	if (!shlo_is_integer(quant->storage) || !shlo_is_float(quant->expressed))
 		shlo_bytes_error(b, "quantised values are stored as integers and express floats");

@@ -76,6 +76,11 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size);
 
 /* ---- quantised types */
 
+/*
+ * Whether a constant of this type may have these elements: its own or, for a quantised type whose
+ * stored values are unsigned, the signed ones in which MLIR writes them.
+ */
+bool shlo_is_stored_as(const struct shlo_type *elements, const struct shlo_type *type);
 /* Demands that operands and results are quantised only where the specification allows it. */
 void shlo_check_quantised(struct shlo_check *check);
 /* Returns a text that says why a type is invalid; NULL: the type is valid. */

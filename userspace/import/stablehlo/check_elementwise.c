@@ -215,6 +215,12 @@ void shlo_check_complex(struct shlo_check *check)
 	out_element(check, shlo_element_complex(x->element), x->rank, dims);
 }
 
+bool shlo_is_stored_as(const struct shlo_type *elements, const struct shlo_type *type)
+{
+	return elements->element == type->element ||
+	       (type->quant && shlo_element_unsigned(elements->element) == type->element);
+}
+
 void shlo_check_constant(struct shlo_check *check)
 {
 	const struct shlo_attr *value = shlo_attr_find(&check->op->attrs, "value");
@@ -226,7 +232,7 @@ void shlo_check_constant(struct shlo_check *check)
 	if (shlo_declared(check, 0)->quant && !value->type->quant)
 		shlo_out_like(check, 0, shlo_declared(check, 0), value->type->rank,
 			      value->type->dims);
-	if (value->type->element != shlo_declared(check, 0)->element)
+	if (!shlo_is_stored_as(value->type, shlo_declared(check, 0)))
 		shlo_wrong(check, "its elements are of %s, the result is %s",
 			   shlo_elements[value->type->element].text,
 			   shlo_type_brief(check->arena, shlo_declared(check, 0)));

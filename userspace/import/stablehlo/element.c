@@ -23,6 +23,13 @@ int shlo_element_find(const char *text, size_t length)
 	return -1;
 }
 
+enum shlo_element shlo_element_unsigned(enum shlo_element element)
+{
+	return element >= SHLO_I2 && element <= SHLO_I64 ?
+		       (enum shlo_element)(element - SHLO_I2 + SHLO_UI2) :
+		       element;
+}
+
 enum shlo_element shlo_element_part(enum shlo_element element)
 {
 	return element == SHLO_C64 ? SHLO_F32 : element == SHLO_C128 ? SHLO_F64 : element;

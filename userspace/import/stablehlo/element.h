@@ -76,6 +76,9 @@ enum shlo_element shlo_element_part(enum shlo_element element);
 /* Returns the complex type whose parts have this type, f32 or f64; other types unchanged. */
 enum shlo_element shlo_element_complex(enum shlo_element element);
 
+/* Returns the unsigned type with the bits of a signed integer type; other types unchanged. */
+enum shlo_element shlo_element_unsigned(enum shlo_element element);
+
 /* Return and store element @index of an array of elements in memory. */
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);
 /*

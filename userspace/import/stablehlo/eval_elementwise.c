@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "check.h"
 #include "program.h"
 
 void shlo_eval_none(struct shlo_call *call)
@@ -129,9 +130,17 @@ void shlo_eval_constant(struct shlo_call *call)
 	struct shlo_tensor *out = shlo_result(call, 0);
 	size_t bytes = shlo_elements[out->type.element].bytes;
 
-	if (value->type->element != out->type.element)
-		shlo_run_error(call->run, "attribute value has elements of another type than the "
-					  "result");
+	if (value->type->element != out->type.element) {
+		if (!shlo_is_stored_as(value->type, &out->type))
+			shlo_run_error(call->run,
+				       "attribute value has elements of another type than the "
+				       "result");
+		for (int64_t i = 0; i < out->count; i++)
+			shlo_set(out, i,
+				 shlo_load(value->type->element, value->data,
+					   value->splat ? 0 : (size_t)i));
+		return;
+	}
 	for (int64_t i = 0; value->splat && i < out->count; i++)
 		memcpy((char *)out->data + (size_t)i * bytes, value->data, bytes);
 	if (!value->splat)

@@ -152,7 +152,9 @@ static const struct shlo_type *read_quantized(struct shlo_reader *r, bool per_ax
 	shlo_expect(r, ":");
 	quant->most = shlo_read_integer(r);
 	shlo_expect(r, ",");
-	shlo_read_integer(r); /* a flag: storage is signed; the storage type says so, too */
+	/* A flag says whether storage is signed: MLIR writes the storage type i8 for u8, too. */
+	if (!(shlo_read_integer(r) & 1))
+		quant->storage = shlo_element_unsigned(quant->storage);
 	shlo_expect(r, ">");
 	quant->scales = scales;
 	quant->zeros = zeros;
