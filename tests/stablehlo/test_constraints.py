@@ -191,7 +191,11 @@ WRONG = [
     # Types.
     (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is not a valid type: dimension 0 is 3, it takes no bound"),
     (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is not a valid type: stored values from 5 to 5 are fewer than two"),
-    (unary(Q.format(2, "0.0")), "is not a valid type: scale 0 is not within f32"),
+    (unary("tensor<2x!quant.uniform<i8<-128:128>:f32, 1.0>>"),
+     "is not a valid type: stored values from -128 to 128 are not within -128 to 127 of i8"),
+    (unary("tensor<2x!quant.uniform<u4<-1:15>:f32, 1.0>>"), "stored values from -1 to 15 are not within 0 to 15 of ui4"),
+    (unary("tensor<2x!quant.uniform<u64:f32, 1.0>>"), "stored values of 64 bits without a sign are not supported"),
+    (unary(Q.format(2, "0.0")), "is not a valid type: scale 0 is not within f32, whose positive numbers are from "),
     (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is not a valid type: scale 70000 is not within f16"),
     *((unary(f"tensor<2x!quant.uniform<i8:{kind}, {2 * most:.1f}>>"), f"scale {2 * most:g} is not within {kind}")
       for kind, most in MOST.items()),
@@ -418,14 +422,18 @@ WRONG = [
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
      "dimension 0 of operand 0 is 2, expected 3 as in other operands or scan_dim_size"),
     # Quantised values.
-    (op("stablehlo.and", None, [Q.format(2, "1.0")] * 2, [Q.format(2, "1.0")]), "operand 0 is quantised: tensor<2x!quant"),
+    (op("stablehlo.and", None, [Q.format(2, "1.0")] * 2, [Q.format(2, "1.0")]), "operand 0 is quantised, which this operation does not allow: tensor<2x!quant"),
     (unary(QAXIS.format(2, 0)), "operand 0 has a scale for each index, expected one for all"),
     (op("stablehlo.multiply", None, [Q.format(2, "1.0"), "tensor<2xf32>"], [Q.format(2, "1.0")]),
-     "operand 1 is tensor<2xf32>, which is not quantised in the way of tensor<2x!quant"),
+     "operand 1 is tensor<2xf32>, operand 0 is tensor<2x!quant"),
     (op("stablehlo.add", None, [QAXIS.format("2x2", 0)] * 2, [QAXIS.format("2x2", 1)]),
      "operand 0 has scales along dimension 0, the result along 1"),
+    (op("stablehlo.add", None, [QAXIS.format(2, 0)] * 2, [Q.format(2, "1.0")]),
+     "operand 0 has scales along dimension 0, the result has one scale for all"),
     (op("stablehlo.add", None, [Q.format(2, "1.0")] * 2, [QAXIS.format(2, 0)]),
      "the result has scales along dimension 0, the operands have not"),
+    (unary(Q.format("2x3", "0.1"), Q.format("3x2", "0.10000001"), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
+     "the result has scale 0.10000001 and zero point 0, the operand 0.1 and 0"),
     (unary(Q.format("2x3", "0.5"), Q.format("3x2", "0.25"), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
      "the result has scale 0.25 and zero point 0, the operand 0.5 and 0"),
     (unary(QAXIS.format("2x3", 0), Q.format("3x2", "0.25"), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
@@ -433,7 +441,7 @@ WRONG = [
     (unary(QAXIS.format("2x2", 0), QAXIS.format("2x2", 0), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
      "the result has scales along dimension 0, expected 1"),
     (unary(QAXIS.format("2x4", 0), QAXIS.format("4x2", 1), "stablehlo.reshape"),
-     "the result has scales along dimension 1, expected -1"),
+     "the result has scales along dimension 1, the operand along 0: these dimensions must have equal sizes"),
     (dot("tensor<2x2xf32>", Q.format("2x2", "1.0"), Q.format("2x2", "1.0")), "in a quantised product the right operand has to be quantised"),
     (dot(QAXIS.format("2x2", 0), Q.format("2x2", "1.0"), Q.format("2x2", "1.0")),
      "operand 0 has a scale for each index, expected one for all"),
@@ -535,7 +543,8 @@ WRONG = [
 ]
 # Valid programs that nearly break a constraint.
 RIGHT = [
-    unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"), unary("tensor<2x!quant.uniform<i64:f32, 1.0>>"),
+    unary("tensor<2x!quant.uniform<u32<0:4294967295>:f32, 1.0>>"),
     *(unary(f"tensor<2x!quant.uniform<i8:{kind}, {most:.1f}>>") for kind, most in MOST.items()),
     op("stablehlo.dynamic_iota", None, ["tensor<1xi64>"], ["tensor<*xf32>"], "iota_dimension = 0 : i64"),
     op("stablehlo.dynamic_broadcast_in_dim", None, ["tensor<2xf32>", "tensor<1xi64>"], ["tensor<*xf32>"], "broadcast_dimensions = array<i64: 0>"),

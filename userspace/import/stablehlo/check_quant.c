@@ -4,11 +4,37 @@
  * agree.
  */
 #include "check.h"
+#include "text.h"
+
+/* Returns why a range of stored values is invalid; NULL: it is valid. */
+static const char *range_flaw(struct shlo_arena *arena, const struct shlo_quant *quant)
+{
+	unsigned int bits = shlo_elements[quant->storage].bits;
+	int64_t least = INT64_MIN >> (64 - bits), most = INT64_MAX >> (64 - bits);
+
+	if (quant->storage == SHLO_UI64)
+		return "stored values of 64 bits without a sign are not supported";
+	if (shlo_class(quant->storage) == SHLO_UNSIGNED) {
+		least = 0;
+		most = 2 * most + 1;
+	}
+	if (quant->least >= quant->most)
+		return shlo_arena_printf(arena,
+					 "stored values from %lld to %lld are fewer than two",
+					 (long long)quant->least, (long long)quant->most);
+	if (quant->least < least || quant->most > most)
+		return shlo_arena_printf(
+			arena, "stored values from %lld to %lld are not within %lld to %lld of %s",
+			(long long)quant->least, (long long)quant->most, (long long)least,
+			(long long)most, shlo_elements[quant->storage].text);
+	return NULL;
+}
 
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type)
 {
 	const struct shlo_quant *quant = type->quant;
 	double least, most;
+	const char *flaw;
 
 	for (int i = 0; type->bounds && i < type->rank; i++)
 		if (type->bounds[i] != SHLO_DYNAMIC && type->dims[i] != SHLO_DYNAMIC)
@@ -18,15 +44,17 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 		return NULL;
 	least = shlo_float_least(quant->expressed);
 	most = shlo_float_most(quant->expressed);
-	if (quant->least >= quant->most)
-		return shlo_arena_printf(arena,
-					 "stored values from %lld to %lld are fewer than two",
-					 (long long)quant->least, (long long)quant->most);
+	flaw = range_flaw(arena, quant);
+	if (flaw)
+		return flaw;
 	for (size_t i = 0; i < quant->count; i++) {
 		if (!(quant->scales[i] >= least) || quant->scales[i] > most)
-			return shlo_arena_printf(arena, "scale %g is not within %s",
-						 quant->scales[i],
-						 shlo_elements[quant->expressed].text);
+			return shlo_arena_printf(
+				arena,
+				"scale %g is not within %s, whose positive numbers are from %g to "
+				"%g",
+				quant->scales[i], shlo_elements[quant->expressed].text, least,
+				most);
 		if (quant->zeros[i] < quant->least || quant->zeros[i] > quant->most)
 			return shlo_arena_printf(arena, "zero point %lld is not from %lld to %lld",
 						 (long long)quant->zeros[i],
@@ -53,8 +81,8 @@ static void need_allowed(struct shlo_check *check, const struct shlo_type *type,
 	if (type->kind != SHLO_TENSOR || !type->quant || quantised == SHLO_AXES)
 		return;
 	if (quantised == SHLO_PLAIN)
-		shlo_wrong(check, "%s %zu is quantised: %s", what, i,
-			   shlo_type_brief(check->arena, type));
+		shlo_wrong(check, "%s %zu is quantised, which this operation does not allow: %s",
+			   what, i, shlo_type_brief(check->arena, type));
 	if (type->quant->axis >= 0)
 		shlo_wrong(check, "%s %zu has a scale for each index, expected one for all: %s",
 			   what, i, shlo_type_brief(check->arena, type));
@@ -73,8 +101,9 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 {
 	if (!same_base(first, type))
 		shlo_wrong(check,
-			   "%s %zu is %s, which is not quantised in the way of %s, operand 0", what,
-			   i, shlo_type_brief(check->arena, type),
+			   "%s %zu is %s, operand 0 is %s: both must be quantised, with equal "
+			   "storage and expressed types",
+			   what, i, shlo_type_brief(check->arena, type),
 			   shlo_type_brief(check->arena, first));
 }
 
@@ -91,6 +120,11 @@ static void need_axis_of_operands(struct shlo_check *check)
 		int own = check->in[i]->quant->axis;
 
 		any |= own >= 0;
+		if (own >= 0 && axis < 0)
+			shlo_wrong(check,
+				   "operand %zu has scales along dimension %d, the result has one "
+				   "scale for all",
+				   i, own);
 		if (own >= 0 && own != axis)
 			shlo_wrong(check,
 				   "operand %zu has scales along dimension %d, the result along %d",
@@ -143,6 +177,15 @@ void shlo_check_quantised(struct shlo_check *check)
 
 /* ---- operations that move elements */
 
+/* Returns the number with all digits that tell it from others. */
+static const char *scale_text(struct shlo_arena *arena, double scale)
+{
+	struct shlo_text text = { .arena = arena };
+
+	shlo_text_add_real(&text, scale);
+	return text.data;
+}
+
 void shlo_need_scales(struct shlo_check *check, int axis)
 {
 	const struct shlo_type *x = check->in[0], *out = shlo_declared(check, 0);
@@ -156,6 +199,12 @@ void shlo_need_scales(struct shlo_check *check, int axis)
 	    (a->count != b->count && !stretched))
 		shlo_wrong(check, "the operand is %s, the result is quantised in another way: %s",
 			   shlo_type_brief(check->arena, x), shlo_type_brief(check->arena, out));
+	if (b->axis >= 0 && axis < 0)
+		shlo_wrong(check,
+			   "the result has scales along dimension %d, the operand along %d: these "
+			   "dimensions must have equal sizes, and equally many elements in front "
+			   "of them",
+			   b->axis, a->axis);
 	if (b->axis >= 0 && b->axis != axis)
 		shlo_wrong(check, "the result has scales along dimension %d, expected %d", b->axis,
 			   axis);
@@ -165,9 +214,10 @@ void shlo_need_scales(struct shlo_check *check, int axis)
 		if (a->scales[from] != b->scales[i] || a->zeros[from] != b->zeros[i])
 			shlo_wrong(
 				check,
-				"the result has scale %g and zero point %lld, the operand %g and "
+				"the result has scale %s and zero point %lld, the operand %s and "
 				"%lld",
-				b->scales[i], (long long)b->zeros[i], a->scales[from],
+				scale_text(check->arena, b->scales[i]), (long long)b->zeros[i],
+				scale_text(check->arena, a->scales[from]),
 				(long long)a->zeros[from]);
 	}
 }
