@@ -252,7 +252,7 @@ WRONG = [
         "0 : i64, split_count = 2 : i64, " + GROUPS.format("[[0, 1, 2]]", "1x3")),
      "the groups of replica_groups have 3 members, expected 2"),
     (op("stablehlo.all_gather", None, ["tensor<4xf32>"], ["tensor<6xf32>"], "all_gather_dim = 0 : i64, " +
-        GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of operand 0 or its result has size 6, which cannot be cut into slices of 4"),
+        GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of result 0 has size 6, which cannot be cut into slices of 4"),
     (all_reduce("0", "1025x1024"), "replica_groups has more than 1048576 rows, columns or ids"),
     (pairs("[[0, 1, 2]]", "1x3"), "source_target_pairs has rows of 3 numbers, expected 2"),
     (pairs("[[0, -1]]", "1x2"), "source_target_pairs has the id -1, which is less than 0"),
@@ -322,9 +322,9 @@ WRONG = [
     (einsum("ab->aa", ["tensor<2x3xf32>"], "tensor<2x2xf32>"), "einsum_config names two dimensions of the result 'a'"),
     (einsum("ab->", ["tensor<2x3xf32>"], TOKEN), "einsum_config must have a letter for each dimension"),
     (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = -1 : i64, "
-          "operandSegmentSizes = array<i32: 1, 1>"), "-1 of its 2 operands are inputs, expected at least one"),
+          "operandSegmentSizes = array<i32: 1, 1>"), "-1 of its 2 operands are inputs, by input_count"),
     (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x3xf32>", "tensor<f32>"], "input_count = 3 : i64"),
-     "3 of its 2 operands are inputs, expected at least one"),
+     "3 of its 2 operands are inputs, by input_count or operandSegmentSizes: expected at least one, and at most all"),
     (scan("tensor<2xf32>, tensor<f32>", (0, 1), ["tensor<2x2xf32>", "tensor<f32>"]),
      "argument 0 of region 0 is tensor<2xf32>, slices of operand 0 are tensor<3xf32>"),
     (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<2x2xf32>", "tensor<f32>"]),
@@ -421,6 +421,22 @@ WRONG = [
         "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
         '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
      "dimension 0 of operand 0 is 2, expected 3 as in other operands or scan_dim_size"),
+    (scan("tensor<3xf32>, tensor<f32>", (0, 1), ["tensor<?x3xf32>", "tensor<f32>"], "input_count = 1 : i64, scan_dim_size = -1 : i64",
+          ("tensor<?x3xf32>", "tensor<f32>")), "scan_dim_size is -1, which is less than 0"),
+    (op("stablehlo.sort", None, ["tensor<f32>"], ["tensor<f32>"], "", COMPARE + ")"),
+     "dimension is -1; a tensor of rank 0 has no such dimension"),
+    (op("stablehlo.optimization_barrier", None, ["tensor<f32>"] * 2, ["tensor<f32>"]), "it has 1 results, expected 2, one for each operand"),
+    (op("stablehlo.get_tuple_element", None, ["tuple<tensor<f32>>"], ["tensor<f32>"], "index = 1 : i32"),
+     "index is 1, the tuple has 1 elements, counted from 0"),
+    (op("func.call", None, [], [], ""), "attribute callee, the name of a function, is missing"),
+    (op("stablehlo.all_gather", None, ["tensor<4x2xf32>"], ["tensor<8x3xf32>"], "all_gather_dim = 0 : i64, " +
+        GROUPS.format("[[0, 1]]", "1x2")), "operand 0 is tensor<4x2xf32>, result 0 is tensor<8x3xf32>: they may differ only in the "
+     "size of dimension 0, all_gather_dim"),
+    (op("stablehlo.all_gather", None, ["tensor<4xf32>"], ["tensor<8xf32>"], "all_gather_dim = 1 : i64, " +
+        GROUPS.format("[[0, 1]]", "1x2")), "all_gather_dim has 1; a tensor of rank 1 has no such dimension"),
+    (op("stablehlo.all_to_all", None, ["tensor<3xf32>"], ["tensor<3xf32>"], "split_dimension = 0 : i64, concat_dimension = 0 : i64, "
+        "split_count = 2 : i64, " + GROUPS.format("[[0, 1]]", "1x2")),
+     "dimension 0 of operand 0 has size 3, which cannot be split into 2 equal slices"),
     # Quantised values.
     (op("stablehlo.and", None, [Q.format(2, "1.0")] * 2, [Q.format(2, "1.0")]), "operand 0 is quantised, which this operation does not allow: tensor<2x!quant"),
     (unary(QAXIS.format(2, 0)), "operand 0 has a scale for each index, expected one for all"),

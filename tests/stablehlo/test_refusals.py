@@ -166,7 +166,7 @@ CASES = [
      "it has no operand but that of the roots"),
     (body(X, '%z:2 = "stablehlo.collective_broadcast"(%x) {replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
              ': (tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)'),
-     "it has 2 results, expected 1"),
+     "it has 2 results, expected 1, one for each operand"),
     (body(X, "%r = stablehlo.constant dense<[1]> : tensor<1xi32>",
           '%z = "stablehlo.collective_broadcast"(%x, %r) {has_dynamic_root, replica_groups = dense<[[0]]> : tensor<1x1xi64>} '
           ': (tensor<2xi32>, tensor<1xi32>) -> tensor<2xi32>'),

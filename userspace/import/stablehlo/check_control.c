@@ -22,6 +22,13 @@ void shlo_check_id(struct shlo_check *check)
 	check->out[0] = shlo_tensor_type(check->arena, SHLO_UI32, 0, NULL);
 }
 
+static void need_as_many(struct shlo_check *check)
+{
+	if (check->op->result_count != check->in_count)
+		shlo_wrong(check, "it has %zu results, expected %zu, one for each operand",
+			   check->op->result_count, check->in_count);
+}
+
 void shlo_check_reduce(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
@@ -55,9 +62,9 @@ void shlo_check_sort(struct shlo_check *check)
 	int64_t dim = shlo_attr_int(check->op, "dimension", -1);
 
 	if (dim < -x->rank || dim >= x->rank)
-		shlo_wrong(check, "dimension is %lld for a rank of %d", (long long)dim, x->rank);
-	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it must have as many results as operands");
+		shlo_wrong(check, "dimension is %lld; a tensor of rank %d has no such dimension",
+			   (long long)dim, x->rank);
+	need_as_many(check);
 	shlo_need_region(check, 0, 2 * check->in_count, 1);
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
@@ -133,8 +140,7 @@ void shlo_check_while(struct shlo_check *check)
 	const struct shlo_op *op = check->op;
 	const struct shlo_type *cond;
 
-	if (op->result_count != check->in_count)
-		shlo_wrong(check, "it must have as many results as operands");
+	need_as_many(check);
 	shlo_need_region(check, 0, check->in_count, 1);
 	shlo_need_region(check, 1, check->in_count, check->in_count);
 	cond = shlo_return_of(op, 0)->operands[0]->type;
@@ -143,7 +149,9 @@ void shlo_check_while(struct shlo_check *check)
 			   shlo_type_brief(check->arena, cond));
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_type_fits(check->in[i], op->results[i]->type))
-			shlo_wrong(check, "operand %zu and its result must have equal types", i);
+			shlo_wrong(check, "operand %zu is %s, result %zu is %s: both must be equal",
+				   i, shlo_type_brief(check->arena, check->in[i]), i,
+				   shlo_type_brief(check->arena, op->results[i]->type));
 		shlo_need_argument(check, i, 0, i);
 		shlo_need_argument(check, i, 1, i);
 	}
@@ -185,6 +193,8 @@ static void need_callee(struct shlo_check *check, const char *attr)
 	const struct shlo_function *callee = shlo_function_find(check->module, name);
 	const struct shlo_type *type;
 
+	if (!*name)
+		shlo_wrong(check, "attribute %s, the name of a function, is missing", attr);
 	if (!callee)
 		shlo_wrong(check, "there is no function @%s", name);
 	if (!callee->region)
@@ -192,9 +202,10 @@ static void need_callee(struct shlo_check *check, const char *attr)
 	type = callee->type;
 	if (type->item_count != check->in_count || type->result_count != check->op->result_count)
 		shlo_wrong(check,
-			   "@%s takes %zu values and returns %zu, the call has other "
-			   "numbers of operands or results",
-			   name, type->item_count, type->result_count);
+			   "@%s takes %zu values and returns %zu, but the call has %zu operands "
+			   "and %zu results",
+			   name, type->item_count, type->result_count, check->in_count,
+			   check->op->result_count);
 	for (size_t i = 0; i < check->in_count; i++)
 		if (!shlo_type_fits(check->in[i], type->items[i]))
 			shlo_wrong(check, "operand %zu is %s, @%s takes %s", i,
@@ -202,7 +213,9 @@ static void need_callee(struct shlo_check *check, const char *attr)
 				   shlo_type_brief(check->arena, type->items[i]));
 	for (size_t i = 0; i < check->op->result_count; i++)
 		if (!shlo_type_fits(type->results[i], check->op->results[i]->type))
-			shlo_wrong(check, "result %zu is not what @%s gives", i, name);
+			shlo_wrong(check, "result %zu is %s, @%s returns %s", i,
+				   shlo_type_brief(check->arena, check->op->results[i]->type), name,
+				   shlo_type_brief(check->arena, type->results[i]));
 }
 
 void shlo_check_call(struct shlo_check *check)
@@ -249,8 +262,7 @@ void shlo_check_composite(struct shlo_check *check)
 
 void shlo_check_optimization_barrier(struct shlo_check *check)
 {
-	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it must have as many results as operands");
+	need_as_many(check);
 	for (size_t i = 0; i < check->in_count; i++)
 		check->out[i] = check->in[i];
 }
@@ -276,7 +288,8 @@ void shlo_check_get_tuple_element(struct shlo_check *check)
 	if (check->in[0]->kind != SHLO_TUPLE)
 		shlo_wrong(check, "the operand is no tuple");
 	if (index < 0 || (size_t)index >= check->in[0]->item_count)
-		shlo_wrong(check, "the tuple has %zu elements", check->in[0]->item_count);
+		shlo_wrong(check, "index is %lld, the tuple has %zu elements, counted from 0",
+			   (long long)index, check->in[0]->item_count);
 	check->out[0] = check->in[0]->items[index];
 }
 
@@ -324,6 +337,8 @@ static int64_t need_scanned(struct shlo_check *check, int64_t dim, size_t inputs
 {
 	int64_t length = shlo_attr_int(check->op, "scan_dim_size", SHLO_DYNAMIC);
 
+	if (length < 0 && length != SHLO_DYNAMIC)
+		shlo_wrong(check, "scan_dim_size is %lld, which is less than 0", (long long)length);
 	for (size_t i = 0; i < inputs; i++) {
 		const struct shlo_type *x = shlo_need_tensor(check, i), *slice;
 		const struct shlo_type *takes = check->op->regions[0]->block.arguments[i]->type;
@@ -372,11 +387,14 @@ void shlo_check_scan(struct shlo_check *check)
 	int64_t length;
 
 	if (inputs < 1 || (size_t)inputs > check->in_count)
-		shlo_wrong(check, "%lld of its %zu operands are inputs, expected at least one",
+		shlo_wrong(check,
+			   "%lld of its %zu operands are inputs, by input_count or "
+			   "operandSegmentSizes: expected at least one, and at most all",
 			   (long long)inputs, check->in_count);
 	carries = check->in_count - (size_t)inputs;
 	if (check->op->result_count < carries)
-		shlo_wrong(check, "it has fewer results than initial values");
+		shlo_wrong(check, "it has %zu results, fewer than its %zu initial values",
+			   check->op->result_count, carries);
 	outputs = check->op->result_count - carries;
 	shlo_need_region(check, 0, check->in_count, check->op->result_count);
 	length = need_scanned(check, dim, (size_t)inputs);
@@ -401,28 +419,33 @@ void shlo_check_scan(struct shlo_check *check)
 
 /* ---- several devices */
 
-/* Demands that result @i has the dimensions of operand @i, but for the size of dimension @dim. */
-static void scaled(struct shlo_check *check, size_t i, int64_t dim)
+/*
+ * Demands that result @i has the dimensions of operand @i, but for the size of dimension @dim, which
+ * attribute @name says.
+ */
+static void scaled(struct shlo_check *check, size_t i, const char *name, int64_t dim)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, i), *out = shlo_declared(check, i);
 
-	shlo_need_dims(check, "the dimension", &dim, 1, x->rank);
-	if (out->kind != SHLO_TENSOR || out->rank != x->rank)
-		shlo_wrong(check, "result %zu has another rank", i);
-	for (int k = 0; k < x->rank; k++)
-		if (k != dim && shlo_dim_meet(x->dims[k], out->dims[k]) == -1)
-			shlo_wrong(check, "result %zu has another size in dimension %d", i, k);
+	bool fits = out->kind == SHLO_TENSOR && out->rank == x->rank;
+
+	shlo_need_dims(check, name, &dim, 1, x->rank);
+	for (int k = 0; fits && k < x->rank; k++)
+		fits = k == dim || shlo_dim_meet(x->dims[k], out->dims[k]) != -1;
+	if (!fits)
+		shlo_wrong(check,
+			   "operand %zu is %s, result %zu is %s: they may differ only in the size "
+			   "of dimension %lld, %s",
+			   i, shlo_type_brief(check->arena, x), i,
+			   shlo_type_brief(check->arena, out), (long long)dim, name);
 }
 
-static void need_as_many(struct shlo_check *check)
-{
-	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it must have as many results as operands");
-}
-
-/* Demands that @whole can be cut along a dimension into slices of the size of @part. */
-static void need_slices(struct shlo_check *check, size_t i, const struct shlo_type *whole,
-			const struct shlo_type *part, int64_t dim)
+/*
+ * Demands that @whole, which is an operand or a result as @what says, can be cut along a dimension
+ * into slices of the size of @part.
+ */
+static void need_slices(struct shlo_check *check, const char *what, size_t i,
+			const struct shlo_type *whole, const struct shlo_type *part, int64_t dim)
 {
 	int64_t all = whole->dims[dim], one = part->dims[dim];
 
@@ -430,9 +453,9 @@ static void need_slices(struct shlo_check *check, size_t i, const struct shlo_ty
 		return;
 	if (!one || !all || all % one)
 		shlo_wrong(check,
-			   "dimension %lld of operand %zu or its result has size %lld, "
-			   "which cannot be cut into slices of %lld",
-			   (long long)dim, i, (long long)all, (long long)one);
+			   "dimension %lld of %s %zu has size %lld, which cannot be cut into "
+			   "slices of %lld",
+			   (long long)dim, what, i, (long long)all, (long long)one);
 }
 
 void shlo_check_all_gather(struct shlo_check *check)
@@ -442,8 +465,8 @@ void shlo_check_all_gather(struct shlo_check *check)
 	need_as_many(check);
 	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
 	for (size_t i = 0; i < check->in_count; i++) {
-		scaled(check, i, dim);
-		need_slices(check, i, shlo_declared(check, i), check->in[i], dim);
+		scaled(check, i, "all_gather_dim", dim);
+		need_slices(check, "result", i, shlo_declared(check, i), check->in[i], dim);
 		shlo_out_like(check, i, check->in[i], check->in[i]->rank,
 			      shlo_declared(check, i)->dims);
 	}
@@ -490,8 +513,8 @@ static size_t need_roots(struct shlo_check *check)
 	if (!count)
 		shlo_wrong(check, "it has no operand%s", dynamic ? " but that of the roots" : "");
 	if (check->op->result_count != count)
-		shlo_wrong(check, "it has %zu results, expected %zu", check->op->result_count,
-			   count);
+		shlo_wrong(check, "it has %zu results, expected %zu, one for each operand%s",
+			   check->op->result_count, count, dynamic ? " but the roots" : "");
 	if (!dynamic)
 		return count;
 	roots = shlo_need_tensor(check, count);
@@ -525,9 +548,9 @@ void shlo_check_reduce_scatter(struct shlo_check *check)
 
 	shlo_need_reducer(check, 0, 1);
 	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
-	scaled(check, 0, dim);
+	scaled(check, 0, "scatter_dimension", dim);
 	shlo_need_promoted(check, 0, 0, 0);
-	need_slices(check, 0, check->in[0], shlo_declared(check, 0), dim);
+	need_slices(check, "operand", 0, check->in[0], shlo_declared(check, 0), dim);
 	shlo_out_like(check, 0, check->op->regions[0]->block.arguments[0]->type, check->in[0]->rank,
 		      shlo_declared(check, 0)->dims);
 }
@@ -540,7 +563,7 @@ void shlo_check_all_to_all(struct shlo_check *check)
 
 	need_as_many(check);
 	if (count < 1)
-		shlo_wrong(check, "split_count is less than 1");
+		shlo_wrong(check, "split_count is %lld, expected one from 1 on", (long long)count);
 	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, count);
 	for (size_t i = 0; i < check->in_count; i++) {
 		const struct shlo_type *x = shlo_need_tensor(check, i);
@@ -551,8 +574,10 @@ void shlo_check_all_to_all(struct shlo_check *check)
 		if (dims[split] != SHLO_DYNAMIC) {
 			if (dims[split] % count)
 				shlo_wrong(check,
-					   "dimension %lld cannot be split into %lld equal slices",
-					   (long long)split, (long long)count);
+					   "dimension %lld of operand %zu has size %lld, which "
+					   "cannot be split into %lld equal slices",
+					   (long long)split, i, (long long)dims[split],
+					   (long long)count);
 			dims[split] /= count;
 		}
 		if (dims[concat] != SHLO_DYNAMIC)
